@@ -1,0 +1,80 @@
+// What is saved on disk: a folder checkpoint-<step>/ written aside, fsynced, renamed once; a manifest with sizes and XXH3 hashes. Torch-free.
+#pragma once
+#include "core/dtype.hpp"
+#include <nlohmann/json_fwd.hpp>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trainx::checkpoint {
+
+/// A tensor to be written: `fill` puts its elements, row-major, into the given bytes (called once, while the file is written).
+struct TensorSource {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> dims;
+  std::function<void(std::span<std::byte>)> fill;
+};
+
+/// A tensor found in a safetensors file; the bytes are mapped memory of the reader.
+struct TensorEntry {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> dims;
+  std::span<const std::byte> data;
+};
+
+/// Strict reader: header length and JSON, known dtypes, offsets contiguous, inside the file and of the right size, no duplicates.
+/// Throws UserError 65 naming file, tensor and offset; 66 when missing.
+class SafetensorsReader {
+ public:
+  explicit SafetensorsReader(const std::string& path);
+  ~SafetensorsReader();
+  SafetensorsReader(const SafetensorsReader&) = delete;
+  SafetensorsReader& operator=(const SafetensorsReader&) = delete;
+  const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+ private:
+  std::string path_;
+  void* map_ = nullptr;
+  std::size_t size_ = 0;
+  std::map<std::string, TensorEntry> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// Writes and fsyncs; throws UserError 74 with errno's words (a full disk leaves no file behind).
+void write_safetensors(const std::string& path, const std::vector<TensorSource>& tensors, const std::map<std::string, std::string>& metadata = {});
+
+/// What one checkpoint holds.
+struct Contents {
+  std::map<std::string, std::vector<TensorSource>> tensor_files;   // "model.safetensors", "optimizer.safetensors"
+  std::map<std::string, std::string> text_files;                   // "config.json", "trainer_state.json"
+};
+
+struct Found { std::string path; std::int64_t step = 0; };
+struct Skipped { std::string path; std::string why; };
+
+/// The checkpoints of one run's folder.
+class Store {
+ public:
+  explicit Store(std::string run_folder);
+  /// Writes checkpoint-<step> aside, verifies nothing is half-written, renames it once, points `latest` at it (and `best` where asked), then prunes to keep_last.
+  /// On failure the unfinished folder is removed, older ones stay, and UserError 74 is thrown. Also removes leftovers of killed saves.
+  std::string save(std::int64_t step, const Contents& contents, std::int64_t keep_last, bool is_best);
+  /// Newest checkpoint whose manifest verifies; those skipped are reported with the reason. Nothing: path empty.
+  Found newest_valid(std::vector<Skipped>* skipped) const;
+  /// Sorted by step; unfinished ones left out.
+  std::vector<Found> list() const;
+  /// Empty, or what is wrong: file missing, size, hash.
+  std::string verify(const std::string& checkpoint_path) const;
+  /// Removes all but the newest `keep_last` and `best`; returns what was removed.
+  std::vector<std::string> prune(std::int64_t keep_last);
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace trainx::checkpoint

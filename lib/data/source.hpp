@@ -1,0 +1,45 @@
+// Where samples come from. Torch-free.
+#pragma once
+#include "spec/data/options.hpp"
+#include <memory>
+#include <span>
+
+namespace trainx::data {
+
+/// One sample of T tokens: targets[i] is what follows tokens[i] (-100: no target).
+struct SampleView { std::span<std::int32_t> tokens, targets; };
+
+enum class Split : std::uint8_t { train, eval };
+
+/// Thread-safe random access to samples.
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::int64_t samples() const = 0;
+  virtual std::int64_t vocab_size() const = 0;         // 0: unknown (token files)
+  /// Fills sample `index`. Throws UserError 65 naming file and offset for a token id of `vocab_limit` or more.
+  virtual void read(std::int64_t index, SampleView out) const = 0;
+};
+
+struct SourceOptions {
+  std::int64_t sequence_length = 0;
+  std::int64_t vocab_limit = 0;         // ids must be below; 0: no limit
+  std::uint64_t seed = 0;               // of generated data
+};
+/// Throws UserError: 66 file missing, 65 malformed, truncated or too short. Null where the split has no data (eval not given).
+std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split, const SourceOptions& how);
+
+/// Text to ids and back, where the source has a vocabulary (stories: words, text: bytes); null for token files.
+class Vocabulary {
+ public:
+  virtual ~Vocabulary() = default;
+  virtual std::int64_t size() const = 0;
+  virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;   // throws UserError 65 for a word that is not in it
+  virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
+};
+std::unique_ptr<Vocabulary> make_vocabulary(const spec::DataOptions& options);
+
+/// Bits per token that no model can go below, of a split's samples of length T; nothing where it is not known (everything but stories).
+std::optional<double> entropy_floor_nats(const spec::DataOptions& options, Split split, const SourceOptions& how);
+
+}  // namespace trainx::data

@@ -1,0 +1,42 @@
+// What is looked up, not decided: the machine, the data, the model folder. Plain data; planning is a pure function of (Recipe, Facts).
+#pragma once
+#include "recipe/recipe.hpp"
+#include <nlohmann/json_fwd.hpp>
+
+namespace trainx::facts {
+
+struct HardwareFacts {
+  std::string host, cpu;
+  std::int64_t cpu_cores = 1;           // this process may use (affinity, cgroup)
+  std::int64_t memory_bytes = 0;        // installed, or the cgroup's limit if lower
+  std::vector<std::string> gpus;        // names, as NVML tells; empty without a driver
+};
+
+struct DataFacts {
+  bool train_present = false, eval_present = false;
+  std::int64_t train_samples = 0, eval_samples = 0;
+  std::int64_t vocab_size = 0;          // 0: the source does not say
+  std::optional<double> entropy_floor_nats;   // per token of the eval split, where known
+  std::string problem;                  // why train is not present
+};
+
+/// config.json of a Hugging Face folder.
+struct ModelFolderFacts {
+  std::string path;
+  spec::Gpt2Dims dims;
+};
+
+struct Facts {
+  HardwareFacts hardware;
+  DataFacts data;
+  std::optional<ModelFolderFacts> model_folder;
+};
+
+HardwareFacts detect_hardware();
+/// Looks at the recipe's data and model folder. Missing data is noted, not thrown; a model folder that cannot be read throws UserError 66 or 65.
+Facts gather_facts(const recipe::Recipe& recipe);
+
+nlohmann::json to_json(const Facts& facts);
+Facts facts_from_json(const nlohmann::json& j);
+
+}  // namespace trainx::facts

@@ -1,0 +1,47 @@
+// What `trainx` hands to `trainx-worker` through a pipe: everything decided, so that the worker parses no command line and no recipe file of its own.
+#pragma once
+#include "facts/facts.hpp"
+#include <nlohmann/json_fwd.hpp>
+
+namespace trainx::launch {
+
+/// How messages leave the process.
+struct OutputOptions {
+  bool json = false;                    // events, one object a line, on stdout
+  bool quiet = false, verbose = false;
+  bool color = false;                   // decided by the launcher: terminal, --no-color, NO_COLOR
+};
+
+struct GenerateOptions {
+  std::string prompt;
+  std::int64_t max_tokens = 100;
+  double temperature = 1.0;             // 0: greedy
+  std::int64_t top_k = 0;               // 0: all
+  std::uint64_t seed = 0;
+};
+
+struct Job {
+  std::string command;                  // "train", "eval", "generate"
+  std::string resolved_recipe;          // YAML
+  std::string recipe_source;            // text of the user's file, kept in the run's folder
+  facts::Facts facts;
+  std::string plan_fingerprint;         // plan::fingerprint of the launcher's plan; train and eval
+  std::string run_folder;               // outputs/<name>
+  std::string fork_name;                // train: --fork NAME, else empty
+  std::string checkpoint;               // eval, generate: which one; empty: latest. A Hugging Face folder is allowed for generate.
+  std::vector<std::string> argv;        // as the user typed
+  GenerateOptions generate;
+  OutputOptions output;
+};
+nlohmann::json to_json(const Job& job);
+Job job_from_json(const nlohmann::json& j);
+
+/// Starts the worker beside this binary (or TRAINX_WORKER), hands it the job on file descriptor 3, forwards SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to it,
+/// waits, and returns the exit code to end with (128 + n if a signal n ended it). The worker ends when the launcher does, also on kill -9.
+/// Throws UserError 69 when the worker cannot be started.
+int run_worker(const Job& job);
+
+/// In the worker: asks the kernel to end this process with its parent, and reads the job from descriptor 3.
+Job receive_job();
+
+}  // namespace trainx::launch

@@ -1,0 +1,47 @@
+// Optimizers over arena ranges: norm, clip, guard, update, rounding and write-back.
+#pragma once
+#include "program/model_graph.hpp"
+#include "program/plain.hpp"
+#include "spec/optim/options.hpp"
+#include <memory>
+#include <span>
+
+namespace trainx::optim {
+
+/// One group's buffers, `elements` each, gaps included (gaps are never touched). Host memory.
+struct GroupMemory {
+  const program::GroupSpec* group = nullptr;
+  const float* gradient = nullptr;
+  DType parameter_dtype = DType::f32;   // f32 or bf16
+  void* parameter = nullptr;
+  program::Master master_kind = program::Master::none;
+  void* master = nullptr;               // float (fp32) or std::uint16_t (split); null where the parameter is exact
+  std::vector<float*> states;           // in the order of spec::states(options)
+};
+
+/// Scalars of the step, read from their buffers.
+struct StepScalars {
+  double norm2 = 0;                     // sum of squares of the accumulated gradients, which carry 1 / nominal count
+  double gradient_scale = 1;            // nominal target count / true target count: turns them into gradients of the mean loss
+  std::int64_t applied_steps = 0;       // updates applied before this one
+  double lr = 0;
+  double max_grad_norm = 0;             // 0: no clipping
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  /// Applies one step to a group; does nothing when norm2 is not finite (the guard: a non-finite gradient never reaches the weights).
+  /// Clips by global norm as torch does (scale = max_norm / (norm + 1e-6), at most 1).
+  virtual void update(const GroupMemory& memory, const StepScalars& step) const = 0;
+};
+std::unique_ptr<Optimizer> make_optimizer(const spec::OptimizerOptions& options);
+
+/// Sum of squares over the group's tensors, gaps left out, in double. Deterministic for a given thread count.
+double squared_norm(const program::GroupSpec& group, const float* gradient);
+
+/// Splits exact weights into bf16 (rounded to nearest) and the low 16 bits as a signed correction, and joins them bit-exactly.
+void split_master(std::span<const float> exact, std::uint16_t* bf16, std::uint16_t* low);
+void join_master(std::span<const std::uint16_t> bf16, const std::uint16_t* low, float* exact);
+
+}  // namespace trainx::optim

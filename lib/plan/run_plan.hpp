@@ -1,0 +1,63 @@
+// Everything that is decided before anything runs: a pure function of the recipe and the facts; no files, no clock, no device.
+#pragma once
+#include "facts/facts.hpp"
+#include "program/order.hpp"
+#include "program/plain.hpp"
+#include "program/time.hpp"
+
+namespace trainx::plan {
+
+/// global_batch_size [samples per optimizer step] = micro_batch_size [samples per forward, per rank] * grad_accum_steps * world_size
+struct BatchPlan { std::int64_t global_batch_size = 0, micro_batch_size = 0, grad_accum_steps = 0, world_size = 1; };
+
+/// A program with everything placed and ordered.
+struct PlacedProgram {
+  program::ModelGraph graph;
+  program::StepProgram program;
+  program::Placement placement;
+  program::Order order;
+};
+
+/// When something recurs: every so many steps, or seconds (0: not by that measure).
+struct Interval { std::int64_t steps = 0; double seconds = 0; };
+
+struct MemoryPlan {
+  std::vector<std::pair<std::string, std::int64_t>> categories;   // weights, master, gradients, optimizer state, activations, ..., in bytes at the peak
+  std::int64_t arena_bytes = 0;         // one arena for training and evaluation
+  std::int64_t library_bytes = 0;       // what library calls allocate beside it, at most
+  std::int64_t budget_bytes = 0;
+};
+
+struct RunPlan {
+  recipe::Recipe recipe;                // resolved: what was auto or unset is filled in
+  spec::Gpt2Dims dims;
+  BatchPlan batch;
+  DType compute = DType::f32;
+  program::Master master = program::Master::none;
+  program::UpdateSpec update;
+  std::int64_t total_steps = -1;        // -1: a duration in time
+  double total_seconds = 0;             // of such a duration
+  std::vector<double> lr_table;         // by applied step; the last entry holds beyond its end
+  Interval checkpoint_every, eval_every, metrics_every;
+  std::int64_t nominal_targets = 0;     // target tokens of a global batch without padding
+  PlacedProgram train, evaluate;
+  std::int64_t eval_batches = 0;        // micro-batches of an evaluation; 0: no held-out data
+  MemoryPlan memory;
+  std::optional<program::TimePrediction> time;   // where rates of the device are known
+  std::vector<std::string> notes;       // e.g. a missing data file
+};
+
+struct PlanOptions {
+  std::string gpu;                      // plan for this device instead of the CPU: "h100", "h200"
+};
+
+/// Throws UserError: 78 what the recipe asks for is not possible (batch arithmetic, dimensions), 71 it does not fit memory.budget (by how much, what would).
+RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, const PlanOptions& options = {});
+
+/// For people and for --json.
+std::string describe(const RunPlan& plan, bool with_program);
+nlohmann::json to_json(const RunPlan& plan, bool with_program);
+/// Hash of all that a worker does (program, placement, lr table): launcher and worker must agree.
+std::string fingerprint(const RunPlan& plan);
+
+}  // namespace trainx::plan

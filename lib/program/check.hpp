@@ -1,0 +1,20 @@
+// check_program: what can be known of a program without running it. The same before and after placement.
+#pragma once
+#include "program/memory.hpp"
+#include "program/plain.hpp"
+
+namespace trainx::program {
+
+/// What the program should mean: this model, trained sequentially on micro_steps * world_size micro-batches a step.
+struct Reference {
+  const ModelGraph* graph = nullptr;
+  UpdateSpec update;
+  int micro_steps = 1;
+};
+
+/// Runs the program over hashed symbolic expressions (only + commutes), all ranks in lockstep, 3 + prologue_steps steps, and compares every
+/// resident buffer with the reference; tags each address with its buffer, so that a read of bytes another buffer took is seen; refuses writes that
+/// are never read. Returns the first problem as a sentence, empty when there is none. Without a reference only the local rules are checked.
+std::string check_program(const StepProgram& p, const Placement& at, const Reference* reference = nullptr);
+
+}  // namespace trainx::program

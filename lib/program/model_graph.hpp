@@ -1,0 +1,81 @@
+// What a model looks like to the planner: groups of parameters, values, and blocks whose operands are declared in bytes.
+// lib/spec/arch makes one per (micro-batch, length, dtype); lib/model implements the same blocks; a pass sees nothing else of a model.
+#pragma once
+#include "core/dtype.hpp"
+#include "program/program.hpp"
+#include <map>
+
+namespace trainx::program {
+
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> dims;
+  std::int64_t elements() const;
+  Bytes bytes() const { return elements() * size_of(dtype); }
+};
+
+enum class Initializer : std::uint8_t { zeros, ones, normal };
+
+/// One parameter tensor inside its group's buffer.
+struct ParameterSpec {
+  std::string name;                     // as in the Hugging Face folder, e.g. "h.0.attn.c_attn.weight"
+  std::vector<std::int64_t> dims;       // inside trainx: padded vocabulary, Linear weights as [out, in]
+  std::int64_t offset = 0;              // elements from the start of the group, a multiple of group_alignment
+  bool decay = false;                   // weight decay applies: matrices and embeddings
+  Initializer initializer = Initializer::zeros;
+  double standard_deviation = 0;        // of Initializer::normal
+  std::vector<std::int64_t> saved_dims; // in the folder: before a transpose and without padding
+  bool saved_transposed = false;        // the folder holds [in, out] (GPT-2's Conv1D)
+  std::int64_t elements() const;
+};
+constexpr std::int64_t group_alignment = 128;   // elements: 256 bytes in bf16. The gaps hold zeros and are never used.
+
+/// Parameters that blocks share: read together, owned together. Decayed tensors come first.
+struct GroupSpec {
+  std::string name;
+  std::vector<ParameterSpec> parameters;
+  std::int64_t elements = 0;            // with gaps
+};
+
+/// One operand of a block. Which buffer it becomes is the program's business; the block sees it as a tensor by its slot.
+struct SlotSpec {
+  std::string name;                     // "residual_out", "qkv", ...
+  Kind kind{};
+  int index = none;                     // value, value_gradient: which value; parameter, gradient: which group; batch, scalar: which of graph.batch, graph.scalars
+  TensorSpec tensor;                    // saved and scratch: its own; otherwise of what `index` names
+  std::vector<Slot> from;               // forward outputs (values written, saved): the slots it is computed from, so that a pass knows what recomputing it takes
+  bool cheap = false;                   // saved only: selective activation checkpointing recomputes it
+};
+
+struct SlotUse { Slot slot; How how; };
+struct Gemm { std::int64_t m = 0, n = 0, k = 0, count = 1; };   // C[m, n] += A[m, k] B[k, n], `count` of them
+
+/// What one operation of a block uses, in the order of printing, and costs.
+struct Phase {
+  std::vector<SlotUse> uses;
+  std::vector<Gemm> gemms;
+  double attention_flops = 0;
+  double gemm_flops() const;            // 2 m n k each
+};
+
+struct BlockSpec {
+  std::string name;                     // "embedding", "h0.attention", "h0.mlp", "head"
+  int layer = none;                     // blocks of one layer are recomputed together; none: never (embedding, head)
+  std::vector<SlotSpec> slots;
+  std::map<Op, Phase> phases;           // forward and backward; or loss, evaluate and predict for the last block
+};
+
+/// Blocks in topological order; values and batch tensors in the sizes of one micro-batch.
+struct ModelGraph {
+  std::vector<GroupSpec> groups;
+  std::vector<TensorSpec> values;
+  std::vector<TensorSpec> batch;        // tokens, targets, positions
+  std::vector<TensorSpec> scalars;      // accumulated over the step by loss (or evaluate): loss_sum, target_count
+  std::vector<BlockSpec> blocks;
+  DType compute = DType::f32;           // of parameters and values
+  std::int64_t tokens = 0;              // of one micro-batch
+  Bytes library_bytes = 0;              // most that library calls of one instruction allocate outside the arena
+};
+
+}  // namespace trainx::program

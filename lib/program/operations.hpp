@@ -1,0 +1,21 @@
+// Slots of the operations that are not a block's: what each use of such an instruction means.
+#pragma once
+#include "program/program.hpp"
+
+namespace trainx::program {
+
+/// fetch_batch: step > batch tensors, first_batch + i for graph.batch[i]
+struct FetchSlot { enum : Slot { step, first_batch }; };
+/// copy: from > to; reduce: modified in place; scatter: full > shard; gather: shard > full
+struct CopySlot { enum : Slot { from, to }; };
+/// grad_norm: the gradients of all groups (first_gradient + group) > norm2, the sum of squares
+struct NormSlot { enum : Slot { norm2, first_gradient }; };
+/// update of one group: gradient norm2 target_count applied lr_table > ~states ~master ~parameter
+/// master: fp32, or the low 16 bits beside a bf16 parameter; absent when the parameter itself is fp32.
+struct UpdateSlot { enum : Slot { gradient, norm2, target_count, applied, lr_table, parameter, master, first_state }; };
+/// advance_step: ~step. advance_applied: norm2 > ~applied (not advanced where norm2 is not finite)
+struct AdvanceSlot { enum : Slot { counter, norm2 }; };
+/// report: what the host is told of a step
+struct ReportSlot { enum : Slot { loss_sum, target_count, norm2, applied, lr_table }; };
+
+}  // namespace trainx::program

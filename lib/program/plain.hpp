@@ -1,0 +1,29 @@
+// The programs that passes start from: one micro-step, one rank, everything kept.
+#pragma once
+#include "program/model_graph.hpp"
+
+namespace trainx::program {
+
+/// What an optimizer keeps for each element of a parameter, e.g. {"exp_avg", f32}.
+struct StateSpec { std::string name; DType dtype = DType::f32; };
+/// Where the exact fp32 weight lives: in the parameter itself, in a copy beside a bf16 parameter, or as the low 16 bits that a bf16 parameter lacks.
+enum class Master : std::uint8_t { none, fp32, split };
+struct UpdateSpec {
+  std::vector<StateSpec> states;
+  Master master = Master::none;
+  std::int64_t lr_table_entries = 1;    // f64 learning rates by applied step
+};
+
+/// fetch, forward.., loss, backward.., advance_step, grad_norm, update.., advance_applied, report. Gradients are fp32.
+/// Resident: parameters, masters, states, the scalars step and applied (i64), lr_table; they are the first buffers.
+StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update);
+
+/// Forward without keeping anything and `last` (evaluate or predict) of the last block. Its first buffers are the resident ones of `train`,
+/// with the same ids, so that both live in one arena. Loss sums are accumulated into the graph's scalars, which `report` hands out (evaluate);
+/// predict leaves its outputs in non-resident buffers that the executor's caller reads.
+StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, Op last);
+
+/// The first writer of each gradient and accumulated scalar overwrites, later ones accumulate: derived from the order of writers in `steady`.
+void first_writer_overwrites(StepProgram& p);
+
+}  // namespace trainx::program

@@ -1,0 +1,76 @@
+// The step program: instructions over buffers. Nothing here knows training, LibTorch or threads.
+// List order is the meaning: a program read from top to bottom is a correct sequential run; lanes only relax it.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trainx::program {
+
+using Bytes = std::int64_t;
+using BufferId = int;
+using Slot = int;                       // which operand of its operation a use is (see model_graph.hpp, operations.hpp)
+constexpr int none = -1;
+
+enum class Kind : std::uint8_t { parameter, gradient, state, value, value_gradient, saved, batch, scalar, scratch };
+enum class Space : std::uint8_t { device, host, disk };
+enum class Lane : std::uint8_t { compute, copy_in, copy_out, communication, host, disk };
+constexpr int lane_count = 6;
+/// accumulate is +=, its first writer becomes overwrite; modify reads and writes in place (reduce, update, advance).
+enum class How : std::uint8_t { read, overwrite, accumulate, modify };
+enum class Op : std::uint8_t {
+  fetch_batch, forward, loss, recompute, backward, evaluate, predict,
+  reduce, scatter, gather, all_to_all, send, recv, copy,
+  grad_norm, update, advance_step, advance_applied, report,
+};
+
+struct Range { Bytes begin = 0, end = 0; };
+
+struct Buffer {
+  std::string name;
+  Kind kind{};
+  int owner = none;                     // parameter, gradient, state: the group; value and its gradient: the value; saved, scratch: the block
+  int micro = none;                     // micro-step it belongs to; none: of the step or of the run
+  Bytes size = 0;
+  Space space = Space::device;
+  bool sharded = false;                 // holds this rank's share only; ranks that share a program name no range of their own
+  bool resident = false;                // holds data before prologue and after drain: what is loaded and saved
+};
+
+struct Use { BufferId buffer = none; Range range; How how{}; Slot slot = none; };
+
+struct Instruction {
+  Op op{};
+  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; update: the group
+  int micro = none;
+  Lane lane = Lane::compute;
+  std::vector<Use> uses;
+  int stage = 0;                        // stage s of a step runs beside stage 0 of the s-th next step
+  int group = 0;                        // communicator group of a collective; 0: all ranks
+  int peer = none;                      // send, recv: the other rank
+};
+
+/// N steps = prologue, steady x (N - prologue_steps), drain.
+struct StepProgram {
+  std::vector<Buffer> buffers;
+  int world_size = 1;
+  int prologue_steps = 0;
+  std::vector<Instruction> prologue, steady, drain;
+};
+
+constexpr bool reads(How h) { return h != How::overwrite; }
+constexpr bool writes(How h) { return h != How::read; }
+bool is_collective(Op op);              // all ranks of the group take part: reduce, scatter, gather, all_to_all, send, recv
+
+/// Adds `buffer` and returns its id.
+BufferId add_buffer(StepProgram& p, Buffer buffer);
+/// A use of the whole buffer.
+Use whole(const StepProgram& p, BufferId b, How how, Slot slot = none);
+/// Do the two touch the same bytes of the same buffer, one of them writing?
+bool meet(const Instruction& a, const Instruction& b);
+
+std::string_view name_of(Op op);
+std::string_view name_of(Lane lane);
+std::string_view name_of(Kind kind);
+
+}  // namespace trainx::program

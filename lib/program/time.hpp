@@ -1,0 +1,28 @@
+// predict_time: how long a step takes on a machine whose rates were measured, and what bounds it.
+#pragma once
+#include "program/model_graph.hpp"
+#include "program/order.hpp"
+
+namespace trainx::program {
+
+/// Sustained rates of one rank's device and links, measured; `source` says where and when.
+struct Rates {
+  std::string name, source;
+  double gemm_flops_per_s = 0, attention_flops_per_s = 0;
+  double memory_bytes_per_s = 0, host_bytes_per_s = 0, link_bytes_per_s = 0, disk_bytes_per_s = 0;
+  double launch_s = 0;                  // fixed cost of an instruction
+};
+
+/// Seconds of one instruction alone.
+double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates);
+
+struct TimePrediction {
+  double step_s = 0;
+  std::array<double, lane_count> busy_s{};
+  double gemm_s = 0, attention_s = 0, memory_s = 0;   // of the compute lane
+  std::string bottleneck;               // "compute: matrix products", "copy_in", ...
+};
+/// Walks steady under the waits until the step time is steady.
+TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates);
+
+}  // namespace trainx::program

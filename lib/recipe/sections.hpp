@@ -1,0 +1,189 @@
+// The recipe on one page: what a user may write, with defaults. Read, dumped and documented through visit_fields.
+#pragma once
+#include "spec/arch/options.hpp"
+#include "spec/data/options.hpp"
+#include "spec/optim/options.hpp"
+
+namespace trainx::recipe {
+
+using spec::anything, spec::at_least, spec::Auto, spec::EnumNames, spec::fraction, spec::non_negative, spec::positive;
+
+struct RunSection {
+  std::string name;                     // default: the recipe's file name without .yaml
+  std::int64_t seed = 42;
+  Duration duration{1000, Duration::Unit::steps};
+  std::string output_dir = "outputs";
+  bool deterministic = false;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, RunSection& s) {
+  field("name", s.name, anything(), "names the run's folder; default: the recipe's file name");
+  field("seed", s.seed, non_negative(), "of initial weights, sample order and dropout");
+  field("duration", s.duration, anything(), "how long to train: `2000 steps`, `3 epochs`, `2B tokens`, `30 min`");
+  field("output_dir", s.output_dir, anything(), "where the run's folder is made");
+  field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: thread count is stored and replayed");
+}
+
+struct ModelSection {
+  std::optional<std::string> size;      // a published set of dimensions
+  std::optional<std::string> init_from; // Hugging Face folder
+  spec::ModelOptions options;           // `type` names the alternative, `options:` holds its fields
+};
+template <class Visitor>
+void visit_fields(Visitor& field, ModelSection& s) {
+  field("size", s.size, anything(), "a published set of dimensions");
+  field("init_from", s.init_from, anything(), "a Hugging Face folder (config.json, model.safetensors) or a checkpoint to start from");
+}
+
+struct DataSection {
+  std::int64_t sequence_length = 128;
+  bool shuffle = true;
+  std::int64_t workers = 1;
+  std::int64_t prefetch = 4;
+  spec::DataOptions source;             // `type` names the alternative, whose fields stand beside these
+};
+template <class Visitor>
+void visit_fields(Visitor& field, DataSection& s) {
+  field("sequence_length", s.sequence_length, at_least(1), "tokens of a sample");
+  field("shuffle", s.shuffle, anything(), "keyed permutation of the samples each epoch; false: in order");
+  field("workers", s.workers, at_least(1), "threads that prepare samples");
+  field("prefetch", s.prefetch, at_least(1), "micro-batches prepared ahead, at most");
+}
+
+struct BatchSection {                   // any two of three; the third is derived
+  std::optional<std::int64_t> global_batch_size, micro_batch_size, grad_accum_steps;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, BatchSection& s) {
+  field("global_batch_size", s.global_batch_size, at_least(1), "samples of an optimizer step");
+  field("micro_batch_size", s.micro_batch_size, at_least(1), "samples of one forward, per rank");
+  field("grad_accum_steps", s.grad_accum_steps, at_least(1), "micro-steps of a step");
+}
+
+enum class Compute : std::uint8_t { fp32, bf16 };
+inline const EnumNames<Compute>& enum_names(Compute) {
+  static const EnumNames<Compute> names{{Compute::fp32, "fp32"}, {Compute::bf16, "bf16"}};
+  return names;
+}
+enum class MasterWeights : std::uint8_t { fp32, split };
+inline const EnumNames<MasterWeights>& enum_names(MasterWeights) {
+  static const EnumNames<MasterWeights> names{{MasterWeights::fp32, "fp32"}, {MasterWeights::split, "split"}};
+  return names;
+}
+struct PrecisionSection {
+  Compute compute = Compute::fp32;
+  Auto<MasterWeights> master;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, PrecisionSection& s) {
+  field("compute", s.compute, anything(), "arithmetic of forward and backward");
+  field("master", s.master, anything(), "exact weights beside bf16 ones: fp32, a full copy; split, the low 16 bits (2 bytes less); auto: split under bf16");
+}
+
+struct OptimizerSection {
+  double lr = 1e-3;
+  double max_grad_norm = 1.0;
+  spec::OptimizerOptions options;       // `type` names the alternative, `options:` holds its fields
+};
+template <class Visitor>
+void visit_fields(Visitor& field, OptimizerSection& s) {
+  field("lr", s.lr, non_negative(), "peak learning rate");
+  field("max_grad_norm", s.max_grad_norm, non_negative(), "clips the global gradient norm; 0 clips nothing");
+}
+
+enum class ScheduleType : std::uint8_t { constant, linear, cosine };
+inline const EnumNames<ScheduleType>& enum_names(ScheduleType) {
+  static const EnumNames<ScheduleType> names{{ScheduleType::constant, "constant"}, {ScheduleType::linear, "linear"}, {ScheduleType::cosine, "cosine"}};
+  return names;
+}
+struct ScheduleSection {
+  ScheduleType type = ScheduleType::constant;
+  Duration warmup{0, Duration::Unit::steps};
+  double final_ratio = 0;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, ScheduleSection& s) {
+  field("type", s.type, anything(), "course of the learning rate after warm-up");
+  field("warmup", s.warmup, anything(), "linear rise to lr");
+  field("final_ratio", s.final_ratio, fraction(), "last learning rate as a share of lr (linear, cosine)");
+}
+
+enum class ActivationCheckpoint : std::uint8_t { none, selective, full };
+inline const EnumNames<ActivationCheckpoint>& enum_names(ActivationCheckpoint) {
+  static const EnumNames<ActivationCheckpoint> names{{ActivationCheckpoint::none, "none"}, {ActivationCheckpoint::selective, "selective"}, {ActivationCheckpoint::full, "full"}};
+  return names;
+}
+struct MemorySection {
+  Auto<ByteSize> budget;
+  ActivationCheckpoint activation_checkpoint = ActivationCheckpoint::none;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, MemorySection& s) {
+  field("budget", s.budget, anything(), "memory a rank may take, e.g. 8 GiB; auto: what the machine (cgroup) has");
+  field("activation_checkpoint", s.activation_checkpoint, anything(), "recompute in backward instead of keeping: none; selective, norm and GELU outputs; full, all but one hidden a layer");
+}
+
+enum class ParallelMode : std::uint8_t { single };
+inline const EnumNames<ParallelMode>& enum_names(ParallelMode) {
+  static const EnumNames<ParallelMode> names{{ParallelMode::single, "single"}};
+  return names;
+}
+struct ParallelSection {
+  Auto<ParallelMode> mode;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, ParallelSection& s) {
+  field("mode", s.mode, anything(), "single: one rank; auto picks it");
+}
+
+enum class Resume : std::uint8_t { must, never };
+inline const EnumNames<Resume>& enum_names(Resume) {
+  static const EnumNames<Resume> names{{Resume::must, "must"}, {Resume::never, "never"}};
+  return names;
+}
+struct CheckpointSection {
+  Duration every{500, Duration::Unit::steps};
+  std::int64_t keep_last = 2;
+  Auto<Resume> resume;                  // auto: from the newest valid checkpoint where there is one
+};
+template <class Visitor>
+void visit_fields(Visitor& field, CheckpointSection& s) {
+  field("every", s.every, anything(), "steps, epochs, tokens or time between checkpoints; the last step is always saved");
+  field("keep_last", s.keep_last, at_least(1), "checkpoints kept beside `best`");
+  field("resume", s.resume, anything(), "auto: from the newest valid checkpoint, else from the start; must: exit 83 without one; never: refuse a folder that has steps");
+}
+
+struct EvalSection {
+  Duration every{500, Duration::Unit::steps};
+  std::int64_t batches = 20;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, EvalSection& s) {
+  field("every", s.every, anything(), "between evaluations; needs held-out data");
+  field("batches", s.batches, at_least(1), "micro-batches of an evaluation, at most");
+}
+
+struct MetricsSection {
+  Duration every{10, Duration::Unit::steps};
+};
+template <class Visitor>
+void visit_fields(Visitor& field, MetricsSection& s) {
+  field("every", s.every, anything(), "between lines of metrics.jsonl and of the log");
+}
+
+struct Recipe {
+  RunSection run;
+  ModelSection model;
+  DataSection data;
+  BatchSection batch;
+  PrecisionSection precision;
+  OptimizerSection optimizer;
+  ScheduleSection schedule;
+  MemorySection memory;
+  ParallelSection parallel;
+  CheckpointSection checkpoint;
+  EvalSection eval;
+  MetricsSection metrics;
+};
+
+}  // namespace trainx::recipe

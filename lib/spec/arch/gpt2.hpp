@@ -1,0 +1,42 @@
+// GPT-2 (Radford et al. 2019): its options, published sizes, and its blocks in bytes and FLOPs. lib/model/gpt2 computes what is declared here.
+#pragma once
+#include "program/model_graph.hpp"
+#include "spec/field.hpp"
+
+namespace trainx::spec {
+
+/// As written in a recipe; a dimension that is not set comes from `model.size`, the Hugging Face folder or the data.
+struct Gpt2Options {
+  static constexpr std::string_view name = "gpt2";
+  static constexpr std::string_view summary = "decoder-only transformer with learned positions (124m, 350m, 774m, 1558m)";
+  std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions, vocab_size;
+  double dropout = 0;                   // embedding and residual dropout
+};
+
+template <class Visitor>
+void visit_fields(Visitor& field, Gpt2Options& o) {
+  field("num_layers", o.num_layers, at_least(1), "layers, each attention and MLP");
+  field("num_heads", o.num_heads, at_least(1), "attention heads; divides hidden_size");
+  field("hidden_size", o.hidden_size, at_least(1), "width of the residual stream");
+  field("intermediate_size", o.intermediate_size, at_least(1), "width inside the MLP; 4 * hidden_size where not set");
+  field("max_positions", o.max_positions, at_least(1), "longest sequence; data.sequence_length must not exceed it");
+  field("vocab_size", o.vocab_size, at_least(1), "tokens of the vocabulary; the data source's where it has one");
+  field("dropout", o.dropout, unit_interval(), "dropout of embeddings and residual branches");
+}
+
+/// Decided dimensions.
+struct Gpt2Dims {
+  std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072, max_positions = 1024, vocab_size = 50257;
+  double dropout = 0;
+  double layer_norm_epsilon = 1e-5;
+  std::int64_t padded_vocab_size() const;   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
+};
+
+/// Published sizes: "124m", "350m", "774m", "1558m".
+const std::vector<std::pair<std::string_view, Gpt2Dims>>& gpt2_sizes();
+
+/// The blocks embedding, h<i>.attention, h<i>.mlp, head over values residual<i> and branch<i> for a micro-batch of `micro_batch_size` samples of
+/// `length` tokens. Slots of each block: the enums below.
+program::ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute);
+
+}  // namespace trainx::spec

@@ -1,0 +1,13 @@
+// Catch2 v2 (Debian 12) and v3 (Ubuntu 24.04) behind one include. In a file that sees LibTorch, include torch first:
+// c10's CHECK would end the process instead of failing the test.
+#pragma once
+#undef CHECK
+#if __has_include(<catch2/catch_test_macros.hpp>)
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif
