@@ -2,6 +2,7 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include "spec/field.hpp"
+#include <thread>
 
 namespace trainx::spec {
 
@@ -36,7 +37,8 @@ struct Gpt2Dims {
 const std::vector<std::pair<std::string_view, Gpt2Dims>>& gpt2_sizes();
 
 /// The blocks embedding, h<i>.attention, h<i>.mlp, head over values residual<i> and branch<i> for a micro-batch of `micro_batch_size` samples of
-/// `length` tokens. Slots of each block: the enums below.
-program::ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute);
+/// `length` tokens. Slots of each block: gpt2_slots.hpp. `threads` of the library bound what it allocates: each has a tile of its own.
+program::ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute,
+                               std::int64_t threads = std::thread::hardware_concurrency());
 
 }  // namespace trainx::spec

@@ -1,0 +1,46 @@
+#include "spec/arch/saved_layout.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+
+namespace trainx::spec {
+
+using program::ParameterSpec;
+
+namespace {
+
+/// rows x columns inside trainx; a vector is one row.
+struct Matrix { std::int64_t rows, columns; };
+Matrix matrix(const std::vector<std::int64_t>& dims) { return dims.size() == 1 ? Matrix{1, dims[0]} : Matrix{dims.at(0), dims.at(1)}; }
+
+/// Calls copy(element inside the parameter, element in the file) for each saved element.
+template <class Copy>
+void for_each_saved(const ParameterSpec& p, std::size_t saved_size, Copy copy) {
+  if (saved_size != static_cast<std::size_t>(saved_elements(p))) throw InternalError(p.name + ": wrong number of saved elements");
+  const Matrix inside = matrix(p.dims);
+  Matrix saved = matrix(p.saved_dims);
+  if (p.saved_transposed) std::swap(saved.rows, saved.columns);
+  if (saved.rows > inside.rows || saved.columns > inside.columns) throw InternalError(p.name + ": saved dims exceed dims");
+  for (std::int64_t r = 0; r < saved.rows; ++r)
+    for (std::int64_t c = 0; c < saved.columns; ++c) copy(r * inside.columns + c, p.saved_transposed ? c * saved.rows + r : r * saved.columns + c);
+}
+
+}  // namespace
+
+std::int64_t saved_elements(const ParameterSpec& p) {
+  std::int64_t n = 1;
+  for (std::int64_t d : p.saved_dims) n *= d;
+  return n;
+}
+
+void unpack_saved(const ParameterSpec& p, std::span<const float> saved, float* group_memory) {
+  float* inside = group_memory + p.offset;
+  if (saved_elements(p) != p.elements()) std::fill_n(inside, p.elements(), 0.0f);
+  for_each_saved(p, saved.size(), [&](std::int64_t to, std::int64_t from) { inside[to] = saved[from]; });
+}
+
+void pack_saved(const ParameterSpec& p, const float* group_memory, std::span<float> saved) {
+  const float* inside = group_memory + p.offset;
+  for_each_saved(p, saved.size(), [&](std::int64_t from, std::int64_t to) { saved[to] = inside[from]; });
+}
+
+}  // namespace trainx::spec
