@@ -1,0 +1,9 @@
+#pragma once
+#include "plan/run_plan.hpp"
+
+namespace trainx::plan {
+
+/// Derives the third of the three batch quantities. Throws UserError 78 with the nearest value that works.
+BatchPlan plan_batch(const recipe::BatchSection& batch, std::int64_t world_size);
+
+}  // namespace trainx::plan

@@ -1,0 +1,102 @@
+// The plan for people and for programs that read JSON.
+#include "plan/run_plan.hpp"
+#include "program/print.hpp"
+#include <nlohmann/json.hpp>
+#include <cstdio>
+
+namespace trainx::plan {
+namespace {
+
+std::string row(const std::string& name, const std::string& value) {
+  std::string s = "  " + name;
+  s.resize(std::max<std::size_t>(26, s.size() + 1), ' ');
+  return s + value + "\n";
+}
+
+double parameters_of(const program::ModelGraph& graph) {
+  double n = 0;
+  for (const auto& g : graph.groups)
+    for (const auto& p : g.parameters) {
+      double saved = 1;
+      for (const std::int64_t d : p.saved_dims) saved *= static_cast<double>(d);
+      n += saved;
+    }
+  return n;
+}
+
+double step_flops(const PlacedProgram& placed) {
+  double flops = 0;
+  for (const auto& i : placed.program.steady) {
+    if (i.block < 0 || static_cast<std::size_t>(i.block) >= placed.graph.blocks.size()) continue;
+    const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
+    if (const auto phase = phases.find(i.op); phase != phases.end()) flops += phase->second.gemm_flops() + phase->second.attention_flops;
+  }
+  return flops;
+}
+
+std::string fixed(double x, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, x);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const RunPlan& plan, bool with_program) {
+  std::string out = "batch\n";
+  out += row("global_batch_size", std::to_string(plan.batch.global_batch_size) + " samples = micro_batch_size " + std::to_string(plan.batch.micro_batch_size) + " * grad_accum_steps " +
+                                      std::to_string(plan.batch.grad_accum_steps) + " * world_size " + std::to_string(plan.batch.world_size));
+  out += row("tokens per step", human_count(static_cast<double>(plan.nominal_targets)));
+  out += row("steps", plan.total_steps >= 0 ? std::to_string(plan.total_steps) + " (" + human_count(static_cast<double>(plan.total_steps) * static_cast<double>(plan.nominal_targets)) + " tokens)"
+                                            : "as many as fit " + human_seconds(plan.total_seconds));
+  out += "model\n";
+  out += row("parameters", human_count(parameters_of(plan.train.graph)));
+  out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : ""));
+  out += row("FLOPs per step", human_count(step_flops(plan.train)));
+  out += "memory per rank\n";
+  for (const auto& [name, bytes] : plan.memory.categories)
+    if (bytes != 0) out += row(name, human_bytes(bytes));
+  out += row("total", human_bytes(plan.memory.arena_bytes + plan.memory.library_bytes) + " of " + human_bytes(plan.memory.budget_bytes));
+  if (plan.time) {
+    const auto& t = *plan.time;
+    out += "time, predicted from measured rates\n";
+    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.nominal_targets) / t.step_s) + " tokens/s");
+    out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
+    out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
+    out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
+    out += row("bound by", t.bottleneck);
+  }
+  out += "program\n";
+  out += row("instructions", std::to_string(plan.train.program.steady.size()) + " over " + std::to_string(plan.train.program.buffers.size()) + " buffers, checked against the sequential reference");
+  if (with_program) out += program::print(plan.train.program, &plan.train.graph);
+  else out += row("", "(--program prints it)");
+  for (const auto& note : plan.notes) out += "note: " + note + "\n";
+  return out;
+}
+
+nlohmann::json to_json(const RunPlan& plan, bool with_program) {
+  nlohmann::json j;
+  j["global_batch_size"] = plan.batch.global_batch_size;
+  j["micro_batch_size"] = plan.batch.micro_batch_size;
+  j["grad_accum_steps"] = plan.batch.grad_accum_steps;
+  j["world_size"] = plan.batch.world_size;
+  j["total_steps"] = plan.total_steps;
+  j["tokens_per_step"] = plan.nominal_targets;
+  j["parameters"] = parameters_of(plan.train.graph);
+  j["flops_per_step"] = step_flops(plan.train);
+  j["compute"] = name_of(plan.compute);
+  j["arena_bytes"] = plan.memory.arena_bytes;
+  j["library_bytes"] = plan.memory.library_bytes;
+  j["budget_bytes"] = plan.memory.budget_bytes;
+  for (const auto& [name, bytes] : plan.memory.categories) j["memory"].push_back({{"category", name}, {"bytes", bytes}});
+  if (plan.time)
+    j["time"] = {{"step_ms", plan.time->step_s * 1e3}, {"tokens_per_second", static_cast<double>(plan.nominal_targets) / plan.time->step_s}, {"bottleneck", plan.time->bottleneck},
+                 {"gemm_ms", plan.time->gemm_s * 1e3}, {"attention_ms", plan.time->attention_s * 1e3}, {"memory_ms", plan.time->memory_s * 1e3}};
+  j["fingerprint"] = fingerprint(plan);
+  j["instructions"] = plan.train.program.steady.size();
+  if (with_program) j["program"] = program::print(plan.train.program, &plan.train.graph);
+  j["notes"] = plan.notes;
+  return j;
+}
+
+}  // namespace trainx::plan

@@ -1,0 +1,72 @@
+#include "plan/memory_plan.hpp"
+#include <algorithm>
+
+namespace trainx::plan {
+
+using program::Kind;
+
+MemoryPlan plan_memory_budget(const RunPlan& plan) {
+  const auto& p = plan.train.program;
+  const auto peak = program::peak_use(p);
+  auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
+  std::int64_t master = 0, residents_of_run = 0;
+  for (const auto& b : p.buffers) {
+    if (b.kind == Kind::state && b.name.starts_with("master.")) master += b.size;
+    if (b.kind == Kind::scalar && b.resident) residents_of_run += b.size;
+  }
+  MemoryPlan m;
+  m.arena_bytes = std::max(plan.train.placement.peak_of(program::Space::device), plan.evaluate.placement.peak_of(program::Space::device));
+  m.library_bytes = plan.train.graph.library_bytes;
+  m.categories = {{"weights", of(Kind::parameter)},
+                  {"master weights", master},
+                  {"gradients", of(Kind::gradient)},
+                  {"optimizer state", of(Kind::state) - master},
+                  {"activations", of(Kind::value) + of(Kind::saved)},
+                  {"activation gradients", of(Kind::value_gradient)},
+                  {"scratch", of(Kind::scratch)},
+                  {"batch and scalars", of(Kind::batch) + of(Kind::scalar)}};
+  std::int64_t sum = 0;
+  for (const auto& [name, bytes] : m.categories) sum += bytes;
+  m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum);
+  m.categories.emplace_back("library calls", m.library_bytes);
+  return m;
+}
+
+namespace {
+
+std::int64_t total_of(const RunPlan& plan) {
+  const MemoryPlan m = plan_memory_budget(plan);
+  return m.arena_bytes + m.library_bytes;
+}
+
+}  // namespace
+
+void require_fits(const RunPlan& plan) {
+  const std::int64_t need = plan.memory.arena_bytes + plan.memory.library_bytes, have = plan.memory.budget_bytes;
+  if (have <= 0 || need <= have) return;
+  std::string remedy;
+  RunPlan other = plan;
+  using recipe::ActivationCheckpoint;
+  for (std::int64_t micro = plan.batch.micro_batch_size; micro >= 1 && remedy.empty(); --micro) {   // the largest micro-batch that keeps the global batch
+    if (plan.batch.micro_batch_size * plan.batch.grad_accum_steps % micro != 0) continue;
+    for (auto level : {ActivationCheckpoint::none, ActivationCheckpoint::selective, ActivationCheckpoint::full}) {
+      if (level < plan.recipe.memory.activation_checkpoint) continue;
+      other.batch.micro_batch_size = micro;
+      other.batch.grad_accum_steps = plan.batch.micro_batch_size * plan.batch.grad_accum_steps / micro;
+      other.recipe.memory.activation_checkpoint = level;
+      plan_programs(other);
+      if (total_of(other) > have) continue;
+      if (micro != plan.batch.micro_batch_size) remedy += "batch.micro_batch_size " + std::to_string(micro);
+      if (level != plan.recipe.memory.activation_checkpoint) {
+        for (const auto& [value, name] : enum_names(level))
+          if (value == level) remedy += (remedy.empty() ? "" : " with ") + std::string("memory.activation_checkpoint ") + std::string(name);
+      }
+      remedy += " would fit (" + human_bytes(total_of(other)) + ")";
+      break;
+    }
+  }
+  if (remedy.empty()) remedy = "nothing in the recipe makes it fit; take a smaller model or a larger budget";
+  throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(need) + " and memory.budget is " + human_bytes(have) + ", " + human_bytes(need - have) + " too little; " + remedy);
+}
+
+}  // namespace trainx::plan

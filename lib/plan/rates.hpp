@@ -1,0 +1,17 @@
+#pragma once
+#include "core/dtype.hpp"
+#include "program/time.hpp"
+
+namespace trainx::plan {
+
+/// A GPU whose rates were measured.
+struct Device {
+  std::string name;                     // as --gpu takes it
+  std::int64_t memory_bytes = 0;
+  program::Rates bf16, fp32;
+};
+
+/// Throws UserError 2 for a name that is not in the table, with a suggestion.
+const Device& device_named(const std::string& name);
+
+}  // namespace trainx::plan

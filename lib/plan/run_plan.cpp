@@ -1,0 +1,126 @@
+#include "plan/run_plan.hpp"
+#include "core/hash.hpp"
+#include "passes/passes.hpp"
+#include "plan/batch.hpp"
+#include "plan/memory_plan.hpp"
+#include "plan/model_dims.hpp"
+#include "plan/rates.hpp"
+#include "plan/schedule.hpp"
+#include "program/print.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace trainx::plan {
+namespace {
+
+// Steps of a duration that counts steps, epochs or tokens; nothing for one in time.
+std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, std::int64_t length, const facts::DataFacts& data, const std::string& key) {
+  const auto samples_per_step = static_cast<double>(batch.global_batch_size);
+  switch (d.unit) {
+    case Duration::Unit::steps: return std::llround(d.amount);
+    case Duration::Unit::epochs:
+      if (!data.train_present) throw UserError(ExitCode::input_missing, key + " counts epochs, and the training data is not there: " + data.problem);
+      return static_cast<std::int64_t>(std::ceil(d.amount * static_cast<double>(data.train_samples) / samples_per_step));
+    case Duration::Unit::tokens: return static_cast<std::int64_t>(std::ceil(d.amount / (samples_per_step * static_cast<double>(length))));
+    case Duration::Unit::seconds: break;
+  }
+  return std::nullopt;
+}
+
+PlacedProgram place(program::ModelGraph graph, program::StepProgram p, std::vector<program::Bytes> fixed = {}) {
+  PlacedProgram placed{std::move(graph), std::move(p), {}, {}};
+  program::PlacementOptions options;
+  options.fixed = std::move(fixed);
+  placed.placement = program::plan_memory(placed.program, options);
+  placed.order = program::derive_order(placed.program, placed.placement);
+  return placed;
+}
+
+void require_sound(const PlacedProgram& placed, const program::Reference* reference, const char* what) {
+  const std::string problem = program::check_program(placed.program, placed.placement, reference);
+  if (!problem.empty()) throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
+}
+
+}  // namespace
+
+void plan_programs(RunPlan& plan) {
+  const auto& r = plan.recipe;
+  const auto graph = spec::gpt2_graph(plan.dims, plan.batch.micro_batch_size, r.data.sequence_length, plan.compute);
+  auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
+  p = passes::activation_checkpoint(std::move(p), graph, static_cast<passes::CheckpointLevel>(r.memory.activation_checkpoint));
+  plan.train = place(graph, std::move(p));
+  auto forward = program::forward_program(plan.train.program, graph, program::Op::evaluate);
+  std::vector<program::Bytes> residents;
+  for (std::size_t b = 0; b < forward.buffers.size() && forward.buffers[b].resident; ++b) residents.push_back(plan.train.placement.base[b]);
+  plan.evaluate = place(graph, std::move(forward), std::move(residents));
+}
+
+RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, const PlanOptions& options) {
+  RunPlan plan;
+  plan.recipe = recipe;
+  auto& r = plan.recipe;
+  plan.batch = plan_batch(r.batch, 1);
+  plan.dims = plan_model_dims(r, facts);
+  plan.compute = r.precision.compute == recipe::Compute::bf16 ? DType::bf16 : DType::f32;
+  if (plan.compute == DType::bf16)
+    plan.master = !r.precision.master.is_auto() && *r.precision.master.value == recipe::MasterWeights::fp32 ? program::Master::fp32 : program::Master::split;
+  plan.update.states = std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options);
+  plan.update.master = plan.master;
+
+  const std::int64_t length = r.data.sequence_length;
+  auto steps = [&](const Duration& d, const char* key) { return steps_of(d, plan.batch, length, facts.data, key); };
+  if (const auto total = steps(r.run.duration, "run.duration")) plan.total_steps = *total;
+  else plan.total_seconds = r.run.duration.amount;
+  const std::int64_t warmup = steps(r.schedule.warmup, "schedule.warmup").value_or(0);
+  if (plan.total_steps >= 0 && warmup > plan.total_steps)
+    throw UserError(ExitCode::invalid_recipe, "schedule.warmup (" + std::to_string(warmup) + " steps) is longer than run.duration (" + std::to_string(plan.total_steps) + " steps)");
+  plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, warmup, plan.total_steps);
+  plan.update.lr_table_entries = static_cast<std::int64_t>(plan.lr_table.size());
+  auto interval = [&](const Duration& d, const char* key) {
+    const auto n = steps(d, key);
+    return n ? Interval{std::max<std::int64_t>(*n, 1), 0} : Interval{0, d.amount};
+  };
+  plan.checkpoint_every = interval(r.checkpoint.every, "checkpoint.every");
+  plan.eval_every = interval(r.eval.every, "eval.every");
+  plan.metrics_every = interval(r.metrics.every, "metrics.every");
+  plan.nominal_targets = plan.batch.global_batch_size * length;
+  if (facts.data.eval_present) plan.eval_batches = std::min(r.eval.batches, (facts.data.eval_samples + plan.batch.micro_batch_size - 1) / plan.batch.micro_batch_size);
+  if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
+
+  plan_programs(plan);
+  const program::Reference reference{&plan.train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+  require_sound(plan.train, &reference, "training");
+  require_sound(plan.evaluate, nullptr, "evaluation");
+
+  const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
+  plan.memory = plan_memory_budget(plan);
+  plan.memory.budget_bytes = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : facts.hardware.memory_bytes;
+  require_fits(plan);
+  if (device) plan.time = program::predict_time(plan.train.program, plan.train.order, plan.train.graph, plan.compute == DType::bf16 ? device->bf16 : device->fp32);
+
+  // What was `auto` or derived is written into the recipe, so that the run's resolved.yaml says it.
+  r.batch = {plan.batch.global_batch_size, plan.batch.micro_batch_size, plan.batch.grad_accum_steps};
+  auto& o = std::get<spec::Gpt2Options>(r.model.options);
+  o.num_layers = plan.dims.num_layers;
+  o.num_heads = plan.dims.num_heads;
+  o.hidden_size = plan.dims.hidden_size;
+  o.intermediate_size = plan.dims.intermediate_size;
+  o.max_positions = plan.dims.max_positions;
+  o.vocab_size = plan.dims.vocab_size;
+  r.parallel.mode.value = recipe::ParallelMode::single;
+  if (plan.compute == DType::bf16) r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32 : recipe::MasterWeights::split;
+  return plan;
+}
+
+std::string fingerprint(const RunPlan& plan) {
+  std::string all = recipe::dump(plan.recipe);
+  for (const PlacedProgram* p : {&plan.train, &plan.evaluate}) {
+    all += program::print(p->program);
+    all.append(reinterpret_cast<const char*>(p->placement.base.data()), p->placement.base.size() * sizeof(program::Bytes));
+  }
+  all.append(reinterpret_cast<const char*>(plan.lr_table.data()), plan.lr_table.size() * sizeof(double));
+  return hash_hex(all);
+}
+
+}  // namespace trainx::plan

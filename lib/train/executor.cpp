@@ -1,0 +1,153 @@
+#include "train/executor.hpp"
+#include "core/error.hpp"
+#include "program/operations.hpp"
+#include "tensor/views.hpp"
+#include <ATen/core/grad_mode.h>
+#include <cmath>
+#include <cstring>
+
+namespace trainx::train {
+
+using namespace program;
+
+namespace {
+
+const Use* find_use(const Instruction& i, Slot slot) {
+  for (const Use& u : i.uses)
+    if (u.slot == slot) return &u;
+  return nullptr;
+}
+
+const Use& use_of(const Instruction& i, Slot slot) {
+  if (const Use* u = find_use(i, slot)) return *u;
+  throw InternalError(std::string(name_of(i.op)) + " has no use of slot " + std::to_string(slot));
+}
+
+// The table's last entry holds beyond its end.
+double learning_rate_at(const double* table, const Use& u, std::int64_t applied_steps) {
+  const auto entries = (u.range.end - u.range.begin) / static_cast<std::int64_t>(sizeof(double));
+  return table[std::min(applied_steps, entries - 1)];
+}
+
+// What a slot looks like as a tensor: its own spec, or that of the value, batch tensor, scalar or group that it names.
+TensorSpec operand_tensor(const ModelGraph& graph, const SlotSpec& slot) {
+  const auto index = static_cast<std::size_t>(slot.index);
+  switch (slot.kind) {
+    case Kind::value: case Kind::value_gradient: return graph.values[index];
+    case Kind::batch: return graph.batch[index];
+    case Kind::scalar: return graph.scalars[index];
+    case Kind::parameter: return {slot.name, graph.compute, {graph.groups[index].elements}};
+    case Kind::gradient: return {slot.name, DType::f32, {graph.groups[index].elements}};
+    default: return slot.tensor;
+  }
+}
+
+}  // namespace
+
+Executor::Executor(const plan::PlacedProgram& placed, Arena& arena, ExecutorParts parts, std::function<void(Lane)> before_each)
+    : placed_(placed), arena_(arena), parts_(std::move(parts)) {
+  lanes_ = std::make_unique<LaneRunner>(placed.program, placed.order, [this](const Instruction& i, int) { execute(i); }, std::move(before_each));
+}
+
+void Executor::execute(const Instruction& i) {
+  switch (i.op) {
+    case Op::fetch_batch: return fetch_batch(i);
+    case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: return run_block(i);
+    case Op::copy: return copy(i);
+    case Op::grad_norm: return grad_norm(i);
+    case Op::update: return update(i);
+    case Op::advance_step: ++scalar<std::int64_t>(i, AdvanceSlot::counter); return;
+    case Op::advance_applied: scalar<std::int64_t>(i, AdvanceSlot::counter) += std::isfinite(scalar<double>(i, AdvanceSlot::norm2)); return;
+    case Op::report: return report(i);
+    case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
+  }
+  throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
+}
+
+std::byte* Executor::address(const Use& u) const { return arena_.data() + placed_.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin; }
+
+template <class T>
+T& Executor::scalar(const Instruction& i, Slot slot) const {
+  return *reinterpret_cast<T*>(address(use_of(i, slot)));
+}
+
+void Executor::fetch_batch(const Instruction& i) {
+  auto bytes = [&](int k) { return std::pair(address(use_of(i, FetchSlot::first_batch + k)), placed_.graph.batch[static_cast<std::size_t>(k)].elements()); };
+  const auto [tokens, token_count] = bytes(0);
+  const auto [targets, target_count] = bytes(1);
+  const auto [positions, sample_count] = bytes(2);
+  parts_.fetch(scalar<std::int64_t>(i, FetchSlot::step), i.micro,
+               {{reinterpret_cast<std::int32_t*>(tokens), static_cast<std::size_t>(token_count)},
+                {reinterpret_cast<std::int32_t*>(targets), static_cast<std::size_t>(target_count)},
+                {reinterpret_cast<std::int64_t*>(positions), static_cast<std::size_t>(sample_count)}});
+}
+
+void Executor::run_block(const Instruction& i) {
+  const at::NoGradGuard no_grad;
+  auto& context = contexts_[static_cast<std::size_t>(i.lane)][&i];
+  if (!context) {
+    const BlockSpec& block = placed_.graph.blocks[static_cast<std::size_t>(i.block)];
+    std::vector<at::Tensor> operands(block.slots.size());
+    std::vector<How> how(block.slots.size(), How::read);
+    for (const Use& u : i.uses) {
+      const auto s = static_cast<std::size_t>(u.slot);
+      operands[s] = tensor::view_of(address(u), operand_tensor(placed_.graph, block.slots[s]));
+      how[s] = u.how;
+    }
+    context = std::make_unique<model::BlockContext>(placed_.graph, block, std::move(operands), std::move(how), parts_.mode, parts_.seed, 1.0 / parts_.nominal_targets);
+  }
+  model::Block& block = *(*parts_.blocks)[static_cast<std::size_t>(i.block)];
+  switch (i.op) {
+    case Op::backward: return block.backward(*context);
+    case Op::loss: return block.loss(*context);
+    case Op::evaluate: return block.evaluate(*context);
+    case Op::predict: return block.predict(*context);
+    default: return block.forward(*context);
+  }
+}
+
+void Executor::copy(const Instruction& i) {
+  const Use& from = use_of(i, CopySlot::from);
+  std::memcpy(address(use_of(i, CopySlot::to)), address(from), static_cast<std::size_t>(from.range.end - from.range.begin));
+}
+
+void Executor::grad_norm(const Instruction& i) {
+  double sum = 0;
+  for (std::size_t g = 0; g < placed_.graph.groups.size(); ++g)
+    if (const Use* u = find_use(i, NormSlot::first_gradient + static_cast<Slot>(g))) sum += optim::squared_norm(placed_.graph.groups[g], reinterpret_cast<const float*>(address(*u)));
+  scalar<double>(i, NormSlot::norm2) = sum;
+}
+
+void Executor::update(const Instruction& i) {
+  optim::GroupMemory memory;
+  memory.group = &placed_.graph.groups[static_cast<std::size_t>(i.block)];
+  memory.gradient = reinterpret_cast<const float*>(address(use_of(i, UpdateSlot::gradient)));
+  memory.parameter_dtype = placed_.graph.compute;
+  memory.parameter = address(use_of(i, UpdateSlot::parameter));
+  if (const Use* master = find_use(i, UpdateSlot::master)) {
+    memory.master = address(*master);
+    memory.master_kind = master->range.end - master->range.begin == memory.group->elements * 4 ? Master::fp32 : Master::split;
+  }
+  for (Slot s = UpdateSlot::first_state; const Use* state = find_use(i, s); ++s) memory.states.push_back(reinterpret_cast<float*>(address(*state)));
+  optim::StepScalars step;
+  step.norm2 = scalar<double>(i, UpdateSlot::norm2);
+  step.gradient_scale = parts_.nominal_targets / scalar<double>(i, UpdateSlot::target_count);
+  step.applied_steps = scalar<std::int64_t>(i, UpdateSlot::applied);
+  step.lr = learning_rate_at(&scalar<double>(i, UpdateSlot::lr_table), use_of(i, UpdateSlot::lr_table), step.applied_steps);
+  step.max_grad_norm = parts_.max_grad_norm;
+  parts_.optimizer->update(memory, step);
+}
+
+void Executor::report(const Instruction& i) {
+  StepScalarsReport r;
+  r.loss_sum = scalar<double>(i, ReportSlot::loss_sum);
+  r.target_count = scalar<double>(i, ReportSlot::target_count);
+  if (find_use(i, ReportSlot::norm2)) {
+    r.norm2 = scalar<double>(i, ReportSlot::norm2);
+    r.applied_steps = scalar<std::int64_t>(i, ReportSlot::applied);
+    r.lr = learning_rate_at(&scalar<double>(i, ReportSlot::lr_table), use_of(i, ReportSlot::lr_table), r.applied_steps - std::isfinite(r.norm2));
+  }
+  parts_.report(r);
+}
+
+}  // namespace trainx::train

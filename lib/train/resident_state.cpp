@@ -1,0 +1,222 @@
+#include "train/resident_state.hpp"
+#include "core/error.hpp"
+#include "model/model.hpp"
+#include "optim/optimizer.hpp"
+#include <algorithm>
+#include <cstring>
+#include <cmath>
+#include <limits>
+
+namespace trainx::train {
+
+using program::GroupSpec, program::Kind, program::Master, program::ParameterSpec;
+
+namespace {
+
+const std::string master_prefix = "master.";
+
+float widen(std::uint16_t bf16) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(bf16) << 16;
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+// IEEE 754 half precision.
+float widen_half(std::uint16_t h) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(h & 0x8000) << 16;
+  const int exponent = (h >> 10) & 31, mantissa = h & 1023;
+  float x = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24) : exponent == 31 ? (mantissa ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity())
+                                                                                        : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+  return sign ? -x : x;
+}
+
+std::vector<float> to_floats(const checkpoint::TensorEntry& t, const std::string& where) {
+  const std::size_t n = t.data.size() / static_cast<std::size_t>(size_of(t.dtype));
+  std::vector<float> out(n);
+  if (t.dtype == DType::f32) {
+    std::memcpy(out.data(), t.data.data(), t.data.size());
+    return out;
+  }
+  if (t.dtype != DType::bf16 && t.dtype != DType::f16)
+    throw UserError(ExitCode::bad_data, where + " is of type " + std::string(name_of(t.dtype)) + "; weights are f32, bf16 or f16");
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint16_t bits;
+    std::memcpy(&bits, t.data.data() + 2 * i, 2);
+    out[i] = t.dtype == DType::bf16 ? widen(bits) : widen_half(bits);
+  }
+  return out;
+}
+
+std::string text_of(const std::vector<std::int64_t>& dims) {
+  std::string s = "[";
+  for (const std::int64_t d : dims) s += (s.size() > 1 ? ", " : "") + std::to_string(d);
+  return s + "]";
+}
+
+// Tensors that Hugging Face writes beside the parameters: attention's constant masks, and the head where it is tied to the embedding.
+bool is_not_a_parameter(const std::string& name) { return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") || name == "lm_head.weight"; }
+
+// The file's tensors by the parameters' names (a folder may prefix them with "transformer.").
+class NamedTensors {
+ public:
+  explicit NamedTensors(const std::string& path) : path_(path), file_(path) {
+    for (const auto& [name, entry] : file_.tensors()) {
+      const std::string plain = name.starts_with("transformer.") ? name.substr(12) : name;
+      if (!is_not_a_parameter(plain)) left_[plain] = &entry;
+    }
+  }
+  std::vector<float> take(const std::string& name, const std::vector<std::int64_t>& dims) {
+    const auto found = left_.find(name);
+    if (found == left_.end()) throw UserError(ExitCode::bad_data, path_ + ": tensor '" + name + "' is missing; the file is of another model");
+    if (found->second->dims != dims)
+      throw UserError(ExitCode::bad_data, path_ + ": tensor '" + name + "' has shape " + text_of(found->second->dims) + ", the model needs " + text_of(dims));
+    const auto* entry = found->second;
+    left_.erase(found);
+    return to_floats(*entry, path_ + ": tensor '" + name + "'");
+  }
+  void require_all_taken() const {
+    if (!left_.empty()) throw UserError(ExitCode::bad_data, path_ + ": tensor '" + left_.begin()->first + "' is not part of the model; the file is of another model");
+  }
+
+ private:
+  std::string path_;
+  checkpoint::SafetensorsReader file_;
+  std::map<std::string, const checkpoint::TensorEntry*> left_;
+};
+
+}  // namespace
+
+ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena) : placed_(placed) {
+  for (const GroupSpec& g : placed.graph.groups) groups_.push_back({&g});
+  const auto& buffers = placed.program.buffers;
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    const auto& buffer = buffers[b];
+    if (!buffer.resident) continue;
+    std::byte* at = arena.data() + placed.placement.base[b];
+    if (buffer.kind == Kind::scalar) {
+      if (buffer.name == "step") step_ = reinterpret_cast<std::int64_t*>(at);
+      else if (buffer.name == "applied") applied_ = reinterpret_cast<std::int64_t*>(at);
+      else lr_table_ = {reinterpret_cast<double*>(at), static_cast<std::size_t>(buffer.size) / sizeof(double)};
+      continue;
+    }
+    Group& group = groups_[static_cast<std::size_t>(buffer.owner)];
+    if (buffer.kind == Kind::parameter) {
+      group.parameter = at;
+    } else if (buffer.name.starts_with(master_prefix)) {
+      group.master = at;
+      group.master_kind = buffer.size == group.spec->elements * 4 ? Master::fp32 : Master::split;
+    } else {
+      group.states[buffer.name.substr(0, buffer.name.size() - group.spec->name.size() - 1)] = reinterpret_cast<float*>(at);
+    }
+  }
+}
+
+void ResidentState::initialize(std::uint64_t seed) {
+  for (Group& group : groups_) {
+    std::vector<float> exact(static_cast<std::size_t>(group.spec->elements));
+    model::initialize_parameters(*group.spec, seed, exact.data());
+    store_exact(group, exact);
+    for (auto& [name, state] : group.states) std::fill_n(state, group.spec->elements, 0.0f);
+  }
+  set_counters(0, 0);
+}
+
+void ResidentState::set_learning_rates(const std::vector<double>& table) {
+  if (table.size() != lr_table_.size()) throw InternalError("the learning rate table has " + std::to_string(table.size()) + " entries, its buffer " + std::to_string(lr_table_.size()));
+  std::copy(table.begin(), table.end(), lr_table_.begin());
+}
+
+void ResidentState::set_counters(std::int64_t step, std::int64_t applied_steps) {
+  *step_ = step;
+  *applied_ = applied_steps;
+}
+
+std::int64_t ResidentState::applied_steps() const { return *applied_; }
+
+void ResidentState::store_exact(Group& group, std::span<const float> exact) {
+  if (placed_.graph.compute == DType::f32) {
+    std::memcpy(group.parameter, exact.data(), exact.size_bytes());
+    return;
+  }
+  auto* bf16 = reinterpret_cast<std::uint16_t*>(group.parameter);
+  std::vector<std::uint16_t> unused;
+  std::uint16_t* low = reinterpret_cast<std::uint16_t*>(group.master);
+  if (group.master_kind != Master::split) {
+    unused.resize(exact.size());
+    low = unused.data();
+  }
+  optim::split_master(exact, bf16, low);
+  if (group.master_kind == Master::fp32) std::memcpy(group.master, exact.data(), exact.size_bytes());
+}
+
+std::vector<float> ResidentState::exact(const Group& group, const ParameterSpec& parameter) const {
+  const auto offset = static_cast<std::size_t>(parameter.offset), n = static_cast<std::size_t>(parameter.elements());
+  std::vector<float> out(n);
+  if (group.master_kind == Master::split) {
+    optim::join_master({reinterpret_cast<const std::uint16_t*>(group.parameter) + offset, n}, reinterpret_cast<const std::uint16_t*>(group.master) + offset, out.data());
+  } else {
+    const std::byte* from = group.master_kind == Master::fp32 ? group.master : group.parameter;
+    std::memcpy(out.data(), reinterpret_cast<const float*>(from) + offset, n * sizeof(float));
+  }
+  return out;
+}
+
+void ResidentState::load_weights(const std::string& path) {
+  NamedTensors file(path);
+  for (Group& group : groups_) {
+    std::vector<float> exact(static_cast<std::size_t>(group.spec->elements));
+    for (const ParameterSpec& p : group.spec->parameters) model::unpack_saved(p, file.take(p.name, p.saved_dims), exact.data());
+    store_exact(group, exact);
+  }
+  file.require_all_taken();
+}
+
+void ResidentState::load_states(const std::string& path) {
+  NamedTensors file(path);
+  for (Group& group : groups_)
+    for (auto& [name, state] : group.states) {
+      std::fill_n(state, group.spec->elements, 0.0f);
+      for (const ParameterSpec& p : group.spec->parameters) model::unpack_saved(p, file.take(name + "." + p.name, p.saved_dims), state);
+    }
+  file.require_all_taken();
+}
+
+namespace {
+
+std::int64_t saved_elements(const ParameterSpec& p) {
+  std::int64_t n = 1;
+  for (const std::int64_t d : p.saved_dims) n *= d;
+  return n;
+}
+
+void fill_saved(const ParameterSpec& p, const float* elements, std::span<std::byte> out) {
+  std::vector<float> saved(static_cast<std::size_t>(saved_elements(p)));
+  model::pack_saved(p, elements, saved);
+  std::memcpy(out.data(), saved.data(), out.size());
+}
+
+}  // namespace
+
+std::vector<checkpoint::TensorSource> ResidentState::weights() const {
+  std::vector<checkpoint::TensorSource> out;
+  for (const Group& group : groups_)
+    for (const ParameterSpec& p : group.spec->parameters)
+      out.push_back({p.name, DType::f32, p.saved_dims, [this, &group, &p](std::span<std::byte> bytes) {
+                       ParameterSpec alone = p;
+                       alone.offset = 0;
+                       fill_saved(alone, exact(group, p).data(), bytes);
+                     }});
+  return out;
+}
+
+std::vector<checkpoint::TensorSource> ResidentState::states() const {
+  std::vector<checkpoint::TensorSource> out;
+  for (const Group& group : groups_)
+    for (const auto& [name, state] : group.states)
+      for (const ParameterSpec& p : group.spec->parameters)
+        out.push_back({name + "." + p.name, DType::f32, p.saved_dims, [state = state, &p](std::span<std::byte> bytes) { fill_saved(p, state, bytes); }});
+  return out;
+}
+
+}  // namespace trainx::train

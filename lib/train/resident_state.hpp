@@ -1,0 +1,45 @@
+// The resident buffers of a placed program by meaning: exact weights, optimizer states, step counters, learning rates.
+#pragma once
+#include "checkpoint/checkpoint.hpp"
+#include "plan/run_plan.hpp"
+#include "train/arena.hpp"
+
+namespace trainx::train {
+
+class ResidentState {
+ public:
+  ResidentState(const plan::PlacedProgram& placed, Arena& arena);
+
+  /// Initial weights drawn from the seed; states zero; counters zero.
+  void initialize(std::uint64_t seed);
+  void set_learning_rates(const std::vector<double>& table);
+  void set_counters(std::int64_t step, std::int64_t applied_steps);
+  std::int64_t applied_steps() const;
+
+  /// Reads all weights of a model.safetensors (f32, bf16 or f16). A missing, extra or misshapen tensor throws UserError 65 that names it.
+  void load_weights(const std::string& path);
+  /// Reads the optimizer states; the same errors.
+  void load_states(const std::string& path);
+  /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names and in the folder's layout.
+  std::vector<checkpoint::TensorSource> weights() const;
+  std::vector<checkpoint::TensorSource> states() const;
+
+ private:
+  struct Group {
+    const program::GroupSpec* spec = nullptr;
+    std::byte* parameter = nullptr;
+    std::byte* master = nullptr;        // null: the parameter is exact, or the program does not train
+    program::Master master_kind = program::Master::none;
+    std::map<std::string, float*> states;
+  };
+  void store_exact(Group& group, std::span<const float> exact);
+  std::vector<float> exact(const Group& group, const program::ParameterSpec& parameter) const;
+
+  const plan::PlacedProgram& placed_;
+  std::vector<Group> groups_;
+  std::int64_t* step_ = nullptr;
+  std::int64_t* applied_ = nullptr;
+  std::span<double> lr_table_;
+};
+
+}  // namespace trainx::train

@@ -1,0 +1,36 @@
+#include "train/signals.hpp"
+#include <atomic>
+#include <csignal>
+#include <unistd.h>
+
+namespace trainx::train {
+namespace {
+
+std::atomic<bool> save{false}, rerun{false}, interrupted{false}, terminated{false};
+
+void on_signal(int signal) {
+  if (signal == SIGUSR2) save = true;
+  if (signal == SIGUSR1) rerun = true;
+  if (signal == SIGTERM) terminated = true;
+  if (signal == SIGINT && interrupted.exchange(true)) _exit(128 + SIGINT);
+}
+
+}  // namespace
+
+void install_signal_handlers() {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);        // a reader that went away must not end the run
+}
+
+Request take_request() {
+  if (terminated) return Request::terminate;
+  if (interrupted) return Request::interrupt;
+  if (rerun) return Request::stop_and_rerun;
+  return save.exchange(false) ? Request::save_and_go_on : Request::none;
+}
+
+}  // namespace trainx::train

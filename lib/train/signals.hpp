@@ -1,0 +1,13 @@
+#pragma once
+
+namespace trainx::train {
+
+/// What a signal asked for, acted on at the next step boundary.
+enum class Request { none, save_and_go_on, stop_and_rerun, interrupt, terminate };
+
+/// SIGTERM: terminate (143). SIGINT: interrupt (130), twice: ends the process at once. SIGUSR1: stop_and_rerun (75). SIGUSR2: save_and_go_on.
+void install_signal_handlers();
+/// The strongest request so far; save_and_go_on is taken (reported once).
+Request take_request();
+
+}  // namespace trainx::train
