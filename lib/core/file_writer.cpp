@@ -1,0 +1,60 @@
+#include "core/file_writer.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include <fcntl.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+namespace trainx {
+
+FileWriter::FileWriter(const std::string& path, std::int64_t expected_bytes) : path_(path) {
+  const std::string folder = folder_of(path);
+  aside_ = folder + "/." + path.substr(path.find_last_of('/') + 1) + ".partial-" + std::to_string(::getpid());
+  fd_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail(errno);
+  // Not every file system can reserve; those that cannot report a full disk while writing.
+  if (expected_bytes > 0 && ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, expected_bytes) != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
+    const int error = errno;
+    abandon();
+    fail(error);
+  }
+}
+
+FileWriter::~FileWriter() { abandon(); }
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+  hasher_.update(bytes);
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_, bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(errno);
+    bytes_ += n;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+}
+
+void FileWriter::commit() {
+  if (::fsync(fd_) != 0) fail(errno);
+  const int fd = fd_;
+  fd_ = -1;
+  // close can report what a network file system found only now; the file is then not to be trusted.
+  if (::close(fd) != 0 || ::rename(aside_.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(aside_.c_str());
+    fail(error);
+  }
+  fsync_folder(folder_of(path_));
+}
+
+void FileWriter::fail(int error) const { throw UserError(ExitCode::io_error, path_ + " cannot be written: " + errno_words(error)); }
+
+void FileWriter::abandon() noexcept {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(aside_.c_str());
+  fd_ = -1;
+}
+
+}  // namespace trainx

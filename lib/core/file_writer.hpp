@@ -1,0 +1,37 @@
+#pragma once
+#include "core/hash.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace trainx {
+
+/// Writes a file aside, in the same folder, and puts it in place at `commit`. Without a commit (an exception on the way) nothing is left behind.
+/// Throws UserError 74 with the path and the system's words.
+class FileWriter {
+ public:
+  /// `expected_bytes`, where known, are taken from the disk at once, so that a full disk is noticed before the work.
+  explicit FileWriter(const std::string& path, std::int64_t expected_bytes = 0);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  /// To the disk, then under its name, then the folder to the disk.
+  void commit();
+  std::int64_t bytes() const { return bytes_; }
+  /// hash_hex of what was written.
+  std::string hash() const { return hasher_.hex(); }
+
+ private:
+  [[noreturn]] void fail(int error) const;
+  void abandon() noexcept;
+
+  std::string path_, aside_;
+  int fd_ = -1;
+  std::int64_t bytes_ = 0;
+  Hasher hasher_;
+};
+
+}  // namespace trainx

@@ -1,0 +1,118 @@
+#include "core/files.hpp"
+#include "core/file_writer.hpp"
+#include "support/limited_file_size.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/user_error.hpp"
+#include "support/catch.hpp"
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <thread>
+#include <vector>
+
+using namespace trainx;
+
+namespace {
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("a file reads back as it was written") {
+  const TemporaryFolder folder;
+  std::string text = GENERATE(std::string(), std::string("a\0b\n", 4), std::string(2'500'000, 'z'));
+  write_file_atomic(folder / "f", "something older");
+  write_file_atomic(folder / "f", text);
+  CHECK((read_file(folder / "f") == text));
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"f"});
+}
+
+TEST_CASE("reading what is not there, or is a folder, is 66 and says where") {
+  const TemporaryFolder folder;
+  CHECK(user_error_of([&] { read_file(folder / "no"); }) == "66: " + (folder / "no") + " cannot be read: No such file or directory");
+  CHECK(user_error_of([&] { read_file(folder.path()); }) == "66: " + folder.path() + " cannot be read: Is a directory");
+}
+
+TEST_CASE("a write that fails leaves the old file and nothing else") {
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "f", "old");
+  {
+    const LimitedFileSize limit(1 << 16);
+    CHECK(user_error_of([&] { write_file_atomic(folder / "f", std::string(1 << 17, 'n')); }) == "74: " + (folder / "f") + " cannot be written: File too large");
+  }
+  CHECK(read_file(folder / "f") == "old");
+  { FileWriter given_up(folder / "f"); given_up.write(std::as_bytes(std::span("half", 4))); }
+  CHECK(read_file(folder / "f") == "old");
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"f"});
+  CHECK(user_error_of([&] { write_file_atomic(folder / "no/f", "x"); }) == "74: " + (folder / "no/f") + " cannot be written: No such file or directory");
+}
+
+TEST_CASE("folders are made with those above; a file in the way is 73") {
+  const TemporaryFolder folder;
+  make_folders(folder / "a/b/c");
+  make_folders(folder / "a/b/c");
+  CHECK(std::filesystem::is_directory(folder / "a/b/c"));
+  write_file_atomic(folder / "f", "");
+  CHECK(user_error_of([&] { make_folders(folder / "f"); }) == "73: folder " + (folder / "f") + " cannot be made: Not a directory");
+  CHECK(user_error_of([&] { make_folders(folder / "f/g"); }) == "73: folder " + (folder / "f/g") + " cannot be made: Not a directory");
+  CHECK(user_error_of([&] { FolderLock lock(folder / "f/g"); }) == "73: folder " + (folder / "f/g") + " cannot be made: Not a directory");
+}
+
+TEST_CASE("free disk space is that of the nearest folder that is there") {
+  const TemporaryFolder folder;
+  const auto free = free_disk_bytes(folder / "not/yet/there");
+  CHECK(free > 0);
+  CHECK(std::abs(static_cast<double>(free - free_disk_bytes(folder.path()))) < 1e9);
+  CHECK(free_disk_bytes("relative/not/there") > 0);
+}
+
+TEST_CASE("a folder is locked for one run at a time; the sentence names the holder") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "runs/one";
+  std::optional<FolderLock> lock(std::in_place, run);
+  const std::string error = user_error_of([&] { FolderLock second(run); });
+  CHECK(error.find("73: folder " + run + " is in use by process " + std::to_string(::getpid()) + " on ") == 0);
+  FolderLock another(folder / "runs/two");
+  lock.reset();
+  FolderLock again(run);
+}
+
+TEST_CASE("a killed holder's lock is free at once, and a program that the holder executes does not keep it") {
+  const TemporaryFolder folder;
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const FolderLock lock(folder / "run");
+    const pid_t grandchild = ::fork();
+    if (grandchild == 0) {
+      ::execlp("sleep", "sleep", "20", nullptr);
+      ::_exit(127);
+    }
+    if (::write(ready[1], &grandchild, sizeof grandchild) < 0) ::_exit(1);
+    ::pause();
+    ::_exit(0);
+  }
+  pid_t grandchild = 0;
+  REQUIRE(::read(ready[0], &grandchild, sizeof grandchild) == sizeof grandchild);
+  CHECK(user_error_of([&] { FolderLock mine(folder / "run"); }).find("is in use by process " + std::to_string(child)) != std::string::npos);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  std::string error = "not tried";
+  for (int i = 0; i < 200 && error != "nothing thrown"; ++i) {  // the grandchild may still be between fork and exec
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    error = user_error_of([&] { FolderLock mine(folder / "run"); });
+  }
+  CHECK(error == "nothing thrown");
+  CHECK(::kill(grandchild, 0) == 0);
+  ::kill(grandchild, SIGKILL);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
