@@ -66,6 +66,13 @@ void Executor::execute(const Instruction& i) {
 
 std::byte* Executor::address(const Use& u) const { return arena_.data() + placed_.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin; }
 
+const std::byte* Executor::output(const std::string& name) const {
+  const auto& buffers = placed_.program.buffers;
+  for (std::size_t b = 0; b < buffers.size(); ++b)
+    if (buffers[b].name == name) return arena_.data() + placed_.placement.base[b];
+  throw InternalError("the program has no buffer '" + name + "'");
+}
+
 template <class T>
 T& Executor::scalar(const Instruction& i, Slot slot) const {
   return *reinterpret_cast<T*>(address(use_of(i, slot)));

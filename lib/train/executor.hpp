@@ -42,6 +42,8 @@ class Executor {
   void submit_step() { lanes_->submit_round(); }                       // returns at once
   void wait_for_step(std::int64_t n) { lanes_->wait_for_round(n); }    // of those submitted here, counted from 1
   void wait_idle() { lanes_->wait_idle(); }
+  /// Where the buffer of that name lies, e.g. predict's "logits". InternalError if there is none.
+  const std::byte* output(const std::string& name) const;
 
  private:
   void execute(const program::Instruction& i);

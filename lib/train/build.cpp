@@ -1,0 +1,46 @@
+#include "train/build.hpp"
+#include "model/model.hpp"
+
+namespace trainx::train {
+
+std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split) {
+  return data::open_source(plan.recipe.data.source, split, {plan.recipe.data.sequence_length, plan.dims.vocab_size, static_cast<std::uint64_t>(plan.recipe.run.seed)});
+}
+
+TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data::Source> train, std::shared_ptr<const data::Source> eval)
+    : plan(p),
+      train_source(std::move(train)),
+      eval_source(std::move(eval)),
+      arena(p.memory.arena_bytes),
+      resident(p.train, arena),
+      blocks(model::build_blocks(p.dims, p.train.graph)),
+      optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
+
+void TrainingParts::start(const TrainState& state) {
+  const auto& r = plan.recipe;
+  const auto seed = static_cast<std::uint64_t>(r.run.seed);
+  resident.set_counters(state.step, state.applied_steps);
+  resident.set_learning_rates(plan.lr_table);
+  data::LoaderOptions options;
+  options.global_batch_size = plan.batch.global_batch_size;
+  options.micro_batch_size = plan.batch.micro_batch_size;
+  options.sequence_length = r.data.sequence_length;
+  options.workers = r.data.workers;
+  options.prefetch = r.data.prefetch;
+  options.first_step = state.step;
+  options.last_step = plan.total_steps;
+  loader = std::make_unique<data::Loader>(train_source, data::Order(train_source->samples(), seed, r.data.shuffle), options);
+  ExecutorParts parts;
+  parts.blocks = &blocks;
+  parts.optimizer = optimizer.get();
+  parts.fetch = [this](std::int64_t step, int micro_step, data::BatchView out) { loader->fetch(step, micro_step, out); };
+  parts.report = [this](const StepScalarsReport& report) { trainer->on_report(report); };
+  parts.seed = seed;
+  parts.nominal_targets = static_cast<double>(plan.nominal_targets);
+  parts.max_grad_norm = r.optimizer.max_grad_norm;
+  executor = std::make_unique<Executor>(plan.train, arena, std::move(parts));
+  trainer = std::make_unique<Trainer>(plan, *executor, *loader, state);
+  if (eval_source) evaluator = std::make_unique<Evaluator>(plan.evaluate, arena, blocks, *eval_source);
+}
+
+}  // namespace trainx::train

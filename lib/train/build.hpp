@@ -1,0 +1,32 @@
+// Makes the parts of a training run from its plan, in one place.
+#pragma once
+#include "data/loader.hpp"
+#include "train/evaluator.hpp"
+#include "train/resident_state.hpp"
+#include "train/trainer.hpp"
+
+namespace trainx::train {
+
+/// Everything a run computes with, in the order of construction; destroyed in reverse, so that lanes end before what they use.
+struct TrainingParts {
+  TrainingParts(const plan::RunPlan& plan, std::shared_ptr<const data::Source> train_source, std::shared_ptr<const data::Source> eval_source);
+
+  const plan::RunPlan& plan;
+  std::shared_ptr<const data::Source> train_source, eval_source;   // eval_source: null without held-out data
+  Arena arena;
+  ResidentState resident;
+  model::Blocks blocks;
+  std::unique_ptr<optim::Optimizer> optimizer;
+
+  /// Call once the resident state and `state` are what training begins with.
+  void start(const TrainState& state);
+  std::unique_ptr<data::Loader> loader;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<Trainer> trainer;
+  std::unique_ptr<Evaluator> evaluator;
+};
+
+/// Opens a split as the plan needs it; null where it has no data. Throws UserError 65 or 66.
+std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split);
+
+}  // namespace trainx::train

@@ -1,0 +1,51 @@
+#include "train/evaluator.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+
+namespace trainx::train {
+namespace {
+
+constexpr std::int32_t no_target = -100;
+
+}  // namespace
+
+Evaluator::Evaluator(const plan::PlacedProgram& placed, Arena& arena, const model::Blocks& blocks, const data::Source& source)
+    : source_(source),
+      micro_batch_size_(placed.graph.batch[0].dims[0]),
+      length_(placed.graph.batch[0].dims[1]),
+      executor_(placed, arena,
+                {&blocks, nullptr, [this](std::int64_t, int, data::BatchView out) { fetch(out); },
+                 [this](const StepScalarsReport& r) {
+                   loss_sum_ += r.loss_sum;
+                   target_count_ += r.target_count;
+                 },
+                 model::Mode::eval}) {}
+
+// Rows past the last sample have no targets, so that the last batch counts with what it has.
+void Evaluator::fetch(data::BatchView out) {
+  const auto length = static_cast<std::size_t>(length_);
+  for (std::int64_t b = 0; b < micro_batch_size_; ++b, ++next_sample_) {
+    const auto row = static_cast<std::size_t>(b) * length;
+    const data::SampleView sample{out.tokens.subspan(row, length), out.targets.subspan(row, length)};
+    out.positions[static_cast<std::size_t>(b)] = next_sample_;
+    if (next_sample_ < source_.samples()) {
+      source_.read(next_sample_, sample);
+    } else {
+      std::ranges::fill(sample.tokens, 0);
+      std::ranges::fill(sample.targets, no_target);
+    }
+  }
+}
+
+EvalResult Evaluator::run(std::int64_t batches) {
+  const std::int64_t all = (source_.samples() + micro_batch_size_ - 1) / micro_batch_size_;
+  const std::int64_t n = batches < 0 ? all : std::min(batches, all);
+  next_sample_ = 0;
+  loss_sum_ = target_count_ = 0;
+  for (std::int64_t b = 0; b < n; ++b) executor_.submit_step();
+  executor_.wait_idle();
+  if (!(target_count_ > 0)) throw UserError(ExitCode::bad_data, "the held-out data has no target token; give data.eval something to predict");
+  return {loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_)};
+}
+
+}  // namespace trainx::train

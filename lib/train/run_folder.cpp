@@ -1,0 +1,50 @@
+#include "train/run_folder.hpp"
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+namespace trainx::train {
+namespace {
+
+struct Difference { std::string key, text; };
+
+std::vector<Difference> compare(const std::string& resolved_path, const recipe::Recipe& recipe) {
+  std::vector<Difference> out;
+  if (!std::filesystem::exists(resolved_path)) return out;
+  const auto before = recipe::flatten(recipe::parse_recipe(read_file(resolved_path), resolved_path).recipe);
+  std::map<std::string, std::string> old(before.begin(), before.end());
+  for (const auto& [key, value] : recipe::flatten(recipe)) {
+    const auto found = old.find(key);
+    if (found == old.end()) out.push_back({key, key + ": (not there) -> " + value});
+    else if (found->second != value) out.push_back({key, key + ": " + found->second + " -> " + value});
+    if (found != old.end()) old.erase(found);
+  }
+  for (const auto& [key, value] : old) out.push_back({key, key + ": " + value + " -> (not there)"});
+  return out;
+}
+
+// What a run's numbers follow from. Its length, its schedule, where it saves and what it logs may change.
+bool makes_another_run(const std::string& key) {
+  if (key == "run.seed") return true;
+  return std::ranges::any_of(std::initializer_list<const char*>{"model.", "data.", "batch.", "precision.", "optimizer."}, [&](const char* section) { return key.starts_with(section); });
+}
+
+}  // namespace
+
+RunFolder::RunFolder(std::string path) : path_(std::move(path)), lock_(path_) {}
+
+std::vector<std::string> RunFolder::differences(const recipe::Recipe& recipe) const {
+  std::vector<std::string> out;
+  for (auto& d : compare(file("resolved.yaml"), recipe)) out.push_back(std::move(d.text));
+  return out;
+}
+
+void RunFolder::require_same_run(const recipe::Recipe& recipe) const {
+  std::string list;
+  for (const auto& d : compare(file("resolved.yaml"), recipe))
+    if (makes_another_run(d.key)) list += "\n  " + d.text;
+  if (!list.empty())
+    throw UserError(ExitCode::invalid_recipe, path_ + ": the recipe differs from the run's; train it with `--fork NAME` to begin a new run from its last checkpoint, or give run.name another value:" + list);
+}
+
+}  // namespace trainx::train

@@ -1,0 +1,89 @@
+#include "train/trainer.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace trainx::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_between(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); }
+
+constexpr std::int64_t steps_ahead = 2;         // submitted beyond the last finished one, so that lanes never wait for the host
+constexpr int non_finite_limit = 20;            // steps in a row
+
+}  // namespace
+
+Trainer::Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state)
+    : plan_(plan), executor_(executor), loader_(loader), state_(state), submitted_(state.step), first_step_(state.step) {}
+
+void Trainer::on_report(const StepScalarsReport& report) {
+  const std::lock_guard lock(mutex_);
+  reports_.push_back(report);
+}
+
+Request Trainer::run() {
+  began_ = last_ = Clock::now();
+  Request request = Request::none;
+  while (!finished()) {
+    while (submitted_ < state_.step + steps_ahead && !rest_needed_after(submitted_) && !(plan_.total_steps >= 0 && submitted_ >= plan_.total_steps)) {
+      executor_.submit_step();                  // the host waits for nothing inside a step
+      ++submitted_;
+    }
+    const FinishedStep step = take_finished();
+    const bool at_rest = submitted_ == state_.step;
+    for (Observer* observer : observers_) observer->on_step_end(state_, step, at_rest);
+    require_converging(step);
+    request = take_request();
+    if (request == Request::stop_and_rerun || request == Request::interrupt || request == Request::terminate) break;
+  }
+  while (submitted_ > state_.step) {            // steps already begun belong to the run
+    const FinishedStep step = take_finished();
+    for (Observer* observer : observers_) observer->on_step_end(state_, step, submitted_ == state_.step);
+  }
+  if (finished()) request = Request::none;
+  for (Observer* observer : observers_) observer->on_end(state_, request);
+  return request;
+}
+
+bool Trainer::finished() const {
+  if (plan_.total_steps >= 0) return state_.step >= plan_.total_steps;
+  return seconds_between(began_, Clock::now()) >= plan_.total_seconds;
+}
+
+bool Trainer::rest_needed_after(std::int64_t step) const {
+  if (step == first_step_ || step == state_.step) return false;   // nothing to look at, or looked at already
+  return std::ranges::any_of(observers_, [&](const Observer* o) { return o->needs_rest_after(step); });
+}
+
+FinishedStep Trainer::take_finished() {
+  executor_.wait_for_step(state_.step + 1 - first_step_);
+  StepScalarsReport report;
+  {
+    const std::lock_guard lock(mutex_);
+    report = reports_.front();
+    reports_.pop_front();
+  }
+  const auto now = Clock::now();
+  FinishedStep step;
+  step.loss = report.loss_sum / report.target_count;
+  step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / report.target_count;
+  step.lr = report.lr;
+  step.step_time_s = seconds_between(last_, now);
+  step.data_wait_s = loader_.take_wait_seconds();
+  step.tokens = plan_.nominal_targets;
+  last_ = now;
+  ++state_.step;
+  state_.applied_steps = report.applied_steps;
+  state_.tokens_seen += step.tokens;
+  return step;
+}
+
+void Trainer::require_converging(const FinishedStep& step) {
+  non_finite_in_a_row_ = std::isfinite(step.loss) && std::isfinite(step.grad_norm) ? 0 : non_finite_in_a_row_ + 1;
+  if (non_finite_in_a_row_ >= non_finite_limit)
+    throw UserError(ExitCode::diverged, "step " + std::to_string(state_.step) + ": loss or gradient has not been finite for " + std::to_string(non_finite_limit) +
+                                            " steps (weights were left as they were before); lower optimizer.lr, or set optimizer.max_grad_norm");
+}
+
+}  // namespace trainx::train

@@ -1,0 +1,67 @@
+// The loop.
+#pragma once
+#include "train/executor.hpp"
+#include "train/signals.hpp"
+#include <chrono>
+#include <deque>
+#include <mutex>
+
+namespace trainx::train {
+
+/// Changes while training; saved.
+struct TrainState {
+  std::int64_t step = 0;                // finished steps
+  std::int64_t applied_steps = 0;
+  std::int64_t tokens_seen = 0;
+  double best_eval_loss = std::numeric_limits<double>::infinity();
+  std::int64_t best_step = 0;
+};
+
+/// What came out of one step.
+struct FinishedStep {
+  double loss = 0, grad_norm = 0, lr = 0;   // loss: mean over the global batch's targets, before the update; grad_norm before clipping
+  double step_time_s = 0, data_wait_s = 0;
+  std::int64_t tokens = 0;
+};
+
+/// Watches the run. Memory may be read (and evaluated, saved) only at rest: when no instruction of a later step has begun.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// Will this observer need the memory at rest after step `n`? Asked before step n + 1 is begun.
+  virtual bool needs_rest_after(std::int64_t step) const = 0;
+  virtual void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) = 0;
+  /// At rest, after the last step of this process; `request` says why it ends before the last step of the run, none: it does not.
+  virtual void on_end(TrainState& state, Request request) = 0;
+};
+
+class Trainer {
+ public:
+  Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state);
+  /// Called by the executor's report lane.
+  void on_report(const StepScalarsReport& report);
+  /// In the order in which they act on a step.
+  void add(Observer& observer) { observers_.push_back(&observer); }
+  /// Trains until the duration is reached or a signal asks to stop; returns which. Throws UserError 80 when the loss stays non-finite.
+  Request run();
+  const TrainState& state() const { return state_; }
+
+ private:
+  bool finished() const;
+  bool rest_needed_after(std::int64_t step) const;
+  FinishedStep take_finished();
+  void require_converging(const FinishedStep& step);
+
+  const plan::RunPlan& plan_;
+  Executor& executor_;
+  data::Loader& loader_;
+  TrainState state_;
+  std::vector<Observer*> observers_;
+  std::mutex mutex_;
+  std::deque<StepScalarsReport> reports_;
+  std::chrono::steady_clock::time_point began_, last_;
+  std::int64_t submitted_ = 0, first_step_ = 0;
+  int non_finite_in_a_row_ = 0;
+};
+
+}  // namespace trainx::train
