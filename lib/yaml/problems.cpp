@@ -1,0 +1,53 @@
+#include "yaml/problems.hpp"
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace trainx::yaml {
+
+std::string to_string(const Location& where) {
+  return where.line == 0 ? where.file : where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
+}
+
+void Problems::add(Location where, std::string key, std::string sentence) {
+  all_.push_back({std::move(where), std::move(key), std::move(sentence)});
+}
+
+std::vector<std::string> Problems::lines() const {
+  std::map<std::string, std::size_t> rank;
+  for (const Problem& p : all_) rank.emplace(p.where.file, rank.size());
+  std::vector<const Problem*> sorted;
+  for (const Problem& p : all_) sorted.push_back(&p);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Problem* a, const Problem* b) {
+    return std::tuple(rank[a->where.file], a->where.line, a->where.column) < std::tuple(rank[b->where.file], b->where.line, b->where.column);
+  });
+  std::vector<std::string> out;
+  for (const Problem* p : sorted) {
+    std::string line = to_string(p->where) + ": " + (p->key.empty() ? "" : p->key + ": ") + p->sentence;
+    if (std::find(out.begin(), out.end(), line) == out.end()) out.push_back(std::move(line));
+  }
+  return out;
+}
+
+std::string excerpt(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  std::string out = "'";
+  std::size_t end = std::min(text.size(), longest);
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;   // not inside a UTF-8 character
+  for (const char c : text.substr(0, end)) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) {
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(c));
+      out += escape;
+    }
+  }
+  return out + (end < text.size() ? "..." : "") + "'";
+}
+
+}  // namespace trainx::yaml

@@ -1,0 +1,26 @@
+// The text of a document before YAML sees it: what yaml-cpp would pass over or report far from its cause.
+#pragma once
+#include "yaml/problems.hpp"
+#include <optional>
+
+namespace trainx::yaml {
+
+/// Line and column (in characters, from 1) of a byte.
+Location locate(const std::string& text, std::size_t byte, const std::string& file);
+
+/// Size, byte order mark, NUL and other control characters, UTF-8. False where the text cannot be read on.
+bool check_bytes(const std::string& text, const std::string& file, Problems& problems);
+
+/// Reports each line indented with a tab and gives it blanks instead. True where there was one.
+bool replace_tabs(std::string& text, const std::string& file, Problems& problems);
+
+/// A quote that is opened and not closed on its line, and where the line ends.
+struct OpenQuote {
+  std::size_t opened = 0, line_end = 0;
+  char quote = '"';
+  bool in_flow = false;                 // inside [ or {: closing the quote would swallow their ends
+};
+/// The first such quote at or after byte `from`.
+std::optional<OpenQuote> find_open_quote(const std::string& text, std::size_t from = 0);
+
+}  // namespace trainx::yaml

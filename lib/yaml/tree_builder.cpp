@@ -1,0 +1,164 @@
+#include "yaml/tree_builder.hpp"
+#include "yaml/read.hpp"
+
+namespace trainx::yaml {
+namespace {
+
+/// What a copy of a node costs: its text and a share for each node.
+std::size_t weight(const Node& node) {
+  std::size_t sum = 8 + node.text.size();
+  for (const Node& item : node.items) sum += weight(item);
+  for (const Entry& entry : node.entries) sum += entry.key.size() + weight(entry.value);
+  return sum;
+}
+
+}  // namespace
+
+Location TreeBuilder::location(const YAML::Mark& mark) const {
+  if (mark.is_null()) return {file_, 1, 1};
+  // yaml-cpp counts columns in bytes; people count characters.
+  const auto byte = static_cast<std::size_t>(std::max(mark.pos, 0));
+  const std::size_t start = byte - std::min(byte, static_cast<std::size_t>(std::max(mark.column, 0)));
+  int column = 1;
+  for (std::size_t i = start; i < std::min(byte, text_.size()); ++i) column += (static_cast<unsigned char>(text_[i]) & 0xC0) != 0x80;
+  return {file_, mark.line + 1, column};
+}
+
+std::string TreeBuilder::path() const {
+  std::string out;
+  for (const Level& level : levels_) {
+    if (level.node.is_map() && level.has_key) out += (out.empty() ? "" : ".") + level.key;
+    else if (!level.node.is_map()) out += "[" + std::to_string(level.node.items.size()) + "]";
+  }
+  return out;
+}
+
+Node TreeBuilder::finish() {
+  while (!levels_.empty()) close();
+  return std::move(root_);
+}
+
+void TreeBuilder::OnDocumentStart(const YAML::Mark& mark) {
+  if (started_) {
+    problems_.add(location(mark), "", "a second document begins here: a recipe is one document");
+    throw StopReading();
+  }
+  started_ = true;
+}
+
+void TreeBuilder::check_tag(const YAML::Mark& mark, const std::string& tag) {
+  if (!tag.empty() && tag != "?" && tag != "!") problems_.add(location(mark), path(), "has the tag " + excerpt(tag) + ": recipes have no tags, remove it");
+}
+
+void TreeBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  Node node;
+  node.where = location(mark);
+  for (const std::string_view spelling : {"null", "Null", "NULL", "~"})
+    if (!mark.is_null() && text_.compare(static_cast<std::size_t>(mark.pos), spelling.size(), spelling) == 0) node.text = spelling;
+  if (key_expected()) {
+    problems_.add(node.where, path(), "a key is missing here: keys are words");
+    drop_key();
+    return;
+  }
+  if (node.text.empty() && !levels_.empty() && levels_.back().has_key) node.where = levels_.back().key_where;   // the mark is that of what comes next
+  take(std::move(node), anchor);
+}
+
+void TreeBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  if (key_expected()) {
+    problems_.add(location(mark), path(), "an alias cannot be a key: write the key");
+    drop_key();
+    return;
+  }
+  Node node;
+  node.kind = Node::Kind::broken;
+  node.where = location(mark);
+  const auto target = anchored_.find(anchor);
+  if (target == anchored_.end()) {
+    problems_.add(node.where, path(), "this alias stands inside the value that it repeats, which would never end: write the value");
+  } else if ((expanded_ += weight(target->second)) > largest_document) {
+    problems_.add(node.where, path(), "aliases expand beyond 1 MiB here: write the values");
+    throw StopReading();
+  } else {
+    node = target->second;
+  }
+  take(std::move(node), 0);
+}
+
+void TreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) {
+  check_tag(mark, tag);
+  if (key_expected()) return take_key(location(mark), value);
+  Node node;
+  node.kind = Node::Kind::scalar;
+  node.where = location(mark);
+  node.text = value;
+  node.quoted = tag == "!";
+  take(std::move(node), anchor);
+}
+
+void TreeBuilder::OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) {
+  open(Node::Kind::sequence, mark, tag, anchor);
+}
+
+void TreeBuilder::OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) {
+  open(Node::Kind::map, mark, tag, anchor);
+}
+
+void TreeBuilder::open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+  if (levels_.size() >= deepest_nesting) {
+    problems_.add(location(mark), "", "is nested deeper than " + std::to_string(deepest_nesting) + " levels");
+    throw StopReading();
+  }
+  check_tag(mark, tag);
+  Level level;
+  level.node.kind = kind;
+  level.node.where = location(mark);
+  level.anchor = anchor;
+  level.is_key = key_expected();
+  if (level.is_key) problems_.add(level.node.where, path(), "a key must be a word, not " + std::string(kind_name(level.node)) + " (is '${...}' or '{...}' missing its quotes?)");
+  levels_.push_back(std::move(level));
+}
+
+void TreeBuilder::close() {
+  Level level = std::move(levels_.back());
+  levels_.pop_back();
+  if (level.is_key) return drop_key();
+  take(std::move(level.node), level.anchor);
+}
+
+void TreeBuilder::take_key(const Location& where, const std::string& key) {
+  const std::string parent = path();
+  Level& level = levels_.back();
+  level.has_key = true;
+  level.key = key;
+  level.key_where = where;
+  level.drop = true;
+  const auto [first, is_new] = level.lines.emplace(key, where.line);
+  if (key == "<<") {
+    problems_.add(where, parent, "merge keys ('<<') are not read: use 'extends', or write the keys");
+  } else if (key.empty()) {
+    problems_.add(where, parent, "a key is missing here: keys are words");
+  } else if (!is_new) {
+    problems_.add(where, path(), "is given twice, first in line " + std::to_string(first->second) + ": remove one");
+  } else {
+    level.drop = false;
+  }
+}
+
+void TreeBuilder::take(Node node, YAML::anchor_t anchor) {
+  if (anchor != 0) anchored_[anchor] = node;
+  if (levels_.empty()) {
+    root_ = std::move(node);
+    return;
+  }
+  Level& level = levels_.back();
+  if (level.node.kind == Node::Kind::sequence) {
+    level.node.items.push_back(std::move(node));
+    return;
+  }
+  if (!level.drop) level.node.entries.push_back({std::move(level.key), level.key_where, std::move(node)});
+  level.has_key = level.drop = false;
+  level.key.clear();
+}
+
+}  // namespace trainx::yaml
