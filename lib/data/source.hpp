@@ -25,6 +25,7 @@ struct SourceOptions {
   std::int64_t sequence_length = 0;
   std::int64_t vocab_limit = 0;         // ids must be below; 0: no limit
   std::uint64_t seed = 0;               // of generated data
+  bool scan = true;                     // look through files for malformed contents at once; false: sizes alone, what `plan` and `validate` need
 };
 /// Throws UserError: 66 file missing, 65 malformed, truncated or too short. Null where the split has no data (eval not given).
 std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split, const SourceOptions& how);
@@ -39,7 +40,8 @@ class Vocabulary {
 };
 std::unique_ptr<Vocabulary> make_vocabulary(const spec::DataOptions& options);
 
-/// Bits per token that no model can go below, of a split's samples of length T; nothing where it is not known (everything but stories).
+/// Nats per token that no model can go below on average: the mean of -ln p of the targets of a split's samples (train: the first up to 4096);
+/// nothing where it is not known (everything but stories).
 std::optional<double> entropy_floor_nats(const spec::DataOptions& options, Split split, const SourceOptions& how);
 
 }  // namespace trainx::data
