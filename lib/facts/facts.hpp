@@ -18,6 +18,7 @@ struct DataFacts {
   std::int64_t vocab_size = 0;          // 0: the source does not say
   std::optional<double> entropy_floor_nats;   // per token of the eval split, where known
   std::string problem;                  // why train is not present
+  std::string eval_problem;             // why eval is not present though the recipe names it
 };
 
 /// config.json of a Hugging Face folder.

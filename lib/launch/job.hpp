@@ -1,6 +1,7 @@
 // What `trainx` hands to `trainx-worker` through a pipe: everything decided, so that the worker parses no command line and no recipe file of its own.
 #pragma once
 #include "facts/facts.hpp"
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 
 namespace trainx::launch {
@@ -24,6 +25,7 @@ struct Job {
   std::string command;                  // "train", "eval", "generate"
   std::string resolved_recipe;          // YAML
   std::string recipe_source;            // text of the user's file, kept in the run's folder
+  std::map<std::string, std::string> origins;   // by dotted key: where each value came from, for the start-up table
   facts::Facts facts;
   std::string plan_fingerprint;         // plan::fingerprint of the launcher's plan; train and eval
   std::string run_folder;               // outputs/<name>
@@ -37,11 +39,12 @@ nlohmann::json to_json(const Job& job);
 Job job_from_json(const nlohmann::json& j);
 
 /// Starts the worker beside this binary (or TRAINX_WORKER), hands it the job on file descriptor 3, forwards SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to it,
-/// waits, and returns the exit code to end with (128 + n if a signal n ended it). The worker ends when the launcher does, also on kill -9.
-/// Throws UserError 69 when the worker cannot be started.
+/// waits, and returns the exit code it ended with. A second SIGINT ends it at once. The worker ends when this process does, also on kill -9.
+/// Throws UserError: 69 when the worker cannot be started, 128 + n when a signal n ended it.
 int run_worker(const Job& job);
 
-/// In the worker: asks the kernel to end this process with its parent, and reads the job from descriptor 3.
+/// In the worker, after its signal handlers are installed: asks the kernel to end this process with its parent, lets in the signals that the launcher
+/// held back while the worker started, and reads the job from descriptor 3. Throws UserError 2 where there is none.
 Job receive_job();
 
 }  // namespace trainx::launch

@@ -1,0 +1,42 @@
+#include "data/source.hpp"
+#include "facts/facts.hpp"
+#include "spec/arch/gpt2_config.hpp"
+
+namespace trainx::facts {
+namespace {
+
+DataFacts look_at_data(const recipe::Recipe& recipe) {
+  DataFacts found;
+  data::SourceOptions how;
+  how.sequence_length = recipe.data.sequence_length;
+  how.seed = static_cast<std::uint64_t>(recipe.run.seed);
+  // Opens a split without reading its samples. What is not there is noted; what is there and malformed is thrown.
+  auto look = [&](data::Split split, bool& present, std::int64_t& samples, std::string& problem) {
+    try {
+      const auto source = data::open_source(recipe.data.source, split, how);
+      if (!source) return;
+      present = true;
+      samples = source->samples();
+      if (source->vocab_size() > found.vocab_size) found.vocab_size = source->vocab_size();
+    } catch (const UserError& error) {
+      if (error.code() != ExitCode::input_missing) throw;
+      problem = error.what();
+    }
+  };
+  look(data::Split::train, found.train_present, found.train_samples, found.problem);
+  look(data::Split::eval, found.eval_present, found.eval_samples, found.eval_problem);
+  if (found.eval_present) found.entropy_floor_nats = data::entropy_floor_nats(recipe.data.source, data::Split::eval, how);
+  return found;
+}
+
+}  // namespace
+
+Facts gather_facts(const recipe::Recipe& recipe) {
+  Facts facts;
+  facts.hardware = detect_hardware();
+  facts.data = look_at_data(recipe);
+  if (recipe.model.init_from) facts.model_folder = ModelFolderFacts{*recipe.model.init_from, spec::read_gpt2_config(*recipe.model.init_from)};
+  return facts;
+}
+
+}  // namespace trainx::facts

@@ -1,0 +1,49 @@
+#include "launch/job.hpp"
+#include <nlohmann/json.hpp>
+
+namespace trainx::launch {
+
+nlohmann::json to_json(const Job& job) {
+  const auto& g = job.generate;
+  const auto& o = job.output;
+  return {{"command", job.command},
+          {"resolved_recipe", job.resolved_recipe},
+          {"recipe_source", job.recipe_source},
+          {"origins", job.origins},
+          {"facts", facts::to_json(job.facts)},
+          {"plan_fingerprint", job.plan_fingerprint},
+          {"run_folder", job.run_folder},
+          {"fork_name", job.fork_name},
+          {"checkpoint", job.checkpoint},
+          {"argv", job.argv},
+          {"generate", {{"prompt", g.prompt}, {"max_tokens", g.max_tokens}, {"temperature", g.temperature}, {"top_k", g.top_k}, {"seed", g.seed}}},
+          {"output", {{"json", o.json}, {"quiet", o.quiet}, {"verbose", o.verbose}, {"color", o.color}}}};
+}
+
+Job job_from_json(const nlohmann::json& j) {
+  Job job;
+  j.at("command").get_to(job.command);
+  j.at("resolved_recipe").get_to(job.resolved_recipe);
+  j.at("recipe_source").get_to(job.recipe_source);
+  j.at("origins").get_to(job.origins);
+  job.facts = facts::facts_from_json(j.at("facts"));
+  j.at("plan_fingerprint").get_to(job.plan_fingerprint);
+  j.at("run_folder").get_to(job.run_folder);
+  j.at("fork_name").get_to(job.fork_name);
+  j.at("checkpoint").get_to(job.checkpoint);
+  j.at("argv").get_to(job.argv);
+  const auto& g = j.at("generate");
+  g.at("prompt").get_to(job.generate.prompt);
+  g.at("max_tokens").get_to(job.generate.max_tokens);
+  g.at("temperature").get_to(job.generate.temperature);
+  g.at("top_k").get_to(job.generate.top_k);
+  g.at("seed").get_to(job.generate.seed);
+  const auto& o = j.at("output");
+  o.at("json").get_to(job.output.json);
+  o.at("quiet").get_to(job.output.quiet);
+  o.at("verbose").get_to(job.output.verbose);
+  o.at("color").get_to(job.output.color);
+  return job;
+}
+
+}  // namespace trainx::launch

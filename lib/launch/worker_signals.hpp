@@ -1,0 +1,36 @@
+// The signals that steer a worker, and how they reach it.
+//
+// The worker is in a process group of its own, so a terminal's Ctrl-C, or a `kill` of the whole group, reaches the launcher alone, which forwards each
+// signal once. From fork until the worker's handlers are installed the signals are held back (blocked, inherited through exec), not lost.
+#pragma once
+#include <array>
+#include <csignal>
+#include <sys/types.h>
+
+namespace trainx::launch {
+
+constexpr std::array<int, 4> forwarded_signals{SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+/// forwarded_signals as a set.
+sigset_t forwarded_set();
+
+/// Blocks, for its lifetime, the signals that the launcher waits for; the old mask comes back afterwards.
+class HeldSignals {
+ public:
+  HeldSignals();
+  ~HeldSignals();
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  const sigset_t& waited() const { return waited_; }
+
+ private:
+  sigset_t waited_{}, before_{};
+};
+
+struct WorkerEnd {
+  int status = 0;                       // as waitpid tells
+  bool interrupted_twice = false;       // and killed for it
+};
+/// Waits until `worker` has ended, forwarding signals meanwhile. Suspending the launcher (Ctrl-Z) suspends the worker.
+WorkerEnd wait_and_forward(pid_t worker, const HeldSignals& held);
+
+}  // namespace trainx::launch

@@ -1,0 +1,168 @@
+#include "metrics/console.hpp"
+#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <cstdio>
+
+namespace trainx::metrics {
+namespace {
+
+constexpr double redraw_s = 0.1;        // a terminal needs no more than ten pictures a second
+
+std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(width, text.size()), ' ');
+  return text;
+}
+
+std::string eval_text(const EvalReport& r) {
+  char text[160];
+  std::snprintf(text, sizeof text, "step %lld: eval loss %.4f, perplexity %.2f", static_cast<long long>(r.step), r.loss, r.perplexity);
+  std::string line = text;
+  if (r.entropy_floor && *r.entropy_floor > 0) {
+    std::snprintf(text, sizeof text, "; %.1f %% above the entropy floor %.4f", 100 * (r.loss / *r.entropy_floor - 1), *r.entropy_floor);
+    line += text;
+  }
+  return line;
+}
+
+}  // namespace
+
+Console::Console(ConsoleOptions options, Screen screen)
+    : options_(options), screen_(std::move(screen)), progress_(!options.json && !options.quiet), live_(progress_ && screen_.live), started_s_(screen_.seconds()) {}
+
+Console::~Console() { leave_line(); }
+
+std::string Console::styled(Style style, const std::string& text) const {
+  if (!options_.color || style == Style::plain) return text;
+  const char* code = style == Style::dim ? "2" : style == Style::good ? "32" : style == Style::warn ? "33" : "31";
+  return "\033[" + std::string(code) + "m" + text + "\033[0m";
+}
+
+void Console::event(const char* name, nlohmann::ordered_json fields) {
+  if (!options_.json) return;
+  nlohmann::ordered_json j{{"event", name}};
+  j.update(fields);
+  screen_.out(json_line(j) + "\n");
+}
+
+void Console::clear_line() {
+  if (shown_) screen_.err("\r\033[K");
+}
+
+void Console::draw_line() {
+  // One column stays free: a terminal wraps when the last is written.
+  screen_.err("\r" + status_line(last_, goal_, left_s_, options_.verbose, screen_.columns() - 1) + "\033[K");
+  shown_ = true;
+  drawn_s_ = screen_.seconds();
+}
+
+void Console::leave_line() {
+  if (!shown_) return;
+  draw_line();                          // the last step's, which throttling may have skipped
+  screen_.err("\n");
+  shown_ = false;
+}
+
+void Console::print(const std::string& lines) {
+  const bool was_shown = shown_;
+  clear_line();
+  screen_.err(lines + "\n");
+  if (was_shown) draw_line();
+}
+
+double Console::seconds_left(const StepReport& r) {
+  const double step_s = r.step_time_ms / 1e3;
+  mean_step_s_ = mean_step_s_ > 0 ? 0.95 * mean_step_s_ + 0.05 * step_s : step_s;
+  if (goal_.total_steps >= 0) return std::max<double>(0, static_cast<double>(goal_.total_steps - r.step) * mean_step_s_);
+  if (goal_.total_seconds > 0) return std::max(0.0, goal_.total_seconds - goal_.seconds_before - (screen_.seconds() - started_s_));
+  return -1;
+}
+
+void Console::start(const std::string& title, const std::string& run_folder, const std::vector<Setting>& settings, const Goal& goal) {
+  const std::lock_guard lock(mutex_);
+  goal_ = goal;
+  started_s_ = screen_.seconds();
+  nlohmann::ordered_json table = nlohmann::ordered_json::object(), origins = table;
+  std::size_t key_width = 0, value_width = 0;
+  for (const Setting& s : settings) {
+    table[s.key] = s.value;
+    origins[s.key] = s.origin;
+    key_width = std::max(key_width, s.key.size());
+    value_width = std::max(value_width, std::min<std::size_t>(s.value.size(), 32));
+  }
+  event("start", {{"title", title}, {"run_folder", run_folder}, {"total_steps", goal.total_steps}, {"settings", table}, {"origins", origins}});
+  if (!progress_) return;
+  std::string lines = title;
+  for (const Setting& s : settings)
+    lines += "\n" + styled(s.origin == "default" ? Style::dim : Style::plain, "  " + padded(s.key, key_width) + "  " + padded(s.value, value_width) + "  " + s.origin);
+  print(lines);
+}
+
+void Console::step(const StepReport& report, bool logged) {
+  const std::lock_guard lock(mutex_);
+  last_ = report;
+  left_s_ = seconds_left(report);
+  if (logged) event("step", to_json(report));
+  if (live_) {
+    if (!shown_ || screen_.seconds() - drawn_s_ >= redraw_s) draw_line();
+  } else if (progress_ && logged) {
+    print(status_line(report, goal_, left_s_, options_.verbose, INT_MAX));
+  }
+}
+
+void Console::eval(const EvalReport& report) {
+  const std::lock_guard lock(mutex_);
+  event("eval", to_json(report));
+  if (progress_) print(eval_text(report));
+}
+
+void Console::checkpoint(std::int64_t step, const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  event("checkpoint", {{"step", step}, {"path", path}});
+  if (progress_) print("step " + std::to_string(step) + ": saved " + path);
+}
+
+void Console::resume(std::int64_t step, const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  event("resume", {{"step", step}, {"path", path}});
+  if (progress_) print("goes on after step " + std::to_string(step) + " from " + path);
+}
+
+void Console::skipped_checkpoint(const std::string& path, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  event("skipped_checkpoint", {{"path", path}, {"reason", why}});
+  print(styled(Style::warn, "warning:") + " skipped " + path + ": " + why);
+}
+
+void Console::warning(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  event("warning", {{"message", text}});
+  print(styled(Style::warn, "warning:") + " " + text);
+}
+
+void Console::message(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (progress_) print(text);
+}
+
+void Console::detail(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (progress_ && options_.verbose) print(text);
+}
+
+void Console::done(std::int64_t step, const std::string& run_folder, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  event("done", {{"step", step}, {"run_folder", run_folder}, {"message", text}});
+  leave_line();
+  if (progress_) print(styled(Style::good, text));
+}
+
+void Console::error(int exit_code, const std::string& sentence) {
+  const std::lock_guard lock(mutex_);
+  event("error", {{"exit_code", exit_code}, {"message", sentence}});
+  leave_line();
+  print(styled(Style::bad, "trainx:") + " " + sentence);
+}
+
+}  // namespace trainx::metrics

@@ -1,0 +1,28 @@
+#include "metrics/report.hpp"
+#include <nlohmann/json.hpp>
+
+namespace trainx::metrics {
+
+nlohmann::ordered_json to_json(const StepReport& r) {
+  return {{"step", r.step},
+          {"loss", r.loss},
+          {"grad_norm", r.grad_norm},
+          {"lr", r.lr},
+          {"tokens_seen", r.tokens_seen},
+          {"tokens_per_second", r.tokens_per_second},
+          {"step_time_ms", r.step_time_ms},
+          {"data_wait_ms", r.data_wait_ms},
+          {"peak_memory_bytes", r.peak_memory_bytes},
+          {"device_memory_bytes", r.device_memory_bytes},
+          {"applied_steps", r.applied_steps}};
+}
+
+nlohmann::ordered_json to_json(const EvalReport& r) {
+  nlohmann::ordered_json j{{"step", r.step}, {"eval_loss", r.loss}, {"eval_perplexity", r.perplexity}, {"eval_targets", r.targets}};
+  if (r.entropy_floor) j["eval_entropy_floor"] = *r.entropy_floor;
+  return j;
+}
+
+std::string json_line(const nlohmann::ordered_json& object) { return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
+
+}  // namespace trainx::metrics

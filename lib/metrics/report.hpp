@@ -1,0 +1,38 @@
+// What came out of a step and of an evaluation, and how it is written down.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+namespace trainx::metrics {
+
+struct StepReport {
+  std::int64_t step = 0;                // counts from 1
+  double loss = 0;                      // per target token, before this step's update; NaN where it diverged
+  double grad_norm = 0;                 // before clipping
+  double lr = 0;                        // used by this step
+  std::int64_t tokens_seen = 0;         // since the run's first step
+  double tokens_per_second = 0;
+  double step_time_ms = 0;
+  double data_wait_ms = 0;              // of step_time_ms
+  std::int64_t peak_memory_bytes = 0;   // the arena and what libraries took beside it
+  std::int64_t device_memory_bytes = 0; // of the whole process, as the driver or the kernel sees it
+  std::int64_t applied_steps = 0;       // steps whose update reached the weights
+};
+
+struct EvalReport {
+  std::int64_t step = 0;
+  double loss = 0;                      // per target token
+  double perplexity = 0;
+  std::int64_t targets = 0;             // tokens it is the mean of
+  std::optional<double> entropy_floor;  // nats per token that no model can go below, where known
+};
+
+/// Keys as the members; of an evaluation eval_loss, eval_perplexity, eval_targets, eval_entropy_floor beside step. Not-a-number becomes null.
+nlohmann::ordered_json to_json(const StepReport& report);
+nlohmann::ordered_json to_json(const EvalReport& report);
+/// One line without its end; bytes that are not UTF-8 are replaced.
+std::string json_line(const nlohmann::ordered_json& object);
+
+}  // namespace trainx::metrics
