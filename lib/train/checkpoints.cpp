@@ -13,8 +13,9 @@ using nlohmann::json;
 json read_state(const std::string& folder) {
   const std::string path = folder + "/trainer_state.json";
   const json j = json::parse(read_file(path), nullptr, false);
+  if (!j.is_object() || !j.contains("seconds") || !j["seconds"].is_number()) throw UserError(ExitCode::bad_data, path + ": 'seconds' is missing; the checkpoint is not trainx's");
   for (const char* key : {"step", "applied_steps", "tokens_seen", "best_step", "threads"})
-    if (!j.is_object() || !j.contains(key) || !j[key].is_number_integer()) throw UserError(ExitCode::bad_data, path + ": '" + key + "' is missing; the checkpoint is not trainx's");
+    if (!j.contains(key) || !j[key].is_number_integer()) throw UserError(ExitCode::bad_data, path + ": '" + key + "' is missing; the checkpoint is not trainx's");
   return j;
 }
 
@@ -28,6 +29,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const Reside
   json j{{"step", state.step},
          {"applied_steps", state.applied_steps},
          {"tokens_seen", state.tokens_seen},
+         {"seconds", state.seconds},
          {"best_step", state.best_step},
          {"threads", threads},
          {"loader", {{"next_position", state.step * plan.batch.global_batch_size}, {"seed", plan.recipe.run.seed}}}};
@@ -44,6 +46,7 @@ TrainState load_checkpoint(const std::string& folder, ResidentState& resident, b
   state.step = j["step"];
   state.applied_steps = j["applied_steps"];
   state.tokens_seen = j["tokens_seen"];
+  state.seconds = j["seconds"];
   state.best_step = j["best_step"];
   if (j.contains("best_eval_loss") && j["best_eval_loss"].is_number()) state.best_eval_loss = j["best_eval_loss"];
   return state;

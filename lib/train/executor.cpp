@@ -1,7 +1,7 @@
 #include "train/executor.hpp"
 #include "core/error.hpp"
 #include "program/operations.hpp"
-#include "tensor/views.hpp"
+#include "tensor/view.hpp"
 #include <ATen/core/grad_mode.h>
 #include <cmath>
 #include <cstring>
@@ -98,7 +98,8 @@ void Executor::run_block(const Instruction& i) {
     std::vector<How> how(block.slots.size(), How::read);
     for (const Use& u : i.uses) {
       const auto s = static_cast<std::size_t>(u.slot);
-      operands[s] = tensor::view_of(address(u), operand_tensor(placed_.graph, block.slots[s]));
+      const TensorSpec like = operand_tensor(placed_.graph, block.slots[s]);
+      operands[s] = tensor::view(address(u), like.dtype, like.dims);
       how[s] = u.how;
     }
     context = std::make_unique<model::BlockContext>(placed_.graph, block, std::move(operands), std::move(how), parts_.mode, parts_.seed, 1.0 / parts_.nominal_targets);

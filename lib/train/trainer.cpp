@@ -23,7 +23,7 @@ void Trainer::on_report(const StepScalarsReport& report) {
 }
 
 Request Trainer::run() {
-  began_ = last_ = Clock::now();
+  last_ = Clock::now();
   Request request = Request::none;
   while (!finished()) {
     while (submitted_ < state_.step + steps_ahead && !rest_needed_after(submitted_) && !(plan_.total_steps >= 0 && submitted_ >= plan_.total_steps)) {
@@ -48,7 +48,7 @@ Request Trainer::run() {
 
 bool Trainer::finished() const {
   if (plan_.total_steps >= 0) return state_.step >= plan_.total_steps;
-  return seconds_between(began_, Clock::now()) >= plan_.total_seconds;
+  return state_.seconds >= plan_.total_seconds;
 }
 
 bool Trainer::rest_needed_after(std::int64_t step) const {
@@ -76,6 +76,7 @@ FinishedStep Trainer::take_finished() {
   ++state_.step;
   state_.applied_steps = report.applied_steps;
   state_.tokens_seen += step.tokens;
+  state_.seconds += step.step_time_s;
   return step;
 }
 

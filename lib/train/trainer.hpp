@@ -13,6 +13,7 @@ struct TrainState {
   std::int64_t step = 0;                // finished steps
   std::int64_t applied_steps = 0;
   std::int64_t tokens_seen = 0;
+  double seconds = 0;                   // spent training, all processes together
   double best_eval_loss = std::numeric_limits<double>::infinity();
   std::int64_t best_step = 0;
 };
@@ -59,7 +60,7 @@ class Trainer {
   std::vector<Observer*> observers_;
   std::mutex mutex_;
   std::deque<StepScalarsReport> reports_;
-  std::chrono::steady_clock::time_point began_, last_;
+  std::chrono::steady_clock::time_point last_;
   std::int64_t submitted_ = 0, first_step_ = 0;
   int non_finite_in_a_row_ = 0;
 };

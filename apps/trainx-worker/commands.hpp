@@ -1,0 +1,19 @@
+#pragma once
+#include "launch/job.hpp"
+#include "metrics/console.hpp"
+
+namespace trainx::worker {
+
+/// Each returns the exit code, or throws what main prints.
+int train(const launch::Job& job, metrics::Console& console);
+int evaluate(const launch::Job& job, metrics::Console& console);
+int generate(const launch::Job& job, metrics::Console& console);
+
+/// The launcher's plan, made again from the same recipe and facts. InternalError if it is not the same: the two binaries are of different builds.
+plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe);
+
+/// The folder that a command reads weights from: a checkpoint of the run (the newest valid one), or the folder itself where it is a model's.
+/// Throws UserError 66.
+std::string weights_folder(const launch::Job& job);
+
+}  // namespace trainx::worker

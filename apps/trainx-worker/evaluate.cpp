@@ -1,0 +1,28 @@
+#include "commands.hpp"
+#include "core/error.hpp"
+#include "train/build.hpp"
+#include "train/threads.hpp"
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace trainx::worker {
+
+int evaluate(const launch::Job& job, metrics::Console& console) {
+  const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
+  const plan::RunPlan plan = plan_of(job, loaded.recipe);
+  const auto source = train::open_split(plan, data::Split::eval);
+  if (!source) throw UserError(ExitCode::input_missing, "the recipe names no held-out data; set data.eval");
+  const std::string folder = weights_folder(job);
+  train::set_compute_threads(job.facts.hardware.cpu_cores);
+  train::Arena arena(plan.memory.arena_bytes);
+  train::ResidentState(plan.evaluate, arena).load_weights(folder + "/model.safetensors");
+  const model::Blocks blocks = model::build_blocks(plan.dims, plan.evaluate.graph);
+  const train::EvalResult result = train::Evaluator(plan.evaluate, arena, blocks, *source).run();
+  std::int64_t step = 0;
+  if (const auto name = std::filesystem::canonical(folder).filename().string(); name.starts_with("checkpoint-")) step = std::stoll(name.substr(11));
+  console.eval({step, result.loss, std::exp(result.loss), result.targets, job.facts.data.entropy_floor_nats});
+  return 0;
+}
+
+}  // namespace trainx::worker

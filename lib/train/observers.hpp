@@ -1,0 +1,83 @@
+// What is done between steps: telling, evaluating, saving.
+#pragma once
+#include "metrics/console.hpp"
+#include "metrics/metrics_file.hpp"
+#include "train/build.hpp"
+#include "train/checkpoints.hpp"
+
+namespace trainx::train {
+
+/// Tells when something that recurs is due: every so many steps, or seconds of training.
+class Recurrence {
+ public:
+  Recurrence(const plan::Interval& every, const TrainState& state) : every_(every), last_seconds_(state.seconds) {}
+  /// Known in advance only for intervals in steps.
+  bool due_at(std::int64_t step) const { return every_.steps > 0 && step % every_.steps == 0; }
+  bool due(const TrainState& state) const { return every_.steps > 0 ? due_at(state.step) : state.seconds - last_seconds_ >= every_.seconds; }
+  /// Due by the clock and not acted on yet: the memory is needed at rest soon.
+  bool waiting(const TrainState& state) const { return every_.steps == 0 && due(state); }
+  void acted(const TrainState& state) { last_seconds_ = state.seconds; }
+
+ private:
+  plan::Interval every_;
+  double last_seconds_;
+};
+
+/// metrics.jsonl and the console.
+class MetricsObserver : public Observer {
+ public:
+  MetricsObserver(const plan::RunPlan& plan, metrics::Console& console, metrics::MetricsFile& file, const TrainState& state)
+      : plan_(plan), console_(console), file_(file), every_(plan.metrics_every, state) {}
+  bool needs_rest_after(std::int64_t) const override { return false; }
+  void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
+  void on_end(TrainState&, Request) override {}
+
+ private:
+  const plan::RunPlan& plan_;
+  metrics::Console& console_;
+  metrics::MetricsFile& file_;
+  Recurrence every_;
+};
+
+/// Loss over held-out samples; remembers the best.
+class EvalObserver : public Observer {
+ public:
+  EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsFile& file, std::optional<double> entropy_floor, const TrainState& state);
+  bool needs_rest_after(std::int64_t step) const override;
+  void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
+  void on_end(TrainState& state, Request request) override;
+
+ private:
+  void evaluate(TrainState& state);
+
+  TrainingParts& parts_;
+  metrics::Console& console_;
+  metrics::MetricsFile& file_;
+  std::optional<double> entropy_floor_;
+  Recurrence every_;
+  bool waiting_ = false;
+  std::int64_t evaluated_ = -1;         // last step evaluated
+};
+
+/// Saves; a save that fails leaves the older checkpoints and the run goes on, except for the last one, whose failure ends the run.
+class CheckpointObserver : public Observer {
+ public:
+  CheckpointObserver(TrainingParts& parts, checkpoint::Store& store, metrics::Console& console, std::int64_t threads, const TrainState& state);
+  bool needs_rest_after(std::int64_t step) const override;
+  void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
+  void on_end(TrainState& state, Request request) override;
+  std::int64_t saved_step() const { return saved_; }
+
+ private:
+  void save(TrainState& state);
+
+  TrainingParts& parts_;
+  checkpoint::Store& store_;
+  metrics::Console& console_;
+  std::int64_t threads_;
+  Recurrence every_;
+  bool waiting_ = false;
+  std::int64_t saved_ = -1;             // last step saved
+};
+
+}  // namespace trainx::train

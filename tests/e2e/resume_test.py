@@ -1,0 +1,134 @@
+"""Never loses a step: killed runs, resumed runs and recomputed activations give the same bits."""
+import os
+import shutil
+import signal
+import time
+
+from support import LONG, Trainx, main, sha256, tiny
+
+
+class Resume(Trainx):
+    def test_killed_runs_end_with_the_weights_of_the_uninterrupted_run(self):
+        whole = self.recipe(tiny(steps=60, every=5, seed=3), "whole.yaml")
+        began = time.monotonic()
+        self.run_trainx("train", whole, "run.name=whole")
+        length = time.monotonic() - began
+        want = sha256(self.weights("whole"))
+        kills, deadline = 0, time.monotonic() + 300
+        while kills < 10 and time.monotonic() < deadline:
+            process = self.start_trainx("train", whole, "run.name=killed")
+            try:
+                process.wait(timeout=self.random.uniform(0.1, length))
+                if kills < 10:                      # finished before its time: once more from the start of a fresh folder
+                    self.assertEqual(process.returncode, 0)
+                    self.assertEqual(sha256(self.weights("killed")), want)
+                    shutil.rmtree(self.folder / "outputs" / "killed")
+            except Exception as e:
+                if type(e).__name__ != "TimeoutExpired":
+                    raise
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                kills += 1
+        self.assertEqual(kills, 10)
+        self.run_trainx("train", whole, "run.name=killed")
+        self.assertEqual(sha256(self.weights("killed")), want)
+        steps = [m["step"] for m in self.metrics("killed")]
+        self.assertEqual(steps, sorted(set(steps)), "metrics.jsonl has a step twice or out of order")
+
+    def test_train_ten_equals_train_five_and_resume_five(self):
+        for precision in ("fp32", "bf16", "{compute: bf16, master: fp32}"):
+            with self.subTest(precision=precision):
+                shutil.rmtree(self.folder / "outputs", ignore_errors=True)
+                recipe = self.recipe(tiny(steps=10, every=100, precision=precision).replace("cosine, warmup: 5 steps", "constant"))
+                self.run_trainx("train", recipe, "run.name=ten")
+                self.run_trainx("train", recipe, "run.name=five", "run.duration=5 steps")
+                self.run_trainx("train", recipe, "run.name=five")
+                self.assertEqual(sha256(self.weights("five")), sha256(self.weights("ten")))
+                self.assertEqual([m["loss"] for m in self.metrics("five")], [m["loss"] for m in self.metrics("ten")])
+
+    def test_activation_checkpointing_changes_no_bit(self):
+        for precision in ("fp32", "bf16") if LONG else (self.random.choice(("fp32", "bf16")),):
+            with self.subTest(precision=precision):
+                shutil.rmtree(self.folder / "outputs", ignore_errors=True)
+                recipe = self.recipe(tiny(steps=10, every=100, precision=precision))
+                digests = set()
+                for level in ("none", "selective", "full"):
+                    self.run_trainx("train", recipe, f"run.name={level}", f"memory.activation_checkpoint={level}")
+                    digests.add(sha256(self.weights(level)))
+                self.assertEqual(len(digests), 1)
+
+    def test_split_and_fp32_master_are_the_same_weights(self):
+        recipe = self.recipe(tiny(steps=10, every=100))
+        self.run_trainx("train", recipe, "run.name=split", "precision={compute: bf16, master: split}")
+        self.run_trainx("train", recipe, "run.name=whole", "precision={compute: bf16, master: fp32}")
+        self.assertEqual(sha256(self.weights("split")), sha256(self.weights("whole")))
+
+    def test_a_damaged_checkpoint_is_named_and_the_older_one_used(self):
+        recipe = self.recipe(tiny(steps=20, every=10))
+        self.run_trainx("train", recipe)
+        want = sha256(self.weights("tiny"))
+        run = self.folder / "outputs" / "tiny"
+        path = run / "checkpoint-20" / "optimizer.safetensors"
+        data = bytearray(path.read_bytes())
+        data[self.random.randrange(len(data))] ^= 1 << self.random.randrange(8)
+        path.write_bytes(data)
+        self.run_trainx("ckpt", "verify", run, expect=None)
+        done = self.run_trainx("train", recipe)
+        self.assertIn("checkpoint-20", done.stderr)
+        self.assertIn("optimizer.safetensors", done.stderr)
+        self.assertEqual(sha256(self.weights("tiny")), want)
+
+    def test_a_finished_run_says_so_and_a_longer_duration_continues_it(self):
+        recipe = self.recipe(tiny(steps=10, every=100))
+        self.run_trainx("train", recipe)
+        self.assertIn("already done", self.run_trainx("train", recipe).stderr)
+        self.run_trainx("train", recipe, "run.duration=12 steps")
+        self.assertEqual(self.metrics("tiny")[-1]["step"], 12)
+
+    def test_a_changed_recipe_is_refused_with_the_differences_and_forks(self):
+        recipe = self.recipe(tiny(steps=10, every=5))
+        self.run_trainx("train", recipe)
+        done = self.run_trainx("train", recipe, "optimizer.lr=1e-4", "run.seed=9", expect=78)
+        self.assertIn("optimizer.lr", done.stderr)
+        self.assertIn("run.seed", done.stderr)
+        self.run_trainx("train", recipe, "optimizer.lr=1e-4", "run.duration=14 steps", "--fork", "branch")
+        self.assertEqual([m["step"] for m in self.metrics("branch")], [11, 12, 13, 14])
+        self.run_trainx("train", recipe, "metrics.every=2 steps", "run.duration=12 steps")   # goes on: no number depends on it
+
+    def test_signals_save_and_exit_with_their_codes(self):
+        for name, code in (("SIGTERM", 143), ("SIGINT", 130), ("SIGUSR1", 75)):
+            with self.subTest(signal=name):
+                recipe = self.recipe(tiny(steps=100000, every=100000).replace("cosine, warmup: 5 steps", "constant"))
+                process = self.start_trainx("train", recipe, f"run.name={name}")
+                log = self.folder / "outputs" / name / "metrics.jsonl"
+                deadline = time.monotonic() + 60
+                while time.monotonic() < deadline and not (log.exists() and log.stat().st_size > 500):
+                    time.sleep(0.05)
+                process.send_signal(getattr(signal, name))
+                self.assertEqual(process.wait(timeout=60), code)
+                status = self.status(name)
+                self.assertTrue(status["resumable"])
+                self.assertEqual(status["exit_code"], code)
+                self.assertTrue(self.weights(name).exists())
+                self.assertEqual(self.metrics(name)[-1]["step"], status["step"])
+
+    def test_a_worker_ends_with_its_launcher_and_frees_the_folder(self):
+        recipe = self.recipe(tiny(steps=100000, every=100000).replace("cosine, warmup: 5 steps", "constant"))
+        process = self.start_trainx("train", recipe)
+        log = self.folder / "outputs" / "tiny" / "metrics.jsonl"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (log.exists() and log.stat().st_size):
+            time.sleep(0.05)
+        self.assertIn("locked", self.run_trainx("train", recipe, expect=73).stderr)
+        process.kill()
+        process.wait()
+        time.sleep(0.5)
+        size = log.stat().st_size
+        time.sleep(0.5)
+        self.assertEqual(log.stat().st_size, size, "the worker goes on without its launcher")
+        self.run_trainx("train", recipe, "run.duration=3 steps", "checkpoint.resume=auto")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    main()

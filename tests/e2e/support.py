@@ -1,0 +1,87 @@
+"""What the end-to-end tests share: running trainx as a user does, small recipes, token files."""
+import hashlib
+import json
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TRAINX_BUILD_DIR", ROOT / "build"))
+TRAINX = str(BUILD / "bin" / "trainx")
+LONG = os.environ.get("TRAINX_LONG") == "1"
+
+TINY = """\
+run: {{name: tiny, seed: {seed}, duration: {steps} steps, deterministic: true}}
+model: {{type: gpt2, options: {{num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, dropout: {dropout}}}}}
+data: {{type: stories, sequence_length: 32, samples: 512, eval_samples: 10}}
+batch: {{global_batch_size: 8, micro_batch_size: 4}}
+precision: {precision}
+optimizer: {{type: adamw, lr: 3e-3, options: {{weight_decay: 0.1}}}}
+schedule: {{type: cosine, warmup: 5 steps}}
+checkpoint: {{every: {every} steps, keep_last: 2}}
+eval: {{every: 20 steps, batches: 5}}
+metrics: {{every: 1 steps}}
+"""
+
+
+def tiny(steps=20, every=10, seed=1, dropout=0.1, precision="fp32"):
+    return TINY.format(steps=steps, every=every, seed=seed, dropout=dropout, precision=precision)
+
+
+def sha256(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+def write_tokens(path, ids):
+    """llm.c's format: 256 int32 header (magic, version, count), then uint16."""
+    header = [20240520, 1, len(ids)] + [0] * 253
+    pathlib.Path(path).write_bytes(struct.pack("<256i", *header) + struct.pack(f"<{len(ids)}H", *ids))
+
+
+class Trainx(unittest.TestCase):
+    """Each test works in a folder of its own."""
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="trainx-e2e-")
+        self.addCleanup(self._folder.cleanup)
+        self.folder = pathlib.Path(self._folder.name)
+        self.seed = int(os.environ.get("TRAINX_TEST_SEED", random.SystemRandom().randrange(2**31)))
+        self.random = random.Random(self.seed)
+        print(f"[{self.id()}] TRAINX_TEST_SEED={self.seed}")
+
+    def recipe(self, text, name="tiny.yaml"):
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+    def environment(self, **more):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("TRAINX_SET", "SLURM_"))}
+        env.update(more)
+        return env
+
+    def run_trainx(self, *args, expect=0, env=None, timeout=600):
+        done = subprocess.run([TRAINX, *map(str, args)], cwd=self.folder, capture_output=True, text=True, env=env or self.environment(), timeout=timeout)
+        if expect is not None:
+            self.assertEqual(done.returncode, expect, f"trainx {' '.join(map(str, args))}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def start_trainx(self, *args):
+        return subprocess.Popen([TRAINX, *map(str, args)], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
+
+    def metrics(self, run):
+        lines = (self.folder / "outputs" / run / "metrics.jsonl").read_text().splitlines()
+        return [m for m in map(json.loads, lines) if "loss" in m]
+
+    def status(self, run):
+        return json.loads((self.folder / "outputs" / run / "status.json").read_text())
+
+    def weights(self, run, checkpoint="latest"):
+        return self.folder / "outputs" / run / checkpoint / "model.safetensors"
+
+
+def main():
+    unittest.main(verbosity=2)
