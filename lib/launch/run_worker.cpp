@@ -46,11 +46,12 @@ int sealed_memory(const std::string& text) {
 }
 
 // Between fork and exec: system calls only. Reports errno through `failed`, which a successful exec closes.
-[[noreturn]] void become_worker(const char* path, int job, int failed, pid_t launcher) {
+[[noreturn]] void become_worker(const char* path, int job, int failed, pid_t launcher, const sigset_t& mask) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);   // the launcher's end is the worker's, kill -9 included
   if (::getppid() != launcher) _exit(128 + SIGKILL);   // it ended before the line above
   ::signal(SIGTTOU, SIG_IGN);           // a background group may write to the terminal, also under `stty tostop`
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   // `failed` may itself be descriptor 3.
   const int failed_high = ::fcntl(failed, F_DUPFD_CLOEXEC, job_descriptor + 1);
   const int job_high = ::fcntl(job, F_DUPFD_CLOEXEC, job_descriptor + 1);
@@ -82,7 +83,7 @@ int run_worker(const Job& job) {
   const pid_t launcher = ::getpid();
   const pid_t worker = ::fork();
   if (worker < 0) cannot_start(path, errno);
-  if (worker == 0) become_worker(path.c_str(), job_fd, failed[1], launcher);
+  if (worker == 0) become_worker(path.c_str(), job_fd, failed[1], launcher, held.of_worker());
   ::setpgid(worker, worker);            // whichever of the two comes first
   ::close(failed[1]);
   ::close(job_fd);

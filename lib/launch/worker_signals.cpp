@@ -34,6 +34,8 @@ HeldSignals::HeldSignals() : waited_(forwarded_set()) {
   // A shell without job control ignores Ctrl-Z for its children; then so does the launcher.
   if (sigaction(SIGTSTP, nullptr, &stop) == 0 && stop.sa_handler != SIG_IGN) sigaddset(&waited_, SIGTSTP);
   sigprocmask(SIG_BLOCK, &waited_, &before_);
+  of_worker_ = before_;
+  for (const int signal : forwarded_signals) sigaddset(&of_worker_, signal);
 }
 
 HeldSignals::~HeldSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }

@@ -21,9 +21,10 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
   const sigset_t& waited() const { return waited_; }
+  const sigset_t& of_worker() const { return of_worker_; }   // what the worker starts with: the old mask and the forwarded signals
 
  private:
-  sigset_t waited_{}, before_{};
+  sigset_t waited_{}, before_{}, of_worker_{};
 };
 
 struct WorkerEnd {

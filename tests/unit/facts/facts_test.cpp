@@ -1,0 +1,141 @@
+#include "facts/cgroup.hpp"
+#include "facts/facts.hpp"
+#include "support/catch.hpp"
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using namespace trainx;
+using namespace trainx::facts;
+namespace fs = std::filesystem;
+
+/// A folder of files that stands in for /proc, /sys or a data folder.
+struct Tree {
+  fs::path root = fs::temp_directory_path() / ("trainx-facts-" + std::to_string(::getpid()));
+  Tree() { fs::create_directories(root); }
+  ~Tree() { fs::remove_all(root); }
+  void write(const std::string& path, const std::string& text) const {
+    fs::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text;
+  }
+  CgroupLimits limits() const { return cgroup_limits(root / "proc", root / "sys"); }
+};
+
+ExitCode code_of_gather(const recipe::Recipe& r) {
+  try {
+    gather_facts(r);
+    return ExitCode::ok;
+  } catch (const UserError& error) {
+    return error.code();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cgroup version 2: the tightest limit up to the root counts, max is none") {
+  const Tree t;
+  t.write("proc/self/cgroup", "0::/job/step\n");
+  t.write("sys/fs/cgroup/job/memory.max", "8589934592\n");
+  t.write("sys/fs/cgroup/job/cpu.max", "150000 100000\n");
+  t.write("sys/fs/cgroup/job/step/memory.max", "max\n");
+  t.write("sys/fs/cgroup/job/step/cpu.max", "max 100000\n");
+  CHECK(t.limits().memory_bytes == 8589934592);
+  CHECK(t.limits().cpus == 1.5);
+}
+
+TEST_CASE("cgroup version 1: controllers of one hierarchy, -1 and 2^63 are none, a container's own mount is found") {
+  const Tree t;
+  t.write("proc/self/cgroup", "9:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n0::/\n");
+  t.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824\n");
+  t.write("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
+  t.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  t.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  CHECK(t.limits().memory_bytes == 1073741824);
+  CHECK_FALSE(t.limits().cpus.has_value());
+  t.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
+  CHECK(t.limits().cpus == 4.0);
+}
+
+TEST_CASE("no cgroups, no limits") {
+  const Tree t;
+  CHECK_FALSE(t.limits().memory_bytes.has_value());
+  CHECK_FALSE(t.limits().cpus.has_value());
+}
+
+TEST_CASE("the machine has cores, memory and a name") {
+  const HardwareFacts h = detect_hardware();
+  CHECK(h.cpu_cores >= 1);
+  CHECK(h.cpu_cores <= ::sysconf(_SC_NPROCESSORS_CONF));
+  CHECK(h.memory_bytes > (std::int64_t{64} << 20));
+  CHECK_FALSE(h.cpu.empty());
+  CHECK_FALSE(h.host.empty());
+}
+
+TEST_CASE("facts survive JSON, every field of them") {
+  Facts f;
+  f.hardware = {"host", "a CPU", 3, 12345678901, {"GPU a", "GPU b"}};
+  f.data = {true, false, 11, 7, 513, 1.0 / 3, "train is gone", "eval is gone"};
+  f.model_folder = ModelFolderFacts{"models/x", {2, 4, 64, 200, 128, 513, 0.1, 1e-6}};
+  const auto j = to_json(f);
+  const Facts g = facts_from_json(nlohmann::json::parse(j.dump()));
+  CHECK(to_json(g) == j);
+  CHECK(g.data.entropy_floor_nats == 1.0 / 3);
+  CHECK(g.hardware.gpus == f.hardware.gpus);
+  REQUIRE(g.model_folder);
+  CHECK(g.model_folder->dims.intermediate_size == 200);
+  CHECK(g.model_folder->dims.layer_norm_epsilon == 1e-6);
+  const auto plain = to_json(facts_from_json(to_json(Facts{})));
+  CHECK(plain["data"]["entropy_floor_nats"].is_null());
+  CHECK(plain["model_folder"].is_null());
+}
+
+TEST_CASE("stories: both splits are there, with the vocabulary and the floor") {
+  recipe::Recipe r;
+  r.data.source = spec::StoriesOptions{1000, 16};
+  const Facts f = gather_facts(r);
+  CHECK(f.data.train_present);
+  CHECK(f.data.eval_present);
+  CHECK(f.data.train_samples == 1000);
+  CHECK(f.data.eval_samples == 16);
+  CHECK(f.data.vocab_size > 300);
+  REQUIRE(f.data.entropy_floor_nats);
+  CHECK(*f.data.entropy_floor_nats > 0);
+}
+
+TEST_CASE("missing data is noted, split by split; malformed data is thrown; text needs no eval") {
+  const Tree t;
+  recipe::Recipe r;
+  r.data.sequence_length = 8;
+  r.data.source = spec::TextOptions{t.root / "absent.txt", std::nullopt};
+  const Facts absent = gather_facts(r);
+  CHECK_FALSE(absent.data.train_present);
+  CHECK(absent.data.problem.find("absent.txt") != std::string::npos);
+  CHECK(absent.data.eval_problem.empty());
+
+  t.write("train.txt", std::string(100, 'a'));
+  r.data.source = spec::TextOptions{t.root / "train.txt", t.root / "absent.txt"};
+  const Facts half = gather_facts(r);
+  CHECK(half.data.train_present);
+  CHECK(half.data.problem.empty());
+  CHECK_FALSE(half.data.eval_present);
+  CHECK(half.data.eval_problem.find("absent.txt") != std::string::npos);
+
+  t.write("odd.bin", "not a token file");
+  r.data.source = spec::TokensOptions{t.root / "odd.bin", std::nullopt, {}};
+  CHECK(code_of_gather(r) == ExitCode::bad_data);
+}
+
+TEST_CASE("a model folder's dimensions are facts; a missing one is input missing") {
+  const Tree t;
+  recipe::Recipe r;
+  r.model.init_from = t.root / "model";
+  CHECK(code_of_gather(r) == ExitCode::input_missing);
+  t.write("model/config.json", R"({"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 32, "n_positions": 64, "vocab_size": 300})");
+  const Facts f = gather_facts(r);
+  REQUIRE(f.model_folder);
+  CHECK(f.model_folder->dims.num_layers == 2);
+  CHECK(f.model_folder->dims.vocab_size == 300);
+}
