@@ -1,0 +1,166 @@
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/run_folder.hpp"
+#include "checkpoint/safetensors_writer.hpp"
+#include "core/error.hpp"
+#include "core/file_writer.hpp"
+#include "core/files.hpp"
+#include <sys/stat.h>
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+
+namespace trainx::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The folder that a save writes aside; removed unless it was put in place.
+class PartialFolder {
+ public:
+  PartialFolder(std::string folder, const std::string& name) : folder_(std::move(folder)), name_(partial_name(name)) {
+    if (::mkdir(path().c_str(), 0777) != 0) throw UserError(ExitCode::io_error, path() + " cannot be made: " + errno_words(errno));
+  }
+  ~PartialFolder() {
+    std::error_code ignored;
+    fs::remove_all(path(), ignored);
+  }
+  PartialFolder(const PartialFolder&) = delete;
+  PartialFolder& operator=(const PartialFolder&) = delete;
+  std::string path() const { return folder_ + "/" + name_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string folder_, name_;
+};
+
+WrittenFile write_text(const std::string& path, const std::string& text) {
+  FileWriter file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+  return {file.bytes(), file.hash()};
+}
+
+Manifest write_files(const std::string& folder, std::int64_t step, const Contents& contents) {
+  Manifest manifest{step, {}};
+  const auto add = [&](const std::string& name, const auto& write) {
+    if (name.empty() || name == manifest_name || name.front() == '.' || name.find('/') != std::string::npos || manifest.files.count(name))
+      throw InternalError("a checkpoint cannot hold a file named '" + name + "'");
+    const WrittenFile written = write(folder + "/" + name);
+    manifest.files[name] = {written.bytes, written.hash};
+  };
+  for (const auto& [name, tensors] : contents.tensor_files) add(name, [&](const std::string& path) { return write_safetensors_file(path, tensors, {}); });
+  for (const auto& [name, text] : contents.text_files) add(name, [&](const std::string& path) { return write_text(path, text); });
+  write_file_atomic(folder + "/" + manifest_name, to_json(manifest));
+  return manifest;
+}
+
+// What the disk says of the sizes; the hashes were taken from what was handed to it.
+void require_whole(const std::string& folder, const Manifest& manifest) {
+  for (const auto& [name, file] : manifest.files) {
+    std::error_code error;
+    const auto bytes = fs::file_size(folder + "/" + name, error);
+    if (error || static_cast<std::int64_t>(bytes) != file.bytes)
+      throw UserError(ExitCode::io_error, folder + "/" + name + " has not the " + std::to_string(file.bytes) + " bytes that were written to it" +
+          (error ? ": " + errno_words(error.value()) : ""));
+  }
+}
+
+// Removes all of `checkpoints` (sorted by step) that are neither among the newest `keep` counted ones nor linked to.
+template <class Counts>
+std::vector<std::string> remove_older(const std::string& folder, const std::vector<Found>& checkpoints, std::int64_t keep, const Counts& counts) {
+  const std::set<std::string> linked{target_of_link(folder, "best"), target_of_link(folder, "latest")};
+  std::vector<std::string> removed;
+  for (auto it = checkpoints.rbegin(); it != checkpoints.rend(); ++it) {
+    const std::string name = checkpoint_name(it->step);
+    if (keep > 0) {
+      if (counts(*it)) --keep;
+    } else if (!linked.count(name)) {
+      remove_checkpoint(folder, name);
+      removed.push_back(it->path);
+    }
+  }
+  std::reverse(removed.begin(), removed.end());
+  return removed;
+}
+
+}  // namespace
+
+Store::Store(std::string run_folder) : folder_(std::move(run_folder)) {}
+
+std::string Store::save(std::int64_t step, const Contents& contents, std::int64_t keep_last, bool is_best) {
+  if (step < 0 || keep_last < 1) throw InternalError("a checkpoint of step " + std::to_string(step) + ", keeping " + std::to_string(keep_last));
+  make_folders(folder_);
+  remove_leftovers(folder_);
+  const std::string name = checkpoint_name(step);
+  {
+    const PartialFolder partial(folder_, name);
+    const Manifest manifest = write_files(partial.path(), step, contents);
+    require_whole(partial.path(), manifest);
+    fsync_folder(partial.path());
+    put_in_place(folder_, partial.name(), name);
+  }
+  point_link(folder_, "latest", name);
+  if (is_best) point_link(folder_, "best", name);
+  // The newest is sound: it was just written. Checking the others would read all of them at every save.
+  remove_older(folder_, list(), keep_last, [](const Found&) { return true; });
+  return folder_ + "/" + name;
+}
+
+std::vector<Found> Store::list() const {
+  std::vector<Found> found;
+  std::error_code error;
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    const auto step = step_of(it->path().filename().string());
+    std::error_code unreadable;
+    if (step && it->is_directory(unreadable) && !it->is_symlink(unreadable)) found.push_back({it->path().string(), *step});
+  }
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw UserError(ExitCode::io_error, "folder " + folder_ + " cannot be listed: " + errno_words(error.value()));
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.step < b.step; });
+  return found;
+}
+
+Found Store::newest_valid(std::vector<Skipped>* skipped) const {
+  const auto checkpoints = list();
+  for (auto it = checkpoints.rbegin(); it != checkpoints.rend(); ++it) {
+    const std::string why = verify(it->path);
+    if (why.empty()) return *it;
+    if (skipped) skipped->push_back({it->path, why});
+  }
+  return {};
+}
+
+std::string Store::verify(const std::string& checkpoint_path) const {
+  try {
+    std::error_code error;
+    if (!fs::is_directory(checkpoint_path, error)) return "there is no folder " + checkpoint_path;
+    const std::string manifest_path = checkpoint_path + "/" + manifest_name;
+    if (!fs::exists(manifest_path, error)) return std::string(manifest_name) + " is missing";
+    const Manifest manifest = parse_manifest(read_file(manifest_path), manifest_name);
+    const auto named = step_of(fs::canonical(checkpoint_path, error).filename().string());
+    if (named && *named != manifest.step) return std::string(manifest_name) + " is of step " + std::to_string(manifest.step);
+    for (const auto& [name, file] : manifest.files) {
+      const std::string path = checkpoint_path + "/" + name;
+      const auto bytes = fs::file_size(path, error);
+      if (error) return name + ": " + errno_words(error.value());
+      if (static_cast<std::int64_t>(bytes) != file.bytes)
+        return name + " has " + std::to_string(bytes) + " bytes instead of " + std::to_string(file.bytes);
+    }
+    for (const auto& [name, file] : manifest.files)
+      if (const std::string hash = hash_file_hex(checkpoint_path + "/" + name); hash != file.hash)
+        return name + " is damaged: its XXH3 hash is " + hash + ", the manifest says " + file.hash;
+    return {};
+  } catch (const UserError& e) {
+    return e.what();
+  }
+}
+
+std::vector<std::string> Store::prune(std::int64_t keep_last) {
+  if (keep_last < 1) throw InternalError("a run keeps at least its newest checkpoint");
+  // Only sound ones count, so that pruning never leaves a run with damaged checkpoints alone.
+  return remove_older(folder_, list(), keep_last, [this](const Found& f) { return verify(f.path).empty(); });
+}
+
+}  // namespace trainx::checkpoint
