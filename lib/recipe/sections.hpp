@@ -96,6 +96,14 @@ inline const EnumNames<ScheduleType>& enum_names(ScheduleType) {
   static const EnumNames<ScheduleType> names{{ScheduleType::constant, "constant"}, {ScheduleType::linear, "linear"}, {ScheduleType::cosine, "cosine"}};
   return names;
 }
+inline std::string_view summary_of(ScheduleType type) {
+  switch (type) {
+    case ScheduleType::constant: return "lr after warm-up";
+    case ScheduleType::linear: return "a straight line from lr to final_ratio * lr at the last step";
+    case ScheduleType::cosine: return "half a cosine from lr to final_ratio * lr at the last step (Loshchilov & Hutter 2017, arXiv:1608.03983)";
+  }
+  return "";
+}
 struct ScheduleSection {
   ScheduleType type = ScheduleType::constant;
   Duration warmup{0, Duration::Unit::steps};

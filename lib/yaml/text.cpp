@@ -63,7 +63,7 @@ Location locate(const std::string& text, std::size_t byte, const std::string& fi
 
 bool check_bytes(const std::string& text, const std::string& file, Problems& problems) {
   if (text.size() > largest_document) {
-    problems.add({file, 1, 1}, "", "has " + std::to_string(text.size()) + " bytes, a recipe has at most 1 MiB: is this the right file?");
+    problems.add({file, 1, 1}, "", "is larger than 1 MiB, which no recipe is: is this the right file?");
     return false;
   }
   if (text.starts_with("\xEF\xBB\xBF")) {

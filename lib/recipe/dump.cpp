@@ -1,0 +1,85 @@
+#include "recipe/recipe.hpp"
+#include "recipe/value.hpp"
+#include "recipe/walk.hpp"
+#include <algorithm>
+
+namespace trainx::recipe {
+namespace {
+
+/// Every key in order, as lines of YAML and as pairs.
+class Writer {
+ public:
+  struct Line { std::string text, key; };   // key: dotted, empty for the line that opens a map
+  std::vector<Line> lines;
+  std::vector<std::pair<std::string, std::string>> values;
+
+  void begin(std::string_view key) {
+    lines.push_back({indent() + std::string(key) + ":", ""});
+    opened_.push_back(lines.size());
+    path_.emplace_back(key);
+  }
+  void end() {
+    if (opened_.back() == lines.size()) lines.back().text += " {}";
+    opened_.pop_back();
+    path_.pop_back();
+  }
+  template <class T>
+  void operator()(std::string_view key, T& value, const Limits&, std::string_view) {
+    add(key, write_value(value), plain_text(value));
+  }
+  template <class Variant>
+  void type(Variant& variant) {
+    const std::string name = alternative_name(variant);
+    add("type", name, name);
+  }
+  template <class Variant>
+  void alternative(Variant& variant) {
+    std::visit([&](auto& options) { visit_fields(*this, options); }, variant);
+  }
+
+ private:
+  static std::string plain_text(const std::string& value) { return value; }
+  static std::string plain_text(const std::optional<std::string>& value) { return value.value_or("null"); }
+  template <class T>
+  static std::string plain_text(const T& value) { return write_value(value); }
+
+  std::string indent() const { return std::string(2 * path_.size(), ' '); }
+  void add(std::string_view key, const std::string& yaml, std::string text) {
+    const std::string dotted = joined(path_, ".") + "." + std::string(key);
+    lines.push_back({indent() + std::string(key) + ": " + yaml, dotted});
+    values.emplace_back(dotted, std::move(text));
+  }
+
+  std::vector<std::string> path_;
+  std::vector<std::size_t> opened_;     // lines there were when each open map began
+};
+
+Writer write(Recipe recipe) {           // a copy: visit_fields takes what it could change
+  Writer writer;
+  walk(writer, recipe);
+  return writer;
+}
+
+}  // namespace
+
+std::string dump(const Recipe& recipe, const Origins* origins) {
+  constexpr std::size_t widest = 60;    // longer values push their comment out, not everybody's
+  const Writer writer = write(recipe);
+  std::size_t width = 0;
+  for (const auto& line : writer.lines)
+    if (!line.key.empty() && line.text.size() <= widest) width = std::max(width, line.text.size());
+  std::string out;
+  for (const auto& line : writer.lines) {
+    out += line.text;
+    if (origins && !line.key.empty()) {
+      const auto origin = origins->find(line.key);
+      out += std::string(width > line.text.size() ? width - line.text.size() : 0, ' ') + "  # " + (origin == origins->end() ? "default" : origin->second);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> flatten(const Recipe& recipe) { return write(recipe).values; }
+
+}  // namespace trainx::recipe

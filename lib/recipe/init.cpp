@@ -1,0 +1,134 @@
+// The recipes of `trainx init`: a few settings each; everything else is shown as a comment with its default and description.
+#include "core/suggest.hpp"
+#include "recipe/recipe.hpp"
+#include "recipe/schema.hpp"
+#include "recipe/value.hpp"
+#include "recipe/walk.hpp"
+#include <algorithm>
+
+namespace trainx::recipe {
+namespace {
+
+struct Template {
+  std::string name, purpose;
+  std::vector<std::string> settings;    // key=value, as on the command line
+};
+
+const std::vector<Template>& templates() {
+  static const std::vector<Template> all{
+      {"quickstart",
+       "a small GPT-2 on built-in stories: minutes on two CPU cores, needs no files",
+       {"run.name=quickstart", "run.duration=400 steps", "model.type=gpt2", "model.options={num_layers: 2, num_heads: 4, hidden_size: 128, max_positions: 128}", "data.type=stories",
+        "data.sequence_length=64", "batch.global_batch_size=32", "batch.micro_batch_size=16", "optimizer.type=adamw", "optimizer.lr=3e-3", "optimizer.options.beta2=0.95",
+        "optimizer.options.weight_decay=0.1", "schedule.type=cosine", "schedule.warmup=40 steps", "schedule.final_ratio=0.1", "checkpoint.every=200 steps", "eval.every=100 steps"}},
+      {"gpt2",
+       "GPT-2 124m on token files, as in its reproductions",
+       {"run.name=gpt2-124m", "run.duration=1 epoch", "model.type=gpt2", "model.size=124m", "data.type=tokens", "data.train=data/train.bin", "data.eval=data/val.bin",
+        "data.sequence_length=1024", "batch.global_batch_size=512", "batch.micro_batch_size=8", "precision.compute=bf16", "optimizer.type=adamw", "optimizer.lr=6e-4",
+        "optimizer.options.beta2=0.95", "optimizer.options.weight_decay=0.1", "schedule.type=cosine", "schedule.warmup=700 steps", "schedule.final_ratio=0.1",
+        "checkpoint.every=500 steps", "eval.every=250 steps"}},
+      {"text",
+       "a small GPT-2 on your own UTF-8 text, one token a byte",
+       {"run.name=text", "run.duration=2000 steps", "model.type=gpt2", "model.options={num_layers: 4, num_heads: 4, hidden_size: 256, max_positions: 256}", "data.type=text",
+        "data.train=data/train.txt", "data.sequence_length=256", "batch.global_batch_size=32", "batch.micro_batch_size=8", "optimizer.type=adamw", "optimizer.lr=1e-3",
+        "optimizer.options.beta2=0.95", "optimizer.options.weight_decay=0.1", "schedule.type=cosine", "schedule.warmup=100 steps", "schedule.final_ratio=0.1",
+        "checkpoint.every=500 steps"}},
+  };
+  return all;
+}
+
+/// Writes what is set, and the rest as comments.
+class CommentedWriter {
+ public:
+  explicit CommentedWriter(const Origins& origins) : origins_(origins) {}
+
+  void begin(std::string_view key) {
+    path_.emplace_back(key);
+    lines_.push_back({is_set(joined(path_, ".") + "."), path_.size() - 1, std::string(key) + ":", ""});
+  }
+  void end() { path_.pop_back(); }
+
+  template <class T>
+  void operator()(std::string_view key, T& value, const Limits&, std::string_view doc) {
+    add(key, write_value(value), std::string(doc) + choices(value));
+  }
+  template <class Variant>
+  void type(Variant& variant) {
+    add("type", alternative_name(variant), joined(alternative_names(variant), " | "));
+  }
+  template <class Variant>
+  void alternative(Variant& variant) {
+    std::visit([&](auto& options) { visit_fields(*this, options); }, variant);
+  }
+
+  std::string text() const {
+    constexpr std::size_t widest = 46;
+    std::string out;
+    for (const Line& line : lines_) {
+      if (line.depth == 0) out += '\n';
+      // Inside a section that is commented out as a whole the '#' stands in front, so that removing "# " leaves the indentation.
+      std::string written = (line.set ? std::string(2 * line.depth, ' ') : "# " + std::string(2 * line.depth, ' ')) + line.text;
+      if (!line.doc.empty()) written += std::string(written.size() < widest ? widest - written.size() : 0, ' ') + "  # " + line.doc;
+      out += written + '\n';
+    }
+    return out;
+  }
+
+ private:
+  struct Line { bool set = false; std::size_t depth = 0; std::string text, doc; };
+  template <class T>
+  static std::string choices(const T& value) {
+    if constexpr (NamedEnum<T>) return " (" + type_text(value) + ")";
+    else return "";
+  }
+  template <class T>
+  static std::string choices(const spec::Auto<T>& value) {
+    if constexpr (NamedEnum<T>) return " (" + type_text(value) + ")";
+    else return "";
+  }
+
+  /// Whether any key that starts with `prefix` is set.
+  bool is_set(const std::string& prefix) const {
+    for (auto it = origins_.lower_bound(prefix); it != origins_.end() && it->first.starts_with(prefix); ++it)
+      if (it->second != "default") return true;
+    return false;
+  }
+  void add(std::string_view key, const std::string& value, std::string doc) {
+    const auto origin = origins_.find(joined(path_, ".") + "." + std::string(key));
+    lines_.push_back({origin != origins_.end() && origin->second != "default", path_.size(), std::string(key) + ": " + value, std::move(doc)});
+  }
+
+  const Origins& origins_;
+  std::vector<std::string> path_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace
+
+const std::vector<std::pair<std::string, std::string>>& init_names() {
+  static const std::vector<std::pair<std::string, std::string>> names = [] {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const Template& t : templates()) out.emplace_back(t.name, t.purpose);
+    return out;
+  }();
+  return names;
+}
+
+std::string commented_recipe(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Template& t : templates()) {
+    if (t.name != name) {
+      names.push_back(t.name);
+      continue;
+    }
+    LoadOptions options;
+    options.overrides = t.settings;
+    LoadedRecipe loaded = parse_recipe("{}", name, options);
+    CommentedWriter writer(loaded.origins);
+    walk(writer, loaded.recipe);
+    return "# " + t.purpose + ".\n# What is commented out shows its default. `trainx validate FILE` checks, `trainx show FILE` says where each value comes from.\n" + writer.text();
+  }
+  throw UserError(ExitCode::usage, "there is no recipe '" + name + "' to start from: " + joined(names, ", ") + did_you_mean(name, names));
+}
+
+}  // namespace trainx::recipe

@@ -1,0 +1,106 @@
+// From the merged tree to the sections: a walker that reports what does not fit and keeps where each value stands.
+#pragma once
+#include "recipe/recipe.hpp"
+#include "recipe/value.hpp"
+#include "recipe/walk.hpp"
+#include <algorithm>
+#include <set>
+
+namespace trainx::recipe {
+
+/// What reading leaves beside the values, by dotted key.
+struct Reading {
+  std::map<std::string, yaml::Location> where;   // of the values that are given, and of the keys of sections
+  std::set<std::string> bad;                     // reported: rules leave them alone
+  Origins origins;
+};
+
+class Reader {
+ public:
+  /// With `complete` false (the document ended in a syntax error) nothing is reported as missing.
+  Reader(const yaml::Node& root, bool complete, yaml::Problems& problems, Reading& reading);
+
+  void begin(std::string_view key);
+  void end();
+
+  template <class T>
+  void operator()(std::string_view key, T& value, const Limits& limits, std::string_view doc) {
+    const std::string path = child_path(key);
+    const yaml::Entry* entry = take(key);
+    reading_.origins[path] = "default";
+    if (entry && entry->value.kind != yaml::Node::Kind::broken) {
+      note_given(path, *entry);
+      if (const ValueProblem problem = read_value(entry->value, value, limits)) refuse(path, entry->value.where, *problem);
+    }
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (value.empty()) report_empty(path, entry, doc);
+    }
+  }
+
+  template <class Variant>
+  void type(Variant& variant) {
+    const std::string path = child_path("type");
+    const auto names = alternative_names(variant);
+    Scope& scope = scopes_.back();
+    reading_.origins[path] = "default";
+    if (const yaml::Entry* entry = take("type"); entry && entry->value.kind != yaml::Node::Kind::broken) {
+      note_given(path, *entry);
+      std::size_t which = 0;
+      if (const ValueProblem problem = read_name(entry->value, names, which)) {
+        refuse(path, entry->value.where, *problem);
+        // What was probably meant decides which keys are looked for; where nothing is near, no key of any alternative is called unknown.
+        const auto near = entry->value.is_scalar() ? suggest(entry->value.text, names) : std::nullopt;
+        scope.any_alternative = !near;
+        which = near ? static_cast<std::size_t>(std::find(names.begin(), names.end(), *near) - names.begin()) : 0;
+      }
+      choose_alternative(variant, which);
+    }
+    scope.alternative = alternative_name(variant);
+    for_each_alternative(variant, [&](auto options) {
+      KeyCollector keys;
+      visit_fields(keys, options);
+      for (std::string& key : keys.keys) scope.owners.emplace_back(std::move(key), std::string(options.name));
+    });
+  }
+
+  template <class Variant>
+  void alternative(Variant& variant) {
+    std::visit([&](auto& options) { visit_fields(*this, options); }, variant);
+    scopes_.back().holds_alternative = true;
+  }
+
+ private:
+  struct KeyCollector {
+    std::vector<std::string> keys;
+    template <class T>
+    void operator()(std::string_view key, T&, const Limits&, std::string_view) { keys.emplace_back(key); }
+  };
+  struct Scope {                        // a map that is being read
+    std::string path;
+    const yaml::Node* node = nullptr;   // null: not given, or refused
+    yaml::Location where;               // of its key, else of what it is in
+    std::vector<std::string> keys;      // that it takes
+    bool bad = false;
+    // Of the section with a `type`, and handed on to its `options`:
+    std::string alternative;
+    std::vector<std::pair<std::string, std::string>> owners;   // key of an alternative -> that alternative
+    bool any_alternative = false, holds_alternative = false;
+  };
+
+  std::string child_path(std::string_view key) const;
+  const yaml::Entry* take(std::string_view key);
+  void note_given(const std::string& path, const yaml::Entry& entry);
+  void refuse(const std::string& path, const yaml::Location& where, const std::string& sentence);
+  void report_empty(const std::string& path, const yaml::Entry* entry, std::string_view doc);
+  void report_unknown(const Scope& scope, const yaml::Entry& entry);
+
+  std::vector<Scope> scopes_;
+  bool complete_;
+  yaml::Problems& problems_;
+  Reading& reading_;
+};
+
+/// Reads the whole recipe.
+void read_recipe(const yaml::Node& root, bool complete, Recipe& recipe, Reading& reading, yaml::Problems& problems);
+
+}  // namespace trainx::recipe

@@ -1,0 +1,74 @@
+#include "recipe/schema.hpp"
+#include "recipe/value.hpp"
+#include "recipe/walk.hpp"
+#include <algorithm>
+
+namespace trainx::recipe {
+namespace {
+
+class HelpWalker {
+ public:
+  std::vector<FieldHelp> fields;
+
+  void begin(std::string_view key) { path_.emplace_back(key); }
+  void end() { path_.pop_back(); }
+
+  template <class T>
+  void operator()(std::string_view key, T& value, const Limits& limits, std::string_view doc) {
+    std::string text = write_value(value);
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (value.empty()) text.clear();
+    }
+    const std::string limit = limits.says.empty() ? "" : ", " + limits.says;
+    fields.push_back({joined(path_, ".") + "." + std::string(key), type_text(value) + limit, text, std::string(doc), of_type_});
+  }
+  template <class Variant>
+  void type(Variant& variant) {
+    fields.push_back({joined(path_, ".") + ".type", joined(alternative_names(variant), " | "), alternative_name(variant), "which " + path_.front(), of_type_});
+  }
+  template <class Variant>
+  void alternative(Variant& variant) {
+    for_each_alternative(variant, [&](auto options) {
+      of_type_ = options.name;
+      visit_fields(*this, options);
+    });
+    of_type_.clear();
+  }
+
+ private:
+  std::vector<std::string> path_;
+  std::string of_type_;
+};
+
+template <class Variant>
+std::vector<std::pair<std::string, std::string>> summaries(const Variant& variant) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for_each_alternative(variant, [&](const auto& options) { out.emplace_back(options.name, options.summary); });
+  return out;
+}
+
+}  // namespace
+
+const std::vector<FieldHelp>& schema_keys() {
+  static const std::vector<FieldHelp> keys = [] {
+    HelpWalker walker;
+    Recipe defaults;
+    walk(walker, defaults);
+    return std::move(walker.fields);
+  }();
+  return keys;
+}
+
+std::vector<std::pair<std::string, std::string>> list_alternatives(const std::string& what) {
+  if (what == "optimizers") return summaries(spec::OptimizerOptions{});
+  if (what == "models") return summaries(spec::ModelOptions{});
+  if (what == "data") return summaries(spec::DataOptions{});
+  if (what == "schedules") {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const auto& [type, name] : enum_names(ScheduleType{})) out.emplace_back(name, summary_of(type));
+    return out;
+  }
+  return {};
+}
+
+}  // namespace trainx::recipe

@@ -1,0 +1,119 @@
+// How each type of field is written in YAML: reading with a sentence when it is wrong, writing, and its name in help. A new field type is added here.
+#pragma once
+#include "core/number.hpp"
+#include "core/suggest.hpp"
+#include "core/units.hpp"
+#include "spec/field.hpp"
+#include "yaml/node.hpp"
+#include "yaml/scalar.hpp"
+#include <type_traits>
+
+namespace trainx::recipe {
+
+using spec::Limits;
+/// What is wrong with a value, completing "key: ..."; nothing where it was read.
+using ValueProblem = std::optional<std::string>;
+
+template <class E>
+concept NamedEnum = std::is_enum_v<E> && requires { enum_names(E{}); };
+
+ValueProblem read_value(const yaml::Node& node, bool& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, std::int64_t& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, double& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, std::string& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, Duration& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, ByteSize& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value, const Limits& limits);
+/// The one of `names` that the node spells.
+ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names, std::size_t& which);
+/// For optional fields: `none`, `~` and the like are no way to write null.
+ValueProblem check_null_spelling(const yaml::Node& node);
+
+template <NamedEnum E>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const auto& [value, name] : enum_names(E{})) names.emplace_back(name);
+  return names;
+}
+
+template <NamedEnum E>
+ValueProblem read_value(const yaml::Node& node, E& value, const Limits&) {
+  std::size_t which = 0;
+  if (auto problem = read_name(node, names_of<E>(), which)) return problem;
+  value = enum_names(E{})[which].first;
+  return std::nullopt;
+}
+
+template <class T>
+ValueProblem read_value(const yaml::Node& node, std::optional<T>& value, const Limits& limits) {
+  const bool spelled = node.kind == yaml::Node::Kind::null || (node.is_scalar() && node.interpolated && !node.quoted);
+  if (spelled && node.text == "null") {
+    value.reset();
+    return std::nullopt;
+  }
+  if (auto problem = check_null_spelling(node)) return problem;
+  T read{};
+  if (auto problem = read_value(node, read, limits)) return problem;
+  value = std::move(read);
+  return std::nullopt;
+}
+
+template <class T>
+ValueProblem read_value(const yaml::Node& node, spec::Auto<T>& value, const Limits& limits) {
+  if (node.is_scalar() && node.text == "auto" && (!node.quoted || node.interpolated)) {
+    value.value.reset();
+    return std::nullopt;
+  }
+  T read{};
+  if constexpr (NamedEnum<T>) {
+    auto names = names_of<T>();
+    names.insert(names.begin(), "auto");
+    std::size_t which = 0;
+    if (auto problem = read_name(node, names, which)) return problem;
+    if (which == 0) return "must be auto without quotes";
+    read = enum_names(T{})[which - 1].first;
+  } else if (auto problem = read_value(node, read, limits)) {
+    return *problem + (node.is_scalar() ? "; auto lets trainx pick" : "");
+  }
+  value.value = std::move(read);
+  return std::nullopt;
+}
+
+/// As YAML that reads back as the same value.
+inline std::string write_value(bool value) { return value ? "true" : "false"; }
+inline std::string write_value(std::int64_t value) { return std::to_string(value); }
+inline std::string write_value(double value) { return shortest(value); }
+std::string write_value(const std::string& value);
+inline std::string write_value(const Duration& value) { return to_string(value); }
+inline std::string write_value(const ByteSize& value) { return to_string(value); }
+std::string write_value(const std::vector<std::string>& value);
+
+template <NamedEnum E>
+std::string write_value(E value) {
+  for (const auto& [candidate, name] : enum_names(value))
+    if (candidate == value) return std::string(name);
+  return "?";
+}
+template <class T>
+std::string write_value(const std::optional<T>& value) { return value ? write_value(*value) : "null"; }
+template <class T>
+std::string write_value(const spec::Auto<T>& value) { return value.is_auto() ? "auto" : write_value(*value.value); }
+
+/// What may be written, for help: "integer", "fp32 | bf16", "size or auto".
+inline std::string type_text(bool) { return "true | false"; }
+inline std::string type_text(std::int64_t) { return "integer"; }
+inline std::string type_text(double) { return "number"; }
+inline std::string type_text(const std::string&) { return "text"; }
+inline std::string type_text(const Duration&) { return "duration"; }
+inline std::string type_text(const ByteSize&) { return "size"; }
+inline std::string type_text(const std::vector<std::string>&) { return "list of text"; }
+std::string joined(const std::vector<std::string>& words, const std::string& separator);
+
+template <NamedEnum E>
+std::string type_text(E) { return joined(names_of<E>(), " | "); }
+template <class T>
+std::string type_text(const std::optional<T>&) { return type_text(T{}) + " | null"; }
+template <class T>
+std::string type_text(const spec::Auto<T>&) { return type_text(T{}) + " | auto"; }
+
+}  // namespace trainx::recipe
