@@ -15,13 +15,16 @@ struct UpdateSpec {
 };
 
 /// fetch, forward.., loss, backward.., advance_step, grad_norm, update.., advance_applied, report. Gradients are fp32.
-/// Resident: parameters, masters, states, the scalars step and applied (i64), lr_table; they are the first buffers.
+/// Resident: parameters, masters, states, the scalars step and applied (i64), lr_table, kept scalars of the graph; they are the first buffers.
 StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update);
 
 /// Forward without keeping anything and `last` (evaluate or predict) of the last block. Its first buffers are the resident ones of `train`,
 /// with the same ids, so that both live in one arena. Loss sums are accumulated into the graph's scalars, which `report` hands out (evaluate);
 /// predict leaves its outputs in non-resident buffers that the executor's caller reads.
 StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, Op last);
+
+/// Is the scalar read by blocks and never summed: kept from step to step and advanced with the applied steps, as a loss scale is?
+bool is_kept_scalar(const ModelGraph& graph, int scalar);
 
 /// The first writer of each gradient and accumulated scalar overwrites, later ones accumulate: derived from the order of writers in `steady`.
 void first_writer_overwrites(StepProgram& p);

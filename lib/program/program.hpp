@@ -56,6 +56,7 @@ struct StepProgram {
   int world_size = 1;
   int prologue_steps = 0;
   std::vector<Instruction> prologue, steady, drain;
+  int last_pass = none;                 // of the canonical order of passes, the last one applied
 };
 
 constexpr bool reads(How h) { return h != How::overwrite; }

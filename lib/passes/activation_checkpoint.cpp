@@ -1,0 +1,210 @@
+#include "core/error.hpp"
+#include "passes/pass_order.hpp"
+#include "passes/passes.hpp"
+#include "passes/recomputation.hpp"
+#include <algorithm>
+
+namespace trainx::passes {
+
+using namespace program;
+
+namespace {
+
+/// Blocks that are recomputed together, in one micro-step.
+struct Segment {
+  struct Member { int block; int forward; int backward; };   // positions in steady, none where there is no such instruction
+  std::vector<Member> members;          // in the order of the forward
+  int first_backward = none;
+};
+
+Use* find_use(Instruction& i, Slot slot) {
+  for (Use& u : i.uses)
+    if (u.slot == slot) return &u;
+  return nullptr;
+}
+
+/// Plans one segment against the unchanged program, then edits its forward and backward and makes its recompute instructions.
+class Checkpointer {
+ public:
+  Checkpointer(StepProgram& p, const ModelGraph& graph, const Segment& segment, bool everything) : p_(p), graph_(graph), segment_(segment), everything_(everything) {}
+
+  std::vector<Instruction> apply() {
+    const BufferId restart = everything_ ? cheapest_restart() : none;
+    const auto plan = plan_from(restart);
+    std::vector<Instruction> out;
+    std::vector<std::pair<BufferId, BufferId>> fresh;   // rebuilt values: as forward wrote them, as recomputed
+    auto renewed = [&](BufferId b) {
+      for (const auto& [old, now] : fresh)
+        if (old == b) return now;
+      return b;
+    };
+    for (std::size_t m = 0; m < segment_.members.size(); ++m) {
+      Instruction& forward = at(segment_.members[m].forward);
+      const BlockSpec& block = spec(m);
+      if (!plan[m].empty()) {
+        Instruction r{Op::recompute, segment_.members[m].block, forward.micro};
+        for (const Slot s : plan[m].reads) {
+          const Use u = *find_use(forward, s);
+          r.uses.push_back(whole(p_, renewed(u.buffer), How::read, s));
+        }
+        for (const Use& u : std::vector<Use>(forward.uses)) {
+          if (contains(plan[m].rebuilt, u.slot)) {
+            BufferId to = u.buffer;
+            if (buffer(to).kind == Kind::value) {
+              Buffer again = buffer(to);
+              again.name += "^";
+              fresh.emplace_back(to, to = add_buffer(p_, std::move(again)));
+            }
+            r.uses.push_back(whole(p_, to, How::overwrite, u.slot));
+          }
+          if (contains(plan[m].passing, u.slot)) r.uses.push_back(whole(p_, scratch_like(u.buffer), How::overwrite, u.slot));
+        }
+        out.push_back(std::move(r));
+      }
+      for (Use& u : forward.uses)       // the rebuilt operand takes over the buffer of the dropped one
+        if (is_dropped(block, u)) u.buffer = scratch_like(u.buffer);
+    }
+    for (const auto& member : segment_.members)
+      if (member.backward != none)
+        for (Use& u : at(member.backward).uses)
+          if (u.how == How::read) u.buffer = renewed(u.buffer);
+    return out;
+  }
+
+ private:
+  static bool contains(const std::vector<Slot>& v, Slot s) { return std::find(v.begin(), v.end(), s) != v.end(); }
+  Instruction& at(int position) { return p_.steady[static_cast<std::size_t>(position)]; }
+  const Buffer& buffer(BufferId b) const { return p_.buffers[static_cast<std::size_t>(b)]; }
+  const BlockSpec& spec(std::size_t m) const { return graph_.blocks[static_cast<std::size_t>(segment_.members[m].block)]; }
+
+  bool is_dropped(const BlockSpec& block, const Use& u) const {
+    return buffer(u.buffer).kind == Kind::saved && (everything_ || block.slots[static_cast<std::size_t>(u.slot)].cheap);
+  }
+
+  BufferId scratch_like(BufferId b) {
+    Buffer s = buffer(b);
+    s.kind = Kind::scratch;
+    return add_buffer(p_, std::move(s));
+  }
+
+  /// Values that the segment's forward writes. Recomputed under `everything`, all but the one where recomputation restarts.
+  std::vector<BufferId> written_values() {
+    std::vector<BufferId> out;
+    for (const auto& member : segment_.members)
+      for (const Use& u : at(member.forward).uses)
+        if (writes(u.how) && buffer(u.buffer).kind == Kind::value) out.push_back(u.buffer);
+    return out;
+  }
+
+  /// Later blocks are planned first: what they need of earlier ones is wanted there.
+  std::vector<Recomputation> plan_from(BufferId restart) {
+    const auto passed = written_values();
+    std::vector<BufferId> wanted_values;
+    for (const auto& member : segment_.members)
+      if (member.backward != none && everything_)
+        for (const Use& u : at(member.backward).uses)
+          if (u.how == How::read && u.buffer != restart && std::find(passed.begin(), passed.end(), u.buffer) != passed.end()) wanted_values.push_back(u.buffer);
+    std::vector<Recomputation> plan(segment_.members.size());
+    for (std::size_t m = segment_.members.size(); m-- > 0;) {
+      const BlockSpec& block = spec(m);
+      std::vector<char> wanted(block.slots.size()), kept(block.slots.size());
+      Instruction& forward = at(segment_.members[m].forward);
+      for (const Use& u : forward.uses) {
+        if (!writes(u.how)) continue;
+        const auto s = static_cast<std::size_t>(u.slot);
+        if (is_dropped(block, u)) wanted[s] = is_read_by_backward(m, u.buffer);
+        else if (buffer(u.buffer).kind == Kind::value && everything_) wanted[s] = std::find(wanted_values.begin(), wanted_values.end(), u.buffer) != wanted_values.end();
+        kept[s] = !is_dropped(block, u) && buffer(u.buffer).kind != Kind::scratch && (!everything_ || u.buffer == restart);
+      }
+      plan[m] = plan_recomputation(block, wanted, kept);
+      for (const Slot s : plan[m].reads) {
+        const BufferId b = find_use(forward, s)->buffer;
+        if (everything_ && b != restart && std::find(passed.begin(), passed.end(), b) != passed.end()) wanted_values.push_back(b);
+      }
+    }
+    return plan;
+  }
+
+  bool is_read_by_backward(std::size_t m, BufferId b) {
+    if (segment_.members[m].backward == none) return false;
+    for (const Use& u : at(segment_.members[m].backward).uses)
+      if (u.buffer == b && u.how == How::read) return true;
+    return false;
+  }
+
+  /// Bytes of values that stay until the recomputation when it restarts there.
+  Bytes kept_bytes(BufferId restart) {
+    const auto passed = written_values();
+    std::vector<BufferId> kept;
+    const auto plan = plan_from(restart);
+    auto keep = [&](BufferId b) {
+      const bool rebuilt = b != restart && std::find(passed.begin(), passed.end(), b) != passed.end();
+      if (buffer(b).kind == Kind::value && !rebuilt && std::find(kept.begin(), kept.end(), b) == kept.end()) kept.push_back(b);
+    };
+    for (std::size_t m = 0; m < plan.size(); ++m) {
+      for (const Slot s : plan[m].reads) keep(find_use(at(segment_.members[m].forward), s)->buffer);
+      if (segment_.members[m].backward == none) continue;
+      for (const Use& u : at(segment_.members[m].backward).uses)
+        if (u.how == How::read) keep(u.buffer);
+    }
+    Bytes sum = 0;
+    for (const BufferId b : kept) sum += buffer(b).size;
+    return sum;
+  }
+
+  /// One written value to keep, or none: recomputation then restarts from what the segment reads. The earliest of the cheapest.
+  BufferId cheapest_restart() {
+    BufferId best = none;
+    Bytes least = kept_bytes(none);
+    for (const BufferId b : written_values())
+      if (const Bytes bytes = kept_bytes(b); bytes < least) best = b, least = bytes;
+    return best;
+  }
+
+  StepProgram& p_;
+  const ModelGraph& graph_;
+  const Segment& segment_;
+  bool everything_;
+};
+
+/// By micro-step and layer (full) or block (selective), each with the positions of its instructions.
+std::vector<Segment> segments_of(const StepProgram& p, const ModelGraph& graph, bool by_layer) {
+  std::map<std::pair<int, int>, Segment> segments;
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    const Instruction& i = p.steady[k];
+    if (i.op != Op::forward && i.op != Op::backward) continue;
+    const BlockSpec& block = graph.blocks[static_cast<std::size_t>(i.block)];
+    if (block.layer == none) continue;
+    Segment& s = segments[{i.micro, by_layer ? block.layer : i.block}];
+    if (i.op == Op::forward) {
+      s.members.push_back({i.block, static_cast<int>(k), none});
+      continue;
+    }
+    if (s.first_backward == none) s.first_backward = static_cast<int>(k);
+    for (auto& m : s.members)
+      if (m.block == i.block) m.backward = static_cast<int>(k);
+  }
+  std::vector<Segment> out;
+  for (auto& [key, s] : segments)
+    if (s.first_backward != none) out.push_back(std::move(s));
+  return out;
+}
+
+}  // namespace
+
+StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, CheckpointLevel level) {
+  enter(p, Pass::activation_checkpoint);
+  if (level == CheckpointLevel::none) return p;
+  const bool everything = level == CheckpointLevel::full;
+  std::map<int, std::vector<Instruction>> before;   // by position in steady: what is inserted there
+  for (const Segment& s : segments_of(p, graph, everything)) before[s.first_backward] = Checkpointer(p, graph, s, everything).apply();
+  std::vector<Instruction> steady;
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    if (const auto it = before.find(static_cast<int>(k)); it != before.end()) std::move(it->second.begin(), it->second.end(), std::back_inserter(steady));
+    steady.push_back(std::move(p.steady[k]));
+  }
+  p.steady = std::move(steady);
+  return p;
+}
+
+}  // namespace trainx::passes

@@ -1,0 +1,12 @@
+// The one order in which passes are applied. A new pass is a file and a line here.
+#pragma once
+#include "program/program.hpp"
+
+namespace trainx::passes {
+
+enum class Pass : int { accumulation, activation_checkpoint };
+
+/// Notes in `p` that `pass` is being applied. InternalError if that pass or a later one has been applied already.
+void enter(program::StepProgram& p, Pass pass);
+
+}  // namespace trainx::passes

@@ -1,0 +1,109 @@
+#include "program/memory.hpp"
+#include <algorithm>
+
+namespace trainx::program {
+namespace {
+
+/// What an instruction does to one piece of a buffer that no use border cuts.
+struct Event { int position; bool reads; };
+
+/// The positions of one list within prologue + steady + drain, and the events there.
+struct Part { int first, last; const Event* begin; const Event* end; };
+
+/// Adds the intervals of a list at whose end the piece is alive or not; returns whether it is alive where the list begins.
+bool walk(const Part& part, bool alive, std::vector<Interval>* out) {
+  int until = part.last;                // last position of the interval being extended downwards, while alive
+  for (const Event* e = part.end; e != part.begin;) {
+    --e;
+    if (!alive) until = e->position;
+    if (!e->reads && out) out->push_back({e->position, until});
+    alive = e->reads;
+  }
+  if (alive && out && part.first <= part.last) out->push_back({part.first, until});
+  return alive;
+}
+
+void merge(std::vector<Interval>& v) {
+  std::sort(v.begin(), v.end(), [](const Interval& a, const Interval& b) { return a.first < b.first; });
+  std::size_t n = 0;
+  for (const Interval& i : v) {
+    if (n && i.first <= v[n - 1].last + 1) v[n - 1].last = std::max(v[n - 1].last, i.last);
+    else v[n++] = i;
+  }
+  v.resize(n);
+}
+
+struct Touch { int position; Range range; bool reads; };
+
+}  // namespace
+
+std::vector<std::vector<Interval>> lifetimes(const StepProgram& p) {
+  const int first_steady = static_cast<int>(p.prologue.size()), first_drain = first_steady + static_cast<int>(p.steady.size());
+  const int end = first_drain + static_cast<int>(p.drain.size());
+  std::vector<std::vector<Touch>> touches(p.buffers.size());
+  int position = 0;
+  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+    for (const Instruction& i : *list) {
+      for (const Use& u : i.uses) touches[static_cast<std::size_t>(u.buffer)].push_back({position, u.range, reads(u.how)});
+      ++position;
+    }
+  std::vector<std::vector<Interval>> out(p.buffers.size());
+  std::vector<Bytes> cuts;
+  std::vector<Event> events;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    cuts.clear();
+    for (const Touch& t : touches[b]) cuts.push_back(t.range.begin), cuts.push_back(t.range.end);
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    if (p.buffers[b].resident && end > 0) out[b].push_back({0, end - 1});
+    for (std::size_t c = 0; c + 1 < cuts.size() && !p.buffers[b].resident; ++c) {
+      events.clear();
+      for (const Touch& t : touches[b]) {
+        if (t.range.begin > cuts[c] || t.range.end < cuts[c + 1]) continue;
+        if (!events.empty() && events.back().position == t.position) events.back().reads |= t.reads;
+        else events.push_back({t.position, t.reads});
+      }
+      const Event* at = events.data();
+      const Event* const stop = at + events.size();
+      auto part = [&](int first, int next) {
+        const Event* begin = at;
+        while (at != stop && at->position < next) ++at;
+        return Part{first, next - 1, begin, at};
+      };
+      const Part prologue = part(0, first_steady), steady = part(first_steady, first_drain), drain = part(first_drain, end);
+      // The end of steady leads to its beginning and to drain; steady may run no time at all.
+      const bool in_drain = walk(drain, false, &out[b]);
+      const bool after_steady = in_drain || walk(steady, in_drain, nullptr);
+      const bool in_steady = walk(steady, after_steady, &out[b]);
+      walk(prologue, in_steady || in_drain, &out[b]);
+    }
+    merge(out[b]);
+  }
+  return out;
+}
+
+PeakUse peak_use(const StepProgram& p, Space space) {
+  const std::size_t n = p.prologue.size() + p.steady.size() + p.drain.size();
+  std::vector<Bytes> change(n + 1);
+  const auto lives = lifetimes(p);
+  for (std::size_t b = 0; b < lives.size(); ++b)
+    if (p.buffers[b].space == space)
+      for (const Interval& i : lives[b]) {
+        change[static_cast<std::size_t>(i.first)] += p.buffers[b].size;
+        change[static_cast<std::size_t>(i.last) + 1] -= p.buffers[b].size;
+      }
+  PeakUse peak;
+  Bytes sum = 0, largest = -1;
+  for (std::size_t k = 0; k < n; ++k)
+    if ((sum += change[k]) > largest) {
+      largest = sum;
+      peak.position = static_cast<int>(k);
+    }
+  for (std::size_t b = 0; b < lives.size(); ++b)
+    if (p.buffers[b].space == space)
+      for (const Interval& i : lives[b])
+        if (i.first <= peak.position && peak.position <= i.last) peak.by_kind[static_cast<std::size_t>(p.buffers[b].kind)] += p.buffers[b].size;
+  return peak;
+}
+
+}  // namespace trainx::program

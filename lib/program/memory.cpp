@@ -1,0 +1,120 @@
+#include "program/memory.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace trainx::program {
+namespace {
+
+Bytes round_up(Bytes n, Bytes alignment) { return (n + alignment - 1) / alignment * alignment; }
+
+/// Lifetimes, longer where a lane other than compute touched the bytes.
+std::vector<std::vector<Interval>> occupied(const StepProgram& p, int overlap) {
+  auto lives = lifetimes(p);
+  int first = 0;
+  for (const auto* list : {&p.prologue, &p.steady, &p.drain}) {
+    const int n = static_cast<int>(list->size());
+    for (int k = 0; k < n && overlap > 0; ++k) {
+      const Instruction& i = (*list)[static_cast<std::size_t>(k)];
+      if (i.lane == Lane::compute) continue;
+      int until = k;
+      for (int left = overlap; left > 0 && until + 1 < n;) left -= (*list)[static_cast<std::size_t>(++until)].lane == Lane::compute;
+      for (const Use& u : i.uses) lives[static_cast<std::size_t>(u.buffer)].push_back({first + k, first + until});
+    }
+    first += n;
+  }
+  return lives;
+}
+
+/// For each buffer those alive at a position where it is alive too, found by one sweep over the positions.
+std::vector<std::vector<BufferId>> neighbours(const StepProgram& p, const std::vector<std::vector<Interval>>& lives) {
+  struct Border { int position; bool begins; BufferId buffer; };
+  std::vector<Border> borders;
+  for (std::size_t b = 0; b < lives.size(); ++b) {
+    if (p.buffers[b].resident) continue;
+    for (const Interval& i : lives[b]) {
+      borders.push_back({i.first, true, static_cast<BufferId>(b)});
+      borders.push_back({i.last + 1, false, static_cast<BufferId>(b)});
+    }
+  }
+  std::sort(borders.begin(), borders.end(), [](const Border& a, const Border& b) { return std::tie(a.position, a.begins, a.buffer) < std::tie(b.position, b.begins, b.buffer); });
+  std::vector<std::vector<BufferId>> out(lives.size());
+  std::vector<int> open(lives.size());  // intervals of a buffer may overlap
+  std::vector<BufferId> alive;
+  for (const Border& border : borders) {
+    const auto b = static_cast<std::size_t>(border.buffer);
+    if (!border.begins) {
+      if (--open[b] == 0) alive.erase(std::find(alive.begin(), alive.end(), border.buffer));
+      continue;
+    }
+    if (open[b]++ > 0) continue;
+    for (const BufferId o : alive) {
+      if (p.buffers[static_cast<std::size_t>(o)].space != p.buffers[b].space) continue;
+      out[b].push_back(o);
+      out[static_cast<std::size_t>(o)].push_back(border.buffer);
+    }
+    alive.push_back(border.buffer);
+  }
+  return out;
+}
+
+}  // namespace
+
+Placement unplaced(const StepProgram& p) {
+  Placement at;
+  for (const Buffer& b : p.buffers) {
+    Bytes& peak = at.peak[static_cast<std::size_t>(b.space)];
+    const Bytes base = round_up(peak, PlacementOptions{}.alignment);
+    at.base.push_back(base);
+    peak = base + b.size;
+  }
+  return at;
+}
+
+Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
+  const std::size_t n = p.buffers.size();
+  if (options.fixed.size() > n) throw InternalError("plan_memory: more fixed offsets than buffers");
+  Placement at;
+  at.base.assign(n, 0);
+  std::array<Bytes, 3> bottom{};        // what lives for the whole run lies below all else
+  std::vector<char> placed(n);
+  auto place = [&](std::size_t b, Bytes base) {
+    const auto space = static_cast<std::size_t>(p.buffers[b].space);
+    at.base[b] = base;
+    at.peak[space] = std::max(at.peak[space], base + p.buffers[b].size);
+    placed[b] = true;
+  };
+  for (std::size_t b = 0; b < options.fixed.size(); ++b) place(b, options.fixed[b]);
+  for (std::size_t b = 0; b < n; ++b) {
+    if (!p.buffers[b].resident) continue;
+    Bytes& end = bottom[static_cast<std::size_t>(p.buffers[b].space)];
+    if (!placed[b]) place(b, round_up(end, options.alignment));
+    end = std::max(end, at.base[b] + p.buffers[b].size);
+  }
+  for (Bytes& b : bottom) b = round_up(b, options.alignment);
+
+  // The rest largest first, each at the lowest offset where none that is alive with it lies.
+  const auto near = neighbours(p, occupied(p, options.overlap));
+  std::vector<BufferId> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) { return p.buffers[static_cast<std::size_t>(a)].size > p.buffers[static_cast<std::size_t>(b)].size; });
+  std::vector<Range> taken;
+  for (const BufferId id : order) {
+    const auto b = static_cast<std::size_t>(id);
+    if (placed[b]) continue;
+    taken.clear();
+    for (const BufferId o : near[b])
+      if (placed[static_cast<std::size_t>(o)]) taken.push_back({at.base[static_cast<std::size_t>(o)], at.base[static_cast<std::size_t>(o)] + p.buffers[static_cast<std::size_t>(o)].size});
+    std::sort(taken.begin(), taken.end(), [](const Range& x, const Range& y) { return x.begin < y.begin; });
+    Bytes base = bottom[static_cast<std::size_t>(p.buffers[b].space)];
+    for (const Range& t : taken) {
+      if (base + p.buffers[b].size <= t.begin) break;
+      base = std::max(base, round_up(t.end, options.alignment));
+    }
+    place(b, base);
+  }
+  return at;
+}
+
+}  // namespace trainx::program

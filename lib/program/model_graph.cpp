@@ -1,0 +1,21 @@
+#include "program/model_graph.hpp"
+#include <functional>
+#include <numeric>
+
+namespace trainx::program {
+namespace {
+
+std::int64_t product(const std::vector<std::int64_t>& dims) { return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>()); }
+
+}  // namespace
+
+std::int64_t TensorSpec::elements() const { return product(dims); }
+std::int64_t ParameterSpec::elements() const { return product(dims); }
+
+double Phase::gemm_flops() const {
+  double flops = 0;
+  for (const Gemm& g : gemms) flops += 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count);
+  return flops;
+}
+
+}  // namespace trainx::program

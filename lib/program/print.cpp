@@ -1,0 +1,80 @@
+#include "program/print.hpp"
+#include <algorithm>
+
+namespace trainx::program {
+namespace {
+
+constexpr std::size_t widest_reads = 40;   // a longer list of reads pushes only its own line
+
+struct Line { std::string micro, op, block, lane, reads, writes; };
+
+std::string name_of_use(const StepProgram& p, const Use& u) {
+  const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
+  if (u.range.begin == 0 && u.range.end == b.size) return b.name;
+  return b.name + "[" + std::to_string(u.range.begin) + ":" + std::to_string(u.range.end) + "]";
+}
+
+std::string_view sign_of(const StepProgram& p, const Use& u) {
+  switch (u.how) {
+    case How::accumulate: return "+ ";
+    case How::modify: return "~ ";
+    case How::overwrite: return p.buffers[static_cast<std::size_t>(u.buffer)].kind == Kind::gradient ? "= " : "";
+    case How::read: break;
+  }
+  return "";
+}
+
+std::string name_of_block(const Instruction& i, const ModelGraph* names) {
+  if (i.block == none) return "";
+  const auto k = static_cast<std::size_t>(i.block);
+  if (!names) return "b" + std::to_string(i.block);
+  return i.op == Op::update ? names->groups[k].name : names->blocks[k].name;
+}
+
+Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names) {
+  Line line{i.micro == none ? "" : "m" + std::to_string(i.micro), std::string(name_of(i.op)), name_of_block(i, names),
+            i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)), "", ""};
+  if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
+  for (const Use& u : i.uses) {
+    if (p.buffers[static_cast<std::size_t>(u.buffer)].kind == Kind::scratch) continue;
+    std::string& side = u.how == How::read ? line.reads : line.writes;
+    (side += ' ').append(sign_of(p, u)) += name_of_use(p, u);
+  }
+  return line;
+}
+
+std::string padded(std::string s, std::size_t width) {
+  s.resize(std::max(width, s.size()), ' ');
+  return s;
+}
+
+}  // namespace
+
+std::string print(const StepProgram& p, const std::vector<Instruction>& list, const ModelGraph* names) {
+  std::vector<Line> lines;
+  Line width;                           // its strings are only as long as the columns
+  auto widen = [](std::string& column, const std::string& s) { column.resize(std::max(column.size(), s.size())); };
+  for (const Instruction& i : list) {
+    const Line& l = lines.emplace_back(line_of(p, i, names));
+    widen(width.micro, l.micro), widen(width.op, l.op), widen(width.block, l.block), widen(width.lane, l.lane);
+    if (l.reads.size() <= widest_reads) widen(width.reads, l.reads);
+  }
+  std::string out;
+  for (const Line& l : lines) {
+    std::string text = padded(l.micro, width.micro.size()) + (width.micro.empty() ? "" : " ") + padded(l.op, width.op.size());
+    for (auto [column, field] : {std::pair(&width.block, &l.block), std::pair(&width.lane, &l.lane)})
+      if (!column->empty()) text += " " + padded(*field, column->size());
+    text += " " + padded(l.reads, width.reads.size());
+    if (!l.writes.empty()) text += " >" + l.writes;
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + "\n";
+  }
+  return out;
+}
+
+std::string print(const StepProgram& p, const ModelGraph* names) {
+  if (p.prologue.empty() && p.drain.empty()) return print(p, p.steady, names);
+  return "prologue:\n" + print(p, p.prologue, names) + "steady:\n" + print(p, p.steady, names) + "drain:\n" + print(p, p.drain, names);
+}
+
+}  // namespace trainx::program

@@ -1,0 +1,78 @@
+#include "program/program.hpp"
+
+namespace trainx::program {
+
+bool is_collective(Op op) {
+  switch (op) {
+    case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return true;
+    default: return false;
+  }
+}
+
+BufferId add_buffer(StepProgram& p, Buffer buffer) {
+  p.buffers.push_back(std::move(buffer));
+  return static_cast<BufferId>(p.buffers.size()) - 1;
+}
+
+Use whole(const StepProgram& p, BufferId b, How how, Slot slot) { return {b, {0, p.buffers[static_cast<std::size_t>(b)].size}, how, slot}; }
+
+bool meet(const Instruction& a, const Instruction& b) {
+  for (const Use& x : a.uses)
+    for (const Use& y : b.uses)
+      if (x.buffer == y.buffer && (writes(x.how) || writes(y.how)) && x.range.begin < y.range.end && y.range.begin < x.range.end) return true;
+  return false;
+}
+
+std::string_view name_of(Op op) {
+  switch (op) {
+    case Op::fetch_batch: return "fetch_batch";
+    case Op::forward: return "forward";
+    case Op::loss: return "loss";
+    case Op::recompute: return "recompute";
+    case Op::backward: return "backward";
+    case Op::evaluate: return "evaluate";
+    case Op::predict: return "predict";
+    case Op::reduce: return "reduce";
+    case Op::scatter: return "scatter";
+    case Op::gather: return "gather";
+    case Op::all_to_all: return "all_to_all";
+    case Op::send: return "send";
+    case Op::recv: return "recv";
+    case Op::copy: return "copy";
+    case Op::grad_norm: return "grad_norm";
+    case Op::update: return "update";
+    case Op::advance_step: return "advance_step";
+    case Op::advance_applied: return "advance_applied";
+    case Op::report: return "report";
+  }
+  return "?";
+}
+
+std::string_view name_of(Lane lane) {
+  switch (lane) {
+    case Lane::compute: return "compute";
+    case Lane::copy_in: return "copy_in";
+    case Lane::copy_out: return "copy_out";
+    case Lane::communication: return "communication";
+    case Lane::host: return "host";
+    case Lane::disk: return "disk";
+  }
+  return "?";
+}
+
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::parameter: return "parameter";
+    case Kind::gradient: return "gradient";
+    case Kind::state: return "state";
+    case Kind::value: return "value";
+    case Kind::value_gradient: return "value_gradient";
+    case Kind::saved: return "saved";
+    case Kind::batch: return "batch";
+    case Kind::scalar: return "scalar";
+    case Kind::scratch: return "scratch";
+  }
+  return "?";
+}
+
+}  // namespace trainx::program
