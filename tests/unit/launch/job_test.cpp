@@ -1,0 +1,45 @@
+#include "core/process.hpp"
+#include "core/version.hpp"
+#include "launch/job.hpp"
+#include "support/catch.hpp"
+#include <nlohmann/json.hpp>
+#include <fstream>
+
+using namespace trainx;
+
+TEST_CASE("a job survives JSON, every field of it") {
+  launch::Job job;
+  job.command = "generate";
+  job.resolved_recipe = "run: {seed: 1}\n";
+  job.recipe_source = "# mine\n";
+  job.origins = {{"run.seed", "x.yaml:1:7"}};
+  job.facts.hardware.cpu_cores = 7;
+  job.plan_fingerprint = "abc";
+  job.run_folder = "outputs/x";
+  job.fork_name = "y";
+  job.checkpoint = "outputs/x/best";
+  job.argv = {"trainx", "train"};
+  job.generate = {"Once\n\"upon\"", 5, 0.1, 3, 18446744073709551615ULL};
+  job.output = {true, false, true, true};
+  const auto j = launch::to_json(job);
+  const launch::Job copy = launch::job_from_json(nlohmann::json::parse(j.dump()));
+  CHECK(launch::to_json(copy) == j);
+  CHECK(copy.generate.seed == 18446744073709551615ULL);
+  CHECK(copy.generate.temperature == 0.1);
+  CHECK(copy.facts.hardware.cpu_cores == 7);
+  CHECK(copy.origins.at("run.seed") == "x.yaml:1:7");
+  CHECK(copy.output.json);
+  CHECK_FALSE(copy.output.quiet);
+}
+
+TEST_CASE("the version that trainx prints is the project's") {
+  std::ifstream in(TRAINX_SOURCE_DIR "/CMakeLists.txt");
+  bool found = false;
+  for (std::string line; std::getline(in, line);) found = found || line.find("project(trainx VERSION " + std::string(version) + " ") != std::string::npos;
+  CHECK(found);
+}
+
+TEST_CASE("UTF-8 is told from what is not") {
+  for (const char* good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"}) CHECK(is_utf8(good));
+  for (const char* bad : {"\xff", "\x80", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "a\xe2(\xa1"}) CHECK_FALSE(is_utf8(bad));
+}
