@@ -24,6 +24,9 @@ add_library(wheel::cpu ALIAS wheel_cpu)
 target_include_directories(wheel_cpu SYSTEM INTERFACE "${TRAINX_TORCH_DIR}/include" "${TRAINX_TORCH_DIR}/include/torch/csrc/api/include")
 # Operators on tensors come from ATen/TensorOperators.h instead of the header of all functions.
 target_compile_definitions(wheel_cpu INTERFACE AT_PER_OPERATOR_HEADERS)
+# at::parallel_for uses OpenMP threads only in files compiled with it; the runtime is the one that libtorch_cpu brings, so that there is one pool of threads.
+target_compile_options(wheel_cpu INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fopenmp>")
+target_link_libraries(wheel_cpu INTERFACE "${TRAINX_TORCH_DIR}/lib/libgomp.so.1")
 # libtorch_cpu itself needs CUDA run-time libraries that only the start of a program has to find.
 target_link_options(wheel_cpu INTERFACE "LINKER:--allow-shlib-undefined")
 target_link_libraries(wheel_cpu INTERFACE wheel_torch_cpu wheel_c10)

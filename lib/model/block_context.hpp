@@ -16,7 +16,9 @@ class BlockContext {
                std::uint64_t seed, double loss_seed);
 
   /// Does this instruction use the slot?
-  bool has(program::Slot s) const { return operands_[s].defined(); }
+  bool has(program::Slot s) const { return static_cast<std::size_t>(s) < operands_.size() && operands_[s].defined(); }
+  /// Does it use the slot, and write it? A recomputation writes some of the slots that forward writes and reads others.
+  bool writes(program::Slot s) const { return has(s) && program::writes(how_[s]); }
   /// The slot in its declared shape and dtype (parameter and gradient slots: the whole group, flat). InternalError if the instruction does not use it.
   const at::Tensor& operator[](program::Slot s) const;
   /// Does the instruction add to the slot instead of overwriting it?

@@ -86,9 +86,6 @@ Gpt2Dims gpt2_dims_from_config(const std::string& text, const std::string& path)
   dims.layer_norm_epsilon = config.number("layer_norm_epsilon", 1e-5, positive());
   if (dims.hidden_size % dims.num_heads != 0)
     config.fail("n_embd (" + std::to_string(dims.hidden_size) + ") must be a multiple of n_head (" + std::to_string(dims.num_heads) + ")");
-  dims.dropout = config.number("resid_pdrop", 0.1, unit_interval());
-  if (config.number("embd_pdrop", 0.1, unit_interval()) != dims.dropout)
-    config.fail("embd_pdrop and resid_pdrop differ, which trainx does not compute; make them equal");
   return dims;
 }
 

@@ -5,7 +5,8 @@
 namespace trainx::spec {
 
 /// Dimensions in the text of `path`. Throws UserError 65 naming the key: malformed JSON, another architecture, missing or impossible dimensions, and
-/// settings that trainx does not compute (another activation, attention dropout, scale_attn_by_inverse_layer_idx, ...).
+/// settings that trainx does not compute (another activation, scale_attn_by_inverse_layer_idx, ...). Dropout is a setting of a training run, not of
+/// its weights: the file's probabilities are not read, `dropout` is 0.
 Gpt2Dims gpt2_dims_from_config(const std::string& text, const std::string& path);
 /// The same of folder/config.json; UserError 66 when it cannot be read.
 Gpt2Dims read_gpt2_config(const std::string& folder);

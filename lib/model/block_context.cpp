@@ -1,0 +1,29 @@
+#include "model/block_context.hpp"
+#include "core/error.hpp"
+
+namespace trainx::model {
+
+using program::Slot;
+
+BlockContext::BlockContext(const program::ModelGraph& graph, const program::BlockSpec& block, std::vector<at::Tensor> operands, std::vector<program::How> how, Mode mode,
+                           std::uint64_t seed, double loss_seed)
+    : graph_(graph), block_(block), operands_(std::move(operands)), how_(std::move(how)), mode_(mode), seed_(seed), loss_seed_(loss_seed) {
+  if (operands_.size() != block.slots.size() || how_.size() != block.slots.size()) throw InternalError("BlockContext: not one operand per slot of " + block.name);
+}
+
+const at::Tensor& BlockContext::operator[](Slot s) const {
+  if (!has(s)) throw InternalError("block " + block_.name + " asks for slot " + std::to_string(s) + ", which its instruction does not use");
+  return operands_[s];
+}
+
+at::Tensor BlockContext::tensor(Slot group_slot, int index) const {
+  const at::Tensor& group = (*this)[group_slot];
+  const program::ParameterSpec& p = graph_.groups.at(block_.slots[group_slot].index).parameters.at(index);
+  return group.narrow(0, p.offset, p.elements()).view(p.dims);
+}
+
+tensor::RandomKey BlockContext::random_key(int site) const {
+  return {seed_, static_cast<std::uint32_t>(&block_ - graph_.blocks.data()), static_cast<std::uint32_t>(site)};
+}
+
+}  // namespace trainx::model

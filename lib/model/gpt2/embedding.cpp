@@ -1,0 +1,24 @@
+#include "model/gpt2/embedding.hpp"
+#include "ops/embedding.hpp"
+#include "spec/arch/gpt2_slots.hpp"
+
+namespace trainx::model::gpt2 {
+
+using S = spec::EmbeddingSlot;
+
+void Embedding::forward(BlockContext& c) {
+  if (c.writes(S::residual_out))
+    ops::embedding(c[S::residual_out], c[S::tokens], c.tensor(S::wte, 0), c.tensor(S::wpe, 0), dropout(shape_, c, S::positions));
+}
+
+void Embedding::backward(BlockContext& c) {
+  at::Tensor d = c[S::d_residual_out];
+  if (const ops::Dropout drop = dropout(shape_, c, S::positions)) {
+    ops::dropout_backward(c[S::d_embedding], d, drop);
+    d = c[S::d_embedding];
+  }
+  ops::embedding_backward_tokens(c.tensor(S::d_wte, 0), d, c[S::tokens], c.accumulates(S::d_wte));
+  ops::embedding_backward_positions(c.tensor(S::d_wpe, 0), d, shape_.length, c.accumulates(S::d_wpe));
+}
+
+}  // namespace trainx::model::gpt2

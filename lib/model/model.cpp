@@ -1,0 +1,24 @@
+#include "model/model.hpp"
+#include "core/error.hpp"
+#include "model/gpt2/attention.hpp"
+#include "model/gpt2/embedding.hpp"
+#include "model/gpt2/head.hpp"
+#include "model/gpt2/mlp.hpp"
+
+namespace trainx::model {
+
+Blocks build_blocks(const spec::Gpt2Dims& dims, const program::ModelGraph& graph) {
+  const std::vector<std::int64_t>& tokens = graph.batch.at(spec::Gpt2Batch::tokens).dims;
+  const gpt2::Shape shape{dims, tokens.at(0), tokens.at(1)};
+  Blocks blocks;
+  blocks.push_back(std::make_unique<gpt2::Embedding>(shape));
+  for (std::int64_t layer = 0; layer < dims.num_layers; ++layer) {
+    blocks.push_back(std::make_unique<gpt2::Attention>(shape, layer == 0));
+    blocks.push_back(std::make_unique<gpt2::Mlp>(shape));
+  }
+  blocks.push_back(std::make_unique<gpt2::Head>(shape));
+  if (blocks.size() != graph.blocks.size()) throw InternalError("build_blocks: the graph is of other dimensions");
+  return blocks;
+}
+
+}  // namespace trainx::model

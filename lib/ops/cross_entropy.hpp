@@ -1,0 +1,13 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace trainx::ops {
+
+constexpr std::int32_t no_target = -100;
+
+/// Cross-entropy of rows of logits[R, Vp] (f32) over the first `vocab_size` columns: row_loss[R] (f32) in nats, 0 where targets[r] is no_target.
+void cross_entropy(const at::Tensor& row_loss, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
+/// The same, and the logits become their gradient, (softmax - one_hot(target)) * seed; 0 in padded columns and in rows without target.
+void cross_entropy_with_gradient(const at::Tensor& row_loss, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed);
+
+}  // namespace trainx::ops

@@ -1,0 +1,47 @@
+// Elements of tensors as the CPU loops see them: fp32 or bf16 in memory, fp32 in arithmetic.
+#pragma once
+#include "core/error.hpp"
+#include <ATen/core/Tensor.h>
+#include <cstdint>
+
+/// Compiled for three instruction sets, chosen when the program starts.
+#define TRAINX_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+/// Inlined into each clone, so that it is compiled for the clone's instruction set.
+#define TRAINX_INLINE inline __attribute__((always_inline))
+
+namespace trainx::ops {
+
+struct Bf16 { std::uint16_t bits; };
+
+TRAINX_INLINE float load(float x) { return x; }
+TRAINX_INLINE float load(Bf16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16); }
+TRAINX_INLINE void store(float& to, float x) { to = x; }
+/// Rounds to nearest, ties to even; NaN stays NaN.
+TRAINX_INLINE void store(Bf16& to, float x) {
+  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
+  const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  to.bits = static_cast<std::uint16_t>(x == x ? rounded : 0x7fc0);
+}
+/// What would be read back.
+template <class T>
+TRAINX_INLINE float rounded(float x) {
+  T t;
+  store(t, x);
+  return load(t);
+}
+
+template <class T>
+T* data(const at::Tensor& t) { return static_cast<T*>(t.data_ptr()); }
+
+/// Calls f(T{}) with the element type of `t`.
+template <class F>
+void with_element(const at::Tensor& t, F f) {
+  if (t.scalar_type() == at::kFloat) f(float{});
+  else if (t.scalar_type() == at::kBFloat16) f(Bf16{});
+  else throw InternalError(std::string("operation on elements of type ") + c10::toString(t.scalar_type()));
+}
+
+/// Rows that a thread should have at least, so that starting it pays: about 16 Ki elements.
+inline std::int64_t row_grain(std::int64_t columns) { return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, columns)); }
+
+}  // namespace trainx::ops
