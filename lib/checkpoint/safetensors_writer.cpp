@@ -3,6 +3,7 @@
 #include "checkpoint/safetensors_header.hpp"
 #include "core/error.hpp"
 #include "core/file_writer.hpp"
+#include "core/files.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
 #include <set>
@@ -63,6 +64,7 @@ WrittenFile write_safetensors_file(const std::string& path, const std::vector<Te
 
 void write_safetensors(const std::string& path, const std::vector<TensorSource>& tensors, const std::map<std::string, std::string>& metadata) {
   write_safetensors_file(path, tensors, metadata);
+  fsync_folder(folder_of(path));
 }
 
 }  // namespace trainx::checkpoint

@@ -52,7 +52,7 @@ Manifest write_files(const std::string& folder, std::int64_t step, const Content
   };
   for (const auto& [name, tensors] : contents.tensor_files) add(name, [&](const std::string& path) { return write_safetensors_file(path, tensors, {}); });
   for (const auto& [name, text] : contents.text_files) add(name, [&](const std::string& path) { return write_text(path, text); });
-  write_file_atomic(folder + "/" + manifest_name, to_json(manifest));
+  write_text(folder + "/" + manifest_name, to_json(manifest));
   return manifest;
 }
 

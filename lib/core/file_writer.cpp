@@ -45,7 +45,6 @@ void FileWriter::commit() {
     ::unlink(aside_.c_str());
     fail(error);
   }
-  fsync_folder(folder_of(path_));
 }
 
 void FileWriter::fail(int error) const { throw UserError(ExitCode::io_error, path_ + " cannot be written: " + errno_words(error)); }

@@ -18,7 +18,7 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  /// To the disk, then under its name, then the folder to the disk.
+  /// To the disk, then under its name. The name itself outlives a crash of the machine after the caller's fsync_folder.
   void commit();
   std::int64_t bytes() const { return bytes_; }
   /// hash_hex of what was written.

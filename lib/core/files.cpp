@@ -63,6 +63,7 @@ void write_file_atomic(const std::string& path, std::string_view contents) {
   FileWriter writer(path);
   writer.write(std::as_bytes(std::span(contents)));
   writer.commit();
+  fsync_folder(folder_of(path));
 }
 
 void fsync_folder(const std::string& path) {

@@ -8,6 +8,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <chrono>
 #include <csignal>
 #include <random>
 
@@ -92,16 +93,19 @@ TEST_CASE("a save killed at any moment leaves a sound newest checkpoint") {
   const TemporaryFolder run;
   Store store(run.path());
   store.save(0, contents_of(0), 2, true);
+  const auto start = std::chrono::steady_clock::now();
+  store.save(0, contents_of(0, 20'000), 2, true);
+  const auto one_save = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count();
   std::int64_t newest = 0;
   int moved = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 40; ++round) {
     const pid_t child = ::fork();
     if (child == 0) {
       // Steps are saved twice, as a resumed run does; every third is the best so far.
       for (std::int64_t i = 0; i < 100'000; ++i) store.save(newest + i / 2, contents_of(static_cast<unsigned>(i), 20'000), 2, i % 3 == 0);
       ::_exit(0);
     }
-    ::usleep(std::uniform_int_distribution<unsigned>(0, 30'000)(random));
+    ::usleep(std::uniform_int_distribution<unsigned>(0, static_cast<unsigned>(4 * one_save))(random));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     std::vector<Skipped> skipped;
