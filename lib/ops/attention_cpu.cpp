@@ -1,6 +1,7 @@
-// Over ATen's kernels below `_scaled_dot_product_flash_attention_for_cpu`: that operator allocates its results, these write where they are told.
 #include "ops/attention.hpp"
-#include <ATen/native/transformers/attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
+#include <tuple>
 
 namespace trainx::ops {
 
@@ -11,15 +12,20 @@ at::Tensor part(const at::Tensor& qkv, int which) { return qkv.select(2, which).
 
 }  // namespace
 
+// ATen's operators have no variants that write into given results, so these are copied; what they allocate is counted in ModelGraph::library_bytes.
+
 void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv) {
-  // The kernel takes its results as [B, T, H, D] and [B, T, H].
-  at::native::flash_attention_kernel(at::kCPU, out, lse, part(qkv, 0), part(qkv, 1), part(qkv, 2), 0.0, true, std::nullopt, std::nullopt);
+  const auto [result, log_sum] = at::_scaled_dot_product_flash_attention_for_cpu(part(qkv, 0), part(qkv, 1), part(qkv, 2), 0.0, true);
+  out.copy_(result.transpose(1, 2));
+  lse.copy_(log_sum.transpose(1, 2));
 }
 
 void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse) {
-  d_qkv.zero_();                        // the kernel adds up tiles
-  at::native::flash_attention_backward_kernel(at::kCPU, d_qkv.select(2, 0), d_qkv.select(2, 1), d_qkv.select(2, 2), d_out, qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), out,
-                                              lse.transpose(1, 2), 0.0, true, std::nullopt, std::nullopt);
+  const auto gradients = at::_scaled_dot_product_flash_attention_for_cpu_backward(d_out.transpose(1, 2), part(qkv, 0), part(qkv, 1), part(qkv, 2), out.transpose(1, 2),
+                                                                                  lse.transpose(1, 2), 0.0, true);
+  part(d_qkv, 0).copy_(std::get<0>(gradients));
+  part(d_qkv, 1).copy_(std::get<1>(gradients));
+  part(d_qkv, 2).copy_(std::get<2>(gradients));
 }
 
 }  // namespace trainx::ops

@@ -1,0 +1,80 @@
+#include "reference_gpt2.hpp"
+#include "tensor/random_key.hpp"
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tril.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/zeros_like.h>
+#include <cmath>
+#include <limits>
+
+namespace trainx::model::test {
+
+using at::Tensor;
+
+Tensor reference_dropout(double probability, std::uint64_t seed, std::uint32_t block, const Tensor& positions, std::int64_t length, std::int64_t columns) {
+  const std::int64_t B = positions.numel();
+  Tensor factors = at::empty({B, length, columns}, at::kDouble);
+  double* out = factors.data_ptr<double>();
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t e = 0; e < length * columns; ++e) {
+      const auto position = static_cast<std::uint64_t>(positions.data_ptr<std::int64_t>()[b]);
+      const auto words = tensor::philox({static_cast<std::uint32_t>(e / 4), block << 8, static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32)},
+                                        {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+      *out++ = words[e % 4] / 4294967296.0 < probability ? 0 : 1 / (1 - probability);
+    }
+  return factors;
+}
+
+ReferenceResult reference_gpt2(const spec::Gpt2Dims& d, const std::map<std::string, Tensor>& weights, const ReferenceBatch& batch, std::uint64_t seed, double loss_seed) {
+  const std::int64_t B = batch.tokens.size(0), T = batch.tokens.size(1), C = d.hidden_size, H = d.num_heads;
+  std::map<std::string, Tensor> w;
+  for (const auto& [name, t] : weights) w[name] = t.to(at::kDouble).clone().detach().requires_grad_(true);
+  std::uint32_t block = 0;
+  auto drop = [&](const Tensor& x) { return d.dropout > 0 ? x * reference_dropout(d.dropout, seed, block, batch.positions, T, C) : x; };
+  auto norm = [&](const Tensor& x, const std::string& name) { return at::layer_norm(x, {C}, w.at(name + ".weight"), w.at(name + ".bias"), d.layer_norm_epsilon); };
+  auto linear = [&](const Tensor& x, const std::string& name) { return at::linear(x, w.at(name + ".weight"), w.at(name + ".bias")); };
+
+  Tensor x = drop(at::embedding(w.at("wte.weight"), batch.tokens.to(at::kLong)) + w.at("wpe.weight").narrow(0, 0, T));
+  const Tensor mask = at::tril(at::ones({T, T}, at::kDouble)).log();   // 0 where seen, -inf ahead
+  for (std::int64_t i = 0; i < d.num_layers; ++i) {
+    const std::string h = "h." + std::to_string(i);
+    const Tensor qkv = linear(norm(x, h + ".ln_1"), h + ".attn.c_attn").view({B, T, 3, H, C / H}).permute({2, 0, 3, 1, 4});
+    const Tensor scores = at::matmul(qkv[0], qkv[1].transpose(2, 3)) / std::sqrt(static_cast<double>(C / H)) + mask;
+    const Tensor attended = at::matmul(at::softmax(scores, -1), qkv[2]).transpose(1, 2).reshape({B, T, C});
+    block = static_cast<std::uint32_t>(2 * i + 2);   // the block that adds the branch: embedding is 0, the layer's attention 2 i + 1
+    x = x + drop(linear(attended, h + ".attn.c_proj"));
+    const Tensor inner = at::gelu(linear(norm(x, h + ".ln_2"), h + ".mlp.c_fc"), "tanh");
+    block = static_cast<std::uint32_t>(2 * i + 3);
+    x = x + drop(linear(inner, h + ".mlp.c_proj"));
+  }
+  ReferenceResult result;
+  const Tensor logits = at::linear(norm(x, "ln_f"), w.at("wte.weight").narrow(0, 0, d.vocab_size));
+  const Tensor loss = at::cross_entropy_loss(logits.view({B * T, d.vocab_size}), batch.targets.to(at::kLong).view({-1}), {}, /*sum*/ 2, -100);
+  (loss * loss_seed).backward();
+  result.loss_sum = loss.item<double>();
+  result.target_count = batch.targets.ne(-100).sum().item<double>();
+  result.logits = logits.detach();
+  for (const auto& [name, t] : w) result.gradients[name] = t.grad().defined() ? t.grad() : at::zeros_like(t);
+  return result;
+}
+
+double relative_error(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(at::kDouble), y = b.to(at::kDouble);
+  if (x.sizes() != y.sizes() || !at::isfinite(x).all().item<bool>() || !at::isfinite(y).all().item<bool>()) return std::numeric_limits<double>::infinity();
+  const double largest = y.abs().max().item<double>();
+  return (x - y).abs().max().item<double>() / (largest > 0 ? largest : 1);
+}
+
+}  // namespace trainx::model::test
