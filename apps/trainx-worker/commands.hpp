@@ -1,6 +1,7 @@
 #pragma once
 #include "launch/job.hpp"
 #include "metrics/console.hpp"
+#include "plan/run_plan.hpp"
 
 namespace trainx::worker {
 

@@ -1,5 +1,6 @@
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "model/model.hpp"
 #include "train/build.hpp"
 #include "train/threads.hpp"
 #include <cmath>

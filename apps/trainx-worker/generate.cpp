@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "data/source.hpp"
 #include "spec/arch/gpt2_config.hpp"
 #include "train/threads.hpp"
 #include <cstdio>

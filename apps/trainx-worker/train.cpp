@@ -7,6 +7,7 @@
 #include "train/run_folder.hpp"
 #include "train/threads.hpp"
 #include <algorithm>
+#include <csignal>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>

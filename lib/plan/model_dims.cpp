@@ -36,6 +36,7 @@ spec::Gpt2Dims plan_model_dims(const recipe::Recipe& recipe, const facts::Facts&
     if (!o.max_positions && !recipe.model.size && recipe.data.sequence_length > dims.max_positions) dims.max_positions = recipe.data.sequence_length;
   }
   dims.dropout = o.dropout;
+  dims.initializer_range = o.initializer_range;
   if (dims.hidden_size % dims.num_heads != 0)
     throw UserError(ExitCode::invalid_recipe, "model.options.hidden_size (" + std::to_string(dims.hidden_size) + ") must be a multiple of num_heads (" + std::to_string(dims.num_heads) + ")");
   if (recipe.data.sequence_length > dims.max_positions)

@@ -6,6 +6,7 @@
 #include "plan/model_dims.hpp"
 #include "plan/rates.hpp"
 #include "plan/schedule.hpp"
+#include "program/check.hpp"
 #include "program/print.hpp"
 #include <algorithm>
 #include <cmath>
@@ -46,7 +47,7 @@ void require_sound(const PlacedProgram& placed, const program::Reference* refere
 
 void plan_programs(RunPlan& plan) {
   const auto& r = plan.recipe;
-  const auto graph = spec::gpt2_graph(plan.dims, plan.batch.micro_batch_size, r.data.sequence_length, plan.compute);
+  const auto graph = spec::gpt2_graph(plan.dims, plan.batch.micro_batch_size, r.data.sequence_length, plan.compute, plan.threads);
   auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
   p = passes::activation_checkpoint(std::move(p), graph, static_cast<passes::CheckpointLevel>(r.memory.activation_checkpoint));
   plan.train = place(graph, std::move(p));
@@ -65,6 +66,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.compute = r.precision.compute == recipe::Compute::bf16 ? DType::bf16 : DType::f32;
   if (plan.compute == DType::bf16)
     plan.master = !r.precision.master.is_auto() && *r.precision.master.value == recipe::MasterWeights::fp32 ? program::Master::fp32 : program::Master::split;
+  plan.threads = facts.hardware.cpu_cores;
   plan.update.states = std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options);
   plan.update.master = plan.master;
 

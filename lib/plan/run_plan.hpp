@@ -33,6 +33,7 @@ struct RunPlan {
   spec::Gpt2Dims dims;
   BatchPlan batch;
   DType compute = DType::f32;
+  std::int64_t threads = 1;             // that compute with; what libraries allocate depends on it
   program::Master master = program::Master::none;
   program::UpdateSpec update;
   std::int64_t total_steps = -1;        // -1: a duration in time

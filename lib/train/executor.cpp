@@ -44,9 +44,12 @@ TensorSpec operand_tensor(const ModelGraph& graph, const SlotSpec& slot) {
 
 }  // namespace
 
-Executor::Executor(const plan::PlacedProgram& placed, Arena& arena, ExecutorParts parts, std::function<void(Lane)> before_each)
-    : placed_(placed), arena_(arena), parts_(std::move(parts)) {
-  lanes_ = std::make_unique<LaneRunner>(placed.program, placed.order, [this](const Instruction& i, int) { execute(i); }, std::move(before_each));
+Executor::Executor(const plan::PlacedProgram& placed, Arena& arena, ExecutorParts parts, ExecutorHooks hooks) : placed_(placed), arena_(arena), parts_(std::move(parts)) {
+  auto run = [this, after = std::move(hooks.after_each)](const Instruction& i, int position) {
+    execute(i);
+    if (after) after(i, position);
+  };
+  lanes_ = std::make_unique<LaneRunner>(placed.program, placed.order, run, std::move(hooks.before_each));
 }
 
 void Executor::execute(const Instruction& i) {

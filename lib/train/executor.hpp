@@ -34,10 +34,15 @@ struct ExecutorParts {
   double max_grad_norm = 0;
 };
 
+/// What tests hang in: called on the lane's thread, before (to delay lanes at random) and after each instruction.
+struct ExecutorHooks {
+  std::function<void(program::Lane)> before_each;
+  std::function<void(const program::Instruction&, int position)> after_each;
+};
+
 class Executor {
  public:
-  /// `before_each` (tests): called by each lane before each instruction.
-  Executor(const plan::PlacedProgram& placed, Arena& arena, ExecutorParts parts, std::function<void(program::Lane)> before_each = {});
+  Executor(const plan::PlacedProgram& placed, Arena& arena, ExecutorParts parts, ExecutorHooks hooks = {});
 
   void submit_step() { lanes_->submit_round(); }                       // returns at once
   void wait_for_step(std::int64_t n) { lanes_->wait_for_round(n); }    // of those submitted here, counted from 1

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
 #include "optim/optimizer.hpp"
+#include "spec/arch/saved_layout.hpp"
 #include <algorithm>
 #include <cstring>
 #include <cmath>
@@ -166,7 +167,7 @@ void ResidentState::load_weights(const std::string& path) {
   NamedTensors file(path);
   for (Group& group : groups_) {
     std::vector<float> exact(static_cast<std::size_t>(group.spec->elements));
-    for (const ParameterSpec& p : group.spec->parameters) model::unpack_saved(p, file.take(p.name, p.saved_dims), exact.data());
+    for (const ParameterSpec& p : group.spec->parameters) spec::unpack_saved(p, file.take(p.name, p.saved_dims), exact.data());
     store_exact(group, exact);
   }
   file.require_all_taken();
@@ -177,7 +178,7 @@ void ResidentState::load_states(const std::string& path) {
   for (Group& group : groups_)
     for (auto& [name, state] : group.states) {
       std::fill_n(state, group.spec->elements, 0.0f);
-      for (const ParameterSpec& p : group.spec->parameters) model::unpack_saved(p, file.take(name + "." + p.name, p.saved_dims), state);
+      for (const ParameterSpec& p : group.spec->parameters) spec::unpack_saved(p, file.take(name + "." + p.name, p.saved_dims), state);
     }
   file.require_all_taken();
 }
@@ -192,7 +193,7 @@ std::int64_t saved_elements(const ParameterSpec& p) {
 
 void fill_saved(const ParameterSpec& p, const float* elements, std::span<std::byte> out) {
   std::vector<float> saved(static_cast<std::size_t>(saved_elements(p)));
-  model::pack_saved(p, elements, saved);
+  spec::pack_saved(p, elements, saved);
   std::memcpy(out.data(), saved.data(), out.size());
 }
 

@@ -1,0 +1,149 @@
+#include "small_run.hpp"
+#include "tensor/allocator_meter.hpp"
+#include "program/check.hpp"
+#include <cmath>
+#include <random>
+#include <thread>
+#include "support/catch.hpp"
+
+namespace trainx::train {
+namespace {
+
+plan::PlacedProgram replaced(const plan::PlacedProgram& like, program::StepProgram p) {
+  plan::PlacedProgram placed{like.graph, std::move(p), {}, {}};
+  placed.placement = program::plan_memory(placed.program);
+  placed.order = program::derive_order(placed.program, placed.placement);
+  return placed;
+}
+
+std::string problem_of(const plan::RunPlan& plan, const plan::PlacedProgram& placed) {
+  const program::Reference reference{&plan.train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+  return program::check_program(placed.program, placed.placement, &reference);
+}
+
+}  // namespace
+
+TEST_CASE("deleting or swapping instructions of a real program is refused or changes the result; swapping independent ones changes no bit") {
+  for (const char* level : {"none", "full"}) {
+    const auto plan = small_plan({.layers = 1, .activation_checkpoint = level});
+    const auto want = SmallRun(plan).run(2);
+    const auto& steady = plan.train.program.steady;
+    int refused = 0, differ = 0, equal = 0;
+    for (std::size_t i = 0; i < steady.size(); ++i) {
+      if (steady[i].op == program::Op::report) continue;        // only the host would miss it
+      auto p = plan.train.program;
+      p.steady.erase(p.steady.begin() + static_cast<std::ptrdiff_t>(i));
+      const auto placed = replaced(plan.train, p);
+      INFO(level << ": deleted instruction " << i << " " << program::name_of(steady[i].op));
+      if (!problem_of(plan, placed).empty()) ++refused;
+      else if (SmallRun(plan, &placed).run(2) != want) ++differ;
+      else FAIL("nobody noticed");
+    }
+    for (std::size_t i = 0; i + 1 < steady.size(); ++i) {
+      auto p = plan.train.program;
+      std::swap(p.steady[i], p.steady[i + 1]);
+      const auto placed = replaced(plan.train, p);
+      INFO(level << ": swapped instructions " << i << " " << program::name_of(steady[i].op) << " and " << program::name_of(steady[i + 1].op));
+      const bool sound = problem_of(plan, placed).empty();
+      if (!program::meet(steady[i], steady[i + 1])) {
+        REQUIRE(sound);
+        REQUIRE(SmallRun(plan, &placed).run(2) == want);
+        ++equal;
+      } else if (!sound) ++refused;
+      else if (SmallRun(plan, &placed).run(2) != want) ++differ;
+      else if (steady[i].op != program::Op::report && steady[i + 1].op != program::Op::report) FAIL("nobody noticed");
+    }
+    CAPTURE(refused, differ, equal);
+    CHECK(refused > 10);
+    CHECK(equal > 0);
+  }
+}
+
+TEST_CASE("bytes between two lives may hold anything: filled with NaN they change nothing") {
+  for (const char* level : {"none", "selective", "full"}) {
+    const auto plan = small_plan({.dropout = 0.1, .activation_checkpoint = level});
+    const auto want = SmallRun(plan).run(3);
+    auto sequential = plan.train.program;
+    for (auto& i : sequential.steady) i.lane = program::Lane::compute;
+    const auto placed = replaced(plan.train, sequential);
+    const auto lives = program::lifetimes(placed.program);
+    SmallRun run(plan, &placed);
+    std::size_t poisoned = 0;
+    const auto got = run.run(3, {{}, [&](const program::Instruction&, int position) {
+                               for (std::size_t b = 0; b < lives.size(); ++b)
+                                 for (const auto& life : lives[b])
+                                   if (!placed.program.buffers[b].resident && life.last == position) {
+                                     std::memset(run.arena.data() + placed.placement.base[b], 0xFF, static_cast<std::size_t>(placed.program.buffers[b].size));
+                                     ++poisoned;
+                                   }
+                             }});
+    CHECK(poisoned > 3 * lives.size() / 2);
+    CHECK(got == want);
+    for (const auto& r : run.reports) CHECK(std::isfinite(r.loss_sum));
+  }
+}
+
+TEST_CASE("lanes delayed at random, and checkpoint levels change no bit") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  const auto want = SmallRun(small_plan({.dropout = 0.1})).run(4);
+  for (const char* level : {"none", "selective", "full"}) {
+    const auto plan = small_plan({.dropout = 0.1, .activation_checkpoint = level});
+    const auto got = SmallRun(plan).run(4, {[&](program::Lane lane) {
+                                              thread_local std::minstd_rand random(seed + static_cast<unsigned>(lane));
+                                              if (random() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
+                                            },
+                                            {}});
+    CHECK(got == want);
+  }
+}
+
+TEST_CASE("the highest byte that a step writes is the plan's peak, less alignment; ATen's own memory stays under the plan's line") {
+  tensor::install_allocator_meter();
+  for (const char* precision : {"fp32", "bf16"})
+    for (const char* level : {"none", "full"}) {
+      CAPTURE(precision, level);
+      const auto plan = small_plan({.precision = precision, .activation_checkpoint = level});
+      constexpr std::int64_t spare = 1 << 20;
+      SmallRun run(plan, nullptr, spare);
+      run.run(1);                                       // libraries make their workspaces once
+      std::int64_t top = run.arena.bytes();
+      const auto* bytes = reinterpret_cast<const unsigned char*>(run.arena.data());
+      while (top > 0 && bytes[top - 1] == 0xFF) --top;
+      const std::int64_t peak = plan.train.placement.peak_of(program::Space::device);
+      CHECK(top <= peak);
+      CHECK(top > peak - 256);
+      tensor::reset_allocator_peak();
+      const auto before = tensor::allocator_bytes().current;
+      run.run(2);
+      CHECK(tensor::allocator_bytes().peak - before <= plan.memory.library_bytes);
+    }
+}
+
+TEST_CASE("the losses do not depend on how the global batch is cut") {
+  std::vector<double> want;
+  for (const int micro : {4, 2, 1}) {
+    const auto plan = small_plan({.micro_batch_size = micro, .dropout = 0.2});
+    SmallRun run(plan);
+    run.run(5);
+    for (std::size_t s = 0; s < run.reports.size(); ++s) {
+      const double loss = run.reports[s].loss_sum / run.reports[s].target_count;
+      if (micro == 4) want.push_back(loss);
+      else if (!(std::abs(loss - want[s]) <= 1e-5 * want[s])) FAIL("micro-batch " << micro << ", step " << s << ": " << loss << " instead of " << want[s]);
+    }
+    REQUIRE(run.reports.size() == 5);
+  }
+}
+
+TEST_CASE("a non-finite gradient reaches neither weights nor applied steps") {
+  const auto plan = small_plan({});
+  SmallRun run(plan);
+  auto* parameter = reinterpret_cast<float*>(run.arena.data() + run.placed.placement.base[0]);
+  parameter[3] = std::numeric_limits<float>::infinity();
+  const auto before = std::vector<std::byte>(run.arena.data(), run.arena.data() + run.placed.program.buffers[0].size);
+  run.run(2);
+  CHECK(std::memcmp(before.data(), run.arena.data(), before.size()) == 0);
+  CHECK(run.reports.back().applied_steps == 0);
+}
+
+}  // namespace trainx::train

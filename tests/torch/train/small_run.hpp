@@ -1,0 +1,77 @@
+// A small real GPT-2 run in memory: plan, arena, blocks, optimizer; no files.
+#pragma once
+#include "model/model.hpp"
+#include "train/build.hpp"
+#include <cstring>
+
+namespace trainx::train {
+
+struct SmallOptions {
+  int layers = 2, micro_batch_size = 2, global_batch_size = 4;
+  double dropout = 0;
+  std::string precision = "fp32", activation_checkpoint = "none";
+};
+
+inline plan::RunPlan small_plan(const SmallOptions& o) {
+  const std::string text = "run: {name: small, seed: 5, duration: 10 steps}\nmodel: {type: gpt2, options: {num_layers: " + std::to_string(o.layers) +
+                           ", num_heads: 2, hidden_size: 16, max_positions: 12, vocab_size: 500, dropout: " + std::to_string(o.dropout) +
+                           "}}\ndata: {type: stories, sequence_length: 12, samples: 64, eval_samples: 7}\nbatch: {global_batch_size: " + std::to_string(o.global_batch_size) +
+                           ", micro_batch_size: " + std::to_string(o.micro_batch_size) + "}\nprecision: " + o.precision +
+                           "\noptimizer: {type: adamw, lr: 1e-2}\nmemory: {activation_checkpoint: " + o.activation_checkpoint + "}\n";
+  facts::Facts facts;
+  facts.hardware.cpu_cores = 2;
+  facts.hardware.memory_bytes = std::int64_t{8} << 30;
+  facts.data.train_present = facts.data.eval_present = true;
+  facts.data.train_samples = 64;
+  facts.data.eval_samples = 7;
+  return plan::make_run_plan(recipe::parse_recipe(text, "small").recipe, facts);
+}
+
+/// Runs `steps` steps of `placed` (the plan's training program or a variation of it) and returns the bytes of all resident buffers.
+struct SmallRun {
+  explicit SmallRun(const plan::RunPlan& p, const plan::PlacedProgram* variation = nullptr, std::int64_t spare_bytes = 0)
+      : plan(p), placed(variation ? *variation : p.train), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), resident(placed, arena),
+        blocks(model::build_blocks(p.dims, placed.graph)), optimizer(optim::make_optimizer(p.recipe.optimizer.options)), source(open_split(p, data::Split::train)) {
+    std::memset(arena.data(), 0xFF, static_cast<std::size_t>(arena.bytes()));   // NaN in every floating type
+    resident.initialize(5);
+    resident.set_counters(0, 0);
+    resident.set_learning_rates(p.lr_table);
+  }
+
+  std::vector<std::byte> run(int steps, ExecutorHooks hooks = {}) {
+    ExecutorParts parts;
+    parts.blocks = &blocks;
+    parts.optimizer = optimizer.get();
+    parts.fetch = [&](std::int64_t step, int micro, data::BatchView out) {
+      const auto length = static_cast<std::size_t>(plan.recipe.data.sequence_length);
+      for (std::size_t b = 0; b < out.positions.size(); ++b) {
+        out.positions[b] = step * plan.batch.global_batch_size + micro * static_cast<std::int64_t>(out.positions.size()) + static_cast<std::int64_t>(b);
+        source->read(out.positions[b] % source->samples(), {out.tokens.subspan(b * length, length), out.targets.subspan(b * length, length)});
+      }
+    };
+    parts.report = [&](const StepScalarsReport& r) { reports.push_back(r); };
+    parts.seed = 5;
+    parts.nominal_targets = static_cast<double>(plan.nominal_targets);
+    parts.max_grad_norm = plan.recipe.optimizer.max_grad_norm;
+    Executor executor(placed, arena, std::move(parts), std::move(hooks));
+    for (int s = 0; s < steps; ++s) executor.submit_step();
+    executor.wait_idle();
+    std::vector<std::byte> out;
+    for (std::size_t b = 0; b < placed.program.buffers.size(); ++b) {
+      const auto& buffer = placed.program.buffers[b];
+      if (buffer.resident) out.insert(out.end(), arena.data() + placed.placement.base[b], arena.data() + placed.placement.base[b] + buffer.size);
+    }
+    return out;
+  }
+
+  const plan::RunPlan& plan;
+  plan::PlacedProgram placed;
+  Arena arena;
+  ResidentState resident;
+  model::Blocks blocks;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::shared_ptr<const data::Source> source;
+  std::vector<StepScalarsReport> reports;
+};
+
+}  // namespace trainx::train

@@ -1,0 +1,105 @@
+#include "plan/run_plan.hpp"
+#include "recipe/recipe.hpp"
+#include "support/catch.hpp"
+
+using namespace trainx;
+
+namespace {
+
+facts::Facts some_facts() {
+  facts::Facts f;
+  f.hardware.cpu_cores = 2;
+  f.hardware.memory_bytes = std::int64_t{16} << 30;
+  f.data = {true, true, 1000, 100, 0, {}, ""};
+  return f;
+}
+
+recipe::Recipe recipe_of(const std::string& more) {
+  return recipe::parse_recipe("model: {type: gpt2, options: {num_layers: 4, num_heads: 4, hidden_size: 64, max_positions: 64, vocab_size: 1000}}\n"
+                              "data: {type: stories, sequence_length: 64}\n"
+                              "batch: {global_batch_size: 32, micro_batch_size: 8}\noptimizer: {type: adamw}\n" + more, "test").recipe;
+}
+
+std::int64_t bytes_of(const plan::RunPlan& plan, const std::string& category) {
+  for (const auto& [name, bytes] : plan.memory.categories)
+    if (name == category) return bytes;
+  FAIL("no category " << category);
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("durations become steps") {
+  CHECK(plan::make_run_plan(recipe_of("run: {name: t, duration: 7 steps}"), some_facts()).total_steps == 7);
+  CHECK(plan::make_run_plan(recipe_of("run: {name: t, duration: 2 epochs}"), some_facts()).total_steps == 63);   // ceil(2 * 1000 / 32)
+  CHECK(plan::make_run_plan(recipe_of("run: {name: t, duration: 1M tokens}"), some_facts()).total_steps == 489);  // ceil(1e6 / (32 * 64))
+  const auto timed = plan::make_run_plan(recipe_of("run: {name: t, duration: 2 min}"), some_facts());
+  CHECK(timed.total_steps == -1);
+  CHECK(timed.total_seconds == 120);
+}
+
+TEST_CASE("activation checkpointing lowers the arena, level by level; split master weights save two bytes a parameter") {
+  std::int64_t before = std::numeric_limits<std::int64_t>::max();
+  for (const char* level : {"none", "selective", "full"}) {
+    const auto plan = plan::make_run_plan(recipe_of(std::string("memory: {activation_checkpoint: ") + level + "}"), some_facts());
+    CHECK(plan.memory.arena_bytes < before);
+    before = plan.memory.arena_bytes;
+  }
+  const auto fp32 = plan::make_run_plan(recipe_of("precision: {compute: bf16, master: fp32}"), some_facts());
+  const auto split = plan::make_run_plan(recipe_of("precision: {compute: bf16, master: split}"), some_facts());
+  CHECK(bytes_of(fp32, "master weights") == 2 * bytes_of(fp32, "weights"));
+  CHECK(bytes_of(split, "master weights") == bytes_of(split, "weights"));
+  CHECK(bytes_of(fp32, "optimizer state") == 4 * bytes_of(fp32, "weights"));
+}
+
+TEST_CASE("the categories add up to what is reserved") {
+  const auto plan = plan::make_run_plan(recipe_of(""), some_facts());
+  std::int64_t sum = 0;
+  for (const auto& [name, bytes] : plan.memory.categories) {
+    CAPTURE(name);
+    CHECK(bytes >= 0);
+    sum += bytes;
+  }
+  CHECK(sum == plan.memory.arena_bytes + plan.memory.library_bytes);
+}
+
+TEST_CASE("a budget that is too small is refused with what would fit, and that fits") {
+  const auto plan = plan::make_run_plan(recipe_of(""), some_facts());
+  const std::int64_t need = plan.memory.arena_bytes + plan.memory.library_bytes;
+  const std::string budget = "memory: {budget: " + std::to_string(need / 2) + " B}";
+  try {
+    plan::make_run_plan(recipe_of(budget), some_facts());
+    FAIL("was not refused");
+  } catch (const UserError& e) {
+    CHECK(e.code() == ExitCode::out_of_memory);
+    const std::string says = e.what();
+    CAPTURE(says);
+    CHECK(says.find("would fit") != std::string::npos);
+    CHECK(says.find("batch.micro_batch_size") != std::string::npos);
+  }
+  CHECK_NOTHROW(plan::make_run_plan(recipe_of("memory: {budget: " + std::to_string(need) + " B}"), some_facts()));
+  CHECK_THROWS_AS(plan::make_run_plan(recipe_of("memory: {budget: " + std::to_string(need - 1) + " B}"), some_facts()), UserError);
+}
+
+TEST_CASE("the resolved recipe plans to itself") {
+  for (const char* more : {"", "precision: bf16", "memory: {activation_checkpoint: full}\nrun: {name: t, duration: 3 epochs}"}) {
+    const auto first = plan::make_run_plan(recipe_of(more), some_facts());
+    const auto second = plan::make_run_plan(recipe::parse_recipe(recipe::dump(first.recipe), "resolved").recipe, some_facts());
+    CHECK(plan::fingerprint(first) == plan::fingerprint(second));
+    CHECK(recipe::dump(first.recipe) == recipe::dump(second.recipe));
+  }
+}
+
+TEST_CASE("what cannot be is refused before anything runs") {
+  CHECK_THROWS_AS(plan::make_run_plan(recipe_of("schedule: {type: cosine, warmup: 50 steps}\nrun: {name: t, duration: 20 steps}"), some_facts()), UserError);
+  auto missing = some_facts();
+  missing.data.train_present = false;
+  missing.data.problem = "data/x.bin is missing";
+  CHECK(plan::make_run_plan(recipe_of(""), missing).notes.size() == 1);
+  try {
+    plan::make_run_plan(recipe_of("run: {name: t, duration: 1 epoch}"), missing);
+    FAIL("was not refused");
+  } catch (const UserError& e) {
+    CHECK(e.code() == ExitCode::input_missing);
+  }
+}
