@@ -1,0 +1,112 @@
+#include "checkpoint/checkpoint.hpp"
+#include "commands.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "inputs.hpp"
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace trainx::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string run;
+  std::int64_t keep_last = 0;           // 0: as the run's recipe says
+};
+
+checkpoint::Store store_of(const std::string& run) {
+  if (!fs::is_directory(run)) throw UserError(ExitCode::input_missing, "ckpt: there is no folder " + run + "; give a run's, outputs/NAME");
+  checkpoint::Store store(run);
+  if (!fs::exists(run + "/resolved.yaml") && store.list().empty()) throw UserError(ExitCode::input_missing, "ckpt: " + run + " is no run's folder");
+  return store;
+}
+
+std::int64_t bytes_in(const std::string& folder) {
+  std::int64_t bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) bytes += static_cast<std::int64_t>(entry.file_size());
+  return bytes;
+}
+
+// "latest", "best" or both: the links that point at a checkpoint.
+std::vector<std::string> links_to(const std::string& run, const std::string& checkpoint) {
+  std::vector<std::string> names;
+  for (const char* name : {"latest", "best"}) {
+    std::error_code missing;
+    if (fs::read_symlink(fs::path(run) / name, missing).filename() == fs::path(checkpoint).filename() && !missing) names.emplace_back(name);
+  }
+  return names;
+}
+
+int run_ls(const std::string& run, const Context& context) {
+  auto out = nlohmann::ordered_json::array();
+  std::string text;
+  for (const auto& found : store_of(run).list()) {
+    const std::int64_t bytes = bytes_in(found.path);
+    const auto links = links_to(run, found.path);
+    out.push_back({{"step", found.step}, {"bytes", bytes}, {"links", links}, {"path", found.path}});
+    text += found.path + "  " + human_bytes(bytes);
+    for (const std::string& link : links) text += "  " + link;
+    text += "\n";
+  }
+  if (context.output.json) print(out.dump());
+  else if (!text.empty()) print(text);
+  else say(context, run + " holds no checkpoint yet");
+  return 0;
+}
+
+int run_verify(const std::string& run, const Context& context) {
+  const auto store = store_of(run);
+  auto out = nlohmann::ordered_json::array();
+  std::string text, damaged;
+  for (const auto& found : store.list()) {
+    const std::string problem = store.verify(found.path);
+    out.push_back({{"step", found.step}, {"path", found.path}, {"valid", problem.empty()}, {"problem", problem}});
+    text += found.path + "  " + (problem.empty() ? "valid" : "damaged: " + problem) + "\n";
+    if (!problem.empty() && damaged.empty()) damaged = found.path + " is damaged: " + problem;
+  }
+  if (context.output.json) print(out.dump());
+  else if (!text.empty()) print(text);
+  else say(context, run + " holds no checkpoint yet");
+  if (!damaged.empty()) throw UserError(ExitCode::bad_data, damaged + "; trainx train goes on from the newest valid one");
+  return 0;
+}
+
+int run_prune(const Arguments& a, const Context& context) {
+  auto store = store_of(a.run);
+  std::int64_t keep = a.keep_last;
+  if (keep == 0) {
+    const std::string resolved = a.run + "/resolved.yaml";
+    keep = recipe::parse_recipe(read_file(resolved), resolved).recipe.checkpoint.keep_last;
+  }
+  const FolderLock lock(a.run);         // a run that goes on saves and prunes by itself
+  const auto removed = store.prune(keep);
+  if (context.output.json) print(nlohmann::json{{"removed", removed}, {"keep_last", keep}}.dump());
+  else for (const std::string& path : removed) print("removed " + path);
+  if (removed.empty()) say(context, "nothing to remove: the newest " + std::to_string(keep) + " and best are kept");
+  return 0;
+}
+
+}  // namespace
+
+void add_ckpt(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("ckpt", "checkpoints of a run: ls, verify, prune");
+  context.usage[command] = "ls|verify|prune RUN";
+  const auto a = std::make_shared<Arguments>();
+  auto add = [&](const char* name, const char* says, auto run) {
+    CLI::App* sub = command->add_subcommand(name, says);
+    context.usage[sub] = "RUN";
+    sub->add_option("RUN", a->run, "a run's folder, outputs/NAME")->required();
+    sub->callback([a, &context, run] { context.run = [a, &context, run] { return run(*a, context); }; });
+    return sub;
+  };
+  add("ls", "lists them: size, and which are latest and best", [](const Arguments& given, const Context& c) { return run_ls(given.run, c); });
+  add("verify", "reads them whole and holds them against their manifests", [](const Arguments& given, const Context& c) { return run_verify(given.run, c); });
+  CLI::App* prune = add("prune", "removes all but the newest and best", run_prune);
+  context.usage[prune] = "RUN [--keep-last N]";
+  prune->add_option("--keep-last", a->keep_last, "how many to keep; as the run's recipe says where not given")->type_name("N")->check(CLI::Range(1, 1 << 20));
+}
+
+}  // namespace trainx::app

@@ -1,0 +1,86 @@
+#include "command_line.hpp"
+#include "commands.hpp"
+#include "core/error.hpp"
+#include "core/process.hpp"
+#include "core/version.hpp"
+#include "scan.hpp"
+#include <unistd.h>
+#include <algorithm>
+
+namespace trainx::app {
+namespace {
+
+/// CLI11's help, with a usage line that shows what a command takes.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(const Context& context) : context_(context) { column_width(34); }
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    std::string names = app->get_name();
+    for (const CLI::App* parent = app->get_parent(); parent; parent = parent->get_parent()) names = parent->get_name() + " " + names;
+    const auto usage = context_.usage.find(app);
+    return "usage: " + names + " " + (usage == context_.usage.end() ? "COMMAND" : usage->second) + "\n";
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    return option->get_positional() || type.empty() ? "" : " " + type;
+  }
+
+ private:
+  const Context& context_;
+};
+
+const char* const anywhere =
+    "anywhere:\n"
+    "  --json        events or the answer as JSON on stdout, one object a line\n"
+    "  -q, --quiet   warnings and errors only\n"
+    "  -v, --verbose more detail\n"
+    "  --no-color    also: the environment variable NO_COLOR\n"
+    "  --help        of trainx, or of the command that is named";
+
+bool wants_color(const Context& context) {
+  const std::string terminal = environment_variable("TERM");
+  return !context.no_color && environment_variable("NO_COLOR").empty() && ::isatty(STDERR_FILENO) == 1 && !terminal.empty() && terminal != "dumb";
+}
+
+// CLI11's sentences name arguments well; they lack where to look further.
+[[noreturn]] void refuse(const CLI::App& command, const CLI::ParseError& error) {
+  std::string sentence = error.what();
+  while (!sentence.empty() && (sentence.back() == '\n' || sentence.back() == '.')) sentence.pop_back();
+  std::string name = command.get_name();
+  if (command.get_parent() && command.get_parent()->get_parent()) name = command.get_parent()->get_name() + " " + name;
+  throw UserError(ExitCode::usage, name + ": " + sentence + "; see trainx " + name + " --help");
+}
+
+}  // namespace
+
+void parse_command_line(const std::vector<std::string>& arguments, Context& context) {
+  CLI::App app("trains transformers from a recipe; the guide is README.md", "trainx");
+  context.usage[&app] = "COMMAND [arguments]";
+  app.formatter(std::make_shared<HelpFormatter>(context));
+  app.set_help_flag();
+  app.footer(anywhere);
+  for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_list, add_version}) add(app, context);
+
+  const Scan scan = scan_arguments(app, arguments, context);
+  context.output.color = wants_color(context);
+  if (scan.help) {
+    print(scan.command->help());
+    context.run = [] { return 0; };
+    return;
+  }
+  if (scan.version && scan.command == &app) {
+    print("trainx " + std::string(version));
+    context.run = [] { return 0; };
+    return;
+  }
+  if (!scan.command->get_subcommands({}).empty())
+    throw UserError(ExitCode::usage, scan.command == &app ? "no command; see trainx --help, or begin with: trainx init quickstart" : scan.command->get_name() + ": which one? see trainx " + scan.command->get_name() + " --help");
+  std::vector<std::string> reversed(scan.rest.rbegin(), scan.rest.rend());   // as CLI11 takes them
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    refuse(*scan.command, error);
+  }
+}
+
+}  // namespace trainx::app

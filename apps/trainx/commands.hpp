@@ -1,0 +1,18 @@
+// The commands, a file each. `add_x` declares its arguments to `app` and, when it is chosen, sets context.run.
+#pragma once
+#include "context.hpp"
+
+namespace trainx::app {
+
+void add_train(CLI::App& app, Context& context);
+void add_validate(CLI::App& app, Context& context);
+void add_plan(CLI::App& app, Context& context);
+void add_show(CLI::App& app, Context& context);
+void add_init(CLI::App& app, Context& context);
+void add_list(CLI::App& app, Context& context);
+void add_eval(CLI::App& app, Context& context);
+void add_generate(CLI::App& app, Context& context);
+void add_ckpt(CLI::App& app, Context& context);
+void add_version(CLI::App& app, Context& context);
+
+}  // namespace trainx::app

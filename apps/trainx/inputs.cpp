@@ -1,0 +1,55 @@
+#include "inputs.hpp"
+#include "core/error.hpp"
+#include "core/process.hpp"
+#include <filesystem>
+
+namespace trainx::app {
+
+void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
+  command.add_option("CONFIG", arguments.words, "recipe (YAML), then settings that replace its own, e.g. optimizer.lr=1e-3");
+  command.add_option("--config", arguments.config, "the recipe, in place of CONFIG")->type_name("FILE");
+}
+
+recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& command) {
+  std::string config = arguments.config;
+  recipe::LoadOptions options;
+  for (const std::string& word : arguments.words) {
+    if (word.find('=') != std::string::npos && !std::filesystem::exists(word)) options.overrides.push_back(word);
+    else if (config.empty()) config = word;
+    else throw UserError(ExitCode::usage, command + ": '" + word + "' is no setting; settings are key=value, e.g. optimizer.lr=1e-3");
+  }
+  if (config.empty()) throw UserError(ExitCode::usage, command + ": which recipe? trainx " + command + " CONFIG [key=value ...]; trainx init quickstart writes one");
+  if (std::filesystem::is_directory(config)) throw UserError(ExitCode::usage, command + ": " + config + " is a folder, and a recipe is a YAML file; a run's is " + config + "/recipe.yaml");
+  options.environment_set = environment_variable("TRAINX_SET");
+  return recipe::load_recipe(config, options);
+}
+
+Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu) {
+  Prepared p{std::move(loaded), std::move(facts), {}, {}};
+  p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {gpu});
+  p.origins = p.loaded.origins;
+  const auto before = recipe::flatten(p.loaded.recipe), after = recipe::flatten(p.plan.recipe);
+  const std::map<std::string, std::string> written(before.begin(), before.end());
+  for (const auto& [key, value] : after) {
+    const auto found = written.find(key);
+    if (found == written.end() || found->second != value) p.origins[key] = "planned";
+  }
+  return p;
+}
+
+Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu) {
+  facts::Facts facts = facts::gather_facts(loaded.recipe);
+  return prepare(std::move(loaded), std::move(facts), gpu);
+}
+
+std::string run_folder_of(const recipe::Recipe& recipe) { return (std::filesystem::path(recipe.run.output_dir) / recipe.run.name).string(); }
+
+launch::Job make_job(const std::string& command, const Context& context) {
+  launch::Job job;
+  job.command = command;
+  job.argv = context.argv;
+  job.output = context.output;
+  return job;
+}
+
+}  // namespace trainx::app

@@ -1,0 +1,17 @@
+#pragma once
+#include "context.hpp"
+#include <CLI/CLI.hpp>
+
+namespace trainx::app {
+
+struct Scan {
+  const CLI::App* command = nullptr;    // innermost one named
+  bool help = false, version = false;
+  std::vector<std::string> rest;        // without the global flags
+};
+
+/// Looks through the arguments before CLI11 does, which reports a missing argument before an unknown one, knows no flags that stand anywhere, and suggests
+/// nothing. Sets the global flags in `context`. Throws UserError 2 for a command or a flag that there is not.
+Scan scan_arguments(const CLI::App& app, const std::vector<std::string>& arguments, Context& context);
+
+}  // namespace trainx::app

@@ -1,0 +1,43 @@
+#include "commands.hpp"
+#include "core/error.hpp"
+#include "inputs.hpp"
+
+namespace trainx::app {
+namespace {
+
+struct Arguments {
+  RecipeArguments recipe;
+  std::string fork_name;
+};
+
+// What can be refused without writing anything or starting a worker is refused here.
+int run_train(const Arguments& a, const Context& context) {
+  if (a.fork_name.find('/') != std::string::npos || a.fork_name.starts_with(".")) throw UserError(ExitCode::usage, "train: --fork takes the name of a new run, not a path: '" + a.fork_name + "'");
+  const Prepared p = prepare(load(a.recipe, "train"));
+  if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
+  if (!p.facts.data.eval_problem.empty()) throw UserError(ExitCode::input_missing, p.facts.data.eval_problem);
+  launch::Job job = make_job("train", context);
+  job.resolved_recipe = recipe::dump(p.plan.recipe);
+  job.recipe_source = p.loaded.source;
+  job.origins = p.origins;
+  job.facts = p.facts;
+  job.plan_fingerprint = plan::fingerprint(p.plan);
+  job.run_folder = run_folder_of(p.plan.recipe);
+  job.fork_name = a.fork_name;
+  return launch::run_worker(job);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("train", "trains, or goes on training, what a recipe says");
+  context.usage[command] = "CONFIG [key=value ...] [--fork NAME]";
+  const auto a = std::make_shared<Arguments>();
+  add_recipe_arguments(*command, a->recipe);
+  command->add_option("--fork", a->fork_name, "begin a new run of this name from the run's newest checkpoint, with a recipe that differs")->type_name("NAME");
+  command->footer("The same command again goes on from the newest checkpoint. SIGTERM and Ctrl-C save and end (143, 130; Ctrl-C twice: at once),\n"
+                  "SIGUSR1 saves and ends with 75, SIGUSR2 saves and goes on.");
+  command->callback([a, &context] { context.run = [a, &context] { return run_train(*a, context); }; });
+}
+
+}  // namespace trainx::app

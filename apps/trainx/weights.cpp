@@ -1,0 +1,47 @@
+// Which weights `eval` and `generate` read.
+#include "checkpoint/checkpoint.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "inputs.hpp"
+#include "metrics/console.hpp"
+#include <filesystem>
+
+namespace trainx::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+recipe::LoadedRecipe resolved_recipe(const fs::path& run) {
+  const std::string path = (run / "resolved.yaml").string();
+  return recipe::parse_recipe(read_file(path), path);
+}
+
+std::string newest_checkpoint(const std::string& run, const Context& context) {
+  const checkpoint::Store store(run);
+  std::vector<checkpoint::Skipped> skipped;
+  const checkpoint::Found found = store.newest_valid(&skipped);
+  const auto& o = context.output;
+  metrics::Console console({o.json, o.quiet, o.verbose, o.color});
+  for (const auto& s : skipped) console.skipped_checkpoint(s.path, s.why);
+  if (!found.path.empty()) return found.path;
+  if (skipped.empty()) throw UserError(ExitCode::input_missing, run + " holds no checkpoint yet; train it first");
+  throw UserError(ExitCode::no_checkpoint, run + " holds no checkpoint that verifies; see trainx ckpt verify " + run);
+}
+
+}  // namespace
+
+WeightsSource find_weights(const std::string& folder, const Context& context) {
+  const fs::path path(folder);
+  if (!fs::exists(path)) throw UserError(ExitCode::input_missing, folder + " is not there; give a run's folder (outputs/NAME) or a model's");
+  if (fs::exists(path / "resolved.yaml")) return {folder, newest_checkpoint(folder, context), resolved_recipe(path)};
+  if (!fs::exists(path / "config.json") || !fs::exists(path / "model.safetensors"))
+    throw UserError(ExitCode::input_missing, folder + " is neither a run's folder (resolved.yaml) nor a model's (config.json, model.safetensors)");
+  // A checkpoint inside a run: the run's recipe says what its tokens mean.
+  const fs::path run = fs::canonical(path).parent_path();
+  if (!fs::exists(run / "resolved.yaml")) return {folder, folder, std::nullopt};
+  if (const std::string problem = checkpoint::Store(run.string()).verify(fs::canonical(path).string()); !problem.empty())
+    throw UserError(ExitCode::bad_data, folder + " is damaged: " + problem);
+  return {run.string(), folder, resolved_recipe(run)};
+}
+
+}  // namespace trainx::app
