@@ -6,7 +6,7 @@
 
 namespace trainx::recipe {
 
-using spec::anything, spec::at_least, spec::Auto, spec::EnumNames, spec::fraction, spec::non_negative, spec::positive;
+using spec::anything, spec::at_least, spec::Auto, spec::between, spec::EnumNames, spec::fraction, spec::non_negative, spec::positive;
 
 struct RunSection {
   std::string name;                     // default: the recipe's file name without .yaml
@@ -44,10 +44,10 @@ struct DataSection {
 };
 template <class Visitor>
 void visit_fields(Visitor& field, DataSection& s) {
-  field("sequence_length", s.sequence_length, at_least(1), "tokens of a sample");
+  field("sequence_length", s.sequence_length, between(1, 1 << 24), "tokens of a sample");
   field("shuffle", s.shuffle, anything(), "keyed permutation of the samples each epoch; false: in order");
-  field("workers", s.workers, at_least(1), "threads that prepare samples");
-  field("prefetch", s.prefetch, at_least(1), "micro-batches prepared ahead, at most");
+  field("workers", s.workers, between(1, 256), "threads that prepare samples");
+  field("prefetch", s.prefetch, between(1, 65536), "micro-batches prepared ahead, at most");
 }
 
 struct BatchSection {                   // any two of three; the third is derived
@@ -55,9 +55,9 @@ struct BatchSection {                   // any two of three; the third is derive
 };
 template <class Visitor>
 void visit_fields(Visitor& field, BatchSection& s) {
-  field("global_batch_size", s.global_batch_size, at_least(1), "samples of an optimizer step");
-  field("micro_batch_size", s.micro_batch_size, at_least(1), "samples of one forward, per rank");
-  field("grad_accum_steps", s.grad_accum_steps, at_least(1), "micro-steps of a step");
+  field("global_batch_size", s.global_batch_size, between(1, 1 << 30), "samples of an optimizer step");
+  field("micro_batch_size", s.micro_batch_size, between(1, 1 << 30), "samples of one forward, per rank");
+  field("grad_accum_steps", s.grad_accum_steps, between(1, 1 << 30), "micro-steps of a step");
 }
 
 enum class Compute : std::uint8_t { fp32, bf16 };
@@ -157,7 +157,7 @@ struct CheckpointSection {
 template <class Visitor>
 void visit_fields(Visitor& field, CheckpointSection& s) {
   field("every", s.every, anything(), "steps, epochs, tokens or time between checkpoints; the last step is always saved");
-  field("keep_last", s.keep_last, at_least(1), "checkpoints kept beside `best`");
+  field("keep_last", s.keep_last, between(1, 1 << 20), "checkpoints kept beside `best`");
   field("resume", s.resume, anything(), "auto: from the newest valid checkpoint, else from the start; must: exit 83 without one; never: refuse a folder that has steps");
 }
 
@@ -168,7 +168,7 @@ struct EvalSection {
 template <class Visitor>
 void visit_fields(Visitor& field, EvalSection& s) {
   field("every", s.every, anything(), "between evaluations; needs held-out data");
-  field("batches", s.batches, at_least(1), "micro-batches of an evaluation, at most");
+  field("batches", s.batches, between(1, 1 << 30), "micro-batches of an evaluation, at most");
 }
 
 struct MetricsSection {

@@ -33,6 +33,9 @@ inline Limits non_negative() { return {"0 or more", 0}; }
 inline Limits unit_interval() { return {"at least 0 and less than 1", 0, 1, false, true}; }
 inline Limits fraction() { return {"between 0 and 1", 0, 1}; }
 inline Limits at_least(double x) { return {"at least " + std::to_string(static_cast<long long>(x)), x}; }
+inline Limits between(double low, double high) {
+  return {"between " + std::to_string(static_cast<long long>(low)) + " and " + std::to_string(static_cast<long long>(high)), low, high};
+}
 
 /// What an enum's values are called in YAML: `const std::vector<std::pair<E, std::string_view>>& enum_names(E)` beside the enum, found by argument-dependent lookup.
 template <class E>

@@ -1,4 +1,5 @@
 #include "yaml/node.hpp"
+#include <map>
 
 namespace trainx::yaml {
 
@@ -30,13 +31,15 @@ void merge(Node& base, const Node& over) {
     base = over;
     return;
   }
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < base.entries.size(); ++i) index.emplace(base.entries[i].key, i);
   for (const Entry& entry : over.entries) {
-    Entry* there = base.find(entry.key);
-    if (!there) {
+    const auto [there, is_new] = index.emplace(entry.key, base.entries.size());
+    if (is_new) {
       base.entries.push_back(entry);
     } else {
-      there->where = entry.where;
-      merge(there->value, entry.value);
+      base.entries[there->second].where = entry.where;
+      merge(base.entries[there->second].value, entry.value);
     }
   }
 }

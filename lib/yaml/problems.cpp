@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 
 namespace trainx::yaml {
 
@@ -14,6 +15,7 @@ void Problems::add(Location where, std::string key, std::string sentence) {
 }
 
 std::vector<std::string> Problems::lines() const {
+  constexpr std::size_t most_lines = 500;   // beyond that it is not a recipe
   std::map<std::string, std::size_t> rank;
   for (const Problem& p : all_) rank.emplace(p.where.file, rank.size());
   std::vector<const Problem*> sorted;
@@ -22,10 +24,13 @@ std::vector<std::string> Problems::lines() const {
     return std::tuple(rank[a->where.file], a->where.line, a->where.column) < std::tuple(rank[b->where.file], b->where.line, b->where.column);
   });
   std::vector<std::string> out;
+  std::set<std::string> told;
   for (const Problem* p : sorted) {
     std::string line = to_string(p->where) + ": " + (p->key.empty() ? "" : p->key + ": ") + p->sentence;
-    if (std::find(out.begin(), out.end(), line) == out.end()) out.push_back(std::move(line));
+    if (!told.insert(line).second) continue;
+    if (out.size() < most_lines) out.push_back(std::move(line));
   }
+  if (told.size() > out.size()) out.push_back("and " + std::to_string(told.size() - out.size()) + " more problems");
   return out;
 }
 

@@ -10,10 +10,10 @@
 namespace trainx::yaml {
 namespace {
 
-struct SyntaxError {
+struct Stop {                           // why the parser did not reach the end
   Location where;
-  std::size_t byte = 0;
-  std::string sentence;
+  std::string sentence;                 // empty: reported already
+  std::optional<OpenQuote> open_quote;  // the likely cause
 };
 
 std::string sentence_for(const std::string& message) {
@@ -32,21 +32,22 @@ std::string sentence_for(const std::string& message) {
   return "is not YAML: " + message;
 }
 
-/// One pass of the parser. Problems of the tree go to `problems`, a syntax error is handed back.
-std::optional<SyntaxError> parse(const std::string& text, const std::string& file, Problems& problems, Node& root) {
+/// One pass of the parser. Problems of the tree go to `problems`, what ended it early is handed back.
+std::optional<Stop> parse(const std::string& text, const std::string& file, Problems& problems, Node& root) {
   TreeBuilder builder(text, file, problems);
-  std::optional<SyntaxError> error;
+  std::optional<Stop> stop;
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
     while (parser.HandleNextDocument(builder)) {}
   } catch (const StopReading&) {
-    error = SyntaxError{};                // reported already
+    stop = Stop{{}, "", builder.open_quote()};
   } catch (const YAML::Exception& e) {
-    error = SyntaxError{builder.location(e.mark), static_cast<std::size_t>(std::max(e.mark.pos, 0)), sentence_for(e.msg)};
+    stop = Stop{builder.location(e.mark), sentence_for(e.msg), find_open_quote(text)};
+    if (stop->open_quote && stop->open_quote->opened > static_cast<std::size_t>(std::max(e.mark.pos, 0))) stop->open_quote.reset();
   }
   root = builder.finish();
-  return error;
+  return stop;
 }
 
 }  // namespace
@@ -66,21 +67,22 @@ Document read_document(const std::string& original, const std::string& file, Pro
   for (int mends = 0;; ++mends) {
     Problems found;
     document.root = Node{};
-    const auto error = parse(text, file, found, document.root);
-    const auto open = error && !error->sentence.empty() ? find_open_quote(text) : std::nullopt;
-    if (open && open->opened <= error->byte && mends < most_mends) {
-      problems.add(locate(text, open->opened, file), "", "a quote is opened here and not closed on its line: close it");
+    const auto stop = parse(text, file, found, document.root);
+    const bool open = stop && stop->open_quote;
+    if (open) {
+      const OpenQuote& quote = *stop->open_quote;
+      problems.add(locate(text, quote.opened, file), "", "a quote is opened here and not closed on its line: close it");
       mended = true;
-      if (!open->in_flow) {
-        text.insert(open->line_end, 1, open->quote);
-        if (open->quote == '"' && open->line_end > 0 && text[open->line_end - 1] == '\\') text[open->line_end - 1] = ' ';
+      if (!quote.in_flow && mends < most_mends) {
+        if (quote.quote == '"' && text[quote.line_end - 1] == '\\') text[quote.line_end - 1] = ' ';   // it would escape the quote
+        text.insert(quote.line_end, 1, quote.quote);
         continue;
       }
     }
-    // After a mend a syntax error may be the mend's own: it is shown once the first one is mended by its author.
-    if (error && !error->sentence.empty() && !mended) found.add(error->where, "", error->sentence);
+    // After a mend a syntax error may be the mend's own: it is told once its author has mended the first one.
+    if (stop && !stop->sentence.empty() && !mended) found.add(stop->where, "", stop->sentence);
     problems.append(found);
-    document.complete = !error && !mended;
+    document.complete = !stop && !mended;
     break;
   }
   if (document.root.where.file.empty()) document.root.where = {file, 1, 1};

@@ -96,11 +96,12 @@ bool check_bytes(const std::string& text, const std::string& file, Problems& pro
 
 bool replace_tabs(std::string& text, const std::string& file, Problems& problems) {
   bool found = false;
-  for (std::size_t line = 0; line < text.size();) {
+  int number = 1;
+  for (std::size_t line = 0; line < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', line), text.size());
-    const std::size_t content = text.find_first_not_of(" \t\r", line);
-    if (const std::size_t tab = text.find('\t', line); content < end && tab < content) {
-      problems.add(locate(text, tab, file), "", "is indented with a tab: YAML is indented with spaces");
+    const std::size_t content = std::min(text.find_first_not_of(" \t\r", line), end);
+    if (const std::size_t tab = text.substr(line, content - line).find('\t'); content < end && tab != std::string::npos) {
+      problems.add({file, number, static_cast<int>(tab) + 1}, "", "is indented with a tab: YAML is indented with spaces");
       for (std::size_t i = line; i < content; ++i) text[i] = ' ';
       found = true;
     }
@@ -109,27 +110,36 @@ bool replace_tabs(std::string& text, const std::string& file, Problems& problems
   return found;
 }
 
-std::optional<OpenQuote> find_open_quote(const std::string& text, std::size_t from) {
+std::optional<OpenQuote> open_quote_at(const std::string& text, std::size_t opened, bool in_flow) {
+  const std::size_t end = closing_quote(text, opened);
+  std::size_t line_end = std::min(text.find('\n', opened), text.size());
+  if (end < line_end) return std::nullopt;
+  const bool ends_value = end < text.size() && (end + 1 == text.size() || is_blank(text[end + 1]) || std::string_view(",:]}").find(text[end + 1]) != std::string_view::npos);
+  const std::size_t line_start = opened == 0 ? 0 : text.rfind('\n', opened - 1) + 1;   // npos + 1 is 0
+  const std::size_t indentation = text.find_first_not_of(' ', line_start) - line_start;
+  bool deeper = true;
+  for (std::size_t line = line_end + 1; line < end && deeper; line = std::min(text.find('\n', line), text.size()) + 1) {
+    const std::size_t content = text.find_first_not_of(' ', line);
+    deeper = content == std::string::npos || text[content] == '\n' || text[content] == '\r' || content - line > indentation;
+  }
+  if (ends_value && deeper) return std::nullopt;
+  if (line_end > opened && text[line_end - 1] == '\r') --line_end;
+  return OpenQuote{opened, line_end, text[opened], in_flow};
+}
+
+std::optional<OpenQuote> find_open_quote(const std::string& text) {
   int flow = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    const char before = i == 0 ? '\n' : text[i - 1];
-    if (c == '#' && is_blank(before)) {
+    if (c == '#' && (i == 0 || is_blank(text[i - 1]))) {
       i = std::min(text.find('\n', i), text.size()) - 1;
     } else if ((c == '[' || c == '{') && (flow > 0 || starts_value(text, i))) {
       ++flow;
     } else if ((c == ']' || c == '}') && flow > 0) {
       --flow;
     } else if ((c == '"' || c == '\'') && starts_value(text, i)) {
-      const std::size_t end = closing_quote(text, i);
-      const std::size_t line_end = std::min(text.find('\n', i), text.size());
-      const bool ends_value = end < text.size() && (end + 1 == text.size() || is_blank(text[end + 1]) || std::string_view(",:]}").find(text[end + 1]) != std::string_view::npos);
-      if (end < line_end || ends_value) {       // closed, perhaps on a later line
-        i = end;
-      } else {
-        if (i >= from) return OpenQuote{i, line_end > i && text[line_end - 1] == '\r' ? line_end - 1 : line_end, c, flow > 0};
-        i = line_end;
-      }
+      if (const auto open = open_quote_at(text, i, flow > 0)) return open;
+      i = closing_quote(text, i);
     }
   }
   return std::nullopt;

@@ -20,7 +20,9 @@ struct OpenQuote {
   char quote = '"';
   bool in_flow = false;                 // inside [ or {: closing the quote would swallow their ends
 };
-/// The first such quote at or after byte `from`.
-std::optional<OpenQuote> find_open_quote(const std::string& text, std::size_t from = 0);
+/// Whether the quote at byte `opened` is such a one. It may close on a later line where the lines between are indented deeper.
+std::optional<OpenQuote> open_quote_at(const std::string& text, std::size_t opened, bool in_flow);
+/// The first such quote of a text that does not parse.
+std::optional<OpenQuote> find_open_quote(const std::string& text);
 
 }  // namespace trainx::yaml

@@ -16,12 +16,11 @@ std::size_t weight(const Node& node) {
 
 Location TreeBuilder::location(const YAML::Mark& mark) const {
   if (mark.is_null()) return {file_, 1, 1};
-  // yaml-cpp counts columns in bytes; people count characters.
-  const auto byte = static_cast<std::size_t>(std::max(mark.pos, 0));
-  const std::size_t start = byte - std::min(byte, static_cast<std::size_t>(std::max(mark.column, 0)));
-  int column = 1;
-  for (std::size_t i = start; i < std::min(byte, text_.size()); ++i) column += (static_cast<unsigned char>(text_[i]) & 0xC0) != 0x80;
-  return {file_, mark.line + 1, column};
+  // yaml-cpp counts columns in bytes; people count characters. Marks come mostly in order, so counting goes on from the last one.
+  const auto byte = std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text_.size());
+  if (mark.line != counted_.line || byte < counted_.byte) counted_ = {mark.line, byte - std::min(byte, static_cast<std::size_t>(std::max(mark.column, 0))), 1};
+  for (; counted_.byte < byte; ++counted_.byte) counted_.column += (static_cast<unsigned char>(text_[counted_.byte]) & 0xC0) != 0x80;
+  return {file_, mark.line + 1, counted_.column};
 }
 
 std::string TreeBuilder::path() const {
@@ -87,6 +86,11 @@ void TreeBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
 
 void TreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) {
   check_tag(mark, tag);
+  const auto byte = static_cast<std::size_t>(std::max(mark.pos, 0));
+  if (tag == "!" && byte < text_.size() && (text_[byte] == '"' || text_[byte] == '\'')) {
+    open_quote_ = open_quote_at(text_, byte, !levels_.empty() && levels_.back().is_flow);
+    if (open_quote_) throw StopReading();
+  }
   if (key_expected()) return take_key(location(mark), value);
   Node node;
   node.kind = Node::Kind::scalar;
@@ -96,15 +100,15 @@ void TreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML:
   take(std::move(node), anchor);
 }
 
-void TreeBuilder::OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) {
-  open(Node::Kind::sequence, mark, tag, anchor);
+void TreeBuilder::OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
+  open(Node::Kind::sequence, mark, tag, anchor, style == YAML::EmitterStyle::Flow);
 }
 
-void TreeBuilder::OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) {
-  open(Node::Kind::map, mark, tag, anchor);
+void TreeBuilder::OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
+  open(Node::Kind::map, mark, tag, anchor, style == YAML::EmitterStyle::Flow);
 }
 
-void TreeBuilder::open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+void TreeBuilder::open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, bool is_flow) {
   if (levels_.size() >= deepest_nesting) {
     problems_.add(location(mark), "", "is nested deeper than " + std::to_string(deepest_nesting) + " levels");
     throw StopReading();
@@ -114,6 +118,7 @@ void TreeBuilder::open(Node::Kind kind, const YAML::Mark& mark, const std::strin
   level.node.kind = kind;
   level.node.where = location(mark);
   level.anchor = anchor;
+  level.is_flow = is_flow || (!levels_.empty() && levels_.back().is_flow);
   level.is_key = key_expected();
   if (level.is_key) problems_.add(level.node.where, path(), "a key must be a word, not " + std::string(kind_name(level.node)) + " (is '${...}' or '{...}' missing its quotes?)");
   levels_.push_back(std::move(level));
@@ -127,7 +132,6 @@ void TreeBuilder::close() {
 }
 
 void TreeBuilder::take_key(const Location& where, const std::string& key) {
-  const std::string parent = path();
   Level& level = levels_.back();
   level.has_key = true;
   level.key = key;
@@ -135,9 +139,9 @@ void TreeBuilder::take_key(const Location& where, const std::string& key) {
   level.drop = true;
   const auto [first, is_new] = level.lines.emplace(key, where.line);
   if (key == "<<") {
-    problems_.add(where, parent, "merge keys ('<<') are not read: use 'extends', or write the keys");
+    problems_.add(where, path(), "merge keys ('<<') are not read: use 'extends', or write the keys");
   } else if (key.empty()) {
-    problems_.add(where, parent, "a key is missing here: keys are words");
+    problems_.add(where, path(), "a key is missing here: keys are words");
   } else if (!is_new) {
     problems_.add(where, path(), "is given twice, first in line " + std::to_string(first->second) + ": remove one");
   } else {
