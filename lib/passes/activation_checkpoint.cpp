@@ -53,7 +53,8 @@ class Checkpointer {
             if (buffer(to).kind == Kind::value) {
               Buffer again = buffer(to);
               again.name += "^";
-              fresh.emplace_back(to, to = add_buffer(p_, std::move(again)));
+              to = add_buffer(p_, std::move(again));
+              fresh.emplace_back(u.buffer, to);
             }
             r.uses.push_back(whole(p_, to, How::overwrite, u.slot));
           }

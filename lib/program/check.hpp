@@ -10,11 +10,16 @@ struct Reference {
   const ModelGraph* graph = nullptr;
   UpdateSpec update;
   int micro_steps = 1;
+  bool update_reads_norm2 = true;       // clipping and the guard against non-finite gradients; not where updates run inside backward
 };
 
 /// Runs the program over hashed symbolic expressions (only + commutes), all ranks in lockstep, 3 + prologue_steps steps, and compares every
 /// resident buffer with the reference; tags each address with its buffer, so that a read of bytes another buffer took is seen; refuses writes that
 /// are never read. Returns the first problem as a sentence, empty when there is none. Without a reference only the local rules are checked.
 std::string check_program(const StepProgram& p, const Placement& at, const Reference* reference = nullptr);
+
+/// The same where ranks have different roles: the program and placement of each rank.
+struct RankProgram { const StepProgram* program; const Placement* at; };
+std::string check_program(const std::vector<RankProgram>& ranks, const Reference* reference = nullptr);
 
 }  // namespace trainx::program

@@ -49,13 +49,15 @@ struct SlotSpec {
 };
 
 struct SlotUse { Slot slot; How how; };
-struct Gemm { std::int64_t m = 0, n = 0, k = 0, count = 1; };   // C[m, n] += A[m, k] B[k, n], `count` of them
+/// C[m, n] += A[m, k] B[k, n], `count` of them. Of a forward, `output` is the slot it makes: it is recomputed only with that.
+struct Gemm { std::int64_t m = 0, n = 0, k = 0, count = 1; Slot output = none; };
 
 /// What one operation of a block uses, in the order of printing, and costs.
 struct Phase {
   std::vector<SlotUse> uses;
   std::vector<Gemm> gemms;
   double attention_flops = 0;
+  Slot attention_output = none;         // as Gemm::output
   double gemm_flops() const;            // 2 m n k each
 };
 

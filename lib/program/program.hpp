@@ -47,7 +47,7 @@ struct Instruction {
   std::vector<Use> uses;
   int stage = 0;                        // stage s of a step runs beside stage 0 of the s-th next step
   int group = 0;                        // communicator group of a collective; 0: all ranks
-  int peer = none;                      // send, recv: the other rank
+  int peer = none;                      // send, recv: the other rank; fetch_batch: the rank that the batch is for, where it is not this one
 };
 
 /// N steps = prologue, steady x (N - prologue_steps), drain.

@@ -154,8 +154,8 @@ void begin_sublayer(BlockBuilder& b, const Shape& s, int k, Incoming in) {
 }
 
 /// forward, input gradient and weight gradient of y[N, n] = x[N, k] w[n, k]^T.
-void add_linear(BlockBuilder& b, std::int64_t N, std::int64_t n, std::int64_t k) {
-  b.block.phases[Op::forward].gemms.push_back({N, n, k});
+void add_linear(BlockBuilder& b, std::int64_t N, std::int64_t n, std::int64_t k, int output) {
+  b.block.phases[Op::forward].gemms.push_back({N, n, k, 1, output});
   b.block.phases[Op::backward].gemms.push_back({N, k, n});
   b.block.phases[Op::backward].gemms.push_back({n, k, N});
 }
@@ -173,12 +173,13 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   Phase& forward = b.block.phases[Op::forward];
   use(forward, How::overwrite, {S::qkv, S::attention_out, S::lse, S::branch_out});
   forward.attention_flops = 2 * causal_product_flops(s);
+  forward.attention_output = S::attention_out;
   Phase& backward = b.block.phases[Op::backward];
   use(backward, How::read, {S::qkv, S::attention_out, S::lse});
   use(backward, How::overwrite, {S::d_qkv});
   backward.attention_flops = 5 * causal_product_flops(s);
-  add_linear(b, s.N, 3 * s.C, s.C);
-  add_linear(b, s.N, s.C, s.C);
+  add_linear(b, s.N, 3 * s.C, s.C, S::qkv);
+  add_linear(b, s.N, s.C, s.C, S::branch_out);
   return std::move(b.block);
 }
 
@@ -196,8 +197,8 @@ BlockSpec mlp_block(const ModelGraph& graph, const Shape& s, int layer) {
   use(b.block.phases[Op::forward], How::overwrite, {S::preactivation, S::activated, S::branch_out});
   use(b.block.phases[Op::backward], How::read, {S::preactivation, S::activated});
   use(b.block.phases[Op::backward], How::overwrite, {S::d_activated});
-  add_linear(b, s.N, s.F, s.C);
-  add_linear(b, s.N, s.C, s.F);
+  add_linear(b, s.N, s.F, s.C, S::preactivation);
+  add_linear(b, s.N, s.C, s.F, S::branch_out);
   return std::move(b.block);
 }
 

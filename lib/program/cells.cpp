@@ -1,0 +1,95 @@
+#include "program/cells.hpp"
+#include "program/operations.hpp"
+#include <algorithm>
+
+namespace trainx::program {
+namespace {
+
+std::int64_t elements_of(const Buffer& b, const StepProgram& p, const ModelGraph& graph) {
+  const std::int64_t n = graph.groups[static_cast<std::size_t>(b.owner)].elements;
+  return b.sharded ? n / p.world_size : n;
+}
+
+/// Copies between buffers of no group hand their cuts to each other, until nothing is new.
+void share_cuts_of_copies(const StepProgram& p, std::vector<std::set<Bytes>>& cuts) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+      for (const Instruction& i : *list) {
+        if (i.op != Op::copy || i.uses.size() != 2) continue;
+        for (const auto& [a, b] : {std::pair(i.uses[0], i.uses[1]), std::pair(i.uses[1], i.uses[0])}) {
+          if (is_of_group(p.buffers[static_cast<std::size_t>(a.buffer)]) || is_of_group(p.buffers[static_cast<std::size_t>(b.buffer)])) continue;
+          for (const Bytes c : std::set<Bytes>(cuts[static_cast<std::size_t>(a.buffer)]))
+            if (a.range.begin <= c && c < a.range.end) changed |= cuts[static_cast<std::size_t>(b.buffer)].insert(c - a.range.begin + b.range.begin).second;
+        }
+      }
+  }
+}
+
+}  // namespace
+
+std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts) {
+  cuts.resize(graph.groups.size());
+  for (auto& c : cuts) c.insert(0);
+  for (const Buffer& b : p.buffers) {
+    if (!is_of_group(b)) continue;
+    if (b.owner < 0 || static_cast<std::size_t>(b.owner) >= graph.groups.size()) return b.name + " belongs to no group of the model";
+    const std::int64_t n = elements_of(b, p, graph);
+    if (b.sharded && graph.groups[static_cast<std::size_t>(b.owner)].elements % p.world_size != 0) return b.name + " is a shard of a group that the ranks do not divide";
+    if (n == 0 || b.size % n != 0) return b.name + " does not have the size of its group";
+  }
+  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+    for (const Instruction& i : *list)
+      for (const Use& u : i.uses) {
+        const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
+        if (!is_of_group(b)) continue;
+        const Bytes bytes = b.size / elements_of(b, p, graph);
+        if (u.range.begin % bytes != 0 || u.range.end % bytes != 0) return std::string(name_of(i.op)) + " cuts an element of " + b.name;
+        for (const Bytes border : {u.range.begin, u.range.end})
+          if (border < b.size) cuts[static_cast<std::size_t>(b.owner)].insert(border / bytes);
+      }
+  return "";
+}
+
+void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts) {
+  for (std::size_t g = 0; g < cuts.size(); ++g) {
+    const bool sharded = std::any_of(p.buffers.begin(), p.buffers.end(), [&](const Buffer& b) { return is_of_group(b) && b.sharded && b.owner == static_cast<int>(g); });
+    if (!sharded) continue;
+    const std::int64_t n = graph.groups[g].elements / p.world_size;
+    for (const std::int64_t c : std::set<std::int64_t>(cuts[g]))
+      for (int r = 0; r < p.world_size; ++r) cuts[g].insert(r * n + c % n);
+  }
+}
+
+CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& group_cuts) {
+  std::vector<std::set<Bytes>> cuts(p.buffers.size());
+  for (auto& c : cuts) c.insert(0);
+  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+    for (const Instruction& i : *list)
+      for (const Use& u : i.uses) cuts[static_cast<std::size_t>(u.buffer)].insert(u.range.begin), cuts[static_cast<std::size_t>(u.buffer)].insert(u.range.end);
+  share_cuts_of_copies(p, cuts);
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const Buffer& buffer = p.buffers[b];
+    std::vector<Bytes>& mine = cuts_.emplace_back();
+    first_.push_back(static_cast<int>(elements_.size()));
+    if (!is_of_group(buffer)) {
+      for (const Bytes c : cuts[b])
+        if (c < buffer.size || c == 0) mine.push_back(c), elements_.push_back(c), shard_elements_.push_back(0);
+      continue;
+    }
+    const std::int64_t n = elements_of(buffer, p, graph);
+    for (const std::int64_t e : group_cuts[static_cast<std::size_t>(buffer.owner)])
+      if (e < n) mine.push_back(e * (buffer.size / n)), elements_.push_back(e), shard_elements_.push_back(buffer.sharded ? n : 0);
+  }
+  first_.push_back(static_cast<int>(elements_.size()));
+}
+
+CellMap::Run CellMap::of(const Use& u) const {
+  const auto& cuts = cuts_[static_cast<std::size_t>(u.buffer)];
+  const int first = first_[static_cast<std::size_t>(u.buffer)];
+  if (cuts.size() == 1) return {first, first + 1};
+  auto index = [&](Bytes offset) { return first + static_cast<int>(std::lower_bound(cuts.begin(), cuts.end(), offset) - cuts.begin()); };
+  return {index(u.range.begin), index(u.range.end)};
+}
+
+}  // namespace trainx::program

@@ -1,0 +1,36 @@
+// Buffers cut into cells, the pieces that symbols are kept for: at borders of uses, and buffers of one group (weights, gradients, states, whole or
+// sharded) at the same elements, so that operations on elements go from cell to cell.
+#pragma once
+#include "program/model_graph.hpp"
+#include <set>
+
+namespace trainx::program {
+
+/// Of each group, the elements where cells begin; common to all programs of a run.
+using GroupCuts = std::vector<std::set<std::int64_t>>;
+
+/// Adds the cuts of a program; returns a sentence where its buffers do not fit the graph's groups.
+std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts);
+/// Where the group has shards, each cut is repeated in every shard.
+void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts);
+
+inline bool is_of_group(const Buffer& b) { return b.kind == Kind::parameter || b.kind == Kind::gradient || b.kind == Kind::state; }
+
+class CellMap {
+ public:
+  struct Run { int begin, end; };
+
+  CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& cuts);
+  int count() const { return static_cast<int>(elements_.size()); }
+  Run of(const Use& u) const;
+  Run of_buffer(BufferId b) const { return {first_[static_cast<std::size_t>(b)], first_[static_cast<std::size_t>(b) + 1]}; }
+  /// Where the cell begins: in elements of the whole group, or in bytes of a buffer that is of no group.
+  std::int64_t element(int cell, int rank) const { return elements_[static_cast<std::size_t>(cell)] + rank * shard_elements_[static_cast<std::size_t>(cell)]; }
+
+ private:
+  std::vector<std::vector<Bytes>> cuts_;            // by buffer, in bytes, without the end
+  std::vector<int> first_;                          // by buffer, and one more
+  std::vector<std::int64_t> elements_, shard_elements_;   // by cell; 0 where the buffer is not sharded
+};
+
+}  // namespace trainx::program

@@ -1,0 +1,93 @@
+#include "program/check.hpp"
+#include "program/reference.hpp"
+#include "program/rules.hpp"
+#include "program/symbolic_run.hpp"
+#include <algorithm>
+#include <set>
+
+namespace trainx::program {
+namespace {
+
+/// Cells of a resident buffer in the reference; nullptr where it has no such thing.
+const std::vector<Symbol>* cells_of(const ReferenceState& state, const Reference& reference, const Buffer& b) {
+  if (!is_of_group(b)) return nullptr;
+  const auto& group = state.groups[static_cast<std::size_t>(b.owner)];
+  const std::string role = resident_role(b);
+  if (role == "w") return &group.parameter;
+  if (role == "master") return &group.master;
+  for (std::size_t s = 0; s < group.states.size(); ++s)
+    if (reference.update.states[s].name == role) return &group.states[s];
+  return nullptr;
+}
+
+Symbol scalar_of(const ReferenceState& state, const Reference& reference, const std::string& role) {
+  if (role == "step") return state.step;
+  if (role == "applied") return state.applied;
+  if (role == "lr_table") return state.lr_table;
+  for (std::size_t k = 0; k < state.kept_scalars.size(); ++k)
+    if (reference.graph->scalars[k].name == role) return state.kept_scalars[k];
+  return 0;
+}
+
+bool is_equal(const SymbolicRun& run, int rank, BufferId id, const Buffer& b, const ReferenceState& state, const Reference& reference, const GroupCuts& cuts) {
+  const auto& cells = run.cells(rank);
+  const auto range = cells.of_buffer(id);
+  if (!is_of_group(b)) {
+    const Symbol want = scalar_of(state, reference, resident_role(b));
+    return want != 0 && range.end - range.begin == 1 && run.cell(rank, range.begin) == want;
+  }
+  const auto* want = cells_of(state, reference, b);
+  if (!want || want->empty()) return false;
+  const auto& borders = cuts[static_cast<std::size_t>(b.owner)];
+  for (int c = range.begin; c < range.end; ++c) {
+    const auto k = std::distance(borders.begin(), borders.find(cells.element(c, rank)));
+    if (run.cell(rank, c) != (*want)[static_cast<std::size_t>(k)]) return false;
+  }
+  return true;
+}
+
+bool reports(const StepProgram& p) {
+  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+    if (std::any_of(list->begin(), list->end(), [](const Instruction& i) { return i.op == Op::report; })) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string check_program(const std::vector<RankProgram>& ranks, const Reference* reference) {
+  std::set<const StepProgram*> seen;
+  std::vector<const StepProgram*> programs;
+  int prologue_steps = 0;
+  for (const RankProgram& r : ranks) {
+    if (seen.insert(r.program).second)
+      if (std::string problem = check_rules(*r.program, *r.at); !problem.empty()) return problem;
+    programs.push_back(r.program);
+    prologue_steps = std::max(prologue_steps, r.program->prologue_steps);
+  }
+  if (!reference) return "";
+  GroupCuts cuts;
+  for (const StepProgram* p : seen)
+    if (std::string problem = add_group_cuts(*p, *reference->graph, cuts); !problem.empty()) return problem;
+  for (const StepProgram* p : seen) repeat_cuts_in_shards(*p, *reference->graph, cuts);
+
+  const int steps = 3 + prologue_steps, world = static_cast<int>(ranks.size());
+  ReferenceState state = initial_state(*reference, cuts);
+  if (std::string problem = run_reference(*reference, cuts, world, steps, state); !problem.empty()) return problem;
+  SymbolicRun run(programs, *reference->graph, cuts);
+  if (std::string problem = run.run(steps); !problem.empty()) return problem;
+  for (int r = 0; r < world; ++r) {
+    const StepProgram& p = *programs[static_cast<std::size_t>(r)];
+    const std::string on = world > 1 ? " on rank " + std::to_string(r) : "";
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)
+      if (p.buffers[b].resident && !is_equal(run, r, static_cast<BufferId>(b), p.buffers[b], state, *reference, cuts))
+        return p.buffers[b].name + on + " does not become what sequential training makes of it";
+    if (reports(p) && run.reports(r) != state.reports) return "the report" + on + " is not that of sequential training";
+  }
+  return "";
+}
+
+std::string check_program(const StepProgram& p, const Placement& at, const Reference* reference) {
+  return check_program(std::vector<RankProgram>(static_cast<std::size_t>(p.world_size), {&p, &at}), reference);
+}
+
+}  // namespace trainx::program

@@ -1,0 +1,171 @@
+#include "program/reference.hpp"
+#include "program/operations.hpp"
+#include <optional>
+
+namespace trainx::program {
+
+Symbol joined(const std::vector<Symbol>& cells) {
+  if (cells.size() == 1) return cells[0];
+  Symbol h = cells.size();
+  for (const Symbol c : cells) h = mix(h, c);
+  return h;
+}
+
+ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) {
+  ReferenceState s;
+  for (std::size_t g = 0; g < cuts.size(); ++g) {
+    auto cells = [&](std::string_view what) {
+      std::vector<Symbol> v;
+      for (const std::int64_t e : cuts[g]) v.push_back(initial_symbol(what, static_cast<int>(g), e));
+      return v;
+    };
+    auto& group = s.groups.emplace_back();
+    group.parameter = cells("w");
+    if (reference.update.master != Master::none) group.master = cells("master");
+    for (const StateSpec& state : reference.update.states) group.states.push_back(cells(state.name));
+  }
+  s.step = initial_symbol("step", none, 0);
+  s.applied = initial_symbol("applied", none, 0);
+  s.lr_table = initial_symbol("lr_table", none, 0);
+  for (std::size_t k = 0; k < reference.graph->scalars.size(); ++k)
+    s.kept_scalars.push_back(is_kept_scalar(*reference.graph, static_cast<int>(k)) ? initial_symbol(reference.graph->scalars[k].name, none, 0) : 0);
+  return s;
+}
+
+namespace {
+
+/// One step.
+class StepReference {
+ public:
+  StepReference(const Reference& reference, const GroupCuts& cuts, ReferenceState& state)
+      : reference_(reference), graph_(*reference.graph), cuts_(cuts), state_(state), gradients_(cuts.size()), scalars_(graph_.scalars.size()) {
+    for (const auto& g : state.groups) parameters_.push_back(joined(g.parameter));
+  }
+
+  std::string run(int world_size) {
+    for (int rank = 0; rank < world_size; ++rank)
+      for (int micro = 0; micro < reference_.micro_steps; ++micro)
+        if (std::string problem = micro_step(micro, rank); !problem.empty()) return problem;
+    finish();
+    return "";
+  }
+
+ private:
+  std::string micro_step(int micro, int rank) {
+    batch_.clear();
+    for (std::size_t k = 0; k < graph_.batch.size(); ++k) batch_.push_back(batch_symbol(static_cast<int>(k), state_.step, micro, rank));
+    values_.assign(graph_.values.size(), 0);
+    value_gradients_.assign(graph_.values.size(), std::nullopt);
+    saved_.resize(graph_.blocks.size());
+    const int blocks = static_cast<int>(graph_.blocks.size());
+    for (const Op op : {Op::forward, Op::loss, Op::backward})
+      for (int k = 0; k < blocks; ++k) {
+        const int block = op == Op::backward ? blocks - 1 - k : k;
+        const auto& phases = graph_.blocks[static_cast<std::size_t>(block)].phases;
+        const auto phase = phases.find(op);
+        if (phase == phases.end()) continue;
+        if (std::string problem = run_block(block, op, phase->second); !problem.empty()) return problem;
+      }
+    return "";
+  }
+
+  std::string run_block(int block, Op op, const Phase& phase) {
+    const BlockSpec& spec = graph_.blocks[static_cast<std::size_t>(block)];
+    auto& saved = saved_[static_cast<std::size_t>(block)];
+    saved.resize(spec.slots.size());
+    std::vector<Symbol> slots(spec.slots.size());
+    for (const SlotUse& u : phase.uses) {
+      const SlotSpec& s = spec.slots[static_cast<std::size_t>(u.slot)];
+      const auto index = static_cast<std::size_t>(s.index);
+      Symbol& to = slots[static_cast<std::size_t>(u.slot)];
+      if (u.how != How::read && u.how != How::modify) continue;
+      switch (s.kind) {
+        case Kind::value: to = values_[index]; break;
+        case Kind::value_gradient: to = value_gradients_[index].value_or(0); break;
+        case Kind::parameter: to = parameters_[index]; break;
+        case Kind::batch: to = batch_[index]; break;
+        case Kind::scalar: to = state_.kept_scalars[index]; break;
+        default: to = saved[static_cast<std::size_t>(u.slot)];
+      }
+    }
+    if (std::string problem = block_symbols(graph_, block, op, phase.uses, slots); !problem.empty()) return problem;
+    for (const SlotUse& u : phase.uses) {
+      if (!writes(u.how)) continue;
+      const SlotSpec& s = spec.slots[static_cast<std::size_t>(u.slot)];
+      const auto index = static_cast<std::size_t>(s.index);
+      const Symbol made = slots[static_cast<std::size_t>(u.slot)];
+      switch (s.kind) {
+        case Kind::value: values_[index] = made; break;
+        case Kind::value_gradient: value_gradients_[index] = u.how == How::modify ? made : value_gradients_[index].value_or(0) + made; break;
+        case Kind::gradient: {
+          std::size_t cell = 0;
+          gradients_[index].resize(cuts_[index].size());
+          for (const std::int64_t e : cuts_[index]) gradients_[index][cell++] += contribution_symbol(made, e);
+          break;
+        }
+        case Kind::scalar: scalars_[index] += made; break;
+        default: saved[static_cast<std::size_t>(u.slot)] = made;
+      }
+    }
+    return "";
+  }
+
+  void finish() {
+    Symbol norm2 = 0;
+    for (std::size_t g = 0; g < cuts_.size(); ++g) {
+      auto e = cuts_[g].begin();
+      for (const Symbol cell : gradients_[g]) norm2 += norm_symbol(cell, static_cast<int>(g), *e++);
+    }
+    const Symbol* const guard = reference_.update_reads_norm2 ? &norm2 : nullptr;
+    const Symbol* loss_sum = nullptr;
+    const Symbol* target_count = nullptr;
+    for (std::size_t k = 0; k < scalars_.size(); ++k) {
+      if (graph_.scalars[k].name == "loss_sum") loss_sum = &scalars_[k];
+      if (graph_.scalars[k].name == "target_count") target_count = &scalars_[k];
+    }
+    for (std::size_t g = 0; g < cuts_.size(); ++g)
+      for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) {
+        auto& group = state_.groups[g];
+        UpdateOperands o;
+        o.present.emplace_back(UpdateSlot::gradient, gradients_[g][cell]);
+        if (guard) o.present.emplace_back(UpdateSlot::norm2, *guard);
+        if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
+        o.present.emplace_back(UpdateSlot::applied, state_.applied);
+        o.present.emplace_back(UpdateSlot::lr_table, state_.lr_table);
+        o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
+        if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
+        for (std::size_t s = 0; s < group.states.size(); ++s) o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);
+        group.parameter[cell] = o.result(UpdateSlot::parameter);
+        if (!group.master.empty()) group.master[cell] = o.result(UpdateSlot::master);
+        for (std::size_t s = 0; s < group.states.size(); ++s) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
+      }
+    state_.step = advanced_symbol(state_.step, nullptr);
+    state_.applied = advanced_symbol(state_.applied, guard);
+    for (Symbol& k : state_.kept_scalars)
+      if (k) k = advanced_symbol(k, guard);
+    if (loss_sum) state_.reports = mix(state_.reports, ReportSlot::loss_sum, *loss_sum);
+    if (target_count) state_.reports = mix(state_.reports, ReportSlot::target_count, *target_count);
+    if (guard) state_.reports = mix(state_.reports, ReportSlot::norm2, norm2);
+    state_.reports = mix(state_.reports, ReportSlot::applied, state_.applied);
+    state_.reports = mix(state_.reports, ReportSlot::lr_table, state_.lr_table);
+  }
+
+  const Reference& reference_;
+  const ModelGraph& graph_;
+  const GroupCuts& cuts_;
+  ReferenceState& state_;
+  std::vector<Symbol> parameters_, batch_, values_;
+  std::vector<std::optional<Symbol>> value_gradients_;
+  std::vector<std::vector<Symbol>> saved_, gradients_;
+  std::vector<Symbol> scalars_;
+};
+
+}  // namespace
+
+std::string run_reference(const Reference& reference, const GroupCuts& cuts, int world_size, int steps, ReferenceState& state) {
+  for (int s = 0; s < steps; ++s)
+    if (std::string problem = StepReference(reference, cuts, state).run(world_size); !problem.empty()) return problem;
+  return "";
+}
+
+}  // namespace trainx::program

@@ -1,0 +1,108 @@
+#include "program/rules.hpp"
+#include "program/segments.hpp"
+
+namespace trainx::program {
+namespace {
+
+class RuleCheck {
+ public:
+  RuleCheck(const StepProgram& p, const Placement& at) : p_(p), segments_(p, at) {
+    const auto n = static_cast<std::size_t>(segments_.count());
+    holds_.assign(n, none);
+    unread_.assign(n, false);
+    read_in_.assign(n, 0);
+    written_in_.assign(n, 0);
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)
+      if (p.buffers[b].resident) each(segments_.of_buffer(static_cast<BufferId>(b)), [&](std::size_t s) { holds_[s] = static_cast<BufferId>(b); });
+    // The loader hands over a whole record, also what the model ignores.
+    ignored_.assign(p.buffers.size(), false);
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) ignored_[b] = p.buffers[b].kind == Kind::batch;
+    for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+      for (const Instruction& i : *list)
+        for (const Use& u : i.uses)
+          if (reads(u.how)) ignored_[static_cast<std::size_t>(u.buffer)] = false;
+  }
+
+  std::string run() {
+    walk(0, p_.prologue);
+    for (int round = 0; round < 3; ++round) walk(1, p_.steady);
+    walk(2, p_.drain);
+    for (std::size_t b = 0; b < p_.buffers.size(); ++b)
+      if (p_.buffers[b].resident)
+        each(segments_.of_buffer(static_cast<BufferId>(b)), [&](std::size_t s) {
+          if (holds_[s] != static_cast<BufferId>(b)) complain(p_.buffers[b].name + " is lost: its bytes hold " + name_held(s));
+        });
+    for (std::size_t s = 0; s < holds_.size(); ++s)
+      if (unread_[s] && holds_[s] != none && !p_.buffers[static_cast<std::size_t>(holds_[s])].resident) complain(name_held(s) + " is written and never read");
+    return problem_;
+  }
+
+ private:
+  template <class Visit>
+  static void each(Segments::Run run, Visit visit) {
+    for (int s = run.begin; s < run.end; ++s) visit(static_cast<std::size_t>(s));
+  }
+  const Buffer& buffer(const Use& u) const { return p_.buffers[static_cast<std::size_t>(u.buffer)]; }
+  std::string name_held(std::size_t s) const { return holds_[s] == none ? "nothing" : p_.buffers[static_cast<std::size_t>(holds_[s])].name; }
+  void complain(std::string sentence) {
+    if (problem_.empty()) problem_ = std::move(sentence);
+  }
+
+  void walk(int list_number, const std::vector<Instruction>& list) {
+    for (std::size_t k = 0; k < list.size() && problem_.empty(); ++k) check(list_number, static_cast<int>(k), list[k]);
+  }
+
+  void check(int list_number, int k, const Instruction& i) {
+    const auto where = [&] { return std::string(name_of(i.op)) + " at position " + std::to_string(k) + ": "; };
+    if (is_collective(i.op) != (i.lane == Lane::communication)) return complain(where() + "belongs in the communication lane, and only collectives do");
+    ++stamp_;
+    auto run = [&](std::size_t u) { return segments_.of(list_number, k, static_cast<int>(u)); };
+    for (std::size_t n = 0; n < i.uses.size(); ++n) {
+      const Use& u = i.uses[n];
+      if (!reads(u.how)) continue;
+      each(run(n), [&](std::size_t s) {
+        if (holds_[s] != u.buffer) complain(where() + buffer(u).name + " is read where its bytes hold " + name_held(s));
+        unread_[s] = false;
+        if (u.how == How::read) read_in_[s] = stamp_;
+      });
+    }
+    for (std::size_t n = 0; n < i.uses.size(); ++n) {
+      const Use& u = i.uses[n];
+      if (!writes(u.how)) continue;
+      const bool to_be_read = buffer(u).kind != Kind::scratch && i.op != Op::predict && !ignored_[static_cast<std::size_t>(u.buffer)];
+      each(run(n), [&](std::size_t s) {
+        if (read_in_[s] == stamp_ || written_in_[s] == stamp_) complain(where() + buffer(u).name + " shares bytes with another operand");
+        written_in_[s] = stamp_;
+        if (unread_[s]) complain(where() + name_held(s) + " is overwritten and was never read");
+        holds_[s] = u.buffer;
+        unread_[s] = to_be_read;
+      });
+    }
+    for (std::size_t n = 0; n < i.uses.size(); ++n)
+      if (buffer(i.uses[n]).kind == Kind::scratch) each(run(n), [&](std::size_t s) { holds_[s] = none; });
+  }
+
+  const StepProgram& p_;
+  Segments segments_;
+  std::vector<BufferId> holds_;         // by segment: whose data lies there
+  std::vector<char> unread_;            // ... and that nobody has read it since it was written
+  std::vector<int> read_in_, written_in_;   // by segment: the last instruction that did
+  std::vector<char> ignored_;           // by buffer
+  int stamp_ = 0;
+  std::string problem_;
+};
+
+}  // namespace
+
+std::string check_rules(const StepProgram& p, const Placement& at) {
+  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+    for (const Instruction& i : *list)
+      for (const Use& u : i.uses) {
+        if (u.buffer < 0 || static_cast<std::size_t>(u.buffer) >= p.buffers.size()) return std::string(name_of(i.op)) + " uses a buffer that does not exist";
+        const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
+        if (u.range.begin < 0 || u.range.begin >= u.range.end || u.range.end > b.size) return std::string(name_of(i.op)) + " uses a range outside " + b.name;
+      }
+  return RuleCheck(p, at).run();
+}
+
+}  // namespace trainx::program

@@ -1,0 +1,311 @@
+#include "program/symbolic_run.hpp"
+#include "program/operations.hpp"
+#include <map>
+#include <memory>
+
+namespace trainx::program {
+namespace {
+
+const Use* find_use(const Instruction& i, Slot slot) {
+  for (const Use& u : i.uses)
+    if (u.slot == slot) return &u;
+  return nullptr;
+}
+
+/// Bytes of a cell beyond the first are told apart, so that pieces of a value cannot be swapped.
+Symbol piece(std::int64_t begin) { return begin == 0 ? 0 : mix(0x51ed270b7a14u, static_cast<Symbol>(begin)); }
+
+std::string text_of(const Instruction& i, const StepProgram& p) {
+  std::string s(name_of(i.op));
+  if (!i.uses.empty()) s += " of " + p.buffers[static_cast<std::size_t>(i.uses.back().buffer)].name;
+  return s;
+}
+
+}  // namespace
+
+std::string resident_role(const Buffer& b) {
+  if (b.kind == Kind::parameter) return "w";
+  std::string name = b.name;
+  while (!name.empty() && (name.back() == '\'' || name.back() == '/')) name.pop_back();   // a copy on the host, a shard
+  return b.kind == Kind::state ? name.substr(0, name.find('.')) : name;
+}
+
+SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts) : programs_(ranks), graph_(graph), reports_(ranks.size()) {
+  std::map<const StepProgram*, std::shared_ptr<const CellMap>> made;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    auto& map = made[ranks[r]];
+    if (!map) map = std::make_shared<CellMap>(*ranks[r], graph, cuts);
+    maps_.push_back(map);
+    auto& symbols = symbols_.emplace_back(static_cast<std::size_t>(map->count()));
+    for (std::size_t b = 0; b < ranks[r]->buffers.size(); ++b) {
+      const Buffer& buffer = ranks[r]->buffers[b];
+      if (!buffer.resident) continue;
+      const auto run = map->of_buffer(static_cast<BufferId>(b));
+      for (int c = run.begin; c < run.end; ++c) symbols[static_cast<std::size_t>(c)] = initial_symbol(resident_role(buffer), buffer.owner, map->element(c, static_cast<int>(r)));
+    }
+  }
+}
+
+std::string SymbolicRun::run(int steps) {
+  const auto n = programs_.size();
+  struct Cursor { int list = 0; std::size_t position = 0; int rounds_left = 0; };
+  std::vector<Cursor> cursors(n);
+  for (std::size_t r = 0; r < n; ++r) cursors[r].rounds_left = steps - programs_[r]->prologue_steps;
+  auto current = [&](std::size_t r) -> const Instruction* {   // nullptr at the end
+    const StepProgram& p = *programs_[r];
+    Cursor& c = cursors[r];
+    for (;;) {
+      const auto& list = c.list == 0 ? p.prologue : c.list == 1 ? p.steady : p.drain;
+      if (c.list > 2) return nullptr;
+      if (c.position < list.size() && (c.list != 1 || c.rounds_left > 0)) return &list[c.position];
+      c.position = 0;
+      if (c.list != 1 || --c.rounds_left <= 0) ++c.list;
+    }
+  };
+  for (;;) {
+    std::vector<const Instruction*> waiting(n);
+    bool done = true;
+    for (std::size_t r = 0; r < n; ++r) {
+      while ((waiting[r] = current(r)) && !is_collective(waiting[r]->op)) {
+        if (std::string problem = execute(*waiting[r], static_cast<int>(r)); !problem.empty()) return problem;
+        ++cursors[r].position;
+      }
+      done &= waiting[r] == nullptr;
+    }
+    if (done) return "";
+    bool moved = false;
+    for (std::size_t r = 0; r < n; ++r) {
+      if (!waiting[r] || waiting[r]->op != Op::send) continue;
+      const int peer = waiting[r]->peer;
+      if (peer < 0 || static_cast<std::size_t>(peer) >= n) return "send to rank " + std::to_string(peer) + ", which does not exist";
+      const Instruction* other = waiting[static_cast<std::size_t>(peer)];
+      if (!other || other->op != Op::recv || other->peer != static_cast<int>(r)) continue;
+      if (std::string problem = transfer(*waiting[r], static_cast<int>(r), *other, peer); !problem.empty()) return problem;
+      ++cursors[r].position, ++cursors[static_cast<std::size_t>(peer)].position;
+      waiting[r] = waiting[static_cast<std::size_t>(peer)] = nullptr;
+      moved = true;
+    }
+    if (moved) continue;
+    for (std::size_t r = 0; r < n; ++r)
+      if (!waiting[r] || waiting[r]->op != waiting[0]->op || waiting[r]->op == Op::send || waiting[r]->op == Op::recv) {
+        const auto where = [&](std::size_t rank) { return "rank " + std::to_string(rank) + (waiting[rank] ? " is at " + text_of(*waiting[rank], *programs_[rank]) : " has ended"); };
+        return "the ranks do not meet: " + where(0) + (r ? ", " + where(r) : "");
+      }
+    if (std::string problem = collective(waiting); !problem.empty()) return problem;
+    for (Cursor& c : cursors) ++c.position;
+  }
+}
+
+Symbol SymbolicRun::operand(const Use& u, int rank) {
+  const auto run = cells(rank).of(u);
+  if (is_of_group(buffer(u, rank))) {
+    if (run.end - run.begin == 1) return at(rank, run.begin);
+    Symbol h = static_cast<Symbol>(run.end - run.begin);
+    for (int c = run.begin; c < run.end; ++c) h = mix(h, at(rank, c));
+    return h;
+  }
+  // Intact pieces of one thing are that thing.
+  const Symbol first = at(rank, run.begin) - piece(cells(rank).element(run.begin, rank));
+  bool intact = u.range.begin == 0 && u.range.end == buffer(u, rank).size;
+  Symbol h = mix(static_cast<Symbol>(u.range.begin), static_cast<Symbol>(u.range.end));
+  for (int c = run.begin; c < run.end; ++c) {
+    intact &= at(rank, c) - piece(cells(rank).element(c, rank)) == first;
+    h = mix(h, at(rank, c));
+  }
+  return intact ? first : h;
+}
+
+void SymbolicRun::store(const Use& u, int rank, Symbol made) {
+  const auto run = cells(rank).of(u);
+  const bool of_group = is_of_group(buffer(u, rank));
+  for (int c = run.begin; c < run.end; ++c) {
+    const std::int64_t element = cells(rank).element(c, rank);
+    Symbol& to = at(rank, c);
+    if (of_group) to = (u.how == How::accumulate ? to : 0) + contribution_symbol(made, element);
+    else to = u.how == How::accumulate ? to + made : made + piece(element);
+  }
+}
+
+std::string SymbolicRun::execute(const Instruction& i, int rank) {
+  switch (i.op) {
+    case Op::fetch_batch: {
+      const Use* step = find_use(i, FetchSlot::step);
+      for (const Use& u : i.uses)
+        if (writes(u.how)) store(u, rank, batch_symbol(u.slot - FetchSlot::first_batch, step ? operand(*step, rank) : 0, i.micro, i.peer == none ? rank : i.peer));
+      return "";
+    }
+    case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return run_block(i, rank);
+    case Op::copy: return copy(i, rank);
+    case Op::grad_norm: grad_norm(i, rank); return "";
+    case Op::update: return update(i, rank);
+    case Op::advance_step: case Op::advance_applied: {
+      const Use* counter = find_use(i, AdvanceSlot::counter);
+      if (!counter) return std::string(name_of(i.op)) + " has no counter";
+      const Use* norm = find_use(i, AdvanceSlot::norm2);
+      const Symbol norm2 = norm ? operand(*norm, rank) : 0;
+      store(*counter, rank, advanced_symbol(operand(*counter, rank), norm ? &norm2 : nullptr));
+      return "";
+    }
+    case Op::report: {
+      Symbol& all = reports_[static_cast<std::size_t>(rank)];
+      for (const Slot s : {ReportSlot::loss_sum, ReportSlot::target_count, ReportSlot::norm2, ReportSlot::applied, ReportSlot::lr_table})
+        if (const Use* u = find_use(i, s)) all = mix(all, static_cast<Symbol>(s), operand(*u, rank));
+      return "";
+    }
+    default: return std::string(name_of(i.op)) + " is not known to the check";
+  }
+}
+
+std::string SymbolicRun::run_block(const Instruction& i, int rank) {
+  if (i.block < 0 || static_cast<std::size_t>(i.block) >= graph_.blocks.size()) return std::string(name_of(i.op)) + " names no block of the model";
+  const BlockSpec& spec = graph_.blocks[static_cast<std::size_t>(i.block)];
+  std::vector<Symbol> slots(spec.slots.size());
+  std::vector<SlotUse> uses;
+  for (const Use& u : i.uses) {
+    if (u.slot < 0 || static_cast<std::size_t>(u.slot) >= slots.size()) return std::string(name_of(i.op)) + " of " + spec.name + " uses " + buffer(u, rank).name + " as no slot of the block";
+    uses.push_back({u.slot, u.how});
+    if (u.how == How::read || u.how == How::modify) slots[static_cast<std::size_t>(u.slot)] = operand(u, rank);
+  }
+  if (std::string problem = block_symbols(graph_, i.block, i.op, uses, slots); !problem.empty()) return problem;
+  for (const Use& u : i.uses)
+    if (writes(u.how)) store(u, rank, slots[static_cast<std::size_t>(u.slot)]);
+  return "";
+}
+
+/// Cell by cell from one range to another of the same number of cells; of a group the elements must be the same.
+std::string SymbolicRun::move(const Instruction& i, const Use& from, int from_rank, const Use& to, int to_rank) {
+  const auto a = cells(from_rank).of(from), b = cells(to_rank).of(to);
+  const auto mismatch = [&] { return std::string(name_of(i.op)) + " from " + buffer(from, from_rank).name + " to " + buffer(to, to_rank).name + ", whose pieces differ"; };
+  if (a.end - a.begin != b.end - b.begin || is_of_group(buffer(from, from_rank)) != is_of_group(buffer(to, to_rank))) return mismatch();
+  for (int k = 0; k < a.end - a.begin; ++k) {
+    const std::int64_t source = cells(from_rank).element(a.begin + k, from_rank), target = cells(to_rank).element(b.begin + k, to_rank);
+    Symbol moved = at(from_rank, a.begin + k);
+    if (is_of_group(buffer(from, from_rank))) {
+      if (source != target) return mismatch();
+    } else {
+      moved = moved - piece(source - from.range.begin) + (to.how == How::accumulate ? 0 : piece(target - to.range.begin));
+    }
+    Symbol& out = at(to_rank, b.begin + k);
+    out = (to.how == How::accumulate ? out : 0) + moved;
+  }
+  return "";
+}
+
+std::string SymbolicRun::copy(const Instruction& i, int rank) {
+  const Use *from = find_use(i, CopySlot::from), *to = find_use(i, CopySlot::to);
+  if (!from || !to) return "copy without an operand";
+  return move(i, *from, rank, *to, rank);
+}
+
+std::string SymbolicRun::transfer(const Instruction& send, int from_rank, const Instruction& recv, int to_rank) {
+  const Use *from = find_use(send, CopySlot::from), *to = find_use(recv, CopySlot::to);
+  if (!from || !to) return "send or recv without an operand";
+  return move(recv, *from, from_rank, *to, to_rank);
+}
+
+void SymbolicRun::grad_norm(const Instruction& i, int rank) {
+  Symbol sum = 0;
+  for (const Use& u : i.uses) {
+    if (u.slot < NormSlot::first_gradient) continue;
+    const auto run = cells(rank).of(u);
+    for (int c = run.begin; c < run.end; ++c) sum += norm_symbol(at(rank, c), u.slot - NormSlot::first_gradient, cells(rank).element(c, rank));
+  }
+  for (const Use& u : i.uses)
+    if (u.slot == NormSlot::norm2) store(u, rank, sum);
+}
+
+std::string SymbolicRun::update(const Instruction& i, int rank) {
+  std::map<Slot, const Use*> uses;
+  for (const Use& u : i.uses) uses[u.slot] = &u;
+  const auto parameter = uses.find(UpdateSlot::parameter);
+  if (parameter == uses.end()) return "update without a parameter";
+  const auto like = cells(rank).of(*parameter->second);
+  for (int k = 0; k < like.end - like.begin; ++k) {
+    UpdateOperands o;
+    for (const auto& [slot, u] : uses) {
+      const auto run = cells(rank).of(*u);
+      if (!is_of_group(buffer(*u, rank))) {
+        o.present.emplace_back(slot, operand(*u, rank));
+        continue;
+      }
+      if (run.end - run.begin != like.end - like.begin || cells(rank).element(run.begin + k, rank) != cells(rank).element(like.begin + k, rank))
+        return "update of " + buffer(*parameter->second, rank).name + " with other elements of " + buffer(*u, rank).name;
+      o.present.emplace_back(slot, at(rank, run.begin + k));
+    }
+    for (const auto& [slot, u] : uses)
+      if (writes(u->how)) at(rank, cells(rank).of(*u).begin + k) = o.result(slot);
+  }
+  return "";
+}
+
+std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_rank) {
+  const Op op = of_rank[0]->op;
+  for (const Instruction* i : of_rank)
+    if (i->group != 0) return std::string(name_of(op)) + " within a group of ranks is not known to the check";
+  if (op == Op::scatter || op == Op::gather) return shard_move(op, of_rank);
+  if (op != Op::reduce) return std::string(name_of(op)) + " is not known to the check";
+  const std::size_t world = of_rank.size();
+  for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k) {
+    const auto first = cells(0).of(of_rank[0]->uses[k]);
+    for (int c = 0; c < first.end - first.begin; ++c) {
+      Symbol sum = 0;
+      for (std::size_t r = 0; r < world; ++r) {
+        const int rank = static_cast<int>(r);
+        if (of_rank[r]->uses.size() != of_rank[0]->uses.size()) return "reduce of different things";
+        const Use& u = of_rank[r]->uses[k];
+        const auto run = cells(rank).of(u);
+        if (run.end - run.begin != first.end - first.begin || cells(rank).element(run.begin + c, rank) != cells(0).element(first.begin + c, 0) ||
+            is_of_group(buffer(u, rank)) != is_of_group(buffer(of_rank[0]->uses[k], 0)))
+          return "reduce of " + buffer(u, rank).name + " with other pieces of " + buffer(of_rank[0]->uses[k], 0).name;
+        const std::int64_t begin = cells(rank).element(run.begin + c, rank);
+        sum += at(rank, run.begin + c) - (is_of_group(buffer(u, rank)) || r == 0 ? 0 : piece(begin));
+      }
+      for (std::size_t r = 0; r < world; ++r) at(static_cast<int>(r), cells(static_cast<int>(r)).of(of_rank[r]->uses[k]).begin + c) = sum;
+    }
+  }
+  return "";
+}
+
+/// scatter: the sum over ranks of the elements of each rank's shard. gather: each shard to its elements on all ranks.
+std::string SymbolicRun::shard_move(Op op, const std::vector<const Instruction*>& of_rank) {
+  const int world = static_cast<int>(of_rank.size());
+  std::vector<std::map<std::int64_t, int>> from(of_rank.size());   // by rank: the cell of each element
+  std::map<std::int64_t, std::pair<int, int>> owner;               // by element: rank and cell of a gather's shards
+  const auto [source, target] = std::pair(CopySlot::from, CopySlot::to);
+  for (int r = 0; r < world; ++r) {
+    const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
+    const Use *a = find_use(i, source), *b = find_use(i, target);
+    if (!a || !b || !is_of_group(buffer(*a, r)) || !is_of_group(buffer(*b, r)) || buffer(*a, r).owner != buffer(*b, r).owner) return std::string(name_of(op)) + " between buffers that are not of one group";
+    if (buffer(*a, r).owner != buffer(*find_use(*of_rank[0], source), 0).owner) return std::string(name_of(op)) + " of different groups on different ranks";
+    const auto run = cells(r).of(*a);
+    for (int c = run.begin; c < run.end; ++c) {
+      from[static_cast<std::size_t>(r)][cells(r).element(c, r)] = c;
+      owner[cells(r).element(c, r)] = {r, c};
+    }
+  }
+  std::vector<std::tuple<int, int, Symbol, bool>> results;   // rank, cell, symbol, adds
+  for (int r = 0; r < world; ++r) {
+    const Use& to = *find_use(*of_rank[static_cast<std::size_t>(r)], target);
+    const auto run = cells(r).of(to);
+    for (int c = run.begin; c < run.end; ++c) {
+      const std::int64_t element = cells(r).element(c, r);
+      Symbol made = 0;
+      if (op == Op::gather) {
+        const auto o = owner.find(element);
+        if (o == owner.end()) return "gather of " + buffer(to, r).name + " of which a part is on no rank";
+        made = at(o->second.first, o->second.second);
+      } else {
+        for (int q = 0; q < world; ++q) {
+          const auto cell = from[static_cast<std::size_t>(q)].find(element);
+          if (cell == from[static_cast<std::size_t>(q)].end()) return "scatter of " + buffer(to, r).name + " of which a part is missing";
+          made += at(q, cell->second);
+        }
+      }
+      results.emplace_back(r, c, made, to.how == How::accumulate);
+    }
+  }
+  for (const auto& [rank, cell, symbol, adds] : results) at(rank, cell) = (adds ? at(rank, cell) : 0) + symbol;
+  return "";
+}
+
+}  // namespace trainx::program

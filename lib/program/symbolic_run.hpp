@@ -1,0 +1,48 @@
+// Runs programs over symbols, the ranks in lockstep: each in list order, collectives where all that take part have arrived.
+#pragma once
+#include "program/cells.hpp"
+#include "program/check.hpp"
+#include "program/symbols.hpp"
+#include <memory>
+
+namespace trainx::program {
+
+class SymbolicRun {
+ public:
+  /// `ranks`: the program of each rank; ranks of the same role give the same pointer. Resident cells begin with the reference's symbols.
+  SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts);
+  /// Returns the first problem as a sentence.
+  std::string run(int steps);
+
+  const CellMap& cells(int rank) const { return *maps_[static_cast<std::size_t>(rank)]; }
+  Symbol cell(int rank, int cell) const { return symbols_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(cell)]; }
+  Symbol reports(int rank) const { return reports_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  std::string execute(const Instruction& i, int rank);
+  std::string run_block(const Instruction& i, int rank);
+  std::string copy(const Instruction& i, int rank);
+  std::string update(const Instruction& i, int rank);
+  void grad_norm(const Instruction& i, int rank);
+  std::string collective(const std::vector<const Instruction*>& of_rank);
+  std::string transfer(const Instruction& send, int from, const Instruction& recv, int to);
+  std::string move(const Instruction& i, const Use& from, int from_rank, const Use& to, int to_rank);
+  std::string shard_move(Op op, const std::vector<const Instruction*>& of_rank);
+
+  const StepProgram& program(int rank) const { return *programs_[static_cast<std::size_t>(rank)]; }
+  const Buffer& buffer(const Use& u, int rank) const { return program(rank).buffers[static_cast<std::size_t>(u.buffer)]; }
+  Symbol& at(int rank, int cell) { return symbols_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(cell)]; }
+  Symbol operand(const Use& u, int rank);
+  void store(const Use& u, int rank, Symbol made);
+
+  std::vector<const StepProgram*> programs_;
+  const ModelGraph& graph_;
+  std::vector<std::shared_ptr<const CellMap>> maps_;
+  std::vector<std::vector<Symbol>> symbols_;        // by rank and cell
+  std::vector<Symbol> reports_;
+};
+
+/// What a resident buffer is: "w", "master", a state's or a scalar's name. Copies on the host and shards are the same thing.
+std::string resident_role(const Buffer& b);
+
+}  // namespace trainx::program

@@ -1,0 +1,33 @@
+// Hashed symbolic expressions: equal hashes, equal meaning. Only + commutes and associates, which is what "each contribution exactly once" means.
+#pragma once
+#include "program/model_graph.hpp"
+
+namespace trainx::program {
+
+using Symbol = std::uint64_t;
+
+/// Order and number of what is mixed count.
+Symbol mix(Symbol a, Symbol b);
+template <class... Rest>
+Symbol mix(Symbol a, Symbol b, Rest... rest) { return mix(mix(a, b), static_cast<Symbol>(rest)...); }
+/// A constant of that name.
+Symbol named_symbol(std::string_view name);
+
+/// What an operation of a block makes of its operands. `slots` holds the symbols of those that `uses` reads, and gets those that it writes.
+/// Of forward and recompute, an output is an expression of the slots in its `from`; of other operations, of all that is read.
+/// Returns what is missing, as a sentence; empty when nothing is.
+std::string block_symbols(const ModelGraph& graph, int block, Op op, const std::vector<SlotUse>& uses, std::vector<Symbol>& slots);
+
+/// One cell of a group's update. `operands`: by UpdateSlot, absent ones zero and not in `present`.
+struct UpdateOperands {
+  std::vector<std::pair<Slot, Symbol>> present;   // ascending slots
+  Symbol result(Slot written) const;
+};
+Symbol initial_symbol(std::string_view what, int group, std::int64_t element);
+Symbol batch_symbol(int tensor, Symbol step, int micro, int rank);
+Symbol norm_symbol(Symbol gradient, int group, std::int64_t element);
+/// A block's contribution to the cell of a group's gradient that begins at `element`.
+Symbol contribution_symbol(Symbol gradient, std::int64_t element);
+Symbol advanced_symbol(Symbol counter, const Symbol* norm2);
+
+}  // namespace trainx::program

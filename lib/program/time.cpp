@@ -1,0 +1,110 @@
+#include "program/time.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace trainx::program {
+namespace {
+
+double seconds(double amount, double per_s) { return per_s > 0 ? amount / per_s : 0; }
+
+/// Bytes that go over memory: what is modified goes twice.
+double bytes_of(const Instruction& i) {
+  double bytes = 0;
+  for (const Use& u : i.uses) bytes += static_cast<double>(u.range.end - u.range.begin) * (u.how == How::accumulate || u.how == How::modify ? 2 : 1);
+  return bytes;
+}
+
+/// The largest operand: what a copy or a collective moves.
+double moved_bytes(const Instruction& i) {
+  Bytes bytes = 0;
+  for (const Use& u : i.uses) bytes = std::max(bytes, u.range.end - u.range.begin);
+  return static_cast<double>(bytes);
+}
+
+struct Cost { double gemm_s = 0, attention_s = 0, memory_s = 0; };
+
+bool makes(const Instruction& i, Slot slot) {
+  return std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& u) { return u.slot == slot && writes(u.how); });
+}
+
+/// Of an operation of a block. A recomputation does the part of the forward whose outputs it writes.
+Cost block_cost(const Instruction& i, const ModelGraph& graph, const Rates& rates) {
+  Cost c{0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s)};
+  const auto& phases = graph.blocks[static_cast<std::size_t>(i.block)].phases;
+  const auto found = phases.find(i.op == Op::recompute ? Op::forward : i.op);
+  if (found == phases.end()) return c;
+  const Phase& phase = found->second;
+  auto takes_part = [&](Slot output) { return i.op != Op::recompute || output == none || makes(i, output); };
+  for (const Gemm& g : phase.gemms)
+    if (takes_part(g.output)) c.gemm_s += seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count), rates.gemm_flops_per_s);
+  if (takes_part(phase.attention_output)) c.attention_s = seconds(phase.attention_flops, rates.attention_flops_per_s);
+  return c;
+}
+
+Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {
+  switch (i.op) {
+    case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return block_cost(i, graph, rates);
+    case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: {   // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and handed out
+      const double passes = (p.world_size - 1.0) / p.world_size * (i.op == Op::reduce ? 2 : 1);
+      return {0, 0, seconds(moved_bytes(i) * passes, rates.link_bytes_per_s)};
+    }
+    case Op::send: case Op::recv: return {0, 0, seconds(moved_bytes(i), rates.link_bytes_per_s)};
+    case Op::fetch_batch: return {0, 0, seconds(bytes_of(i), rates.host_bytes_per_s)};
+    default: break;
+  }
+  if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(i), rates.disk_bytes_per_s)};
+  if (i.lane == Lane::copy_in || i.lane == Lane::copy_out) return {0, 0, seconds(moved_bytes(i), rates.host_bytes_per_s)};
+  return {0, 0, seconds(bytes_of(i), i.lane == Lane::host ? rates.host_bytes_per_s : rates.memory_bytes_per_s)};
+}
+
+std::string name_bottleneck(const TimePrediction& t) {
+  const auto busiest = std::max_element(t.busy_s.begin(), t.busy_s.end());
+  const auto lane = static_cast<Lane>(busiest - t.busy_s.begin());
+  if (lane != Lane::compute) return std::string(name_of(lane));
+  const double launches = *busiest - t.gemm_s - t.attention_s - t.memory_s;
+  const double most = std::max({t.gemm_s, t.attention_s, t.memory_s, launches});
+  return std::string("compute: ") + (most == t.gemm_s ? "matrix products" : most == t.attention_s ? "attention" : most == t.memory_s ? "memory traffic" : "launches");
+}
+
+}  // namespace
+
+double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {
+  const Cost c = cost_of(i, p, graph, rates);
+  return c.gemm_s + c.attention_s + c.memory_s + rates.launch_s;
+}
+
+TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates) {
+  TimePrediction t;
+  std::vector<double> duration;
+  std::array<int, lane_count> per_round{};
+  for (const Instruction& i : p.steady) {
+    const Cost c = cost_of(i, p, graph, rates);
+    duration.push_back(c.gemm_s + c.attention_s + c.memory_s + rates.launch_s);
+    t.busy_s[static_cast<std::size_t>(i.lane)] += duration.back();
+    ++per_round[static_cast<std::size_t>(i.lane)];
+    if (i.lane == Lane::compute) t.gemm_s += c.gemm_s, t.attention_s += c.attention_s, t.memory_s += c.memory_s;
+  }
+  std::array<std::vector<double>, lane_count> done;   // when each instruction ends, over all rounds
+  double end = 0;
+  for (int round = 0; round < 64; ++round) {
+    const double before = end;
+    for (std::size_t k = 0; k < p.steady.size(); ++k) {
+      auto& mine = done[static_cast<std::size_t>(p.steady[k].lane)];
+      double start = mine.empty() ? 0 : mine.back();
+      for (const Wait& w : order.steady[k]) {
+        const auto l = static_cast<std::size_t>(w.lane);
+        if (round >= w.back) start = std::max(start, done[l][static_cast<std::size_t>((round - w.back) * per_round[l] + w.index)]);
+      }
+      mine.push_back(start + duration[k]);
+      end = std::max(end, mine.back());
+    }
+    const double step_s = end - before;
+    const bool is_steady = round > 0 && std::abs(step_s - t.step_s) <= 1e-9 * step_s;
+    t.step_s = step_s;
+    if (is_steady) break;
+  }
+  t.bottleneck = name_bottleneck(t);
+  return t;
+}
+
+}  // namespace trainx::program
