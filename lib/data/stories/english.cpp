@@ -6,17 +6,16 @@ const std::vector<WordClass>& word_classes() {
   static const std::vector<WordClass> classes{
       {"he_kind", "boy king prince miller giant knight fox bear wolf frog rabbit goat"},
       {"she_kind", "girl queen princess witch maid fairy hen cat duck mouse cow swan"},
-      {"kinds", "boys kings princes millers giants knights foxes bears wolves frogs rabbits goats "
-                "girls queens princesses witches maids fairies hens cats ducks mice cows swans"},
-      {"he_name", "Tom Jack Ben Max Sam Leo Tim Finn Hugo Otto Felix Oscar Peter Simon Jacob Henry"},
-      {"she_name", "Anna Lily Mia Rose Emma Clara Lucy Nora Ella Ruby Ida Alice Sara Molly Greta Hilda"},
+      {"kinds", "boys girls kings princesses knights fairies foxes bears wolves cats ducks goats"},
+      {"he_name", "Tom Jack Ben Max Sam Leo Tim Finn Hugo Otto Felix Oscar"},
+      {"she_name", "Anna Lily Mia Rose Emma Clara Lucy Nora Ella Ruby Ida Alice"},
       // Traits, sizes and looks follow "a": none begins with a vowel.
       {"trait", "little brave kind clever lazy shy proud gentle lonely curious cheerful funny quiet noisy polite greedy hungry sleepy young tall"},
       {"size", "small big tiny huge cozy wooden crooked pretty"},
       {"house", "house hut cottage cabin barn tent cellar palace"},
       {"scenery", "dark green old deep quiet wide cold sunny misty narrow steep empty hidden distant"},
-      {"place", "forest river hill lake meadow valley village castle mill bridge cave garden mountain field market pond farm orchard "
-                "harbor town tower beach swamp desert"},
+      {"home", "village castle mill bridge market farm orchard harbor town tower"},
+      {"place", "forest river hill lake meadow valley cave garden mountain field pond beach swamp desert island cliff"},
       {"relative", "mother father brother sister uncle aunt grandmother grandfather cousin neighbor"},
       {"activity", "sing dance swim run play read climb fish dream whistle paint cook draw hide laugh walk jump dig rest travel"},
       {"food", "bread cheese soup honey cake apples berries nuts milk pie corn fish plums pears eggs porridge"},
@@ -46,32 +45,35 @@ const std::vector<Form>& forms() {
 const std::vector<Act>& acts() {
   static const std::vector<Act> all{
       // who and where
-      {{2, "Once upon a time there was a [trait] [kind>hero] named [name>hero_name] near the [scenery] [place>home] ."},
-       {4, "Once a [trait] [kind>hero] named [name>hero_name] lived in a [size] [house] near the [scenery] [place>home] ."},
-       {1, "Once upon a time there were [number] [trait] [kinds>hero] near the [scenery] [place>home] ."},
-       {3, "Long ago [number] [trait] [kinds>hero] lived in a [size] [house] near the [scenery] [place>home] ."}},
+      {{2, "Once upon a time there was a [trait] [kind>hero] named [name>hero_name] near the [scenery] [home>home] ."},
+       {4, "Once a [trait] [kind>hero] named [name>hero_name] lived in a [size] [house] near the [scenery] [home>home] ."},
+       {1, "Once upon a time there were [number] [trait] [kinds>hero] near the [scenery] [home>home] ."},
+       {3, "Long ago [number] [trait] [kinds>hero] lived in a [size] [house] near the [scenery] [home>home] ."}},
       // every day
-      {{1, "{He} loved to [activity>deed] and to [activity>deed] with {his} [trait] [relative] ."},
+      {{1, "{Hero} loved to [activity>deed] and to [activity>deed] with {his} [trait] [relative] ."},
        {1, "Every [time] {he} ate [food>food] , [food>food] and [food>food] ."},
        {1, "{Hero} {was} often [feeling] because {his} [relative] ate [food>food] [manner] ."}},
       // a find
-      {{1, "One [time] {he} [moved] [manner] to the [scenery] [place>goal] and found a [look] [thing>prize] under a [look] [cover] ."},
-       {1, "One [time] {hero} [manner] [carried] a [look] [thing>prize] out of the [scenery] [place>goal] ."}},
+      {{1, "One [time] {he} [moved] [manner] to the [scenery] [place] and found a [look] [thing>prize] under a [look] [cover] ."},
+       {1, "One [time] {hero} [manner] [carried] a [look] [thing>prize] out of the [scenery] [place] ."}},
+      // about it
+      {{1, "The (prize) was [look>look] and [look>look] ."},
+       {1, "{He} [carried] the (prize) [manner] ."}},
       // somebody comes
       {{1, "There {he} met a [trait] [kind>friend] named [name>friend_name] ."},
        {1, "Soon a [trait] [kind>friend] named [name>friend_name] [moved] up [manner] and greeted {him} ."}},
       // who wants the same
       {{1, "(friend_name) needed the (prize) to [activity] [manner] ."},
        {1, "The (friend) was [feeling] because {friend:his} [relative] had lost the (prize) ."},
-       {1, "(friend_name) told {him} [manner] that {friend:he} liked the (prize) ."}},
+       {1, "(friend_name) told {hero} [manner] that {friend:he} liked the (prize) ."}},
       // a long way: the verb and the pronouns agree with a subject ten words and more before
-      {{1, "The (hero) , who had [carried] the (prize) from the (goal) to the [scenery] [place] [manner] , {was} too [feeling] to [activity] ."},
-       {1, "The (hero) , who knew that the (friend) came from the [scenery] [place] behind the [place] , {was} [feeling] and smiled [manner] to {himself} ."}},
+      {{1, "The (hero) , who had [carried] the (prize) from the [scenery] [place] to the (home) [manner] , {was} too [feeling] to [activity] ."},
+       {1, "The (hero) , who knew that the (friend) came from the [scenery] [place] behind the (home) , {was} [feeling] and smiled [manner] to {himself} ."}},
       // the end
       {{1, "So {hero} gave the (prize) to (friend_name) for [food>food] and [food>food] . <end>"},
        {1, "So {hero} [manner] hid the (prize) under a [look] [cover] near the (home) . <end>"},
        {1, "So {he} and (friend_name) sold the (prize) for [number] [look] coins . <end>"},
-       {1, "From that [time] on the (friend) and the (hero) lived [manner] near the (home) . <end>"}},
+       {1, "From that [time] on (friend_name) and the (hero) lived [manner] near the (home) . <end>"}},
   };
   return all;
 }

@@ -15,7 +15,7 @@ std::vector<std::string> split(std::string_view text) {
 }
 
 std::int32_t variable_named(std::string_view name) {
-  static constexpr std::string_view names[] = {"hero", "hero_name", "friend", "friend_name", "home", "goal", "prize", "deed", "food"};
+  static constexpr std::string_view names[] = {"hero", "hero_name", "friend", "friend_name", "home", "prize", "look", "deed", "food"};
   const auto* found = std::find(std::begin(names), std::end(names), name);
   if (found == std::end(names)) throw InternalError("stories: no variable " + std::string(name));
   return static_cast<std::int32_t>(found - names);

@@ -11,7 +11,7 @@ namespace trainx::data::stories {
 
 struct Choice { std::int32_t token; double probability; };
 
-enum class Variable : std::uint8_t { hero, hero_name, friend_, friend_name, home, goal, prize, deed, food };
+enum class Variable : std::uint8_t { hero, hero_name, friend_, friend_name, home, prize, look, deed, food };
 enum class Gender : std::uint8_t { he, she, they };
 
 /// Where a story stands: a node of the grammar and the words kept so far (-1: none). A function of the tokens before.

@@ -12,6 +12,7 @@ struct Gpt2Options {
   static constexpr std::string_view summary = "decoder-only transformer with learned positions (124m, 350m, 774m, 1558m)";
   std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions, vocab_size;
   double dropout = 0;                   // embedding and residual dropout
+  double initializer_range = 0.02;
 };
 
 template <class Visitor>
@@ -23,12 +24,14 @@ void visit_fields(Visitor& field, Gpt2Options& o) {
   field("max_positions", o.max_positions, at_least(1), "longest sequence; data.sequence_length must not exceed it");
   field("vocab_size", o.vocab_size, at_least(1), "tokens of the vocabulary; the data source's where it has one");
   field("dropout", o.dropout, unit_interval(), "dropout of embeddings and residual branches");
+  field("initializer_range", o.initializer_range, positive(), "standard deviation of initial weights; 0.02 suits published sizes, narrow models learn sooner with more");
 }
 
 /// Decided dimensions.
 struct Gpt2Dims {
   std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072, max_positions = 1024, vocab_size = 50257;
   double dropout = 0;
+  double initializer_range = 0.02;      // GPT-2's; residual projections get it over sqrt(2 * num_layers)
   double layer_norm_epsilon = 1e-5;
   std::int64_t padded_vocab_size() const;   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
 };

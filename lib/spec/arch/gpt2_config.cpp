@@ -114,7 +114,7 @@ std::string gpt2_config_text(const Gpt2Dims& d, DType saved) {
                     {"resid_pdrop", d.dropout},
                     {"embd_pdrop", d.dropout},
                     {"attn_pdrop", 0.0},
-                    {"initializer_range", 0.02},
+                    {"initializer_range", d.initializer_range},
                     {"scale_attn_weights", true},
                     {"scale_attn_by_inverse_layer_idx", false},
                     {"reorder_and_upcast_attn", false},

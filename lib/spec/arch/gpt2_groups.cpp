@@ -22,8 +22,8 @@ void add(GroupSpec& group, ParameterSpec p) {
   group.parameters.push_back(std::move(p));
 }
 
-ParameterSpec embedding(std::string name, std::int64_t rows, std::int64_t columns, std::int64_t saved_rows) {
-  return {.name = std::move(name), .dims = {rows, columns}, .decay = true, .initializer = Initializer::normal, .standard_deviation = 0.02, .saved_dims = {saved_rows, columns}};
+ParameterSpec embedding(std::string name, std::int64_t rows, std::int64_t columns, std::int64_t saved_rows, double deviation) {
+  return {.name = std::move(name), .dims = {rows, columns}, .decay = true, .initializer = Initializer::normal, .standard_deviation = deviation, .saved_dims = {saved_rows, columns}};
 }
 
 /// A Linear weight [out, in], which GPT-2's files hold as Conv1D [in, out].
@@ -43,10 +43,10 @@ void add_norm(GroupSpec& group, const std::string& name, std::int64_t n, const s
 
 std::vector<GroupSpec> gpt2_groups(const Gpt2Dims& d) {
   const std::int64_t C = d.hidden_size, F = d.intermediate_size;
-  const double deviation = 0.02, residual_deviation = 0.02 / std::sqrt(2.0 * static_cast<double>(d.num_layers));
+  const double deviation = d.initializer_range, residual_deviation = deviation / std::sqrt(2.0 * static_cast<double>(d.num_layers));
   std::vector<GroupSpec> groups;
-  add(groups.emplace_back(GroupSpec{.name = "wte"}), embedding("wte.weight", d.padded_vocab_size(), C, d.vocab_size));
-  add(groups.emplace_back(GroupSpec{.name = "wpe"}), embedding("wpe.weight", d.max_positions, C, d.max_positions));
+  add(groups.emplace_back(GroupSpec{.name = "wte"}), embedding("wte.weight", d.padded_vocab_size(), C, d.vocab_size, deviation));
+  add(groups.emplace_back(GroupSpec{.name = "wpe"}), embedding("wpe.weight", d.max_positions, C, d.max_positions, deviation));
   std::string pending;                  // bias of the branch that the block before left open
   for (std::int64_t i = 0; i < d.num_layers; ++i) {
     const std::string layer = "h." + std::to_string(i), block = "h" + std::to_string(i);
