@@ -43,6 +43,7 @@ class Loader {
     }
     sources_.recipe_dir = [this](const yaml::Location& where) { return folder_of(where.line == 0 ? name_ : where.file); };
     for (const FieldHelp& field : schema_keys()) sources_.keys.push_back(field.key);
+    sources_.keys.push_back("recipe_dir");
   }
 
   LoadedRecipe load(const std::string& text) {

@@ -28,9 +28,10 @@ class Reader {
     const std::string path = child_path(key);
     const yaml::Entry* entry = take(key);
     reading_.origins[path] = "default";
-    if (entry && entry->value.kind != yaml::Node::Kind::broken) {
+    if (entry) {
       note_given(path, *entry);
-      if (const ValueProblem problem = read_value(entry->value, value, limits)) refuse(path, entry->value.where, *problem);
+      if (entry->value.kind == yaml::Node::Kind::broken) reading_.bad.insert(path);
+      else if (const ValueProblem problem = read_value(entry->value, value, limits)) refuse(path, entry->value.where, *problem);
     }
     if constexpr (std::is_same_v<T, std::string>) {
       if (value.empty()) report_empty(path, entry, doc);

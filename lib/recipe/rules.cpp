@@ -75,6 +75,8 @@ class Rules {
     }
     // With init_from the folder has the dimensions: a fact.
     const bool from_folder = r_.model.init_from.has_value();
+    refuse(from_folder && o.initializer_range != spec::Gpt2Options{}.initializer_range, "model.options.initializer_range", {"model.init_from", "model.type"},
+           "can have no effect: model.init_from gives the initial weights; leave one of them out");
     const bool both = o.hidden_size && o.num_heads;
     if (both || (!from_folder && (o.hidden_size || o.num_heads))) {
       const std::int64_t hidden = o.hidden_size.value_or(published->hidden_size), heads = o.num_heads.value_or(published->num_heads);

@@ -19,8 +19,8 @@ struct Stop {                           // why the parser did not reach the end
 std::string sentence_for(const std::string& message) {
   namespace E = YAML::ErrorMsg;
   if (message == E::EOF_IN_SCALAR) return "a quote is opened and never closed";
-  if (message == E::END_OF_MAP_FLOW) return "a '{' is not closed here: '}' or ',' is missing, or a value with '{', '}' or ',' needs quotes";
-  if (message == E::END_OF_SEQ_FLOW) return "a '[' is not closed here: ']' or ',' is missing, or a value with '[', ']' or ',' needs quotes";
+  if (message == E::END_OF_MAP_FLOW) return "this '{' is not closed: '}' or ',' is missing, or a value with '{', '}' or ',' needs quotes";
+  if (message == E::END_OF_SEQ_FLOW) return "this '[' is not closed: ']' or ',' is missing, or a value with '[', ']' or ',' needs quotes";
   if (message == E::END_OF_MAP) return "does not fit here: check the indentation, and that every key ends in ': '";
   if (message == E::END_OF_SEQ) return "does not fit the list above: check the indentation, and that every item starts with '- '";
   if (message == E::MAP_VALUE || message == E::MAP_KEY) return "a second ':' in one value, or wrong indentation: quote the value, or mend the indentation";
@@ -44,6 +44,8 @@ std::optional<Stop> parse(const std::string& text, const std::string& file, Prob
     stop = Stop{{}, "", builder.open_quote()};
   } catch (const YAML::Exception& e) {
     stop = Stop{builder.location(e.mark), sentence_for(e.msg), find_open_quote(text)};
+    const auto flow = builder.open_flow();
+    if (flow && (e.msg == YAML::ErrorMsg::END_OF_MAP_FLOW || e.msg == YAML::ErrorMsg::END_OF_SEQ_FLOW)) stop->where = *flow;
     if (stop->open_quote && stop->open_quote->opened > static_cast<std::size_t>(std::max(e.mark.pos, 0))) stop->open_quote.reset();
   }
   root = builder.finish();

@@ -33,8 +33,15 @@ std::string TreeBuilder::path() const {
 }
 
 Node TreeBuilder::finish() {
-  while (!levels_.empty()) close();
+  while (!levels_.empty()) {
+    if (levels_.back().is_flow) levels_.back().node.kind = Node::Kind::broken;
+    close();
+  }
   return std::move(root_);
+}
+
+std::optional<Location> TreeBuilder::open_flow() const {
+  return levels_.empty() || !levels_.back().is_flow ? std::nullopt : std::optional<Location>(levels_.back().node.where);
 }
 
 void TreeBuilder::OnDocumentStart(const YAML::Mark& mark) {

@@ -15,8 +15,10 @@ class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(const std::string& text, const std::string& file, Problems& problems) : text_(text), file_(file), problems_(problems) {}
 
-  /// The tree so far: what is still open is closed.
+  /// The tree so far: what is still open is closed; a '[' or '{' that is still open becomes `broken`, for where it should end is unknown.
   Node finish();
+  /// Where the innermost '[' or '{' that is still open stands.
+  std::optional<Location> open_flow() const;
   Location location(const YAML::Mark& mark) const;
   /// The quote without an end at which the reading stopped: yaml-cpp lets it reach to the end of the text.
   const std::optional<OpenQuote>& open_quote() const { return open_quote_; }

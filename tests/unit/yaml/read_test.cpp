@@ -82,7 +82,7 @@ TEST_CASE("tabs and open quotes do not hide what comes after them") {
         Lines{"f:2:4: a quote is opened here and not closed on its line: close it", "f:4:4: a quote is opened here and not closed on its line: close it"});
   CHECK(problems_of("a: {b: \"x, c: 1}\nd: 1\n") == Lines{"f:1:8: a quote is opened here and not closed on its line: close it"});
   CHECK(problems_of("a: \"one\n  two\"\nb: 1\n").empty());         // YAML's own quotes over lines are fine
-  CHECK(problems_of("a: \"one\n  two\"\nb: {\n") == Lines{"f:4:1: a '{' is not closed here: '}' or ',' is missing, or a value with '{', '}' or ',' needs quotes"});
+  CHECK(problems_of("a: \"one\n  two\"\nb: {\n") == Lines{"f:3:4: this '{' is not closed: '}' or ',' is missing, or a value with '{', '}' or ',' needs quotes"});
   CHECK(problems_of("a: \"x\\") == Lines{"f:1:4: a quote is opened here and not closed on its line: close it"});
 }
 
