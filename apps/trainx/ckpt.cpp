@@ -106,7 +106,7 @@ void add_ckpt(CLI::App& app, Context& context) {
   add("verify", "reads them whole and holds them against their manifests", [](const Arguments& given, const Context& c) { return run_verify(given.run, c); });
   CLI::App* prune = add("prune", "removes all but the newest and best", run_prune);
   context.usage[prune] = "RUN [--keep-last N]";
-  prune->add_option("--keep-last", a->keep_last, "how many to keep; as the run's recipe says where not given")->type_name("N")->check(CLI::Range(1, 1 << 20));
+  prune->add_option("--keep-last", a->keep_last, "how many to keep; as the run's recipe says where not given")->type_name("N")->check(CLI::Range(1, 1 << 20).description(""));
 }
 
 }  // namespace trainx::app

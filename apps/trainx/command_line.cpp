@@ -10,6 +10,14 @@
 namespace trainx::app {
 namespace {
 
+const char* const anywhere =
+    "anywhere:\n"
+    "  --json                          events or the answer as JSON on stdout, one object a line\n"
+    "  -q, --quiet                     warnings and errors only\n"
+    "  -v, --verbose                   more detail\n"
+    "  --no-color                      also: the environment variable NO_COLOR\n"
+    "  --help                          of trainx, or of the command that is named\n";
+
 /// CLI11's help, with a usage line that shows what a command takes.
 class HelpFormatter : public CLI::Formatter {
  public:
@@ -24,18 +32,14 @@ class HelpFormatter : public CLI::Formatter {
     const std::string type = option->get_type_name();
     return option->get_positional() || type.empty() ? "" : " " + type;
   }
+  std::string make_footer(const CLI::App* app) const override {
+    const std::string own = CLI::Formatter::make_footer(app);
+    return own.empty() ? anywhere : own + "\n" + anywhere;
+  }
 
  private:
   const Context& context_;
 };
-
-const char* const anywhere =
-    "anywhere:\n"
-    "  --json        events or the answer as JSON on stdout, one object a line\n"
-    "  -q, --quiet   warnings and errors only\n"
-    "  -v, --verbose more detail\n"
-    "  --no-color    also: the environment variable NO_COLOR\n"
-    "  --help        of trainx, or of the command that is named";
 
 bool wants_color(const Context& context) {
   const std::string terminal = environment_variable("TERM");
@@ -45,6 +49,7 @@ bool wants_color(const Context& context) {
 // CLI11's sentences name arguments well; they lack where to look further.
 [[noreturn]] void refuse(const CLI::App& command, const CLI::ParseError& error) {
   std::string sentence = error.what();
+  if (const std::string unclear = "Could not convert: "; sentence.starts_with(unclear)) sentence = "cannot read " + sentence.substr(unclear.size()) + " as a number";
   while (!sentence.empty() && (sentence.back() == '\n' || sentence.back() == '.')) sentence.pop_back();
   std::string name = command.get_name();
   if (command.get_parent() && command.get_parent()->get_parent()) name = command.get_parent()->get_name() + " " + name;
@@ -58,7 +63,6 @@ void parse_command_line(const std::vector<std::string>& arguments, Context& cont
   context.usage[&app] = "COMMAND [arguments]";
   app.formatter(std::make_shared<HelpFormatter>(context));
   app.set_help_flag();
-  app.footer(anywhere);
   for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_list, add_version}) add(app, context);
 
   const Scan scan = scan_arguments(app, arguments, context);
@@ -74,7 +78,7 @@ void parse_command_line(const std::vector<std::string>& arguments, Context& cont
     return;
   }
   if (!scan.command->get_subcommands({}).empty())
-    throw UserError(ExitCode::usage, scan.command == &app ? "no command; see trainx --help, or begin with: trainx init quickstart" : scan.command->get_name() + ": which one? see trainx " + scan.command->get_name() + " --help");
+    throw UserError(ExitCode::usage, scan.command == &app ? "no command; see trainx --help, or begin with: trainx init quickstart" : scan.command->get_name() + ": what of it? trainx " + scan.command->get_name() + " " + context.usage.at(scan.command));
   std::vector<std::string> reversed(scan.rest.rbegin(), scan.rest.rend());   // as CLI11 takes them
   try {
     app.parse(reversed);

@@ -9,9 +9,11 @@ namespace {
 struct Arguments {
   std::string folder;
   launch::GenerateOptions options;
+  std::int64_t seed = 0;
 };
 
-void check(const launch::GenerateOptions& o) {
+void check(const Arguments& a) {
+  const launch::GenerateOptions& o = a.options;
   auto require = [](bool holds, const char* sentence) {
     if (!holds) throw UserError(ExitCode::usage, std::string("generate: ") + sentence);
   };
@@ -19,10 +21,11 @@ void check(const launch::GenerateOptions& o) {
   require(o.max_tokens >= 1, "--max-tokens must be at least 1");
   require(std::isfinite(o.temperature) && o.temperature >= 0, "--temperature must be 0 (greedy) or more");
   require(o.top_k >= 0, "--top-k must be 0 (all tokens) or more");
+  require(a.seed >= 0, "--seed must be 0 or more");
 }
 
 int run_generate(const Arguments& a, const Context& context) {
-  check(a.options);
+  check(a);
   const WeightsSource weights = find_weights(a.folder, context);
   launch::Job job = make_job("generate", context);
   if (weights.recipe) job.resolved_recipe = recipe::dump(weights.recipe->recipe);
@@ -30,6 +33,7 @@ int run_generate(const Arguments& a, const Context& context) {
   job.run_folder = weights.run_folder;
   job.checkpoint = weights.checkpoint;
   job.generate = a.options;
+  job.generate.seed = static_cast<std::uint64_t>(a.seed);
   return launch::run_worker(job);
 }
 
@@ -45,7 +49,7 @@ void add_generate(CLI::App& app, Context& context) {
   command->add_option("--max-tokens", o.max_tokens, "tokens to add (100)")->type_name("N");
   command->add_option("--temperature", o.temperature, "0 is greedy (1)")->type_name("X");
   command->add_option("--top-k", o.top_k, "choose among the k likeliest; 0: all (0)")->type_name("K");
-  command->add_option("--seed", o.seed, "equal seeds give equal text (0)")->type_name("N");
+  command->add_option("--seed", a->seed, "equal seeds give equal text (0)")->type_name("N");
   command->callback([a, &context] { context.run = [a, &context] { return run_generate(*a, context); }; });
 }
 

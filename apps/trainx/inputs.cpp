@@ -1,9 +1,26 @@
 #include "inputs.hpp"
 #include "core/error.hpp"
 #include "core/process.hpp"
+#include "core/suggest.hpp"
 #include <filesystem>
 
 namespace trainx::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A recipe that is not there: perhaps one beside it was meant.
+void require_recipe(const std::string& config) {
+  if (fs::exists(config)) return;
+  std::vector<std::string> there;
+  const fs::path folder = fs::path(config).parent_path();
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, unreadable))
+    if (entry.path().extension() == ".yaml" || entry.path().extension() == ".yml") there.push_back((folder / entry.path().filename()).string());
+  throw UserError(ExitCode::input_missing, "there is no recipe " + config + did_you_mean(config, there));
+}
+
+}  // namespace
 
 void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
   command.add_option("CONFIG", arguments.words, "recipe (YAML), then settings that replace its own, e.g. optimizer.lr=1e-3");
@@ -14,12 +31,13 @@ recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& c
   std::string config = arguments.config;
   recipe::LoadOptions options;
   for (const std::string& word : arguments.words) {
-    if (word.find('=') != std::string::npos && !std::filesystem::exists(word)) options.overrides.push_back(word);
+    if (word.find('=') != std::string::npos && !fs::exists(word)) options.overrides.push_back(word);
     else if (config.empty()) config = word;
     else throw UserError(ExitCode::usage, command + ": '" + word + "' is no setting; settings are key=value, e.g. optimizer.lr=1e-3");
   }
   if (config.empty()) throw UserError(ExitCode::usage, command + ": which recipe? trainx " + command + " CONFIG [key=value ...]; trainx init quickstart writes one");
-  if (std::filesystem::is_directory(config)) throw UserError(ExitCode::usage, command + ": " + config + " is a folder, and a recipe is a YAML file; a run's is " + config + "/recipe.yaml");
+  if (fs::is_directory(config)) throw UserError(ExitCode::usage, command + ": " + config + " is a folder, and a recipe is a YAML file; a run's is " + config + "/recipe.yaml");
+  require_recipe(config);
   options.environment_set = environment_variable("TRAINX_SET");
   return recipe::load_recipe(config, options);
 }
@@ -42,7 +60,7 @@ Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu) {
   return prepare(std::move(loaded), std::move(facts), gpu);
 }
 
-std::string run_folder_of(const recipe::Recipe& recipe) { return (std::filesystem::path(recipe.run.output_dir) / recipe.run.name).string(); }
+std::string run_folder_of(const recipe::Recipe& recipe) { return (fs::path(recipe.run.output_dir) / recipe.run.name).string(); }
 
 launch::Job make_job(const std::string& command, const Context& context) {
   launch::Job job;

@@ -4,28 +4,22 @@
 #include "metrics/console.hpp"
 #include "recipe/recipe.hpp"
 #include <csignal>
-#include <cstdio>
 
 namespace {
 
 using namespace trainx;
 
-int fail(const app::Context& context, int code, const std::string& sentence) {
+int fail(const app::Context& context, int code, const std::string& sentence, const std::vector<std::string>& problems = {}) {
   const auto& o = context.output;
-  metrics::Console({o.json, o.quiet, o.verbose, o.color}).error(code, sentence);
+  metrics::Console({o.json, o.quiet, o.verbose, o.color}).error(code, sentence, problems);
   return code;
 }
 
-// Problems of a recipe, a line each that editors understand (file:line:col), and a closing sentence where there are several.
 int fail(const app::Context& context, const recipe::RecipeError& error) {
   const auto& problems = error.problems();
   const int code = static_cast<int>(error.code());
   if (problems.size() == 1) return fail(context, code, problems.front());
-  for (const std::string& problem : problems) std::fprintf(stderr, "%s\n", problem.c_str());
-  std::string sentence = "the recipe has " + std::to_string(problems.size()) + " problems; nothing was done";
-  if (context.output.json)
-    for (const std::string& problem : problems) sentence += "\n" + problem;
-  return fail(context, code, sentence);
+  return fail(context, code, "the recipe has " + std::to_string(problems.size()) + " problems; nothing was done", problems);
 }
 
 }  // namespace

@@ -30,8 +30,16 @@ bool set_short_globals(const std::string& flags, Scan& scan, Context& context) {
   return true;
 }
 
+/// "trainx ckpt ls"
 std::string full_name(const CLI::App& command) {
   return command.get_parent() ? full_name(*command.get_parent()) + " " + command.get_name() : command.get_name();
+}
+
+/// A sentence about a command, which its name begins and its help ends.
+[[noreturn]] void refuse(const CLI::App& command, const std::string& sentence) {
+  const std::string name = full_name(command);
+  const std::string prefix = command.get_parent() ? name.substr(name.find(' ') + 1) + ": " : "";
+  throw UserError(ExitCode::usage, prefix + sentence + "; see " + name + " --help");
 }
 
 Names subcommands_of(const CLI::App& command) {
@@ -43,7 +51,7 @@ Names subcommands_of(const CLI::App& command) {
 const CLI::App& subcommand(const CLI::App& command, const std::string& name) {
   for (const CLI::App* sub : command.get_subcommands({}))
     if (sub->get_name() == name) return *sub;
-  throw UserError(ExitCode::usage, full_name(command) + ": no command '" + name + "'" + did_you_mean(name, subcommands_of(command)) + "; see " + full_name(command) + " --help");
+  refuse(command, "there is no command '" + name + "'" + did_you_mean(name, subcommands_of(command)));
 }
 
 [[noreturn]] void unknown_flag(const CLI::App& command, const std::string& flag) {
@@ -54,7 +62,7 @@ const CLI::App& subcommand(const CLI::App& command, const std::string& name) {
   std::string hint = did_you_mean(name, known);
   // --optimizer.lr=1e-3: a setting, written like a flag.
   if (hint.empty() && name.find('.') != std::string::npos) hint = " (did you mean the setting '" + flag.substr(flag.find_first_not_of('-')) + "', which has no dashes?)";
-  throw UserError(ExitCode::usage, full_name(command) + ": no flag '" + name + "'" + hint + "; see " + full_name(command) + " --help");
+  refuse(command, "there is no flag '" + name + "'" + hint);
 }
 
 /// Does this flag of the command take the next argument?

@@ -1,45 +1,64 @@
-// NVML through dlopen with prototypes of our own: nvml.h is not in every toolkit, the library not on every machine.
 #include "facts/gpus.hpp"
-#include <dlfcn.h>
-#include <array>
-#include <memory>
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/process.hpp"
+#include "facts/nvml.hpp"
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 
 namespace trainx::facts {
 namespace {
 
-using Return = int;                     // nvmlReturn_t; 0 is success
-using Device = struct nvmlDevice_st*;
+namespace fs = std::filesystem;
 
-template <class Function>
-Function* symbol(void* library, const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(library, name));
+std::string text_of(const char* path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
-struct CloseLibrary {
-  void operator()(void* library) const { ::dlclose(library); }
-};
+// This boot, this driver, these devices.
+std::string machine_key() {
+  std::vector<std::string> devices;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator("/dev", unreadable))
+    if (const std::string name = entry.path().filename().string(); name.starts_with("nvidia")) devices.push_back(name);
+  std::ranges::sort(devices);
+  std::string key = text_of("/proc/sys/kernel/random/boot_id") + text_of("/proc/driver/nvidia/version") + environment_variable("NVIDIA_VISIBLE_DEVICES");
+  for (const std::string& device : devices) key += " " + device;
+  return key;
+}
+
+std::string cache_folder() {
+  if (const std::string folder = environment_variable("XDG_CACHE_HOME"); !folder.empty()) return folder + "/trainx";
+  const std::string home = environment_variable("HOME");
+  return home.empty() ? std::string() : home + "/.cache/trainx";
+}
 
 }  // namespace
 
-std::vector<std::string> gpu_names() {
-  const std::unique_ptr<void, CloseLibrary> library(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL));
-  if (!library) return {};
-  const auto init = symbol<Return()>(library.get(), "nvmlInit_v2");
-  const auto shutdown = symbol<Return()>(library.get(), "nvmlShutdown");
-  const auto count_of = symbol<Return(unsigned*)>(library.get(), "nvmlDeviceGetCount_v2");
-  const auto device_at = symbol<Return(unsigned, Device*)>(library.get(), "nvmlDeviceGetHandleByIndex_v2");
-  const auto name_of = symbol<Return(Device, char*, unsigned)>(library.get(), "nvmlDeviceGetName");
-  if (!init || !shutdown || !count_of || !device_at || !name_of || init() != 0) return {};
-  std::vector<std::string> names;
-  unsigned count = 0;
-  if (count_of(&count) == 0)
-    for (unsigned i = 0; i < count; ++i) {
-      Device device = nullptr;
-      std::array<char, 96> name{};
-      if (device_at(i, &device) == 0 && name_of(device, name.data(), name.size()) == 0) names.emplace_back(name.data());
-    }
-  shutdown();
+std::vector<std::string> remembered(const std::string& file, const std::string& key, const std::function<std::vector<std::string>()>& detect) {
+  const auto kept = nlohmann::json::parse(text_of(file.c_str()), nullptr, false);
+  if (kept.is_object() && kept.value("key", nlohmann::json()) == key) {
+    const auto names = kept.find("gpus");
+    if (names != kept.end() && names->is_array() && std::ranges::all_of(*names, [](const auto& n) { return n.is_string(); })) return names->get<std::vector<std::string>>();
+  }
+  const auto names = detect();
+  try {
+    make_folders(folder_of(file));
+    write_file_atomic(file, nlohmann::json{{"key", key}, {"gpus", names}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  } catch (const UserError&) {
+    return names;                       // nowhere to keep it: asked again next time
+  }
   return names;
+}
+
+std::vector<std::string> gpu_names() {
+  if (!fs::exists("/proc/driver/nvidia/version")) return nvml_gpu_names();   // no driver, or one in another place: NVML says so at once
+  const std::string folder = cache_folder();
+  return folder.empty() ? nvml_gpu_names() : remembered(folder + "/gpus.json", machine_key(), nvml_gpu_names);
 }
 
 }  // namespace trainx::facts

@@ -4,21 +4,30 @@
 namespace trainx::facts {
 namespace {
 
+// A dimension that is added to the model has to cross to the worker too: the list of them stands here once, and the assertion points at it.
+template <class Dims, class Visit>
+void for_each_dimension(Dims& d, const Visit& visit) {
+  static_assert(sizeof(spec::Gpt2Dims) == 9 * 8, "a dimension is missing below");
+  visit("num_layers", d.num_layers);
+  visit("num_heads", d.num_heads);
+  visit("hidden_size", d.hidden_size);
+  visit("intermediate_size", d.intermediate_size);
+  visit("max_positions", d.max_positions);
+  visit("vocab_size", d.vocab_size);
+  visit("dropout", d.dropout);
+  visit("initializer_range", d.initializer_range);
+  visit("layer_norm_epsilon", d.layer_norm_epsilon);
+}
+
 nlohmann::json dims_to_json(const spec::Gpt2Dims& d) {
-  return {{"num_layers", d.num_layers},         {"num_heads", d.num_heads},   {"hidden_size", d.hidden_size}, {"intermediate_size", d.intermediate_size},
-          {"max_positions", d.max_positions},   {"vocab_size", d.vocab_size}, {"dropout", d.dropout},         {"layer_norm_epsilon", d.layer_norm_epsilon}};
+  nlohmann::json j;
+  for_each_dimension(d, [&](const char* name, const auto& value) { j[name] = value; });
+  return j;
 }
 
 spec::Gpt2Dims dims_from_json(const nlohmann::json& j) {
   spec::Gpt2Dims d;
-  j.at("num_layers").get_to(d.num_layers);
-  j.at("num_heads").get_to(d.num_heads);
-  j.at("hidden_size").get_to(d.hidden_size);
-  j.at("intermediate_size").get_to(d.intermediate_size);
-  j.at("max_positions").get_to(d.max_positions);
-  j.at("vocab_size").get_to(d.vocab_size);
-  j.at("dropout").get_to(d.dropout);
-  j.at("layer_norm_epsilon").get_to(d.layer_norm_epsilon);
+  for_each_dimension(d, [&](const char* name, auto& value) { j.at(name).get_to(value); });
   return d;
 }
 

@@ -158,11 +158,15 @@ void Console::done(std::int64_t step, const std::string& run_folder, const std::
   if (progress_) print(styled(Style::good, text));
 }
 
-void Console::error(int exit_code, const std::string& sentence) {
+void Console::error(int exit_code, const std::string& sentence, const std::vector<std::string>& problems) {
   const std::lock_guard lock(mutex_);
-  event("error", {{"exit_code", exit_code}, {"message", sentence}});
+  nlohmann::ordered_json fields{{"exit_code", exit_code}, {"message", sentence}};
+  if (!problems.empty()) fields["problems"] = problems;
+  event("error", std::move(fields));
   leave_line();
-  print(styled(Style::bad, "trainx:") + " " + sentence);
+  std::string lines;
+  for (const std::string& problem : problems) lines += problem + "\n";
+  print(lines + styled(Style::bad, "trainx:") + " " + sentence);
 }
 
 }  // namespace trainx::metrics

@@ -41,8 +41,8 @@ class Console {
   void detail(const std::string& text);    // the same under -v
   /// The run's end: `text` says where things are and what to do next.
   void done(std::int64_t step, const std::string& run_folder, const std::string& text);
-  /// Prints "trainx: sentence".
-  void error(int exit_code, const std::string& sentence);
+  /// Prints "trainx: sentence", above it the `problems` that it sums up, a line each as editors understand them (file:line:col: ...).
+  void error(int exit_code, const std::string& sentence, const std::vector<std::string>& problems = {});
 
  private:
   enum class Style : std::uint8_t { plain, dim, good, warn, bad };

@@ -1,5 +1,6 @@
 #include "facts/cgroup.hpp"
 #include "facts/facts.hpp"
+#include "facts/gpus.hpp"
 #include "support/catch.hpp"
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -65,6 +66,26 @@ TEST_CASE("no cgroups, no limits") {
   CHECK_FALSE(t.limits().cpus.has_value());
 }
 
+TEST_CASE("what was detected is remembered until the key is another; a broken or unwritable file is asked past") {
+  const Tree t;
+  const std::string file = t.root / "cache/gpus.json";
+  int asked = 0;
+  auto ask = [&](const std::string& where, const std::string& key) {
+    return remembered(where, key, [&] { return ++asked, std::vector<std::string>{"GPU of " + key}; });
+  };
+  CHECK(ask(file, "a") == std::vector<std::string>{"GPU of a"});
+  CHECK(ask(file, "a") == std::vector<std::string>{"GPU of a"});
+  CHECK(asked == 1);
+  CHECK(ask(file, "b") == std::vector<std::string>{"GPU of b"});
+  CHECK(asked == 2);
+  for (const char* broken : {"", "{", "[1]", R"({"key": "b"})", R"({"key": "b", "gpus": [1]})", R"({"key": 1, "gpus": ["x"]})"}) {
+    t.write("cache/gpus.json", broken);
+    CHECK(ask(file, "b") == std::vector<std::string>{"GPU of b"});
+  }
+  CHECK(asked == 8);
+  CHECK(ask("/proc/nowhere/gpus.json", "c") == std::vector<std::string>{"GPU of c"});
+}
+
 TEST_CASE("the machine has cores, memory and a name") {
   const HardwareFacts h = detect_hardware();
   CHECK(h.cpu_cores >= 1);
@@ -78,7 +99,7 @@ TEST_CASE("facts survive JSON, every field of them") {
   Facts f;
   f.hardware = {"host", "a CPU", 3, 12345678901, {"GPU a", "GPU b"}};
   f.data = {true, false, 11, 7, 513, 1.0 / 3, "train is gone", "eval is gone"};
-  f.model_folder = ModelFolderFacts{"models/x", {2, 4, 64, 200, 128, 513, 0.1, 1e-6}};
+  f.model_folder = ModelFolderFacts{"models/x", {2, 4, 64, 200, 128, 513, 0.1, 0.05, 1e-6}};
   const auto j = to_json(f);
   const Facts g = facts_from_json(nlohmann::json::parse(j.dump()));
   CHECK(to_json(g) == j);
@@ -86,6 +107,7 @@ TEST_CASE("facts survive JSON, every field of them") {
   CHECK(g.hardware.gpus == f.hardware.gpus);
   REQUIRE(g.model_folder);
   CHECK(g.model_folder->dims.intermediate_size == 200);
+  CHECK(g.model_folder->dims.initializer_range == 0.05);
   CHECK(g.model_folder->dims.layer_norm_epsilon == 1e-6);
   const auto plain = to_json(facts_from_json(to_json(Facts{})));
   CHECK(plain["data"]["entropy_floor_nats"].is_null());

@@ -93,6 +93,16 @@ TEST_CASE("an error ends the live line and stands below it") {
   CHECK(lines[1] == "trainx: disk gone");
 }
 
+TEST_CASE("an error's problems stand above it, and beside it in JSON") {
+  Recorded plain, json;
+  ConsoleOptions events;
+  events.json = true;
+  Console({}, plain.screen(false)).error(78, "two problems", {"x.yaml:1:2: a", "x.yaml:3:4: b"});
+  Console(events, json.screen(false)).error(78, "two problems", {"x.yaml:1:2: a", "x.yaml:3:4: b"});
+  CHECK(plain.err == "x.yaml:1:2: a\nx.yaml:3:4: b\ntrainx: two problems\n");
+  CHECK(nlohmann::json::parse(json.out).at("problems") == std::vector<std::string>{"x.yaml:1:2: a", "x.yaml:3:4: b"});
+}
+
 TEST_CASE("the status line never reaches the terminal's last column and leaves out whole parts") {
   for (int columns = 0; columns < 140; ++columns) {
     const std::string line = status_line(report_of(5), Goal{10}, 5, true, columns);
