@@ -23,6 +23,8 @@ class BlockContext {
   const at::Tensor& operator[](program::Slot s) const;
   /// Does the instruction add to the slot instead of overwriting it?
   bool accumulates(program::Slot s) const { return how_[s] == program::How::accumulate; }
+  /// Does it change a value gradient that another block has written?
+  bool modifies(program::Slot s) const { return how_[s] == program::How::modify || how_[s] == program::How::accumulate; }
   /// Tensor `index` of the group behind a parameter or gradient slot, in the shape of its ParameterSpec.
   at::Tensor tensor(program::Slot group_slot, int index) const;
   bool training() const { return mode_ == Mode::train; }

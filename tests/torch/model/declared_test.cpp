@@ -1,0 +1,130 @@
+// What the spec declares against what the blocks do: slots that recomputing takes, matrix products, bytes that libraries allocate.
+#include "cases.hpp"
+#include "ops/issued_gemms.hpp"
+#include "spec/arch/gpt2_slots.hpp"
+#include "tensor/allocator_meter.hpp"
+#include "tensor/view.hpp"
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty_like.h>
+#include <cstring>
+#include <set>
+#include "support/catch.hpp"
+
+using namespace trainx;
+using model::BlockContext;
+using model::test::Case;
+using model::test::cases;
+using model::test::make_run;
+using model::test::PlainRun;
+using program::How;
+using program::Op;
+using program::Slot;
+
+namespace {
+
+/// Operands of a block's operation by slot, as the run holds them.
+std::vector<at::Tensor> operands_of(PlainRun& run, int block, Op op) {
+  const program::BlockSpec& spec = run.graph.blocks[block];
+  std::vector<at::Tensor> operands(spec.slots.size());
+  for (const auto& i : run.program.steady)
+    if (i.op == op && i.block == block)
+      for (const auto& u : i.uses) {
+        const program::TensorSpec& t = spec.slots[u.slot].tensor;
+        operands[u.slot] = tensor::view(run.memory.at(run.program.buffers[u.buffer].name).data_ptr(), t.dtype, t.dims);
+      }
+  return operands;
+}
+
+bool bit_equal(const at::Tensor& a, const at::Tensor& b) { return a.nbytes() == b.nbytes() && std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0; }
+
+/// Outputs of one kernel, which a pass drops and recomputes together.
+std::vector<Slot> computed_with(const program::BlockSpec& spec, Slot s) {
+  std::vector<Slot> together;
+  for (Slot other = 0; other < static_cast<Slot>(spec.slots.size()); ++other)
+    if (spec.slots[other].kind == program::Kind::saved && spec.slots[s].kind == program::Kind::saved && spec.slots[other].from == spec.slots[s].from) together.push_back(other);
+  return together.empty() ? std::vector<Slot>{s} : together;
+}
+
+std::multiset<std::vector<std::int64_t>> declared(const program::Phase& phase) {
+  std::multiset<std::vector<std::int64_t>> gemms;
+  for (const auto& g : phase.gemms)
+    for (std::int64_t i = 0; i < g.count; ++i) gemms.insert({g.m, g.n, g.k});
+  return gemms;
+}
+
+}  // namespace
+
+TEST_CASE("each forward output follows from the slots it declares, bit for bit") {
+  const Case& t = cases().at(GENERATE(0, 1, 3));
+  const DType compute = GENERATE(DType::f32, DType::bf16);
+  INFO(t.name << " " << name_of(compute));
+  PlainRun run = make_run(t, compute);
+  run.run();
+  for (int k = 0; k + 1 < static_cast<int>(run.graph.blocks.size()); ++k) {
+    const program::BlockSpec& spec = run.graph.blocks[k];
+    const std::vector<at::Tensor> kept = operands_of(run, k, Op::forward);
+    for (const auto& use : spec.phases.at(Op::forward).uses) {
+      if (use.how == How::read) continue;
+      INFO(spec.name << " " << spec.slots[use.slot].name);
+      std::vector<at::Tensor> operands(spec.slots.size());
+      std::vector<How> how(spec.slots.size(), How::read);
+      for (Slot from : spec.slots[use.slot].from) operands[from] = kept[from];
+      for (Slot s : computed_with(spec, use.slot)) {
+        operands[s] = at::empty_like(kept[s]);
+        how[s] = How::overwrite;
+      }
+      const at::Tensor made = operands[use.slot];
+      BlockContext c(run.graph, spec, std::move(operands), std::move(how), model::Mode::train, run.seed, run.loss_seed);
+      run.blocks[k]->forward(c);
+      CHECK(bit_equal(made, kept[use.slot]));
+    }
+  }
+}
+
+TEST_CASE("the matrix products of the spec are those that are issued") {
+  const Case& t = cases().at(GENERATE(0, 2, 6));
+  const DType compute = GENERATE(DType::f32, DType::bf16);
+  INFO(t.name << " " << name_of(compute));
+  PlainRun train = make_run(t, compute);
+  std::vector<std::pair<PlainRun*, Op>> runs{{&train, Op::loss}};
+  PlainRun evaluation(t.dims, train.graph, program::forward_program(train.program, train.graph, Op::evaluate));
+  PlainRun prediction(t.dims, train.graph, program::forward_program(train.program, train.graph, Op::predict));
+  runs.push_back({&evaluation, Op::evaluate});
+  runs.push_back({&prediction, Op::predict});
+  for (auto& [run, last] : runs) {
+    run->fill_parameters(5);
+    run->fill_batch(6, t.dims.vocab_size, 0);
+    if (last == Op::predict) run->buffer("targets", DType::i32).zero_();
+    if (last != Op::loss) run->mode = model::Mode::eval;
+    std::multiset<std::vector<std::int64_t>> want, got;
+    for (const auto& block : run->graph.blocks)
+      for (Op op : {Op::forward, Op::backward, last})
+        if (block.phases.count(op) && !(op == Op::backward && last != Op::loss)) want.merge(declared(block.phases.at(op)));
+    ops::IssuedGemms issued;
+    run->run();
+    for (const auto& g : issued.gemms) got.insert({g.m, g.n, g.k});
+    CHECK(got == want);
+    CHECK(!got.empty());
+  }
+}
+
+TEST_CASE("libraries allocate no more than the graph says, and the graph does not say far too much") {
+  tensor::install_allocator_meter();
+  const int threads_before = at::get_num_threads();
+  const int threads = GENERATE(1, 2);
+  const DType compute = GENERATE(DType::f32, DType::bf16);
+  const int which = GENERATE(0, 1, 2, 3, 6, 7, 8);
+  const Case wide{"wide", {.num_layers = 1, .num_heads = 4, .hidden_size = 256, .intermediate_size = 512, .max_positions = 256, .vocab_size = 300}, 4, 200};
+  const Case& t = which < 8 ? cases().at(which) : wide;
+  at::set_num_threads(threads);
+  PlainRun run = make_run(t, spec::gpt2_graph(t.dims, t.batch, t.length, compute, threads));
+  const std::int64_t before = tensor::allocator_bytes().current;
+  tensor::reset_allocator_peak();
+  run.run();
+  const std::int64_t peak = tensor::allocator_bytes().peak - before;
+  at::set_num_threads(threads_before);
+  INFO(t.name << " " << name_of(compute) << " threads " << threads << " peak " << peak << " declared " << run.graph.library_bytes);
+  CHECK(peak <= run.graph.library_bytes);
+  CHECK(run.graph.library_bytes <= 2 * peak + threads * 256 * 1024);
+  CHECK(tensor::allocator_bytes().current == before);
+}
