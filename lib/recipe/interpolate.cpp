@@ -6,7 +6,7 @@ namespace trainx::recipe {
 namespace {
 
 using yaml::Node;
-constexpr std::size_t longest_text = 64 << 10;
+constexpr std::size_t longest_text = 64 << 10, longest_sum = 1 << 20;   // bytes of one value, of all together
 
 bool is_name(std::string_view s) {
   return !s.empty() && (s[0] < '0' || s[0] > '9') && std::all_of(s.begin(), s.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
@@ -61,12 +61,13 @@ class Interpolator {
     if (node.interpolated || node.text.find("${") == std::string::npos) return;
     if (std::find(open_.begin(), open_.end(), &node) != open_.end()) return;   // reported by lookup
     open_.push_back(&node);
-    const auto text = expand(node.text, node.where, path);
+    const auto text = sum_ > longest_sum ? std::optional<std::string>(fail(node.where, path, "comes after interpolations that grow beyond 1 MiB together")) : expand(node.text, node.where, path);
     open_.pop_back();
     if (!text) {
       node.kind = Node::Kind::broken;
       return;
     }
+    sum_ += text->size();
     node.interpolated = true;
     node.text = *text;
   }
@@ -117,6 +118,7 @@ class Interpolator {
   Node* root_;
   const InterpolationSources& sources_;
   yaml::Problems& problems_;
+  std::size_t sum_ = 0;                 // bytes of what has been resolved
   std::vector<const Node*> open_;       // being resolved, outermost first
 };
 

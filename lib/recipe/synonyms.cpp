@@ -1,36 +1,34 @@
 #include "recipe/synonyms.hpp"
 #include "recipe/schema.hpp"
-#include <map>
 
 namespace trainx::recipe {
-namespace {
 
-// Names of PyTorch, transformers, DeepSpeed, nanoGPT and llm.c.
-const std::map<std::string_view, std::string_view> other_names{
-    {"learning_rate", "optimizer.lr"}, {"batch_size", "batch.micro_batch_size"}, {"train_batch_size", "batch.global_batch_size"},
-    {"per_device_train_batch_size", "batch.micro_batch_size"}, {"train_micro_batch_size_per_gpu", "batch.micro_batch_size"},
-    {"gradient_accumulation_steps", "batch.grad_accum_steps"}, {"grad_acc_steps", "batch.grad_accum_steps"}, {"accumulate_grad_batches", "batch.grad_accum_steps"},
-    {"max_steps", "run.duration: N steps"}, {"max_iters", "run.duration: N steps"}, {"num_iterations", "run.duration: N steps"}, {"steps", "run.duration: N steps"},
-    {"epochs", "run.duration: N epochs"}, {"num_epochs", "run.duration: N epochs"}, {"num_train_epochs", "run.duration: N epochs"},
-    {"warmup_steps", "schedule.warmup: N steps"}, {"warmup_iters", "schedule.warmup: N steps"}, {"lr_scheduler", "schedule.type"}, {"scheduler", "schedule.type"},
-    {"lr_scheduler_type", "schedule.type"}, {"min_lr", "schedule.final_ratio"}, {"learning_rate_decay_frac", "schedule.final_ratio"},
-    {"grad_clip", "optimizer.max_grad_norm"}, {"gradient_clipping", "optimizer.max_grad_norm"}, {"clip_grad_norm", "optimizer.max_grad_norm"},
-    {"betas", "beta1"}, {"adam_beta1", "optimizer.options.beta1"}, {"adam_beta2", "optimizer.options.beta2"}, {"adam_epsilon", "optimizer.options.eps"},
-    {"block_size", "data.sequence_length"}, {"seq_len", "data.sequence_length"}, {"seq_length", "data.sequence_length"}, {"max_seq_len", "data.sequence_length"},
-    {"context_length", "data.sequence_length"}, {"num_workers", "data.workers"}, {"dataloader_num_workers", "data.workers"}, {"prefetch_factor", "data.prefetch"},
-    {"n_layer", "num_layers"}, {"n_head", "num_heads"}, {"n_embd", "hidden_size"}, {"num_hidden_layers", "num_layers"}, {"num_attention_heads", "num_heads"},
-    {"n_positions", "max_positions"}, {"n_ctx", "max_positions"}, {"n_inner", "intermediate_size"}, {"dtype", "precision.compute"}, {"fp16", "precision.compute"},
-    {"bf16", "precision.compute: bf16"}, {"mixed_precision", "precision.compute"}, {"amp", "precision.compute"},
-    {"gradient_checkpointing", "memory.activation_checkpoint"}, {"recompute", "memory.activation_checkpoint"}, {"save_steps", "checkpoint.every: N steps"},
-    {"save_interval", "checkpoint.every: N steps"}, {"save_total_limit", "checkpoint.keep_last"}, {"eval_steps", "eval.every: N steps"},
-    {"eval_interval", "eval.every: N steps"}, {"eval_iters", "eval.batches"}, {"logging_steps", "metrics.every: N steps"}, {"log_interval", "metrics.every: N steps"},
-    {"out_dir", "run.output_dir"}, {"resume_from_checkpoint", "checkpoint.resume"}, {"model_name_or_path", "model.init_from"}, {"pretrained", "model.init_from"},
-    {"train_file", "data.train"}, {"train_path", "data.train"}, {"val", "data.eval"}, {"valid", "data.eval"}, {"validation", "data.eval"}, {"dataset", "data.train"}};
-
-}  // namespace
+const std::map<std::string_view, std::string_view>& other_names() {
+  static const std::map<std::string_view, std::string_view> names{
+      {"learning_rate", "optimizer.lr"}, {"batch_size", "batch.micro_batch_size"}, {"train_batch_size", "batch.global_batch_size"},
+      {"per_device_train_batch_size", "batch.micro_batch_size"}, {"train_micro_batch_size_per_gpu", "batch.micro_batch_size"},
+      {"gradient_accumulation_steps", "batch.grad_accum_steps"}, {"grad_acc_steps", "batch.grad_accum_steps"}, {"accumulate_grad_batches", "batch.grad_accum_steps"},
+      {"max_steps", "run.duration: N steps"}, {"max_iters", "run.duration: N steps"}, {"num_iterations", "run.duration: N steps"}, {"steps", "run.duration: N steps"},
+      {"epochs", "run.duration: N epochs"}, {"num_epochs", "run.duration: N epochs"}, {"num_train_epochs", "run.duration: N epochs"},
+      {"warmup_steps", "schedule.warmup: N steps"}, {"warmup_iters", "schedule.warmup: N steps"}, {"lr_scheduler", "schedule.type"}, {"scheduler", "schedule.type"},
+      {"lr_scheduler_type", "schedule.type"}, {"min_lr", "schedule.final_ratio"}, {"learning_rate_decay_frac", "schedule.final_ratio"},
+      {"grad_clip", "optimizer.max_grad_norm"}, {"gradient_clipping", "optimizer.max_grad_norm"}, {"clip_grad_norm", "optimizer.max_grad_norm"},
+      {"betas", "optimizer.options.beta1"}, {"adam_beta1", "optimizer.options.beta1"}, {"adam_beta2", "optimizer.options.beta2"}, {"adam_epsilon", "optimizer.options.eps"},
+      {"block_size", "data.sequence_length"}, {"seq_len", "data.sequence_length"}, {"seq_length", "data.sequence_length"}, {"max_seq_len", "data.sequence_length"},
+      {"context_length", "data.sequence_length"}, {"num_workers", "data.workers"}, {"dataloader_num_workers", "data.workers"}, {"prefetch_factor", "data.prefetch"},
+      {"n_layer", "model.options.num_layers"}, {"n_head", "model.options.num_heads"}, {"n_embd", "model.options.hidden_size"}, {"num_hidden_layers", "model.options.num_layers"}, {"num_attention_heads", "model.options.num_heads"},
+      {"n_positions", "model.options.max_positions"}, {"n_ctx", "model.options.max_positions"}, {"n_inner", "model.options.intermediate_size"}, {"dtype", "precision.compute"}, {"fp16", "precision.compute"},
+      {"bf16", "precision.compute: bf16"}, {"mixed_precision", "precision.compute"}, {"amp", "precision.compute"},
+      {"gradient_checkpointing", "memory.activation_checkpoint"}, {"recompute", "memory.activation_checkpoint"}, {"save_steps", "checkpoint.every: N steps"},
+      {"save_interval", "checkpoint.every: N steps"}, {"save_total_limit", "checkpoint.keep_last"}, {"eval_steps", "eval.every: N steps"},
+      {"eval_interval", "eval.every: N steps"}, {"eval_iters", "eval.batches"}, {"logging_steps", "metrics.every: N steps"}, {"log_interval", "metrics.every: N steps"},
+      {"out_dir", "run.output_dir"}, {"resume_from_checkpoint", "checkpoint.resume"}, {"model_name_or_path", "model.init_from"}, {"pretrained", "model.init_from"},
+      {"train_file", "data.train"}, {"train_path", "data.train"}, {"val", "data.eval"}, {"valid", "data.eval"}, {"validation", "data.eval"}, {"dataset", "data.train"}};
+  return names;
+}
 
 std::optional<std::string> key_meant(std::string_view section, std::string_view key) {
-  if (const auto found = other_names.find(key); found != other_names.end()) return std::string(found->second);
+  if (const auto found = other_names().find(key); found != other_names().end()) return std::string(found->second);
   std::optional<std::string> elsewhere;
   for (const FieldHelp& field : schema_keys()) {
     const std::size_t dot = field.key.rfind('.');

@@ -1,4 +1,8 @@
+#include "recipe/schema.hpp"
+#include "recipe/synonyms.hpp"
 #include "support.hpp"
+#include <algorithm>
+#include <chrono>
 
 namespace trainx::recipe {
 
@@ -17,6 +21,53 @@ TEST_CASE("five mistakes are listed in one run, each with its place") {
               "t.yaml:6:7: optimizer.lr: must be a finite number, not '010' (did you mean '10'?)",
               "t.yaml:7:31: batch.micro_batch_sise: unknown key (did you mean 'micro_batch_size'?)",
               "t.yaml:8:25: schedule.final_ratio: must be between 0 and 1, not 1.5"});
+}
+
+TEST_CASE("what other tools call a key leads to a key that there is") {
+  for (const auto& [other, ours] : other_names()) {
+    const std::string key(ours.substr(0, ours.find(':')));
+    INFO(other << " -> " << ours);
+    CHECK(std::any_of(schema_keys().begin(), schema_keys().end(), [&](const FieldHelp& field) { return field.key == key; }));
+    CHECK(std::none_of(schema_keys().begin(), schema_keys().end(), [&](const FieldHelp& field) { return field.key == other; }));
+  }
+  CHECK(problems_of(good_batch + "model: {options: {n_layer: 2}}\n") == Lines{"t.yaml:2:19: model.options.n_layer: unknown key (did you mean 'num_layers'?)"});
+  CHECK(problems_of(good_batch + "eval: {micro_batch_size: 2}\n") == Lines{"t.yaml:2:8: eval.micro_batch_size: unknown key (did you mean 'batch.micro_batch_size'?)"});
+  CHECK(problems_of(good_batch + "eval: {zzz: 2}\n") == Lines{"t.yaml:2:8: eval.zzz: unknown key"});
+}
+
+TEST_CASE("limits include and exclude their ends") {
+  const auto problems_with = [](const std::string& options) { return problems_of(good_batch + "optimizer: {options: {" + options + "}}\n").size(); };
+  CHECK(problems_with("beta1: 0") == 0);
+  CHECK(problems_with("beta1: 1") == 1);
+  CHECK(problems_with("beta1: 0.999999999") == 0);
+  CHECK(problems_with("beta1: -1e-300") == 1);
+  CHECK(problems_with("eps: 0") == 1);
+  CHECK(problems_with("eps: 1e-300") == 0);
+  CHECK(problems_of(good_batch + "run: {seed: 9223372036854775807}\n").empty());
+  CHECK(problems_of(good_batch + "run: {seed: -1}\n").size() == 1);
+  CHECK(problems_of(good_batch + "data: {workers: 256}\n").empty());
+  CHECK(problems_of(good_batch + "data: {workers: 257}\n") == Lines{"t.yaml:2:17: data.workers: must be between 1 and 256, not 257"});
+}
+
+TEST_CASE("documents made to be slow are not") {
+  const auto start = std::chrono::steady_clock::now();
+  std::string keys;
+  for (int i = 0; i < 40000; ++i) keys += "key" + std::to_string(i) + ":\n";
+  CHECK(problems_of(keys).size() == 501);
+  std::string flood = "x-big: \"" + std::string(60000, 'y') + "\"\nlist:\n";
+  for (int i = 0; i < 30000; ++i) flood += "- ${x-big}\n";
+  CHECK(problems_of(flood).size() == 501);
+  CHECK(problems_of(good_batch + "run: {seed: " + std::string(900000, '9') + "}\n").at(0).size() < 300);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+}
+
+TEST_CASE("a mistake is told once: what depends on it keeps silent") {
+  CHECK(problems_of("batch: {global_batch_size: x, micro_batch_size: 4}\n").size() == 1);
+  CHECK(problems_of("batch: [8, 4]\n").size() == 1);
+  CHECK(problems_of(good_batch + "data: {type: token, dtype: uint16}\n").size() == 2);       // the type, and train, which tokens needs
+  CHECK(problems_of(good_batch + "data: {type: database, train: x, dtype: uint16}\n").size() == 1);
+  CHECK(problems_of(good_batch + "optimizer: {type: lion, options: {beta1: 0.9, momentum: 0, zzz: 1}}\n").size() == 2);   // the type, and zzz
+  CHECK(problems_of(good_batch + "schedule: {type: const, final_ratio: 0.5}\n").size() == 1);
 }
 
 }  // namespace trainx::recipe
