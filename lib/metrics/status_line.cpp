@@ -21,7 +21,7 @@ std::string status_line(const StepReport& r, const Goal& goal, double seconds_le
   if (step.size() < total.size()) step.insert(0, total.size() - step.size(), ' ');   // columns stay where they are
   std::vector<std::string> parts{"step " + step + (total.empty() ? "" : "/" + total), "loss " + format("%.4f", r.loss), "lr " + format("%.2e", r.lr),
                                  human_count(r.tokens_per_second) + " tokens/s", human_bytes(r.peak_memory_bytes)};
-  if (seconds_left >= 0) parts.push_back(human_seconds(std::round(seconds_left)) + " left");
+  if (seconds_left >= 0.5) parts.push_back(human_seconds(std::round(seconds_left)) + " left");
   if (verbose) {
     parts.push_back("grad norm " + format("%.3f", r.grad_norm));
     parts.push_back("step " + format("%.1f ms", r.step_time_ms));
