@@ -22,7 +22,7 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   const train::EvalResult result = train::Evaluator(plan.evaluate, arena, blocks, *source).run();
   std::int64_t step = 0;
   if (const auto name = std::filesystem::canonical(folder).filename().string(); name.starts_with("checkpoint-")) step = std::stoll(name.substr(11));
-  console.eval({step, result.loss, std::exp(result.loss), result.targets, job.facts.data.entropy_floor_nats});
+  console.answer({step, result.loss, std::exp(result.loss), result.targets, job.facts.data.entropy_floor_nats});
   return 0;
 }
 

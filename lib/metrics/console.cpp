@@ -117,6 +117,12 @@ void Console::eval(const EvalReport& report) {
   if (progress_) print(eval_text(report));
 }
 
+void Console::answer(const EvalReport& report) {
+  const std::lock_guard lock(mutex_);
+  event("eval", to_json(report));
+  if (!options_.json) screen_.out(eval_text(report) + "\n");
+}
+
 void Console::checkpoint(std::int64_t step, const std::string& path) {
   const std::lock_guard lock(mutex_);
   event("checkpoint", {{"step", step}, {"path", path}});

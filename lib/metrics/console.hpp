@@ -33,6 +33,8 @@ class Console {
   /// Every step; `logged` where metrics.every says so.
   void step(const StepReport& report, bool logged);
   void eval(const EvalReport& report);
+  /// The same where it is the answer of a command and not news of a run: on stdout, also under -q.
+  void answer(const EvalReport& report);
   void checkpoint(std::int64_t step, const std::string& path);
   void resume(std::int64_t step, const std::string& path);
   void skipped_checkpoint(const std::string& path, const std::string& why);

@@ -170,6 +170,8 @@ TEST_CASE("-q keeps warnings and errors, -v adds details") {
     console->done(1, "outputs/x", "trained");
   }
   CHECK(quiet.err == "warning: careful\n");
+  Console(q, quiet.screen(true)).answer({2, 1.25, 3.5, 512, 1.0});
+  CHECK(quiet.out == "step 2: eval loss 1.2500, perplexity 3.50; 25.0 % above the entropy floor 1.0000\n");
   for (const char* part : {"detail\n", "grad norm", "data wait"}) CHECK(contains(verbose.err, part));
 }
 
