@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
 #include "tensor/random_key.hpp"
+#include <ATen/Parallel.h>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -31,15 +32,16 @@ void normal_pair(std::uint32_t a, std::uint32_t b, double* out) {
 
 void fill_normal(const ParameterSpec& p, std::uint64_t seed, std::int64_t elements, float* out) {
   const std::uint64_t key = key_of(seed, p.name);
-  for (std::int64_t i = 0; i < elements; i += 4) {
-    const auto block = static_cast<std::uint64_t>(i / 4);
-    const auto words = tensor::philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
-                                      {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
-    double normal[4];
-    normal_pair(words[0], words[1], normal);
-    normal_pair(words[2], words[3], normal + 2);
-    for (std::int64_t j = 0; j < std::min<std::int64_t>(4, elements - i); ++j) out[i + j] = static_cast<float>(p.standard_deviation * normal[j]);
-  }
+  at::parallel_for(0, (elements + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const auto words = tensor::philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
+                                        {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+      double normal[4];
+      normal_pair(words[0], words[1], normal);
+      normal_pair(words[2], words[3], normal + 2);
+      for (std::int64_t j = 0; j < std::min<std::int64_t>(4, elements - 4 * block); ++j) out[4 * block + j] = static_cast<float>(p.standard_deviation * normal[j]);
+    }
+  });
 }
 
 }  // namespace
