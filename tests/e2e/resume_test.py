@@ -119,7 +119,7 @@ class Resume(Trainx):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not (log.exists() and log.stat().st_size):
             time.sleep(0.05)
-        self.assertIn("locked", self.run_trainx("train", recipe, expect=73).stderr)
+        self.assertIn("in use by process", self.run_trainx("train", recipe, expect=73).stderr)
         process.kill()
         process.wait()
         time.sleep(0.5)
