@@ -1,0 +1,145 @@
+// The same arithmetic as loops over steps, ranks, micro-steps and blocks: no program, no placement, no lanes.
+#pragma once
+#include "support/toy/machine.hpp"
+
+namespace toy {
+
+/// Residents by role and group, e.g. {"w", 0}, {"m", 0}, {"step", none}; and what each step reports.
+struct Trained {
+  std::map<std::pair<std::string, int>, Numbers> residents;
+  std::vector<Report> reports;
+};
+
+struct Training {
+  const ModelGraph* graph;
+  UpdateSpec update;
+  int micro_steps = 1, world = 1;
+  bool update_reads_norm2 = true;
+  Overflow overflow = {};
+};
+
+inline Trained initially(const Training& t) {
+  Trained s;
+  auto add = [&](const std::string& what, int group, std::size_t n) {
+    Numbers& v = s.residents[{what, group}];
+    for (std::size_t e = 0; e < n; ++e) v.push_back(initial(what, group, e));
+  };
+  for (std::size_t g = 0; g < t.graph->groups.size(); ++g) {
+    const auto n = static_cast<std::size_t>(t.graph->groups[g].elements);
+    add("w", static_cast<int>(g), n);
+    if (t.update.master != Master::none) add("master", static_cast<int>(g), n);
+    for (const StateSpec& state : t.update.states) add(state.name, static_cast<int>(g), n);
+  }
+  add("step", none, 1), add("applied", none, 1), add("lr_table", none, static_cast<std::size_t>(t.update.lr_table_entries));
+  for (std::size_t k = 0; k < t.graph->scalars.size(); ++k)
+    if (is_kept_scalar(*t.graph, static_cast<int>(k))) add(t.graph->scalars[k].name, none, 1);
+  return s;
+}
+
+/// One step of `t` on `s`.
+inline void train_step(const Training& t, Trained& s) {
+  const ModelGraph& graph = *t.graph;
+  auto resident = [&](const std::string& what, int group = none) -> Numbers& { return s.residents.at({what, group}); };
+  std::vector<Numbers> gradients(graph.groups.size()), sums(graph.scalars.size());
+  auto add = [](Numbers& to, const Numbers& x) {
+    if (to.empty()) to = x;
+    else for (std::size_t e = 0; e < x.size(); ++e) to[e] += x[e];
+  };
+  for (int rank = 0; rank < t.world; ++rank)
+    for (int micro = 0; micro < t.micro_steps; ++micro) {
+      std::map<std::string, Numbers> at;   // operands of this micro-step by name
+      const int blocks = static_cast<int>(graph.blocks.size());
+      auto run = [&](int block, Op op) {
+        const BlockSpec& spec = graph.blocks[static_cast<std::size_t>(block)];
+        const auto phase = spec.phases.find(op);
+        if (phase == spec.phases.end()) return;
+        std::vector<Numbers> slots(spec.slots.size());
+        std::vector<std::size_t> sizes(spec.slots.size());
+        auto key = [&](const SlotSpec& x) {
+          if (x.kind == Kind::value || x.kind == Kind::value_gradient) return (x.kind == Kind::value ? "v" : "d") + std::to_string(x.index);
+          return spec.name + "." + x.name;
+        };
+        for (const SlotUse& u : phase->second.uses) {
+          const SlotSpec& x = spec.slots[static_cast<std::size_t>(u.slot)];
+          const auto index = static_cast<std::size_t>(x.index);
+          Numbers& in = slots[static_cast<std::size_t>(u.slot)];
+          std::int64_t size = x.tensor.elements();
+          if (x.kind == Kind::gradient) size = graph.groups[index].elements;
+          if (x.kind == Kind::value || x.kind == Kind::value_gradient) size = graph.values[index].elements();
+          if (x.kind == Kind::scalar) size = 1;
+          sizes[static_cast<std::size_t>(u.slot)] = static_cast<std::size_t>(size);
+          if (u.how != How::read && u.how != How::modify) continue;
+          if (x.kind == Kind::parameter) in = resident("w", x.index);
+          else if (x.kind == Kind::scalar) in = resident(graph.scalars[index].name);
+          else if (x.kind == Kind::batch)
+            for (std::int64_t e = 0; e < graph.batch[index].elements(); ++e) in.push_back(sample(t.overflow, resident("step")[0], micro, rank, x.index, static_cast<std::size_t>(e)));
+          else in = at[key(x)];
+        }
+        compute_block(graph, block, op, phase->second.uses, sizes, slots);
+        for (const SlotUse& u : phase->second.uses) {
+          if (!writes(u.how)) continue;
+          const SlotSpec& x = spec.slots[static_cast<std::size_t>(u.slot)];
+          const Numbers& made = slots[static_cast<std::size_t>(u.slot)];
+          if (x.kind == Kind::gradient) add(gradients[static_cast<std::size_t>(x.index)], made);
+          else if (x.kind == Kind::scalar) add(sums[static_cast<std::size_t>(x.index)], made);
+          else if (x.kind == Kind::value_gradient && u.how == How::accumulate) add(at[key(x)], made);
+          else at[key(x)] = made;
+        }
+      };
+      for (int b = 0; b < blocks; ++b) run(b, Op::forward);
+      for (int b = 0; b < blocks; ++b) run(b, Op::loss);
+      for (int b = blocks; b-- > 0;) run(b, Op::backward);
+    }
+  double norm2 = 0;
+  for (const Numbers& g : gradients)
+    for (const double x : g) norm2 += norm_term(x);
+  const double* guard = t.update_reads_norm2 ? &norm2 : nullptr;
+  double& applied = resident("applied")[0];
+  for (std::size_t g = 0; g < gradients.size(); ++g)
+    for (std::size_t e = 0; e < gradients[g].size(); ++e) {
+      const int group = static_cast<int>(g);
+      Element x{gradients[g][e], guard, sums[1].data(), applied, learning_rate(resident("lr_table"), applied), &resident("w", group)[e], t.update.master == Master::none ? nullptr : &resident("master", group)[e], {}};
+      for (const StateSpec& state : t.update.states) x.states.push_back(&resident(state.name, group)[e]);
+      update_element(x);
+    }
+  resident("step")[0] = advanced("step", resident("step")[0], nullptr);
+  applied = advanced("applied", applied, guard);
+  for (std::size_t k = 0; k < graph.scalars.size(); ++k)
+    if (is_kept_scalar(graph, static_cast<int>(k))) resident(graph.scalars[k].name)[0] = advanced(graph.scalars[k].name, resident(graph.scalars[k].name)[0], guard);
+  Report r{{ReportSlot::loss_sum, sums[0][0]}, {ReportSlot::target_count, sums[1][0]}, {ReportSlot::applied, applied}, {ReportSlot::lr_table, resident("lr_table")[0]}};
+  if (guard) r[ReportSlot::norm2] = norm2;
+  s.reports.push_back(std::move(r));
+}
+
+inline Trained train(const Training& t, int steps) {
+  Trained s = initially(t);
+  for (int k = 0; k < steps; ++k) train_step(t, s);
+  return s;
+}
+
+inline bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+/// The first resident or report of the machine that is not bit-equal to the reference; empty when there is none. NaN in a resident is never equal.
+inline std::string difference(const Machine& machine, const Trained& want) {
+  for (std::size_t r = 0; r < machine.ranks().size(); ++r) {
+    const RankProgram& rank = machine.ranks()[r];
+    for (std::size_t b = 0; b < rank.program->buffers.size(); ++b) {
+      const Buffer& buffer = rank.program->buffers[b];
+      if (!buffer.resident) continue;
+      const auto it = want.residents.find({role(buffer), buffer.kind == Kind::scalar ? none : buffer.owner});
+      const View have = view(rank, whole(*rank.program, static_cast<BufferId>(b), How::read));
+      if (it == want.residents.end()) return buffer.name + " is unknown";
+      for (std::size_t e = 0; e < have.size; ++e)
+        if (!(have[e] == it->second[e + (buffer.sharded ? r * have.size : 0)])) return buffer.name + " on rank " + std::to_string(r) + ", element " + std::to_string(e);
+    }
+    const auto& reports = machine.reports[r];
+    if (reports.empty()) continue;
+    if (reports.size() != want.reports.size()) return "number of reports on rank " + std::to_string(r);
+    for (std::size_t s = 0; s < reports.size(); ++s)
+      for (const auto& [slot, value] : want.reports[s])
+        if (const auto it = reports[s].find(slot); it == reports[s].end() || !same(it->second, value)) return "report of step " + std::to_string(s) + " on rank " + std::to_string(r);
+  }
+  return "";
+}
+
+}  // namespace toy
