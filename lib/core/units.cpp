@@ -38,7 +38,8 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 Quantity split(std::string_view text) {
   Quantity q;
   std::size_t i = 0;
-  while (i < text.size() && text[i] != ' ' && (!is_letter(text[i]) || ((text[i] == 'e' || text[i] == 'E') && i + 1 < text.size() && !is_letter(text[i + 1])))) ++i;
+  const auto is_exponent = [&](std::size_t k) { return (text[k] == 'e' || text[k] == 'E') && k + 1 < text.size() && !is_letter(text[k + 1]); };
+  while (i < text.size() && text[i] != ' ' && (!is_letter(text[i]) || is_exponent(i))) ++i;
   q.number = text.substr(0, i);
   while (i < text.size()) {
     while (i < text.size() && text[i] == ' ') ++i;

@@ -126,7 +126,8 @@ std::string commented_recipe(const std::string& name) {
     LoadedRecipe loaded = parse_recipe("{}", name, options);
     CommentedWriter writer(loaded.origins);
     walk(writer, loaded.recipe);
-    return "# " + t.purpose + ".\n# What is commented out shows its default. `trainx validate FILE` checks, `trainx show FILE` says where each value comes from.\n" + writer.text();
+    return "# " + t.purpose + ".\n# What is commented out shows its default. `trainx validate FILE` checks, `trainx show FILE` says where each value comes from.\n" +
+           writer.text();
   }
   throw UserError(ExitCode::usage, "there is no recipe '" + name + "' to start from: " + joined(names, ", ") + did_you_mean(name, names));
 }

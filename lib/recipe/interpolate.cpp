@@ -8,12 +8,12 @@ namespace {
 using yaml::Node;
 constexpr std::size_t longest_text = 64 << 10, longest_sum = 1 << 20;   // bytes of one value, of all together
 
-bool is_name(std::string_view s) {
-  return !s.empty() && (s[0] < '0' || s[0] > '9') && std::all_of(s.begin(), s.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
-}
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+bool is_name(std::string_view s) { return !s.empty() && (s[0] < '0' || s[0] > '9') && std::all_of(s.begin(), s.end(), is_word); }
 
 bool is_dotted_key(std::string_view s) {
-  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.'; });
+  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return is_word(c) || c == '-' || c == '.'; });
 }
 
 class Interpolator {
@@ -61,7 +61,9 @@ class Interpolator {
     if (node.interpolated || node.text.find("${") == std::string::npos) return;
     if (std::find(open_.begin(), open_.end(), &node) != open_.end()) return;   // reported by lookup
     open_.push_back(&node);
-    const auto text = sum_ > longest_sum ? std::optional<std::string>(fail(node.where, path, "comes after interpolations that grow beyond 1 MiB together")) : expand(node.text, node.where, path);
+    std::optional<std::string> text;
+    if (sum_ > longest_sum) fail(node.where, path, "comes after interpolations that grow beyond 1 MiB together");
+    else text = expand(node.text, node.where, path);
     open_.pop_back();
     if (!text) {
       node.kind = Node::Kind::broken;
@@ -76,7 +78,8 @@ class Interpolator {
     if (name == "recipe_dir") return sources_.recipe_dir(where);
     if (name.starts_with("env:")) return environment(name, where, path);
     if (!root_ || !is_dotted_key(name)) {
-      return fail(where, path, "${" + name + "} is no interpolation" + (root_ ? " there is" : " that this key takes") + ": ${env:NAME:-default}, ${recipe_dir}" + (root_ ? " and ${section.key}" : ""));
+      return fail(where, path, "${" + name + "} is no interpolation" + (root_ ? " there is: ${env:NAME:-default}, ${recipe_dir} and ${section.key}"
+                                                                              : " that this key takes: ${env:NAME:-default} and ${recipe_dir}"));
     }
     return referred(name, where, path);
   }

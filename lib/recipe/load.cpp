@@ -115,9 +115,13 @@ class Loader {
 
   void report_no_map(const Node& root) {
     const std::size_t colon = root.text.find(':');
-    if (root.kind == Node::Kind::null) problems_.add({root.where.file, 1, 1}, "", "is empty: a recipe is a map of sections such as 'model:', 'data:', 'batch:' (see trainx init --list)");
-    else if (root.is_scalar() && colon != std::string::npos) problems_.add(root.where, "", "must be a map of sections, not a value: a blank belongs after ':'");
-    else problems_.add(root.where, "", "must be a map of sections such as 'model:' and 'data:', not " + std::string(kind_name(root)));
+    if (root.kind == Node::Kind::null) {
+      problems_.add({root.where.file, 1, 1}, "", "is empty: a recipe is a map of sections such as 'model:', 'data:', 'batch:' (see trainx init --list)");
+    } else if (root.is_scalar() && colon != std::string::npos) {
+      problems_.add(root.where, "", "must be a map of sections, not a value: a blank belongs after ':'");
+    } else {
+      problems_.add(root.where, "", "must be a map of sections such as 'model:' and 'data:', not " + std::string(kind_name(root)));
+    }
   }
 
   std::vector<Node> bases(const yaml::Entry& extends) {

@@ -53,10 +53,12 @@ void Reader::begin(std::string_view key) {
     } else {
       scope.bad = true;
       reading_.bad.insert(scope.path);
-      const bool empty = entry->value.kind == Node::Kind::null;
-      if (empty && !complete_ && entry->value.text.empty()) {}   // its keys came after the syntax error
-      else if (empty) problems_.add(entry->where, scope.path, "is empty: give it a map of keys, or remove it");
-      else if (entry->value.kind != Node::Kind::broken) problems_.add(entry->value.where, scope.path, "must be a map of keys, not " + std::string(kind_name(entry->value)));
+      const Node& value = entry->value;
+      const bool cut_off = !complete_ && value.kind == Node::Kind::null && value.text.empty();   // its keys came after the syntax error
+      if (value.kind == Node::Kind::null && !cut_off) problems_.add(entry->where, scope.path, "is empty: give it a map of keys, or remove it");
+      if (value.kind == Node::Kind::scalar || value.kind == Node::Kind::sequence) {
+        problems_.add(value.where, scope.path, "must be a map of keys, not " + std::string(kind_name(value)));
+      }
     }
   }
   scopes_.push_back(std::move(scope));

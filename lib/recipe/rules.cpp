@@ -51,7 +51,8 @@ class Rules {
     const std::string& name = r_.run.name;
     const std::string shown = yaml::excerpt(name);
     const bool control = std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
-    refuse(name.find('/') != std::string::npos, "run.name", {}, "must be a folder's name without '/', not " + shown + ": run.output_dir says where the folder is made");
+    refuse(name.find('/') != std::string::npos, "run.name", {},
+           "must be a folder's name without '/', not " + shown + ": run.output_dir says where the folder is made");
     refuse(name.starts_with('.'), "run.name", {}, "must not begin with '.', " + shown + " does");
     refuse(control, "run.name", {}, "must not hold control characters, " + shown + " does");
     refuse(name.size() > 200, "run.name", {}, "is too long for a folder's name: " + std::to_string(name.size()) + " bytes, at most 200");
@@ -70,7 +71,8 @@ class Rules {
       if (!r_.model.size || *r_.model.size == name) published = published ? published : &dims;
     }
     if (!published) {
-      refuse(true, "model.size", {"model.type"}, "must be one of " + joined(names, ", ") + ", not " + yaml::excerpt(*r_.model.size) + did_you_mean(*r_.model.size, names));
+      refuse(true, "model.size", {"model.type"},
+             "must be one of " + joined(names, ", ") + ", not " + yaml::excerpt(*r_.model.size) + did_you_mean(*r_.model.size, names));
       return;
     }
     // With init_from the folder has the dimensions: a fact.
@@ -80,7 +82,8 @@ class Rules {
     const bool both = o.hidden_size && o.num_heads;
     if (both || (!from_folder && (o.hidden_size || o.num_heads))) {
       const std::int64_t hidden = o.hidden_size.value_or(published->hidden_size), heads = o.num_heads.value_or(published->num_heads);
-      refuse(hidden % heads != 0, o.hidden_size ? "model.options.hidden_size" : "model.options.num_heads", {"model.options.num_heads", "model.options.hidden_size", "model.size", "model.type"},
+      refuse(hidden % heads != 0, o.hidden_size ? "model.options.hidden_size" : "model.options.num_heads",
+             {"model.options.num_heads", "model.options.hidden_size", "model.size", "model.type"},
              "hidden_size (" + std::to_string(hidden) + ") must be a multiple of num_heads (" + std::to_string(heads) + ")");
     }
     if (o.max_positions || !from_folder) {
@@ -105,19 +108,22 @@ class Rules {
     const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size, &accum = r_.batch.grad_accum_steps;
     const std::initializer_list<std::string> keys{"batch", "batch.global_batch_size", "batch.micro_batch_size", "batch.grad_accum_steps"};
     const int given = global.has_value() + micro.has_value() + accum.has_value();
-    refuse(given < 2, "batch", keys, "needs two of global_batch_size, micro_batch_size and grad_accum_steps, " + std::string(given == 0 ? "none is" : "only one is") + " given; the third follows");
+    refuse(given < 2, "batch", keys,
+           "needs two of global_batch_size, micro_batch_size and grad_accum_steps, " + std::string(given == 0 ? "none is" : "only one is") + " given; the third follows");
     for (const auto& [name, value] : {std::pair{"micro_batch_size", micro}, std::pair{"grad_accum_steps", accum}}) {
       if (!global || !value || *global % *value == 0 || given == 3) continue;
       const std::int64_t below = *global / *value * *value, above = below > std::numeric_limits<std::int64_t>::max() - *value ? below : below + *value;
       const std::int64_t nearest = below > 0 && *global - below < above - *global ? below : above;
-      refuse(true, "batch.global_batch_size", keys, "must be a multiple of " + std::string(name) + " (" + std::to_string(*value) + "), " + std::to_string(*global) + " is not; the nearest that is: " + std::to_string(nearest));
+      refuse(true, "batch.global_batch_size", keys,
+             "must be a multiple of " + std::string(name) + " (" + std::to_string(*value) + "), " + std::to_string(*global) + " is not; the nearest that is: " + std::to_string(nearest));
     }
     std::int64_t product = 0;
     if (micro && accum) {
       const bool overflow = __builtin_mul_overflow(*micro, *accum, &product);
       refuse(overflow, "batch.grad_accum_steps", keys, "times micro_batch_size is too large a number");
       const std::string factors = "micro_batch_size * grad_accum_steps (" + std::to_string(*micro) + " * " + std::to_string(*accum) + " = " + std::to_string(product) + ")";
-      refuse(!overflow && global && *global != product, "batch.global_batch_size", keys, "must be " + factors + ", not " + std::to_string(*global) + ": mend one, or leave one out");
+      refuse(!overflow && global && *global != product, "batch.global_batch_size", keys,
+             "must be " + factors + ", not " + std::to_string(*global) + ": mend one, or leave one out");
     }
   }
 
@@ -128,14 +134,17 @@ class Rules {
 
   void optimizer() {
     if (const auto* sgd = std::get_if<spec::SgdOptions>(&r_.optimizer.options))
-      refuse(sgd->nesterov && sgd->momentum == 0, "optimizer.options.nesterov", {"optimizer.type", "optimizer.options.momentum"}, "needs optimizer.options.momentum greater than 0");
+      refuse(sgd->nesterov && sgd->momentum == 0, "optimizer.options.nesterov", {"optimizer.type", "optimizer.options.momentum"},
+             "needs optimizer.options.momentum greater than 0");
   }
 
   void schedule() {
     const bool constant = r_.schedule.type == ScheduleType::constant;
     const std::string type = write_value(r_.schedule.type);
-    refuse(constant && r_.schedule.final_ratio != 0, "schedule.final_ratio", {"schedule.type"}, "can have no effect with type: constant: remove it, or write type: linear or cosine");
-    refuse(r_.schedule.warmup.unit == Duration::Unit::seconds, "schedule.warmup", {}, "must be in steps, epochs or tokens, not in time: a learning rate that hangs on the clock cannot be repeated");
+    refuse(constant && r_.schedule.final_ratio != 0, "schedule.final_ratio", {"schedule.type"},
+           "can have no effect with type: constant: remove it, or write type: linear or cosine");
+    refuse(r_.schedule.warmup.unit == Duration::Unit::seconds, "schedule.warmup", {},
+           "must be in steps, epochs or tokens, not in time: a learning rate that hangs on the clock cannot be repeated");
     refuse(!constant && r_.run.duration.unit == Duration::Unit::seconds, "run.duration", {"schedule.type"},
            "cannot be in time with schedule.type: " + type + ", which needs the number of steps: give steps, epochs or tokens, or type: constant");
     refuse(r_.schedule.warmup.unit == r_.run.duration.unit && r_.schedule.warmup.amount > r_.run.duration.amount, "schedule.warmup", {"run.duration"},

@@ -28,7 +28,9 @@ std::string sentence_for(const std::string& message) {
   if (message == E::FLOW_END) return "a ']' or '}' that nothing opened: quote the value or remove it";
   if (message == E::DOC_IN_SCALAR) return "a quote is still open where a document ends";
   if (message == E::UNKNOWN_TOKEN) return "a value cannot start like this: put it in quotes";
-  if (message.starts_with(E::UNKNOWN_ANCHOR)) return "this alias repeats an anchor that is not defined before it: " + excerpt(message.substr(std::string(E::UNKNOWN_ANCHOR).size()));
+  if (message.starts_with(E::UNKNOWN_ANCHOR)) {
+    return "this alias repeats an anchor that is not defined before it: " + excerpt(message.substr(std::string_view(E::UNKNOWN_ANCHOR).size()));
+  }
   return "is not YAML: " + message;
 }
 

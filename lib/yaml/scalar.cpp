@@ -41,9 +41,9 @@ bool reads_as_text(std::string_view plain) {
 }
 
 std::string write_text(const std::string& text) {
-  const bool safe = reads_as_text(text) && text != "auto" && text != "none" && !text.empty() && (is_letter(text[0]) || is_digit(text[0]) || text[0] == '/' || text[0] == '.' || text[0] == '_') &&
-                    std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.' || c == '/' || c == '+'; }) &&
-                    text != "..." && text.find_first_not_of('.') != std::string::npos;
+  const auto is_safe = [](char c) { return is_letter(c) || is_digit(c) || std::string_view("_-./+").find(c) != std::string_view::npos; };
+  const bool safe = reads_as_text(text) && text != "auto" && text != "none" && text[0] != '-' && text[0] != '+' && std::all_of(text.begin(), text.end(), is_safe) &&
+                    text.find_first_not_of('.') != std::string::npos;
   if (safe) return text;
   std::string out = "\"";
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -114,7 +114,8 @@ std::optional<OpenQuote> open_quote_at(const std::string& text, std::size_t open
   const std::size_t end = closing_quote(text, opened);
   std::size_t line_end = std::min(text.find('\n', opened), text.size());
   if (end < line_end) return std::nullopt;
-  const bool ends_value = end < text.size() && (end + 1 == text.size() || is_blank(text[end + 1]) || std::string_view(",:]}").find(text[end + 1]) != std::string_view::npos);
+  const char after = end + 1 < text.size() ? text[end + 1] : '\n';
+  const bool ends_value = end < text.size() && (is_blank(after) || std::string_view(",:]}").find(after) != std::string_view::npos);
   const std::size_t line_start = opened == 0 ? 0 : text.rfind('\n', opened - 1) + 1;   // npos + 1 is 0
   const std::size_t indentation = text.find_first_not_of(' ', line_start) - line_start;
   bool deeper = true;

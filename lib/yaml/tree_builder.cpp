@@ -127,7 +127,9 @@ void TreeBuilder::open(Node::Kind kind, const YAML::Mark& mark, const std::strin
   level.anchor = anchor;
   level.is_flow = is_flow || (!levels_.empty() && levels_.back().is_flow);
   level.is_key = key_expected();
-  if (level.is_key) problems_.add(level.node.where, path(), "a key must be a word, not " + std::string(kind_name(level.node)) + " (is '${...}' or '{...}' missing its quotes?)");
+  if (level.is_key) {
+    problems_.add(level.node.where, path(), "a key must be a word, not " + std::string(kind_name(level.node)) + " (is '${...}' or '{...}' missing its quotes?)");
+  }
   levels_.push_back(std::move(level));
 }
 
