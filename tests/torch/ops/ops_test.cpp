@@ -1,0 +1,178 @@
+// Each operation against ATen's differentiable one in fp64, over sizes below, at and above the widths that its loops take at once.
+#include "ops/attention.hpp"
+#include "ops/column_sum.hpp"
+#include "ops/cross_entropy.hpp"
+#include "ops/gelu.hpp"
+#include "ops/issued_gemms.hpp"
+#include "ops/layer_norm.hpp"
+#include "ops/linear.hpp"
+#include "ops/residual.hpp"
+#include "core/error.hpp"
+#include <ATen/TensorOperators.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <limits>
+#include "support/catch.hpp"
+
+using namespace trainx;
+using at::Tensor;
+
+namespace {
+
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+
+double error(const Tensor& got, const Tensor& want) {
+  const Tensor a = got.to(at::kDouble), b = want.to(at::kDouble);
+  if (!at::isfinite(a).all().item<bool>()) return std::numeric_limits<double>::infinity();
+  const double largest = b.abs().max().item<double>();
+  return (a - b).abs().max().item<double>() / (largest > 0 ? largest : 1);
+}
+
+Tensor normal(at::IntArrayRef dims, at::ScalarType type, std::uint64_t seed) { return at::randn(dims, at::detail::createCPUGenerator(seed), at::kDouble).to(type); }
+Tensor poisoned(at::IntArrayRef dims, at::ScalarType type) { return at::full(dims, not_a_number, type); }
+double tolerance(at::ScalarType type) { return type == at::kFloat ? 2e-6 : 1.5e-2; }
+Tensor leaf(const Tensor& t) { return t.to(at::kDouble).detach().clone().requires_grad_(true); }
+
+}  // namespace
+
+TEST_CASE("layer norm, forward and backward") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const std::int64_t columns = GENERATE(1, 15, 16, 65, 128), rows = GENERATE(1, 37);
+  INFO(c10::toString(type) << " rows " << rows << " columns " << columns);
+  const Tensor x = normal({rows, columns}, type, 1) + 3, weight = normal({columns}, type, 2), bias = normal({columns}, type, 3), dy = normal({rows, columns}, type, 4),
+               d_sum = normal({rows, columns}, type, 5);
+  const Tensor mean = poisoned({rows}, at::kFloat), rstd = poisoned({rows}, at::kFloat), normed = poisoned({rows, columns}, type);
+  ops::layer_norm_statistics(mean, rstd, x, 1e-5);
+  ops::layer_norm_apply(normed, x, mean, rstd, weight, bias);
+  const Tensor lx = leaf(x), lw = leaf(weight), lb = leaf(bias);
+  const Tensor want = at::layer_norm(lx, {columns}, lw, lb, 1e-5);
+  CHECK(error(normed, want) <= 10 * tolerance(type));
+  want.backward(dy.to(at::kDouble));
+  const Tensor dx = poisoned({rows, columns}, type), dw = poisoned({columns}, at::kFloat), db = poisoned({columns}, at::kFloat);
+  ops::layer_norm_backward(dx, d_sum, dy, x, mean, rstd, weight);
+  CHECK(error(dx, lx.grad() + d_sum.to(at::kDouble)) <= 10 * tolerance(type));
+  ops::layer_norm_backward(dx, {}, dy, x, mean, rstd, weight);
+  if (columns > 1) CHECK(error(dx, lx.grad()) <= 10 * tolerance(type));
+  ops::layer_norm_backward_parameters(dw, db, dy, x, mean, rstd, false);
+  CHECK(error(db, lb.grad()) <= 1e-5);
+  if (columns > 1) CHECK(error(dw, lw.grad()) <= 1e-5);
+  ops::layer_norm_backward_parameters(dw, db, dy, x, mean, rstd, true);
+  CHECK(error(db, lb.grad() * 2) <= 1e-5);
+}
+
+TEST_CASE("gelu and its derivative, also far from zero") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  Tensor x = normal({1003}, type, 1) * 4;
+  const float extremes[] = {0, -0.0f, 30, -30, 1000, -1000, 1e-30f, -1e-6f, 5.5f, -5.5f};
+  for (int i = 0; i < 10; ++i) x[i].fill_(extremes[i]);
+  const Tensor dy = normal({1003}, type, 2), y = poisoned({1003}, type), lx = leaf(x);
+  ops::gelu(y, x);
+  const Tensor want = at::gelu(lx, "tanh");
+  want.backward(dy.to(at::kDouble));
+  CHECK(error(y.narrow(0, 10, 990), want.narrow(0, 10, 990)) <= tolerance(type));
+  CHECK(error(y.narrow(0, 0, 10), want.narrow(0, 0, 10)) <= tolerance(type));
+  Tensor dx = dy.clone();
+  ops::gelu_backward(dx, dx, x);        // in place
+  CHECK(error(dx, lx.grad()) <= tolerance(type));
+}
+
+TEST_CASE("linear layers: overwritten, added to, fp32 gradients of bf16 operands") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const Tensor x = normal({33, 20}, type, 1), w = normal({7, 20}, type, 2), b = normal({7}, type, 3), dy = normal({33, 7}, type, 4);
+  const Tensor X = x.to(at::kDouble), W = w.to(at::kDouble), D = dy.to(at::kDouble);
+  const Tensor y = poisoned({33, 7}, type), dx = poisoned({33, 20}, type), dw = poisoned({7, 20}, at::kFloat), cast = poisoned({33 * 27}, at::kFloat);
+  ops::IssuedGemms issued;
+  ops::linear(y, x, w);
+  CHECK(error(y, X.matmul(W.t())) <= tolerance(type));
+  ops::linear(y, x, w, b);
+  CHECK(error(y, X.matmul(W.t()) + b.to(at::kDouble)) <= tolerance(type));
+  ops::linear_backward_input(dx, dy, w);
+  CHECK(error(dx, D.matmul(W)) <= tolerance(type));
+  ops::linear_backward_weight(dw, dy, x, false, cast);
+  CHECK(error(dw, D.t().matmul(X)) <= 2e-6);
+  ops::linear_backward_weight(dw, dy, x, true, cast);
+  CHECK(error(dw, D.t().matmul(X) * 2) <= 2e-6);
+  CHECK(issued.gemms.size() == 5);
+  CHECK((issued.gemms.back().m == 7 && issued.gemms.back().n == 20 && issued.gemms.back().k == 33));
+  if (type == at::kBFloat16) CHECK_THROWS_AS(ops::linear_backward_weight(dw, dy, x, true), InternalError);
+}
+
+TEST_CASE("column sums") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const std::int64_t columns = GENERATE(1, 63, 64, 65, 200);
+  const Tensor x = normal({50, columns}, type, 1), sums = poisoned({columns}, at::kFloat);
+  ops::column_sum(sums, x, false);
+  CHECK(error(sums, x.to(at::kDouble).sum(0)) <= 1e-5);
+  ops::column_sum(sums, x, true);
+  CHECK(error(sums, x.to(at::kDouble).sum(0) * 2) <= 1e-5);
+}
+
+TEST_CASE("cross-entropy over the real vocabulary, with gradient") {
+  const std::int64_t V = GENERATE(1, 5, 255, 256, 257, 1000), padded = (V + 127) / 128 * 128, rows = 9;
+  INFO("vocabulary " << V);
+  Tensor logits = normal({rows, padded}, at::kFloat, 1) * 5;
+  logits.narrow(1, V, padded - V).fill_(50);              // padding must not take part
+  logits[1].narrow(0, 0, V).add_(200);                    // far from zero
+  if (V > 2) logits[2][1].fill_(-std::numeric_limits<float>::infinity());
+  const Tensor targets = at::randint(V, {rows}, at::detail::createCPUGenerator(2), at::kInt);
+  targets[0].fill_(ops::no_target);
+  targets[2].fill_(0);
+  const Tensor lx = leaf(logits), want = at::cross_entropy_loss(lx.narrow(1, 0, V), targets.to(at::kLong), {}, 0, ops::no_target);
+  const Tensor loss = poisoned({rows}, at::kFloat);
+  ops::cross_entropy(loss, logits, targets.const_data_ptr<std::int32_t>(), V);
+  CHECK(error(loss, want.detach()) <= 1e-6);
+  (want.sum() * 0.125).backward();
+  loss.fill_(not_a_number);
+  ops::cross_entropy_with_gradient(loss, logits, targets.const_data_ptr<std::int32_t>(), V, 0.125);
+  CHECK(error(loss, want.detach()) <= 1e-6);
+  CHECK((logits.to(at::kDouble) - lx.grad()).abs().max().item<double>() <= 0.125 * 1e-6);
+  targets[3].fill_(static_cast<int>(V));
+  CHECK_THROWS_AS(ops::cross_entropy(loss, logits, targets.const_data_ptr<std::int32_t>(), V), InternalError);
+}
+
+TEST_CASE("cross-entropy does not hide what is not finite") {
+  for (float bad : {not_a_number, std::numeric_limits<float>::infinity()}) {
+    const Tensor logits = at::zeros({1, 128}), loss = at::zeros({1});
+    logits[0][3].fill_(bad);
+    const std::int32_t target = 1;
+    ops::cross_entropy(loss, logits, &target, 100);
+    CHECK_FALSE(std::isfinite(loss.item<float>()));
+    ops::cross_entropy_with_gradient(loss, logits, &target, 100, 1);
+    CHECK_FALSE(std::isfinite(loss.item<float>()));
+    CHECK_FALSE(at::isfinite(logits).all().item<bool>());
+  }
+}
+
+TEST_CASE("dropout keeps the share it should, repeats, and adds a branch") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const std::int64_t columns = GENERATE(64, 100, 1031);
+  const std::int64_t positions[] = {7, std::int64_t{1} << 40};
+  const ops::Dropout dropout{0.3, {42, 3, 0}, positions, 50, 0};
+  const Tensor ones = at::full({100, columns}, 1, type), out = poisoned({100, columns}, type);
+  ops::dropout_backward(out, ones, dropout);
+  const double dropped = out.to(at::kDouble).eq(0).sum().item<double>() / static_cast<double>(out.numel());
+  CHECK(std::abs(dropped - 0.3) < 4 * std::sqrt(0.21 / static_cast<double>(out.numel())));
+  CHECK(std::abs(out.to(at::kDouble).max().item<double>() - 1 / 0.7) < 1e-2);
+  CHECK_FALSE(at::equal(out.narrow(0, 0, 50), out.narrow(0, 50, 50)));   // samples differ
+
+  const Tensor zero = at::zeros({100, columns}, type), bias = at::full({columns}, 0.5, type), half = at::full({100, columns}, 0.5, type), sum = poisoned({100, columns}, type);
+  ops::add_branch(sum, zero, half, bias, dropout);
+  CHECK(at::equal(sum, out));           // 0 + (0.5 + 0.5) * factor
+  ops::Dropout later = dropout;         // operands that begin at row 30 see the same factors
+  later.first_row = 30;
+  const Tensor tail = poisoned({70, columns}, type);
+  ops::add_branch(tail, zero.narrow(0, 0, 70), half.narrow(0, 0, 70), bias, later);
+  CHECK(at::equal(tail, out.narrow(0, 30, 70)));
+  ops::add_branch(sum, half, half, bias, {});
+  CHECK(at::equal(sum, at::full({100, columns}, 1.5, type)));
+}
