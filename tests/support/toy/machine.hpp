@@ -300,14 +300,14 @@ class RandomDelays {
   std::vector<std::minstd_rand> random_;
 };
 
-/// The machine's ranks, each with a LaneRunner. Rounds are submitted ahead.
+/// The machine's ranks, each with a LaneRunner. Rounds are submitted ahead. seed 0: no delays.
 inline void run_on_lanes(Machine& machine, const std::vector<const Order*>& orders, int steps, unsigned seed) {
   std::vector<std::unique_ptr<LaneRunner>> runners;
   std::vector<std::shared_ptr<RandomDelays>> delays;
   for (std::size_t r = 0; r < machine.ranks().size(); ++r) {
     auto delay = delays.emplace_back(std::make_shared<RandomDelays>(seed + 7 * static_cast<unsigned>(r)));
     runners.push_back(std::make_unique<LaneRunner>(*machine.ranks()[r].program, *orders[r], [&machine, r](const Instruction& i, int) { machine.execute_on_lane(i, static_cast<int>(r)); },
-                                                   [delay](Lane lane) { (*delay)(lane); }));
+                                                   seed == 0 ? std::function<void(Lane)>() : [delay](Lane lane) { (*delay)(lane); }));
   }
   std::vector<std::thread> hosts;       // each rank has a host of its own
   for (std::size_t r = 0; r < runners.size(); ++r)

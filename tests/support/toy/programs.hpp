@@ -32,7 +32,8 @@ m1 backward    embed                x dh0             > + g.tied
    report                           loss_sum target_count norm2 applied lr_table
 )";
 
-/// (b) ZeRO-3: parameters, states and gradients in shards; each use gathered one ahead, recomputation.
+/// (b) ZeRO-3: parameters, states and gradients in shards; each use gathered one ahead into a short-lived buffer,
+/// recomputation.
 inline const char* const text_b = R"(
 m0 fetch_batch       @copy_in       step              > x target
 m0 gather            @communication w.tied/           > w.tied
@@ -40,16 +41,16 @@ m0 gather            @communication w.b1/             > w.b1
 m0 forward     embed                x w.tied          > h0
 m0 gather            @communication w.b2/             > w.b2
 m0 forward     b1                   h0 w.b1           > h1
-m0 gather            @communication w.tied/           > w.tied
+m0 gather            @communication w.tied/           > w.tied^
 m0 forward     b2                   h1 w.b2           > h2
-m0 gather            @communication w.b2/             > w.b2
-m0 loss        head                 h2 w.tied target  > dh2 = g.tied loss_sum target_count
-m0 gather            @communication w.b1/             > w.b1
-m0 recompute   b2                   h1 w.b2           > b2.u b2.z
-m0 backward    b2                   b2.u b2.z dh2 w.b2 > dh1 = g.b2
+m0 gather            @communication w.b2/             > w.b2^
+m0 loss        head                 h2 w.tied^ target > dh2 = g.tied loss_sum target_count
+m0 gather            @communication w.b1/             > w.b1^
+m0 recompute   b2                   h1 w.b2^          > b2.u b2.z
+m0 backward    b2                   b2.u b2.z dh2 w.b2^ > dh1 = g.b2
 m0 scatter           @communication g.b2              > = g.b2/
-m0 recompute   b1                   h0 w.b1           > b1.u b1.z
-m0 backward    b1                   b1.u b1.z dh1 w.b1 > dh0 = g.b1
+m0 recompute   b1                   h0 w.b1^          > b1.u b1.z
+m0 backward    b1                   b1.u b1.z dh1 w.b1^ > dh0 = g.b1
 m0 scatter           @communication g.b1              > = g.b1/
 m0 backward    embed                x dh0             > + g.tied
 m0 scatter           @communication g.tied            > = g.tied/

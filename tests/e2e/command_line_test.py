@@ -1,0 +1,134 @@
+"""The command line: flags anywhere, help anywhere, suggestions, exit codes, what goes to stdout and what to stderr; nothing of it starts a worker."""
+import json
+import os
+import pathlib
+import pty
+import time
+import unittest
+
+from support import ROOT, TRAINX, Trainx, main, tiny
+
+
+class CommandLine(Trainx):
+    def refused(self, *args, says=(), code=2):
+        done = self.run_trainx(*args, expect=code)
+        self.assertEqual(done.stdout, "")
+        self.assertTrue(done.stderr.startswith("trainx: ") and done.stderr.count("\n") == 1, done.stderr)   # one sentence
+        for part in says:
+            self.assertIn(part, done.stderr)
+
+    def test_what_is_wrong_is_one_sentence_with_a_suggestion(self):
+        recipe = self.recipe(tiny())
+        self.refused(says=["no command"])
+        self.refused("trian", says=["'train'"])
+        self.refused("ckpt", "verfy", "x", says=["'verify'"])
+        self.refused("ckpt", says=["ls|verify|prune"])
+        self.refused("plan", recipe, "--progam", says=["'--program'"])
+        self.refused("--jsn", "plan", recipe, says=["'--json'"])
+        self.refused("validate", "--optimizer.lr=3", says=["'optimizer.lr=3'", "no dashes"])   # before what is missing
+        self.refused("validate", says=["which recipe"])
+        self.refused("validate", recipe, "oops", says=["'oops'", "key=value"])
+        self.refused("validate", self.folder, says=["folder"])
+        self.refused("validate", recipe.replace("tiny", "tinny"), says=["'" + recipe], code=66)
+        self.refused("list", "optimiser", says=["'optimizers'"])
+        self.refused("init", "quikstart", says=["'quickstart'"])
+        self.refused("plan", recipe, "--gpu", "h20", says=["h200"])
+        self.refused("generate", "outputs/none", says=["--prompt"])
+        self.refused("generate", "outputs/none", "--prompt", "a", code=66)
+        for wrong in (["--top-k", "x"], ["--top-k", "-1"], ["--temperature", "nan"], ["--max-tokens", "0"], ["--seed", "-1"], ["--prompt", ""]):
+            self.refused("generate", "outputs/none", "--prompt", "a", *wrong)
+        self.refused("eval", recipe, code=66)
+        self.refused("ckpt", "ls", "outputs/none", code=66)
+        self.refused("train", recipe, "--fork", "../up", says=["--fork"])
+        self.assertFalse((self.folder / "outputs").exists())
+
+    def test_help_is_anywhere(self):
+        self.assertIn("commands", self.run_trainx("--help").stdout.lower())
+        for args in (["train", "--help"], ["--help", "train"], ["train", "x.yaml", "-h"], ["-qh", "train"]):
+            done = self.run_trainx(*args)
+            self.assertIn("usage: trainx train CONFIG", done.stdout)
+            self.assertEqual(done.stderr, "")
+        for command in ("init", "train", "validate", "plan", "show", "eval", "generate", "ckpt", "list", "version"):
+            self.assertIn(f"usage: trainx {command}", self.run_trainx(command, "--help").stdout)
+
+    def test_global_flags_stand_anywhere_and_json_is_all_of_stdout(self):
+        recipe = self.recipe(tiny())
+        for args in (["--json", "validate", recipe], ["validate", "--json", recipe], ["validate", recipe, "run.seed=3", "--json"], ["-q", "validate", "--config", recipe, "-v", "--json"]):
+            self.assertTrue(json.loads(self.run_trainx(*args).stdout)["valid"])
+        self.assertEqual(json.loads(self.run_trainx("version", "--json").stdout)["version"], self.run_trainx("--version").stdout.split()[1])
+        shown = json.loads(self.run_trainx("show", recipe, "run.seed=3", "--json", env=self.environment(TRAINX_SET="run.seed=2 optimizer.lr=0.5")).stdout)
+        self.assertEqual(shown["run.seed"], {"value": "3", "origin": "command line"})
+        self.assertEqual(shown["optimizer.lr"], {"value": "0.5", "origin": "TRAINX_SET"})
+        self.assertEqual(shown["batch.grad_accum_steps"]["origin"], "planned")
+        self.assertTrue(shown["run.duration"]["origin"].startswith(recipe + ":1:"))
+        self.assertTrue(json.loads(self.run_trainx("plan", recipe, "--json").stdout))
+        error = json.loads(self.run_trainx("--json", "trian", expect=2).stdout)
+        self.assertEqual((error["event"], error["exit_code"]), ("error", 2))
+        wrong = self.run_trainx("validate", recipe, "run.sed=1", "optimizer.lr=fast", "--json", expect=78)
+        self.assertEqual(len(json.loads(wrong.stdout)["problems"]), 2)
+        self.assertTrue(wrong.stderr.endswith("trainx: the recipe has 2 problems; nothing was done\n"))
+
+    def test_values_that_look_like_flags_are_values(self):
+        done = self.run_trainx("generate", "outputs/none", "--prompt", "--json", expect=66)
+        self.assertEqual(done.stdout, "")                     # --json was the prompt
+
+    def test_every_recipe_of_init_is_valid_and_none_is_overwritten(self):
+        names = [row["name"] for row in json.loads(self.run_trainx("init", "--list", "--json").stdout)]
+        self.assertIn("quickstart", names)
+        for name in names:
+            self.assertIn(f"{name}.yaml", self.run_trainx("init", name).stderr)
+            self.run_trainx("validate", f"{name}.yaml", "run.duration=10 steps")   # an epoch's length would need the data
+            before = (self.folder / f"{name}.yaml").read_text()
+            self.refused("init", name, code=73)
+            self.assertEqual((self.folder / f"{name}.yaml").read_text(), before)
+            self.assertEqual(self.run_trainx("init", name, "--output", "-").stdout, before)
+        for what in ("optimizers", "models", "data", "schedules"):
+            self.assertTrue(self.run_trainx("list", what).stdout.strip())
+
+    def test_missing_data_is_a_note_until_it_is_trained_on(self):
+        recipe = self.recipe("model: {type: gpt2, options: {num_layers: 1, num_heads: 1, hidden_size: 16, vocab_size: 100}}\n"
+                             "data: {type: tokens, train: no.bin, sequence_length: 8}\nbatch: {global_batch_size: 2, micro_batch_size: 2}\noptimizer: {type: adamw}\n")
+        done = self.run_trainx("validate", recipe)
+        self.assertIn("note: ", done.stderr)
+        self.assertEqual(self.run_trainx("validate", recipe, "-q").stderr, "")
+        self.refused("train", recipe, says=["no.bin"], code=66)
+        self.assertFalse((self.folder / "outputs").exists())
+
+    def test_a_missing_worker_is_named(self):
+        done = self.run_trainx("train", self.recipe(tiny()), env=self.environment(TRAINX_WORKER="/nowhere/worker"), expect=69)
+        self.assertIn("/nowhere/worker", done.stderr)
+
+    def test_color_only_on_a_terminal_that_wants_it(self):
+        def stderr_on_terminal(*args, **environment):
+            pid, fd = pty.fork()
+            if pid == 0:
+                os.execve(TRAINX, [TRAINX, *args], self.environment(**environment))
+            text = b""
+            try:
+                while piece := os.read(fd, 4096):
+                    text += piece
+            except OSError:                                   # the terminal's other side has closed
+                pass
+            os.waitpid(pid, 0)
+            os.close(fd)
+            return text
+        self.assertIn(b"\x1b[31m", stderr_on_terminal("trian", TERM="xterm", NO_COLOR=""))
+        for args, environment in ((["trian"], {"TERM": "xterm", "NO_COLOR": "1"}), (["trian", "--no-color"], {"TERM": "xterm"}), (["trian"], {"TERM": "dumb"})):
+            self.assertNotIn(b"\x1b", stderr_on_terminal(*args, **environment))
+        self.assertNotIn("\x1b", self.run_trainx("trian", expect=2).stderr)
+
+    def test_answers_in_a_tenth_of_a_second(self):
+        gpt2 = str(ROOT / "configs/gpt2_124m.yaml")
+        for args in (["--help"], ["list", "optimizers"], ["validate", gpt2], ["show", gpt2], ["plan", gpt2, "--gpu", "h200"]):
+            best = min(self.seconds(*args) for _ in range(5))
+            self.assertLess(best, 0.1, args)
+
+    def seconds(self, *args):
+        begin = time.monotonic()
+        self.run_trainx(*args)
+        return time.monotonic() - begin
+
+
+if __name__ == "__main__":
+    assert pathlib.Path(TRAINX).exists(), f"{TRAINX} is not built"
+    main()

@@ -1,0 +1,81 @@
+"""Planning is fast, and what it predicts is what is measured."""
+import json
+import pathlib
+import time
+
+from support import ROOT, Trainx, main, tiny
+
+
+class Plan(Trainx):
+    def fastest(self, *args, tries=7):
+        times = []
+        for _ in range(tries):
+            began = time.monotonic()
+            self.run_trainx(*args)
+            times.append(time.monotonic() - began)
+        return min(times)
+
+    def test_answers_in_under_100_ms(self):
+        recipe = ROOT / "configs" / "gpt2_124m.yaml"
+        for args in (("plan", recipe, "--gpu", "h200"), ("plan", recipe, "--program"), ("validate", recipe), ("show", recipe), ("--help",), ("list", "optimizers"), ("version",)):
+            took = self.fastest(*args)
+            print(f"  trainx {args[0]}: {took * 1e3:.0f} ms")
+            self.assertLess(took, 0.1, args)
+
+    def test_predicted_memory_is_measured_memory(self):
+        for level in ("none", "full"):
+            for precision in ("fp32", "bf16"):
+                with self.subTest(level=level, precision=precision):
+                    recipe = self.recipe(tiny(steps=6, every=100, precision=precision).replace("hidden_size: 32", "hidden_size: 128").replace("num_heads: 2", "num_heads: 4"))
+                    plan = json.loads(self.run_trainx("plan", recipe, f"memory.activation_checkpoint={level}", "--json").stdout)
+                    run = f"{level}-{precision}"
+                    self.run_trainx("train", recipe, f"memory.activation_checkpoint={level}", f"run.name={run}")
+                    predicted, measured = plan["arena_bytes"] + plan["library_bytes"], self.metrics(run)[-1]["peak_memory_bytes"]
+                    print(f"  {run}: predicted {predicted}, measured {measured}")
+                    self.assertLess(abs(measured - predicted), 0.05 * predicted)
+
+    def test_program_is_printed_and_json_is_one_object(self):
+        recipe = self.recipe(tiny())
+        text = self.run_trainx("plan", recipe, "--program", "memory.activation_checkpoint=full").stdout
+        for word in ("fetch_batch", "recompute", "grad_norm", "advance_applied"):
+            self.assertIn(word, text)
+        plan = json.loads(self.run_trainx("plan", recipe, "--program", "--json").stdout)
+        self.assertEqual(plan["global_batch_size"], 8)
+        self.assertEqual(sum(c["bytes"] for c in plan["memory"]), plan["arena_bytes"] + plan["library_bytes"])
+
+
+class Commands(Trainx):
+    def test_a_run_can_be_shown_evaluated_generated_from_and_pruned(self):
+        recipe = self.recipe(tiny(steps=20, every=5).replace("keep_last: 2", "keep_last: 4"))
+        self.run_trainx("train", recipe)
+        run = pathlib.Path("outputs/tiny")
+        self.assertIn("command line", self.run_trainx("show", recipe, "run.seed=3").stdout)
+        evaluated = json.loads(self.run_trainx("eval", run, "--json").stdout.splitlines()[-1])
+        logged = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines() if "eval_loss" in line][-1]
+        self.assertAlmostEqual(evaluated["eval_loss"], logged["eval_loss"], delta=1e-6 * logged["eval_loss"])
+        first = self.run_trainx("generate", run, "--prompt", "Once", "--max-tokens", "12", "--seed", "5").stdout
+        self.assertTrue(first.startswith("Once"))
+        self.assertEqual(first, self.run_trainx("generate", run, "--prompt", "Once", "--max-tokens", "12", "--seed", "5").stdout)
+        self.assertIn("checkpoint-10", self.run_trainx("ckpt", "ls", run).stdout)
+        self.run_trainx("ckpt", "verify", run)
+        self.run_trainx("ckpt", "prune", run)
+        self.assertIn("TRAINX_SET", self.run_trainx("show", recipe, env=self.environment(TRAINX_SET="run.seed=7")).stdout)
+
+    def test_events_are_one_json_object_a_line(self):
+        done = self.run_trainx("train", self.recipe(tiny(steps=6, every=3)), "--json")
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        names = [e["event"] for e in events]
+        self.assertEqual(names[0], "start")
+        self.assertEqual(names.count("step"), 6)
+        self.assertIn("checkpoint", names)
+        self.assertEqual(names[-1], "done")
+
+    def test_init_makes_recipes_that_validate(self):
+        for name in self.run_trainx("init", "--list").stdout.split():
+            done = self.run_trainx("init", name, expect=None)
+            if done.returncode == 0 and done.stdout:
+                self.run_trainx("validate", self.recipe(done.stdout, f"{name}.yaml"))
+
+
+if __name__ == "__main__":
+    main()

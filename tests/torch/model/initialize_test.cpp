@@ -1,0 +1,81 @@
+#include "core/error.hpp"
+#include "model/model.hpp"
+#include "spec/arch/gpt2_groups.hpp"
+#include "spec/arch/gpt2_slots.hpp"
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <cmath>
+#include <map>
+#include "support/catch.hpp"
+
+using namespace trainx;
+
+namespace {
+
+const spec::Gpt2Dims dims{.num_layers = 3, .num_heads = 2, .hidden_size = 64, .intermediate_size = 256, .max_positions = 100, .vocab_size = 301};
+
+std::map<std::string, std::vector<float>> initialized(const spec::Gpt2Dims& d, std::uint64_t seed) {
+  std::map<std::string, std::vector<float>> found;
+  for (const auto& g : spec::gpt2_groups(d)) {
+    std::vector<float> memory(g.elements, std::nanf(""));
+    model::initialize_parameters(g, seed, memory.data());
+    for (float x : memory) REQUIRE(std::isfinite(x));   // gaps too
+    for (const auto& p : g.parameters) found[p.name].assign(memory.begin() + p.offset, memory.begin() + p.offset + p.elements());
+  }
+  return found;
+}
+
+double deviation(const std::vector<float>& x, std::size_t n) {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * x[i];
+  return std::sqrt(sum / static_cast<double>(n));
+}
+
+}  // namespace
+
+TEST_CASE("initial weights are GPT-2's") {
+  const auto w = initialized(dims, 7);
+  CHECK(std::abs(deviation(w.at("wte.weight"), 301 * 64) / 0.02 - 1) < 0.03);
+  for (std::size_t i = 301 * 64; i < w.at("wte.weight").size(); ++i) CHECK(w.at("wte.weight")[i] == 0);   // padded rows
+  CHECK(std::abs(deviation(w.at("wpe.weight"), 6400) / 0.02 - 1) < 0.05);
+  CHECK(std::abs(deviation(w.at("h.1.mlp.c_fc.weight"), 256 * 64) / 0.02 - 1) < 0.03);
+  CHECK(std::abs(deviation(w.at("h.1.mlp.c_proj.weight"), 256 * 64) / (0.02 / std::sqrt(6.0)) - 1) < 0.03);
+  CHECK(std::abs(deviation(w.at("h.2.attn.c_proj.weight"), 64 * 64) / (0.02 / std::sqrt(6.0)) - 1) < 0.06);
+  for (float x : w.at("h.0.ln_1.weight")) CHECK(x == 1);
+  for (float x : w.at("h.0.attn.c_attn.bias")) CHECK(x == 0);
+  double sum = 0;
+  for (float x : w.at("h.1.mlp.c_fc.weight")) sum += x;
+  CHECK(std::abs(sum) < 4 * 0.02 * std::sqrt(256.0 * 64));
+}
+
+TEST_CASE("an initial weight depends on the seed and its name alone") {
+  const auto w = initialized(dims, 7);
+  at::set_num_threads(1);
+  CHECK(initialized(dims, 7) == w);
+  spec::Gpt2Dims deeper = dims;
+  deeper.num_layers = 5;
+  const auto other = initialized(deeper, 7);
+  CHECK(other.at("h.1.mlp.c_fc.weight") == w.at("h.1.mlp.c_fc.weight"));
+  CHECK(other.at("wte.weight") == w.at("wte.weight"));
+  CHECK(initialized(dims, 8).at("wpe.weight") != w.at("wpe.weight"));
+  CHECK(w.at("h.0.mlp.c_fc.weight") != w.at("h.1.mlp.c_fc.weight"));
+}
+
+TEST_CASE("a context refuses slots that its instruction does not use") {
+  const auto graph = spec::gpt2_graph(dims, 2, 5, DType::f32);
+  const auto& block = graph.blocks[2];
+  std::vector<at::Tensor> operands(block.slots.size());
+  std::vector<program::How> how(block.slots.size(), program::How::read);
+  operands[spec::MlpSlot::parameters] = at::empty({graph.groups[3].elements});
+  how[spec::MlpSlot::parameters] = program::How::accumulate;
+  const model::BlockContext c(graph, block, operands, how, model::Mode::train, 9, 1.0);
+  CHECK(c.has(spec::MlpSlot::parameters));
+  CHECK(c.accumulates(spec::MlpSlot::parameters));
+  CHECK_FALSE(c.has(spec::MlpSlot::normed));
+  CHECK_FALSE(c.writes(spec::MlpSlot::normed));
+  CHECK_THROWS_AS(c[spec::MlpSlot::normed], InternalError);
+  CHECK(c.tensor(spec::MlpSlot::parameters, spec::MlpTensor::c_fc_weight).sizes() == at::IntArrayRef({256, 64}));
+  CHECK(c.random_key(0).block == 2);
+  CHECK(c.random_key(0).seed == 9);
+  CHECK_THROWS_AS(model::BlockContext(graph, block, {}, {}, model::Mode::train, 9, 1.0), InternalError);
+}

@@ -1,0 +1,99 @@
+// A group of parameters with gaps of NaN, its memory for every kind of master, and gradients that follow from a seed.
+#pragma once
+#include "optim/optimizer.hpp"
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+namespace trainx::optim {
+
+/// Two decayed tensors and one that is not, of about `n` elements each (n, 1 and n / 2 + 1).
+inline program::GroupSpec group_of(std::int64_t n) {
+  program::GroupSpec group{"g", {}, 0};
+  const std::pair<std::int64_t, bool> tensors[] = {{n, true}, {1, true}, {n / 2 + 1, false}};
+  for (const auto& [elements, decay] : tensors) {
+    program::ParameterSpec p;
+    p.name = "p" + std::to_string(group.parameters.size());
+    p.dims = {elements};
+    p.offset = group.elements;
+    p.decay = decay;
+    group.parameters.push_back(p);
+    group.elements += elements + program::group_alignment - 1;
+    group.elements -= group.elements % program::group_alignment;
+    group.elements += program::group_alignment;   // a gap also where the size is a multiple of the alignment
+  }
+  return group;
+}
+
+struct GroupFixture {
+  program::GroupSpec group;
+  std::vector<bool> used;
+  std::vector<float> gradient, exact;   // exact: the parameter itself, or the fp32 master
+  std::vector<std::uint16_t> bf16, low;
+  std::vector<std::vector<float>> states;
+  DType dtype;
+  program::Master kind;
+
+  GroupFixture(std::int64_t n, std::size_t state_count, DType parameter_dtype, program::Master master_kind, unsigned seed)
+      : group(group_of(n)), used(static_cast<std::size_t>(group.elements)), dtype(parameter_dtype), kind(master_kind) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const auto size = static_cast<std::size_t>(group.elements);
+    gradient.assign(size, nan);
+    exact.assign(size, nan);
+    bf16.assign(size, 0x7fc1);
+    low.assign(size, 0x1234);
+    states.assign(state_count, std::vector<float>(size, nan));
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal(0, 0.5f);
+    for (const auto& p : group.parameters)
+      for (auto i = static_cast<std::size_t>(p.offset); i < static_cast<std::size_t>(p.offset + p.dims[0]); ++i) {
+        used[i] = true;
+        exact[i] = normal(random);
+        for (auto& state : states) state[i] = 0;
+        split_master({&exact[i], 1}, &bf16[i], &low[i]);
+        if (dtype == DType::bf16 && kind == program::Master::none) low[i] = 0, join_master({&bf16[i], 1}, &low[i], &exact[i]);
+      }
+  }
+  /// Uniform between -1 and 1 times powers of two from 2^-9 to 2^2: a hash of seed and element, as there are many to make.
+  void new_gradient(unsigned seed) {
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!used[i]) continue;
+      std::uint64_t x = (seed + 1) * 0x9E3779B97F4A7C15ull ^ i * 0xD1342543DE82EF95ull;
+      x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9ull;
+      x ^= x >> 32;
+      const auto power = static_cast<std::uint32_t>(127 - 9 + x % 12) << 23;
+      gradient[i] = (static_cast<float>(static_cast<std::int32_t>(x >> 8)) * 0x1p-31f) * __builtin_bit_cast(float, power);
+    }
+  }
+  GroupMemory memory() {
+    GroupMemory m{&group, gradient.data(), dtype, dtype == DType::f32 ? static_cast<void*>(exact.data()) : bf16.data(), kind, nullptr, {}};
+    if (kind == program::Master::fp32) m.master = exact.data();
+    if (kind == program::Master::split) m.master = low.data();
+    for (auto& state : states) m.states.push_back(state.data());
+    return m;
+  }
+  /// The exact weights, whatever the kind.
+  std::vector<float> weights() const {
+    if (dtype == DType::f32 || kind == program::Master::fp32) return exact;
+    std::vector<float> joined(exact.size());
+    const std::vector<std::uint16_t> none(exact.size(), 0);
+    join_master(bf16, kind == program::Master::split ? low.data() : none.data(), joined.data());
+    return joined;
+  }
+  /// Gradients, weights and states have their first bytes in all gaps.
+  bool gaps_untouched() const {
+    bool same = true;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (used[i]) continue;
+      same = same && std::isnan(gradient[i]) && std::isnan(exact[i]) && bf16[i] == 0x7fc1 && low[i] == 0x1234;
+      for (const auto& state : states) same = same && std::isnan(state[i]);
+    }
+    return same;
+  }
+};
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) { return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0; }
+
+}  // namespace trainx::optim

@@ -1,0 +1,97 @@
+#include "program/check.hpp"
+#include "support/toy/programs.hpp"
+#include "support/catch.hpp"
+
+using namespace toy;
+
+namespace {
+
+struct Checked {
+  ModelGraph graph = chain(2, true);
+  StepProgram p = plain_program(graph, momentum());
+  std::string problem() const {
+    const Reference reference{&graph, momentum(), 1};
+    return check_program(p, unplaced(p), &reference);
+  }
+  Instruction& first(Op op) {
+    for (Instruction& i : p.steady)
+      if (i.op == op) return i;
+    throw std::logic_error("no such instruction");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the plain program means what its model says") { CHECK(Checked().problem() == ""); }
+
+TEST_CASE("the check says what is wrong, and where") {
+  using Catch::Matchers::Contains;
+  Checked c;
+  SECTION("a range outside its buffer") {
+    c.first(Op::loss).uses[0].range.end += 4;
+    CHECK_THAT(c.problem(), Contains("loss uses a range outside h2"));
+  }
+  SECTION("a collective outside the communication lane") {
+    c.p.steady.push_back({Op::reduce, none, none, Lane::compute, {whole(c.p, 0, How::modify)}});
+    CHECK_THAT(c.problem(), Contains("communication lane"));
+  }
+  SECTION("one operand over another") {
+    Instruction& forward = c.p.steady[2];
+    forward.uses[3].buffer = forward.uses[0].buffer;
+    CHECK_THAT(c.problem(), Contains("shares bytes with another operand"));
+  }
+  SECTION("read before written") {
+    std::swap(c.p.steady[1], c.p.steady[2]);
+    CHECK_THAT(c.problem(), Contains("h0 is read where its bytes hold nothing"));
+  }
+  SECTION("written and never read") {
+    auto& uses = c.first(Op::backward).uses;
+    std::erase_if(uses, [&](const Use& u) { return c.p.buffers[static_cast<std::size_t>(u.buffer)].name == "b2.u"; });
+    CHECK_THAT(c.problem(), Contains("b2.u is overwritten and was never read"));
+  }
+  SECTION("a recompute that lacks what its output is made from") {
+    Instruction r = c.p.steady[2];
+    r.op = Op::recompute;
+    std::erase_if(r.uses, [](const Use& u) { return u.slot == 1 || u.slot == 5; });   // w, u
+    for (Use& u : r.uses)
+      if (writes(u.how)) u.buffer = add_buffer(c.p, {"again", Kind::scratch, none, 0, width * 4});
+    c.p.steady.insert(c.p.steady.begin() + 5, r);
+    CHECK_THAT(c.problem(), Contains("b1 needs its operand w"));
+  }
+  SECTION("the update of one group with the gradient of another") {
+    Instruction& update = c.first(Op::update);
+    update.uses[0].buffer = c.first(Op::backward).uses.back().buffer;
+    CHECK_FALSE(c.problem().empty());
+  }
+  SECTION("ranks that do not meet") {
+    Roles roles{{c.p, c.p}, {0, 1}};
+    for (StepProgram& p : roles.programs) p.world_size = 2;
+    roles.programs[0].steady.push_back({Op::reduce, none, none, Lane::communication, {whole(c.p, 0, How::modify)}});
+    CHECK_THAT(check(roles, {unplaced(roles.programs[0]), unplaced(roles.programs[1])}, {&c.graph, momentum(), 1, 2}), Contains("the ranks do not meet"));
+  }
+}
+
+TEST_CASE("a missing reduce is rightly equal on one rank and refused on two") {
+  const ModelGraph graph = chain(1, true);
+  StepProgram p = plain_program(graph, momentum());
+  const Reference reference{&graph, momentum(), 1};
+  CHECK(check_program(p, unplaced(p), &reference) == "");
+  p.world_size = 2;
+  CHECK_FALSE(check_program(p, unplaced(p), &reference).empty());
+}
+
+TEST_CASE("uses may be ranges: a reduce in two halves is as good as one") {
+  Example e = examples()[0];
+  Roles roles = e.roles();
+  auto& steady = roles.programs[0].steady;
+  for (std::size_t k = 0; k < steady.size(); ++k)
+    if (steady[k].op == Op::reduce && roles.programs[0].buffers[static_cast<std::size_t>(steady[k].uses[0].buffer)].kind == Kind::gradient) {
+      Instruction second = steady[k];
+      steady[k].uses[0].range.end = second.uses[0].range.begin = 20;
+      steady.insert(steady.begin() + static_cast<std::ptrdiff_t>(k++) + 1, second);
+    }
+  CHECK(prove(roles, e.training()) == "");
+  steady[steady.size() - 8].uses[0].range.begin += 4;                                   // one element is in no half
+  REQUIRE(steady[steady.size() - 8].op == Op::reduce);
+  CHECK_FALSE(check(roles, {unplaced(roles.programs[0])}, e.training()).empty());
+}

@@ -1,0 +1,82 @@
+#include "program/plain.hpp"
+#include "core/error.hpp"
+#include "program/print.hpp"
+#include "support/toy/programs.hpp"
+#include "support/catch.hpp"
+
+using namespace toy;
+
+TEST_CASE("the plain program, printed") {
+  const ModelGraph graph = chain(1, true);
+  const StepProgram p = plain_program(graph, {{{"exp_avg"}, {"exp_avg_sq"}}, Master::split, 10});
+  CHECK(print(p, &graph) ==
+        "m0 fetch_batch           @copy_in  step                     > x target\n"
+        "m0 forward         embed           x w.tied                 > h0\n"
+        "m0 forward         b1              h0 w.b1                  > h1 b1.u b1.z\n"
+        "m0 loss            head            h1 w.tied target         > dh1 = g.tied loss_sum target_count\n"
+        "m0 backward        b1              b1.u b1.z dh1 w.b1       > dh0 = g.b1\n"
+        "m0 backward        embed           x dh0                    > + g.tied\n"
+        "   advance_step          @copy_in                           > ~ step\n"
+        "   grad_norm                       g.tied g.b1              > norm2\n"
+        "   update          tied            g.tied norm2 target_count applied lr_table > ~ exp_avg.tied ~ exp_avg_sq.tied ~ master.tied ~ w.tied\n"
+        "   update          b1              g.b1 norm2 target_count applied lr_table > ~ exp_avg.b1 ~ exp_avg_sq.b1 ~ master.b1 ~ w.b1\n"
+        "   advance_applied                 norm2                    > ~ applied\n"
+        "   report                          loss_sum target_count norm2 applied lr_table\n");
+}
+
+TEST_CASE("residents come first, with the bytes of their dtypes") {
+  ModelGraph graph = chain(1, false);
+  graph.compute = DType::bf16;
+  auto size = [&](Master master, const std::string& name) -> Bytes {
+    for (const Buffer& b : plain_program(graph, {{{"exp_avg", DType::f32}}, master, 10}).buffers)
+      if (b.name == name) return b.size;
+    return -1;
+  };
+  CHECK(size(Master::split, "w.b1") == width * 2);
+  CHECK(size(Master::split, "master.b1") == width * 2);
+  CHECK(size(Master::fp32, "master.b1") == width * 4);
+  CHECK(size(Master::none, "master.b1") == -1);
+  CHECK(size(Master::fp32, "exp_avg.b1") == width * 4);
+  CHECK(size(Master::fp32, "g.b1") == width * 4);
+  CHECK(size(Master::fp32, "lr_table") == 80);
+  CHECK(size(Master::fp32, "loss_sum") == 8);
+  const StepProgram p = plain_program(graph, momentum());
+  bool transient = false;
+  for (const Buffer& b : p.buffers) {
+    CHECK_FALSE((transient && b.resident));
+    transient |= !b.resident;
+  }
+}
+
+TEST_CASE("forward programs share the residents and keep nothing") {
+  const ModelGraph graph = chain(2, true);
+  const StepProgram train = plain_program(graph, momentum()), p = forward_program(train, graph, Op::evaluate);
+  CHECK(print(p, &graph) ==
+        "m0 fetch_batch       @copy_in  step                  > x target\n"
+        "m0 forward     embed           x w.tied              > h0\n"
+        "m0 forward     b1              h0 w.b1               > h1\n"
+        "m0 forward     b2              h1 w.b2               > h2\n"
+        "m0 evaluate    head            h2 w.tied target      > loss_sum target_count\n"
+        "   report                      loss_sum target_count\n");
+  for (std::size_t b = 0; train.buffers[b].resident; ++b) CHECK(p.buffers[b].name == train.buffers[b].name);
+  CHECK(check_program(p, plan_memory(p)) == "");
+  CHECK_THROWS_AS(forward_program(train, graph, Op::loss), InternalError);
+}
+
+TEST_CASE("the first writer of a gradient overwrites, wherever it stands") {
+  const ModelGraph graph = encoder_decoder(2);
+  StepProgram p = plain_program(graph, momentum());
+  for (Instruction& i : p.steady)
+    for (Use& u : i.uses)
+      if (p.buffers[static_cast<std::size_t>(u.buffer)].name == "dmemory" && writes(u.how)) u.how = How::accumulate;
+  first_writer_overwrites(p);
+  std::vector<How> writers;
+  for (const Instruction& i : p.steady)
+    for (const Use& u : i.uses)
+      if (p.buffers[static_cast<std::size_t>(u.buffer)].name == "dmemory" && writes(u.how)) writers.push_back(u.how);
+  CHECK(writers == std::vector<How>{How::overwrite, How::accumulate});
+  for (Instruction& i : p.steady)       // the first writer writes only half: the second would have to do both
+    for (Use& u : i.uses)
+      if (p.buffers[static_cast<std::size_t>(u.buffer)].name == "dmemory" && u.how == How::overwrite) u.range.end /= 2;
+  CHECK_THROWS_AS(first_writer_overwrites(p), InternalError);
+}

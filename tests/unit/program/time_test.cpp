@@ -1,0 +1,68 @@
+#include "program/time.hpp"
+#include "support/toy/programs.hpp"
+#include "support/catch.hpp"
+
+using namespace toy;
+
+namespace {
+
+#if __has_include(<catch2/catch_test_macros.hpp>)
+using approx = Catch::Approx;
+#else
+using approx = Catch::Detail::Approx;
+#endif
+
+/// One second for each four bytes that a copy moves; nothing else takes time.
+const Rates only_copies{"test", "", 0, 0, 0, 4, 0, 0, 0};
+
+StepProgram copies(std::initializer_list<std::pair<Lane, Bytes>> list) {
+  StepProgram p;
+  for (const auto& [lane, bytes] : list) {
+    const BufferId from = add_buffer(p, {"a", Kind::value, none, none, bytes, Space::device, false, true}), to = add_buffer(p, {"b", Kind::value, none, none, bytes});
+    p.steady.push_back({Op::copy, none, none, lane, {whole(p, from, How::read, CopySlot::from), whole(p, to, How::overwrite, CopySlot::to)}});
+  }
+  return p;
+}
+
+TimePrediction time_of(const StepProgram& p, const Rates& rates, const ModelGraph& graph = {}) { return predict_time(p, derive_order(p, unplaced(p)), graph, rates); }
+
+}  // namespace
+
+TEST_CASE("lanes run beside each other, and after each other where bytes meet") {
+  StepProgram p = copies({{Lane::copy_in, 12}, {Lane::copy_out, 20}});
+  CHECK(time_of(p, only_copies).step_s == approx(5));
+  CHECK(time_of(p, only_copies).bottleneck == "copy_out");
+  CHECK(time_of(p, only_copies).busy_s[static_cast<int>(Lane::copy_in)] == approx(3));
+  p.steady[1].uses[0].buffer = p.steady[0].uses[1].buffer;    // reads what the other writes, and the next step's write waits for it
+  CHECK(time_of(p, only_copies).step_s == approx(8));
+}
+
+TEST_CASE("a block takes its products at the GEMM rate, attention at its own, operands at the memory's; a recomputation its part") {
+  ModelGraph graph = chain(1, true);
+  Phase& forward = graph.blocks[1].phases[Op::forward];
+  forward.gemms = {{10, 20, 30, 2, 2}, {1, 1, 100, 1, 6}};   // of slots out and z
+  forward.attention_flops = 500;
+  forward.attention_output = 2;
+  const StepProgram p = plain_program(graph, momentum());
+  const Rates rates{"test", "", 100, 50, 48, 0, 0, 0, 0.25};
+  const Instruction& i = p.steady[2];
+  const double operands = 5;                                 // h0 w h1 u z of 48 bytes
+  CHECK(duration_s(i, p, graph, rates) == approx((24000 + 200) / 100.0 + 500 / 50.0 + operands + 0.25));
+  Instruction r = i;
+  r.op = Op::recompute;
+  std::erase_if(r.uses, [](const Use& u) { return u.slot == 2; });
+  CHECK(duration_s(r, p, graph, rates) == approx(200 / 100.0 + 4 + 0.25));
+  CHECK(duration_s(p.steady[8], p, graph, rates) == approx(0.25 + (48 + 8 + 8 + 8 + 32 + 96 + 96) / 48.0));   // update modifies m and w
+  CHECK(time_of(p, rates, graph).bottleneck == "compute: matrix products");
+}
+
+TEST_CASE("the update on the host hides behind the next forward") {
+  const Example c = examples()[2];
+  const StepProgram staged = c.roles().programs[0];
+  const Rates rates{"test", "", 0, 0, 48, 96, 0, 0, 0};
+  const TimePrediction t = time_of(staged, rates, c.graph);
+  double sum = 0;
+  for (const double s : t.busy_s) sum += s;
+  CHECK(t.step_s < 0.8 * sum);
+  CHECK(t.step_s >= *std::max_element(t.busy_s.begin(), t.busy_s.end()) * (1 - 1e-9));
+}
