@@ -41,9 +41,10 @@ class HelpFormatter : public CLI::Formatter {
   const Context& context_;
 };
 
-bool wants_color(const Context& context) {
+// Known before anything can be refused.
+bool wants_color(const std::vector<std::string>& arguments) {
   const std::string terminal = environment_variable("TERM");
-  return !context.no_color && environment_variable("NO_COLOR").empty() && ::isatty(STDERR_FILENO) == 1 && !terminal.empty() && terminal != "dumb";
+  return std::ranges::find(arguments, "--no-color") == arguments.end() && environment_variable("NO_COLOR").empty() && ::isatty(STDERR_FILENO) == 1 && !terminal.empty() && terminal != "dumb";
 }
 
 // CLI11's sentences name arguments well; they lack where to look further.
@@ -65,8 +66,8 @@ void parse_command_line(const std::vector<std::string>& arguments, Context& cont
   app.set_help_flag();
   for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_list, add_version}) add(app, context);
 
+  context.output.color = wants_color(arguments);
   const Scan scan = scan_arguments(app, arguments, context);
-  context.output.color = wants_color(context);
   if (scan.help) {
     print(scan.command->help());
     context.run = [] { return 0; };

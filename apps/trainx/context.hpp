@@ -14,7 +14,6 @@ namespace trainx::app {
 
 struct Context {
   launch::OutputOptions output;
-  bool no_color = false;
   std::vector<std::string> argv;        // as the user typed
   std::function<int()> run;             // the chosen command; returns the exit code
   std::map<const CLI::App*, std::string> usage;   // what follows a command's name: "CONFIG [key=value ...]"

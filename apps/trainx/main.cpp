@@ -3,7 +3,9 @@
 #include "core/error.hpp"
 #include "metrics/console.hpp"
 #include "recipe/recipe.hpp"
+#include <unistd.h>
 #include <csignal>
+#include <cstdio>
 
 namespace {
 
@@ -11,6 +13,7 @@ using namespace trainx;
 
 int fail(const app::Context& context, int code, const std::string& sentence, const std::vector<std::string>& problems = {}) {
   const auto& o = context.output;
+  if (code > 128 && ::isatty(STDERR_FILENO) == 1) std::fputc('\n', stderr);   // a worker that was killed leaves its status line open
   metrics::Console({o.json, o.quiet, o.verbose, o.color}).error(code, sentence, problems);
   return code;
 }

@@ -16,7 +16,7 @@ bool set_global(const std::string& flag, Scan& scan, Context& context) {
   if (flag == "--json") o.json = true;
   else if (flag == "-q" || flag == "--quiet") o.quiet = true;
   else if (flag == "-v" || flag == "--verbose") o.verbose = true;
-  else if (flag == "--no-color") context.no_color = true;
+  else if (flag == "--no-color") o.color = false;
   else if (flag == "-h" || flag == "--help") scan.help = true;
   else if (flag == "--version") scan.version = true;
   else return false;

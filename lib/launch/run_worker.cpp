@@ -93,7 +93,7 @@ int run_worker(const Job& job) {
   if (error != 0) cannot_start(path, error);
   if (WIFEXITED(end.status)) return WEXITSTATUS(end.status);
   const std::string resume = "; the same command goes on from the newest checkpoint";
-  if (end.interrupted_twice) throw UserError(static_cast<ExitCode>(128 + SIGINT), "interrupted twice, ended without saving" + resume);
+  if (end.interrupted_twice) throw UserError(static_cast<ExitCode>(128 + SIGINT), "interrupted twice: ended at once" + resume);
   const int signal = WTERMSIG(end.status);
   throw UserError(static_cast<ExitCode>(128 + signal), "the worker was ended by signal " + std::to_string(signal) + " (" + signal_name(signal) + ")" +
                                                            (signal == SIGKILL ? ", which is also how the kernel ends a process when memory runs out" : "") + resume);
