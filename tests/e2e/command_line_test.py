@@ -77,7 +77,7 @@ class CommandLine(Trainx):
         self.assertIn("quickstart", names)
         for name in names:
             self.assertIn(f"{name}.yaml", self.run_trainx("init", name).stderr)
-            self.run_trainx("validate", f"{name}.yaml", "run.duration=10 steps")   # an epoch's length would need the data
+            self.run_trainx("validate", f"{name}.yaml", "run.duration=9000 steps")   # an epoch's length would need the data
             before = (self.folder / f"{name}.yaml").read_text()
             self.refused("init", name, code=73)
             self.assertEqual((self.folder / f"{name}.yaml").read_text(), before)
