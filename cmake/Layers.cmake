@@ -52,4 +52,7 @@ layer(tensor TORCH NEEDS core)
 layer(ops TORCH NEEDS tensor)
 layer(model TORCH NEEDS ops program spec)
 layer(optim TORCH NEEDS tensor spec)
+# Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine
+# give the same bits. Without errno a square root is one vector instruction.
+target_compile_options(trainx_optim PRIVATE -ffp-contract=off -fno-math-errno)
 layer(train TORCH NEEDS model optim data checkpoint metrics plan launch)

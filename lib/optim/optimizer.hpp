@@ -31,16 +31,17 @@ struct StepScalars {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// Applies one step to a group; does nothing when norm2 is not finite (the guard: a non-finite gradient never reaches the weights).
+  /// Applies one step to a group; does nothing when the norm of the scaled gradients is not finite (the guard: nothing non-finite reaches the weights).
   /// Clips by global norm as torch does (scale = max_norm / (norm + 1e-6), at most 1).
   virtual void update(const GroupMemory& memory, const StepScalars& step) const = 0;
 };
 std::unique_ptr<Optimizer> make_optimizer(const spec::OptimizerOptions& options);
 
-/// Sum of squares over the group's tensors, gaps left out, in double. Deterministic for a given thread count.
+/// Sum of squares over the group's tensors, gaps left out, in double. The same bits for any number of threads.
 double squared_norm(const program::GroupSpec& group, const float* gradient);
 
-/// Splits exact weights into bf16 (rounded to nearest) and the low 16 bits as a signed correction, and joins them bit-exactly.
+/// Splits exact weights into bf16 (rounded to nearest, ties away from zero, as in all updates: see weights.hpp) and the low 16 bits as a signed
+/// correction, and joins them bit-exactly; NaN stays some NaN.
 void split_master(std::span<const float> exact, std::uint16_t* bf16, std::uint16_t* low);
 void join_master(std::span<const std::uint16_t> bf16, const std::uint16_t* low, float* exact);
 

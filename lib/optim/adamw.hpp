@@ -1,0 +1,16 @@
+#pragma once
+#include "optim/optimizer.hpp"
+
+namespace trainx::optim {
+
+/// AdamW in the order of operations of torch.optim.AdamW, in fp32; bias corrections in double.
+class AdamW final : public Optimizer {
+ public:
+  explicit AdamW(const spec::AdamWOptions& options) : options_(options) {}
+  void update(const GroupMemory& memory, const StepScalars& step) const override;
+
+ private:
+  spec::AdamWOptions options_;
+};
+
+}  // namespace trainx::optim

@@ -1,0 +1,36 @@
+#pragma once
+#include "core/error.hpp"
+#include "optim/chunks.hpp"
+#include "optim/optimizer.hpp"
+#include "optim/weights.hpp"
+
+namespace trainx::optim {
+
+/// Calls `update(weights, gradient, states, chunk)` for every chunk of the group, pointers at the chunk's first element, with the kind of weights that it has.
+template <class Update>
+void update_group(const GroupMemory& memory, std::size_t states, const Update& update) {
+  if (!memory.group || memory.states.size() != states) throw InternalError("an optimizer that keeps " + std::to_string(states) + " states was given " + std::to_string(memory.states.size()));
+  const bool bf16 = memory.parameter_dtype == DType::bf16;
+  if ((!bf16 && (memory.parameter_dtype != DType::f32 || memory.master_kind != program::Master::none)) ||
+      (memory.master == nullptr) != (memory.master_kind == program::Master::none))
+    throw InternalError("parameters of type " + std::string(name_of(memory.parameter_dtype)) + " with a master that does not belong to them");
+  const auto run = [&](const auto& weights_at) {
+    for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
+      float* state[4] = {};
+      for (std::size_t s = 0; s < states; ++s) state[s] = memory.states[s] + chunk.begin;
+      update(weights_at(chunk.begin), memory.gradient + chunk.begin, state, chunk);
+    });
+  };
+  auto* half = static_cast<std::uint16_t*>(memory.parameter);
+  switch (memory.master_kind) {
+    case program::Master::none:
+      if (bf16) return run([=](std::int64_t at) { return Bf16Weights{half + at}; });
+      return run([exact = static_cast<float*>(memory.parameter)](std::int64_t at) { return Fp32Weights{exact + at}; });
+    case program::Master::fp32:
+      return run([=, exact = static_cast<float*>(memory.master)](std::int64_t at) { return MasterWeights{half + at, exact + at}; });
+    case program::Master::split:
+      return run([=, low = static_cast<std::uint16_t*>(memory.master)](std::int64_t at) { return SplitWeights{half + at, low + at}; });
+  }
+}
+
+}  // namespace trainx::optim
