@@ -39,7 +39,7 @@ TEST_CASE("lifetimes: from the write to the last read; around the end of steady;
 
   StepProgram c = examples()[2].roles().programs[0];                   // update beside the next forward
   const int steady = static_cast<int>(c.prologue.size()), drain = steady + static_cast<int>(c.steady.size());
-  CHECK(intervals_of(c, "g.tied'") == Intervals{{7, steady + 1}, {steady + 12, drain}});
+  CHECK(intervals_of(c, "g.tied'") == Intervals{{7, steady + 1}, {steady + 13, drain}});
   CHECK(intervals_of(c, "h1") == Intervals{{2, 3}, {steady + 6, steady + 9}});
 }
 

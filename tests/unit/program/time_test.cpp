@@ -63,6 +63,6 @@ TEST_CASE("the update on the host hides behind the next forward") {
   const TimePrediction t = time_of(staged, rates, c.graph);
   double sum = 0;
   for (const double s : t.busy_s) sum += s;
-  CHECK(t.step_s < 0.8 * sum);
+  CHECK(t.step_s < 0.9 * sum);
   CHECK(t.step_s >= *std::max_element(t.busy_s.begin(), t.busy_s.end()) * (1 - 1e-9));
 }
