@@ -1,0 +1,62 @@
+// Random legal programs: a random model, passes with random options, ranks, then any legal order of the list and any lanes.
+#pragma once
+#include "passes/passes.hpp"
+#include "support/toy/prove.hpp"
+
+namespace toy {
+
+/// Reduces each gradient and sum after its last writer: what data parallelism adds to a program.
+inline StepProgram reduced_over(StepProgram p, int world) {
+  p.world_size = world;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const Buffer& buffer = p.buffers[b];
+    if (buffer.kind != Kind::gradient && buffer.name != "loss_sum" && buffer.name != "target_count") continue;
+    const auto is_writer = [&](const Instruction& i) {
+      return std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& u) { return u.buffer == static_cast<BufferId>(b) && writes(u.how); });
+    };
+    const auto last = std::find_if(p.steady.rbegin(), p.steady.rend(), is_writer);
+    p.steady.insert(last.base(), {Op::reduce, none, none, Lane::communication, {whole(p, static_cast<BufferId>(b), How::modify, 0)}});
+  }
+  return p;
+}
+
+/// Swaps neighbours that do not meet, `times` times somewhere.
+inline void shuffle(StepProgram& p, std::minstd_rand& random, int times) {
+  for (int k = 0; k < times; ++k) {
+    const std::size_t at = random() % (p.steady.size() - 1);
+    if (!meet(p.steady[at], p.steady[at + 1])) std::swap(p.steady[at], p.steady[at + 1]);
+  }
+}
+
+struct RandomProgram {
+  ModelGraph graph;
+  UpdateSpec update;
+  Training training;
+  StepProgram program;
+  std::string description;
+
+  explicit RandomProgram(unsigned seed) {
+    std::minstd_rand random(seed);
+    random.discard(5);
+    const auto pick = [&](unsigned n) { return static_cast<int>(random() % n); };
+    const int model = pick(3), size = 1 + pick(4), micro_steps = 1 + pick(4), level = pick(3), world = 1 + pick(3), overflow = pick(8);
+    const bool tied = pick(2) == 0, scaled = pick(4) == 0;
+    graph = model == 0 ? chain(size, tied) : model == 1 ? encoder_decoder(size) : pairs(1 + size / 2);
+    if (scaled) graph = with_loss_scale(graph);
+    update = {{{"m"}}, pick(2) ? Master::fp32 : Master::none, 4};
+    if (pick(2)) update.states.push_back({"v"});
+    training = {&graph, update, micro_steps, world};
+    if (overflow < 3) training.overflow = {overflow, pick(static_cast<unsigned>(world))};
+    program = passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph, static_cast<passes::CheckpointLevel>(level));
+    if (world > 1) program = reduced_over(std::move(program), world);
+    if (pick(2)) shuffle(program, random, 200);
+    if (pick(2))
+      for (Instruction& i : program.steady)
+        if (!is_collective(i.op) && pick(3) == 0) i.lane = std::array{Lane::compute, Lane::copy_in, Lane::copy_out, Lane::host}[static_cast<std::size_t>(pick(4))];
+    description = "seed " + std::to_string(seed) + ": model " + std::to_string(model) + " size " + std::to_string(size) + " tied " + std::to_string(tied) + " micro-steps " + std::to_string(micro_steps) +
+                  " level " + std::to_string(level) + " world " + std::to_string(world) + " overflow " + std::to_string(overflow);
+  }
+  RandomProgram(const RandomProgram&) = delete;
+};
+
+}  // namespace toy
