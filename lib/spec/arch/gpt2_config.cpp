@@ -93,7 +93,8 @@ Gpt2Dims read_gpt2_config(const std::string& folder) {
   const std::string path = folder + "/config.json";
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) throw UserError(ExitCode::input_missing, path + " cannot be read: " + std::strerror(errno) + "; a model folder holds config.json and model.safetensors");
+  if (!file || !(text << file.rdbuf()))
+    throw UserError(ExitCode::input_missing, path + " cannot be read: " + std::strerror(errno) + "; a model folder holds config.json and model.safetensors");
   return gpt2_dims_from_config(text.str(), path);
 }
 
