@@ -3,7 +3,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "data/source.hpp"
-#include "spec/arch/gpt2_config.hpp"
 #include "train/threads.hpp"
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -30,15 +29,15 @@ std::vector<std::int32_t> parse_ids(const std::string& text, std::int64_t vocab_
 
 int generate(const launch::Job& job, metrics::Console&) {
   const std::string folder = weights_folder(job);
-  const spec::Gpt2Dims dims = spec::gpt2_dims_from_config(read_file(folder + "/config.json"), folder + "/config.json");
+  const spec::ModelDims dims = spec::read_config(folder);
   std::unique_ptr<data::Vocabulary> vocabulary;
-  std::int64_t length = dims.max_positions;
+  std::int64_t length = spec::max_positions(dims);
   if (!job.resolved_recipe.empty()) {
     const auto recipe = recipe::parse_recipe(job.resolved_recipe, "resolved recipe").recipe;
     vocabulary = data::make_vocabulary(recipe.data.source);
     length = std::min(length, recipe.data.sequence_length);     // positions beyond it were never trained
   }
-  const std::vector<std::int32_t> prompt = vocabulary ? vocabulary->encode(job.generate.prompt) : parse_ids(job.generate.prompt, dims.vocab_size);
+  const std::vector<std::int32_t> prompt = vocabulary ? vocabulary->encode(job.generate.prompt) : parse_ids(job.generate.prompt, spec::vocab_size(dims));
   if (prompt.empty()) throw UserError(ExitCode::usage, "--prompt is empty; give the text to continue");
   train::set_compute_threads(job.facts.hardware.cpu_cores);
   const auto ids = train::generate(dims, folder + "/model.safetensors", prompt, length, job.generate);

@@ -148,7 +148,7 @@ int train(const launch::Job& job, metrics::Console& console) {
   for (const auto& difference : folder.differences(plan.recipe)) console.message("changed since the run began: " + difference);
   write_run_files(folder, plan, job);
 
-  console.start("training " + std::string(spec::Gpt2Options::name) + " on " + std::to_string(threads) + " CPU threads into " + path, path, settings_of(plan, job),
+  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + std::to_string(threads) + " CPU threads into " + path, path, settings_of(plan, job),
                 {plan.total_steps, plan.total_seconds, state.seconds});
   if (!start.from.path.empty()) console.resume(state.step, start.from.path);
   Status status(folder, state);

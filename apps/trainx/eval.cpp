@@ -1,7 +1,6 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "inputs.hpp"
-#include "spec/arch/gpt2_config.hpp"
 #include <filesystem>
 
 namespace trainx::app {
@@ -24,7 +23,7 @@ int run_eval(const RecipeArguments& a, const Context& context) {
   auto loaded = recipe_of(a, context, weights);
   loaded.recipe.model.init_from.reset();   // the checkpoint is what counts, also when the folder it began from is gone
   facts::Facts facts = facts::gather_facts(loaded.recipe);
-  facts.model_folder = facts::ModelFolderFacts{weights.checkpoint, spec::read_gpt2_config(weights.checkpoint)};
+  facts.model_folder = facts::look_at_model_folder(weights.checkpoint);
   if (!facts.data.eval_problem.empty()) throw UserError(ExitCode::input_missing, facts.data.eval_problem);
   if (!facts.data.eval_present) throw UserError(ExitCode::input_missing, "eval: the recipe names no held-out data; set data.eval");
   const Prepared p = prepare(std::move(loaded), std::move(facts));

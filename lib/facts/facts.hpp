@@ -1,6 +1,7 @@
 // What is looked up, not decided: the machine, the data, the model folder. Plain data; planning is a pure function of (Recipe, Facts).
 #pragma once
 #include "recipe/recipe.hpp"
+#include "spec/arch/architecture.hpp"
 #include <nlohmann/json_fwd.hpp>
 
 namespace trainx::facts {
@@ -24,7 +25,8 @@ struct DataFacts {
 /// config.json of a Hugging Face folder.
 struct ModelFolderFacts {
   std::string path;
-  spec::Gpt2Dims dims;
+  std::string config;                   // its text, from which the worker reads the same dimensions
+  spec::ModelDims dims;
 };
 
 struct Facts {
@@ -34,6 +36,8 @@ struct Facts {
 };
 
 HardwareFacts detect_hardware();
+/// Throws UserError 66 or 65.
+ModelFolderFacts look_at_model_folder(const std::string& path);
 /// Looks at the recipe's data and model folder. Missing data is noted, not thrown; a model folder that cannot be read throws UserError 66 or 65.
 Facts gather_facts(const recipe::Recipe& recipe);
 

@@ -1,6 +1,6 @@
+#include "core/files.hpp"
 #include "data/source.hpp"
 #include "facts/facts.hpp"
-#include "spec/arch/gpt2_config.hpp"
 
 namespace trainx::facts {
 namespace {
@@ -32,11 +32,16 @@ DataFacts look_at_data(const recipe::Recipe& recipe) {
 
 }  // namespace
 
+ModelFolderFacts look_at_model_folder(const std::string& path) {
+  const std::string file = path + "/config.json", config = read_file(file);
+  return {path, config, spec::dims_from_config(config, file)};
+}
+
 Facts gather_facts(const recipe::Recipe& recipe) {
   Facts facts;
   facts.hardware = detect_hardware();
   facts.data = look_at_data(recipe);
-  if (recipe.model.init_from) facts.model_folder = ModelFolderFacts{*recipe.model.init_from, spec::read_gpt2_config(*recipe.model.init_from)};
+  if (recipe.model.init_from) facts.model_folder = look_at_model_folder(*recipe.model.init_from);
   return facts;
 }
 

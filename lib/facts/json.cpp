@@ -2,37 +2,6 @@
 #include <nlohmann/json.hpp>
 
 namespace trainx::facts {
-namespace {
-
-// A dimension that is added to the model has to cross to the worker too: the list of them stands here once, and the assertion points at it.
-template <class Dims, class Visit>
-void for_each_dimension(Dims& d, const Visit& visit) {
-  static_assert(sizeof(spec::Gpt2Dims) == 9 * 8, "a dimension is missing below");
-  visit("num_layers", d.num_layers);
-  visit("num_heads", d.num_heads);
-  visit("hidden_size", d.hidden_size);
-  visit("intermediate_size", d.intermediate_size);
-  visit("max_positions", d.max_positions);
-  visit("vocab_size", d.vocab_size);
-  visit("dropout", d.dropout);
-  visit("initializer_range", d.initializer_range);
-  visit("layer_norm_epsilon", d.layer_norm_epsilon);
-}
-
-nlohmann::json dims_to_json(const spec::Gpt2Dims& d) {
-  nlohmann::json j;
-  for_each_dimension(d, [&](const char* name, const auto& value) { j[name] = value; });
-  return j;
-}
-
-spec::Gpt2Dims dims_from_json(const nlohmann::json& j) {
-  spec::Gpt2Dims d;
-  for_each_dimension(d, [&](const char* name, auto& value) { j.at(name).get_to(value); });
-  return d;
-}
-
-}  // namespace
-
 nlohmann::json to_json(const Facts& facts) {
   const auto& h = facts.hardware;
   const auto& d = facts.data;
@@ -41,7 +10,7 @@ nlohmann::json to_json(const Facts& facts) {
   j["data"] = {{"train_present", d.train_present}, {"eval_present", d.eval_present}, {"train_samples", d.train_samples}, {"eval_samples", d.eval_samples},
                {"vocab_size", d.vocab_size},       {"problem", d.problem},           {"eval_problem", d.eval_problem}};
   j["data"]["entropy_floor_nats"] = d.entropy_floor_nats ? nlohmann::json(*d.entropy_floor_nats) : nlohmann::json();
-  j["model_folder"] = facts.model_folder ? nlohmann::json{{"path", facts.model_folder->path}, {"dims", dims_to_json(facts.model_folder->dims)}} : nlohmann::json();
+  j["model_folder"] = facts.model_folder ? nlohmann::json{{"path", facts.model_folder->path}, {"config", facts.model_folder->config}} : nlohmann::json();
   return j;
 }
 
@@ -62,7 +31,10 @@ Facts facts_from_json(const nlohmann::json& j) {
   d.at("problem").get_to(facts.data.problem);
   d.at("eval_problem").get_to(facts.data.eval_problem);
   if (const auto& floor = d.at("entropy_floor_nats"); !floor.is_null()) facts.data.entropy_floor_nats = floor.get<double>();
-  if (const auto& folder = j.at("model_folder"); !folder.is_null()) facts.model_folder = ModelFolderFacts{folder.at("path").get<std::string>(), dims_from_json(folder.at("dims"))};
+  if (const auto& folder = j.at("model_folder"); !folder.is_null()) {
+    const auto path = folder.at("path").get<std::string>(), config = folder.at("config").get<std::string>();
+    facts.model_folder = ModelFolderFacts{path, config, spec::dims_from_config(config, path + "/config.json")};
+  }
   return facts;
 }
 

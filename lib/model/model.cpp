@@ -6,8 +6,9 @@
 #include "model/gpt2/mlp.hpp"
 
 namespace trainx::model {
+namespace {
 
-Blocks build_blocks(const spec::Gpt2Dims& dims, const program::ModelGraph& graph) {
+Blocks blocks_of(const spec::Gpt2Dims& dims, const program::ModelGraph& graph) {
   const std::vector<std::int64_t>& tokens = graph.batch.at(spec::Gpt2Batch::tokens).dims;
   const gpt2::Shape shape{dims, tokens.at(0), tokens.at(1)};
   Blocks blocks;
@@ -17,6 +18,13 @@ Blocks build_blocks(const spec::Gpt2Dims& dims, const program::ModelGraph& graph
     blocks.push_back(std::make_unique<gpt2::Mlp>(shape));
   }
   blocks.push_back(std::make_unique<gpt2::Head>(shape));
+  return blocks;
+}
+
+}  // namespace
+
+Blocks build_blocks(const spec::ModelDims& dims, const program::ModelGraph& graph) {
+  Blocks blocks = std::visit([&](const auto& d) { return blocks_of(d, graph); }, dims);   // one blocks_of per architecture
   if (blocks.size() != graph.blocks.size()) throw InternalError("build_blocks: the graph is of other dimensions");
   return blocks;
 }

@@ -1,12 +1,12 @@
 // A model made from its spec.
 #pragma once
 #include "model/block.hpp"
-#include "spec/arch/gpt2.hpp"
+#include "spec/arch/options.hpp"
 
 namespace trainx::model {
 
-/// One block per BlockSpec of `graph`, which is gpt2_graph of the same dimensions.
-Blocks build_blocks(const spec::Gpt2Dims& dims, const program::ModelGraph& graph);
+/// One block per BlockSpec of `graph`, which is model_graph of the same dimensions.
+Blocks build_blocks(const spec::ModelDims& dims, const program::ModelGraph& graph);
 
 /// Fills the exact weights of a group ([group.elements], gaps zero) as its ParameterSpecs say. Normal ones are drawn with a key of (seed, name), so that
 /// they depend on nothing else; padded rows are zero.

@@ -47,7 +47,7 @@ void require_sound(const PlacedProgram& placed, const program::Reference* refere
 
 void plan_programs(RunPlan& plan) {
   const auto& r = plan.recipe;
-  const auto graph = spec::gpt2_graph(plan.dims, plan.batch.micro_batch_size, r.data.sequence_length, plan.compute, plan.threads);
+  const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, r.data.sequence_length, plan.compute, plan.threads);
   auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
   p = passes::activation_checkpoint(std::move(p), graph, static_cast<passes::CheckpointLevel>(r.memory.activation_checkpoint));
   plan.train = place(graph, std::move(p));
@@ -103,13 +103,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 
   // What was `auto` or derived is written into the recipe, so that the run's resolved.yaml says it.
   r.batch = {plan.batch.global_batch_size, plan.batch.micro_batch_size, plan.batch.grad_accum_steps};
-  auto& o = std::get<spec::Gpt2Options>(r.model.options);
-  o.num_layers = plan.dims.num_layers;
-  o.num_heads = plan.dims.num_heads;
-  o.hidden_size = plan.dims.hidden_size;
-  o.intermediate_size = plan.dims.intermediate_size;
-  o.max_positions = plan.dims.max_positions;
-  o.vocab_size = plan.dims.vocab_size;
   r.parallel.mode.value = recipe::ParallelMode::single;
   if (plan.compute == DType::bf16) r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32 : recipe::MasterWeights::split;
   return plan;

@@ -30,7 +30,7 @@ struct MemoryPlan {
 
 struct RunPlan {
   recipe::Recipe recipe;                // resolved: what was auto or unset is filled in
-  spec::Gpt2Dims dims;
+  spec::ModelDims dims;
   BatchPlan batch;
   DType compute = DType::f32;
   std::int64_t threads = 1;             // that compute with; what libraries allocate depends on it

@@ -60,13 +60,14 @@ class Rules {
   }
 
   void model() {
-    if (const auto* options = std::get_if<spec::Gpt2Options>(&r_.model.options)) gpt2(*options);
+    std::visit([&](const auto& options) { dimensions(options); }, r_.model.options);
   }
 
-  void gpt2(const spec::Gpt2Options& o) {
-    const spec::Gpt2Dims* published = nullptr;
+  template <class Options>
+  void dimensions(const Options& o) {
+    decltype(&sizes(o).front().second) published = nullptr;
     std::vector<std::string> names;
-    for (const auto& [name, dims] : spec::gpt2_sizes()) {
+    for (const auto& [name, dims] : sizes(o)) {
       names.emplace_back(name);
       if (!r_.model.size || *r_.model.size == name) published = published ? published : &dims;
     }
@@ -77,7 +78,7 @@ class Rules {
     }
     // With init_from the folder has the dimensions: a fact.
     const bool from_folder = r_.model.init_from.has_value();
-    refuse(from_folder && o.initializer_range != spec::Gpt2Options{}.initializer_range, "model.options.initializer_range", {"model.init_from", "model.type"},
+    refuse(from_folder && o.initializer_range != Options{}.initializer_range, "model.options.initializer_range", {"model.init_from", "model.type"},
            "can have no effect: model.init_from gives the initial weights; leave one of them out");
     const bool both = o.hidden_size && o.num_heads;
     if (both || (!from_folder && (o.hidden_size || o.num_heads))) {

@@ -4,7 +4,7 @@
 namespace trainx::train {
 
 std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split) {
-  return data::open_source(plan.recipe.data.source, split, {plan.recipe.data.sequence_length, plan.dims.vocab_size, static_cast<std::uint64_t>(plan.recipe.run.seed)});
+  return data::open_source(plan.recipe.data.source, split, {plan.recipe.data.sequence_length, spec::vocab_size(plan.dims), static_cast<std::uint64_t>(plan.recipe.run.seed)});
 }
 
 TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data::Source> train, std::shared_ptr<const data::Source> eval)

@@ -1,7 +1,7 @@
 #include "train/checkpoints.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "spec/arch/gpt2_config.hpp"
+#include "spec/arch/architecture.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
 
@@ -25,7 +25,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const Reside
   checkpoint::Contents c;
   c.tensor_files["model.safetensors"] = resident.weights();
   c.tensor_files["optimizer.safetensors"] = resident.states();
-  c.text_files["config.json"] = spec::gpt2_config_text(plan.dims, DType::f32);
+  c.text_files["config.json"] = spec::config_text(plan.dims, DType::f32);
   json j{{"step", state.step},
          {"applied_steps", state.applied_steps},
          {"tokens_seen", state.tokens_seen},

@@ -37,9 +37,9 @@ double uniform(std::uint64_t seed, std::int64_t index) {
 
 }  // namespace
 
-std::vector<std::int32_t> generate(const spec::Gpt2Dims& dims, const std::string& weights_path, std::vector<std::int32_t> ids, std::int64_t length, const launch::GenerateOptions& options) {
+std::vector<std::int32_t> generate(const spec::ModelDims& dims, const std::string& weights_path, std::vector<std::int32_t> ids, std::int64_t length, const launch::GenerateOptions& options) {
   plan::PlacedProgram placed;
-  placed.graph = spec::gpt2_graph(dims, 1, length, DType::f32);
+  placed.graph = spec::model_graph(dims, 1, length, DType::f32, 1);
   placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph, program::Op::predict);
   placed.placement = program::plan_memory(placed.program);
   placed.order = program::derive_order(placed.program, placed.placement);
@@ -61,7 +61,7 @@ std::vector<std::int32_t> generate(const spec::Gpt2Dims& dims, const std::string
   for (std::int64_t i = 0; i < options.max_tokens; ++i) {
     executor.submit_step();
     executor.wait_idle();
-    ids.push_back(draw({logits, static_cast<std::size_t>(dims.vocab_size)}, options, uniform(options.seed, prompt_tokens + i)));
+    ids.push_back(draw({logits, static_cast<std::size_t>(spec::vocab_size(dims))}, options, uniform(options.seed, prompt_tokens + i)));
   }
   return ids;
 }

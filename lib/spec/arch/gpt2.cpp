@@ -29,6 +29,15 @@ const std::vector<std::pair<std::string_view, Gpt2Dims>>& gpt2_sizes() {
   return sizes;
 }
 
+std::vector<Dimension> dimensions(Gpt2Options& o, Gpt2Dims& d) {
+  return {{"num_layers", o.num_layers, d.num_layers},
+          {"num_heads", o.num_heads, d.num_heads},
+          {"hidden_size", o.hidden_size, d.hidden_size},
+          {"intermediate_size", o.intermediate_size, d.intermediate_size},
+          {"max_positions", o.max_positions, d.max_positions},
+          {"vocab_size", o.vocab_size, d.vocab_size}};
+}
+
 namespace {
 
 /// Everything that the blocks' sizes follow from.

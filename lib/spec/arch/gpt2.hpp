@@ -1,6 +1,7 @@
 // GPT-2 (Radford et al. 2019): its options, published sizes, and its blocks in bytes and FLOPs. lib/model/gpt2 computes what is declared here.
 #pragma once
 #include "program/model_graph.hpp"
+#include "spec/arch/dimension.hpp"
 #include "spec/field.hpp"
 #include <thread>
 
@@ -43,5 +44,11 @@ const std::vector<std::pair<std::string_view, Gpt2Dims>>& gpt2_sizes();
 /// `length` tokens. Slots of each block: gpt2_slots.hpp. `threads` of the library bound what it allocates: each has a tile of its own.
 program::ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute,
                                std::int64_t threads = std::thread::hardware_concurrency());
+
+// What every architecture answers, under names that code for all of them calls (spec/arch/architecture.hpp).
+inline const auto& sizes(const Gpt2Options&) { return gpt2_sizes(); }
+std::vector<Dimension> dimensions(Gpt2Options& o, Gpt2Dims& d);
+/// What a recipe decides beside dimensions, also for weights that come from a folder.
+inline void take_settings(const Gpt2Options& o, Gpt2Dims& d) { d.dropout = o.dropout, d.initializer_range = o.initializer_range; }
 
 }  // namespace trainx::spec

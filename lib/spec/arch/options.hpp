@@ -1,8 +1,9 @@
-// Architectures that there are: a file each, and a line in this list.
+// Architectures that there are: a file each, and a line in each of these lists, in the same order.
 #pragma once
 #include "spec/arch/gpt2.hpp"
 #include <variant>
 
 namespace trainx::spec {
-using ModelOptions = std::variant<Gpt2Options>;
+using ModelOptions = std::variant<Gpt2Options>;   // as written in a recipe
+using ModelDims = std::variant<Gpt2Dims>;         // decided
 }  // namespace trainx::spec

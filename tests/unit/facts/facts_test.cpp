@@ -99,16 +99,17 @@ TEST_CASE("facts survive JSON, every field of them") {
   Facts f;
   f.hardware = {"host", "a CPU", 3, 12345678901, {"GPU a", "GPU b"}};
   f.data = {true, false, 11, 7, 513, 1.0 / 3, "train is gone", "eval is gone"};
-  f.model_folder = ModelFolderFacts{"models/x", {2, 4, 64, 200, 128, 513, 0.1, 0.05, 1e-6}};
+  const std::string config = R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 64, "n_inner": 200, "n_positions": 128, "vocab_size": 513, "layer_norm_epsilon": 1e-6})";
+  f.model_folder = ModelFolderFacts{"models/x", config, spec::dims_from_config(config, "config.json")};
   const auto j = to_json(f);
   const Facts g = facts_from_json(nlohmann::json::parse(j.dump()));
   CHECK(to_json(g) == j);
   CHECK(g.data.entropy_floor_nats == 1.0 / 3);
   CHECK(g.hardware.gpus == f.hardware.gpus);
   REQUIRE(g.model_folder);
-  CHECK(g.model_folder->dims.intermediate_size == 200);
-  CHECK(g.model_folder->dims.initializer_range == 0.05);
-  CHECK(g.model_folder->dims.layer_norm_epsilon == 1e-6);
+  const auto& dims = std::get<spec::Gpt2Dims>(g.model_folder->dims);
+  CHECK(dims.intermediate_size == 200);
+  CHECK(dims.layer_norm_epsilon == 1e-6);
   const auto plain = to_json(facts_from_json(to_json(Facts{})));
   CHECK(plain["data"]["entropy_floor_nats"].is_null());
   CHECK(plain["model_folder"].is_null());
@@ -158,6 +159,6 @@ TEST_CASE("a model folder's dimensions are facts; a missing one is input missing
   t.write("model/config.json", R"({"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 32, "n_positions": 64, "vocab_size": 300})");
   const Facts f = gather_facts(r);
   REQUIRE(f.model_folder);
-  CHECK(f.model_folder->dims.num_layers == 2);
-  CHECK(f.model_folder->dims.vocab_size == 300);
+  CHECK(std::get<spec::Gpt2Dims>(f.model_folder->dims).num_layers == 2);
+  CHECK(spec::vocab_size(f.model_folder->dims) == 300);
 }

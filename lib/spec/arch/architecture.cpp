@@ -1,0 +1,40 @@
+#include "spec/arch/architecture.hpp"
+#include "core/files.hpp"
+#include "spec/arch/gpt2_config.hpp"
+
+namespace trainx::spec {
+namespace {
+
+// The list: what each architecture's own files call these.
+program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t B, std::int64_t T, DType compute, std::int64_t threads) { return gpt2_graph(d, B, T, compute, threads); }
+std::string text_of(const Gpt2Dims& d, DType saved) { return gpt2_config_text(d, saved); }
+
+}  // namespace
+
+std::string_view architecture_name(const ModelDims& dims) {
+  static_assert(std::variant_size_v<ModelDims> == std::variant_size_v<ModelOptions>, "an architecture is missing in one of the lists");
+  constexpr std::string_view names[]{Gpt2Options::name};
+  return names[dims.index()];
+}
+
+std::int64_t vocab_size(const ModelDims& dims) {
+  return std::visit([](const auto& d) { return d.vocab_size; }, dims);
+}
+
+std::int64_t max_positions(const ModelDims& dims) {
+  return std::visit([](const auto& d) { return d.max_positions; }, dims);
+}
+
+program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, std::int64_t threads) {
+  return std::visit([&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, threads); }, dims);
+}
+
+ModelDims dims_from_config(const std::string& text, const std::string& path) { return gpt2_dims_from_config(text, path); }   // refuses other model_types by name
+
+ModelDims read_config(const std::string& folder) { return dims_from_config(read_file(folder + "/config.json"), folder + "/config.json"); }
+
+std::string config_text(const ModelDims& dims, DType saved) {
+  return std::visit([&](const auto& d) { return text_of(d, saved); }, dims);
+}
+
+}  // namespace trainx::spec
