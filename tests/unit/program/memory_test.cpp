@@ -55,6 +55,19 @@ TEST_CASE("only the part of a buffer that is read later is alive") {
   CHECK(intervals_of(p, "b") == Intervals{{0, 1}, {3, 4}});
 }
 
+TEST_CASE("what the next round reads is alive around the end of steady") {
+  StepProgram p;
+  const BufferId b = add_buffer(p, {"b", Kind::value, none, none, 8});
+  auto copy = [&](How how) { return Instruction{Op::copy, none, none, Lane::compute, {whole(p, b, how)}}; };
+  p.prologue = {copy(How::overwrite), {Op::report}};
+  p.steady = {{Op::report}, copy(How::read), {Op::report}, copy(How::overwrite), {Op::report}};
+  CHECK(intervals_of(p, "b") == Intervals{{0, 3}, {5, 6}});
+  p.prologue.clear();
+  p.steady[3] = {Op::report};
+  p.drain = {copy(How::read)};          // read in drain alone: alive through steady, which does not write it
+  CHECK(intervals_of(p, "b") == Intervals{{0, 5}});
+}
+
 TEST_CASE("placement: residents at the bottom, nothing alive together shares bytes, peak near the bound") {
   for (const Example& e : examples())
     for (const StepProgram& p : e.roles().programs) {
