@@ -7,8 +7,14 @@
 namespace trainx::tensor {
 
 namespace {
-constexpr std::array<std::pair<DType, at::ScalarType>, 9> names{{{DType::f64, at::kDouble}, {DType::f32, at::kFloat}, {DType::f16, at::kHalf}, {DType::bf16, at::kBFloat16},
-                                                                {DType::i64, at::kLong}, {DType::i32, at::kInt}, {DType::i16, at::kShort}, {DType::u16, at::ScalarType::UInt16},
+constexpr std::array<std::pair<DType, at::ScalarType>, 9> names{{{DType::f64, at::kDouble},
+                                                                {DType::f32, at::kFloat},
+                                                                {DType::f16, at::kHalf},
+                                                                {DType::bf16, at::kBFloat16},
+                                                                {DType::i64, at::kLong},
+                                                                {DType::i32, at::kInt},
+                                                                {DType::i16, at::kShort},
+                                                                {DType::u16, at::ScalarType::UInt16},
                                                                 {DType::u8, at::kByte}}};
 }  // namespace
 

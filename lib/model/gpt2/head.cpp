@@ -111,7 +111,8 @@ void Head::predict(BlockContext& c) {
     for (std::int64_t i = 0; i < chunk.count; ++i) {
       const std::int64_t sample = chunk.first + i, position = targets(c)[sample * shape_.length], row = sample * shape_.length + position;
       if (position < 0 || position >= shape_.length) throw InternalError("predict: targets[b, 0] must be the position to read");
-      ops::add_branch(c[S::residual].narrow(0, i, 1), c[S::residual_in].narrow(0, row, 1), c[S::branch_in].narrow(0, row, 1), c.tensor(S::parameters, P::pending_bias), {});
+      ops::add_branch(c[S::residual].narrow(0, i, 1), c[S::residual_in].narrow(0, row, 1), c[S::branch_in].narrow(0, row, 1),
+                      c.tensor(S::parameters, P::pending_bias), {});
     }
     c[S::logits].narrow(0, chunk.first, chunk.count).copy_(logits(c, chunk.count).narrow(1, 0, shape_.dims.vocab_size));
   });
