@@ -24,9 +24,9 @@ StepProgram accumulation(StepProgram p, int micro_steps) {
     for (Instruction i : once) {
       i.micro = micro;
       for (Use& u : i.uses) {
-        const Buffer b = p.buffers[static_cast<std::size_t>(u.buffer)];
+        const Buffer b = p.buffers[u.buffer];
         if (b.micro == none) continue;
-        BufferId& mine = copy[static_cast<std::size_t>(u.buffer)];
+        BufferId& mine = copy[u.buffer];
         if (mine == none) {
           mine = add_buffer(p, b);
           p.buffers.back().micro = micro;

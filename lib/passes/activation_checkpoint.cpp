@@ -26,7 +26,8 @@ Use* find_use(Instruction& i, Slot slot) {
 /// Plans one segment against the unchanged program, then edits its forward and backward and makes its recompute instructions.
 class Checkpointer {
  public:
-  Checkpointer(StepProgram& p, const ModelGraph& graph, const Segment& segment, bool everything) : p_(p), graph_(graph), segment_(segment), everything_(everything) {}
+  Checkpointer(StepProgram& p, const ModelGraph& graph, const Segment& segment, bool everything)
+      : p_(p), graph_(graph), segment_(segment), everything_(everything) {}
 
   std::vector<Instruction> apply() {
     const BufferId restart = everything_ ? cheapest_restart() : none;
@@ -74,12 +75,12 @@ class Checkpointer {
 
  private:
   static bool contains(const std::vector<Slot>& v, Slot s) { return std::find(v.begin(), v.end(), s) != v.end(); }
-  Instruction& at(int position) { return p_.steady[static_cast<std::size_t>(position)]; }
-  const Buffer& buffer(BufferId b) const { return p_.buffers[static_cast<std::size_t>(b)]; }
-  const BlockSpec& spec(std::size_t m) const { return graph_.blocks[static_cast<std::size_t>(segment_.members[m].block)]; }
+  Instruction& at(int position) { return p_.steady[position]; }
+  const Buffer& buffer(BufferId b) const { return p_.buffers[b]; }
+  const BlockSpec& spec(std::size_t m) const { return graph_.blocks[segment_.members[m].block]; }
 
   bool is_dropped(const BlockSpec& block, const Use& u) const {
-    return buffer(u.buffer).kind == Kind::saved && (everything_ || block.slots[static_cast<std::size_t>(u.slot)].cheap);
+    return buffer(u.buffer).kind == Kind::saved && (everything_ || block.slots[u.slot].cheap);
   }
 
   BufferId scratch_like(BufferId b) {
@@ -104,7 +105,8 @@ class Checkpointer {
     for (const auto& member : segment_.members)
       if (member.backward != none && everything_)
         for (const Use& u : at(member.backward).uses)
-          if (u.how == How::read && u.buffer != restart && std::find(passed.begin(), passed.end(), u.buffer) != passed.end()) wanted_values.push_back(u.buffer);
+          if (u.how == How::read && u.buffer != restart && std::find(passed.begin(), passed.end(), u.buffer) != passed.end())
+            wanted_values.push_back(u.buffer);
     std::vector<Recomputation> plan(segment_.members.size());
     for (std::size_t m = segment_.members.size(); m-- > 0;) {
       const BlockSpec& block = spec(m);
@@ -114,7 +116,8 @@ class Checkpointer {
         if (!writes(u.how)) continue;
         const auto s = static_cast<std::size_t>(u.slot);
         if (is_dropped(block, u)) wanted[s] = is_read_by_backward(m, u.buffer);
-        else if (buffer(u.buffer).kind == Kind::value && everything_) wanted[s] = std::find(wanted_values.begin(), wanted_values.end(), u.buffer) != wanted_values.end();
+        else if (buffer(u.buffer).kind == Kind::value && everything_)
+          wanted[s] = std::find(wanted_values.begin(), wanted_values.end(), u.buffer) != wanted_values.end();
         kept[s] = !is_dropped(block, u) && buffer(u.buffer).kind != Kind::scratch && (!everything_ || u.buffer == restart);
       }
       plan[m] = plan_recomputation(block, wanted, kept);
@@ -174,7 +177,7 @@ std::vector<Segment> segments_of(const StepProgram& p, const ModelGraph& graph, 
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     const Instruction& i = p.steady[k];
     if (i.op != Op::forward && i.op != Op::backward) continue;
-    const BlockSpec& block = graph.blocks[static_cast<std::size_t>(i.block)];
+    const BlockSpec& block = graph.blocks[i.block];
     if (block.layer == none) continue;
     Segment& s = segments[{i.micro, by_layer ? block.layer : i.block}];
     if (i.op == Op::forward) {
@@ -201,7 +204,8 @@ StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, Checkp
   for (const Segment& s : segments_of(p, graph, everything)) before[s.first_backward] = Checkpointer(p, graph, s, everything).apply();
   std::vector<Instruction> steady;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
-    if (const auto it = before.find(static_cast<int>(k)); it != before.end()) std::move(it->second.begin(), it->second.end(), std::back_inserter(steady));
+    if (const auto it = before.find(static_cast<int>(k)); it != before.end())
+      std::move(it->second.begin(), it->second.end(), std::back_inserter(steady));
     steady.push_back(std::move(p.steady[k]));
   }
   p.steady = std::move(steady);

@@ -8,7 +8,7 @@ void enter(program::StepProgram& p, Pass pass) {
   static constexpr std::array<const char*, 2> names{"accumulation", "activation_checkpoint"};
   const int number = static_cast<int>(pass);
   if (p.last_pass >= number)
-    throw InternalError(std::string("pass ") + names[static_cast<std::size_t>(number)] + " cannot follow pass " + names[static_cast<std::size_t>(p.last_pass)]);
+    throw InternalError(std::string("pass ") + names[number] + " cannot follow pass " + names[p.last_pass]);
   p.last_pass = number;
 }
 

@@ -9,9 +9,9 @@ Recomputation plan_recomputation(const BlockSpec& block, const std::vector<char>
   const Phase& forward = block.phases.at(Op::forward);
   const std::size_t n = block.slots.size();
   std::vector<char> input(n), output(n), mentioned(n), needed(n);
-  for (const SlotUse& u : forward.uses) (u.how == How::read ? input : output)[static_cast<std::size_t>(u.slot)] = true;
+  for (const SlotUse& u : forward.uses) (u.how == How::read ? input : output)[u.slot] = true;
   for (const SlotSpec& s : block.slots)
-    for (const Slot f : s.from) mentioned[static_cast<std::size_t>(f)] = true;
+    for (const Slot f : s.from) mentioned[f] = true;
   std::vector<std::size_t> open;
   for (std::size_t s = 0; s < n; ++s)
     if (wanted[s]) open.push_back(s), needed[s] = true;
@@ -24,7 +24,7 @@ Recomputation plan_recomputation(const BlockSpec& block, const std::vector<char>
     if (!output[s] || block.slots[s].from.empty())
       throw InternalError("activation_checkpoint: " + block.name + " does not say what its operand " + block.slots[s].name + " is computed from");
     for (const Slot f : block.slots[s].from)
-      if (!needed[static_cast<std::size_t>(f)]) needed[static_cast<std::size_t>(f)] = true, open.push_back(static_cast<std::size_t>(f));
+      if (!needed[f]) needed[f] = true, open.push_back(static_cast<std::size_t>(f));
   }
   for (const SlotUse& u : forward.uses) {
     const auto s = static_cast<std::size_t>(u.slot);

@@ -6,7 +6,7 @@ namespace trainx::program {
 namespace {
 
 std::int64_t elements_of(const Buffer& b, const StepProgram& p, const ModelGraph& graph) {
-  const std::int64_t n = graph.groups[static_cast<std::size_t>(b.owner)].elements;
+  const std::int64_t n = graph.groups[b.owner].elements;
   return b.sharded ? n / p.world_size : n;
 }
 
@@ -18,9 +18,9 @@ void share_cuts_of_copies(const StepProgram& p, std::vector<std::set<Bytes>>& cu
       for (const Instruction& i : *list) {
         if (i.op != Op::copy || i.uses.size() != 2) continue;
         for (const auto& [a, b] : {std::pair(i.uses[0], i.uses[1]), std::pair(i.uses[1], i.uses[0])}) {
-          if (is_of_group(p.buffers[static_cast<std::size_t>(a.buffer)]) || is_of_group(p.buffers[static_cast<std::size_t>(b.buffer)])) continue;
-          for (const Bytes c : std::set<Bytes>(cuts[static_cast<std::size_t>(a.buffer)]))
-            if (a.range.begin <= c && c < a.range.end) changed |= cuts[static_cast<std::size_t>(b.buffer)].insert(c - a.range.begin + b.range.begin).second;
+          if (is_of_group(p.buffers[a.buffer]) || is_of_group(p.buffers[b.buffer])) continue;
+          for (const Bytes c : std::set<Bytes>(cuts[a.buffer]))
+            if (a.range.begin <= c && c < a.range.end) changed |= cuts[b.buffer].insert(c - a.range.begin + b.range.begin).second;
         }
       }
   }
@@ -35,25 +35,26 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
     if (!is_of_group(b)) continue;
     if (b.owner < 0 || static_cast<std::size_t>(b.owner) >= graph.groups.size()) return b.name + " belongs to no group of the model";
     const std::int64_t n = elements_of(b, p, graph);
-    if (b.sharded && graph.groups[static_cast<std::size_t>(b.owner)].elements % p.world_size != 0) return b.name + " is a shard of a group that the ranks do not divide";
+    if (b.sharded && graph.groups[b.owner].elements % p.world_size != 0) return b.name + " is a shard of a group that the ranks do not divide";
     if (n == 0 || b.size % n != 0) return b.name + " does not have the size of its group";
   }
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list)
       for (const Use& u : i.uses) {
-        const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
+        const Buffer& b = p.buffers[u.buffer];
         if (!is_of_group(b)) continue;
         const Bytes bytes = b.size / elements_of(b, p, graph);
         if (u.range.begin % bytes != 0 || u.range.end % bytes != 0) return std::string(name_of(i.op)) + " cuts an element of " + b.name;
         for (const Bytes border : {u.range.begin, u.range.end})
-          if (border < b.size) cuts[static_cast<std::size_t>(b.owner)].insert(border / bytes);
+          if (border < b.size) cuts[b.owner].insert(border / bytes);
       }
   return "";
 }
 
 void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts) {
   for (std::size_t g = 0; g < cuts.size(); ++g) {
-    const bool sharded = std::any_of(p.buffers.begin(), p.buffers.end(), [&](const Buffer& b) { return is_of_group(b) && b.sharded && b.owner == static_cast<int>(g); });
+    const bool sharded = std::any_of(p.buffers.begin(), p.buffers.end(),
+                                     [&](const Buffer& b) { return is_of_group(b) && b.sharded && b.owner == static_cast<int>(g); });
     if (!sharded) continue;
     const std::int64_t n = graph.groups[g].elements / p.world_size;
     for (const std::int64_t c : std::set<std::int64_t>(cuts[g]))
@@ -66,7 +67,7 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
   for (auto& c : cuts) c.insert(0);
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list)
-      for (const Use& u : i.uses) cuts[static_cast<std::size_t>(u.buffer)].insert(u.range.begin), cuts[static_cast<std::size_t>(u.buffer)].insert(u.range.end);
+      for (const Use& u : i.uses) cuts[u.buffer].insert(u.range.begin), cuts[u.buffer].insert(u.range.end);
   share_cuts_of_copies(p, cuts);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const Buffer& buffer = p.buffers[b];
@@ -78,15 +79,15 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
       continue;
     }
     const std::int64_t n = elements_of(buffer, p, graph);
-    for (const std::int64_t e : group_cuts[static_cast<std::size_t>(buffer.owner)])
+    for (const std::int64_t e : group_cuts[buffer.owner])
       if (e < n) mine.push_back(e * (buffer.size / n)), elements_.push_back(e), shard_elements_.push_back(buffer.sharded ? n : 0);
   }
   first_.push_back(static_cast<int>(elements_.size()));
 }
 
 CellMap::Run CellMap::of(const Use& u) const {
-  const auto& cuts = cuts_[static_cast<std::size_t>(u.buffer)];
-  const int first = first_[static_cast<std::size_t>(u.buffer)];
+  const auto& cuts = cuts_[u.buffer];
+  const int first = first_[u.buffer];
   if (cuts.size() == 1) return {first, first + 1};
   auto index = [&](Bytes offset) { return first + static_cast<int>(std::lower_bound(cuts.begin(), cuts.end(), offset) - cuts.begin()); };
   return {index(u.range.begin), index(u.range.end)};

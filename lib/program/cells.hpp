@@ -23,9 +23,9 @@ class CellMap {
   CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& cuts);
   int count() const { return static_cast<int>(elements_.size()); }
   Run of(const Use& u) const;
-  Run of_buffer(BufferId b) const { return {first_[static_cast<std::size_t>(b)], first_[static_cast<std::size_t>(b) + 1]}; }
+  Run of_buffer(BufferId b) const { return {first_[b], first_[static_cast<std::size_t>(b) + 1]}; }
   /// Where the cell begins: in elements of the whole group, or in bytes of a buffer that is of no group.
-  std::int64_t element(int cell, int rank) const { return elements_[static_cast<std::size_t>(cell)] + rank * shard_elements_[static_cast<std::size_t>(cell)]; }
+  std::int64_t element(int cell, int rank) const { return elements_[cell] + rank * shard_elements_[cell]; }
 
  private:
   std::vector<std::vector<Bytes>> cuts_;            // by buffer, in bytes, without the end

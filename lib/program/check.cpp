@@ -11,7 +11,7 @@ namespace {
 /// Cells of a resident buffer in the reference; nullptr where it has no such thing.
 const std::vector<Symbol>* cells_of(const ReferenceState& state, const Reference& reference, const Buffer& b) {
   if (!is_of_group(b)) return nullptr;
-  const auto& group = state.groups[static_cast<std::size_t>(b.owner)];
+  const auto& group = state.groups[b.owner];
   const std::string role = resident_role(b);
   if (role == "w") return &group.parameter;
   if (role == "master") return &group.master;
@@ -29,7 +29,8 @@ Symbol scalar_of(const ReferenceState& state, const Reference& reference, const 
   return 0;
 }
 
-bool is_equal(const SymbolicRun& run, int rank, BufferId id, const Buffer& b, const ReferenceState& state, const Reference& reference, const GroupCuts& cuts) {
+bool is_equal(const SymbolicRun& run, int rank, BufferId id, const Buffer& b, const ReferenceState& state, const Reference& reference,
+              const GroupCuts& cuts) {
   const auto& cells = run.cells(rank);
   const auto range = cells.of_buffer(id);
   if (!is_of_group(b)) {
@@ -38,10 +39,10 @@ bool is_equal(const SymbolicRun& run, int rank, BufferId id, const Buffer& b, co
   }
   const auto* want = cells_of(state, reference, b);
   if (!want || want->empty()) return false;
-  const auto& borders = cuts[static_cast<std::size_t>(b.owner)];
+  const auto& borders = cuts[b.owner];
   for (int c = range.begin; c < range.end; ++c) {
     const auto k = std::distance(borders.begin(), borders.find(cells.element(c, rank)));
-    if (run.cell(rank, c) != (*want)[static_cast<std::size_t>(k)]) return false;
+    if (run.cell(rank, c) != (*want)[k]) return false;
   }
   return true;
 }
@@ -76,7 +77,7 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
   SymbolicRun run(programs, *reference->graph, cuts);
   if (std::string problem = run.run(steps); !problem.empty()) return problem;
   for (int r = 0; r < world; ++r) {
-    const StepProgram& p = *programs[static_cast<std::size_t>(r)];
+    const StepProgram& p = *programs[r];
     const std::string on = world > 1 ? " on rank " + std::to_string(r) : "";
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       if (p.buffers[b].resident && !is_equal(run, r, static_cast<BufferId>(b), p.buffers[b], state, *reference, cuts))

@@ -17,7 +17,7 @@ struct Section {
 
   Section(const std::vector<Instruction>& list_, const Waits& waits_) : list(&list_), waits(&waits_) {
     if (list_.size() != waits_.size()) throw InternalError("LaneRunner: the order is of another program");
-    for (std::size_t k = 0; k < list_.size(); ++k) positions[static_cast<std::size_t>(list_[k].lane)].push_back(static_cast<int>(k));
+    for (std::size_t k = 0; k < list_.size(); ++k) positions[static_cast<int>(list_[k].lane)].push_back(static_cast<int>(k));
   }
   std::int64_t per_round(std::size_t lane) const { return static_cast<std::int64_t>(positions[lane].size()); }
 };
@@ -74,8 +74,8 @@ struct LaneRunner::Impl {
       if (ended()) return;
       const Section& section = *active;
       const std::int64_t round = done[lane] / section.per_round(lane);
-      const int position = section.positions[lane][static_cast<std::size_t>(done[lane] % section.per_round(lane))];
-      for (const Wait& w : (*section.waits)[static_cast<std::size_t>(position)]) {
+      const int position = section.positions[lane][done[lane] % section.per_round(lane)];
+      for (const Wait& w : (*section.waits)[position]) {
         me.lane = static_cast<std::size_t>(w.lane);
         me.count = (round - w.back) * section.per_round(me.lane) + w.index + 1;
         me.wake.wait(lock, [&] { return ended() || done[me.lane] >= me.count; });
@@ -85,7 +85,7 @@ struct LaneRunner::Impl {
       std::exception_ptr thrown;
       try {
         if (before_each) before_each(static_cast<Lane>(lane));
-        execute((*section.list)[static_cast<std::size_t>(position)], position);
+        execute((*section.list)[position], position);
       } catch (const std::exception&) {
         thrown = std::current_exception();
       }
@@ -167,7 +167,8 @@ void LaneRunner::wait_for_round(std::int64_t n) {
   Impl& i = *impl_;
   if (i.failure) std::rethrow_exception(i.failure);
   if (n <= i.steady_before) return;
-  if (i.active != &i.steady || n > i.steady_before + i.submitted) throw InternalError("wait_for_round: round " + std::to_string(n) + " was never submitted");
+  if (i.active != &i.steady || n > i.steady_before + i.submitted)
+    throw InternalError("wait_for_round: round " + std::to_string(n) + " was never submitted");
   i.wait(lock, n - i.steady_before);
 }
 

@@ -44,7 +44,7 @@ std::vector<std::vector<Interval>> lifetimes(const StepProgram& p) {
   int position = 0;
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list) {
-      for (const Use& u : i.uses) touches[static_cast<std::size_t>(u.buffer)].push_back({position, u.range, reads(u.how)});
+      for (const Use& u : i.uses) touches[u.buffer].push_back({position, u.range, reads(u.how)});
       ++position;
     }
   std::vector<std::vector<Interval>> out(p.buffers.size());
@@ -89,7 +89,7 @@ PeakUse peak_use(const StepProgram& p, Space space) {
   for (std::size_t b = 0; b < lives.size(); ++b)
     if (p.buffers[b].space == space)
       for (const Interval& i : lives[b]) {
-        change[static_cast<std::size_t>(i.first)] += p.buffers[b].size;
+        change[i.first] += p.buffers[b].size;
         change[static_cast<std::size_t>(i.last) + 1] -= p.buffers[b].size;
       }
   PeakUse peak;
@@ -102,7 +102,7 @@ PeakUse peak_use(const StepProgram& p, Space space) {
   for (std::size_t b = 0; b < lives.size(); ++b)
     if (p.buffers[b].space == space)
       for (const Interval& i : lives[b])
-        if (i.first <= peak.position && peak.position <= i.last) peak.by_kind[static_cast<std::size_t>(p.buffers[b].kind)] += p.buffers[b].size;
+        if (i.first <= peak.position && peak.position <= i.last) peak.by_kind[static_cast<int>(p.buffers[b].kind)] += p.buffers[b].size;
   return peak;
 }
 

@@ -16,11 +16,11 @@ std::vector<std::vector<Interval>> occupied(const StepProgram& p, int overlap) {
   for (const auto* list : {&p.prologue, &p.steady, &p.drain}) {
     const int n = static_cast<int>(list->size());
     for (int k = 0; k < n && overlap > 0; ++k) {
-      const Instruction& i = (*list)[static_cast<std::size_t>(k)];
+      const Instruction& i = (*list)[k];
       if (i.lane == Lane::compute) continue;
       int until = k;
-      for (int left = overlap; left > 0 && until + 1 < n;) left -= (*list)[static_cast<std::size_t>(++until)].lane == Lane::compute;
-      for (const Use& u : i.uses) lives[static_cast<std::size_t>(u.buffer)].push_back({first + k, first + until});
+      for (int left = overlap; left > 0 && until + 1 < n;) left -= (*list)[++until].lane == Lane::compute;
+      for (const Use& u : i.uses) lives[u.buffer].push_back({first + k, first + until});
     }
     first += n;
   }
@@ -38,7 +38,8 @@ std::vector<std::vector<BufferId>> neighbours(const StepProgram& p, const std::v
       borders.push_back({i.last + 1, false, static_cast<BufferId>(b)});
     }
   }
-  std::sort(borders.begin(), borders.end(), [](const Border& a, const Border& b) { return std::tie(a.position, a.begins, a.buffer) < std::tie(b.position, b.begins, b.buffer); });
+  std::sort(borders.begin(), borders.end(),
+            [](const Border& a, const Border& b) { return std::tie(a.position, a.begins, a.buffer) < std::tie(b.position, b.begins, b.buffer); });
   std::vector<std::vector<BufferId>> out(lives.size());
   std::vector<int> open(lives.size());  // intervals of a buffer may overlap
   std::vector<BufferId> alive;
@@ -50,9 +51,9 @@ std::vector<std::vector<BufferId>> neighbours(const StepProgram& p, const std::v
     }
     if (open[b]++ > 0) continue;
     for (const BufferId o : alive) {
-      if (p.buffers[static_cast<std::size_t>(o)].space != p.buffers[b].space) continue;
+      if (p.buffers[o].space != p.buffers[b].space) continue;
       out[b].push_back(o);
-      out[static_cast<std::size_t>(o)].push_back(border.buffer);
+      out[o].push_back(border.buffer);
     }
     alive.push_back(border.buffer);
   }
@@ -64,7 +65,7 @@ std::vector<std::vector<BufferId>> neighbours(const StepProgram& p, const std::v
 Placement unplaced(const StepProgram& p) {
   Placement at;
   for (const Buffer& b : p.buffers) {
-    Bytes& peak = at.peak[static_cast<std::size_t>(b.space)];
+    Bytes& peak = at.peak[static_cast<int>(b.space)];
     const Bytes base = round_up(peak, PlacementOptions{}.alignment);
     at.base.push_back(base);
     peak = base + b.size;
@@ -88,7 +89,7 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   for (std::size_t b = 0; b < options.fixed.size(); ++b) place(b, options.fixed[b]);
   for (std::size_t b = 0; b < n; ++b) {
     if (!p.buffers[b].resident) continue;
-    Bytes& end = bottom[static_cast<std::size_t>(p.buffers[b].space)];
+    Bytes& end = bottom[static_cast<int>(p.buffers[b].space)];
     if (!placed[b]) place(b, round_up(end, options.alignment));
     end = std::max(end, at.base[b] + p.buffers[b].size);
   }
@@ -98,16 +99,16 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   const auto near = neighbours(p, occupied(p, options.overlap));
   std::vector<BufferId> order(n);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) { return p.buffers[static_cast<std::size_t>(a)].size > p.buffers[static_cast<std::size_t>(b)].size; });
+  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) { return p.buffers[a].size > p.buffers[b].size; });
   std::vector<Range> taken;
   for (const BufferId id : order) {
     const auto b = static_cast<std::size_t>(id);
     if (placed[b]) continue;
     taken.clear();
     for (const BufferId o : near[b])
-      if (placed[static_cast<std::size_t>(o)]) taken.push_back({at.base[static_cast<std::size_t>(o)], at.base[static_cast<std::size_t>(o)] + p.buffers[static_cast<std::size_t>(o)].size});
+      if (placed[o]) taken.push_back({at.base[o], at.base[o] + p.buffers[o].size});
     std::sort(taken.begin(), taken.end(), [](const Range& x, const Range& y) { return x.begin < y.begin; });
-    Bytes base = bottom[static_cast<std::size_t>(p.buffers[b].space)];
+    Bytes base = bottom[static_cast<int>(p.buffers[b].space)];
     for (const Range& t : taken) {
       if (base + p.buffers[b].size <= t.begin) break;
       base = std::max(base, round_up(t.end, options.alignment));

@@ -14,7 +14,8 @@ std::int64_t ParameterSpec::elements() const { return product(dims); }
 
 double Phase::gemm_flops() const {
   double flops = 0;
-  for (const Gemm& g : gemms) flops += 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count);
+  for (const Gemm& g : gemms)
+    flops += 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count);
   return flops;
 }
 

@@ -10,7 +10,7 @@ constexpr Clock nothing_known{none, none, none, none, none, none};
 
 std::array<int, lane_count> lane_sizes(const std::vector<Instruction>& list) {
   std::array<int, lane_count> n{};
-  for (const Instruction& i : list) ++n[static_cast<std::size_t>(i.lane)];
+  for (const Instruction& i : list) ++n[static_cast<int>(i.lane)];
   return n;
 }
 
@@ -34,13 +34,14 @@ class Deriver {
   Waits derive(int rounds) {
     Waits waits(list_.size());
     for (int round = 0; round < rounds; ++round)
-      for (std::size_t k = 0; k < list_.size(); ++k) waits[k] = step(round, static_cast<int>(k));   // the last round's hold for all: they name earlier rounds too
+      for (std::size_t k = 0; k < list_.size(); ++k)
+        waits[k] = step(round, static_cast<int>(k));  // the last round's hold for all: they name earlier rounds too
     return waits;
   }
 
  private:
   std::vector<Wait> step(int round, int k) {
-    const Instruction& i = list_[static_cast<std::size_t>(k)];
+    const Instruction& i = list_[k];
     const auto lane = static_cast<std::size_t>(i.lane);
     const int index = static_cast<int>(done_[lane].size());
     Clock need = nothing_known;
@@ -68,7 +69,7 @@ class Deriver {
 
   void collect(int k, int use, bool write, Clock& need) {
     each(k, use, [&](Access& a) {
-      if (a.writer_lane != none) need[static_cast<std::size_t>(a.writer_lane)] = std::max(need[static_cast<std::size_t>(a.writer_lane)], a.writer);
+      if (a.writer_lane != none) need[a.writer_lane] = std::max(need[a.writer_lane], a.writer);
       if (write) join(need, a.readers);
     });
   }
@@ -76,10 +77,10 @@ class Deriver {
   template <class Visit>
   void each(int k, int use, Visit visit) {
     const auto run = segments_.of(list_number_, k, use);
-    for (int s = run.begin; s < run.end; ++s) visit(last_[static_cast<std::size_t>(s)]);
+    for (int s = run.begin; s < run.end; ++s) visit(last_[s]);
   }
 
-  const Clock& finished(std::size_t lane, int index) const { return done_[lane][static_cast<std::size_t>(index)]; }
+  const Clock& finished(std::size_t lane, int index) const { return done_[lane][index]; }
 
   const Segments& segments_;
   int list_number_;

@@ -25,8 +25,8 @@ class Builder {
   }
 
   BufferId operand(int block, Slot slot, bool keep_saved) {
-    const BlockSpec& b = graph_.blocks[static_cast<std::size_t>(block)];
-    const SlotSpec& s = b.slots[static_cast<std::size_t>(slot)];
+    const BlockSpec& b = graph_.blocks[block];
+    const SlotSpec& s = b.slots[slot];
     const auto k = static_cast<std::size_t>(s.index);
     switch (s.kind) {
       case Kind::value: return find_or_add({graph_.values[k].name, s.kind, s.index, 0, graph_.values[k].bytes()});
@@ -44,7 +44,7 @@ class Builder {
 
   /// The block's operation, if it has that phase.
   void add_block_op(Op op, int block, bool keep_saved = true) {
-    const auto& phases = graph_.blocks[static_cast<std::size_t>(block)].phases;
+    const auto& phases = graph_.blocks[block].phases;
     const auto phase = phases.find(op);
     if (phase == phases.end()) return;
     Instruction i{op, block, 0};
@@ -71,7 +71,7 @@ class Builder {
  private:
   // Each operation's scratch is its own: its life is that of the instruction.
   BufferId scratch(int block, const SlotSpec& s) {
-    return add_buffer(p_, {graph_.blocks[static_cast<std::size_t>(block)].name + "." + s.name, Kind::scratch, block, 0, s.tensor.bytes()});
+    return add_buffer(p_, {graph_.blocks[block].name + "." + s.name, Kind::scratch, block, 0, s.tensor.bytes()});
   }
 
   StepProgram& p_;
@@ -80,7 +80,9 @@ class Builder {
 };
 
 void add_residents(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update) {
-  auto resident = [&](std::string name, Kind kind, int owner, Bytes size) { add_buffer(p, {std::move(name), kind, owner, none, size, Space::device, false, true}); };
+  auto resident = [&](std::string name, Kind kind, int owner, Bytes size) {
+    add_buffer(p, {std::move(name), kind, owner, none, size, Space::device, false, true});
+  };
   const Bytes master_bytes = update.master == Master::fp32 ? 4 : update.master == Master::split ? 2 : 0;
   for (std::size_t k = 0; k < graph.groups.size(); ++k) {
     const GroupSpec& group = graph.groups[k];
@@ -101,7 +103,8 @@ void add_update(StepProgram& p, const Builder& builder, const UpdateSpec& update
   builder.use_if_any(i, "target_count", How::read, UpdateSlot::target_count);
   builder.use_if_any(i, "applied", How::read, UpdateSlot::applied);
   builder.use_if_any(i, "lr_table", How::read, UpdateSlot::lr_table);
-  for (std::size_t s = 0; s < update.states.size(); ++s) builder.use_if_any(i, update.states[s].name + "." + name, How::modify, UpdateSlot::first_state + static_cast<Slot>(s));
+  for (std::size_t s = 0; s < update.states.size(); ++s)
+    builder.use_if_any(i, update.states[s].name + "." + name, How::modify, UpdateSlot::first_state + static_cast<Slot>(s));
   builder.use_if_any(i, "master." + name, How::modify, UpdateSlot::master);
   builder.use_if_any(i, "w." + name, How::modify, UpdateSlot::parameter);
   p.steady.push_back(std::move(i));
@@ -136,7 +139,11 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
   for (std::size_t k = 0; k < graph.groups.size(); ++k)
     if (builder.named("g." + graph.groups[k].name) != none) add_update(p, builder, update, static_cast<int>(k), graph.groups[k].name);
   auto advance_with_norm = [&](const std::string& name) {
-    p.steady.push_back({Op::advance_applied, none, none, Lane::compute, {whole(p, norm2, How::read, AdvanceSlot::norm2), whole(p, builder.named(name), How::modify, AdvanceSlot::counter)}});
+    p.steady.push_back({Op::advance_applied,
+                        none,
+                        none,
+                        Lane::compute,
+                        {whole(p, norm2, How::read, AdvanceSlot::norm2), whole(p, builder.named(name), How::modify, AdvanceSlot::counter)}});
   };
   advance_with_norm("applied");
   for (const std::string& name : kept_scalars) advance_with_norm(name);
@@ -179,7 +186,7 @@ bool is_kept_scalar(const ModelGraph& graph, int scalar) {
   for (const BlockSpec& b : graph.blocks)
     for (const auto& [op, phase] : b.phases)
       for (const SlotUse& u : phase.uses) {
-        const SlotSpec& s = b.slots[static_cast<std::size_t>(u.slot)];
+        const SlotSpec& s = b.slots[u.slot];
         if (s.kind != Kind::scalar || s.index != scalar) continue;
         if (writes(u.how)) return false;
         used = true;
@@ -191,15 +198,16 @@ void first_writer_overwrites(StepProgram& p) {
   std::vector<std::vector<Range>> written(p.buffers.size());
   for (Instruction& i : p.steady)
     for (Use& u : i.uses) {
-      const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
+      const Buffer& b = p.buffers[u.buffer];
       // Of scalars only the sums of blocks have several writers.
       const bool accumulated = b.kind == Kind::gradient || b.kind == Kind::value_gradient || (b.kind == Kind::scalar && i.block != none && !b.resident);
       if (!accumulated || (u.how != How::overwrite && u.how != How::accumulate)) continue;
-      auto& before = written[static_cast<std::size_t>(u.buffer)];
+      auto& before = written[u.buffer];
       Bytes covered = 0;                // ranges in `before` do not overlap
       for (const Range& r : before) covered += std::max<Bytes>(0, std::min(r.end, u.range.end) - std::max(r.begin, u.range.begin));
       if (covered != 0 && covered != u.range.end - u.range.begin)
-        throw InternalError(std::string(name_of(i.op)) + " writes a range of " + b.name + " of which another instruction wrote a part: cut its use there");
+        throw InternalError(std::string(name_of(i.op)) + " writes a range of " + b.name +
+                            " of which another instruction wrote a part: cut its use there");
       u.how = covered ? How::accumulate : How::overwrite;
       if (!covered) before.push_back(u.range);
     }

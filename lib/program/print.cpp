@@ -9,7 +9,7 @@ constexpr std::size_t widest_reads = 40;   // a longer list of reads pushes only
 struct Line { std::string micro, op, block, lane, reads, writes; };
 
 std::string name_of_use(const StepProgram& p, const Use& u) {
-  const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
+  const Buffer& b = p.buffers[u.buffer];
   if (u.range.begin == 0 && u.range.end == b.size) return b.name;
   return b.name + "[" + std::to_string(u.range.begin) + ":" + std::to_string(u.range.end) + "]";
 }
@@ -18,7 +18,7 @@ std::string_view sign_of(const StepProgram& p, const Use& u) {
   switch (u.how) {
     case How::accumulate: return "+ ";
     case How::modify: return "~ ";
-    case How::overwrite: return p.buffers[static_cast<std::size_t>(u.buffer)].kind == Kind::gradient ? "= " : "";
+    case How::overwrite: return p.buffers[u.buffer].kind == Kind::gradient ? "= " : "";
     case How::read: break;
   }
   return "";
@@ -36,7 +36,7 @@ Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names
             i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)), "", ""};
   if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
   for (const Use& u : i.uses) {
-    if (p.buffers[static_cast<std::size_t>(u.buffer)].kind == Kind::scratch) continue;
+    if (p.buffers[u.buffer].kind == Kind::scratch) continue;
     std::string& side = u.how == How::read ? line.reads : line.writes;
     (side += ' ').append(sign_of(p, u)) += name_of_use(p, u);
   }

@@ -14,7 +14,7 @@ BufferId add_buffer(StepProgram& p, Buffer buffer) {
   return static_cast<BufferId>(p.buffers.size()) - 1;
 }
 
-Use whole(const StepProgram& p, BufferId b, How how, Slot slot) { return {b, {0, p.buffers[static_cast<std::size_t>(b)].size}, how, slot}; }
+Use whole(const StepProgram& p, BufferId b, How how, Slot slot) { return {b, {0, p.buffers[b].size}, how, slot}; }
 
 bool meet(const Instruction& a, const Instruction& b) {
   for (const Use& x : a.uses)

@@ -61,7 +61,7 @@ class StepReference {
     for (const Op op : {Op::forward, Op::loss, Op::backward})
       for (int k = 0; k < blocks; ++k) {
         const int block = op == Op::backward ? blocks - 1 - k : k;
-        const auto& phases = graph_.blocks[static_cast<std::size_t>(block)].phases;
+        const auto& phases = graph_.blocks[block].phases;
         const auto phase = phases.find(op);
         if (phase == phases.end()) continue;
         if (std::string problem = run_block(block, op, phase->second); !problem.empty()) return problem;
@@ -70,14 +70,14 @@ class StepReference {
   }
 
   std::string run_block(int block, Op op, const Phase& phase) {
-    const BlockSpec& spec = graph_.blocks[static_cast<std::size_t>(block)];
-    auto& saved = saved_[static_cast<std::size_t>(block)];
+    const BlockSpec& spec = graph_.blocks[block];
+    auto& saved = saved_[block];
     saved.resize(spec.slots.size());
     std::vector<Symbol> slots(spec.slots.size());
     for (const SlotUse& u : phase.uses) {
-      const SlotSpec& s = spec.slots[static_cast<std::size_t>(u.slot)];
+      const SlotSpec& s = spec.slots[u.slot];
       const auto index = static_cast<std::size_t>(s.index);
-      Symbol& to = slots[static_cast<std::size_t>(u.slot)];
+      Symbol& to = slots[u.slot];
       if (u.how != How::read && u.how != How::modify) continue;
       switch (s.kind) {
         case Kind::value: to = values_[index]; break;
@@ -85,15 +85,15 @@ class StepReference {
         case Kind::parameter: to = parameters_[index]; break;
         case Kind::batch: to = batch_[index]; break;
         case Kind::scalar: to = state_.kept_scalars[index]; break;
-        default: to = saved[static_cast<std::size_t>(u.slot)];
+        default: to = saved[u.slot];
       }
     }
     if (std::string problem = block_symbols(graph_, block, op, phase.uses, slots); !problem.empty()) return problem;
     for (const SlotUse& u : phase.uses) {
       if (!writes(u.how)) continue;
-      const SlotSpec& s = spec.slots[static_cast<std::size_t>(u.slot)];
+      const SlotSpec& s = spec.slots[u.slot];
       const auto index = static_cast<std::size_t>(s.index);
-      const Symbol made = slots[static_cast<std::size_t>(u.slot)];
+      const Symbol made = slots[u.slot];
       switch (s.kind) {
         case Kind::value: values_[index] = made; break;
         case Kind::value_gradient: value_gradients_[index] = u.how == How::modify ? made : value_gradients_[index].value_or(0) + made; break;
@@ -104,7 +104,7 @@ class StepReference {
           break;
         }
         case Kind::scalar: scalars_[index] += made; break;
-        default: saved[static_cast<std::size_t>(u.slot)] = made;
+        default: saved[u.slot] = made;
       }
     }
     return "";
@@ -134,7 +134,8 @@ class StepReference {
         o.present.emplace_back(UpdateSlot::lr_table, state_.lr_table);
         o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
         if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
-        for (std::size_t s = 0; s < group.states.size(); ++s) o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);
+        for (std::size_t s = 0; s < group.states.size(); ++s)
+          o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);
         group.parameter[cell] = o.result(UpdateSlot::parameter);
         if (!group.master.empty()) group.master[cell] = o.result(UpdateSlot::master);
         for (std::size_t s = 0; s < group.states.size(); ++s) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));

@@ -20,7 +20,7 @@ class RuleCheck {
     for (const auto* list : {&p.prologue, &p.steady, &p.drain})
       for (const Instruction& i : *list)
         for (const Use& u : i.uses)
-          if (reads(u.how)) ignored_[static_cast<std::size_t>(u.buffer)] = false;
+          if (reads(u.how)) ignored_[u.buffer] = false;
   }
 
   std::string run() {
@@ -33,7 +33,7 @@ class RuleCheck {
           if (holds_[s] != static_cast<BufferId>(b)) complain(p_.buffers[b].name + " is lost: its bytes hold " + name_held(s));
         });
     for (std::size_t s = 0; s < holds_.size(); ++s)
-      if (unread_[s] && holds_[s] != none && !p_.buffers[static_cast<std::size_t>(holds_[s])].resident) complain(name_held(s) + " is written and never read");
+      if (unread_[s] && holds_[s] != none && !p_.buffers[holds_[s]].resident) complain(name_held(s) + " is written and never read");
     return problem_;
   }
 
@@ -42,8 +42,8 @@ class RuleCheck {
   static void each(Segments::Run run, Visit visit) {
     for (int s = run.begin; s < run.end; ++s) visit(static_cast<std::size_t>(s));
   }
-  const Buffer& buffer(const Use& u) const { return p_.buffers[static_cast<std::size_t>(u.buffer)]; }
-  std::string name_held(std::size_t s) const { return holds_[s] == none ? "nothing" : p_.buffers[static_cast<std::size_t>(holds_[s])].name; }
+  const Buffer& buffer(const Use& u) const { return p_.buffers[u.buffer]; }
+  std::string name_held(std::size_t s) const { return holds_[s] == none ? "nothing" : p_.buffers[holds_[s]].name; }
   void complain(std::string sentence) {
     if (problem_.empty()) problem_ = std::move(sentence);
   }
@@ -69,7 +69,7 @@ class RuleCheck {
     for (std::size_t n = 0; n < i.uses.size(); ++n) {
       const Use& u = i.uses[n];
       if (!writes(u.how)) continue;
-      const bool to_be_read = buffer(u).kind != Kind::scratch && i.op != Op::predict && !ignored_[static_cast<std::size_t>(u.buffer)];
+      const bool to_be_read = buffer(u).kind != Kind::scratch && i.op != Op::predict && !ignored_[u.buffer];
       each(run(n), [&](std::size_t s) {
         if (read_in_[s] == stamp_ || written_in_[s] == stamp_) complain(where() + buffer(u).name + " shares bytes with another operand");
         written_in_[s] = stamp_;
@@ -98,9 +98,11 @@ std::string check_rules(const StepProgram& p, const Placement& at) {
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list)
       for (const Use& u : i.uses) {
-        if (u.buffer < 0 || static_cast<std::size_t>(u.buffer) >= p.buffers.size()) return std::string(name_of(i.op)) + " uses a buffer that does not exist";
-        const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
-        if (u.range.begin < 0 || u.range.begin >= u.range.end || u.range.end > b.size) return std::string(name_of(i.op)) + " uses a range outside " + b.name;
+        if (u.buffer < 0 || static_cast<std::size_t>(u.buffer) >= p.buffers.size())
+          return std::string(name_of(i.op)) + " uses a buffer that does not exist";
+        const Buffer& b = p.buffers[u.buffer];
+        if (u.range.begin < 0 || u.range.begin >= u.range.end || u.range.end > b.size)
+          return std::string(name_of(i.op)) + " uses a range outside " + b.name;
       }
   return RuleCheck(p, at).run();
 }

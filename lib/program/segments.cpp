@@ -5,12 +5,12 @@ namespace trainx::program {
 
 Segments::Segments(const StepProgram& p, const Placement& at) {
   const std::array<Bytes, 3> origin{0, at.peak[0], at.peak[0] + at.peak[1]};
-  auto address = [&](BufferId b, Bytes offset) { return origin[static_cast<std::size_t>(p.buffers[static_cast<std::size_t>(b)].space)] + at.base[static_cast<std::size_t>(b)] + offset; };
+  auto address = [&](BufferId b, Bytes offset) { return origin[static_cast<int>(p.buffers[b].space)] + at.base[b] + offset; };
   std::vector<Range> addresses;
   int list_number = 0;
   for (const auto* list : {&p.prologue, &p.steady, &p.drain}) {
     for (const Instruction& i : *list) {
-      first_use_[static_cast<std::size_t>(list_number)].push_back(static_cast<int>(addresses.size()));
+      first_use_[list_number].push_back(static_cast<int>(addresses.size()));
       for (const Use& u : i.uses) addresses.push_back({address(u.buffer, u.range.begin), address(u.buffer, u.range.end)});
     }
     ++list_number;

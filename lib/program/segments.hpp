@@ -12,9 +12,9 @@ class Segments {
   Segments(const StepProgram& p, const Placement& at);
   int count() const { return static_cast<int>(cuts_.size()); }
   /// Of use `use` of an instruction: by list (0 prologue, 1 steady, 2 drain), position and number of the use.
-  Run of(int list, int position, int use) const { return runs_[static_cast<std::size_t>(first_use_[static_cast<std::size_t>(list)][static_cast<std::size_t>(position)] + use)]; }
+  Run of(int list, int position, int use) const { return runs_[first_use_[list][position] + use]; }
   /// Of a whole buffer: the segments that lie wholly inside.
-  Run of_buffer(BufferId b) const { return buffers_[static_cast<std::size_t>(b)]; }
+  Run of_buffer(BufferId b) const { return buffers_[b]; }
 
  private:
   std::vector<Bytes> cuts_;             // addresses, those of the three spaces one after the other

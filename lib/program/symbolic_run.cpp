@@ -17,7 +17,7 @@ Symbol piece(std::int64_t begin) { return begin == 0 ? 0 : mix(0x51ed270b7a14u, 
 
 std::string text_of(const Instruction& i, const StepProgram& p) {
   std::string s(name_of(i.op));
-  if (!i.uses.empty()) s += " of " + p.buffers[static_cast<std::size_t>(i.uses.back().buffer)].name;
+  if (!i.uses.empty()) s += " of " + p.buffers[i.uses.back().buffer].name;
   return s;
 }
 
@@ -30,7 +30,8 @@ std::string resident_role(const Buffer& b) {
   return b.kind == Kind::state ? name.substr(0, name.find('.')) : name;
 }
 
-SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts) : programs_(ranks), graph_(graph), reports_(ranks.size()) {
+SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts)
+    : programs_(ranks), graph_(graph), reports_(ranks.size()) {
   std::map<const StepProgram*, std::shared_ptr<const CellMap>> made;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     auto& map = made[ranks[r]];
@@ -41,7 +42,7 @@ SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const Mod
       const Buffer& buffer = ranks[r]->buffers[b];
       if (!buffer.resident) continue;
       const auto run = map->of_buffer(static_cast<BufferId>(b));
-      for (int c = run.begin; c < run.end; ++c) symbols[static_cast<std::size_t>(c)] = initial_symbol(resident_role(buffer), buffer.owner, map->element(c, static_cast<int>(r)));
+      for (int c = run.begin; c < run.end; ++c) symbols[c] = initial_symbol(resident_role(buffer), buffer.owner, map->element(c, static_cast<int>(r)));
     }
   }
 }
@@ -78,17 +79,19 @@ std::string SymbolicRun::run(int steps) {
       if (!waiting[r] || waiting[r]->op != Op::send) continue;
       const int peer = waiting[r]->peer;
       if (peer < 0 || static_cast<std::size_t>(peer) >= n) return "send to rank " + std::to_string(peer) + ", which does not exist";
-      const Instruction* other = waiting[static_cast<std::size_t>(peer)];
+      const Instruction* other = waiting[peer];
       if (!other || other->op != Op::recv || other->peer != static_cast<int>(r)) continue;
       if (std::string problem = transfer(*waiting[r], static_cast<int>(r), *other, peer); !problem.empty()) return problem;
-      ++cursors[r].position, ++cursors[static_cast<std::size_t>(peer)].position;
-      waiting[r] = waiting[static_cast<std::size_t>(peer)] = nullptr;
+      ++cursors[r].position, ++cursors[peer].position;
+      waiting[r] = waiting[peer] = nullptr;
       moved = true;
     }
     if (moved) continue;
     for (std::size_t r = 0; r < n; ++r)
       if (!waiting[r] || waiting[r]->op != waiting[0]->op || waiting[r]->op == Op::send || waiting[r]->op == Op::recv) {
-        const auto where = [&](std::size_t rank) { return "rank " + std::to_string(rank) + (waiting[rank] ? " is at " + text_of(*waiting[rank], *programs_[rank]) : " has ended"); };
+        const auto where = [&](std::size_t rank) {
+          return "rank " + std::to_string(rank) + (waiting[rank] ? " is at " + text_of(*waiting[rank], *programs_[rank]) : " has ended");
+        };
         return "the ranks do not meet: " + where(0) + (r ? ", " + where(r) : "");
       }
     if (std::string problem = collective(waiting); !problem.empty()) return problem;
@@ -131,7 +134,8 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     case Op::fetch_batch: {
       const Use* step = find_use(i, FetchSlot::step);
       for (const Use& u : i.uses)
-        if (writes(u.how)) store(u, rank, batch_symbol(u.slot - FetchSlot::first_batch, step ? operand(*step, rank) : 0, i.micro, i.peer == none ? rank : i.peer));
+        if (writes(u.how))
+          store(u, rank, batch_symbol(u.slot - FetchSlot::first_batch, step ? operand(*step, rank) : 0, i.micro, i.peer == none ? rank : i.peer));
       return "";
     }
     case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return run_block(i, rank);
@@ -147,7 +151,7 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
       return "";
     }
     case Op::report: {
-      Symbol& all = reports_[static_cast<std::size_t>(rank)];
+      Symbol& all = reports_[rank];
       for (const Slot s : {ReportSlot::loss_sum, ReportSlot::target_count, ReportSlot::norm2, ReportSlot::applied, ReportSlot::lr_table})
         if (const Use* u = find_use(i, s)) all = mix(all, static_cast<Symbol>(s), operand(*u, rank));
       return "";
@@ -158,24 +162,27 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
 
 std::string SymbolicRun::run_block(const Instruction& i, int rank) {
   if (i.block < 0 || static_cast<std::size_t>(i.block) >= graph_.blocks.size()) return std::string(name_of(i.op)) + " names no block of the model";
-  const BlockSpec& spec = graph_.blocks[static_cast<std::size_t>(i.block)];
+  const BlockSpec& spec = graph_.blocks[i.block];
   std::vector<Symbol> slots(spec.slots.size());
   std::vector<SlotUse> uses;
   for (const Use& u : i.uses) {
-    if (u.slot < 0 || static_cast<std::size_t>(u.slot) >= slots.size()) return std::string(name_of(i.op)) + " of " + spec.name + " uses " + buffer(u, rank).name + " as no slot of the block";
+    if (u.slot < 0 || static_cast<std::size_t>(u.slot) >= slots.size())
+      return std::string(name_of(i.op)) + " of " + spec.name + " uses " + buffer(u, rank).name + " as no slot of the block";
     uses.push_back({u.slot, u.how});
-    if (u.how == How::read || u.how == How::modify) slots[static_cast<std::size_t>(u.slot)] = operand(u, rank);
+    if (u.how == How::read || u.how == How::modify) slots[u.slot] = operand(u, rank);
   }
   if (std::string problem = block_symbols(graph_, i.block, i.op, uses, slots); !problem.empty()) return problem;
   for (const Use& u : i.uses)
-    if (writes(u.how)) store(u, rank, slots[static_cast<std::size_t>(u.slot)]);
+    if (writes(u.how)) store(u, rank, slots[u.slot]);
   return "";
 }
 
 /// Cell by cell from one range to another of the same number of cells; of a group the elements must be the same.
 std::string SymbolicRun::move(const Instruction& i, const Use& from, int from_rank, const Use& to, int to_rank) {
   const auto a = cells(from_rank).of(from), b = cells(to_rank).of(to);
-  const auto mismatch = [&] { return std::string(name_of(i.op)) + " from " + buffer(from, from_rank).name + " to " + buffer(to, to_rank).name + ", whose pieces differ"; };
+  const auto mismatch = [&] {
+    return std::string(name_of(i.op)) + " from " + buffer(from, from_rank).name + " to " + buffer(to, to_rank).name + ", whose pieces differ";
+  };
   if (a.end - a.begin != b.end - b.begin || is_of_group(buffer(from, from_rank)) != is_of_group(buffer(to, to_rank))) return mismatch();
   for (int k = 0; k < a.end - a.begin; ++k) {
     const std::int64_t source = cells(from_rank).element(a.begin + k, from_rank), target = cells(to_rank).element(b.begin + k, to_rank);
@@ -273,19 +280,21 @@ std::string SymbolicRun::shard_move(Op op, const std::vector<const Instruction*>
   std::map<std::int64_t, std::pair<int, int>> owner;               // by element: rank and cell of a gather's shards
   const auto [source, target] = std::pair(CopySlot::from, CopySlot::to);
   for (int r = 0; r < world; ++r) {
-    const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
+    const Instruction& i = *of_rank[r];
     const Use *a = find_use(i, source), *b = find_use(i, target);
-    if (!a || !b || !is_of_group(buffer(*a, r)) || !is_of_group(buffer(*b, r)) || buffer(*a, r).owner != buffer(*b, r).owner) return std::string(name_of(op)) + " between buffers that are not of one group";
-    if (buffer(*a, r).owner != buffer(*find_use(*of_rank[0], source), 0).owner) return std::string(name_of(op)) + " of different groups on different ranks";
+    if (!a || !b || !is_of_group(buffer(*a, r)) || !is_of_group(buffer(*b, r)) || buffer(*a, r).owner != buffer(*b, r).owner)
+      return std::string(name_of(op)) + " between buffers that are not of one group";
+    if (buffer(*a, r).owner != buffer(*find_use(*of_rank[0], source), 0).owner)
+      return std::string(name_of(op)) + " of different groups on different ranks";
     const auto run = cells(r).of(*a);
     for (int c = run.begin; c < run.end; ++c) {
-      from[static_cast<std::size_t>(r)][cells(r).element(c, r)] = c;
+      from[r][cells(r).element(c, r)] = c;
       owner[cells(r).element(c, r)] = {r, c};
     }
   }
   std::vector<std::tuple<int, int, Symbol, bool>> results;   // rank, cell, symbol, adds
   for (int r = 0; r < world; ++r) {
-    const Use& to = *find_use(*of_rank[static_cast<std::size_t>(r)], target);
+    const Use& to = *find_use(*of_rank[r], target);
     const auto run = cells(r).of(to);
     for (int c = run.begin; c < run.end; ++c) {
       const std::int64_t element = cells(r).element(c, r);
@@ -296,8 +305,8 @@ std::string SymbolicRun::shard_move(Op op, const std::vector<const Instruction*>
         made = at(o->second.first, o->second.second);
       } else {
         for (int q = 0; q < world; ++q) {
-          const auto cell = from[static_cast<std::size_t>(q)].find(element);
-          if (cell == from[static_cast<std::size_t>(q)].end()) return "scatter of " + buffer(to, r).name + " of which a part is missing";
+          const auto cell = from[q].find(element);
+          if (cell == from[q].end()) return "scatter of " + buffer(to, r).name + " of which a part is missing";
           made += at(q, cell->second);
         }
       }

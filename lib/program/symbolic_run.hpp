@@ -14,9 +14,9 @@ class SymbolicRun {
   /// Returns the first problem as a sentence.
   std::string run(int steps);
 
-  const CellMap& cells(int rank) const { return *maps_[static_cast<std::size_t>(rank)]; }
-  Symbol cell(int rank, int cell) const { return symbols_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(cell)]; }
-  Symbol reports(int rank) const { return reports_[static_cast<std::size_t>(rank)]; }
+  const CellMap& cells(int rank) const { return *maps_[rank]; }
+  Symbol cell(int rank, int cell) const { return symbols_[rank][cell]; }
+  Symbol reports(int rank) const { return reports_[rank]; }
 
  private:
   std::string execute(const Instruction& i, int rank);
@@ -29,9 +29,9 @@ class SymbolicRun {
   std::string move(const Instruction& i, const Use& from, int from_rank, const Use& to, int to_rank);
   std::string shard_move(Op op, const std::vector<const Instruction*>& of_rank);
 
-  const StepProgram& program(int rank) const { return *programs_[static_cast<std::size_t>(rank)]; }
-  const Buffer& buffer(const Use& u, int rank) const { return program(rank).buffers[static_cast<std::size_t>(u.buffer)]; }
-  Symbol& at(int rank, int cell) { return symbols_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(cell)]; }
+  const StepProgram& program(int rank) const { return *programs_[rank]; }
+  const Buffer& buffer(const Use& u, int rank) const { return program(rank).buffers[u.buffer]; }
+  Symbol& at(int rank, int cell) { return symbols_[rank][cell]; }
   Symbol operand(const Use& u, int rank);
   void store(const Use& u, int rank, Symbol made);
 

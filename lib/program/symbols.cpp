@@ -26,8 +26,8 @@ Symbol tagged(Tag t) { return mix(0x6a09e667f3bcc909u, static_cast<Symbol>(t)); 
 class ForwardSymbols {
  public:
   ForwardSymbols(const ModelGraph& graph, int block, const std::vector<SlotUse>& uses, std::vector<Symbol>& slots)
-      : spec_(graph.blocks[static_cast<std::size_t>(block)]), block_(block), slots_(slots), state_(slots.size(), State::absent) {
-    for (const SlotUse& u : uses) state_[static_cast<std::size_t>(u.slot)] = u.how == How::read ? State::known : State::wanted;
+      : spec_(graph.blocks[block]), block_(block), slots_(slots), state_(slots.size(), State::absent) {
+    for (const SlotUse& u : uses) state_[u.slot] = u.how == How::read ? State::known : State::wanted;
     all_reads_ = tagged(Tag::forward);
     for (std::size_t s = 0; s < slots.size(); ++s)
       if (state_[s] == State::known) all_reads_ = mix(all_reads_, s, slots[s]);
@@ -76,9 +76,9 @@ std::string block_symbols(const ModelGraph& graph, int block, Op op, const std::
   std::sort(sorted.begin(), sorted.end(), [](const SlotUse* a, const SlotUse* b) { return a->slot < b->slot; });
   Symbol h = mix(tagged(Tag::operation), static_cast<Symbol>(block), static_cast<Symbol>(op));
   for (const SlotUse* u : sorted)
-    if (u->how == How::read || u->how == How::modify) h = mix(h, static_cast<Symbol>(u->slot), slots[static_cast<std::size_t>(u->slot)]);
+    if (u->how == How::read || u->how == How::modify) h = mix(h, static_cast<Symbol>(u->slot), slots[u->slot]);
   for (const SlotUse* u : sorted)
-    if (writes(u->how)) slots[static_cast<std::size_t>(u->slot)] = mix(h, static_cast<Symbol>(u->slot));
+    if (writes(u->how)) slots[u->slot] = mix(h, static_cast<Symbol>(u->slot));
   return "";
 }
 
@@ -88,10 +88,18 @@ Symbol UpdateOperands::result(Slot written) const {
   return mix(h, static_cast<Symbol>(written));
 }
 
-Symbol initial_symbol(std::string_view what, int group, std::int64_t element) { return mix(tagged(Tag::initial), named_symbol(what), static_cast<Symbol>(group), static_cast<Symbol>(element)); }
-Symbol batch_symbol(int tensor, Symbol step, int micro, int rank) { return mix(tagged(Tag::batch), static_cast<Symbol>(tensor), step, static_cast<Symbol>(micro), static_cast<Symbol>(rank)); }
-Symbol norm_symbol(Symbol gradient, int group, std::int64_t element) { return mix(tagged(Tag::norm), gradient, static_cast<Symbol>(group), static_cast<Symbol>(element)); }
+Symbol initial_symbol(std::string_view what, int group, std::int64_t element) {
+  return mix(tagged(Tag::initial), named_symbol(what), static_cast<Symbol>(group), static_cast<Symbol>(element));
+}
+Symbol batch_symbol(int tensor, Symbol step, int micro, int rank) {
+  return mix(tagged(Tag::batch), static_cast<Symbol>(tensor), step, static_cast<Symbol>(micro), static_cast<Symbol>(rank));
+}
+Symbol norm_symbol(Symbol gradient, int group, std::int64_t element) {
+  return mix(tagged(Tag::norm), gradient, static_cast<Symbol>(group), static_cast<Symbol>(element));
+}
 Symbol contribution_symbol(Symbol gradient, std::int64_t element) { return mix(tagged(Tag::contribution), gradient, static_cast<Symbol>(element)); }
-Symbol advanced_symbol(Symbol counter, const Symbol* norm2) { return norm2 ? mix(tagged(Tag::applied), counter, *norm2) : mix(tagged(Tag::step), counter); }
+Symbol advanced_symbol(Symbol counter, const Symbol* norm2) {
+  return norm2 ? mix(tagged(Tag::applied), counter, *norm2) : mix(tagged(Tag::step), counter);
+}
 
 }  // namespace trainx::program

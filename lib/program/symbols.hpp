@@ -18,9 +18,9 @@ Symbol named_symbol(std::string_view name);
 /// Returns what is missing, as a sentence; empty when nothing is.
 std::string block_symbols(const ModelGraph& graph, int block, Op op, const std::vector<SlotUse>& uses, std::vector<Symbol>& slots);
 
-/// One cell of a group's update. `operands`: by UpdateSlot, absent ones zero and not in `present`.
+/// One cell of a group's update: what it reads, by ascending UpdateSlot.
 struct UpdateOperands {
-  std::vector<std::pair<Slot, Symbol>> present;   // ascending slots
+  std::vector<std::pair<Slot, Symbol>> present;
   Symbol result(Slot written) const;
 };
 Symbol initial_symbol(std::string_view what, int group, std::int64_t element);

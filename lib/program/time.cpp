@@ -30,13 +30,15 @@ bool makes(const Instruction& i, Slot slot) {
 /// Of an operation of a block. A recomputation does the part of the forward whose outputs it writes.
 Cost block_cost(const Instruction& i, const ModelGraph& graph, const Rates& rates) {
   Cost c{0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s)};
-  const auto& phases = graph.blocks[static_cast<std::size_t>(i.block)].phases;
+  const auto& phases = graph.blocks[i.block].phases;
   const auto found = phases.find(i.op == Op::recompute ? Op::forward : i.op);
   if (found == phases.end()) return c;
   const Phase& phase = found->second;
   auto takes_part = [&](Slot output) { return i.op != Op::recompute || output == none || makes(i, output); };
   for (const Gemm& g : phase.gemms)
-    if (takes_part(g.output)) c.gemm_s += seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count), rates.gemm_flops_per_s);
+    if (takes_part(g.output))
+      c.gemm_s += seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count),
+                          rates.gemm_flops_per_s);
   if (takes_part(phase.attention_output)) c.attention_s = seconds(phase.attention_flops, rates.attention_flops_per_s);
   return c;
 }
@@ -44,7 +46,10 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, const Rates& rate
 Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {
   switch (i.op) {
     case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return block_cost(i, graph, rates);
-    case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: {   // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and handed out
+    case Op::reduce:
+    case Op::scatter:
+    case Op::gather:
+    case Op::all_to_all: {  // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and handed out
       const double passes = (p.world_size - 1.0) / p.world_size * (i.op == Op::reduce ? 2 : 1);
       return {0, 0, seconds(moved_bytes(i) * passes, rates.link_bytes_per_s)};
     }
@@ -63,7 +68,10 @@ std::string name_bottleneck(const TimePrediction& t) {
   if (lane != Lane::compute) return std::string(name_of(lane));
   const double launches = *busiest - t.gemm_s - t.attention_s - t.memory_s;
   const double most = std::max({t.gemm_s, t.attention_s, t.memory_s, launches});
-  return std::string("compute: ") + (most == t.gemm_s ? "matrix products" : most == t.attention_s ? "attention" : most == t.memory_s ? "memory traffic" : "launches");
+  return std::string("compute: ") + (most == t.gemm_s        ? "matrix products"
+                                     : most == t.attention_s ? "attention"
+                                     : most == t.memory_s    ? "memory traffic"
+                                                             : "launches");
 }
 
 }  // namespace
@@ -80,8 +88,8 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
   for (const Instruction& i : p.steady) {
     const Cost c = cost_of(i, p, graph, rates);
     duration.push_back(c.gemm_s + c.attention_s + c.memory_s + rates.launch_s);
-    t.busy_s[static_cast<std::size_t>(i.lane)] += duration.back();
-    ++per_round[static_cast<std::size_t>(i.lane)];
+    t.busy_s[static_cast<int>(i.lane)] += duration.back();
+    ++per_round[static_cast<int>(i.lane)];
     if (i.lane == Lane::compute) t.gemm_s += c.gemm_s, t.attention_s += c.attention_s, t.memory_s += c.memory_s;
   }
   std::array<std::vector<double>, lane_count> done;   // when each instruction ends, over all rounds
@@ -89,11 +97,11 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
   for (int round = 0; round < 64; ++round) {
     const double before = end;
     for (std::size_t k = 0; k < p.steady.size(); ++k) {
-      auto& mine = done[static_cast<std::size_t>(p.steady[k].lane)];
+      auto& mine = done[static_cast<int>(p.steady[k].lane)];
       double start = mine.empty() ? 0 : mine.back();
       for (const Wait& w : order.steady[k]) {
         const auto l = static_cast<std::size_t>(w.lane);
-        if (round >= w.back) start = std::max(start, done[l][static_cast<std::size_t>((round - w.back) * per_round[l] + w.index)]);
+        if (round >= w.back) start = std::max(start, done[l][(round - w.back) * per_round[l] + w.index]);
       }
       mine.push_back(start + duration[k]);
       end = std::max(end, mine.back());

@@ -31,13 +31,14 @@ inline double initial(std::string_view what, int group, std::size_t e) {
 }
 
 /// `slots`: by slot, filled where read; written ones are set to `sizes[slot]` elements.
-inline void compute_block(const ModelGraph& graph, int block, Op op, const std::vector<SlotUse>& uses, const std::vector<std::size_t>& sizes, std::vector<Numbers>& slots) {
-  const BlockSpec& spec = graph.blocks[static_cast<std::size_t>(block)];
+inline void compute_block(const ModelGraph& graph, int block, Op op, const std::vector<SlotUse>& uses, const std::vector<std::size_t>& sizes,
+                          std::vector<Numbers>& slots) {
+  const BlockSpec& spec = graph.blocks[block];
   auto coefficient = [&](int what, Slot out, Slot in) { return std::cos(1.3 * block + 0.7 * what + 2.1 * out + 3.7 * in); };
   auto combine = [&](int what, Slot out, const std::vector<Slot>& in) {
-    Numbers r(sizes[static_cast<std::size_t>(out)], 0.1);
+    Numbers r(sizes[out], 0.1);
     for (const Slot s : in) {
-      const Numbers& x = slots[static_cast<std::size_t>(s)];
+      const Numbers& x = slots[s];
       for (std::size_t e = 0; e < r.size(); ++e) r[e] += coefficient(what, out, s) * (x.empty() ? nothing() : x[e % x.size()]);
     }
     for (double& x : r) x = squash(x);
@@ -45,12 +46,12 @@ inline void compute_block(const ModelGraph& graph, int block, Op op, const std::
   };
   if (op == Op::forward || op == Op::recompute) {
     std::vector<char> done(slots.size());
-    for (const SlotUse& u : uses) done[static_cast<std::size_t>(u.slot)] = u.how == How::read;
+    for (const SlotUse& u : uses) done[u.slot] = u.how == How::read;
     auto find = [&](auto& self, Slot s) -> void {
-      if (done[static_cast<std::size_t>(s)]) return;
-      done[static_cast<std::size_t>(s)] = true;
-      for (const Slot f : spec.slots[static_cast<std::size_t>(s)].from) self(self, f);
-      slots[static_cast<std::size_t>(s)] = combine(0, s, spec.slots[static_cast<std::size_t>(s)].from);
+      if (done[s]) return;
+      done[s] = true;
+      for (const Slot f : spec.slots[s].from) self(self, f);
+      slots[s] = combine(0, s, spec.slots[s].from);
     };
     for (const SlotUse& u : uses) find(find, u.slot);
     return;
@@ -64,7 +65,7 @@ inline void compute_block(const ModelGraph& graph, int block, Op op, const std::
     if (writes(u.how)) made.emplace_back(u.slot, combine(1 + static_cast<int>(op), u.slot, in));
   for (auto& [s, numbers] : made) {
     for (double& x : numbers) x = exact(x);
-    slots[static_cast<std::size_t>(s)] = std::move(numbers);
+    slots[s] = std::move(numbers);
   }
 }
 

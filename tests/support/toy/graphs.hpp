@@ -35,7 +35,8 @@ inline ModelGraph empty_graph() {
 /// value = f(x, w)
 inline BlockSpec embed(const std::string& name, int group, int value) {
   BlockSpec b{name};
-  b.slots = {slot("x", Kind::batch, 0), slot("w", Kind::parameter, group), slot("out", Kind::value, value, {0, 1}), slot("d_out", Kind::value_gradient, value), slot("g", Kind::gradient, group)};
+  b.slots = {slot("x", Kind::batch, 0), slot("w", Kind::parameter, group), slot("out", Kind::value, value, {0, 1}),
+             slot("d_out", Kind::value_gradient, value), slot("g", Kind::gradient, group)};
   b.phases[Op::forward].uses = {{0, How::read}, {1, How::read}, {2, How::overwrite}};
   b.phases[Op::backward].uses = {{0, How::read}, {3, How::read}, {4, How::accumulate}};
   return b;
@@ -44,8 +45,14 @@ inline BlockSpec embed(const std::string& name, int group, int value) {
 /// out = f(z), z = f(in.., w); saves u = f(in) and z. Reads one value, or one and the encoder's.
 inline BlockSpec middle(const std::string& name, int layer, int group, int in, int out, int memory = none) {
   BlockSpec b{name, layer};
-  b.slots = {slot("in", Kind::value, in),           slot("w", Kind::parameter, group),     slot("out", Kind::value, out, {6}),         slot("d_in", Kind::value_gradient, in),
-             slot("d_out", Kind::value_gradient, out), slot("u", Kind::saved, none, {0}), slot("z", Kind::saved, none, {0, 1}, true), slot("g", Kind::gradient, group)};
+  b.slots = {slot("in", Kind::value, in),
+             slot("w", Kind::parameter, group),
+             slot("out", Kind::value, out, {6}),
+             slot("d_in", Kind::value_gradient, in),
+             slot("d_out", Kind::value_gradient, out),
+             slot("u", Kind::saved, none, {0}),
+             slot("z", Kind::saved, none, {0, 1}, true),
+             slot("g", Kind::gradient, group)};
   auto& forward = b.phases[Op::forward].uses;
   auto& backward = b.phases[Op::backward].uses;
   forward = {{0, How::read}, {1, How::read}};
@@ -65,9 +72,12 @@ inline BlockSpec middle(const std::string& name, int layer, int group, int in, i
 
 inline BlockSpec head(int group, int in) {
   BlockSpec b{"head"};
-  b.slots = {slot("in", Kind::value, in),   slot("w", Kind::parameter, group),  slot("target", Kind::batch, 1),       slot("d_in", Kind::value_gradient, in), slot("g", Kind::gradient, group),
-             slot("loss_sum", Kind::scalar, 0), slot("target_count", Kind::scalar, 1), slot("work", Kind::scratch, none)};
-  b.phases[Op::loss].uses = {{0, How::read}, {1, How::read}, {2, How::read}, {3, How::overwrite}, {4, How::accumulate}, {5, How::accumulate}, {6, How::accumulate}, {7, How::overwrite}};
+  b.slots = {slot("in", Kind::value, in),           slot("w", Kind::parameter, group),
+             slot("target", Kind::batch, 1),        slot("d_in", Kind::value_gradient, in),
+             slot("g", Kind::gradient, group),      slot("loss_sum", Kind::scalar, 0),
+             slot("target_count", Kind::scalar, 1), slot("work", Kind::scratch, none)};
+  b.phases[Op::loss].uses = {{0, How::read},       {1, How::read},       {2, How::read},       {3, How::overwrite},
+                             {4, How::accumulate}, {5, How::accumulate}, {6, How::accumulate}, {7, How::overwrite}};
   b.phases[Op::evaluate].uses = {{0, How::read}, {1, How::read}, {2, How::read}, {5, How::accumulate}, {6, How::accumulate}, {7, How::overwrite}};
   return b;
 }
@@ -113,10 +123,19 @@ inline ModelGraph pairs(int layers) {
     BlockSpec b{name, k / 2};
     const int residual_out = branch == none ? residual : add_value(g, "r" + n), branch_out = add_value(g, "a" + n);
     enum : Slot { in, branch_in, w, out, normed, z, a, d_in, d_branch_in, d_out, d_a, gradient, work };
-    b.slots = {slot("in", Kind::value, residual), slot("branch_in", Kind::value, branch), slot("w", Kind::parameter, group), slot("out", Kind::value, residual_out, {in, branch_in, w}),
-               slot("normed", Kind::saved, none, {out, w}, true), slot("z", Kind::saved, none, {normed, w}), slot("a", Kind::value, branch_out, {work, w}),
-               slot("d_in", Kind::value_gradient, residual), slot("d_branch_in", Kind::value_gradient, branch), slot("d_out", Kind::value_gradient, residual_out),
-               slot("d_a", Kind::value_gradient, branch_out), slot("g", Kind::gradient, group), slot("work", Kind::scratch, none, {z})};
+    b.slots = {slot("in", Kind::value, residual),
+               slot("branch_in", Kind::value, branch),
+               slot("w", Kind::parameter, group),
+               slot("out", Kind::value, residual_out, {in, branch_in, w}),
+               slot("normed", Kind::saved, none, {out, w}, true),
+               slot("z", Kind::saved, none, {normed, w}),
+               slot("a", Kind::value, branch_out, {work, w}),
+               slot("d_in", Kind::value_gradient, residual),
+               slot("d_branch_in", Kind::value_gradient, branch),
+               slot("d_out", Kind::value_gradient, residual_out),
+               slot("d_a", Kind::value_gradient, branch_out),
+               slot("g", Kind::gradient, group),
+               slot("work", Kind::scratch, none, {z})};
     auto& forward = b.phases[Op::forward].uses;
     auto& backward = b.phases[Op::backward].uses;
     if (branch == none) {
@@ -124,7 +143,8 @@ inline ModelGraph pairs(int layers) {
       backward = {{out, How::read}, {normed, How::read}, {z, How::read}, {w, How::read}, {d_a, How::read}, {d_out, How::modify}};
     } else {
       forward = {{in, How::read}, {branch_in, How::read}, {w, How::read}, {out, How::overwrite}};
-      backward = {{out, How::read}, {normed, How::read}, {z, How::read}, {w, How::read}, {d_out, How::read}, {d_a, How::read}, {d_in, How::overwrite}, {d_branch_in, How::overwrite}};
+      backward = {{out, How::read},   {normed, How::read}, {z, How::read},         {w, How::read},
+                  {d_out, How::read}, {d_a, How::read},    {d_in, How::overwrite}, {d_branch_in, How::overwrite}};
     }
     forward.insert(forward.end(), {{normed, How::overwrite}, {z, How::overwrite}, {a, How::overwrite}, {work, How::overwrite}});
     backward.push_back({gradient, How::accumulate});
@@ -132,9 +152,17 @@ inline ModelGraph pairs(int layers) {
     residual = residual_out, branch = branch_out;
   }
   BlockSpec b{"head"};
-  b.slots = {slot("r", Kind::value, residual), slot("a", Kind::value, branch), slot("w", Kind::parameter, tied), slot("target", Kind::batch, 1), slot("d_r", Kind::value_gradient, residual),
-             slot("d_a", Kind::value_gradient, branch), slot("g", Kind::gradient, tied), slot("loss_sum", Kind::scalar, 0), slot("target_count", Kind::scalar, 1)};
-  b.phases[Op::loss].uses = {{0, How::read}, {1, How::read}, {2, How::read}, {3, How::read}, {4, How::overwrite}, {5, How::overwrite}, {6, How::accumulate}, {7, How::accumulate}, {8, How::accumulate}};
+  b.slots = {slot("r", Kind::value, residual),
+             slot("a", Kind::value, branch),
+             slot("w", Kind::parameter, tied),
+             slot("target", Kind::batch, 1),
+             slot("d_r", Kind::value_gradient, residual),
+             slot("d_a", Kind::value_gradient, branch),
+             slot("g", Kind::gradient, tied),
+             slot("loss_sum", Kind::scalar, 0),
+             slot("target_count", Kind::scalar, 1)};
+  b.phases[Op::loss].uses = {{0, How::read},      {1, How::read},       {2, How::read},       {3, How::read},      {4, How::overwrite},
+                             {5, How::overwrite}, {6, How::accumulate}, {7, How::accumulate}, {8, How::accumulate}};
   b.phases[Op::evaluate].uses = {{0, How::read}, {1, How::read}, {2, How::read}, {3, How::read}, {7, How::accumulate}, {8, How::accumulate}};
   g.blocks.push_back(std::move(b));
   return g;
@@ -146,7 +174,8 @@ inline ModelGraph unfused() {
   g.blocks.push_back(embed("embed", add_group(g, "embed"), add_value(g, "h0")));
   g.blocks.push_back(middle("b1", 0, add_group(g, "b1"), 0, add_value(g, "y")));
   BlockSpec b{"criterion"};
-  b.slots = {slot("y", Kind::value, 1), slot("target", Kind::batch, 1), slot("d_y", Kind::value_gradient, 1), slot("loss_sum", Kind::scalar, 0), slot("target_count", Kind::scalar, 1)};
+  b.slots = {slot("y", Kind::value, 1), slot("target", Kind::batch, 1), slot("d_y", Kind::value_gradient, 1), slot("loss_sum", Kind::scalar, 0),
+             slot("target_count", Kind::scalar, 1)};
   b.phases[Op::loss].uses = {{0, How::read}, {1, How::read}, {2, How::overwrite}, {3, How::accumulate}, {4, How::accumulate}};
   g.blocks.push_back(std::move(b));
   return g;

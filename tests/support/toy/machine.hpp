@@ -33,10 +33,10 @@ struct View {
 inline std::size_t arena_words(const Placement& at) { return static_cast<std::size_t>((at.peak[0] + at.peak[1] + at.peak[2]) / 4 + 64); }
 
 inline View view(const RankProgram& r, const Use& u) {
-  const Buffer& b = r.program->buffers[static_cast<std::size_t>(u.buffer)];
+  const Buffer& b = r.program->buffers[u.buffer];
   const Bytes origin = b.space == Space::device ? 0 : b.space == Space::host ? r.at->peak[0] : r.at->peak[0] + r.at->peak[1];
   const std::size_t stride = b.kind == Kind::scalar ? 2 : 1;
-  const Bytes first = (origin + 3) / 4 * 4 + r.at->base[static_cast<std::size_t>(u.buffer)] + u.range.begin;
+  const Bytes first = (origin + 3) / 4 * 4 + r.at->base[u.buffer] + u.range.begin;
   return {r.memory->data() + first / 4, static_cast<std::size_t>(u.range.end - u.range.begin) / 4 / stride, stride};
 }
 
@@ -51,7 +51,8 @@ inline void load_residents(const RankProgram& r, int rank) {
     const Buffer& buffer = r.program->buffers[b];
     if (!buffer.resident) continue;
     const View v = view(r, whole(*r.program, static_cast<BufferId>(b), How::read));
-    for (std::size_t e = 0; e < v.size; ++e) v[e] = initial(role(buffer), buffer.owner, e + (buffer.sharded ? static_cast<std::size_t>(rank) * v.size : 0));
+    for (std::size_t e = 0; e < v.size; ++e)
+      v[e] = initial(role(buffer), buffer.owner, e + (buffer.sharded ? static_cast<std::size_t>(rank) * v.size : 0));
   }
 }
 
@@ -59,7 +60,8 @@ using Report = std::map<Slot, double>;
 
 class Machine {
  public:
-  Machine(const ModelGraph& graph, std::vector<RankProgram> ranks, Overflow overflow = {}) : reports(ranks.size()), graph_(&graph), ranks_(std::move(ranks)), overflow_(overflow), posts_(ranks_.size()) {}
+  Machine(const ModelGraph& graph, std::vector<RankProgram> ranks, Overflow overflow = {})
+      : reports(ranks.size()), graph_(&graph), ranks_(std::move(ranks)), overflow_(overflow), posts_(ranks_.size()) {}
 
   std::vector<std::vector<Report>> reports;         // by rank and step
 
@@ -138,7 +140,7 @@ class Machine {
   }
 
   void execute(const Instruction& i, int rank) {
-    const RankProgram& r = ranks_[static_cast<std::size_t>(rank)];
+    const RankProgram& r = ranks_[rank];
     auto at = [&](Slot s) -> std::optional<View> {
       for (const Use& u : i.uses)
         if (u.slot == s) return view(r, u);
@@ -151,7 +153,8 @@ class Machine {
         for (const Use& u : i.uses)
           if (writes(u.how)) {
             const View v = view(r, u);
-            for (std::size_t e = 0; e < v.size; ++e) v[e] = sample(overflow_, step ? *step : nothing(), i.micro, i.peer == none ? rank : i.peer, u.slot - FetchSlot::first_batch, e);
+            for (std::size_t e = 0; e < v.size; ++e)
+              v[e] = sample(overflow_, step ? *step : nothing(), i.micro, i.peer == none ? rank : i.peer, u.slot - FetchSlot::first_batch, e);
           }
         return;
       }
@@ -167,12 +170,12 @@ class Machine {
       case Op::update: return update(i, at);
       case Op::advance_step: case Op::advance_applied:
         for (const Use& u : i.uses)
-          if (u.slot == AdvanceSlot::counter) view(r, u)[0] = advanced(role(r.program->buffers[static_cast<std::size_t>(u.buffer)]), view(r, u)[0], scalar(AdvanceSlot::norm2));
+          if (u.slot == AdvanceSlot::counter) view(r, u)[0] = advanced(role(r.program->buffers[u.buffer]), view(r, u)[0], scalar(AdvanceSlot::norm2));
         return;
       case Op::report: {
         Report report;
         for (const Use& u : i.uses) report[u.slot] = view(r, u)[0];
-        reports[static_cast<std::size_t>(rank)].push_back(report);
+        reports[rank].push_back(report);
         return;
       }
       default: return run_block(i, r);
@@ -182,13 +185,15 @@ class Machine {
   const std::vector<RankProgram>& ranks() const { return ranks_; }
 
  private:
-  static bool is_pair(const Instruction& a, const Instruction& b) { return (a.op == Op::send && b.op == Op::recv) || (a.op == Op::recv && b.op == Op::send); }
+  static bool is_pair(const Instruction& a, const Instruction& b) {
+    return (a.op == Op::send && b.op == Op::recv) || (a.op == Op::recv && b.op == Op::send);
+  }
   static void move(const View& from, const View& to, bool adds) {
     for (std::size_t e = 0; e < to.size; ++e) to[e] = adds ? to[e] + from[e] : from[e];
   }
 
   void run_block(const Instruction& i, const RankProgram& r) const {
-    const std::size_t n = graph_->blocks[static_cast<std::size_t>(i.block)].slots.size();
+    const std::size_t n = graph_->blocks[i.block].slots.size();
     std::vector<Numbers> slots(n);
     std::vector<std::size_t> sizes(n);
     std::vector<SlotUse> uses;
@@ -203,14 +208,15 @@ class Machine {
     for (const Use& u : i.uses) {
       if (!writes(u.how)) continue;
       const View v = view(r, u);
-      const Numbers& made = slots[static_cast<std::size_t>(u.slot)];
+      const Numbers& made = slots[u.slot];
       for (std::size_t e = 0; e < v.size; ++e) v[e] = u.how == How::accumulate ? v[e] + made[e] : made[e];
     }
   }
 
   template <class At>
   static void update(const Instruction& i, At at) {
-    const auto parameter = at(UpdateSlot::parameter), gradient = at(UpdateSlot::gradient), master = at(UpdateSlot::master), applied = at(UpdateSlot::applied), table = at(UpdateSlot::lr_table);
+    const auto parameter = at(UpdateSlot::parameter), gradient = at(UpdateSlot::gradient), master = at(UpdateSlot::master),
+               applied = at(UpdateSlot::applied), table = at(UpdateSlot::lr_table);
     const auto norm2 = at(UpdateSlot::norm2), target_count = at(UpdateSlot::target_count);
     if (!parameter) return;
     std::vector<View> states;
@@ -219,7 +225,14 @@ class Machine {
     const double steps = applied ? (*applied)[0] : nothing();
     const double lr = table && steps >= 0 ? learning_rate(table->numbers(), steps) : nothing();
     for (std::size_t e = 0; e < parameter->size; ++e) {
-      Element x{gradient ? (*gradient)[e] : nothing(), norm2 ? norm2->data : nullptr, target_count ? target_count->data : nullptr, steps, lr, &(*parameter)[e], master ? &(*master)[e] : nullptr, {}};
+      Element x{gradient ? (*gradient)[e] : nothing(),
+                norm2 ? norm2->data : nullptr,
+                target_count ? target_count->data : nullptr,
+                steps,
+                lr,
+                &(*parameter)[e],
+                master ? &(*master)[e] : nullptr,
+                {}};
       for (const View& s : states) x.states.push_back(&s[e]);
       update_element(x);
     }
@@ -232,7 +245,8 @@ class Machine {
   }
 
   void transfer(const Instruction& send, int from, const Instruction& recv, int to) const {
-    move(operand(send, static_cast<std::size_t>(from), CopySlot::from), operand(recv, static_cast<std::size_t>(to), CopySlot::to), recv.uses[0].how == How::accumulate);
+    move(operand(send, static_cast<std::size_t>(from), CopySlot::from), operand(recv, static_cast<std::size_t>(to), CopySlot::to),
+         recv.uses[0].how == How::accumulate);
   }
 
   void collective(const std::vector<const Instruction*>& of_rank) const {
@@ -266,13 +280,13 @@ class Machine {
   static void poison(const RankProgram& r, const std::vector<std::vector<Interval>>& lives, const Instruction& i, int position) {
     const int steady = static_cast<int>(r.program->prologue.size()), drain = steady + static_cast<int>(r.program->steady.size());
     auto alive_at = [&](BufferId b, int at) {
-      return std::any_of(lives[static_cast<std::size_t>(b)].begin(), lives[static_cast<std::size_t>(b)].end(), [&](const Interval& x) { return x.first <= at && at <= x.last; });
+      return std::any_of(lives[b].begin(), lives[b].end(), [&](const Interval& x) { return x.first <= at && at <= x.last; });
     };
     for (const Use& u : i.uses) {
       if (alive_at(u.buffer, position + 1) || (position + 1 == drain && alive_at(u.buffer, steady))) continue;
       if (position + 1 == steady && alive_at(u.buffer, drain)) continue;
       const View v = view(r, whole(*r.program, u.buffer, How::read));
-      if (!r.program->buffers[static_cast<std::size_t>(u.buffer)].resident)
+      if (!r.program->buffers[u.buffer].resident)
         for (std::size_t e = 0; e < v.size; ++e) v[e] = nothing();
     }
   }
@@ -292,7 +306,7 @@ class RandomDelays {
     for (unsigned l = 0; l < lane_count; ++l) random_.emplace_back(seed * 131 + l + 1);
   }
   void operator()(Lane lane) {
-    auto& random = random_[static_cast<std::size_t>(lane)];
+    auto& random = random_[static_cast<int>(lane)];
     if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 40));
   }
 
@@ -306,8 +320,9 @@ inline void run_on_lanes(Machine& machine, const std::vector<const Order*>& orde
   std::vector<std::shared_ptr<RandomDelays>> delays;
   for (std::size_t r = 0; r < machine.ranks().size(); ++r) {
     auto delay = delays.emplace_back(std::make_shared<RandomDelays>(seed + 7 * static_cast<unsigned>(r)));
-    runners.push_back(std::make_unique<LaneRunner>(*machine.ranks()[r].program, *orders[r], [&machine, r](const Instruction& i, int) { machine.execute_on_lane(i, static_cast<int>(r)); },
-                                                   seed == 0 ? std::function<void(Lane)>() : [delay](Lane lane) { (*delay)(lane); }));
+    runners.push_back(std::make_unique<LaneRunner>(
+        *machine.ranks()[r].program, *orders[r], [&machine, r](const Instruction& i, int) { machine.execute_on_lane(i, static_cast<int>(r)); },
+        seed == 0 ? std::function<void(Lane)>() : [delay](Lane lane) { (*delay)(lane); }));
   }
   std::vector<std::thread> hosts;       // each rank has a host of its own
   for (std::size_t r = 0; r < runners.size(); ++r)

@@ -46,7 +46,8 @@ inline std::string run_in_order(const Roles& roles, const std::vector<Placement>
   return difference(machine, want);
 }
 
-inline std::string run_lanes(const Roles& roles, const std::vector<Placement>& at, const std::vector<Order>& orders, const Training& t, const Trained& want, int steps, unsigned seed) {
+inline std::string run_lanes(const Roles& roles, const std::vector<Placement>& at, const std::vector<Order>& orders, const Training& t,
+                             const Trained& want, int steps, unsigned seed) {
   Cluster cluster(roles, at);
   Machine machine(*t.graph, cluster.ranks, t.overflow);
   std::vector<const Order*> of_rank;

@@ -47,14 +47,16 @@ struct RandomProgram {
     if (pick(2)) update.states.push_back({"v"});
     training = {&graph, update, micro_steps, world};
     if (overflow < 3) training.overflow = {overflow, pick(static_cast<unsigned>(world))};
-    program = passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph, static_cast<passes::CheckpointLevel>(level));
+    program = passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph,
+                                            static_cast<passes::CheckpointLevel>(level));
     if (world > 1) program = reduced_over(std::move(program), world);
     if (pick(2)) shuffle(program, random, 200);
     if (pick(2))
       for (Instruction& i : program.steady)
-        if (!is_collective(i.op) && pick(3) == 0) i.lane = std::array{Lane::compute, Lane::copy_in, Lane::copy_out, Lane::host}[static_cast<std::size_t>(pick(4))];
-    description = "seed " + std::to_string(seed) + ": model " + std::to_string(model) + " size " + std::to_string(size) + " tied " + std::to_string(tied) + " micro-steps " + std::to_string(micro_steps) +
-                  " level " + std::to_string(level) + " world " + std::to_string(world) + " overflow " + std::to_string(overflow);
+        if (!is_collective(i.op) && pick(3) == 0) i.lane = std::array{Lane::compute, Lane::copy_in, Lane::copy_out, Lane::host}[pick(4)];
+    description = "seed " + std::to_string(seed) + ": model " + std::to_string(model) + " size " + std::to_string(size) + " tied " +
+                  std::to_string(tied) + " micro-steps " + std::to_string(micro_steps) + " level " + std::to_string(level) + " world " +
+                  std::to_string(world) + " overflow " + std::to_string(overflow);
   }
   RandomProgram(const RandomProgram&) = delete;
 };

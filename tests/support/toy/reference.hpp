@@ -50,7 +50,7 @@ inline void train_step(const Training& t, Trained& s) {
       std::map<std::string, Numbers> at;   // operands of this micro-step by name
       const int blocks = static_cast<int>(graph.blocks.size());
       auto run = [&](int block, Op op) {
-        const BlockSpec& spec = graph.blocks[static_cast<std::size_t>(block)];
+        const BlockSpec& spec = graph.blocks[block];
         const auto phase = spec.phases.find(op);
         if (phase == spec.phases.end()) return;
         std::vector<Numbers> slots(spec.slots.size());
@@ -60,28 +60,29 @@ inline void train_step(const Training& t, Trained& s) {
           return spec.name + "." + x.name;
         };
         for (const SlotUse& u : phase->second.uses) {
-          const SlotSpec& x = spec.slots[static_cast<std::size_t>(u.slot)];
+          const SlotSpec& x = spec.slots[u.slot];
           const auto index = static_cast<std::size_t>(x.index);
-          Numbers& in = slots[static_cast<std::size_t>(u.slot)];
+          Numbers& in = slots[u.slot];
           std::int64_t size = x.tensor.elements();
           if (x.kind == Kind::gradient) size = graph.groups[index].elements;
           if (x.kind == Kind::value || x.kind == Kind::value_gradient) size = graph.values[index].elements();
           if (x.kind == Kind::scalar) size = 1;
-          sizes[static_cast<std::size_t>(u.slot)] = static_cast<std::size_t>(size);
+          sizes[u.slot] = static_cast<std::size_t>(size);
           if (u.how != How::read && u.how != How::modify) continue;
           if (x.kind == Kind::parameter) in = resident("w", x.index);
           else if (x.kind == Kind::scalar) in = resident(graph.scalars[index].name);
           else if (x.kind == Kind::batch)
-            for (std::int64_t e = 0; e < graph.batch[index].elements(); ++e) in.push_back(sample(t.overflow, resident("step")[0], micro, rank, x.index, static_cast<std::size_t>(e)));
+            for (std::int64_t e = 0; e < graph.batch[index].elements(); ++e)
+              in.push_back(sample(t.overflow, resident("step")[0], micro, rank, x.index, static_cast<std::size_t>(e)));
           else in = at[key(x)];
         }
         compute_block(graph, block, op, phase->second.uses, sizes, slots);
         for (const SlotUse& u : phase->second.uses) {
           if (!writes(u.how)) continue;
-          const SlotSpec& x = spec.slots[static_cast<std::size_t>(u.slot)];
-          const Numbers& made = slots[static_cast<std::size_t>(u.slot)];
-          if (x.kind == Kind::gradient) add(gradients[static_cast<std::size_t>(x.index)], made);
-          else if (x.kind == Kind::scalar) add(sums[static_cast<std::size_t>(x.index)], made);
+          const SlotSpec& x = spec.slots[u.slot];
+          const Numbers& made = slots[u.slot];
+          if (x.kind == Kind::gradient) add(gradients[x.index], made);
+          else if (x.kind == Kind::scalar) add(sums[x.index], made);
           else if (x.kind == Kind::value_gradient && u.how == How::accumulate) add(at[key(x)], made);
           else at[key(x)] = made;
         }
@@ -98,15 +99,26 @@ inline void train_step(const Training& t, Trained& s) {
   for (std::size_t g = 0; g < gradients.size(); ++g)
     for (std::size_t e = 0; e < gradients[g].size(); ++e) {
       const int group = static_cast<int>(g);
-      Element x{gradients[g][e], guard, sums[1].data(), applied, learning_rate(resident("lr_table"), applied), &resident("w", group)[e], t.update.master == Master::none ? nullptr : &resident("master", group)[e], {}};
+      Element x{gradients[g][e],
+                guard,
+                sums[1].data(),
+                applied,
+                learning_rate(resident("lr_table"), applied),
+                &resident("w", group)[e],
+                t.update.master == Master::none ? nullptr : &resident("master", group)[e],
+                {}};
       for (const StateSpec& state : t.update.states) x.states.push_back(&resident(state.name, group)[e]);
       update_element(x);
     }
   resident("step")[0] = advanced("step", resident("step")[0], nullptr);
   applied = advanced("applied", applied, guard);
   for (std::size_t k = 0; k < graph.scalars.size(); ++k)
-    if (is_kept_scalar(graph, static_cast<int>(k))) resident(graph.scalars[k].name)[0] = advanced(graph.scalars[k].name, resident(graph.scalars[k].name)[0], guard);
-  Report r{{ReportSlot::loss_sum, sums[0][0]}, {ReportSlot::target_count, sums[1][0]}, {ReportSlot::applied, applied}, {ReportSlot::lr_table, resident("lr_table")[0]}};
+    if (is_kept_scalar(graph, static_cast<int>(k)))
+      resident(graph.scalars[k].name)[0] = advanced(graph.scalars[k].name, resident(graph.scalars[k].name)[0], guard);
+  Report r{{ReportSlot::loss_sum, sums[0][0]},
+           {ReportSlot::target_count, sums[1][0]},
+           {ReportSlot::applied, applied},
+           {ReportSlot::lr_table, resident("lr_table")[0]}};
   if (guard) r[ReportSlot::norm2] = norm2;
   s.reports.push_back(std::move(r));
 }
@@ -130,14 +142,16 @@ inline std::string difference(const Machine& machine, const Trained& want) {
       const View have = view(rank, whole(*rank.program, static_cast<BufferId>(b), How::read));
       if (it == want.residents.end()) return buffer.name + " is unknown";
       for (std::size_t e = 0; e < have.size; ++e)
-        if (!(have[e] == it->second[e + (buffer.sharded ? r * have.size : 0)])) return buffer.name + " on rank " + std::to_string(r) + ", element " + std::to_string(e);
+        if (!(have[e] == it->second[e + (buffer.sharded ? r * have.size : 0)]))
+          return buffer.name + " on rank " + std::to_string(r) + ", element " + std::to_string(e);
     }
     const auto& reports = machine.reports[r];
     if (reports.empty()) continue;
     if (reports.size() != want.reports.size()) return "number of reports on rank " + std::to_string(r);
     for (std::size_t s = 0; s < reports.size(); ++s)
       for (const auto& [slot, value] : want.reports[s])
-        if (const auto it = reports[s].find(slot); it == reports[s].end() || !same(it->second, value)) return "report of step " + std::to_string(s) + " on rank " + std::to_string(r);
+        if (const auto it = reports[s].find(slot); it == reports[s].end() || !same(it->second, value))
+          return "report of step " + std::to_string(s) + " on rank " + std::to_string(r);
   }
   return "";
 }

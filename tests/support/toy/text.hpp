@@ -61,7 +61,7 @@ class TextProgram {
     if (group != none && (head == "w" || head == "g" || head == "master" || state_named(head) != none)) {
       b.kind = head == "w" ? Kind::parameter : head == "g" ? Kind::gradient : Kind::state;
       b.owner = group;
-      b.size = graph_.groups[static_cast<std::size_t>(group)].elements * 4 / (b.sharded ? p_.world_size : 1);
+      b.size = graph_.groups[group].elements * 4 / (b.sharded ? p_.world_size : 1);
       b.resident = head != "g" && !ends(name, '(') && (b.sharded || sharded_text_.find(" " + name + "/") == std::string::npos);
       return b;
     }
@@ -86,7 +86,8 @@ class TextProgram {
         }
     for (std::size_t k = 0; k < graph_.blocks.size(); ++k)
       for (const SlotSpec& s : graph_.blocks[k].slots)
-        if (s.kind == Kind::saved && graph_.blocks[k].name + "." + s.name == base) return b.kind = Kind::saved, b.owner = static_cast<int>(k), b.size = s.tensor.bytes(), b;
+        if (s.kind == Kind::saved && graph_.blocks[k].name + "." + s.name == base)
+          return b.kind = Kind::saved, b.owner = static_cast<int>(k), b.size = s.tensor.bytes(), b;
     throw InternalError("no buffer can be called '" + name + "'");
   }
 
@@ -117,18 +118,25 @@ class TextProgram {
         if (b.kind == Kind::gradient) return UpdateSlot::gradient;
         if (b.kind == Kind::parameter) return UpdateSlot::parameter;
         if (b.kind == Kind::state) return UpdateSlot::master;
-        return one_of({{"norm2", UpdateSlot::norm2}, {"target_count", UpdateSlot::target_count}, {"applied", UpdateSlot::applied}, {"lr_table", UpdateSlot::lr_table}});
+        return one_of({{"norm2", UpdateSlot::norm2},
+                       {"target_count", UpdateSlot::target_count},
+                       {"applied", UpdateSlot::applied},
+                       {"lr_table", UpdateSlot::lr_table}});
       case Op::advance_step: case Op::advance_applied: return how == How::read ? AdvanceSlot::norm2 : AdvanceSlot::counter;
       case Op::report:
-        return one_of({{"loss_sum", ReportSlot::loss_sum}, {"target_count", ReportSlot::target_count}, {"norm2", ReportSlot::norm2}, {"applied", ReportSlot::applied}, {"lr_table", ReportSlot::lr_table}});
+        return one_of({{"loss_sum", ReportSlot::loss_sum},
+                       {"target_count", ReportSlot::target_count},
+                       {"norm2", ReportSlot::norm2},
+                       {"applied", ReportSlot::applied},
+                       {"lr_table", ReportSlot::lr_table}});
       default: break;
     }
-    const BlockSpec& block = graph_.blocks[static_cast<std::size_t>(i.block)];
+    const BlockSpec& block = graph_.blocks[i.block];
     for (std::size_t s = 0; s < block.slots.size(); ++s) {
       const SlotSpec& x = block.slots[s];
       if (x.kind != b.kind) continue;
       if (x.kind == Kind::saved ? block.name + "." + x.name == base : x.kind == Kind::batch || x.kind == Kind::scalar
-              ? base == (x.kind == Kind::batch ? graph_.batch : graph_.scalars)[static_cast<std::size_t>(x.index)].name : x.index == b.owner)
+              ? base == (x.kind == Kind::batch ? graph_.batch : graph_.scalars)[x.index].name : x.index == b.owner)
         return static_cast<Slot>(s);
     }
     throw InternalError("block " + block.name + " has no slot for " + b.name);
@@ -166,10 +174,10 @@ class TextProgram {
         }
         Use u = whole(p_, buffer(name, i.micro), how);
         if (range.begin >= 0) u.range = range;
-        const Buffer& b = p_.buffers[static_cast<std::size_t>(u.buffer)];
+        const Buffer& b = p_.buffers[u.buffer];
         u.slot = slot_of(i, b, how);
         i.uses.push_back(u);
-        if (how != How::read && (i.op == Op::recv || i.op == Op::gather) && b.kind == Kind::parameter) p_.buffers[static_cast<std::size_t>(u.buffer)].resident = false;
+        if (how != How::read && (i.op == Op::recv || i.op == Op::gather) && b.kind == Kind::parameter) p_.buffers[u.buffer].resident = false;
         if (how != How::read) how = How::overwrite;
       }
     }
@@ -180,11 +188,11 @@ class TextProgram {
   /// Scratch is not printed: that of the operation, and what a forward saves where its text saves nothing.
   void add_scratch(Instruction& i) {
     if (i.block == none || i.op == Op::update) return;
-    const BlockSpec& block = graph_.blocks[static_cast<std::size_t>(i.block)];
+    const BlockSpec& block = graph_.blocks[i.block];
     const auto phase = block.phases.find(i.op);
     if (phase == block.phases.end()) return;
     for (const SlotUse& u : phase->second.uses) {
-      const SlotSpec& s = block.slots[static_cast<std::size_t>(u.slot)];
+      const SlotSpec& s = block.slots[u.slot];
       if ((s.kind != Kind::scratch && s.kind != Kind::saved) || !writes(u.how)) continue;
       if (std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& x) { return x.slot == u.slot; })) continue;
       const BufferId b = add_buffer(p_, {block.name + "." + s.name, Kind::scratch, i.block, i.micro, s.tensor.bytes()});
@@ -199,6 +207,8 @@ class TextProgram {
   std::map<std::pair<std::string, int>, BufferId> ids_;
 };
 
-inline StepProgram parse(const ModelGraph& graph, const UpdateSpec& update, int world, const std::string& text) { return TextProgram(graph, update, world).parse(text); }
+inline StepProgram parse(const ModelGraph& graph, const UpdateSpec& update, int world, const std::string& text) {
+  return TextProgram(graph, update, world).parse(text);
+}
 
 }  // namespace toy

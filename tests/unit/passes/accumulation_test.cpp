@@ -48,7 +48,8 @@ TEST_CASE("one micro-step is the plain program; memory does not grow with furthe
   const StepProgram plain = plain_program(graph, momentum());
   CHECK(print(passes::accumulation(plain, 1)) == print(plain));
   const PlacementOptions tight{.alignment = 4, .overlap = 0};
-  CHECK(plan_memory(passes::accumulation(plain, 5), tight).peak_of(Space::device) == plan_memory(passes::accumulation(plain, 2), tight).peak_of(Space::device));
+  CHECK(plan_memory(passes::accumulation(plain, 5), tight).peak_of(Space::device) ==
+        plan_memory(passes::accumulation(plain, 2), tight).peak_of(Space::device));
   CHECK_THROWS_AS(passes::accumulation(plain, 0), InternalError);
 }
 

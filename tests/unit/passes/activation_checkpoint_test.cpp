@@ -20,7 +20,7 @@ std::string micro_steps_of(const StepProgram& p, const ModelGraph& graph) {
 /// Values alive at the loss, by name.
 std::vector<std::string> kept_at_loss(const StepProgram& p) {
   int loss = 0;
-  while (p.steady[static_cast<std::size_t>(loss)].op != Op::loss) ++loss;
+  while (p.steady[loss].op != Op::loss) ++loss;
   std::vector<std::string> names;
   const auto lives = lifetimes(p);
   for (std::size_t b = 0; b < lives.size(); ++b)
@@ -80,7 +80,7 @@ TEST_CASE("what is dropped becomes scratch of the forward; what is rebuilt on th
     for (const Instruction& i : p.steady)
       if (i.op == op && i.block == block)
         for (const Use& u : i.uses)
-          if (p.buffers[static_cast<std::size_t>(u.buffer)].kind == Kind::scratch) names.push_back(p.buffers[static_cast<std::size_t>(u.buffer)].name);
+          if (p.buffers[u.buffer].kind == Kind::scratch) names.push_back(p.buffers[u.buffer].name);
     return names;
   };
   CHECK(scratch(Op::forward, 1) == std::vector<std::string>{"l0.att.normed", "l0.att.z", "l0.att.work"});

@@ -10,7 +10,10 @@ TEST_CASE("random legal programs over poisoned bytes are bit-equal to loops") {
   const unsigned count = all ? 10'000 : 1'000, first = all ? 0 : 4'000;
   for (unsigned seed = first; seed < first + count; ++seed) {
     const RandomProgram r(seed);
-    Proof proof{.steps = 4, .on_lanes = seed % 4 == 0, .seed = seed % 20 == 0 ? seed + 1 : 0, .placements = {{.alignment = seed % 2 ? 256 : 8, .overlap = static_cast<int>(seed % 3)}}};
+    Proof proof{.steps = 4,
+                .on_lanes = seed % 4 == 0,
+                .seed = seed % 20 == 0 ? seed + 1 : 0,
+                .placements = {{.alignment = seed % 2 ? 256 : 8, .overlap = static_cast<int>(seed % 3)}}};
     const std::string problem = prove(r.program, r.training, proof);
     if (!problem.empty()) FAIL(r.description << ": " << problem << "\n" << print(r.program, &r.graph));
   }

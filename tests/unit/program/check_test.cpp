@@ -46,7 +46,7 @@ TEST_CASE("the check says what is wrong, and where") {
   }
   SECTION("written and never read") {
     auto& uses = c.first(Op::backward).uses;
-    std::erase_if(uses, [&](const Use& u) { return c.p.buffers[static_cast<std::size_t>(u.buffer)].name == "b2.u"; });
+    std::erase_if(uses, [&](const Use& u) { return c.p.buffers[u.buffer].name == "b2.u"; });
     CHECK_THAT(c.problem(), Contains("b2.u is overwritten and was never read"));
   }
   SECTION("a recompute that lacks what its output is made from") {
@@ -67,7 +67,8 @@ TEST_CASE("the check says what is wrong, and where") {
     Roles roles{{c.p, c.p}, {0, 1}};
     for (StepProgram& p : roles.programs) p.world_size = 2;
     roles.programs[0].steady.push_back({Op::reduce, none, none, Lane::communication, {whole(c.p, 0, How::modify)}});
-    CHECK_THAT(check(roles, {unplaced(roles.programs[0]), unplaced(roles.programs[1])}, {&c.graph, momentum(), 1, 2}), Contains("the ranks do not meet"));
+    CHECK_THAT(check(roles, {unplaced(roles.programs[0]), unplaced(roles.programs[1])}, {&c.graph, momentum(), 1, 2}),
+               Contains("the ranks do not meet"));
   }
 }
 
@@ -85,7 +86,7 @@ TEST_CASE("uses may be ranges: a reduce in two halves is as good as one") {
   Roles roles = e.roles();
   auto& steady = roles.programs[0].steady;
   for (std::size_t k = 0; k < steady.size(); ++k)
-    if (steady[k].op == Op::reduce && roles.programs[0].buffers[static_cast<std::size_t>(steady[k].uses[0].buffer)].kind == Kind::gradient) {
+    if (steady[k].op == Op::reduce && roles.programs[0].buffers[steady[k].uses[0].buffer].kind == Kind::gradient) {
       Instruction second = steady[k];
       steady[k].uses[0].range.end = second.uses[0].range.begin = 20;
       steady.insert(steady.begin() + static_cast<std::ptrdiff_t>(k++) + 1, second);

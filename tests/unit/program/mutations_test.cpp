@@ -29,7 +29,7 @@ bool commute(const Instruction& a, const Instruction& b) {
 
 std::string line(const StepProgram& p, const Instruction& i) {
   std::string s(name_of(i.op));
-  for (const Use& u : i.uses) s += " " + p.buffers[static_cast<std::size_t>(u.buffer)].name;
+  for (const Use& u : i.uses) s += " " + p.buffers[u.buffer].name;
   return s;
 }
 
@@ -41,7 +41,8 @@ void each_instruction(const Example& example, Mutate mutate) {
       Roles mutant = roles;
       const std::size_t n = list_of(mutant.programs[role], number).size();
       for (std::size_t k = 0; k < n; ++k) {
-        INFO("program (" << example.name << ") role " << role << " list " << number << ": " << line(mutant.programs[role], list_of(mutant.programs[role], number)[k]));
+        INFO("program (" << example.name << ") role " << role << " list " << number << ": "
+                         << line(mutant.programs[role], list_of(mutant.programs[role], number)[k]));
         mutate(roles, role, number, k);
       }
     }
@@ -85,7 +86,7 @@ TEST_CASE("overwriting where accumulating is meant, and the reverse, is noticed"
       Roles mutant = roles;
       for (Use& u : list_of(mutant.programs[role], number)[k].uses) {
         if (u.how != How::overwrite && u.how != How::accumulate) continue;
-        if (mutant.programs[role].buffers[static_cast<std::size_t>(u.buffer)].kind == Kind::scratch) continue;
+        if (mutant.programs[role].buffers[u.buffer].kind == Kind::scratch) continue;
         const How before = std::exchange(u.how, u.how == How::overwrite ? How::accumulate : How::overwrite);
         ++flipped;
         CHECK(outcome(mutant, t, want) == Outcome::refused);   // before anything ran

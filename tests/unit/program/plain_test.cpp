@@ -68,15 +68,15 @@ TEST_CASE("the first writer of a gradient overwrites, wherever it stands") {
   StepProgram p = plain_program(graph, momentum());
   for (Instruction& i : p.steady)
     for (Use& u : i.uses)
-      if (p.buffers[static_cast<std::size_t>(u.buffer)].name == "dmemory" && writes(u.how)) u.how = How::accumulate;
+      if (p.buffers[u.buffer].name == "dmemory" && writes(u.how)) u.how = How::accumulate;
   first_writer_overwrites(p);
   std::vector<How> writers;
   for (const Instruction& i : p.steady)
     for (const Use& u : i.uses)
-      if (p.buffers[static_cast<std::size_t>(u.buffer)].name == "dmemory" && writes(u.how)) writers.push_back(u.how);
+      if (p.buffers[u.buffer].name == "dmemory" && writes(u.how)) writers.push_back(u.how);
   CHECK(writers == std::vector<How>{How::overwrite, How::accumulate});
   for (Instruction& i : p.steady)       // the first writer writes only half: the second would have to do both
     for (Use& u : i.uses)
-      if (p.buffers[static_cast<std::size_t>(u.buffer)].name == "dmemory" && u.how == How::overwrite) u.range.end /= 2;
+      if (p.buffers[u.buffer].name == "dmemory" && u.how == How::overwrite) u.range.end /= 2;
   CHECK_THROWS_AS(first_writer_overwrites(p), InternalError);
 }

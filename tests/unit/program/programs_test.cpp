@@ -63,11 +63,13 @@ TEST_CASE("two shape buckets and evaluation in one arena, residents at the same 
 
   Memory memory(arena_words(at_large), nothing());
   load_residents({&p_large, &at_large, &memory}, 0);
-  Machine in_large(large, {{&p_large, &at_large, &memory}}), in_small(small, {{&p_small, &at_small, &memory}}), in_eval(large, {{&p_eval, &at_eval, &memory}});
+  Machine in_large(large, {{&p_large, &at_large, &memory}}), in_small(small, {{&p_small, &at_small, &memory}}),
+      in_eval(large, {{&p_eval, &at_eval, &memory}});
   auto runner = [](const StepProgram& p, const Placement& at, Machine& m) {
     return std::make_unique<LaneRunner>(p, derive_order(p, at), [&m](const Instruction& i, int) { m.execute_on_lane(i, 0); });
   };
-  const auto run_large = runner(p_large, at_large, in_large), run_small = runner(p_small, at_small, in_small), run_eval = runner(p_eval, at_eval, in_eval);
+  const auto run_large = runner(p_large, at_large, in_large), run_small = runner(p_small, at_small, in_small),
+             run_eval = runner(p_eval, at_eval, in_eval);
   Training t{&large, update};
   Trained want = initially(t);
   for (const bool is_small : {false, true, true, false, true}) {

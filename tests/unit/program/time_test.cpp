@@ -18,13 +18,16 @@ const Rates only_copies{"test", "", 0, 0, 0, 4, 0, 0, 0};
 StepProgram copies(std::initializer_list<std::pair<Lane, Bytes>> list) {
   StepProgram p;
   for (const auto& [lane, bytes] : list) {
-    const BufferId from = add_buffer(p, {"a", Kind::value, none, none, bytes, Space::device, false, true}), to = add_buffer(p, {"b", Kind::value, none, none, bytes});
+    const BufferId from = add_buffer(p, {"a", Kind::value, none, none, bytes, Space::device, false, true}),
+                   to = add_buffer(p, {"b", Kind::value, none, none, bytes});
     p.steady.push_back({Op::copy, none, none, lane, {whole(p, from, How::read, CopySlot::from), whole(p, to, How::overwrite, CopySlot::to)}});
   }
   return p;
 }
 
-TimePrediction time_of(const StepProgram& p, const Rates& rates, const ModelGraph& graph = {}) { return predict_time(p, derive_order(p, unplaced(p)), graph, rates); }
+TimePrediction time_of(const StepProgram& p, const Rates& rates, const ModelGraph& graph = {}) {
+  return predict_time(p, derive_order(p, unplaced(p)), graph, rates);
+}
 
 }  // namespace
 
