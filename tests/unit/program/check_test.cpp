@@ -6,6 +6,9 @@ using namespace toy;
 
 namespace {
 
+/// The part if the sentence holds it, else the sentence: a failing comparison shows what was said.
+std::string part_of(const std::string& sentence, const std::string& part) { return sentence.find(part) == std::string::npos ? sentence : part; }
+
 struct Checked {
   ModelGraph graph = chain(2, true);
   StepProgram p = plain_program(graph, momentum());
@@ -25,29 +28,28 @@ struct Checked {
 TEST_CASE("the plain program means what its model says") { CHECK(Checked().problem() == ""); }
 
 TEST_CASE("the check says what is wrong, and where") {
-  using Catch::Matchers::Contains;
   Checked c;
   SECTION("a range outside its buffer") {
     c.first(Op::loss).uses[0].range.end += 4;
-    CHECK_THAT(c.problem(), Contains("loss uses a range outside h2"));
+    CHECK(part_of(c.problem(), "loss uses a range outside h2") == "loss uses a range outside h2");
   }
   SECTION("a collective outside the communication lane") {
     c.p.steady.push_back({Op::reduce, none, none, Lane::compute, {whole(c.p, 0, How::modify)}});
-    CHECK_THAT(c.problem(), Contains("communication lane"));
+    CHECK(part_of(c.problem(), "communication lane") == "communication lane");
   }
   SECTION("one operand over another") {
     Instruction& forward = c.p.steady[2];
     forward.uses[3].buffer = forward.uses[0].buffer;
-    CHECK_THAT(c.problem(), Contains("shares bytes with another operand"));
+    CHECK(part_of(c.problem(), "shares bytes with another operand") == "shares bytes with another operand");
   }
   SECTION("read before written") {
     std::swap(c.p.steady[1], c.p.steady[2]);
-    CHECK_THAT(c.problem(), Contains("h0 is read where its bytes hold nothing"));
+    CHECK(part_of(c.problem(), "h0 is read where its bytes hold nothing") == "h0 is read where its bytes hold nothing");
   }
   SECTION("written and never read") {
     auto& uses = c.first(Op::backward).uses;
     std::erase_if(uses, [&](const Use& u) { return c.p.buffers[u.buffer].name == "b2.u"; });
-    CHECK_THAT(c.problem(), Contains("b2.u is overwritten and was never read"));
+    CHECK(part_of(c.problem(), "b2.u is overwritten and was never read") == "b2.u is overwritten and was never read");
   }
   SECTION("a recompute that lacks what its output is made from") {
     Instruction r = c.p.steady[2];
@@ -56,7 +58,7 @@ TEST_CASE("the check says what is wrong, and where") {
     for (Use& u : r.uses)
       if (writes(u.how)) u.buffer = add_buffer(c.p, {"again", Kind::scratch, none, 0, width * 4});
     c.p.steady.insert(c.p.steady.begin() + 5, r);
-    CHECK_THAT(c.problem(), Contains("b1 needs its operand w"));
+    CHECK(part_of(c.problem(), "b1 needs its operand w") == "b1 needs its operand w");
   }
   SECTION("the update of one group with the gradient of another") {
     Instruction& update = c.first(Op::update);
