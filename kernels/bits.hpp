@@ -1,0 +1,54 @@
+// Floats as bits: bf16 and the split fp32.
+#pragma once
+#include "kernels/host_device.hpp"
+#include <cstdint>
+#include <cstring>
+
+namespace trainx::kernels {
+
+struct Bf16 { std::uint16_t bits; };
+
+TRAINX_HOST_DEVICE std::uint32_t bits_of(float x) {
+#ifdef __CUDA_ARCH__
+  return __float_as_uint(x);
+#else
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+#endif
+}
+TRAINX_HOST_DEVICE float float_of(std::uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __uint_as_float(bits);
+#else
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+#endif
+}
+
+TRAINX_HOST_DEVICE float widened(float x) { return x; }
+TRAINX_HOST_DEVICE float widened(Bf16 x) { return float_of(static_cast<std::uint32_t>(x.bits) << 16); }
+/// Values: nearest, ties to even; NaN stays NaN.
+TRAINX_HOST_DEVICE void narrow(float x, float& to) { to = x; }
+TRAINX_HOST_DEVICE void narrow(float x, Bf16& to) {
+  const std::uint32_t bits = bits_of(x);
+  to.bits = static_cast<std::uint16_t>(x == x ? (bits + 0x7fff + ((bits >> 16) & 1)) >> 16 : 0x7fc0);
+}
+
+/// Weights: nearest, ties away from zero, so that exactly 2^16 floats share a bf16 and the 16 bits of a split master tell them apart; NaN stays NaN.
+TRAINX_HOST_DEVICE Bf16 nearest_weight(float x) {
+  const std::uint32_t bits = bits_of(x);
+  return {static_cast<std::uint16_t>(x == x ? (bits + 0x8000) >> 16 : bits >> 16 | 0x40)};
+}
+/// The signed correction from nearest_weight(x) to x, in steps of the fp32 representation.
+TRAINX_HOST_DEVICE std::uint16_t low_bits(float x) {
+  const std::uint32_t bits = bits_of(x);
+  return static_cast<std::uint16_t>(x == x ? bits : bits & 0x7fff);
+}
+TRAINX_HOST_DEVICE float joined(Bf16 high, std::uint16_t low) {
+  const std::uint32_t correction = static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int16_t>(low)));
+  return float_of((static_cast<std::uint32_t>(high.bits) << 16) + correction);
+}
+
+}  // namespace trainx::kernels

@@ -1,0 +1,117 @@
+// The references of the kernels give the bits of what the CPU trains with, and the formulas.
+#include "kernels/optimizer/adamw.hpp"
+#include "kernels/optimizer/squared_norm.hpp"
+#include "kernels/random/dropout.hpp"
+#include "kernels/random/philox.hpp"
+#include "ops/dropout.hpp"
+#include "tensor/random_key.hpp"
+#include "group_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace trainx;
+using namespace trainx::optim;
+using program::Master;
+
+namespace {
+
+// The group as the kernels see it: a range for each tensor, the large one cut in two.
+struct KernelTable {
+  std::vector<kernels::AdamWRange> ranges;
+  std::vector<kernels::Chunk> chunks;
+  explicit KernelTable(GroupFixture& f) {
+    const auto add = [&](std::int64_t begin, std::int64_t elements, bool decays) {
+      kernels::AdamWRange r{f.gradient.data() + begin, f.dtype == DType::f32 ? static_cast<void*>(f.exact.data() + begin) : f.bf16.data() + begin, nullptr,
+          f.states[0].data() + begin, f.states[1].data() + begin, elements, decays};
+      if (f.kind == Master::fp32) r.master = f.exact.data() + begin;
+      if (f.kind == Master::split) r.master = f.low.data() + begin;
+      ranges.push_back(r);
+    };
+    for (const auto& p : f.group.parameters) {
+      const std::int64_t half = p.dims[0] / 2;
+      add(p.offset, half, p.decay);
+      add(p.offset + half, p.dims[0] - half, p.decay);
+    }
+    std::vector<std::int64_t> elements;
+    for (const auto& r : ranges) elements.push_back(r.elements);
+    chunks = kernels::chunks_of(elements);
+  }
+  kernels::AdamWTable table() const { return {ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())}; }
+};
+
+}  // namespace
+
+TEST_CASE("the adamw kernel's reference gives the bits of the CPU's optimizer") {
+  const auto [dtype, master, kind] = GENERATE(std::tuple{DType::f32, Master::none, kernels::WeightKind::fp32}, std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16},
+      std::tuple{DType::bf16, Master::fp32, kernels::WeightKind::bf16_with_master}, std::tuple{DType::bf16, Master::split, kernels::WeightKind::bf16_split});
+  const std::int64_t n = GENERATE(1, 129, 20003);
+  const spec::AdamWOptions options{0.9, 0.95, 1e-8, 0.1};
+  GroupFixture cpu(n, 2, dtype, master, 31), reference = cpu;
+  const auto adamw = make_optimizer(options);
+  const std::vector<double> lr_table{1e-3, 2e-3, 3e-3, 4e-3};
+  for (std::int64_t step = 0; step < 10; ++step) {
+    cpu.new_gradient(3100 + static_cast<unsigned>(step));
+    if (step == 5) cpu.gradient[0] = std::numeric_limits<float>::infinity();
+    reference.gradient = cpu.gradient;
+    StepScalars s;
+    s.norm2 = squared_norm(cpu.group, cpu.gradient.data());
+    s.applied_steps = step;
+    s.lr = lr_table[static_cast<std::size_t>(std::min<std::int64_t>(step, 3))];
+    s.max_grad_norm = step % 2 ? 0.5 : 0;
+    const double count = step == 7 ? 0 : 96;
+    s.gradient_scale = 128 / count;
+    adamw->update(cpu.memory(), s);
+    const kernels::AdamWSettings settings{options.beta1, options.beta2, options.eps, options.weight_decay, 128, s.max_grad_norm};
+    const KernelTable table(reference);
+    kernels::adamw_reference(table.table(), kind, {&s.norm2, &count, &step, lr_table.data(), 4}, settings);
+  }
+  CHECK(same_bits(cpu.exact, reference.exact));
+  CHECK(same_bits(cpu.bf16, reference.bf16));
+  CHECK(same_bits(cpu.low, reference.low));
+  CHECK(same_bits(cpu.states[0], reference.states[0]));
+  CHECK(same_bits(cpu.states[1], reference.states[1]));
+  CHECK(std::isfinite(reference.weights()[0]));
+}
+
+TEST_CASE("the norm kernel's reference sums the squares of all ranges") {
+  GroupFixture f(20003, 0, DType::f32, Master::none, 1);
+  f.new_gradient(3);
+  std::vector<kernels::NormRange> ranges;
+  std::vector<std::int64_t> elements;
+  for (const auto& p : f.group.parameters) {
+    ranges.push_back({f.gradient.data() + p.offset, p.dims[0]});
+    elements.push_back(p.dims[0]);
+  }
+  const auto chunks = kernels::chunks_of(elements);
+  double norm2 = -1;
+  kernels::squared_norm_reference({ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())}, &norm2);
+  CHECK(std::abs(norm2 - squared_norm(f.group, f.gradient.data())) <= 1e-12 * norm2);
+  kernels::squared_norm_reference({}, &norm2);
+  CHECK(norm2 == 0);
+}
+
+TEST_CASE("the kernels' random words are those of the random keys, and of the paper's known answers") {
+  const auto zeros = kernels::philox({{0, 0, 0, 0}}, 0);
+  CHECK((zeros.at[0] == 0x6627e8d5 && zeros.at[1] == 0xe169c58d && zeros.at[2] == 0xbc57ac4c && zeros.at[3] == 0x9b00dbd8));
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t a = random(), b = random(), key = random();
+    const std::uint32_t c[4] = {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32)};
+    const auto words = kernels::philox({{c[0], c[1], c[2], c[3]}}, key);
+    const auto want = tensor::philox({c[0], c[1], c[2], c[3]}, {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+    CHECK(std::equal(want.begin(), want.end(), words.at));
+  }
+}
+
+TEST_CASE("the dropout kernel's reference drops the elements that the CPU's operation drops") {
+  const std::int64_t columns = GENERATE(1, 3, 4, 7, 64, 129);
+  const double probability = GENERATE(0.0, 0.1, 0.5);
+  const std::int64_t positions[] = {3, 1ll << 40, 7};
+  const std::int64_t length = 5, first_row = 3, rows = 9;   // from the middle of the first sample into the third
+  const tensor::RandomKey key{0x123456789abcdefull, 11, 2};
+  const ops::Dropout want{probability, key, positions, length, first_row};
+  const auto n = static_cast<std::size_t>(rows * columns);
+  std::vector<float> in(n, 1.0f), out(n, -1.0f), factors(n);
+  kernels::dropout_reference(out.data(), in.data(), {positions, length, columns, first_row, rows}, {probability, key.seed, key.block, key.site});
+  for (std::int64_t r = 0; r < rows; ++r) ops::dropout_factors(want, r, columns, 0, columns, factors.data() + r * columns);
+  CHECK(same_bits(out, factors));
+}
