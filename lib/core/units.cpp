@@ -72,7 +72,11 @@ std::optional<double> parse_amount(const Quantity& q, std::string_view text, std
   return std::nullopt;
 }
 
-std::string plural(double amount, std::string_view unit) { return shortest(amount) + " " + std::string(unit) + (amount == 1 ? "" : "s"); }
+// Whole numbers in digits: "100000 steps", not "1e5 steps".
+std::string plural(double amount, std::string_view unit) {
+  const bool whole = amount == std::floor(amount) && std::abs(amount) < 1e15;
+  return (whole ? std::to_string(static_cast<long long>(amount)) : shortest(amount)) + " " + std::string(unit) + (amount == 1 ? "" : "s");
+}
 
 std::string one_decimal(double x, const char* unit) {
   char buffer[64];

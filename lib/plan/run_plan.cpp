@@ -102,6 +102,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (device) plan.time = program::predict_time(plan.train.program, plan.train.order, plan.train.graph, plan.compute == DType::bf16 ? device->bf16 : device->fp32);
 
   // What was `auto` or derived is written into the recipe, so that the run's resolved.yaml says it.
+  r.memory.budget.value = ByteSize{plan.memory.budget_bytes};
   r.batch = {plan.batch.global_batch_size, plan.batch.micro_batch_size, plan.batch.grad_accum_steps};
   r.parallel.mode.value = recipe::ParallelMode::single;
   if (plan.compute == DType::bf16) r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32 : recipe::MasterWeights::split;

@@ -63,7 +63,8 @@ bool CheckpointObserver::needs_rest_after(std::int64_t step) const { return ever
 
 void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep&, bool at_rest) {
   waiting_ = waiting_ || every_.waiting(state);
-  if (!at_rest || !(waiting_ || every_.due(state))) return;
+  const bool best = state.best_step == state.step;      // evaluated just before, lower than ever: `best` has to be on disk
+  if (!at_rest || !(waiting_ || best || every_.due(state))) return;
   try {
     save(state);
   } catch (const UserError& e) {

@@ -59,13 +59,14 @@ class EvalObserver : public Observer {
   std::int64_t evaluated_ = -1;         // last step evaluated
 };
 
-/// Saves; a save that fails leaves the older checkpoints and the run goes on, except for the last one, whose failure ends the run.
+/// Saves when it is due and whenever the held-out loss is lower than ever; a save that fails leaves the older checkpoints and the run goes on, except for the last one, whose failure ends the run.
 class CheckpointObserver : public Observer {
  public:
   CheckpointObserver(TrainingParts& parts, checkpoint::Store& store, metrics::Console& console, std::int64_t threads, const TrainState& state);
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, Request request) override;
+  void on_save_request() override { waiting_ = true; }
   std::int64_t saved_step() const { return saved_; }
 
  private:

@@ -35,6 +35,8 @@ Request Trainer::run() {
     for (Observer* observer : observers_) observer->on_step_end(state_, step, at_rest);
     require_converging(step);
     request = take_request();
+    if (request == Request::save_and_go_on)
+      for (Observer* observer : observers_) observer->on_save_request();
     if (request == Request::stop_and_rerun || request == Request::interrupt || request == Request::terminate) break;
   }
   while (submitted_ > state_.step) {            // steps already begun belong to the run

@@ -32,6 +32,8 @@ class Observer {
   /// Will this observer need the memory at rest after step `n`? Asked before step n + 1 is begun.
   virtual bool needs_rest_after(std::int64_t step) const = 0;
   virtual void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) = 0;
+  /// A signal asked for a checkpoint, at the next chance.
+  virtual void on_save_request() {}
   /// At rest, after the last step of this process; `request` says why it ends before the last step of the run, none: it does not.
   virtual void on_end(TrainState& state, Request request) = 0;
 };

@@ -1,10 +1,19 @@
 """Never loses a step: killed runs, resumed runs and recomputed activations give the same bits."""
+import json
 import os
 import shutil
 import signal
 import time
 
 from support import LONG, Trainx, main, sha256, tiny
+
+
+def wait_until(true, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            raise AssertionError("waited in vain")
+        time.sleep(0.05)
 
 
 class Resume(Trainx):
@@ -78,6 +87,14 @@ class Resume(Trainx):
         self.assertIn("optimizer.safetensors", done.stderr)
         self.assertEqual(sha256(self.weights("tiny")), want)
 
+    def test_best_is_the_checkpoint_of_the_lowest_held_out_loss(self):
+        recipe = self.recipe(tiny(steps=30, every=100).replace("eval: {every: 20 steps", "eval: {every: 3 steps").replace("cosine, warmup: 5 steps", "constant"))
+        self.run_trainx("train", recipe, "optimizer.lr=30", "optimizer.max_grad_norm=0")      # so that the loss goes up
+        lines = map(json.loads, (self.folder / "outputs" / "tiny" / "metrics.jsonl").read_text().splitlines())
+        best = min((m["eval_loss"], m["step"]) for m in lines if "eval_loss" in m)[1]
+        self.assertLess(best, 30)
+        self.assertEqual(os.readlink(self.folder / "outputs" / "tiny" / "best"), f"checkpoint-{best}")
+
     def test_a_finished_run_says_so_and_a_longer_duration_continues_it(self):
         recipe = self.recipe(tiny(steps=10, every=100))
         self.run_trainx("train", recipe)
@@ -111,6 +128,20 @@ class Resume(Trainx):
                 self.assertEqual(status["exit_code"], code)
                 self.assertTrue(self.weights(name).exists())
                 self.assertEqual(self.metrics(name)[-1]["step"], status["step"])
+
+    def test_sigusr2_saves_and_goes_on(self):
+        recipe = self.recipe(tiny(steps=100000, every=100000).replace("cosine, warmup: 5 steps", "constant"))
+        process = self.start_trainx("train", recipe)
+        run = self.folder / "outputs" / "tiny"
+        wait_until(lambda: (run / "metrics.jsonl").exists() and (run / "metrics.jsonl").stat().st_size > 500)
+        before = {p.name for p in run.glob("checkpoint-*")}
+        process.send_signal(signal.SIGUSR2)
+        wait_until(lambda: {p.name for p in run.glob("checkpoint-*")} - before)
+        saved = max(int(p.name.split("-")[1]) for p in run.glob("checkpoint-*"))
+        wait_until(lambda: self.metrics("tiny")[-1]["step"] > saved + 5)
+        self.assertIsNone(process.poll())
+        process.terminate()
+        self.assertEqual(process.wait(timeout=60), 143)
 
     def test_a_worker_ends_with_its_launcher_and_frees_the_folder(self):
         recipe = self.recipe(tiny(steps=100000, every=100000).replace("cosine, warmup: 5 steps", "constant"))
