@@ -3,13 +3,15 @@
 
 namespace trainx::plan {
 
-// Sustained rates at the power limit (689-695 W of 700), GPT-2's shapes, torch 2.11.0+cu130: GEMM 617 TFLOP/s in bf16 and 46 in fp32 (x[2048, 1024]
-// shapes), cuDNN attention 345 forward and 253 backward (together 275 over both, by FLOPs), 4.0 TB/s for element-wise kernels.
+// Copied from bench/results/<name>/rates.json, which bench/device/rates.py wrote on such a machine: sustained for seconds, at the power limit.
 const Device& device_named(const std::string& name) {
   static const std::vector<Device> devices{
-      {"h200", std::int64_t{139} << 30,
-       {"H200, bf16", "one H200, sustained", 617e12, 275e12, 4.0e12, 0, 0, 0, 3e-6},
-       {"H200, fp32", "one H200, sustained", 46e12, 46e12, 4.0e12, 0, 0, 0, 3e-6}},
+      {"h100", 85017493504,
+       {"H100, bf16", "bench/results/h100/rates.json", 624.7e12, 250.4e12, 3.041e12, 0, 0, 0, 1.0e-6},
+       {"H100, fp32", "bench/results/h100/rates.json", 50.6e12, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6}},
+      {"h200", 150109880320,
+       {"H200, bf16", "bench/results/h200/rates.json", 617.3e12, 263.0e12, 4.381e12, 0, 0, 0, 0.91e-6},
+       {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 30.10e12, 4.381e12, 0, 0, 0, 0.91e-6}},
   };
   std::string known;
   for (const Device& d : devices) {
