@@ -90,16 +90,37 @@ std::string closing_words(const launch::Job& job, const train::RunFolder& folder
   return text + "next: trainx generate " + folder.path() + " --prompt " + (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"") + "   or train on: the same command with a longer run.duration";
 }
 
-// Says in status.json how the process ended, also when it is by an exception.
-class Status {
+// status.json: running, with the last saved step, so that it tells the truth of a killed run too; and how the process ended.
+class Status : public train::Observer {
  public:
-  Status(const train::RunFolder& folder, const train::TrainState& state) : path_(folder.file("status.json")), step_(state.step) { write("running", "", 0, state.step > 0); }
-  void write(const std::string& state, const std::string& reason, int code, bool resumable) { metrics::write_status(path_, {state, reason, code, step_, resumable}); }
-  void at_step(std::int64_t step) { step_ = step; }
+  Status(const train::RunFolder& folder, const train::CheckpointObserver& checkpoints, metrics::Console& console)
+      : path_(folder.file("status.json")), checkpoints_(checkpoints), console_(console) {
+    write_running();
+  }
+  bool needs_rest_after(std::int64_t) const override { return false; }
+  void on_step_end(train::TrainState&, const train::FinishedStep&, bool) override {
+    if (checkpoints_.saved_step() != written_) write_running();
+  }
+  void on_end(train::TrainState&, train::Request) override {}
+  /// A disk that is full ends no run and hides no other error: it is told.
+  void write(const std::string& state, const std::string& reason, int code, std::int64_t step, bool resumable) const {
+    try {
+      metrics::write_status(path_, {state, reason, code, step, resumable});
+    } catch (const UserError& e) {
+      console_.warning(e.what());
+    }
+  }
 
  private:
+  void write_running() {
+    written_ = checkpoints_.saved_step();
+    write("running", "", 0, written_, written_ > 0);
+  }
+
   std::string path_;
-  std::int64_t step_;
+  const train::CheckpointObserver& checkpoints_;
+  metrics::Console& console_;
+  std::int64_t written_ = 0;
 };
 
 int exit_code_of(train::Request request) {
@@ -151,7 +172,6 @@ int train(const launch::Job& job, metrics::Console& console) {
   console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + std::to_string(threads) + " CPU threads into " + path, path, settings_of(plan, job),
                 {plan.total_steps, plan.total_seconds, state.seconds});
   if (!start.from.path.empty()) console.resume(state.step, start.from.path);
-  Status status(folder, state);
   metrics::MetricsFile log(folder.file("metrics.jsonl"), state.step);
   parts.start(state);
   train::MetricsObserver metrics(plan, console, log, state);
@@ -160,22 +180,28 @@ int train(const launch::Job& job, metrics::Console& console) {
   if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, log, job.facts.data.entropy_floor_nats, state));
   train::CheckpointObserver checkpoints(parts, store, console, threads, state);
   parts.trainer->add(checkpoints);
+  Status status(folder, checkpoints, console);
+  parts.trainer->add(status);
+  const auto failed = [&](const std::exception& e, ExitCode code) {
+    status.write("failed", e.what(), static_cast<int>(code), checkpoints.saved_step(), checkpoints.saved_step() > 0);
+  };
   try {
     const train::Request request = parts.trainer->run();
     const train::TrainState& end = parts.trainer->state();
-    status.at_step(end.step);
     const int code = exit_code_of(request);
     if (code == 0) {
-      status.write("done", "", 0, false);
+      status.write("done", "", 0, end.step, false);
       console.done(end.step, path, closing_words(job, folder, end, job.facts.data.entropy_floor_nats));
     } else {
-      status.write("stopped", "a signal asked for it", code, true);
+      status.write("stopped", "a signal asked for it", code, end.step, true);
       console.message("stopped at step " + std::to_string(end.step) + " with a checkpoint; the same command goes on");
     }
     return code;
   } catch (const UserError& e) {
-    status.at_step(parts.trainer->state().step);
-    status.write("failed", e.what(), static_cast<int>(e.code()), checkpoints.saved_step() > 0);
+    failed(e, e.code());
+    throw;
+  } catch (const std::exception& e) {
+    failed(e, ExitCode::bug);
     throw;
   }
 }

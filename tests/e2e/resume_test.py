@@ -38,6 +38,10 @@ class Resume(Trainx):
                 process.send_signal(signal.SIGKILL)
                 process.wait()
                 kills += 1
+                saved = [int(p.name.split("-")[1]) for p in (self.folder / "outputs" / "killed").glob("checkpoint-*")]
+                if saved:
+                    self.assertIn(self.status("killed")["state"], ("running", "done"))
+                    self.assertIn(self.status("killed")["step"], [0, *saved, max(saved) - 5])
         self.assertEqual(kills, 10)
         self.run_trainx("train", whole, "run.name=killed")
         self.assertEqual(sha256(self.weights("killed")), want)
