@@ -5,6 +5,32 @@
 #include <set>
 
 namespace trainx::yaml {
+namespace {
+
+/// Control characters escaped, those of C1 (U+0080 to U+009F, of which terminals take some as commands) too; cut to `longest` bytes of text.
+std::string printable(std::string_view text, std::size_t longest) {
+  std::string out;
+  std::size_t end = std::min(text.size(), longest);
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;   // not inside a UTF-8 character
+  for (std::size_t i = 0; i < end; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c1 = byte == 0xC2 && i + 1 < end && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (byte >= 0x20 && byte != 0x7F && !c1) {
+      out += text[i];
+    } else if (byte == '\n') {
+      out += "\\n";
+    } else if (byte == '\t') {
+      out += "\\t";
+    } else {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\x%02x", c1 ? static_cast<unsigned char>(text[++i]) : byte);
+      out += escape;
+    }
+  }
+  return out + (end < text.size() ? "..." : "");
+}
+
+}  // namespace
 
 std::string to_string(const Location& where) {
   return where.line == 0 ? where.file : where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
@@ -26,7 +52,9 @@ std::vector<std::string> Problems::lines() const {
   std::vector<std::string> out;
   std::set<std::string> told;
   for (const Problem* p : sorted) {
-    std::string line = to_string(p->where) + ": " + (p->key.empty() ? "" : p->key + ": ") + p->sentence;
+    // Keys and what stands in ${...} are the document's: neither commands to the terminal nor a megabyte of them.
+    constexpr std::size_t longest_key = 200, longest_sentence = 2000;
+    std::string line = to_string(p->where) + ": " + (p->key.empty() ? "" : printable(p->key, longest_key) + ": ") + printable(p->sentence, longest_sentence);
     if (!told.insert(line).second) continue;
     if (out.size() < most_lines) out.push_back(std::move(line));
   }
@@ -36,23 +64,7 @@ std::vector<std::string> Problems::lines() const {
 
 std::string excerpt(std::string_view text) {
   constexpr std::size_t longest = 60;
-  std::string out = "'";
-  std::size_t end = std::min(text.size(), longest);
-  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;   // not inside a UTF-8 character
-  for (const char c : text.substr(0, end)) {
-    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) {
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(c));
-      out += escape;
-    }
-  }
-  return out + (end < text.size() ? "..." : "") + "'";
+  return "'" + printable(text, longest) + "'";
 }
 
 }  // namespace trainx::yaml

@@ -12,6 +12,14 @@ using nlohmann::json;
 
 namespace {
 
+/// A value as a sentence shows it. Lists and objects are named only: they may be nested deeper than writing them out has stack for.
+std::string shown(const json& value) {
+  constexpr std::size_t longest = 60;
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  const std::string text = value.dump(-1, ' ', true);
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
 /// Reads keys of one config.json; every complaint names the file and the key.
 class ConfigReader {
  public:
@@ -20,6 +28,8 @@ class ConfigReader {
       config_ = json::parse(text);
     } catch (const json::parse_error& e) {
       throw UserError(ExitCode::bad_data, path + " is not JSON (byte " + std::to_string(e.byte) + "); it must be the config.json of a GPT-2 model");
+    } catch (const json::out_of_range&) {   // 1e999
+      throw UserError(ExitCode::bad_data, path + " has a number that is too large; it must be the config.json of a GPT-2 model");
     }
     if (!config_.is_object()) fail("it must be a JSON object");
   }
@@ -37,14 +47,14 @@ class ConfigReader {
     if (!j && otherwise) return *otherwise;
     if (!j) fail(std::string(key) + " is missing");
     if (!j->is_number_integer() || j->get<std::int64_t>() < 1 || j->get<std::int64_t>() > (std::int64_t{1} << 31))
-      fail(std::string(key) + " is " + j->dump() + "; it must be a whole number of at least 1");
+      fail(std::string(key) + " is " + shown(*j) + "; it must be a whole number of at least 1");
     return j->get<std::int64_t>();
   }
 
   double number(const char* key, double otherwise, const Limits& limits) const {
     const json* j = find(key);
     if (!j) return otherwise;
-    if (!j->is_number() || !limits.contains(j->get<double>())) fail(std::string(key) + " is " + j->dump() + "; it must be " + limits.says);
+    if (!j->is_number() || !limits.contains(j->get<double>())) fail(std::string(key) + " is " + shown(*j) + "; it must be " + limits.says);
     return j->get<double>();
   }
 
@@ -56,7 +66,7 @@ class ConfigReader {
       if (*j == value) return;
     std::string list;
     for (const json& value : supported) list += (list.empty() ? "" : " or ") + value.dump();
-    fail(std::string(key) + " is " + j->dump() + ", which trainx does not compute; only " + list);
+    fail(std::string(key) + " is " + shown(*j) + ", which trainx does not compute; only " + list);
   }
 
  private:

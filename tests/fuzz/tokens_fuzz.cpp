@@ -1,0 +1,18 @@
+#include "data/tokens/token_file.hpp"
+#include "fuzz/expect.hpp"
+#include "fuzz/memory_file.hpp"
+#include "fuzz/samples.hpp"
+
+namespace trainx::fuzz {
+
+void fuzz_tokens(Bytes bytes) {
+  const MemoryFile file(bytes);
+  for (const std::optional<spec::TokenFileType> type : {std::optional<spec::TokenFileType>(), std::optional(spec::TokenFileType::uint16), std::optional(spec::TokenFileType::uint32)}) {
+    spec::TokensOptions options;
+    options.train = file.path();
+    options.dtype.value = type;
+    read_all_ways([&](const data::SourceOptions& how) { return data::tokens::open_tokens(options, data::Split::train, how); });
+  }
+}
+
+}  // namespace trainx::fuzz
