@@ -17,7 +17,7 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   const std::string folder = weights_folder(job);
   train::set_compute_threads(job.facts.hardware.cpu_cores);
   train::Arena arena(plan.memory.arena_bytes);
-  train::ResidentState(plan.evaluate, arena).load_weights(folder + "/model.safetensors");
+  train::ResidentState(plan.evaluate, arena).load_weights(folder);
   const model::Blocks blocks = model::build_blocks(plan.dims, plan.evaluate.graph);
   const train::EvalResult result = train::Evaluator(plan.evaluate, arena, blocks, *source).run();
   std::int64_t step = 0;

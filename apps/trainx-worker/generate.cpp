@@ -40,7 +40,7 @@ int generate(const launch::Job& job, metrics::Console&) {
   const std::vector<std::int32_t> prompt = vocabulary ? vocabulary->encode(job.generate.prompt) : parse_ids(job.generate.prompt, spec::vocab_size(dims));
   if (prompt.empty()) throw UserError(ExitCode::usage, "--prompt is empty; give the text to continue");
   train::set_compute_threads(job.facts.hardware.cpu_cores);
-  const auto ids = train::generate(dims, folder + "/model.safetensors", prompt, length, job.generate);
+  const auto ids = train::generate(dims, folder, prompt, length, job.generate);
   std::string text;
   if (vocabulary) text = vocabulary->decode(ids);
   else for (const std::int32_t id : ids) text += (text.empty() ? "" : " ") + std::to_string(id);

@@ -1,6 +1,8 @@
+#include "checkpoint/checkpoint.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "inputs.hpp"
+#include <filesystem>
 
 namespace trainx::app {
 namespace {
@@ -10,10 +12,22 @@ struct Arguments {
   std::string fork_name;
 };
 
+// A run that goes on needs nothing of the folder that it began from: its checkpoints hold the same model.
+facts::Facts gather(recipe::Recipe recipe) {
+  const auto checkpoints = checkpoint::Store(run_folder_of(recipe)).list();
+  if (!recipe.model.init_from || std::filesystem::exists(*recipe.model.init_from) || checkpoints.empty()) return facts::gather_facts(recipe);
+  recipe.model.init_from.reset();
+  facts::Facts facts = facts::gather_facts(recipe);
+  facts.model_folder = facts::look_at_model_folder(checkpoints.back().path);
+  return facts;
+}
+
 // What can be refused without writing anything or starting a worker is refused here.
 int run_train(const Arguments& a, const Context& context) {
   if (a.fork_name.find('/') != std::string::npos || a.fork_name.starts_with(".")) throw UserError(ExitCode::usage, "train: --fork takes the name of a new run, not a path: '" + a.fork_name + "'");
-  const Prepared p = prepare(load(a.recipe, "train"));
+  auto loaded = load(a.recipe, "train");
+  facts::Facts facts = gather(loaded.recipe);
+  const Prepared p = prepare(std::move(loaded), std::move(facts));
   if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
   if (!p.facts.data.eval_problem.empty()) throw UserError(ExitCode::input_missing, p.facts.data.eval_problem);
   launch::Job job = make_job("train", context);

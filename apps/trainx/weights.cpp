@@ -1,5 +1,6 @@
-// Which weights `eval` and `generate` read.
+// Which weights `eval`, `generate` and `export` read.
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "inputs.hpp"
@@ -34,8 +35,8 @@ WeightsSource find_weights(const std::string& folder, const Context& context) {
   const fs::path path(folder);
   if (!fs::exists(path)) throw UserError(ExitCode::input_missing, folder + " is not there; give a run's folder (outputs/NAME) or a model's");
   if (fs::exists(path / "resolved.yaml")) return {folder, newest_checkpoint(folder, context), resolved_recipe(path)};
-  if (!fs::exists(path / "config.json") || !fs::exists(path / "model.safetensors"))
-    throw UserError(ExitCode::input_missing, folder + " is neither a run's folder (resolved.yaml) nor a model's (config.json, model.safetensors)");
+  if (!fs::exists(path / "config.json") || !checkpoint::has_weights(folder))
+    throw UserError(ExitCode::input_missing, folder + " is neither a run's folder (resolved.yaml) nor a model's (config.json, model.safetensors or its index)");
   // A checkpoint inside a run: the run's recipe says what its tokens mean.
   const fs::path run = fs::canonical(path).parent_path();
   if (!fs::exists(run / "resolved.yaml")) return {folder, folder, std::nullopt};

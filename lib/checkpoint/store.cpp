@@ -103,7 +103,7 @@ std::string Store::save(std::int64_t step, const Contents& contents, std::int64_
   }
   point_link(folder_, "latest", name);
   if (is_best) point_link(folder_, "best", name);
-  // The newest is sound: it was just written. Checking the others would read all of them at every save.
+  // What was just written is sound; checking the others would read all of them at every save.
   remove_older(folder_, list(), keep_last, [](const Found&) { return true; });
   return folder_ + "/" + name;
 }

@@ -37,14 +37,14 @@ double uniform(std::uint64_t seed, std::int64_t index) {
 
 }  // namespace
 
-std::vector<std::int32_t> generate(const spec::ModelDims& dims, const std::string& weights_path, std::vector<std::int32_t> ids, std::int64_t length, const launch::GenerateOptions& options) {
+std::vector<std::int32_t> generate(const spec::ModelDims& dims, const std::string& folder, std::vector<std::int32_t> ids, std::int64_t length, const launch::GenerateOptions& options) {
   plan::PlacedProgram placed;
   placed.graph = spec::model_graph(dims, 1, length, DType::f32, 1);
   placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph, program::Op::predict);
   placed.placement = program::plan_memory(placed.program);
   placed.order = program::derive_order(placed.program, placed.placement);
   Arena arena(placed.placement.peak_of(program::Space::device));
-  ResidentState(placed, arena).load_weights(weights_path);
+  ResidentState(placed, arena).load_weights(folder);
   const model::Blocks blocks = model::build_blocks(dims, placed.graph);
 
   auto fetch = [&](std::int64_t, int, data::BatchView out) {   // the last `length` tokens; predict reads its position from targets[0]

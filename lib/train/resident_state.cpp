@@ -1,12 +1,12 @@
 #include "train/resident_state.hpp"
+#include "checkpoint/float_elements.hpp"
+#include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
 #include "model/model.hpp"
 #include "optim/optimizer.hpp"
 #include "spec/arch/saved_layout.hpp"
 #include <algorithm>
 #include <cstring>
-#include <cmath>
-#include <limits>
 
 namespace trainx::train {
 
@@ -15,39 +15,6 @@ using program::GroupSpec, program::Kind, program::Master, program::ParameterSpec
 namespace {
 
 const std::string master_prefix = "master.";
-
-float widen(std::uint16_t bf16) {
-  const std::uint32_t bits = static_cast<std::uint32_t>(bf16) << 16;
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-// IEEE 754 half precision.
-float widen_half(std::uint16_t h) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(h & 0x8000) << 16;
-  const int exponent = (h >> 10) & 31, mantissa = h & 1023;
-  float x = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24) : exponent == 31 ? (mantissa ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity())
-                                                                                        : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
-  return sign ? -x : x;
-}
-
-std::vector<float> to_floats(const checkpoint::TensorEntry& t, const std::string& where) {
-  const std::size_t n = t.data.size() / static_cast<std::size_t>(size_of(t.dtype));
-  std::vector<float> out(n);
-  if (t.dtype == DType::f32) {
-    std::memcpy(out.data(), t.data.data(), t.data.size());
-    return out;
-  }
-  if (t.dtype != DType::bf16 && t.dtype != DType::f16)
-    throw UserError(ExitCode::bad_data, where + " is of type " + std::string(name_of(t.dtype)) + "; weights are f32, bf16 or f16");
-  for (std::size_t i = 0; i < n; ++i) {
-    std::uint16_t bits;
-    std::memcpy(&bits, t.data.data() + 2 * i, 2);
-    out[i] = t.dtype == DType::bf16 ? widen(bits) : widen_half(bits);
-  }
-  return out;
-}
 
 std::string text_of(const std::vector<std::int64_t>& dims) {
   std::string s = "[";
@@ -58,32 +25,38 @@ std::string text_of(const std::vector<std::int64_t>& dims) {
 // Tensors that Hugging Face writes beside the parameters: attention's constant masks, and the head where it is tied to the embedding.
 bool is_not_a_parameter(const std::string& name) { return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") || name == "lm_head.weight"; }
 
-// The file's tensors by the parameters' names (a folder may prefix them with "transformer.").
+// Saved tensors by the parameters' names (a folder may prefix them with "transformer.").
 class NamedTensors {
  public:
-  explicit NamedTensors(const std::string& path) : path_(path), file_(path) {
-    for (const auto& [name, entry] : file_.tensors()) {
-      const std::string plain = name.starts_with("transformer.") ? name.substr(12) : name;
-      if (!is_not_a_parameter(plain)) left_[plain] = &entry;
-    }
+  /// `where` is the folder or file that a missing tensor is missing in.
+  explicit NamedTensors(std::string where) : where_(std::move(where)) {}
+  void add(const std::string& name, const checkpoint::TensorEntry& entry, const std::string& file) {
+    const std::string plain = name.starts_with("transformer.") ? name.substr(12) : name;
+    if (is_not_a_parameter(plain)) return;
+    if (!left_.try_emplace(plain, Saved{&entry, file}).second) throw UserError(ExitCode::bad_data, file + ": tensor '" + plain + "' is there twice, with and without 'transformer.'");
   }
   std::vector<float> take(const std::string& name, const std::vector<std::int64_t>& dims) {
     const auto found = left_.find(name);
-    if (found == left_.end()) throw UserError(ExitCode::bad_data, path_ + ": tensor '" + name + "' is missing; the file is of another model");
-    if (found->second->dims != dims)
-      throw UserError(ExitCode::bad_data, path_ + ": tensor '" + name + "' has shape " + text_of(found->second->dims) + ", the model needs " + text_of(dims));
-    const auto* entry = found->second;
+    if (found == left_.end()) throw UserError(ExitCode::bad_data, where_ + ": tensor '" + name + "' is missing; the weights are of another model");
+    const Saved saved = found->second;
+    if (saved.entry->dims != dims)
+      throw UserError(ExitCode::bad_data, saved.file + ": tensor '" + name + "' has shape " + text_of(saved.entry->dims) + ", the model needs " + text_of(dims));
     left_.erase(found);
-    return to_floats(*entry, path_ + ": tensor '" + name + "'");
+    return checkpoint::to_floats(*saved.entry, saved.file + ": tensor '" + name + "'");
   }
   void require_all_taken() const {
-    if (!left_.empty()) throw UserError(ExitCode::bad_data, path_ + ": tensor '" + left_.begin()->first + "' is not part of the model; the file is of another model");
+    if (left_.empty()) return;
+    const auto& [name, saved] = *left_.begin();
+    throw UserError(ExitCode::bad_data, saved.file + ": tensor '" + name + "' is not part of the model; the weights are of another model");
   }
 
  private:
-  std::string path_;
-  checkpoint::SafetensorsReader file_;
-  std::map<std::string, const checkpoint::TensorEntry*> left_;
+  struct Saved {
+    const checkpoint::TensorEntry* entry;
+    std::string file;
+  };
+  std::string where_;
+  std::map<std::string, Saved> left_;
 };
 
 }  // namespace
@@ -163,24 +136,28 @@ std::vector<float> ResidentState::exact(const Group& group, const ParameterSpec&
   return out;
 }
 
-void ResidentState::load_weights(const std::string& path) {
-  NamedTensors file(path);
+void ResidentState::load_weights(const std::string& folder) {
+  const checkpoint::WeightsFolder weights(folder);
+  NamedTensors saved(folder);
+  for (const auto& [name, tensor] : weights.tensors()) saved.add(name, *tensor.entry, tensor.file);
   for (Group& group : groups_) {
     std::vector<float> exact(static_cast<std::size_t>(group.spec->elements));
-    for (const ParameterSpec& p : group.spec->parameters) spec::unpack_saved(p, file.take(p.name, p.saved_dims), exact.data());
+    for (const ParameterSpec& p : group.spec->parameters) spec::unpack_saved(p, saved.take(p.name, p.saved_dims), exact.data());
     store_exact(group, exact);
   }
-  file.require_all_taken();
+  saved.require_all_taken();
 }
 
 void ResidentState::load_states(const std::string& path) {
-  NamedTensors file(path);
+  const checkpoint::SafetensorsReader file(path);
+  NamedTensors saved(path);
+  for (const auto& [name, entry] : file.tensors()) saved.add(name, entry, path);
   for (Group& group : groups_)
     for (auto& [name, state] : group.states) {
       std::fill_n(state, group.spec->elements, 0.0f);
-      for (const ParameterSpec& p : group.spec->parameters) spec::unpack_saved(p, file.take(name + "." + p.name, p.saved_dims), state);
+      for (const ParameterSpec& p : group.spec->parameters) spec::unpack_saved(p, saved.take(name + "." + p.name, p.saved_dims), state);
     }
-  file.require_all_taken();
+  saved.require_all_taken();
 }
 
 namespace {

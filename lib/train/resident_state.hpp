@@ -16,9 +16,9 @@ class ResidentState {
   void set_counters(std::int64_t step, std::int64_t applied_steps);
   std::int64_t applied_steps() const;
 
-  /// Reads all weights of a model.safetensors (f32, bf16 or f16). A missing, extra or misshapen tensor throws UserError 65 that names it.
-  void load_weights(const std::string& path);
-  /// Reads the optimizer states; the same errors.
+  /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards). A missing, extra or misshapen tensor throws UserError 65 that names it.
+  void load_weights(const std::string& folder);
+  /// Reads the optimizer states of an optimizer.safetensors; the same errors.
   void load_states(const std::string& path);
   /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names and in the folder's layout.
   std::vector<checkpoint::TensorSource> weights() const;

@@ -3,7 +3,7 @@ import json
 import pathlib
 import time
 
-from support import ROOT, Trainx, main, tiny
+from support import ROOT, Trainx, main, tiny, write_tokens
 
 
 class Plan(Trainx):
@@ -71,10 +71,17 @@ class Commands(Trainx):
         self.assertEqual(names[-1], "done")
 
     def test_init_makes_recipes_that_validate(self):
-        for name in self.run_trainx("init", "--list").stdout.split():
-            done = self.run_trainx("init", name, expect=None)
-            if done.returncode == 0 and done.stdout:
-                self.run_trainx("validate", self.recipe(done.stdout, f"{name}.yaml"))
+        for name in ("quickstart", "gpt2", "text"):
+            self.assertIn(name, self.run_trainx("init", "--list").stdout)
+            text = self.run_trainx("init", name, "--output", "-").stdout
+            self.assertGreater(text.count("#"), 20)
+            recipe = self.recipe(text, f"{name}.yaml")
+            if name == "gpt2":                                             # counts epochs of data that the user brings
+                self.assertIn("data/train.bin", self.run_trainx("validate", recipe, expect=66).stderr)
+                (self.folder / "data").mkdir()
+                for part in ("train", "val"):
+                    write_tokens(self.folder / "data" / f"{part}.bin", [7] * 5000)
+            self.run_trainx("validate", recipe)
 
 
 if __name__ == "__main__":

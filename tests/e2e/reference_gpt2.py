@@ -3,6 +3,8 @@
     reference_gpt2.py make FOLDER                         writes a small random GPT-2 as a Hugging Face folder
     reference_gpt2.py losses FOLDER TOKENS OPTIMIZER      trains it on a token file in file order, prints a JSON list of losses
     reference_gpt2.py load FOLDER FILE                    loads FOLDER with from_pretrained and prints its loss on the first samples of FILE
+    reference_gpt2.py shard FOLDER OTHER SIZE             saves FOLDER's model into OTHER in shards of at most SIZE
+    reference_gpt2.py compare FOLDER OTHER                loads both and prints OTHER's type, and how far its logits, computed in fp32, are from FOLDER's
 """
 import json
 import struct
@@ -41,6 +43,16 @@ def optimizer_of(kind, model):
     return torch.optim.SGD([{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}], lr=0.05, momentum=0.9, nesterov=kind == "nesterov")
 
 
+def compare(folder, other):
+    models = [transformers.GPT2LMHeadModel.from_pretrained(f, dtype="auto") for f in (folder, other)]
+    kind = str(models[1].dtype)
+    generator = torch.Generator().manual_seed(3)
+    ids = torch.randint(models[0].config.vocab_size, (4, 16), generator=generator)
+    with torch.no_grad():
+        want, got = [m.eval().float()(ids).logits for m in models]
+    print(json.dumps({"dtype": kind, "difference": (got - want).abs().max().item(), "largest": want.abs().max().item()}))
+
+
 def main():
     torch.set_num_threads(2)
     command, folder = sys.argv[1:3]
@@ -48,7 +60,13 @@ def main():
         torch.manual_seed(11)
         transformers.GPT2LMHeadModel(config()).save_pretrained(folder)
         return
+    if command == "compare":
+        compare(folder, sys.argv[3])
+        return
     model = transformers.GPT2LMHeadModel.from_pretrained(folder).train()
+    if command == "shard":
+        model.save_pretrained(sys.argv[3], max_shard_size=sys.argv[4])
+        return
     if command == "load":
         model.eval()
         with torch.no_grad():

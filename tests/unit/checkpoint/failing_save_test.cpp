@@ -102,10 +102,10 @@ TEST_CASE("a save killed at any moment leaves a sound newest checkpoint") {
     const pid_t child = ::fork();
     if (child == 0) {
       // Steps are saved twice, as a resumed run does; every third is the best so far.
-      for (std::int64_t i = 0; i < 100'000; ++i) store.save(newest + i / 2, contents_of(static_cast<unsigned>(i), 20'000), 2, i % 3 == 0);
+      for (std::int64_t i = 0; i < 100'000; ++i) store.save(newest + (i + 1) / 2, contents_of(static_cast<unsigned>(i), 20'000), 2, i % 3 == 0);
       ::_exit(0);
     }
-    ::usleep(std::uniform_int_distribution<unsigned>(0, static_cast<unsigned>(4 * one_save))(random));
+    ::usleep(std::uniform_int_distribution<unsigned>(0, static_cast<unsigned>(8 * one_save))(random));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     std::vector<Skipped> skipped;

@@ -1,0 +1,96 @@
+#include "checkpoint/carried_files.hpp"
+#include "checkpoint/float_elements.hpp"
+#include "checkpoint/model_folder.hpp"
+#include "checkpoint/weights_folder.hpp"
+#include "commands.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/suggest.hpp"
+#include "inputs.hpp"
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace trainx::app {
+namespace {
+
+struct Arguments {
+  std::string source, target;
+  std::string dtype = "fp32", max_shard_size = "5 GiB";
+};
+
+struct SavedType {
+  const char* name;                     // as a recipe spells it
+  DType dtype;
+  const char* torch_name;               // as config.json does
+};
+constexpr SavedType saved_types[] = {{"fp32", DType::f32, "float32"}, {"bf16", DType::bf16, "bfloat16"}, {"fp16", DType::f16, "float16"}};
+
+const SavedType& type_of(const std::string& name) {
+  for (const SavedType& t : saved_types)
+    if (name == t.name) return t;
+  throw UserError(ExitCode::usage, "export: --dtype is fp32, bf16 or fp16, not '" + name + "'" + did_you_mean(name, {"fp32", "bf16", "fp16"}));
+}
+
+std::int64_t shard_bytes_of(const std::string& text) {
+  std::string problem;
+  const auto size = parse_byte_size(text, problem);
+  if (!size) throw UserError(ExitCode::usage, "export: --max-shard-size " + problem);
+  if (size->bytes < 1) throw UserError(ExitCode::usage, "export: --max-shard-size must be more than nothing");
+  return size->bytes;
+}
+
+// The source's own config.json, whatever else it says, with the type of what is written now. It was read as a model's before.
+std::string config_text(const std::string& folder, const SavedType& type) {
+  auto config = nlohmann::ordered_json::parse(read_file(folder + "/config.json"));
+  config.erase("dtype");                // newer transformers' name of the same
+  config["torch_dtype"] = type.torch_name;
+  return config.dump(2) + "\n";
+}
+
+// In the order that they lie in the files. What is no weight (constant masks of older folders) stays as it is.
+std::vector<checkpoint::TensorSource> sources_of(const checkpoint::WeightsFolder& weights, DType dtype) {
+  using Tensor = checkpoint::WeightsFolder::Tensor;
+  std::vector<std::pair<std::string, Tensor>> in_order(weights.tensors().begin(), weights.tensors().end());
+  std::ranges::stable_sort(in_order, {}, [](const auto& t) { return std::pair(t.second.file, t.second.entry->data.data()); });
+  std::vector<checkpoint::TensorSource> out;
+  for (const auto& [name, tensor] : in_order) {
+    const auto& entry = *tensor.entry;
+    const bool weight = checkpoint::is_weight_dtype(entry.dtype);
+    out.push_back({name, weight ? dtype : entry.dtype, entry.dims, [&entry, weight, dtype, where = tensor.file + ": tensor '" + name + "'"](std::span<std::byte> bytes) {
+                     if (weight) checkpoint::convert_elements(entry, dtype, bytes, where);
+                     else std::ranges::copy(entry.data, bytes.begin());
+                   }});
+  }
+  return out;
+}
+
+int run_export(const Arguments& a, const Context& context) {
+  const SavedType& type = type_of(a.dtype);
+  checkpoint::ModelFolder model;
+  model.max_shard_bytes = shard_bytes_of(a.max_shard_size);
+  const std::string source = find_weights(a.source, context).checkpoint;
+  spec::read_config(source);            // refuses what is no model of trainx
+  const checkpoint::WeightsFolder weights(source);
+  model.tensors = sources_of(weights, type.dtype);
+  model.text_files = checkpoint::read_carried_files(source);
+  model.text_files["config.json"] = config_text(source, type);
+  const auto files = checkpoint::write_model_folder(a.target, model);
+  if (context.output.json) print(nlohmann::ordered_json{{"event", "exported"}, {"source", source}, {"folder", a.target}, {"dtype", a.dtype}, {"files", files}}.dump());
+  else say(context, "wrote " + a.target + " from " + source + " in " + a.dtype + ": " + std::to_string(files.size()) + " files");
+  return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("export", "writes a trained model as a Hugging Face folder");
+  context.usage[command] = "RUN|CHECKPOINT FOLDER [options]";
+  const auto a = std::make_shared<Arguments>();
+  command->add_option("RUN", a->source, "a run's folder (its newest checkpoint), one of its checkpoints, or a Hugging Face folder")->required();
+  command->add_option("FOLDER", a->target, "where to; made, and refused where it holds anything")->required();
+  command->add_option("--dtype", a->dtype, "fp32, bf16 or fp16, rounded to nearest even (fp32)")->type_name("TYPE");
+  command->add_option("--max-shard-size", a->max_shard_size, "weights beyond it are cut into several files with an index (5 GiB)")->type_name("SIZE");
+  command->callback([a, &context] { context.run = [a, &context] { return run_export(*a, context); }; });
+}
+
+}  // namespace trainx::app

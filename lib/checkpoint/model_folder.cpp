@@ -1,0 +1,113 @@
+#include "checkpoint/model_folder.hpp"
+#include "checkpoint/run_folder.hpp"
+#include "checkpoint/safetensors_writer.hpp"
+#include "checkpoint/weights_index.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include <sys/stat.h>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+namespace trainx::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t bytes_of(const TensorSource& t) {
+  std::int64_t bytes = size_of(t.dtype);
+  for (const std::int64_t d : t.dims) bytes *= d;
+  return bytes;
+}
+
+[[noreturn]] void fail(const std::string& path, const std::string& why) { throw UserError(ExitCode::cannot_create, path + " " + why); }
+
+void require_free(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return;
+  if (!fs::is_directory(status)) fail(path, "is there already and is no folder; name another");
+  if (!fs::is_empty(path, error) || error) fail(path, error ? "cannot be read: " + errno_words(error.value()) : "is there already and is not empty; name another folder, or remove it");
+}
+
+// "model-00002-of-00003.safetensors", as transformers names shards.
+std::string shard_name(std::size_t number, std::size_t count) {
+  if (count == 1) return single_weights_name;
+  char name[64];
+  std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", number, count);
+  return name;
+}
+
+std::vector<std::string> write_files(const std::string& folder, const ModelFolder& model) {
+  std::vector<std::string> names;
+  WeightMap files;
+  std::int64_t total_bytes = 0;
+  const auto shards = cut_into_shards(model.tensors, model.max_shard_bytes);
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    names.push_back(shard_name(i + 1, shards.size()));
+    write_safetensors_file(folder + "/" + names.back(), shards[i], {});
+    for (const TensorSource& t : shards[i]) {
+      files[t.name] = names.back();
+      total_bytes += bytes_of(t);
+    }
+  }
+  std::map<std::string, std::string> texts = model.text_files;
+  if (shards.size() > 1) texts[weights_index_name] = weights_index_text(files, total_bytes);
+  for (const auto& [name, text] : texts) {
+    write_file_atomic(folder + "/" + name, text);
+    names.push_back(name);
+  }
+  fsync_folder(folder);
+  return names;
+}
+
+/// The folder that is written aside; removed unless it was renamed.
+struct Aside {
+  explicit Aside(std::string p) : path(std::move(p)) {
+    if (::mkdir(path.c_str(), 0777) != 0) fail(path, "cannot be made: " + errno_words(errno));
+  }
+  ~Aside() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+  std::string path;
+};
+
+}  // namespace
+
+std::vector<std::vector<TensorSource>> cut_into_shards(const std::vector<TensorSource>& tensors, std::int64_t max_shard_bytes) {
+  if (max_shard_bytes < 1) throw InternalError("shards of " + std::to_string(max_shard_bytes) + " bytes");
+  std::vector<std::vector<TensorSource>> shards(1);
+  std::int64_t filled = 0;
+  for (const TensorSource& t : tensors) {
+    const std::int64_t bytes = bytes_of(t);
+    if (!shards.back().empty() && bytes > max_shard_bytes - filled) {
+      shards.emplace_back();
+      filled = 0;
+    }
+    shards.back().push_back(t);
+    filled += bytes;
+  }
+  return shards;
+}
+
+std::vector<std::string> write_model_folder(const std::string& path, const ModelFolder& model) {
+  require_free(path);
+  std::error_code error;
+  fs::path target = fs::weakly_canonical(fs::absolute(path), error);       // through links, and without a slash at the end, so that one rename puts it in place
+  if (error) fail(path, "cannot be made: " + errno_words(error.value()));
+  if (!target.has_filename()) target = target.parent_path();
+  make_folders(target.parent_path().string());
+  const Aside aside((target.parent_path() / partial_name(target.filename().string())).string());
+  const auto names = write_files(aside.path, model);
+  if (::rename(aside.path.c_str(), target.c_str()) != 0) {    // an empty folder gives way, one that was filled meanwhile does not
+    const int why = errno;
+    fail(path, "cannot be put in place: " + errno_words(why));
+  }
+  fsync_folder(target.parent_path().string());
+  return names;
+}
+
+}  // namespace trainx::checkpoint

@@ -1,0 +1,67 @@
+#include "checkpoint/carried_files.hpp"
+#include "checkpoint/model_folder.hpp"
+#include "checkpoint/weights_folder.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/user_error.hpp"
+#include "tensors.hpp"
+#include "support/catch.hpp"
+#include <algorithm>
+#include <filesystem>
+
+using namespace trainx;
+using namespace trainx::checkpoint;
+namespace fs = std::filesystem;
+
+namespace {
+
+TensorSource bytes_tensor(const std::string& name, std::int64_t n) { return tensor_of(name, DType::u8, {n}, bytes_from(n, 1)); }
+
+std::vector<std::size_t> sizes_of(const std::vector<std::vector<TensorSource>>& shards) {
+  std::vector<std::size_t> sizes;
+  for (const auto& s : shards) sizes.push_back(s.size());
+  return sizes;
+}
+
+}  // namespace
+
+TEST_CASE("shards are cut in order, none beyond the limit unless one tensor alone is") {
+  const std::vector<TensorSource> tensors{bytes_tensor("a", 4), bytes_tensor("b", 6), bytes_tensor("c", 1), bytes_tensor("d", 30), bytes_tensor("e", 10)};
+  CHECK(sizes_of(cut_into_shards(tensors, 10)) == std::vector<std::size_t>{2, 1, 1, 1});
+  CHECK(sizes_of(cut_into_shards(tensors, 11)) == std::vector<std::size_t>{3, 1, 1});
+  CHECK(sizes_of(cut_into_shards(tensors, 51)) == std::vector<std::size_t>{5});
+  CHECK(sizes_of(cut_into_shards(tensors, 1)) == std::vector<std::size_t>{1, 1, 1, 1, 1});
+  CHECK(sizes_of(cut_into_shards({}, 1)) == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("a written model folder reads back, in one file or in shards") {
+  const TemporaryFolder folder;
+  const std::int64_t limit = GENERATE(std::int64_t{1} << 30, 10);
+  const std::vector<TensorSource> tensors{bytes_tensor("a", 4), bytes_tensor("b", 6), bytes_tensor("c", 9)};
+  const std::string path = folder / "new/deep/";                      // a slash at the end changes nothing
+  write_model_folder(path, {tensors, {{"config.json", "{}"}, {"vocab.txt", "[PAD]\n"}}, limit});
+  CHECK(fs::exists(path + "model.safetensors") == (limit > 10));
+  CHECK(fs::exists(path + "model-00002-of-00002.safetensors") == (limit == 10));
+  CHECK(read_file(path + "vocab.txt") == "[PAD]\n");
+  CHECK(read_carried_files(path) == std::map<std::string, std::string>{{"vocab.txt", "[PAD]\n"}});
+  const WeightsFolder weights(path);
+  CHECK(weights.tensors().size() == 3);
+  CHECK(std::ranges::equal(weights.tensors().at("c").entry->data, bytes_from(9, 1)));
+  CHECK(std::distance(fs::directory_iterator(folder / "new"), {}) == 1);   // nothing left aside
+}
+
+TEST_CASE("only an empty folder is written over, and a failure leaves nothing") {
+  const TemporaryFolder folder;
+  const ModelFolder model{{bytes_tensor("a", 4)}, {{"config.json", "{}"}}, 100};
+  fs::create_directory(folder / "empty");
+  write_model_folder(folder / "empty", model);
+  CHECK(user_error_of([&] { write_model_folder(folder / "empty", model); }) == "73: " + (folder / "empty") + " is there already and is not empty; name another folder, or remove it");
+  write_file_atomic(folder / "file", "x");
+  CHECK(user_error_of([&] { write_model_folder(folder / "file", model); }) == "73: " + (folder / "file") + " is there already and is no folder; name another");
+  CHECK(user_error_of([&] { write_model_folder(folder / "file/below", model); }).find("73: ") == 0);
+  ModelFolder failing = model;
+  failing.tensors.push_back({"z", DType::u8, {1}, [](std::span<std::byte>) { throw UserError(ExitCode::bad_data, "no"); }});
+  CHECK(user_error_of([&] { write_model_folder(folder / "out", failing); }) == "65: no");
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 2);    // empty, file
+}
