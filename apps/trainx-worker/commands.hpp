@@ -1,4 +1,5 @@
 #pragma once
+#include "core/error.hpp"
 #include "launch/job.hpp"
 #include "metrics/console.hpp"
 #include "plan/run_plan.hpp"
@@ -9,6 +10,9 @@ namespace trainx::worker {
 int train(const launch::Job& job, metrics::Console& console);
 int evaluate(const launch::Job& job, metrics::Console& console);
 int generate(const launch::Job& job, metrics::Console& console);
+
+/// What an exception that leaves a command means: UserError its own code, memory that the machine refused 71, anything else a bug.
+ExitCode exit_code_of(const std::exception& e);
 
 /// The launcher's plan, made again from the same recipe and facts. InternalError if it is not the same: the two binaries are of different builds.
 plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe);

@@ -1,9 +1,16 @@
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/weights_folder.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
-#include <filesystem>
 
 namespace trainx::worker {
+
+ExitCode exit_code_of(const std::exception& e) {
+  if (const auto* user = dynamic_cast<const UserError*>(&e)) return user->code();
+  // ATen's allocator throws its general error: only the words tell.
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&e) || std::string_view(e.what()).find("not enough memory") != std::string_view::npos;
+  return memory ? ExitCode::out_of_memory : ExitCode::bug;
+}
 
 plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe) {
   plan::RunPlan plan = plan::make_run_plan(recipe, job.facts);
@@ -12,15 +19,14 @@ plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe) {
 }
 
 std::string weights_folder(const launch::Job& job) {
-  namespace fs = std::filesystem;
   if (!job.checkpoint.empty()) return job.checkpoint;
-  if (fs::exists(job.run_folder + "/model.safetensors")) return job.run_folder;
+  if (checkpoint::has_weights(job.run_folder)) return job.run_folder;
   std::vector<checkpoint::Skipped> skipped;
   const checkpoint::Found found = checkpoint::Store(job.run_folder).newest_valid(&skipped);
   if (!found.path.empty()) return found.path;
   std::string why;
   for (const auto& s : skipped) why += "; " + s.path + ": " + s.why;
-  throw UserError(ExitCode::input_missing, job.run_folder + " holds no valid checkpoint and no model.safetensors" + why + "; train it first");
+  throw UserError(ExitCode::input_missing, job.run_folder + " holds no valid checkpoint and no weights" + why + "; train it first");
 }
 
 }  // namespace trainx::worker

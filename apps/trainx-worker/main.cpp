@@ -11,6 +11,7 @@ using namespace trainx;
 
 int run(const launch::Job& job, metrics::Console& console) {
   if (job.command == "train") return worker::train(job, console);
+  train::remove_signal_handlers();
   if (job.command == "eval") return worker::evaluate(job, console);
   if (job.command == "generate") return worker::generate(job, console);
   throw InternalError("no such job: " + job.command);
@@ -27,14 +28,10 @@ int main() {
     plain = {job.output.json, job.output.quiet, job.output.verbose, job.output.color};
     metrics::Console console(plain);
     return run(job, console);
-  } catch (const UserError& e) {
-    metrics::Console(plain).error(static_cast<int>(e.code()), e.what());
-    return static_cast<int>(e.code());
-  } catch (const std::bad_alloc&) {
-    metrics::Console(plain).error(static_cast<int>(ExitCode::out_of_memory), "the machine has no memory left; lower batch.micro_batch_size");
-    return static_cast<int>(ExitCode::out_of_memory);
   } catch (const std::exception& e) {
-    metrics::Console(plain).error(static_cast<int>(ExitCode::bug), std::string("a bug in trainx, please report it: ") + e.what());
-    return static_cast<int>(ExitCode::bug);
+    const ExitCode code = worker::exit_code_of(e);
+    const char* before = code == ExitCode::bug ? "a bug in trainx, please report it: " : dynamic_cast<const UserError*>(&e) ? "" : "the machine has no memory left; lower batch.micro_batch_size: ";
+    metrics::Console(plain).error(static_cast<int>(code), std::string(before) + e.what());
+    return static_cast<int>(code);
   }
 }

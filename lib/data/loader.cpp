@@ -58,8 +58,12 @@ struct Loader::Impl {
 
   Slot prepare_slot(std::int64_t ticket) const {
     const auto batch = static_cast<std::size_t>(options.micro_batch_size), length = static_cast<std::size_t>(options.sequence_length);
-    Slot slot{std::vector<std::int32_t>(batch * length), std::vector<std::int32_t>(batch * length), std::vector<std::int64_t>(batch), nullptr, true};
+    Slot slot;
+    slot.ready = true;
     try {
+      slot.tokens.resize(batch * length);
+      slot.targets.resize(batch * length);
+      slot.positions.resize(batch);
       prepare(ticket, {slot.tokens, slot.targets, slot.positions});
     } catch (const std::exception&) {
       slot.problem = std::current_exception();
@@ -110,6 +114,7 @@ struct Loader::Impl {
       std::copy(slot.positions.begin(), slot.positions.end(), out.positions.begin());
       move_to(ticket + 1);
     }
+    const std::lock_guard lock(mutex);
     wait_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
@@ -117,7 +122,7 @@ struct Loader::Impl {
   Order order;
   LoaderOptions options;
   std::int64_t micro_steps = 1, end = -1;
-  std::mutex mutex;                                         // guards what follows, but the threads and wait_seconds
+  std::mutex mutex;                                         // guards what follows, but the threads
   std::condition_variable work, ready;
   std::vector<Slot> slots;
   std::int64_t base = 0, next = 0, generation = 0;
@@ -143,6 +148,9 @@ void Loader::fetch(std::int64_t step, int micro_step, BatchView out) {
   impl_->fetch(step * impl_->micro_steps + micro_step, out);
 }
 
-double Loader::take_wait_seconds() { return std::exchange(impl_->wait_seconds, 0); }
+double Loader::take_wait_seconds() {
+  const std::lock_guard lock(impl_->mutex);
+  return std::exchange(impl_->wait_seconds, 0);
+}
 
 }  // namespace trainx::data

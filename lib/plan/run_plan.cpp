@@ -87,7 +87,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.eval_every = interval(r.eval.every, "eval.every");
   plan.metrics_every = interval(r.metrics.every, "metrics.every");
   plan.nominal_targets = plan.batch.global_batch_size * length;
-  if (facts.data.eval_present) plan.eval_batches = std::min(r.eval.batches, (facts.data.eval_samples + plan.batch.micro_batch_size - 1) / plan.batch.micro_batch_size);
+  plan.train_samples = facts.data.train_samples;
+  if (facts.data.eval_present) plan.eval_samples = std::min(r.eval.batches * plan.batch.global_batch_size, facts.data.eval_samples);
   if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
 
   plan_programs(plan);

@@ -42,7 +42,8 @@ struct RunPlan {
   Interval checkpoint_every, eval_every, metrics_every;
   std::int64_t nominal_targets = 0;     // target tokens of a global batch without padding
   PlacedProgram train, evaluate;
-  std::int64_t eval_batches = 0;        // micro-batches of an evaluation; 0: no held-out data
+  std::int64_t train_samples = 0;       // of an epoch
+  std::int64_t eval_samples = 0;        // of an evaluation, however the batch is cut; 0: no held-out data
   MemoryPlan memory;
   std::optional<program::TimePrediction> time;   // where rates of the device are known
   std::vector<std::string> notes;       // e.g. a missing data file

@@ -99,8 +99,8 @@ inline const EnumNames<ScheduleType>& enum_names(ScheduleType) {
 inline std::string_view summary_of(ScheduleType type) {
   switch (type) {
     case ScheduleType::constant: return "lr after warm-up";
-    case ScheduleType::linear: return "a straight line from lr to final_ratio * lr at the last step";
-    case ScheduleType::cosine: return "half a cosine from lr to final_ratio * lr at the last step (Loshchilov & Hutter 2017, arXiv:1608.03983)";
+    case ScheduleType::linear: return "a straight line from lr to final_ratio * lr at the end";
+    case ScheduleType::cosine: return "half a cosine from lr to final_ratio * lr at the end (Loshchilov & Hutter 2017, arXiv:1608.03983)";
   }
   return "";
 }
@@ -168,7 +168,7 @@ struct EvalSection {
 template <class Visitor>
 void visit_fields(Visitor& field, EvalSection& s) {
   field("every", s.every, anything(), "between evaluations; needs held-out data");
-  field("batches", s.batches, between(1, 1 << 30), "micro-batches of an evaluation, at most");
+  field("batches", s.batches, between(1, 1 << 30), "global batches of an evaluation, at most");
 }
 
 struct MetricsSection {

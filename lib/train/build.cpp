@@ -16,6 +16,11 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
       blocks(model::build_blocks(p.dims, p.train.graph)),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
 
+TrainingParts::~TrainingParts() {
+  evaluator.reset();
+  executor.reset();
+}
+
 void TrainingParts::start(const TrainState& state) {
   const auto& r = plan.recipe;
   const auto seed = static_cast<std::uint64_t>(r.run.seed);

@@ -7,9 +7,10 @@
 
 namespace trainx::train {
 
-/// Everything a run computes with, in the order of construction; destroyed in reverse, so that lanes end before what they use.
+/// Everything a run computes with, in the order of construction. Lanes call back into loader and trainer, so executors end first.
 struct TrainingParts {
   TrainingParts(const plan::RunPlan& plan, std::shared_ptr<const data::Source> train_source, std::shared_ptr<const data::Source> eval_source);
+  ~TrainingParts();
 
   const plan::RunPlan& plan;
   std::shared_ptr<const data::Source> train_source, eval_source;   // eval_source: null without held-out data

@@ -6,23 +6,11 @@
 #include <cmath>
 
 namespace trainx::train {
-namespace {
-
 using nlohmann::json;
 
-json read_state(const std::string& folder) {
-  const std::string path = folder + "/trainer_state.json";
-  const json j = json::parse(read_file(path), nullptr, false);
-  if (!j.is_object() || !j.contains("seconds") || !j["seconds"].is_number()) throw UserError(ExitCode::bad_data, path + ": 'seconds' is missing; the checkpoint is not trainx's");
-  for (const char* key : {"step", "applied_steps", "tokens_seen", "best_step", "threads"})
-    if (!j.contains(key) || !j[key].is_number_integer()) throw UserError(ExitCode::bad_data, path + ": '" + key + "' is missing; the checkpoint is not trainx's");
-  return j;
-}
-
-}  // namespace
-
-checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident, const TrainState& state, std::int64_t threads) {
+checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident, const TrainState& state, std::int64_t threads, const std::map<std::string, std::string>& carried) {
   checkpoint::Contents c;
+  c.text_files = carried;
   c.tensor_files["model.safetensors"] = resident.weights();
   c.tensor_files["optimizer.safetensors"] = resident.states();
   c.text_files["config.json"] = spec::config_text(plan.dims, DType::f32);
@@ -32,26 +20,29 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const Reside
          {"seconds", state.seconds},
          {"best_step", state.best_step},
          {"threads", threads},
-         {"loader", {{"next_position", state.step * plan.batch.global_batch_size}, {"seed", plan.recipe.run.seed}}}};
+         {"loader", {{"next_position", state.step * plan.batch.global_batch_size}, {"samples", plan.train_samples}}}};
   j["best_eval_loss"] = std::isfinite(state.best_eval_loss) ? json(state.best_eval_loss) : json(nullptr);
   c.text_files["trainer_state.json"] = j.dump(2) + "\n";
   return c;
 }
 
-TrainState load_checkpoint(const std::string& folder, ResidentState& resident, bool with_states) {
-  const json j = read_state(folder);
-  resident.load_weights(folder + "/model.safetensors");
-  if (with_states) resident.load_states(folder + "/optimizer.safetensors");
-  TrainState state;
-  state.step = j["step"];
-  state.applied_steps = j["applied_steps"];
-  state.tokens_seen = j["tokens_seen"];
-  state.seconds = j["seconds"];
-  state.best_step = j["best_step"];
-  if (j.contains("best_eval_loss") && j["best_eval_loss"].is_number()) state.best_eval_loss = j["best_eval_loss"];
-  return state;
+SavedState read_saved_state(const std::string& folder) {
+  const std::string path = folder + "/trainer_state.json";
+  const json j = json::parse(read_file(path), nullptr, false);
+  try {
+    SavedState saved;
+    j.at("step").get_to(saved.state.step);
+    j.at("applied_steps").get_to(saved.state.applied_steps);
+    j.at("tokens_seen").get_to(saved.state.tokens_seen);
+    j.at("seconds").get_to(saved.state.seconds);
+    j.at("best_step").get_to(saved.state.best_step);
+    if (const json& best = j.at("best_eval_loss"); !best.is_null()) best.get_to(saved.state.best_eval_loss);
+    j.at("threads").get_to(saved.threads);
+    j.at("loader").at("samples").get_to(saved.train_samples);
+    return saved;
+  } catch (const json::exception& e) {
+    throw UserError(ExitCode::bad_data, path + " is not a state that trainx saved: " + e.what());
+  }
 }
-
-std::int64_t checkpoint_threads(const std::string& folder) { return read_state(folder)["threads"]; }
 
 }  // namespace trainx::train

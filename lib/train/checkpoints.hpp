@@ -5,13 +5,17 @@
 
 namespace trainx::train {
 
-/// What a checkpoint of this run holds: config.json and model.safetensors as a Hugging Face folder has them, optimizer.safetensors, trainer_state.json.
-checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident, const TrainState& state, std::int64_t threads);
+/// What a checkpoint of this run holds: config.json and model.safetensors as a Hugging Face folder has them, optimizer.safetensors, trainer_state.json;
+/// and `carried`, the tokenizer files of the folder that the run began from.
+checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident, const TrainState& state, std::int64_t threads, const std::map<std::string, std::string>& carried);
 
-/// Restores weights, optimizer states and counters from a checkpoint of this model. `with_states` false: weights alone (another optimizer).
-TrainState load_checkpoint(const std::string& folder, ResidentState& resident, bool with_states);
-
-/// Thread count that the checkpoint was made with: replayed by deterministic runs.
-std::int64_t checkpoint_threads(const std::string& folder);
+/// trainer_state.json of a checkpoint.
+struct SavedState {
+  TrainState state;
+  std::int64_t threads = 1;             // computed with: replayed by deterministic runs
+  std::int64_t train_samples = 0;       // of an epoch: what the order of samples follows from
+};
+/// Throws UserError 65 for a checkpoint that is not trainx's.
+SavedState read_saved_state(const std::string& folder);
 
 }  // namespace trainx::train

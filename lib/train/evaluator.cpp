@@ -28,7 +28,7 @@ void Evaluator::fetch(data::BatchView out) {
     const auto row = static_cast<std::size_t>(b) * length;
     const data::SampleView sample{out.tokens.subspan(row, length), out.targets.subspan(row, length)};
     out.positions[static_cast<std::size_t>(b)] = next_sample_;
-    if (next_sample_ < source_.samples()) {
+    if (next_sample_ < end_sample_) {
       source_.read(next_sample_, sample);
     } else {
       std::ranges::fill(sample.tokens, 0);
@@ -37,9 +37,9 @@ void Evaluator::fetch(data::BatchView out) {
   }
 }
 
-EvalResult Evaluator::run(std::int64_t batches) {
-  const std::int64_t all = (source_.samples() + micro_batch_size_ - 1) / micro_batch_size_;
-  const std::int64_t n = batches < 0 ? all : std::min(batches, all);
+EvalResult Evaluator::run(std::int64_t samples) {
+  end_sample_ = samples < 0 ? source_.samples() : std::min(samples, source_.samples());
+  const std::int64_t n = (end_sample_ + micro_batch_size_ - 1) / micro_batch_size_;
   next_sample_ = 0;
   loss_sum_ = target_count_ = 0;
   for (std::int64_t b = 0; b < n; ++b) executor_.submit_step();

@@ -45,6 +45,13 @@ TensorSpec operand_tensor(const ModelGraph& graph, const SlotSpec& slot) {
 }  // namespace
 
 Executor::Executor(const plan::PlacedProgram& placed, Arena& arena, ExecutorParts parts, ExecutorHooks hooks) : placed_(placed), arena_(arena), parts_(std::move(parts)) {
+  for (const Buffer& b : placed.program.buffers)
+    if (b.space != Space::device) throw InternalError("the executor has one arena; buffer '" + b.name + "' is elsewhere");
+  if (!placed.program.prologue.empty() || !placed.program.drain.empty()) throw InternalError("the executor runs steady programs; this one has a prologue");
+  for (const Instruction& i : placed.program.steady)
+    for (const Use& u : i.uses)
+      if (u.range.begin != 0 || u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].size)
+        throw InternalError(std::string(name_of(i.op)) + " uses a part of '" + placed.program.buffers[static_cast<std::size_t>(u.buffer)].name + "'; the executor computes on whole buffers");
   auto run = [this, after = std::move(hooks.after_each)](const Instruction& i, int position) {
     execute(i);
     if (after) after(i, position);

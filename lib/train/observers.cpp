@@ -24,6 +24,10 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
   if (logged) {
     every_.acted(state);
     file_.append(metrics::to_json(r));
+    if (file_.problem() != told_problem_) {
+      told_problem_ = file_.problem();
+      if (!told_problem_.empty()) console_.warning("metrics.jsonl: " + told_problem_ + "; its lines are kept and tried again");
+    }
   }
   console_.step(r, logged);
 }
@@ -35,7 +39,7 @@ bool EvalObserver::needs_rest_after(std::int64_t step) const { return every_.due
 
 void EvalObserver::on_step_end(TrainState& state, const FinishedStep&, bool at_rest) {
   waiting_ = every_.waiting(state);
-  if (at_rest && every_.due(state)) evaluate(state);
+  if (at_rest && (every_.due(state) || state.step == parts_.plan.total_steps)) evaluate(state);
 }
 
 void EvalObserver::on_end(TrainState& state, Request request) {
@@ -43,7 +47,7 @@ void EvalObserver::on_end(TrainState& state, Request request) {
 }
 
 void EvalObserver::evaluate(TrainState& state) {
-  const EvalResult result = parts_.evaluator->run(parts_.plan.eval_batches);
+  const EvalResult result = parts_.evaluator->run(parts_.plan.eval_samples);
   every_.acted(state);
   waiting_ = false;
   evaluated_ = state.step;
@@ -56,8 +60,10 @@ void EvalObserver::evaluate(TrainState& state) {
   console_.eval(report);
 }
 
-CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store& store, metrics::Console& console, std::int64_t threads, const TrainState& state)
-    : parts_(parts), store_(store), console_(console), threads_(threads), every_(parts.plan.checkpoint_every, state), saved_(state.step) {}
+CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store& store, metrics::Console& console, std::optional<std::int64_t> saved_step,
+                                       std::int64_t threads, std::map<std::string, std::string> carried, const TrainState& state)
+    : parts_(parts), store_(store), console_(console), threads_(threads), carried_(std::move(carried)), every_(parts.plan.checkpoint_every, state), saved_(saved_step),
+      saved_best_(state.best_step) {}
 
 bool CheckpointObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step) || waiting_; }
 
@@ -69,20 +75,21 @@ void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep&, boo
     save(state);
   } catch (const UserError& e) {
     if (e.code() != ExitCode::io_error) throw;
-    console_.warning(std::string(e.what()) + "; the run goes on, checkpoint-" + std::to_string(saved_) + " stays the newest");
+    console_.warning(std::string(e.what()) + "; the run goes on, " + (saved_ ? "checkpoint-" + std::to_string(*saved_) + " stays the newest" : std::string("without a checkpoint so far")));
   }
   waiting_ = false;
   every_.acted(state);
 }
 
 void CheckpointObserver::on_end(TrainState& state, Request) {
-  if (saved_ != state.step) save(state);
+  if (saved_ != state.step || saved_best_ != state.best_step) save(state);   // the last evaluation may have found the best after the save
 }
 
 void CheckpointObserver::save(TrainState& state) {
-  if (saved_ == state.step) return;
-  const std::string path = store_.save(state.step, checkpoint_contents(parts_.plan, parts_.resident, state, threads_), parts_.plan.recipe.checkpoint.keep_last, state.best_step == state.step);
+  const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
+  const std::string path = store_.save(state.step, contents, parts_.plan.recipe.checkpoint.keep_last, state.best_step == state.step);
   saved_ = state.step;
+  saved_best_ = state.best_step;
   console_.checkpoint(state.step, path);
 }
 

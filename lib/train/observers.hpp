@@ -37,6 +37,7 @@ class MetricsObserver : public Observer {
   metrics::Console& console_;
   metrics::MetricsFile& file_;
   Recurrence every_;
+  std::string told_problem_;            // of the file
 };
 
 /// Loss over held-out samples; remembers the best.
@@ -62,12 +63,14 @@ class EvalObserver : public Observer {
 /// Saves when it is due and whenever the held-out loss is lower than ever; a save that fails leaves the older checkpoints and the run goes on, except for the last one, whose failure ends the run.
 class CheckpointObserver : public Observer {
  public:
-  CheckpointObserver(TrainingParts& parts, checkpoint::Store& store, metrics::Console& console, std::int64_t threads, const TrainState& state);
+  /// `saved_step`: what the run's folder holds already; nothing in a new folder.
+  CheckpointObserver(TrainingParts& parts, checkpoint::Store& store, metrics::Console& console, std::optional<std::int64_t> saved_step, std::int64_t threads,
+                     std::map<std::string, std::string> carried, const TrainState& state);
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, Request request) override;
   void on_save_request() override { waiting_ = true; }
-  std::int64_t saved_step() const { return saved_; }
+  std::optional<std::int64_t> saved_step() const { return saved_; }
 
  private:
   void save(TrainState& state);
@@ -76,9 +79,11 @@ class CheckpointObserver : public Observer {
   checkpoint::Store& store_;
   metrics::Console& console_;
   std::int64_t threads_;
+  std::map<std::string, std::string> carried_;   // tokenizer files: name, contents
   Recurrence every_;
   bool waiting_ = false;
-  std::int64_t saved_ = -1;             // last step saved
+  std::optional<std::int64_t> saved_;   // last step saved in this folder
+  std::int64_t saved_best_ = 0;         // state.best_step in it
 };
 
 }  // namespace trainx::train

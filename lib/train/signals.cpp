@@ -1,6 +1,7 @@
 #include "train/signals.hpp"
 #include <atomic>
 #include <csignal>
+#include <initializer_list>
 #include <unistd.h>
 
 namespace trainx::train {
@@ -24,6 +25,12 @@ void install_signal_handlers() {
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);        // a reader that went away must not end the run
+}
+
+void remove_signal_handlers() {
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT}) std::signal(signal, SIG_DFL);
+  if (terminated) std::raise(SIGTERM);
+  if (interrupted) std::raise(SIGINT);
 }
 
 Request take_request() {

@@ -7,6 +7,8 @@ enum class Request { none, save_and_go_on, stop_and_rerun, interrupt, terminate 
 
 /// SIGTERM: terminate (143). SIGINT: interrupt (130), twice: ends the process at once. SIGUSR1: stop_and_rerun (75). SIGUSR2: save_and_go_on.
 void install_signal_handlers();
+/// For commands that save nothing: signals end the process at once, also one that came since the handlers were installed.
+void remove_signal_handlers();
 /// The strongest request so far; save_and_go_on is taken (reported once).
 Request take_request();
 

@@ -23,7 +23,7 @@ void Trainer::on_report(const StepScalarsReport& report) {
 }
 
 Request Trainer::run() {
-  last_ = Clock::now();
+  last_ = last_wall_ = Clock::now();
   Request request = Request::none;
   while (!finished()) {
     while (submitted_ < state_.step + steps_ahead && !rest_needed_after(submitted_) && !(plan_.total_steps >= 0 && submitted_ >= plan_.total_steps)) {
@@ -33,6 +33,7 @@ Request Trainer::run() {
     const FinishedStep step = take_finished();
     const bool at_rest = submitted_ == state_.step;
     for (Observer* observer : observers_) observer->on_step_end(state_, step, at_rest);
+    if (at_rest) last_ = Clock::now();
     require_converging(step);
     request = take_request();
     if (request == Request::save_and_go_on)
@@ -78,7 +79,8 @@ FinishedStep Trainer::take_finished() {
   ++state_.step;
   state_.applied_steps = report.applied_steps;
   state_.tokens_seen += step.tokens;
-  state_.seconds += step.step_time_s;
+  state_.seconds += seconds_between(last_wall_, now);
+  last_wall_ = now;
   return step;
 }
 

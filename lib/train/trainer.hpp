@@ -62,7 +62,7 @@ class Trainer {
   std::vector<Observer*> observers_;
   std::mutex mutex_;
   std::deque<StepScalarsReport> reports_;
-  std::chrono::steady_clock::time_point last_;
+  std::chrono::steady_clock::time_point last_, last_wall_;   // of the rate, which leaves out what observers do at rest; of the duration
   std::int64_t submitted_ = 0, first_step_ = 0;
   int non_finite_in_a_row_ = 0;
 };

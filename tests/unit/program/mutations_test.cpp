@@ -1,6 +1,7 @@
 // Every instruction and every wait matters: what is deleted, swapped or flipped is refused; what may be swapped comes out bit-equal.
 #include "support/toy/programs.hpp"
 #include "support/catch.hpp"
+#include <utility>
 
 using namespace toy;
 
