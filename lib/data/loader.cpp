@@ -9,13 +9,35 @@
 #include <vector>
 
 namespace trainx::data {
+namespace {
+
+template <class T>
+void hand_out(const std::vector<T>& from, std::span<T> to) {
+  if (from.size() != to.size()) throw InternalError("loader: batch of another shape");
+  std::ranges::copy(from, to.begin());
+}
+
+}  // namespace
+
+SampleView BatchView::row(std::size_t b) const {
+  const std::size_t length = tokens.size() / positions.size();
+  auto part = [&](std::span<std::int32_t> all, std::size_t each) { return all.empty() ? all : all.subspan(b * each, each); };
+  const SampleView sample{part(tokens, length), part(targets, length), part(token_types, length), part(lengths, 1), part(labels, 1)};
+  std::ranges::fill(sample.tokens, 0);
+  std::ranges::fill(sample.targets, no_target);
+  std::ranges::fill(sample.token_types, 0);
+  std::ranges::fill(sample.length, static_cast<std::int32_t>(length));
+  std::ranges::fill(sample.label, no_target);
+  return sample;
+}
 
 /// A ring of `prefetch` slots over the tickets [base, base + prefetch); ticket = step * micro-steps + micro-step. Workers take the tickets in order.
 /// Asking for another ticket than `base` moves the window there; what was being prepared for the old one is dropped by its generation.
 struct Loader::Impl {
   struct Slot {
-    std::vector<std::int32_t> tokens, targets;            // [B, T]
+    std::vector<std::int32_t> tokens, targets, token_types;   // [B, T]
     std::vector<std::int64_t> positions;                  // [B]
+    std::vector<std::int32_t> lengths, labels;            // [B]
     std::exception_ptr problem;
     bool ready = false;
   };
@@ -24,7 +46,8 @@ struct Loader::Impl {
     if (how.micro_batch_size < 1 || how.global_batch_size < 1 || how.global_batch_size % how.micro_batch_size != 0) {
       throw InternalError("loader: global batch of " + std::to_string(how.global_batch_size) + " in micro-batches of " + std::to_string(how.micro_batch_size));
     }
-    if (how.sequence_length < 1 || how.workers < 1 || how.prefetch < 1) throw InternalError("loader: length, workers and prefetch are at least 1");
+    if (how.row_lengths.empty() || how.row_lengths.front() < 1 || !std::ranges::is_sorted(how.row_lengths)) throw InternalError("loader: row_lengths are ascending, at least 1");
+    if (how.workers < 1 || how.prefetch < 1) throw InternalError("loader: workers and prefetch are at least 1");
     micro_steps = how.global_batch_size / how.micro_batch_size;
     base = next = how.first_step * micro_steps;
     end = how.last_step < 0 ? -1 : how.last_step * micro_steps;
@@ -47,24 +70,40 @@ struct Loader::Impl {
   bool is_past_end(std::int64_t ticket) const { return end >= 0 && ticket >= end; }
   Slot& slot_of(std::int64_t ticket) { return slots[static_cast<std::size_t>(ticket % options.prefetch)]; }
 
+  /// Tokens of the sample at a position of the stream; `fills`: of one that fills its row.
+  std::int64_t length_at(std::int64_t position, std::int64_t fills) const {
+    const std::int64_t length = source->length(order.sample_at(position));
+    return length > 0 ? length : fills;
+  }
+
+  std::size_t shape_of(std::int64_t step) const {
+    const auto& lengths = options.row_lengths;
+    if (lengths.size() == 1) return 0;
+    std::int64_t longest = 1;
+    for (std::int64_t i = 0; i < options.global_batch_size; ++i) longest = std::max(longest, length_at(step * options.global_batch_size + i, lengths.back()));
+    const auto fits = std::ranges::lower_bound(lengths, longest);
+    if (fits == lengths.end()) throw InternalError("loader: a sample of " + std::to_string(longest) + " tokens in rows of " + std::to_string(lengths.back()));
+    return static_cast<std::size_t>(fits - lengths.begin());
+  }
+
   void prepare(std::int64_t ticket, BatchView out) const {
     const std::int64_t first = ticket / micro_steps * options.global_batch_size + ticket % micro_steps * options.micro_batch_size;
-    const auto length = static_cast<std::size_t>(options.sequence_length);
     for (std::size_t i = 0; i < static_cast<std::size_t>(options.micro_batch_size); ++i) {
       out.positions[i] = first + static_cast<std::int64_t>(i);
-      source->read(order.sample_at(out.positions[i]), {out.tokens.subspan(i * length, length), out.targets.subspan(i * length, length)});
+      source->read(order.sample_at(out.positions[i]), out.row(i));
     }
   }
 
   Slot prepare_slot(std::int64_t ticket) const {
-    const auto batch = static_cast<std::size_t>(options.micro_batch_size), length = static_cast<std::size_t>(options.sequence_length);
     Slot slot;
     slot.ready = true;
     try {
-      slot.tokens.resize(batch * length);
-      slot.targets.resize(batch * length);
+      const auto batch = static_cast<std::size_t>(options.micro_batch_size);
+      const std::size_t elements = batch * static_cast<std::size_t>(options.row_lengths[shape_of(ticket / micro_steps)]);
+      for (auto* field : {&slot.tokens, &slot.targets, &slot.token_types}) field->resize(elements);
+      for (auto* field : {&slot.lengths, &slot.labels}) field->resize(batch);
       slot.positions.resize(batch);
-      prepare(ticket, {slot.tokens, slot.targets, slot.positions});
+      prepare(ticket, {slot.tokens, slot.targets, slot.positions, slot.token_types, slot.lengths, slot.labels});
     } catch (const std::exception&) {
       slot.problem = std::current_exception();
     }
@@ -109,9 +148,12 @@ struct Loader::Impl {
       ready.wait(lock, [&] { return slot_of(ticket).ready; });
       Slot& slot = slot_of(ticket);
       if (slot.problem) std::rethrow_exception(slot.problem);  // stays: asking again says the same
-      std::copy(slot.tokens.begin(), slot.tokens.end(), out.tokens.begin());
-      std::copy(slot.targets.begin(), slot.targets.end(), out.targets.begin());
-      std::copy(slot.positions.begin(), slot.positions.end(), out.positions.begin());
+      hand_out(slot.tokens, out.tokens);
+      hand_out(slot.targets, out.targets);
+      hand_out(slot.positions, out.positions);
+      if (!out.token_types.empty()) hand_out(slot.token_types, out.token_types);
+      if (!out.lengths.empty()) hand_out(slot.lengths, out.lengths);
+      if (!out.labels.empty()) hand_out(slot.labels, out.labels);
       move_to(ticket + 1);
     }
     const std::lock_guard lock(mutex);
@@ -139,13 +181,19 @@ Loader::Loader(std::shared_ptr<const Source> source, Order order, LoaderOptions 
 Loader::~Loader() = default;
 
 void Loader::fetch(std::int64_t step, int micro_step, BatchView out) {
-  const auto batch = static_cast<std::size_t>(impl_->options.micro_batch_size);
-  const std::size_t elements = batch * static_cast<std::size_t>(impl_->options.sequence_length);
-  if (out.tokens.size() != elements || out.targets.size() != elements || out.positions.size() != batch) throw InternalError("loader: batch of another shape");
+  if (out.positions.size() != static_cast<std::size_t>(impl_->options.micro_batch_size) || out.tokens.size() != out.targets.size()) throw InternalError("loader: batch of another shape");
   if (step < 0 || micro_step < 0 || micro_step >= impl_->micro_steps) {
     throw InternalError("loader: no step " + std::to_string(step) + ", micro-step " + std::to_string(micro_step));
   }
   impl_->fetch(step * impl_->micro_steps + micro_step, out);
+}
+
+std::size_t Loader::shape_of(std::int64_t step) const { return impl_->shape_of(step); }
+
+std::int64_t Loader::tokens_of(std::int64_t step) const {
+  std::int64_t tokens = 0;
+  for (std::int64_t i = 0; i < impl_->options.global_batch_size; ++i) tokens += impl_->length_at(step * impl_->options.global_batch_size + i, impl_->options.row_lengths.back());
+  return tokens;
 }
 
 double Loader::take_wait_seconds() {

@@ -4,11 +4,20 @@
 
 namespace trainx::data {
 
-/// Row-major [micro_batch_size, sequence_length] and [micro_batch_size]; positions are those in the endless stream of samples (the key of dropout).
-struct BatchView { std::span<std::int32_t> tokens, targets; std::span<std::int64_t> positions; };
+/// A micro-batch of B samples padded to T tokens, row-major. Positions are those in the endless stream of samples (the key of dropout).
+/// What a model has no use for is empty.
+struct BatchView {
+  std::span<std::int32_t> tokens, targets;      // [B, T]
+  std::span<std::int64_t> positions;            // [B]
+  std::span<std::int32_t> token_types = {};     // [B, T]
+  std::span<std::int32_t> lengths = {}, labels = {};   // [B]
+  /// Row `b` as one sample, made to padding.
+  SampleView row(std::size_t b) const;
+};
 
 struct LoaderOptions {
-  std::int64_t global_batch_size = 1, micro_batch_size = 1, sequence_length = 1;
+  std::int64_t global_batch_size = 1, micro_batch_size = 1;
+  std::vector<std::int64_t> row_lengths;   // T of a step: the smallest of these, ascending, that holds the longest sample of its global batch
   std::int64_t workers = 1, prefetch = 4;   // threads; micro-batches prepared ahead at most
   std::int64_t first_step = 0;          // where preparing begins
   std::int64_t last_step = -1;          // nothing is prepared from this step on; -1: no end
@@ -24,6 +33,9 @@ class Loader {
   /// Rethrows what a worker met (UserError of the source).
   void fetch(std::int64_t step, int micro_step, BatchView out);
   double take_wait_seconds();           // since the last call
+  /// Which of row_lengths the batches of a step have, and its tokens before padding.
+  std::size_t shape_of(std::int64_t step) const;
+  std::int64_t tokens_of(std::int64_t step) const;
 
  private:
   struct Impl;

@@ -6,8 +6,16 @@
 
 namespace trainx::data {
 
-/// One sample of T tokens: targets[i] is what follows tokens[i] (-100: no target).
-struct SampleView { std::span<std::int32_t> tokens, targets; };
+constexpr std::int32_t no_target = -100;
+
+/// One row of T tokens to fill: targets[i] is what is to be predicted at i (-100: nothing). What comes in is a row of padding: tokens and token_types 0,
+/// no targets, length T, no label; a shorter sample writes its part and its length. token_types, length and label are empty where the model has no use for them.
+struct SampleView {
+  std::span<std::int32_t> tokens, targets;
+  std::span<std::int32_t> token_types = {};   // which segment a token belongs to
+  std::span<std::int32_t> length = {};        // one element: tokens before the padding
+  std::span<std::int32_t> label = {};         // one element: class of the sample
+};
 
 enum class Split : std::uint8_t { train, eval };
 
@@ -17,15 +25,22 @@ class Source {
   virtual ~Source() = default;
   virtual std::int64_t samples() const = 0;
   virtual std::int64_t vocab_size() const = 0;         // 0: unknown (token files)
+  /// Tokens of sample `index`, at most sequence_length; 0: samples of this source always fill their row.
+  virtual std::int64_t length(std::int64_t /*index*/) const { return 0; }
   /// Fills sample `index`. Throws UserError 65 naming file and offset for a token id of `vocab_limit` or more.
   virtual void read(std::int64_t index, SampleView out) const = 0;
 };
+
+/// What a model learns from a sample: the next token, tokens in their own place (as given, or masked out later), the sample's class.
+enum class Targets : std::uint8_t { next_token, own_token, label };
 
 struct SourceOptions {
   std::int64_t sequence_length = 0;
   std::int64_t vocab_limit = 0;         // ids must be below; 0: no limit
   std::uint64_t seed = 0;               // of generated data
   bool scan = true;                     // look through files for malformed contents at once; false: sizes alone, what `plan` and `validate` need
+  Targets targets = Targets::next_token;
+  std::int64_t num_labels = 0;          // Targets::label: classes must be below
 };
 /// Throws UserError: 66 file missing, 65 malformed, truncated or too short. Null where the split has no data (eval not given).
 std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split, const SourceOptions& how);

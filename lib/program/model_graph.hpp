@@ -72,7 +72,7 @@ struct BlockSpec {
 struct ModelGraph {
   std::vector<GroupSpec> groups;
   std::vector<TensorSpec> values;
-  std::vector<TensorSpec> batch;        // tokens, targets, positions
+  std::vector<TensorSpec> batch;        // which of data::BatchView's fields the model reads, by name: tokens, targets, positions, token_types, lengths, labels
   std::vector<TensorSpec> scalars;      // accumulated over the step by loss (or evaluate): loss_sum, target_count
   std::vector<BlockSpec> blocks;
   DType compute = DType::f32;           // of parameters and values

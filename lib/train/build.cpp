@@ -29,7 +29,7 @@ void TrainingParts::start(const TrainState& state) {
   data::LoaderOptions options;
   options.global_batch_size = plan.batch.global_batch_size;
   options.micro_batch_size = plan.batch.micro_batch_size;
-  options.sequence_length = r.data.sequence_length;
+  options.row_lengths = {r.data.sequence_length};
   options.workers = r.data.workers;
   options.prefetch = r.data.prefetch;
   options.first_step = state.step;

@@ -3,16 +3,9 @@
 #include <algorithm>
 
 namespace trainx::train {
-namespace {
-
-constexpr std::int32_t no_target = -100;
-
-}  // namespace
-
 Evaluator::Evaluator(const plan::PlacedProgram& placed, Arena& arena, const model::Blocks& blocks, const data::Source& source)
     : source_(source),
       micro_batch_size_(placed.graph.batch[0].dims[0]),
-      length_(placed.graph.batch[0].dims[1]),
       executor_(placed, arena,
                 {&blocks, nullptr, [this](std::int64_t, int, data::BatchView out) { fetch(out); },
                  [this](const StepScalarsReport& r) {
@@ -21,19 +14,12 @@ Evaluator::Evaluator(const plan::PlacedProgram& placed, Arena& arena, const mode
                  },
                  model::Mode::eval}) {}
 
-// Rows past the last sample have no targets, so that the last batch counts with what it has.
+// Rows past the last sample are padding without targets, so that the last batch counts with what it has.
 void Evaluator::fetch(data::BatchView out) {
-  const auto length = static_cast<std::size_t>(length_);
-  for (std::int64_t b = 0; b < micro_batch_size_; ++b, ++next_sample_) {
-    const auto row = static_cast<std::size_t>(b) * length;
-    const data::SampleView sample{out.tokens.subspan(row, length), out.targets.subspan(row, length)};
-    out.positions[static_cast<std::size_t>(b)] = next_sample_;
-    if (next_sample_ < end_sample_) {
-      source_.read(next_sample_, sample);
-    } else {
-      std::ranges::fill(sample.tokens, 0);
-      std::ranges::fill(sample.targets, no_target);
-    }
+  for (std::size_t b = 0; b < out.positions.size(); ++b, ++next_sample_) {
+    const data::SampleView sample = out.row(b);
+    out.positions[b] = next_sample_;
+    if (next_sample_ < end_sample_) source_.read(next_sample_, sample);
   }
 }
 

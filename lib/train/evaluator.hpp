@@ -20,7 +20,7 @@ class Evaluator {
   void fetch(data::BatchView out);
 
   const data::Source& source_;
-  std::int64_t micro_batch_size_, length_;
+  std::int64_t micro_batch_size_;
   std::int64_t next_sample_ = 0, end_sample_ = 0;
   double loss_sum_ = 0, target_count_ = 0;
   Executor executor_;                   // last: its lanes call back into this object

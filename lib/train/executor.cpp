@@ -23,6 +23,20 @@ const Use& use_of(const Instruction& i, Slot slot) {
   throw InternalError(std::string(name_of(i.op)) + " has no use of slot " + std::to_string(slot));
 }
 
+// The part of a micro-batch that a graph's batch tensor of this name is.
+std::span<std::int32_t> data::BatchView::* field_named(const std::string& name) {
+  using B = data::BatchView;
+  static const std::map<std::string, std::span<std::int32_t> B::*> fields{
+      {"tokens", &B::tokens}, {"targets", &B::targets}, {"token_types", &B::token_types}, {"lengths", &B::lengths}, {"labels", &B::labels}};
+  const auto found = fields.find(name);
+  if (found == fields.end()) throw InternalError("no loader fills '" + name + "'");
+  return found->second;
+}
+std::span<std::int64_t> data::BatchView::* long_field(const std::string& name) {
+  if (name != "positions") throw InternalError("no loader fills '" + name + "'");
+  return &data::BatchView::positions;
+}
+
 // The table's last entry holds beyond its end.
 double learning_rate_at(const double* table, const Use& u, std::int64_t applied_steps) {
   const auto entries = (u.range.end - u.range.begin) / static_cast<std::int64_t>(sizeof(double));
@@ -89,14 +103,15 @@ T& Executor::scalar(const Instruction& i, Slot slot) const {
 }
 
 void Executor::fetch_batch(const Instruction& i) {
-  auto bytes = [&](int k) { return std::pair(address(use_of(i, FetchSlot::first_batch + k)), placed_.graph.batch[static_cast<std::size_t>(k)].elements()); };
-  const auto [tokens, token_count] = bytes(0);
-  const auto [targets, target_count] = bytes(1);
-  const auto [positions, sample_count] = bytes(2);
-  parts_.fetch(scalar<std::int64_t>(i, FetchSlot::step), i.micro,
-               {{reinterpret_cast<std::int32_t*>(tokens), static_cast<std::size_t>(token_count)},
-                {reinterpret_cast<std::int32_t*>(targets), static_cast<std::size_t>(target_count)},
-                {reinterpret_cast<std::int64_t*>(positions), static_cast<std::size_t>(sample_count)}});
+  data::BatchView out;
+  for (std::size_t k = 0; k < placed_.graph.batch.size(); ++k) {
+    const TensorSpec& field = placed_.graph.batch[k];
+    const auto elements = static_cast<std::size_t>(field.elements());
+    std::byte* const at = address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k)));
+    if (field.dtype == DType::i64) out.*long_field(field.name) = {reinterpret_cast<std::int64_t*>(at), elements};
+    else out.*field_named(field.name) = {reinterpret_cast<std::int32_t*>(at), elements};
+  }
+  parts_.fetch(scalar<std::int64_t>(i, FetchSlot::step), i.micro, out);
 }
 
 void Executor::run_block(const Instruction& i) {

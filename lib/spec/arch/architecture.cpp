@@ -25,6 +25,29 @@ std::int64_t max_positions(const ModelDims& dims) {
   return std::visit([](const auto& d) { return d.max_positions; }, dims);
 }
 
+Task task(const ModelDims& dims) {
+  return std::visit([](const auto& d) { return task(d); }, dims);
+}
+
+Task task(const ModelOptions& options) {
+  return std::visit([](const auto& o) { return task(o); }, options);
+}
+
+std::int64_t num_labels(const ModelDims& dims) {
+  return std::visit([](const auto& d) { return num_labels(d); }, dims);
+}
+
+std::optional<Masking> masking(const ModelDims& dims) {
+  return std::visit([](const auto& d) { return masking(d); }, dims);
+}
+
+double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t length) {
+  const auto n = static_cast<double>(samples);
+  if (task(dims) == Task::classification) return n;
+  const auto drawn = masking(dims);
+  return n * static_cast<double>(length) * (drawn ? drawn->probability : 1.0);
+}
+
 program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, std::int64_t threads) {
   return std::visit([&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, threads); }, dims);
 }

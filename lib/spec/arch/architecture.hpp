@@ -7,6 +7,12 @@ namespace trainx::spec {
 std::string_view architecture_name(const ModelDims& dims);
 std::int64_t vocab_size(const ModelDims& dims);
 std::int64_t max_positions(const ModelDims& dims);
+Task task(const ModelDims& dims);
+Task task(const ModelOptions& options);
+std::int64_t num_labels(const ModelDims& dims);              // classification: classes; else 0
+std::optional<Masking> masking(const ModelDims& dims);       // masked_lm: how targets are drawn where the data gives none
+/// Targets of `samples` rows of `length` tokens without padding, as expected: what the loss gradient is seeded with (1 / this); the true count is divided out.
+double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t length);
 
 /// The blocks for a micro-batch of `micro_batch_size` samples of `length` tokens; `threads` of the library bound what it allocates.
 program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, std::int64_t threads);

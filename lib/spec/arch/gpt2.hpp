@@ -2,6 +2,7 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include "spec/arch/dimension.hpp"
+#include "spec/arch/task.hpp"
 #include "spec/field.hpp"
 #include <thread>
 
@@ -47,6 +48,10 @@ program::ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_si
 
 // What every architecture answers, under names that code for all of them calls (spec/arch/architecture.hpp).
 inline const auto& sizes(const Gpt2Options&) { return gpt2_sizes(); }
+inline Task task(const Gpt2Options&) { return Task::causal_lm; }
+inline Task task(const Gpt2Dims&) { return Task::causal_lm; }
+inline std::int64_t num_labels(const Gpt2Dims&) { return 0; }
+inline std::optional<Masking> masking(const Gpt2Dims&) { return std::nullopt; }
 std::vector<Dimension> dimensions(Gpt2Options& o, Gpt2Dims& d);
 /// What a recipe decides beside dimensions, also for weights that come from a folder.
 inline void take_settings(const Gpt2Options& o, Gpt2Dims& d) { d.dropout = o.dropout, d.initializer_range = o.initializer_range; }

@@ -1,6 +1,7 @@
 #include "checkpoint/float_elements.hpp"
 #include "support/user_error.hpp"
 #include "support/catch.hpp"
+#include <cmath>
 #include <cstring>
 
 using namespace trainx;

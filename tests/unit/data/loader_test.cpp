@@ -9,7 +9,7 @@
 namespace trainx::data {
 namespace {
 
-constexpr std::int64_t length = 3;
+constexpr std::int64_t row = 3;
 
 /// Sample i holds i*10, i*10+1, ...; reading takes a random while, so that workers overtake each other. `bad` throws.
 class SlowSource final : public Source {
@@ -21,7 +21,7 @@ class SlowSource final : public Source {
     const int count = reads++;
     if (microseconds_ > 0) std::this_thread::sleep_for(std::chrono::microseconds((index * 7919 + count * 104729) % microseconds_));
     if (index == bad_) throw UserError(ExitCode::bad_data, "sample " + std::to_string(index) + " is bad");
-    for (std::size_t i = 0; i < length; ++i) {
+    for (std::size_t i = 0; i < row; ++i) {
       out.tokens[i] = static_cast<std::int32_t>(index * 10 + static_cast<std::int64_t>(i));
       out.targets[i] = out.tokens[i] + 1;
     }
@@ -34,7 +34,7 @@ class SlowSource final : public Source {
 };
 
 struct Batch {
-  explicit Batch(std::int64_t b) : tokens(static_cast<std::size_t>(b * length)), targets(tokens.size()), positions(static_cast<std::size_t>(b)) {}
+  explicit Batch(std::int64_t b) : tokens(static_cast<std::size_t>(b * row)), targets(tokens.size()), positions(static_cast<std::size_t>(b)) {}
   BatchView view() { return {tokens, targets, positions}; }
   std::vector<std::int32_t> tokens, targets;
   std::vector<std::int64_t> positions;
@@ -48,9 +48,9 @@ void check_fetch(Loader& loader, const Order& order, const LoaderOptions& o, std
   for (std::int64_t i = 0; i < o.micro_batch_size; ++i) {
     const std::int64_t position = step * o.global_batch_size + micro_step * o.micro_batch_size + i;
     REQUIRE(batch.positions[static_cast<std::size_t>(i)] == position);
-    for (std::int64_t t = 0; t < length; ++t) {
-      REQUIRE(batch.tokens[static_cast<std::size_t>(i * length + t)] == order.sample_at(position) * 10 + t);
-      REQUIRE(batch.targets[static_cast<std::size_t>(i * length + t)] == order.sample_at(position) * 10 + t + 1);
+    for (std::int64_t t = 0; t < row; ++t) {
+      REQUIRE(batch.tokens[static_cast<std::size_t>(i * row + t)] == order.sample_at(position) * 10 + t);
+      REQUIRE(batch.targets[static_cast<std::size_t>(i * row + t)] == order.sample_at(position) * 10 + t + 1);
     }
   }
 }
@@ -59,7 +59,7 @@ LoaderOptions cut(std::int64_t global, std::int64_t micro, std::int64_t workers,
   LoaderOptions o;
   o.global_batch_size = global;
   o.micro_batch_size = micro;
-  o.sequence_length = length;
+  o.row_lengths = {row};
   o.workers = workers;
   o.prefetch = prefetch;
   return o;

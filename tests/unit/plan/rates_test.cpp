@@ -9,7 +9,7 @@ using namespace trainx;
 
 TEST_CASE("the rates that plan uses are the measured ones") {
   for (const char* name : {"h100", "h200"}) {
-    const auto& device = plan::device_named(name);
+    const plan::Device device = plan::device_named(name);
     const auto measured = nlohmann::json::parse(read_file(std::string(TRAINX_SOURCE_DIR) + "/bench/results/" + name + "/rates.json"));
     CHECK(device.memory_bytes == measured.at("memory_bytes").get<std::int64_t>());
     auto close = [](double table, const nlohmann::json& figure) { return std::abs(table - figure.get<double>()) <= 0.01 * table; };
