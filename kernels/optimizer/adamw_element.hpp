@@ -57,9 +57,9 @@ TRAINX_HOST_DEVICE AdamWStep adamw_step(const AdamWScalars& scalars, const AdamW
   const std::int64_t applied = *scalars.applied_steps;
   const double lr = scalars.lr_table[applied < scalars.lr_entries ? applied : scalars.lr_entries - 1];
   const double t = static_cast<double>(applied + 1);
-  const double scale = o.nominal_targets / *scalars.target_count;   // infinite in a step without targets
+  const double scale = *scalars.target_count > 0 ? o.nominal_targets / *scalars.target_count : 0;   // a step without targets has no gradient, and counts
   const double norm = product(std::sqrt(*scalars.norm2), scale);
-  s.finite = std::isfinite(norm) && std::isfinite(scale);
+  s.finite = std::isfinite(norm);
   const double clip = o.max_grad_norm > 0 ? o.max_grad_norm / sum(norm, 1e-6) : 1.0;
   s.gradient_factor = static_cast<float>(product(scale, clip < 1.0 ? clip : 1.0));
   s.decay = static_cast<float>(sum(1.0, -product(lr, o.weight_decay)));

@@ -56,7 +56,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += "memory per rank\n";
   for (const auto& [name, bytes] : plan.memory.categories)
     if (bytes != 0) out += row(name, human_bytes(bytes));
-  out += row("total", human_bytes(plan.memory.arena_bytes + plan.memory.library_bytes) + " of " + human_bytes(plan.memory.budget_bytes));
+  out += row("total", human_bytes(plan.memory.total_bytes()) + " of " + human_bytes(plan.memory.budget_bytes));
   if (plan.time) {
     const auto& t = *plan.time;
     out += "time, predicted from measured rates\n";
@@ -87,6 +87,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["compute"] = name_of(plan.compute);
   j["arena_bytes"] = plan.memory.arena_bytes;
   j["library_bytes"] = plan.memory.library_bytes;
+  j["process_bytes"] = plan.memory.process_bytes;
+  j["total_bytes"] = plan.memory.total_bytes();
   j["budget_bytes"] = plan.memory.budget_bytes;
   for (const auto& [name, bytes] : plan.memory.categories) j["memory"].push_back({{"category", name}, {"bytes", bytes}});
   if (plan.time)

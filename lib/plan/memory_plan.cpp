@@ -5,6 +5,19 @@ namespace trainx::plan {
 
 using program::Kind;
 
+namespace {
+
+// Measured: a worker of a tiny model takes 131 MiB (LibTorch's libraries and thread stacks).
+std::int64_t process_bytes_of(const RunPlan& plan) {
+  constexpr std::int64_t base = std::int64_t{160} << 20;
+  std::int64_t largest_group = 0, batch = 0;
+  for (const auto& g : plan.train.graph.groups) largest_group = std::max(largest_group, g.elements * 4);
+  for (const auto& b : plan.train.graph.batch) batch += b.bytes();
+  return base + 3 * largest_group + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
+}
+
+}  // namespace
+
 MemoryPlan plan_memory_budget(const RunPlan& plan) {
   const auto& p = plan.train.program;
   const auto peak = program::peak_use(p);
@@ -29,20 +42,13 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   for (const auto& [name, bytes] : m.categories) sum += bytes;
   m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum);
   m.categories.emplace_back("library calls", m.library_bytes);
+  if (!plan.on_gpu) m.process_bytes = process_bytes_of(plan);
+  if (m.process_bytes > 0) m.categories.emplace_back("process", m.process_bytes);
   return m;
 }
 
-namespace {
-
-std::int64_t total_of(const RunPlan& plan) {
-  const MemoryPlan m = plan_memory_budget(plan);
-  return m.arena_bytes + m.library_bytes;
-}
-
-}  // namespace
-
 void require_fits(const RunPlan& plan) {
-  const std::int64_t need = plan.memory.arena_bytes + plan.memory.library_bytes, have = plan.memory.budget_bytes;
+  const std::int64_t need = plan.memory.total_bytes(), have = plan.memory.budget_bytes;
   if (have <= 0 || need <= have) return;
   std::string remedy;
   RunPlan other = plan;
@@ -55,13 +61,14 @@ void require_fits(const RunPlan& plan) {
       other.batch.grad_accum_steps = plan.batch.micro_batch_size * plan.batch.grad_accum_steps / micro;
       other.recipe.memory.activation_checkpoint = level;
       plan_programs(other);
-      if (total_of(other) > have) continue;
+      const std::int64_t total = plan_memory_budget(other).total_bytes();
+      if (total > have) continue;
       if (micro != plan.batch.micro_batch_size) remedy += "batch.micro_batch_size " + std::to_string(micro);
       if (level != plan.recipe.memory.activation_checkpoint) {
         for (const auto& [value, name] : enum_names(level))
           if (value == level) remedy += (remedy.empty() ? "" : " with ") + std::string("memory.activation_checkpoint ") + std::string(name);
       }
-      remedy += " would fit (" + human_bytes(total_of(other)) + ")";
+      remedy += " would fit (" + human_bytes(total) + ")";
       break;
     }
   }

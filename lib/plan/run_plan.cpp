@@ -97,6 +97,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   require_sound(plan.evaluate, nullptr, "evaluation");
 
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
+  plan.on_gpu = device != nullptr;
   plan.memory = plan_memory_budget(plan);
   plan.memory.budget_bytes = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : facts.hardware.memory_bytes;
   require_fits(plan);

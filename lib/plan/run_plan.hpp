@@ -25,7 +25,9 @@ struct MemoryPlan {
   std::vector<std::pair<std::string, std::int64_t>> categories;   // weights, master, gradients, optimizer state, activations, ..., in bytes at the peak
   std::int64_t arena_bytes = 0;         // one arena for training and evaluation
   std::int64_t library_bytes = 0;       // what library calls allocate beside it, at most
+  std::int64_t process_bytes = 0;       // of a run on the CPU: LibTorch itself, copies of a group while weights are loaded and saved, batches ahead
   std::int64_t budget_bytes = 0;
+  std::int64_t total_bytes() const { return arena_bytes + library_bytes + process_bytes; }
 };
 
 struct RunPlan {
@@ -33,6 +35,7 @@ struct RunPlan {
   spec::ModelDims dims;
   BatchPlan batch;
   DType compute = DType::f32;
+  bool on_gpu = false;                  // the arena is the device's, not the process's
   std::int64_t threads = 1;             // that compute with; what libraries allocate depends on it
   program::Master master = program::Master::none;
   program::UpdateSpec update;

@@ -164,7 +164,8 @@ void Executor::update(const Instruction& i) {
   for (Slot s = UpdateSlot::first_state; const Use* state = find_use(i, s); ++s) memory.states.push_back(reinterpret_cast<float*>(address(*state)));
   optim::StepScalars step;
   step.norm2 = scalar<double>(i, UpdateSlot::norm2);
-  step.gradient_scale = parts_.nominal_targets / scalar<double>(i, UpdateSlot::target_count);
+  const double targets = scalar<double>(i, UpdateSlot::target_count);
+  step.gradient_scale = targets > 0 ? parts_.nominal_targets / targets : 0;   // a step without targets has no gradient, and counts
   step.applied_steps = scalar<std::int64_t>(i, UpdateSlot::applied);
   step.lr = learning_rate_at(&scalar<double>(i, UpdateSlot::lr_table), use_of(i, UpdateSlot::lr_table), step.applied_steps);
   step.max_grad_norm = parts_.max_grad_norm;

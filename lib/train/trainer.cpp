@@ -69,8 +69,9 @@ FinishedStep Trainer::take_finished() {
   }
   const auto now = Clock::now();
   FinishedStep step;
-  step.loss = report.loss_sum / report.target_count;
-  step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / report.target_count;
+  const double targets = std::max(report.target_count, 1.0);   // a step without targets: loss and gradients are zero
+  step.loss = report.loss_sum / targets;
+  step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / targets;
   step.lr = report.lr;
   step.step_time_s = seconds_between(last_, now);
   step.data_wait_s = loader_.take_wait_seconds();

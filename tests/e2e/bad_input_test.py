@@ -48,7 +48,7 @@ class BadInput(Trainx):
 
     def test_a_model_that_cannot_fit_says_by_how_much_and_what_would(self):
         recipe = self.recipe(tiny().replace("batch: {global_batch_size: 8, micro_batch_size: 4}", "batch: {global_batch_size: 64, micro_batch_size: 64}"))
-        done = self.refused("train", recipe, "memory.budget=5 MiB", code=71, says=["too little", "would fit"], run="tiny")
+        done = self.refused("train", recipe, "memory.budget=165 MiB", code=71, says=["too little", "would fit"], run="tiny")
         self.assertIn("micro_batch_size", done.stderr)
 
     def test_near_misses_get_suggestions(self):

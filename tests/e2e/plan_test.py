@@ -41,7 +41,7 @@ class Plan(Trainx):
             self.assertIn(word, text)
         plan = json.loads(self.run_trainx("plan", recipe, "--program", "--json").stdout)
         self.assertEqual(plan["global_batch_size"], 8)
-        self.assertEqual(sum(c["bytes"] for c in plan["memory"]), plan["arena_bytes"] + plan["library_bytes"])
+        self.assertEqual(sum(c["bytes"] for c in plan["memory"]), plan["total_bytes"])
 
 
 class Commands(Trainx):
