@@ -30,7 +30,7 @@ class Reader {
     reading_.origins[path] = "default";
     if (entry) {
       note_given(path, *entry);
-      if (entry->value.kind == yaml::Node::Kind::broken) reading_.bad.insert(path);
+      if (is_broken(entry->value)) reading_.bad.insert(path);
       else if (const ValueProblem problem = read_value(entry->value, value, limits)) refuse(path, entry->value.where, *problem);
     }
     if constexpr (std::is_same_v<T, std::string>) {
@@ -88,6 +88,10 @@ class Reader {
     bool any_alternative = false, holds_alternative = false;
   };
 
+  /// Reported already, itself or an item of its list.
+  static bool is_broken(const yaml::Node& node) {
+    return node.kind == yaml::Node::Kind::broken || std::any_of(node.items.begin(), node.items.end(), is_broken);
+  }
   std::string child_path(std::string_view key) const;
   const yaml::Entry* take(std::string_view key);
   void note_given(const std::string& path, const yaml::Entry& entry);

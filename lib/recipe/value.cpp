@@ -40,6 +40,16 @@ bool is_json_number_but_large(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789-") == std::string::npos && text.size() > 18;
 }
 
+template <class T>
+ValueProblem read_items(const yaml::Node& node, std::vector<T>& value, const Limits& limits) {
+  if (node.kind != yaml::Node::Kind::sequence) return "must be a list, not " + std::string(kind_name(node));
+  std::vector<T> read(node.items.size());
+  for (std::size_t i = 0; i < read.size(); ++i)
+    if (auto problem = read_value(node.items[i], read[i], limits)) return "item " + std::to_string(i + 1) + " " + *problem;
+  value = std::move(read);
+  return std::nullopt;
+}
+
 }  // namespace
 
 ValueProblem read_value(const yaml::Node& node, bool& value, const Limits&) {
@@ -114,11 +124,14 @@ ValueProblem read_value(const yaml::Node& node, ByteSize& value, const Limits&) 
 
 ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value, const Limits& limits) {
   if (node.is_scalar()) return "must be a list, not a value" + ask("[" + node.text.substr(0, 60) + "]");
-  if (node.kind != yaml::Node::Kind::sequence) return "must be a list, not " + std::string(kind_name(node));
-  std::vector<std::string> read(node.items.size());
-  for (std::size_t i = 0; i < read.size(); ++i)
-    if (auto problem = read_value(node.items[i], read[i], limits)) return "item " + std::to_string(i + 1) + " " + *problem;
-  value = std::move(read);
+  return read_items(node, value, limits);
+}
+
+ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value, const Limits& limits) {
+  if (!node.is_scalar()) return read_items(node, value, limits);
+  std::int64_t single = 0;
+  if (auto problem = read_value(node, single, limits)) return problem;
+  value = {single};
   return std::nullopt;
 }
 
@@ -149,6 +162,12 @@ std::string write_value(const std::string& value) {
 std::string write_value(const std::vector<std::string>& value) {
   std::vector<std::string> items;
   for (const std::string& item : value) items.push_back(write_value(item));
+  return "[" + joined(items, ", ") + "]";
+}
+
+std::string write_value(const std::vector<std::int64_t>& value) {
+  std::vector<std::string> items;
+  for (const std::int64_t item : value) items.push_back(write_value(item));
   return "[" + joined(items, ", ") + "]";
 }
 

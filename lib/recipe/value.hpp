@@ -24,6 +24,8 @@ ValueProblem read_value(const yaml::Node& node, std::string& value, const Limits
 ValueProblem read_value(const yaml::Node& node, Duration& value, const Limits& limits);
 ValueProblem read_value(const yaml::Node& node, ByteSize& value, const Limits& limits);
 ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value, const Limits& limits);
+/// `limits` hold for each; a single number is a list of one.
+ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value, const Limits& limits);
 /// The one of `names` that the node spells.
 ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names, std::size_t& which);
 /// For optional fields: `none`, `~` and the like are no way to write null.
@@ -87,6 +89,7 @@ std::string write_value(const std::string& value);
 inline std::string write_value(const Duration& value) { return to_string(value); }
 inline std::string write_value(const ByteSize& value) { return to_string(value); }
 std::string write_value(const std::vector<std::string>& value);
+std::string write_value(const std::vector<std::int64_t>& value);
 
 template <NamedEnum E>
 std::string write_value(E value) {
@@ -107,6 +110,7 @@ inline std::string type_text(const std::string&) { return "text"; }
 inline std::string type_text(const Duration&) { return "duration"; }
 inline std::string type_text(const ByteSize&) { return "size"; }
 inline std::string type_text(const std::vector<std::string>&) { return "list of text"; }
+inline std::string type_text(const std::vector<std::int64_t>&) { return "list of integers"; }
 std::string joined(const std::vector<std::string>& words, const std::string& separator);
 
 template <NamedEnum E>

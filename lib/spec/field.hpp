@@ -1,7 +1,7 @@
 // One description of an option struct serves reading, dumping, help and the JSON Schema:
 //   template <class Visitor> void visit_fields(Visitor& field, AdamWOptions& o) { field("beta1", o.beta1, unit_interval(), "decay of the first moment"); ... }
 // The field's type says what is written: bool, std::int64_t, double, std::string, an enum with enum_names(), Duration, ByteSize,
-// std::optional<T> (null), Auto<T> (auto), std::vector<std::string>.
+// std::optional<T> (null), Auto<T> (auto), std::vector<std::string>, std::vector<std::int64_t>.
 #pragma once
 #include "core/units.hpp"
 #include <cmath>
