@@ -49,7 +49,7 @@ bool list_is_ordered(const StepProgram& p, const Placement& at, const std::vecto
     const auto lane = static_cast<std::size_t>(list[a].lane);
     return before[static_cast<std::size_t>(rounds - 1) * list.size() + static_cast<std::size_t>(b)][lane] > from * per_round[lane] + index[a];
   };
-  std::array<std::vector<Span>, 3> spans;
+  std::array<std::vector<Span>, space_count> spans;
   for (std::size_t k = 0; k < list.size(); ++k)
     for (const Use& u : list[k].uses) {
       const Bytes base = at.base[u.buffer];

@@ -78,7 +78,7 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   if (options.fixed.size() > n) throw InternalError("plan_memory: more fixed offsets than buffers");
   Placement at;
   at.base.assign(n, 0);
-  std::array<Bytes, 3> bottom{};        // what lives for the whole run lies below all else
+  std::array<Bytes, space_count> bottom{};   // what lives for the whole run lies below all else
   std::vector<char> placed(n);
   auto place = [&](std::size_t b, Bytes base) {
     const auto space = static_cast<std::size_t>(p.buffers[b].space);

@@ -7,7 +7,7 @@ namespace trainx::program {
 
 struct Placement {
   std::vector<Bytes> base;              // by buffer: offset in the arena of its space
-  std::array<Bytes, 3> peak{};          // by space: bytes of the arena
+  std::array<Bytes, space_count> peak{};   // by space: bytes of the arena
   Bytes peak_of(Space s) const { return peak[static_cast<int>(s)]; }
 };
 

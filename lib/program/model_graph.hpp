@@ -15,16 +15,18 @@ struct TensorSpec {
   Bytes bytes() const { return elements() * size_of(dtype); }
 };
 
-enum class Initializer : std::uint8_t { zeros, ones, normal };
+enum class Initializer : std::uint8_t { zeros, ones, normal, constructed };   // constructed: by the module that the parameter is of
 
 /// One parameter tensor inside its group's buffer.
 struct ParameterSpec {
   std::string name;                     // as in the Hugging Face folder, e.g. "h.0.attn.c_attn.weight"
   std::vector<std::int64_t> dims;       // inside trainx: padded vocabulary, Linear weights as [out, in]
-  std::int64_t offset = 0;              // elements from the start of the group, a multiple of group_alignment
+  std::int64_t offset = 0;              // elements from the start of the group, a multiple of group_alignment, or where the parameter before ends
   bool decay = false;                   // weight decay applies: matrices and embeddings
   Initializer initializer = Initializer::zeros;
   double standard_deviation = 0;        // of Initializer::normal
+  std::int64_t zero_row = none;         // of Initializer::normal: the row that begins as zero (the padding token's)
+  bool optional = false;                // a head of the task at hand: a folder made for another task lacks it, and training begins with a new one
   std::vector<std::int64_t> saved_dims; // in the folder: before a transpose and without padding
   bool saved_transposed = false;        // the folder holds [in, out] (GPT-2's Conv1D)
   std::int64_t elements() const;
@@ -46,6 +48,7 @@ struct SlotSpec {
   TensorSpec tensor;                    // saved and scratch: its own; otherwise of what `index` names
   std::vector<Slot> from;               // forward outputs (values written, saved): the slots it is computed from, so that a pass knows what recomputing it takes
   bool cheap = false;                   // saved only: selective activation checkpointing recomputes it
+  Space space = Space::device;          // saved only: library, where the library keeps it
 };
 
 struct SlotUse { Slot slot; How how; };

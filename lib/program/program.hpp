@@ -13,7 +13,9 @@ using Slot = int;                       // which operand of its operation a use 
 constexpr int none = -1;
 
 enum class Kind : std::uint8_t { parameter, gradient, state, value, value_gradient, saved, batch, scalar, scratch };
-enum class Space : std::uint8_t { device, host, disk };
+/// library: memory that library calls allocate and keep (the graph of autograd between forward and backward): counted, and in no arena.
+enum class Space : std::uint8_t { device, host, disk, library };
+constexpr int space_count = 4;
 enum class Lane : std::uint8_t { compute, copy_in, copy_out, communication, host, disk };
 constexpr int lane_count = 6;
 /// accumulate is +=, its first writer becomes overwrite; modify reads and writes in place (reduce, update, advance).

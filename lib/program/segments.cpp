@@ -4,7 +4,8 @@
 namespace trainx::program {
 
 Segments::Segments(const StepProgram& p, const Placement& at) {
-  const std::array<Bytes, 3> origin{0, at.peak[0], at.peak[0] + at.peak[1]};
+  std::array<Bytes, space_count> origin{};
+  for (std::size_t s = 1; s < origin.size(); ++s) origin[s] = origin[s - 1] + at.peak[s - 1];
   auto address = [&](BufferId b, Bytes offset) { return origin[static_cast<int>(p.buffers[b].space)] + at.base[b] + offset; };
   std::vector<Range> addresses;
   int list_number = 0;

@@ -17,7 +17,7 @@ class Segments {
   Run of_buffer(BufferId b) const { return buffers_[b]; }
 
  private:
-  std::vector<Bytes> cuts_;             // addresses, those of the three spaces one after the other
+  std::vector<Bytes> cuts_;             // addresses, those of the spaces one after the other
   std::array<std::vector<int>, 3> first_use_;
   std::vector<Run> runs_, buffers_;
 };
