@@ -16,6 +16,9 @@ class CounterRandom {
   CounterRandom(std::uint64_t seed, std::uint64_t stream, std::uint64_t index)
       : key_(mix64(mix64(mix64(seed + golden) + stream * golden + 1) + index * golden + 2)) {}
   std::uint64_t next() { return mix64(key_ + golden * ++counter_); }
+  std::uint64_t below(std::uint64_t n) {                                     // in [0, n), by Lemire 2019 without the rejection: n is far below 2^64
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
+  }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }   // in [0, 1)
 
  private:

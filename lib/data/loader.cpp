@@ -1,5 +1,6 @@
 #include "data/loader.hpp"
 #include "core/error.hpp"
+#include "data/masking.hpp"
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -90,7 +91,9 @@ struct Loader::Impl {
     const std::int64_t first = ticket / micro_steps * options.global_batch_size + ticket % micro_steps * options.micro_batch_size;
     for (std::size_t i = 0; i < static_cast<std::size_t>(options.micro_batch_size); ++i) {
       out.positions[i] = first + static_cast<std::int64_t>(i);
-      source->read(order.sample_at(out.positions[i]), out.row(i));
+      const SampleView row = out.row(i);
+      source->read(order.sample_at(out.positions[i]), row);
+      if (options.masking && !has_target(row)) draw_masks(*options.masking, options.seed, out.positions[i], row);
     }
   }
 

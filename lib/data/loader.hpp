@@ -1,6 +1,8 @@
 #pragma once
 #include "data/order.hpp"
 #include "data/source.hpp"
+#include "spec/arch/task.hpp"
+#include <optional>
 
 namespace trainx::data {
 
@@ -18,6 +20,8 @@ struct BatchView {
 struct LoaderOptions {
   std::int64_t global_batch_size = 1, micro_batch_size = 1;
   std::vector<std::int64_t> row_lengths;   // T of a step: the smallest of these, ascending, that holds the longest sample of its global batch
+  std::optional<spec::Masking> masking;    // masked_lm: draws the targets of samples that come without
+  std::uint64_t seed = 0;                  // of masks
   std::int64_t workers = 1, prefetch = 4;   // threads; micro-batches prepared ahead at most
   std::int64_t first_step = 0;          // where preparing begins
   std::int64_t last_step = -1;          // nothing is prepared from this step on; -1: no end

@@ -1,8 +1,11 @@
 // Where samples come from. Torch-free.
 #pragma once
+#include "spec/arch/task.hpp"
 #include "spec/data/options.hpp"
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace trainx::data {
 
@@ -17,6 +20,9 @@ struct SampleView {
   std::span<std::int32_t> label = {};         // one element: class of the sample
 };
 
+/// One source of a mixture: samples of its epoch, and its share.
+struct MixturePart { std::int64_t samples = 0; double weight = 0; };
+
 enum class Split : std::uint8_t { train, eval };
 
 /// Thread-safe random access to samples.
@@ -27,12 +33,15 @@ class Source {
   virtual std::int64_t vocab_size() const = 0;         // 0: unknown (token files)
   /// Tokens of sample `index`, at most sequence_length; 0: samples of this source always fill their row.
   virtual std::int64_t length(std::int64_t /*index*/) const { return 0; }
+  /// Of a mixture: the sources whose samples follow one another here. Empty: this is a single source.
+  virtual std::vector<MixturePart> parts() const { return {}; }
   /// Fills sample `index`. Throws UserError 65 naming file and offset for a token id of `vocab_limit` or more.
   virtual void read(std::int64_t index, SampleView out) const = 0;
 };
 
 /// What a model learns from a sample: the next token, tokens in their own place (as given, or masked out later), the sample's class.
 enum class Targets : std::uint8_t { next_token, own_token, label };
+Targets targets_of(spec::Task task);
 
 struct SourceOptions {
   std::int64_t sequence_length = 0;
@@ -40,7 +49,8 @@ struct SourceOptions {
   std::uint64_t seed = 0;               // of generated data
   bool scan = true;                     // look through files for malformed contents at once; false: sizes alone, what `plan` and `validate` need
   Targets targets = Targets::next_token;
-  std::int64_t num_labels = 0;          // Targets::label: classes must be below
+  std::int64_t num_labels = 0;          // Targets::label: classes must be below; 0: no limit
+  std::int64_t token_type_limit = 0;    // token_type_ids must be below; 0: no limit
 };
 /// Throws UserError: 66 file missing, 65 malformed, truncated or too short. Null where the split has no data (eval not given).
 std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split, const SourceOptions& how);

@@ -11,6 +11,7 @@ DataFacts look_at_data(const recipe::Recipe& recipe) {
   how.sequence_length = recipe.data.sequence_length;
   how.seed = static_cast<std::uint64_t>(recipe.run.seed);
   how.scan = false;
+  how.targets = data::targets_of(spec::task(recipe.model.options));
   // Opens a split without reading its samples. What is not there is noted; what is there and malformed is thrown.
   auto look = [&](data::Split split, bool& present, std::int64_t& samples, std::string& problem) {
     try {

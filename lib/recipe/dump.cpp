@@ -1,7 +1,9 @@
+#include "recipe/key_path.hpp"
 #include "recipe/recipe.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
+#include <utility>
 
 namespace trainx::recipe {
 namespace {
@@ -16,16 +18,28 @@ class Writer {
   void begin(std::string_view key) {
     lines.push_back({indent() + std::string(key) + ":", ""});
     opened_.push_back(lines.size());
-    path_.emplace_back(key);
+    path_.push(key);
   }
   void end() {
     if (opened_.back() == lines.size()) lines.back().text += " {}";
     opened_.pop_back();
-    path_.pop_back();
+    path_.pop();
   }
   template <class T>
   void operator()(std::string_view key, T& value, const Limits&, std::string_view) {
     add(key, write_value(value), plain_text(value));
+  }
+  template <class Entry>
+  void list(std::string_view key, std::vector<Entry>& entries, std::string_view) {
+    lines.push_back({indent() + std::string(key) + ":" + (entries.empty() ? " []" : ""), ""});
+    path_.push(key);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      path_.push_item(i);
+      starts_item_ = true;
+      walk_entry(*this, entries[i]);
+      path_.pop();
+    }
+    path_.pop();
   }
   template <class Variant>
   void type(Variant& variant) {
@@ -43,14 +57,18 @@ class Writer {
   template <class T>
   static std::string plain_text(const T& value) { return write_value(value); }
 
-  std::string indent() const { return std::string(2 * path_.size(), ' '); }
+  /// The first key of a list's item stands behind its dash.
+  std::string indent() {
+    return std::exchange(starts_item_, false) ? std::string(2 * path_.depth() - 2, ' ') + "- " : std::string(2 * path_.depth(), ' ');
+  }
   void add(std::string_view key, const std::string& yaml, std::string text) {
-    const std::string dotted = joined(path_, ".") + "." + std::string(key);
+    const std::string dotted = path_.child(key);
     lines.push_back({indent() + std::string(key) + ": " + yaml, dotted});
     values.emplace_back(dotted, std::move(text));
   }
 
-  std::vector<std::string> path_;
+  KeyPath path_;
+  bool starts_item_ = false;
   std::vector<std::size_t> opened_;     // lines there were when each open map began
 };
 

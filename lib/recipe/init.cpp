@@ -1,10 +1,12 @@
 // The recipes of `trainx init`: a few settings each; everything else is shown as a comment with its default and description.
 #include "core/suggest.hpp"
+#include "recipe/key_path.hpp"
 #include "recipe/recipe.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
+#include <utility>
 
 namespace trainx::recipe {
 namespace {
@@ -42,15 +44,23 @@ class CommentedWriter {
  public:
   explicit CommentedWriter(const Origins& origins) : origins_(origins) {}
 
-  void begin(std::string_view key) {
-    path_.emplace_back(key);
-    lines_.push_back({is_set(joined(path_, ".") + "."), path_.size() - 1, std::string(key) + ":", ""});
-  }
-  void end() { path_.pop_back(); }
+  void begin(std::string_view key) { open(key, ""); }
+  void end() { path_.pop(); }
 
   template <class T>
   void operator()(std::string_view key, T& value, const Limits&, std::string_view doc) {
     add(key, write_value(value), std::string(doc) + choices(value));
+  }
+  template <class Entry>
+  void list(std::string_view key, std::vector<Entry>& entries, std::string_view doc) {
+    open(key, std::string(doc));
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      path_.push_item(i);
+      starts_item_ = true;
+      walk_entry(*this, entries[i]);
+      path_.pop();
+    }
+    path_.pop();
   }
   template <class Variant>
   void type(Variant& variant) {
@@ -93,13 +103,25 @@ class CommentedWriter {
       if (it->second != "default") return true;
     return false;
   }
+  /// A key with what is in it.
+  void open(std::string_view key, std::string doc) {
+    const std::string path = path_.child(key);
+    push_line(is_set(path + ".") || is_set(path + "["), std::string(key) + ":", std::move(doc));
+    path_.push(key);
+  }
   void add(std::string_view key, const std::string& value, std::string doc) {
-    const auto origin = origins_.find(joined(path_, ".") + "." + std::string(key));
-    lines_.push_back({origin != origins_.end() && origin->second != "default", path_.size(), std::string(key) + ": " + value, std::move(doc)});
+    const auto origin = origins_.find(path_.child(key));
+    push_line(origin != origins_.end() && origin->second != "default", std::string(key) + ": " + value, std::move(doc));
+  }
+  /// The first line of a list's item stands behind its dash, and is there whether set or not.
+  void push_line(bool set, const std::string& text, std::string doc) {
+    if (std::exchange(starts_item_, false)) lines_.push_back({true, path_.depth() - 1, "- " + text, std::move(doc)});
+    else lines_.push_back({set, path_.depth(), text, std::move(doc)});
   }
 
   const Origins& origins_;
-  std::vector<std::string> path_;
+  KeyPath path_;
+  bool starts_item_ = false;
   std::vector<Line> lines_;
 };
 

@@ -52,14 +52,49 @@ void Reader::begin(std::string_view key) {
       scope.node = &entry->value;
     } else {
       scope.bad = true;
-      reading_.bad.insert(scope.path);
-      const Node& value = entry->value;
-      const bool cut_off = !complete_ && value.kind == Node::Kind::null && value.text.empty();   // its keys came after the syntax error
-      if (value.kind == Node::Kind::null && !cut_off) problems_.add(entry->where, scope.path, "is empty: give it a map of keys, or remove it");
-      if (value.kind == Node::Kind::scalar || value.kind == Node::Kind::sequence) {
-        problems_.add(value.where, scope.path, "must be a map of keys, not " + std::string(kind_name(value)));
-      }
+      report_no_map(scope, entry->value, entry->where);
     }
+  }
+  scopes_.push_back(std::move(scope));
+}
+
+/// `where`: of the key, or of the item.
+void Reader::report_no_map(const Scope& scope, const Node& value, const yaml::Location& where) {
+  reading_.bad.insert(scope.path);
+  const bool cut_off = !complete_ && value.kind == Node::Kind::null && value.text.empty();   // its keys came after the syntax error
+  if (value.kind == Node::Kind::null && !cut_off) problems_.add(where, scope.path, "is empty: give it a map of keys, or remove it");
+  if (value.kind == Node::Kind::scalar || value.kind == Node::Kind::sequence) {
+    problems_.add(value.where, scope.path, "must be a map of keys, not " + std::string(kind_name(value)));
+  }
+}
+
+const Node* Reader::take_list(std::string_view key, std::string_view doc) {
+  const std::string path = child_path(key);
+  const yaml::Entry* entry = take(key);
+  if (!entry) {
+    report_missing(path, doc);
+    return nullptr;
+  }
+  const Node& value = entry->value;
+  reading_.where[path] = entry->where;
+  const bool cut_off = !complete_ && value.kind == Node::Kind::null && value.text.empty();
+  if (value.kind == Node::Kind::sequence && !value.items.empty()) return &value;
+  if (value.kind == Node::Kind::broken || cut_off) reading_.bad.insert(path);
+  else if (value.kind == Node::Kind::sequence) refuse(path, value.where, "must not be empty");
+  else refuse(path, value.where, "must be a list of maps, not " + std::string(kind_name(value)));
+  return nullptr;
+}
+
+void Reader::begin_item(std::string path, const Node& node) {
+  Scope scope;
+  scope.path = std::move(path);
+  scope.where = node.where;
+  reading_.where[scope.path] = node.where;
+  if (node.is_map()) {
+    scope.node = &node;
+  } else {
+    scope.bad = true;
+    report_no_map(scope, node, node.where);
   }
   scopes_.push_back(std::move(scope));
 }
@@ -75,6 +110,10 @@ void Reader::end() {
 void Reader::report_empty(const std::string& path, const yaml::Entry* entry, std::string_view doc) {
   if (reading_.bad.contains(path)) return;
   if (entry) return refuse(path, entry->value.where, "must not be empty");
+  report_missing(path, doc);
+}
+
+void Reader::report_missing(const std::string& path, std::string_view doc) {
   if (complete_ && !scopes_.back().bad && !scopes_.back().any_alternative) refuse(path, scopes_.back().where, "is missing: " + std::string(doc));
   reading_.bad.insert(path);
 }

@@ -38,6 +38,19 @@ class Reader {
     }
   }
 
+  template <class Entry>
+  void list(std::string_view key, std::vector<Entry>& entries, std::string_view doc) {
+    entries.clear();
+    const yaml::Node* items = take_list(key, doc);
+    if (!items) return;
+    const std::string path = child_path(key);
+    for (std::size_t i = 0; i < items->items.size(); ++i) {
+      begin_item(path + "[" + std::to_string(i) + "]", items->items[i]);
+      walk_entry(*this, entries.emplace_back());
+      end();
+    }
+  }
+
   template <class Variant>
   void type(Variant& variant) {
     const std::string path = child_path("type");
@@ -75,6 +88,8 @@ class Reader {
     std::vector<std::string> keys;
     template <class T>
     void operator()(std::string_view key, T&, const Limits&, std::string_view) { keys.emplace_back(key); }
+    template <class Entry>
+    void list(std::string_view key, std::vector<Entry>&, std::string_view) { keys.emplace_back(key); }
   };
   struct Scope {                        // a map that is being read
     std::string path;
@@ -94,6 +109,11 @@ class Reader {
   }
   std::string child_path(std::string_view key) const;
   const yaml::Entry* take(std::string_view key);
+  /// The list of maps at `key`; null where it was reported, or is missing.
+  const yaml::Node* take_list(std::string_view key, std::string_view doc);
+  void begin_item(std::string path, const yaml::Node& node);
+  void report_no_map(const Scope& scope, const yaml::Node& value, const yaml::Location& where);
+  void report_missing(const std::string& path, std::string_view doc);
   void note_given(const std::string& path, const yaml::Entry& entry);
   void refuse(const std::string& path, const yaml::Location& where, const std::string& sentence);
   void report_empty(const std::string& path, const yaml::Entry* entry, std::string_view doc);

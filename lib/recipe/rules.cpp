@@ -1,5 +1,7 @@
 #include "recipe/rules.hpp"
+#include "spec/arch/architecture.hpp"
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 
 namespace trainx::recipe {
@@ -32,9 +34,9 @@ class Rules {
   bool is_bad(std::string key) const {
     for (;;) {
       if (reading_.bad.contains(key)) return true;
-      const std::size_t dot = key.rfind('.');
-      if (dot == std::string::npos) return false;
-      key.resize(dot);
+      const std::size_t outer = key.find_last_of(".[");
+      if (outer == std::string::npos) return false;
+      key.resize(outer);
     }
   }
 
@@ -42,8 +44,8 @@ class Rules {
   yaml::Location where(std::string key) const {
     for (;;) {
       if (const auto found = reading_.where.find(key); found != reading_.where.end()) return found->second;
-      const std::size_t dot = key.rfind('.');
-      key.resize(dot == std::string::npos ? 0 : dot);
+      const std::size_t outer = key.find_last_of(".[");
+      key.resize(outer == std::string::npos ? 0 : outer);
     }
   }
 
@@ -62,6 +64,8 @@ class Rules {
   void model() {
     std::visit([&](const auto& options) { dimensions(options); }, r_.model.options);
   }
+
+  void dimensions(const spec::CustomOptions& o) { refuse(r_.model.size.has_value(), "model.size", {"model.type"}, "can have no effect: " + o.name + " has no published sizes, model.options says all"); }
 
   template <class Options>
   void dimensions(const Options& o) {
@@ -95,13 +99,63 @@ class Rules {
   }
 
   void data() {
-    if (const auto* tokens = std::get_if<spec::TokensOptions>(&r_.data.source)) same_files(tokens->train, tokens->eval);
-    if (const auto* text = std::get_if<spec::TextOptions>(&r_.data.source)) same_files(text->train, text->eval);
+    for_each_source([&](const std::string& prefix, const auto& source) {
+      if constexpr (requires { source.train; }) same_files(prefix, source.train, source.eval);
+      refuse(source.fills_rows && spec::task(r_.model.options) == spec::Task::classification, prefix + "type", {"model.type", "model.options.task"},
+             "gives no class to learn: classification takes type jsonl or csv");
+    });
+    if (const auto* mixture = std::get_if<spec::MixtureOptions>(&r_.data.source)) shares(*mixture);
+    padding();
   }
 
-  void same_files(const std::string& train, const std::optional<std::string>& eval) {
-    refuse(eval && eval->empty(), "data.eval", {"data.type"}, "must not be empty (did you mean null?)");
-    refuse(eval && !eval->empty() && *eval == train, "data.eval", {"data.type", "data.train"}, "is the training data itself: held-out data must differ from it");
+  /// Calls `f(prefix, source)` for the source, or for each of a mixture's: its keys are prefix + "train" and so on.
+  template <class F>
+  void for_each_source(F&& f) {
+    std::size_t i = 0;
+    const bool single = !std::holds_alternative<spec::MixtureOptions>(r_.data.source);
+    spec::for_each_source(r_.data.source, [&](const auto& source) { f(single ? std::string("data.") : "data.sources[" + std::to_string(i++) + "].", source); });
+  }
+
+  void same_files(const std::string& prefix, const std::string& train, const std::optional<std::string>& eval) {
+    const std::string key = prefix + "eval";
+    refuse(eval && eval->empty(), key, {prefix + "type"}, "must not be empty (did you mean null?)");
+    refuse(eval && !eval->empty() && *eval == train, key, {prefix + "type", prefix + "train"}, "is the training data itself: held-out data must differ from it");
+  }
+
+  void shares(const spec::MixtureOptions& mixture) {
+    constexpr std::size_t most_sources = 256;
+    constexpr double least_share = 1.0 / 1024;   // a block of a mixture has 1024 samples at most, one of each source at least
+    refuse(mixture.sources.size() > most_sources, "data.sources", {}, "must be at most " + std::to_string(most_sources) + ", not " + std::to_string(mixture.sources.size()));
+    double sum = 0;
+    bool words = false, bytes = false;
+    for (const spec::MixtureEntry& entry : mixture.sources) {
+      sum += entry.weight;
+      words = words || std::holds_alternative<spec::StoriesOptions>(entry.source);
+      bytes = bytes || std::holds_alternative<spec::TextOptions>(entry.source);
+    }
+    refuse(words && bytes, "data.sources", {}, "cannot be both stories and text: the same token id is a word of the one and a byte of the other");
+    for (std::size_t i = 0; i < mixture.sources.size(); ++i) {
+      refuse(!(mixture.sources[i].weight >= least_share * sum), "data.sources[" + std::to_string(i) + "].weight", {"data.sources"},
+             "must be at least 1/1024 of the sum of all weights (" + write_value(sum) + "), not " + write_value(mixture.sources[i].weight));
+    }
+  }
+
+  void padding() {
+    const auto& pad_to = r_.data.pad_to.value;
+    const std::int64_t longest = r_.data.sequence_length;
+    const bool padded = !spec::always_fills_rows(r_.data.source);
+    const std::initializer_list<std::string> also{"data.type", "data.sources", "data.sequence_length"};
+    const std::string no_effect = "can have no effect: samples of type " + alternative_name(r_.data.source) + " always fill their row";
+    refuse(!padded && r_.data.group_by_length, "data.group_by_length", also, no_effect);
+    refuse(padded && r_.data.group_by_length && !r_.data.shuffle, "data.group_by_length", {"data.type", "data.sources", "data.shuffle"},
+           "rearranges samples, which shuffle: false forbids: leave one of them out");
+    if (!pad_to) return;
+    const bool ascending = !pad_to->empty() && std::adjacent_find(pad_to->begin(), pad_to->end(), std::greater_equal<>()) == pad_to->end();
+    refuse(!ascending, "data.pad_to", also, pad_to->empty() ? "must not be empty; auto lets trainx pick" : "must be ascending, each length once, not " + write_value(*pad_to));
+    if (!ascending) return;
+    refuse(!padded && *pad_to != std::vector{longest}, "data.pad_to", also, no_effect);
+    refuse(padded && pad_to->back() != longest, "data.pad_to", also,
+           "must end with sequence_length (" + std::to_string(longest) + "), not with " + std::to_string(pad_to->back()) + ": some batch may hold a sample as long as that");
   }
 
   /// global_batch_size [samples per step] = micro_batch_size [samples per forward, per rank] * grad_accum_steps, with the one rank that parallel.mode has.
@@ -159,11 +213,15 @@ class Rules {
   }
 
   void eval() {
-    const bool text = std::holds_alternative<spec::TextOptions>(r_.data.source) && !std::get<spec::TextOptions>(r_.data.source).eval;
-    const bool tokens = std::holds_alternative<spec::TokensOptions>(r_.data.source) && !std::get<spec::TokensOptions>(r_.data.source).eval;
+    bool held_out = false;
+    for_each_source([&](const std::string&, const auto& source) {
+      if constexpr (requires { source.eval; }) held_out = held_out || source.eval;
+      else held_out = true;
+    });
     const std::string sentence = "can have no effect: data.eval names no held-out data";
-    refuse((text || tokens) && r_.eval.every != EvalSection{}.every, "eval.every", {"data.eval", "data.type"}, sentence);
-    refuse((text || tokens) && r_.eval.batches != EvalSection{}.batches, "eval.batches", {"data.eval", "data.type"}, sentence);
+    const std::initializer_list<std::string> also{"data.eval", "data.type", "data.sources"};
+    refuse(!held_out && r_.eval.every != EvalSection{}.every, "eval.every", also, sentence);
+    refuse(!held_out && r_.eval.batches != EvalSection{}.batches, "eval.batches", also, sentence);
   }
 
   void memory() {

@@ -1,4 +1,5 @@
 #include "recipe/schema.hpp"
+#include "recipe/key_path.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
@@ -10,8 +11,8 @@ class HelpWalker {
  public:
   std::vector<FieldHelp> fields;
 
-  void begin(std::string_view key) { path_.emplace_back(key); }
-  void end() { path_.pop_back(); }
+  void begin(std::string_view key) { path_.push(key); }
+  void end() { path_.pop(); }
 
   template <class T>
   void operator()(std::string_view key, T& value, const Limits& limits, std::string_view doc) {
@@ -20,11 +21,21 @@ class HelpWalker {
       if (value.empty()) text.clear();
     }
     const std::string limit = limits.says.empty() ? "" : ", " + limits.says;
-    fields.push_back({joined(path_, ".") + "." + std::string(key), type_text(value) + limit, text, std::string(doc), of_type_});
+    fields.push_back({path_.child(key), type_text(value) + limit, text, std::string(doc), of_type_});
+  }
+  /// The keys of the entries' types are those that a single source has: they are told once, there.
+  template <class Entry>
+  void list(std::string_view key, std::vector<Entry>&, std::string_view doc) {
+    fields.push_back({path_.child(key), "list of maps", "", std::string(doc), of_type_});
+    path_.push(std::string(key) + "[]");
+    Entry entry;
+    visit_fields(*this, entry);
+    type(entry.source);
+    path_.pop();
   }
   template <class Variant>
   void type(Variant& variant) {
-    fields.push_back({joined(path_, ".") + ".type", joined(alternative_names(variant), " | "), alternative_name(variant), "which " + path_.front(), of_type_});
+    fields.push_back({path_.child("type"), joined(alternative_names(variant), " | "), alternative_name(variant), "which " + path_.section(), of_type_});
   }
   template <class Variant>
   void alternative(Variant& variant) {
@@ -36,7 +47,7 @@ class HelpWalker {
   }
 
  private:
-  std::vector<std::string> path_;
+  KeyPath path_;
   std::string of_type_;
 };
 

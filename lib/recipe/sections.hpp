@@ -40,6 +40,8 @@ struct DataSection {
   bool shuffle = true;
   std::int64_t workers = 1;
   std::int64_t prefetch = 4;
+  Auto<std::vector<std::int64_t>> pad_to;
+  bool group_by_length = false;
   spec::DataOptions source;             // `type` names the alternative, whose fields stand beside these
 };
 template <class Visitor>
@@ -48,7 +50,12 @@ void visit_fields(Visitor& field, DataSection& s) {
   field("shuffle", s.shuffle, anything(), "keyed permutation of the samples each epoch; false: in order");
   field("workers", s.workers, between(1, 256), "threads that prepare samples");
   field("prefetch", s.prefetch, between(1, 65536), "micro-batches prepared ahead, at most");
+  field("pad_to", s.pad_to, between(1, 1 << 24), "lengths to which batches are padded, the smallest that holds the step's longest sample; auto: 32, doubled up to sequence_length");
+  field("group_by_length", s.group_by_length, anything(), "samples of like length share a batch: less padding, a less random order");
 }
+
+/// Tokens of a row with padding, ascending: a step takes the smallest that holds its longest sample. sequence_length alone where no sample is shorter.
+std::vector<std::int64_t> row_lengths(const DataSection& data);
 
 struct BatchSection {                   // any two of three; the third is derived
   std::optional<std::int64_t> global_batch_size, micro_batch_size, grad_accum_steps;

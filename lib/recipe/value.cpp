@@ -144,6 +144,13 @@ ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& n
   return std::nullopt;
 }
 
+ValueProblem read_value(const yaml::Node& node, Choice& value, const Limits&) {
+  std::size_t which = 0;
+  if (auto problem = read_name(node, value.words, which)) return problem;
+  value.word = value.words[which];
+  return std::nullopt;
+}
+
 ValueProblem check_null_spelling(const yaml::Node& node) {
   if (node.kind == yaml::Node::Kind::null && !node.text.empty()) return "is written " + excerpt(node.text) + ask("null");
   if (!node.is_scalar() || node.quoted || node.interpolated) return std::nullopt;

@@ -28,6 +28,8 @@ ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value,
 ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value, const Limits& limits);
 /// The one of `names` that the node spells.
 ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names, std::size_t& which);
+/// One of the words of the choice.
+ValueProblem read_value(const yaml::Node& node, Choice& value, const Limits& limits);
 /// For optional fields: `none`, `~` and the like are no way to write null.
 ValueProblem check_null_spelling(const yaml::Node& node);
 
@@ -91,6 +93,7 @@ inline std::string write_value(const ByteSize& value) { return to_string(value);
 std::string write_value(const std::vector<std::string>& value);
 std::string write_value(const std::vector<std::int64_t>& value);
 
+inline std::string write_value(const Choice& value) { return write_value(value.word); }
 template <NamedEnum E>
 std::string write_value(E value) {
   for (const auto& [candidate, name] : enum_names(value))
@@ -112,6 +115,7 @@ inline std::string type_text(const ByteSize&) { return "size"; }
 inline std::string type_text(const std::vector<std::string>&) { return "list of text"; }
 inline std::string type_text(const std::vector<std::int64_t>&) { return "list of integers"; }
 std::string joined(const std::vector<std::string>& words, const std::string& separator);
+inline std::string type_text(const Choice& value) { return joined(value.words, " | "); }
 
 template <NamedEnum E>
 std::string type_text(E) { return joined(names_of<E>(), " | "); }

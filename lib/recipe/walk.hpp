@@ -1,10 +1,13 @@
 // The order of a recipe's keys. Reader, dumper and help are walkers:
 //   begin(key), end()                  a map inside the recipe
 //   (key, value, limits, doc)          a field (visit_fields calls it)
+//   list(key, entries, doc)            a list of maps, each walked by walk_entry (visit_fields calls it)
 //   type(variant)                      the key `type`, which names the alternative
 //   alternative(variant)               the fields of the chosen alternative (help: of all)
 #pragma once
 #include "recipe/sections.hpp"
+#include <algorithm>
+#include <type_traits>
 
 namespace trainx::recipe {
 
@@ -27,6 +30,14 @@ void walk_typed_section(Walker& w, std::string_view key, Section& section) {
   w.end();
 }
 
+/// One map of a list; its `type` has its fields beside it.
+template <class Walker, class Entry>
+void walk_entry(Walker& w, Entry& entry) {
+  visit_fields(w, entry);
+  w.type(entry.source);
+  w.alternative(entry.source);
+}
+
 template <class Walker>
 void walk(Walker& w, Recipe& r) {
   walk_section(w, "run", r.run);
@@ -47,26 +58,38 @@ void walk(Walker& w, Recipe& r) {
   walk_section(w, "metrics", r.metrics);
 }
 
-/// The names of a variant's alternatives, in order.
-template <class... Options>
-std::vector<std::string> alternative_names(const std::variant<Options...>&) { return {std::string(Options::name)...}; }
+/// An alternative that stands for as many as are known when the program runs.
+template <class Options>
+concept Described = requires { Options::described(); };
+
+/// Calls `f` with a default value of each alternative, in order.
+template <class F, class... Options>
+void for_each_alternative(const std::variant<Options...>&, F&& f) {
+  const auto call = [&]<class O>(std::type_identity<O>) {
+    if constexpr (Described<O>) std::ranges::for_each(O::described(), f);
+    else f(O{});
+  };
+  (call(std::type_identity<Options>{}), ...);
+}
+
+template <class Variant>
+std::vector<std::string> alternative_names(const Variant& v) {
+  std::vector<std::string> names;
+  for_each_alternative(v, [&](const auto& o) { names.emplace_back(o.name); });
+  return names;
+}
 
 template <class... Options>
 std::string alternative_name(const std::variant<Options...>& v) {
-  return std::visit([](const auto& o) { return std::string(std::remove_cvref_t<decltype(o)>::name); }, v);
+  return std::visit([](const auto& o) { return std::string(o.name); }, v);
 }
 
 /// Makes the variant hold the `which`-th alternative with its defaults.
-template <class... Options>
-void choose_alternative(std::variant<Options...>& v, std::size_t which) {
-  static const std::variant<Options...> defaults[] = {Options{}...};
-  v = defaults[which];
-}
-
-/// Calls `f` with a default value of each alternative.
-template <class F, class... Options>
-void for_each_alternative(const std::variant<Options...>&, F&& f) {
-  (f(Options{}), ...);
+template <class Variant>
+void choose_alternative(Variant& v, std::size_t which) {
+  std::vector<Variant> defaults;
+  for_each_alternative(v, [&](const auto& o) { defaults.emplace_back(o); });
+  v = defaults.at(which);
 }
 
 }  // namespace trainx::recipe

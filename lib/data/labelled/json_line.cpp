@@ -1,0 +1,114 @@
+#include "data/labelled/json_line.hpp"
+#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+
+namespace trainx::data::labelled {
+namespace {
+
+using nlohmann::json;
+
+// Events instead of a document: the parser is iterative, whatever the depth, and a document keeps the last of two equal keys without a word.
+class LineEvents : public nlohmann::json_sax<json> {
+ public:
+  LineEvents(const WantedFields& wanted, const LinePlace& place, Line& out) : wanted_(wanted), place_(place), out_(out) {}
+
+  bool null() override {
+    if (depth_ == 1 && field_) {
+      out_[*field_].given = false;
+      return true;
+    }
+    return other("null");
+  }
+  bool boolean(bool) override { return other("a truth value"); }
+  bool string(string_t&) override { return other("text"); }
+  bool binary(binary_t&) override { return other("binary data"); }
+  bool number_float(number_float_t, const string_t&) override { return other("a number that is no integer"); }
+  bool number_integer(number_integer_t n) override { return number(n); }
+  bool number_unsigned(number_unsigned_t n) override {
+    if (n > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) return other("an integer beyond 64 bits");
+    return number(static_cast<number_integer_t>(n));
+  }
+
+  bool start_object(std::size_t) override { return depth_ == 0 ? open() : nested("an object"); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override {
+    if (depth_ == 1 && field_ && *field_ != FieldName::label) return open();
+    return nested("a list");
+  }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& text) override {
+    if (depth_ != 1) return true;
+    if (!keys_.insert(text).second) place_.refuse("a key is given twice in the object" + (known(text) ? ": \"" + text + "\"" : ""));
+    field_ = known(text);
+    if (field_ && !wanted_[static_cast<std::size_t>(*field_)]) field_.reset();
+    if (field_) out_[*field_].given = true;
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string&, const json::exception&) override {
+    place_.refuse("malformed JSON at byte " + std::to_string(position) + " of the line: mend it, or take the line out");
+  }
+
+ private:
+  static std::optional<FieldName> known(std::string_view key) {
+    const auto found = std::ranges::find(field_names, key);
+    if (found == field_names.end()) return std::nullopt;
+    return static_cast<FieldName>(found - field_names.begin());
+  }
+
+  bool number(std::int64_t n) {
+    const bool in_place = field_ && depth_ == (*field_ == FieldName::label ? 1 : 2);
+    if (!in_place) return other("a number");
+    out_[*field_].values.push_back(n);
+    return true;
+  }
+
+  /// A value that is not what its field takes; of other columns it may be anything.
+  bool other(const std::string& what) {
+    if (depth_ == 0) place_.refuse("holds " + what + " where an object {\"input_ids\": [...]} is expected");
+    if (!field_) return true;
+    const std::string name(field_names[static_cast<std::size_t>(*field_)]);
+    if (depth_ > 1) place_.refuse(name + "[" + std::to_string(out_[*field_].values.size()) + "] is " + what + ", not an integer");
+    place_.refuse(name + " is " + what + (*field_ == FieldName::label ? ", not an integer" : ", not a list of integers"));
+  }
+
+  bool nested(const std::string& what) { return other(what) && open(); }
+  bool open() {
+    constexpr int deepest = 100;
+    if (++depth_ > deepest) place_.refuse("nests deeper than " + std::to_string(deepest) + " levels: no data of this kind does");
+    return true;
+  }
+  bool close() {
+    if (--depth_ == 1) field_.reset();
+    return true;
+  }
+
+  const WantedFields& wanted_;
+  const LinePlace& place_;
+  Line& out_;
+  int depth_ = 0;                       // 1: in the object, 2: in the list of a field
+  std::optional<FieldName> field_;      // whose value is read
+  std::set<std::string, std::less<>> keys_;
+};
+
+class JsonParser final : public LineParser {
+ public:
+  explicit JsonParser(const WantedFields& wanted) : wanted_(wanted) {}
+  void parse(std::string_view text, const LinePlace& place, Line& out) const override {
+    LineEvents events(wanted_, place, out);
+    json::sax_parse(text.begin(), text.end(), &events);
+  }
+
+ private:
+  WantedFields wanted_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted) { return std::make_unique<JsonParser>(wanted); }
+
+}  // namespace trainx::data::labelled

@@ -1,0 +1,10 @@
+#pragma once
+#include "data/labelled/line.hpp"
+#include <memory>
+
+namespace trainx::data::labelled {
+
+/// A JSON object a line: {"input_ids": [101, 7592, 102], "label": 1}. null is as good as no field.
+std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted);
+
+}  // namespace trainx::data::labelled

@@ -1,0 +1,107 @@
+#include "data/labelled/labelled_lines.hpp"
+#include "core/error.hpp"
+#include "data/labelled/csv_line.hpp"
+#include "data/labelled/json_line.hpp"
+#include "data/labelled/line_index.hpp"
+#include "data/labelled/line_rules.hpp"
+#include "data/mapped_file.hpp"
+#include <algorithm>
+
+namespace trainx::data::labelled {
+namespace {
+
+class LabelledLines final : public Source {
+ public:
+  /// `first`: lines before it are no samples; its parser was made from them.
+  LabelledLines(MappedFile file, LineIndex lines, std::int64_t first, std::unique_ptr<LineParser> parser, const LineRules& rules, bool scan)
+      : file_(std::move(file)), lines_(std::move(lines)), first_(first), parser_(std::move(parser)), rules_(rules) {
+    if (samples() < 1) throw UserError(ExitCode::bad_data, file_.path() + " has no samples");
+    if (!scan) return;
+    lengths_.reserve(static_cast<std::size_t>(samples()));
+    Line line;
+    for (std::int64_t i = 0; i < samples(); ++i) {
+      parse(i, line);
+      lengths_.push_back(static_cast<std::int32_t>(length_of(line)));
+    }
+  }
+
+  std::int64_t samples() const override { return lines_.size() - first_; }
+  std::int64_t vocab_size() const override { return 0; }
+
+  std::int64_t length(std::int64_t index) const override {
+    check_index(index);
+    if (!lengths_.empty()) return lengths_[static_cast<std::size_t>(index)];
+    Line line;
+    parse(index, line);
+    return length_of(line);
+  }
+
+  void read(std::int64_t index, SampleView out) const override {
+    check_index(index);
+    Line line;
+    parse(index, line);
+    const auto length = static_cast<std::size_t>(length_of(line));
+    if (length > out.tokens.size()) throw InternalError("labelled lines: a sample of " + std::to_string(length) + " tokens for a row of " + std::to_string(out.tokens.size()));
+    fill(line[FieldName::input_ids], 0, length, out.tokens);
+    if (!out.token_types.empty()) fill(line[FieldName::token_type_ids], 0, length, out.token_types);
+    if (!out.length.empty()) out.length[0] = static_cast<std::int32_t>(length);
+    if (!out.label.empty() && line[FieldName::label].given) out.label[0] = static_cast<std::int32_t>(line[FieldName::label].values[0]);
+    const Field& labels = line[FieldName::labels];
+    if (rules_.targets == Targets::next_token) fill(labels.given ? labels : line[FieldName::input_ids], 1, length, out.targets);
+    if (rules_.targets == Targets::own_token) fill(labels, 0, length, out.targets);
+  }
+
+ private:
+  /// Values [begin, length) of a field that is given, to the front of `out`.
+  static void fill(const Field& field, std::size_t begin, std::size_t length, std::span<std::int32_t> out) {
+    if (!field.given) return;
+    std::transform(field.values.begin() + static_cast<std::ptrdiff_t>(begin), field.values.begin() + static_cast<std::ptrdiff_t>(length), out.begin(),
+                   [](std::int64_t value) { return static_cast<std::int32_t>(value); });
+  }
+
+  void check_index(std::int64_t index) const {
+    if (index < 0 || index >= samples()) throw InternalError("labelled lines: sample " + std::to_string(index) + " of " + std::to_string(samples()));
+  }
+
+  void parse(std::int64_t index, Line& line) const {
+    const std::string_view text = lines_.line(first_ + index);
+    const LinePlace place{file_.path(), first_ + index + 1};
+    if (is_blank(text)) place.refuse("is blank: only the end of a file may be");
+    line.clear();
+    parser_->parse(text, place, line);
+    rules_.check(line, place);
+  }
+
+  std::int64_t length_of(const Line& line) const { return std::min(static_cast<std::int64_t>(line[FieldName::input_ids].values.size()), rules_.sequence_length); }
+
+  MappedFile file_;
+  LineIndex lines_;
+  std::int64_t first_;
+  std::unique_ptr<LineParser> parser_;
+  LineRules rules_;
+  std::vector<std::int32_t> lengths_;   // of the samples, where they were scanned
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, Split split, const SourceOptions& how) {
+  if (split == Split::eval && !options.eval) return nullptr;
+  const LineRules rules(how, options.truncate);
+  MappedFile file(split == Split::train ? options.train : *options.eval);
+  LineIndex lines(file.bytes());
+  return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 0, make_json_parser(rules.wanted()), rules, how.scan);
+}
+
+std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, Split split, const SourceOptions& how) {
+  if (split == Split::eval && !options.eval) return nullptr;
+  const LineRules rules(how, options.truncate);
+  MappedFile file(split == Split::train ? options.train : *options.eval);
+  LineIndex lines(file.bytes());
+  if (lines.size() == 0) throw UserError(ExitCode::bad_data, file.path() + " is empty: the first line names the columns");
+  const bool tabs = file.path().ends_with(".tsv") || file.path().ends_with(".tab");
+  const spec::Delimiter delimiter = options.delimiter.value.value_or(tabs ? spec::Delimiter::tab : spec::Delimiter::comma);
+  auto parser = make_csv_parser(lines.line(0), {file.path(), 1}, delimiter, rules.wanted());
+  return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 1, std::move(parser), rules, how.scan);
+}
+
+}  // namespace trainx::data::labelled

@@ -1,0 +1,47 @@
+// One line of labelled data, whatever its notation, and where it stands.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainx::data::labelled {
+
+enum class FieldName : std::uint8_t { input_ids, token_type_ids, attention_mask, labels, label };
+constexpr std::array<std::string_view, 5> field_names{"input_ids", "token_type_ids", "attention_mask", "labels", "label"};
+/// Which fields are read; others are columns that trainx has no use for.
+using WantedFields = std::array<bool, field_names.size()>;
+
+struct Field {
+  bool given = false;
+  std::vector<std::int64_t> values;     // of `label`: one
+};
+struct Line {
+  std::array<Field, field_names.size()> fields;
+  Field& operator[](FieldName name) { return fields[static_cast<std::size_t>(name)]; }
+  const Field& operator[](FieldName name) const { return fields[static_cast<std::size_t>(name)]; }
+  void clear() {
+    for (Field& field : fields) {
+      field.given = false;
+      field.values.clear();
+    }
+  }
+};
+
+struct LinePlace {
+  const std::string& path;
+  std::int64_t number = 1;              // from 1
+  /// Throws UserError 65: `file:line: what`.
+  [[noreturn]] void refuse(const std::string& what) const;
+};
+
+/// From a line's text to its fields. Thread-safe.
+class LineParser {
+ public:
+  virtual ~LineParser() = default;
+  /// `out` comes in cleared. Throws UserError 65.
+  virtual void parse(std::string_view text, const LinePlace& place, Line& out) const = 0;
+};
+
+}  // namespace trainx::data::labelled

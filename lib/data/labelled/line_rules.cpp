@@ -1,0 +1,67 @@
+#include "data/labelled/line_rules.hpp"
+#include "core/error.hpp"
+#include <limits>
+
+namespace trainx::data::labelled {
+namespace {
+
+constexpr std::int64_t most_ids = std::int64_t{1} << 31;   // an int32 holds those below
+
+std::string name_of(FieldName name) { return std::string(field_names[static_cast<std::size_t>(name)]); }
+
+/// Every value is in [0, limit), or no_target where that is allowed.
+void check_range(const Line& line, const LinePlace& place, FieldName name, std::int64_t limit, bool may_be_no_target, const std::string& beyond) {
+  const auto& values = line[name].values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] >= 0 && values[i] < limit) continue;
+    if (may_be_no_target && values[i] == no_target) continue;
+    const std::string at = name_of(name) + (name == FieldName::label ? "" : "[" + std::to_string(i) + "]") + " is " + std::to_string(values[i]);
+    place.refuse(at + (values[i] < 0 ? ", less than 0" : ", " + beyond));
+  }
+}
+
+}  // namespace
+
+void LinePlace::refuse(const std::string& what) const { throw UserError(ExitCode::bad_data, path + ":" + std::to_string(number) + ": " + what); }
+
+LineRules::LineRules(const SourceOptions& how, bool truncated)
+    : targets(how.targets),
+      sequence_length(how.sequence_length),
+      vocab_limit(how.vocab_limit),
+      token_type_limit(how.token_type_limit),
+      num_labels(how.num_labels),
+      truncate(truncated) {}
+
+WantedFields LineRules::wanted() const { return {true, true, true, targets != Targets::label, targets == Targets::label}; }
+
+void LineRules::check(const Line& line, const LinePlace& place) const {
+  const Field& ids = line[FieldName::input_ids];
+  if (!ids.given) place.refuse("has no input_ids");
+  if (ids.values.empty()) place.refuse("input_ids is empty");
+  for (const FieldName name : {FieldName::token_type_ids, FieldName::attention_mask, FieldName::labels}) {
+    const std::size_t count = line[name].values.size();
+    if (line[name].given && count != ids.values.size()) {
+      place.refuse(name_of(name) + " has " + std::to_string(count) + " values, but input_ids " + std::to_string(ids.values.size()));
+    }
+  }
+  const auto length = static_cast<std::int64_t>(ids.values.size());
+  if (length > sequence_length && !truncate) {
+    place.refuse("has " + std::to_string(length) + " tokens, more than data.sequence_length (" + std::to_string(sequence_length) +
+                 "): raise it, cut the data, or set data.truncate to true");
+  }
+  const std::int64_t limit = vocab_limit > 0 ? vocab_limit : most_ids;
+  const std::string beyond = "beyond the vocabulary of " + std::to_string(limit) + ": correct the data or model.options.vocab_size";
+  check_range(line, place, FieldName::input_ids, limit, false, beyond);
+  check_range(line, place, FieldName::labels, limit, true, beyond);
+  const std::int64_t types = token_type_limit > 0 ? token_type_limit : most_ids;
+  check_range(line, place, FieldName::token_type_ids, types, false, "but the model knows " + std::to_string(types) + " token types");
+  for (const std::int64_t attended : line[FieldName::attention_mask].values) {
+    if (attended != 1) place.refuse("attention_mask has " + std::to_string(attended) + ": give the tokens without padding, which trainx adds itself");
+  }
+  if (targets != Targets::label) return;
+  if (!line[FieldName::label].given) place.refuse("has no label");
+  const std::int64_t classes = num_labels > 0 ? num_labels : most_ids;
+  check_range(line, place, FieldName::label, classes, false, "but the classes are 0 to " + std::to_string(classes - 1) + " (model.options.num_labels)");
+}
+
+}  // namespace trainx::data::labelled

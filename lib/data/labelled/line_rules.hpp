@@ -1,0 +1,20 @@
+#pragma once
+#include "data/labelled/line.hpp"
+#include "data/source.hpp"
+
+namespace trainx::data::labelled {
+
+/// What a line must hold to be a sample of a run.
+struct LineRules {
+  Targets targets = Targets::next_token;
+  std::int64_t sequence_length = 0;
+  std::int64_t vocab_limit = 0, token_type_limit = 0, num_labels = 0;   // 0: no limit
+  bool truncate = false;
+
+  LineRules(const SourceOptions& how, bool truncate);
+  WantedFields wanted() const;
+  /// Throws UserError 65.
+  void check(const Line& line, const LinePlace& place) const;
+};
+
+}  // namespace trainx::data::labelled
