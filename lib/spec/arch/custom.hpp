@@ -6,11 +6,17 @@
 
 namespace trainx::spec {
 
+struct CustomOptions;
+/// The models that there are, in the order of the description. Set once, before the first recipe is read; none where no worker was named.
+const std::vector<CustomOptions>& described_models();
+void set_described_models(std::vector<CustomOptions> models);
+
 /// A model's options: in a description with defaults, in a recipe as written.
 struct CustomOptions {
   std::string name, summary;
   std::vector<OptionField> fields;
 
+  static const std::vector<CustomOptions>& described() { return described_models(); }
   const OptionField* find(std::string_view key) const;
   OptionField* find(std::string_view key);
 };
@@ -21,9 +27,6 @@ void visit_fields(Visitor& field, CustomOptions& o) {
     std::visit([&](auto& value) { field(f.key, value, f.limits, f.doc); }, f.value);
 }
 
-/// The models that there are, in the order of the description. Set once, before the first recipe is read; none where no worker was named.
-const std::vector<CustomOptions>& described_models();
-void set_described_models(std::vector<CustomOptions> models);
 /// What forbids a description, as a sentence; empty: nothing. Names of trainx's own models are taken.
 std::string check_description(const std::vector<CustomOptions>& models, const std::vector<std::string>& taken);
 
