@@ -17,9 +17,9 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   const std::string folder = weights_folder(job);
   train::set_compute_threads(job.facts.hardware.cpu_cores);
   train::Arena arena(plan.memory.arena_bytes);
-  train::ResidentState(plan.evaluate, arena).load_weights(folder);
-  const model::Blocks blocks = model::build_blocks(plan.dims, plan.evaluate.graph);
-  const train::EvalResult result = train::Evaluator(plan.evaluate, arena, blocks, *source).run();
+  train::ResidentState(plan.evaluate.front(), arena).load_weights(folder);
+  const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
+  const train::EvalResult result = train::Evaluator(plan, arena, blocks, *source).run();
   std::int64_t step = 0;
   if (const auto name = std::filesystem::canonical(folder).filename().string(); name.starts_with("checkpoint-")) step = std::stoll(name.substr(11));
   console.answer({step, result.loss, std::exp(result.loss), result.targets, job.facts.data.entropy_floor_nats});

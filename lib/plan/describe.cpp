@@ -46,13 +46,13 @@ std::string describe(const RunPlan& plan, bool with_program) {
   std::string out = "batch\n";
   out += row("global_batch_size", std::to_string(plan.batch.global_batch_size) + " samples = micro_batch_size " + std::to_string(plan.batch.micro_batch_size) + " * grad_accum_steps " +
                                       std::to_string(plan.batch.grad_accum_steps) + " * world_size " + std::to_string(plan.batch.world_size));
-  out += row("tokens per step", human_count(static_cast<double>(plan.nominal_targets)));
-  out += row("steps", plan.total_steps >= 0 ? std::to_string(plan.total_steps) + " (" + human_count(static_cast<double>(plan.total_steps) * static_cast<double>(plan.nominal_targets)) + " tokens)"
+  out += row("tokens per step", human_count(static_cast<double>(plan.tokens_per_step)));
+  out += row("steps", plan.total_steps >= 0 ? std::to_string(plan.total_steps) + " (" + human_count(static_cast<double>(plan.total_steps) * static_cast<double>(plan.tokens_per_step)) + " tokens)"
                                             : "as many as fit " + human_seconds(plan.total_seconds));
   out += "model\n";
-  out += row("parameters", human_count(parameters_of(plan.train.graph)));
+  out += row("parameters", human_count(parameters_of(plan.train.back().graph)));
   out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : ""));
-  out += row("FLOPs per step", human_count(step_flops(plan.train)));
+  out += row("FLOPs per step", human_count(step_flops(plan.train.back())));
   out += "memory per rank\n";
   for (const auto& [name, bytes] : plan.memory.categories)
     if (bytes != 0) out += row(name, human_bytes(bytes));
@@ -60,15 +60,20 @@ std::string describe(const RunPlan& plan, bool with_program) {
   if (plan.time) {
     const auto& t = *plan.time;
     out += "time, predicted from measured rates\n";
-    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.nominal_targets) / t.step_s) + " tokens/s");
+    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s");
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
     out += row("bound by", t.bottleneck);
   }
   out += "program\n";
-  out += row("instructions", std::to_string(plan.train.program.steady.size()) + " over " + std::to_string(plan.train.program.buffers.size()) + " buffers, checked against the sequential reference");
-  if (with_program) out += program::print(plan.train.program, &plan.train.graph);
+  if (plan.row_lengths.size() > 1) {
+    std::string lengths;
+    for (const std::int64_t l : plan.row_lengths) lengths += (lengths.empty() ? "" : ", ") + std::to_string(l);
+    out += row("row lengths", lengths + ": a program for each, in one arena; a step takes the smallest that holds its longest sample");
+  }
+  out += row("instructions", std::to_string(plan.train.back().program.steady.size()) + " over " + std::to_string(plan.train.back().program.buffers.size()) + " buffers, checked against the sequential reference");
+  if (with_program) out += program::print(plan.train.back().program, &plan.train.back().graph);
   else out += row("", "(--program prints it)");
   for (const auto& note : plan.notes) out += "note: " + note + "\n";
   return out;
@@ -80,10 +85,11 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["micro_batch_size"] = plan.batch.micro_batch_size;
   j["grad_accum_steps"] = plan.batch.grad_accum_steps;
   j["world_size"] = plan.batch.world_size;
+  j["row_lengths"] = plan.row_lengths;
   j["total_steps"] = plan.total_steps;
-  j["tokens_per_step"] = plan.nominal_targets;
-  j["parameters"] = parameters_of(plan.train.graph);
-  j["flops_per_step"] = step_flops(plan.train);
+  j["tokens_per_step"] = plan.tokens_per_step;
+  j["parameters"] = parameters_of(plan.train.back().graph);
+  j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
   j["arena_bytes"] = plan.memory.arena_bytes;
   j["library_bytes"] = plan.memory.library_bytes;
@@ -92,11 +98,11 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["budget_bytes"] = plan.memory.budget_bytes;
   for (const auto& [name, bytes] : plan.memory.categories) j["memory"].push_back({{"category", name}, {"bytes", bytes}});
   if (plan.time)
-    j["time"] = {{"step_ms", plan.time->step_s * 1e3}, {"tokens_per_second", static_cast<double>(plan.nominal_targets) / plan.time->step_s}, {"bottleneck", plan.time->bottleneck},
+    j["time"] = {{"step_ms", plan.time->step_s * 1e3}, {"tokens_per_second", static_cast<double>(plan.tokens_per_step) / plan.time->step_s}, {"bottleneck", plan.time->bottleneck},
                  {"gemm_ms", plan.time->gemm_s * 1e3}, {"attention_ms", plan.time->attention_s * 1e3}, {"memory_ms", plan.time->memory_s * 1e3}};
   j["fingerprint"] = fingerprint(plan);
-  j["instructions"] = plan.train.program.steady.size();
-  if (with_program) j["program"] = program::print(plan.train.program, &plan.train.graph);
+  j["instructions"] = plan.train.back().program.steady.size();
+  if (with_program) j["program"] = program::print(plan.train.back().program, &plan.train.back().graph);
   j["notes"] = plan.notes;
   return j;
 }

@@ -11,15 +11,15 @@ namespace {
 std::int64_t process_bytes_of(const RunPlan& plan) {
   constexpr std::int64_t base = std::int64_t{160} << 20;
   std::int64_t largest_group = 0, batch = 0;
-  for (const auto& g : plan.train.graph.groups) largest_group = std::max(largest_group, g.elements * 4);
-  for (const auto& b : plan.train.graph.batch) batch += b.bytes();
+  for (const auto& g : plan.train.back().graph.groups) largest_group = std::max(largest_group, g.elements * 4);
+  for (const auto& b : plan.train.back().graph.batch) batch += b.bytes();
   return base + 3 * largest_group + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
 }
 
 }  // namespace
 
 MemoryPlan plan_memory_budget(const RunPlan& plan) {
-  const auto& p = plan.train.program;
+  const auto& p = plan.train.back().program;
   const auto peak = program::peak_use(p);
   auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
   std::int64_t master = 0, residents_of_run = 0;
@@ -28,8 +28,9 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
     if (b.kind == Kind::scalar && b.resident) residents_of_run += b.size;
   }
   MemoryPlan m;
-  m.arena_bytes = std::max(plan.train.placement.peak_of(program::Space::device), plan.evaluate.placement.peak_of(program::Space::device));
-  m.library_bytes = plan.train.graph.library_bytes;
+  for (const auto* programs : {&plan.train, &plan.evaluate})
+    for (const PlacedProgram& p : *programs) m.arena_bytes = std::max(m.arena_bytes, p.placement.peak_of(program::Space::device));
+  m.library_bytes = plan.train.back().graph.library_bytes;
   m.categories = {{"weights", of(Kind::parameter)},
                   {"master weights", master},
                   {"gradients", of(Kind::gradient)},

@@ -1,4 +1,5 @@
 #include "plan/model_dims.hpp"
+#include "plan/custom_dims.hpp"
 
 namespace trainx::plan {
 namespace {
@@ -38,6 +39,8 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
     refuse("model.options.vocab_size (" + std::to_string(dims.vocab_size) + ") is smaller than the data's vocabulary (" + std::to_string(facts.data.vocab_size) + ")");
   return dims;
 }
+
+spec::CustomDims decide(spec::CustomOptions& o, const recipe::Recipe& recipe, const facts::Facts& facts) { return decide_custom(o, recipe, facts); }
 
 }  // namespace
 

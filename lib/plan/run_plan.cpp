@@ -47,14 +47,18 @@ void require_sound(const PlacedProgram& placed, const program::Reference* refere
 
 void plan_programs(RunPlan& plan) {
   const auto& r = plan.recipe;
-  const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, r.data.sequence_length, plan.compute, plan.threads);
-  auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
-  p = passes::activation_checkpoint(std::move(p), graph, static_cast<passes::CheckpointLevel>(r.memory.activation_checkpoint));
-  plan.train = place(graph, std::move(p));
-  auto forward = program::forward_program(plan.train.program, graph, program::Op::evaluate);
-  std::vector<program::Bytes> residents;
-  for (std::size_t b = 0; b < forward.buffers.size() && forward.buffers[b].resident; ++b) residents.push_back(plan.train.placement.base[b]);
-  plan.evaluate = place(graph, std::move(forward), std::move(residents));
+  plan.train.clear();
+  plan.evaluate.clear();
+  std::vector<program::Bytes> residents;    // where the first program has them
+  for (const std::int64_t length : plan.row_lengths) {
+    const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.threads);
+    auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
+    p = passes::activation_checkpoint(std::move(p), graph, static_cast<passes::CheckpointLevel>(r.memory.activation_checkpoint));
+    const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
+    if (residents.empty())
+      for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
+    plan.evaluate.push_back(place(graph, program::forward_program(train.program, graph, program::Op::evaluate), residents));
+  }
 }
 
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, const PlanOptions& options) {
@@ -86,22 +90,26 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.checkpoint_every = interval(r.checkpoint.every, "checkpoint.every");
   plan.eval_every = interval(r.eval.every, "eval.every");
   plan.metrics_every = interval(r.metrics.every, "metrics.every");
-  plan.nominal_targets = plan.batch.global_batch_size * length;
+  plan.tokens_per_step = plan.batch.global_batch_size * length;
+  plan.nominal_targets = spec::nominal_targets(plan.dims, plan.batch.global_batch_size, length);
+  plan.row_lengths = {length};
   plan.train_samples = facts.data.train_samples;
   if (facts.data.eval_present) plan.eval_samples = std::min(r.eval.batches * plan.batch.global_batch_size, facts.data.eval_samples);
   if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
 
   plan_programs(plan);
-  const program::Reference reference{&plan.train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
-  require_sound(plan.train, &reference, "training");
-  require_sound(plan.evaluate, nullptr, "evaluation");
+  for (const PlacedProgram& train : plan.train) {
+    const program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+    require_sound(train, &reference, "training");
+  }
+  for (const PlacedProgram& evaluate : plan.evaluate) require_sound(evaluate, nullptr, "evaluation");
 
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
   plan.on_gpu = device != nullptr;
   plan.memory = plan_memory_budget(plan);
   plan.memory.budget_bytes = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : facts.hardware.memory_bytes;
   require_fits(plan);
-  if (device) plan.time = program::predict_time(plan.train.program, plan.train.order, plan.train.graph, plan.compute == DType::bf16 ? device->bf16 : device->fp32);
+  if (device) plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, plan.compute == DType::bf16 ? device->bf16 : device->fp32);
 
   // What was `auto` or derived is written into the recipe, so that the run's resolved.yaml says it.
   r.memory.budget.value = ByteSize{plan.memory.budget_bytes};
@@ -113,10 +121,11 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 
 std::string fingerprint(const RunPlan& plan) {
   std::string all = recipe::dump(plan.recipe);
-  for (const PlacedProgram* p : {&plan.train, &plan.evaluate}) {
-    all += program::print(p->program);
-    all.append(reinterpret_cast<const char*>(p->placement.base.data()), p->placement.base.size() * sizeof(program::Bytes));
-  }
+  for (const auto* programs : {&plan.train, &plan.evaluate})
+    for (const PlacedProgram& p : *programs) {
+      all += program::print(p.program);
+      all.append(reinterpret_cast<const char*>(p.placement.base.data()), p.placement.base.size() * sizeof(program::Bytes));
+    }
   all.append(reinterpret_cast<const char*>(plan.lr_table.data()), plan.lr_table.size() * sizeof(double));
   return hash_hex(all);
 }

@@ -43,8 +43,10 @@ struct RunPlan {
   double total_seconds = 0;             // of such a duration
   std::vector<double> lr_table;         // by applied step; the last entry holds beyond its end
   Interval checkpoint_every, eval_every, metrics_every;
-  std::int64_t nominal_targets = 0;     // target tokens of a global batch without padding
-  PlacedProgram train, evaluate;
+  std::int64_t tokens_per_step = 0;     // without padding, where all samples have data.sequence_length
+  double nominal_targets = 0;           // expected of a global batch without padding
+  std::vector<std::int64_t> row_lengths;   // tokens of a sample with padding, ascending: a step takes the smallest that holds its longest sample
+  std::vector<PlacedProgram> train, evaluate;   // one for each of row_lengths, all in one arena, residents at the same addresses
   std::int64_t train_samples = 0;       // of an epoch
   std::int64_t eval_samples = 0;        // of an evaluation, however the batch is cut; 0: no held-out data
   MemoryPlan memory;

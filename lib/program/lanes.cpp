@@ -1,5 +1,6 @@
 #include "program/lanes.hpp"
 #include "core/error.hpp"
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <mutex>
@@ -11,11 +12,12 @@ namespace {
 
 /// One list of the program, cut by lane.
 struct Section {
+  const LaneProgram* of = nullptr;
   const std::vector<Instruction>* list = nullptr;
   const Waits* waits = nullptr;
   std::array<std::vector<int>, lane_count> positions;
 
-  Section(const std::vector<Instruction>& list_, const Waits& waits_) : list(&list_), waits(&waits_) {
+  Section(const LaneProgram& of_, const std::vector<Instruction>& list_, const Waits& waits_) : of(&of_), list(&list_), waits(&waits_) {
     if (list_.size() != waits_.size()) throw InternalError("LaneRunner: the order is of another program");
     for (std::size_t k = 0; k < list_.size(); ++k) positions[static_cast<int>(list_[k].lane)].push_back(static_cast<int>(k));
   }
@@ -25,17 +27,16 @@ struct Section {
 }  // namespace
 
 struct LaneRunner::Impl {
-  StepProgram program;
-  Order order;
-  Execute execute;
+  const std::vector<LaneProgram> programs;
   std::function<void(Lane)> before_each;
-  Section prologue, steady, drain;
+  Section prologue, drain;
+  std::vector<Section> steady;          // of each program
 
   mutable std::mutex mutex;             // guards all below
   const Section* active = nullptr;      // changes only while all lanes are idle
   std::int64_t submitted = 0;           // rounds of `active` asked for
   std::array<std::int64_t, lane_count> done{};   // instructions of `active` that each lane has finished, over all rounds
-  std::int64_t steady_before = 0;       // rounds of steady finished before the section became active
+  std::int64_t steady_before = 0;       // rounds of any steady finished before the section became active
   bool stopping = false;
   std::exception_ptr failure;
   std::condition_variable host;
@@ -47,11 +48,13 @@ struct LaneRunner::Impl {
   std::array<Sleeper, lane_count> sleepers;
   std::vector<std::thread> threads;
 
-  Impl(StepProgram p, Order o, Execute e, std::function<void(Lane)> b)
-      : program(std::move(p)), order(std::move(o)), execute(std::move(e)), before_each(std::move(b)),
-        prologue(program.prologue, order.prologue), steady(program.steady, order.steady), drain(program.drain, order.drain) {
+  Impl(std::vector<LaneProgram> p, std::function<void(Lane)> b)
+      : programs(std::move(p)), before_each(std::move(b)), prologue(programs.at(0), programs[0].program.prologue, programs[0].order.prologue),
+        drain(programs[0], programs[0].program.drain, programs[0].order.drain) {
+    for (const LaneProgram& each : programs) steady.emplace_back(each, each.program.steady, each.order.steady);
     for (std::size_t l = 0; l < lane_count; ++l)
-      if (prologue.per_round(l) || steady.per_round(l) || drain.per_round(l)) threads.emplace_back([this, l] { run_lane(l); });
+      if (prologue.per_round(l) || drain.per_round(l) || std::ranges::any_of(steady, [l](const Section& s) { return s.per_round(l) > 0; }))
+        threads.emplace_back([this, l] { run_lane(l); });
   }
 
   ~Impl() {
@@ -85,7 +88,7 @@ struct LaneRunner::Impl {
       std::exception_ptr thrown;
       try {
         if (before_each) before_each(static_cast<Lane>(lane));
-        execute((*section.list)[position], position);
+        section.of->execute((*section.list)[position], position);
       } catch (const std::exception&) {
         thrown = std::current_exception();
       }
@@ -111,7 +114,8 @@ struct LaneRunner::Impl {
       if (active->per_round(l)) rounds = std::min(rounds, done[l] / active->per_round(l));
     return rounds;
   }
-  std::int64_t finished_steady() const { return steady_before + (active == &steady ? finished() : 0); }
+  bool is_steady() const { return active && active != &prologue && active != &drain; }
+  std::int64_t finished_steady() const { return steady_before + (is_steady() ? finished() : 0); }
 
   void wait(std::unique_lock<std::mutex>& lock, std::int64_t rounds) {
     host.wait(lock, [&] { return failure || finished() >= rounds; });
@@ -143,17 +147,21 @@ struct LaneRunner::Impl {
 };
 
 LaneRunner::LaneRunner(StepProgram program, Order order, Execute execute, std::function<void(Lane)> before_each)
-    : impl_(std::make_unique<Impl>(std::move(program), std::move(order), std::move(execute), std::move(before_each))) {}
+    : LaneRunner({{std::move(program), std::move(order), std::move(execute)}}, std::move(before_each)) {}
+
+LaneRunner::LaneRunner(std::vector<LaneProgram> programs, std::function<void(Lane)> before_each)
+    : impl_(std::make_unique<Impl>(std::move(programs), std::move(before_each))) {}
 
 LaneRunner::~LaneRunner() = default;
 
 void LaneRunner::run_prologue() { impl_->run_once(impl_->prologue); }
 void LaneRunner::run_drain() { impl_->run_once(impl_->drain); }
 
-void LaneRunner::submit_round() {
+void LaneRunner::submit_round(std::size_t program) {
   std::unique_lock lock(impl_->mutex);
   if (impl_->failure) std::rethrow_exception(impl_->failure);
-  if (impl_->active != &impl_->steady) impl_->enter(lock, impl_->steady);
+  const Section& steady = impl_->steady.at(program);
+  if (impl_->active != &steady) impl_->enter(lock, steady);
   impl_->submit();
 }
 
@@ -167,7 +175,7 @@ void LaneRunner::wait_for_round(std::int64_t n) {
   Impl& i = *impl_;
   if (i.failure) std::rethrow_exception(i.failure);
   if (n <= i.steady_before) return;
-  if (i.active != &i.steady || n > i.steady_before + i.submitted)
+  if (!i.is_steady() || n > i.steady_before + i.submitted)
     throw InternalError("wait_for_round: round " + std::to_string(n) + " was never submitted");
   i.wait(lock, n - i.steady_before);
 }

@@ -15,7 +15,7 @@ struct NormSlot { enum : Slot { norm2, first_gradient }; };
 struct UpdateSlot { enum : Slot { gradient, norm2, target_count, applied, lr_table, parameter, master, first_state }; };
 /// advance_step: ~step. advance_applied: norm2 > ~applied (not advanced where norm2 is not finite)
 struct AdvanceSlot { enum : Slot { counter, norm2 }; };
-/// report: what the host is told of a step
-struct ReportSlot { enum : Slot { loss_sum, target_count, norm2, applied, lr_table }; };
+/// report: what the host is told of a step; first_metric + k: graph.scalars[k], where evaluation sums more than the loss
+struct ReportSlot { enum : Slot { loss_sum, target_count, norm2, applied, lr_table, first_metric }; };
 
 }  // namespace trainx::program

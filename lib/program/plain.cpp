@@ -35,7 +35,7 @@ class Builder {
       case Kind::parameter: return named("w." + graph_.groups[k].name);
       case Kind::gradient: return find_or_add({"g." + graph_.groups[k].name, s.kind, s.index, none, graph_.groups[k].elements * size_of(DType::f32)});
       case Kind::scalar: return find_or_add({graph_.scalars[k].name, s.kind, none, none, graph_.scalars[k].bytes()});
-      case Kind::saved: return find_or_add({b.name + "." + s.name, keep_saved ? Kind::saved : Kind::scratch, block, 0, s.tensor.bytes()});
+      case Kind::saved: return find_or_add({b.name + "." + s.name, keep_saved ? Kind::saved : Kind::scratch, block, 0, s.tensor.bytes(), s.space});
       case Kind::scratch: return scratch(block, s);
       case Kind::state: break;
     }
@@ -175,6 +175,9 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
     Instruction report{Op::report};
     builder.use_if_any(report, "loss_sum", How::read, ReportSlot::loss_sum);
     builder.use_if_any(report, "target_count", How::read, ReportSlot::target_count);
+    for (std::size_t k = 0; k < graph.scalars.size(); ++k)
+      if (const std::string& name = graph.scalars[k].name; name != "loss_sum" && name != "target_count" && !is_kept_scalar(graph, static_cast<int>(k)))
+        builder.use_if_any(report, name, How::read, ReportSlot::first_metric + static_cast<Slot>(k));
     p.steady.push_back(std::move(report));
   }
   first_writer_overwrites(p);

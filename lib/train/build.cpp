@@ -7,13 +7,19 @@ std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::
   return data::open_source(plan.recipe.data.source, split, {plan.recipe.data.sequence_length, spec::vocab_size(plan.dims), static_cast<std::uint64_t>(plan.recipe.run.seed)});
 }
 
+std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims, const std::vector<plan::PlacedProgram>& programs) {
+  std::vector<model::Blocks> blocks;
+  for (const plan::PlacedProgram& p : programs) blocks.push_back(model::build_blocks(dims, p.graph));
+  return blocks;
+}
+
 TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data::Source> train, std::shared_ptr<const data::Source> eval)
     : plan(p),
       train_source(std::move(train)),
       eval_source(std::move(eval)),
       arena(p.memory.arena_bytes),
-      resident(p.train, arena),
-      blocks(model::build_blocks(p.dims, p.train.graph)),
+      resident(p.train.front(), arena),
+      blocks(build_blocks(p.dims, p.train)),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
 
 TrainingParts::~TrainingParts() {
@@ -29,7 +35,7 @@ void TrainingParts::start(const TrainState& state) {
   data::LoaderOptions options;
   options.global_batch_size = plan.batch.global_batch_size;
   options.micro_batch_size = plan.batch.micro_batch_size;
-  options.row_lengths = {r.data.sequence_length};
+  options.row_lengths = plan.row_lengths;
   options.workers = r.data.workers;
   options.prefetch = r.data.prefetch;
   options.first_step = state.step;
@@ -41,11 +47,13 @@ void TrainingParts::start(const TrainState& state) {
   parts.fetch = [this](std::int64_t step, int micro_step, data::BatchView out) { loader->fetch(step, micro_step, out); };
   parts.report = [this](const StepScalarsReport& report) { trainer->on_report(report); };
   parts.seed = seed;
-  parts.nominal_targets = static_cast<double>(plan.nominal_targets);
+  parts.nominal_targets = plan.nominal_targets;
   parts.max_grad_norm = r.optimizer.max_grad_norm;
+  parts.shape_of = [this](std::int64_t step) { return loader->shape_of(step); };
+  parts.first_step = state.step;
   executor = std::make_unique<Executor>(plan.train, arena, std::move(parts));
   trainer = std::make_unique<Trainer>(plan, *executor, *loader, state);
-  if (eval_source) evaluator = std::make_unique<Evaluator>(plan.evaluate, arena, blocks, *eval_source);
+  if (eval_source) evaluator = std::make_unique<Evaluator>(plan, arena, blocks, *eval_source);
 }
 
 }  // namespace trainx::train

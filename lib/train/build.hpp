@@ -16,7 +16,7 @@ struct TrainingParts {
   std::shared_ptr<const data::Source> train_source, eval_source;   // eval_source: null without held-out data
   Arena arena;
   ResidentState resident;
-  model::Blocks blocks;
+  std::vector<model::Blocks> blocks;    // of each of the plan's programs
   std::unique_ptr<optim::Optimizer> optimizer;
 
   /// Call once the resident state and `state` are what training begins with.
@@ -26,6 +26,9 @@ struct TrainingParts {
   std::unique_ptr<Trainer> trainer;
   std::unique_ptr<Evaluator> evaluator;
 };
+
+/// The blocks of each program.
+std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims, const std::vector<plan::PlacedProgram>& programs);
 
 /// Opens a split as the plan needs it; null where it has no data. Throws UserError 65 or 66.
 std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split);

@@ -1,37 +1,63 @@
 #include "train/evaluator.hpp"
 #include "core/error.hpp"
+#include "train/eval_metrics.hpp"
 #include <algorithm>
 
 namespace trainx::train {
-Evaluator::Evaluator(const plan::PlacedProgram& placed, Arena& arena, const model::Blocks& blocks, const data::Source& source)
-    : source_(source),
-      micro_batch_size_(placed.graph.batch[0].dims[0]),
-      executor_(placed, arena,
-                {&blocks, nullptr, [this](std::int64_t, int, data::BatchView out) { fetch(out); },
-                 [this](const StepScalarsReport& r) {
-                   loss_sum_ += r.loss_sum;
-                   target_count_ += r.target_count;
-                 },
-                 model::Mode::eval}) {}
+
+Evaluator::Evaluator(const plan::RunPlan& plan, Arena& arena, const std::vector<model::Blocks>& blocks, const data::Source& source)
+    : plan_(plan),
+      source_(source),
+      executor_(plan.evaluate, arena, [&] {
+        ExecutorParts parts;
+        parts.blocks = &blocks;
+        parts.fetch = [this](std::int64_t, int, data::BatchView out) { fetch(out); };
+        parts.report = [this](const StepScalarsReport& r) { add(r); };
+        parts.mode = model::Mode::eval;
+        parts.shape_of = [this](std::int64_t) { return take_shape(); };
+        return parts;
+      }()) {}
+
+// Samples are taken in order; rows are as long as the batch's longest needs.
+std::size_t Evaluator::take_shape() {
+  std::int64_t longest = 1;
+  for (std::int64_t b = 0; b < plan_.batch.micro_batch_size; ++b, ++next_submitted_) {
+    if (next_submitted_ >= end_sample_) continue;
+    const std::int64_t length = source_.length(next_submitted_);
+    longest = std::max(longest, length > 0 ? length : plan_.row_lengths.back());
+  }
+  return static_cast<std::size_t>(std::ranges::lower_bound(plan_.row_lengths, longest) - plan_.row_lengths.begin());
+}
 
 // Rows past the last sample are padding without targets, so that the last batch counts with what it has.
 void Evaluator::fetch(data::BatchView out) {
-  for (std::size_t b = 0; b < out.positions.size(); ++b, ++next_sample_) {
+  for (std::size_t b = 0; b < out.positions.size(); ++b, ++next_fetched_) {
     const data::SampleView sample = out.row(b);
-    out.positions[b] = next_sample_;
-    if (next_sample_ < end_sample_) source_.read(next_sample_, sample);
+    out.positions[b] = next_fetched_;
+    if (next_fetched_ < end_sample_) source_.read(next_fetched_, sample);
+  }
+}
+
+void Evaluator::add(const StepScalarsReport& r) {
+  loss_sum_ += r.loss_sum;
+  target_count_ += r.target_count;
+  for (const auto& [name, values] : r.metrics) {
+    auto& sum = sums_[name];
+    sum.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) sum[i] += values[i];
   }
 }
 
 EvalResult Evaluator::run(std::int64_t samples) {
   end_sample_ = samples < 0 ? source_.samples() : std::min(samples, source_.samples());
-  const std::int64_t n = (end_sample_ + micro_batch_size_ - 1) / micro_batch_size_;
-  next_sample_ = 0;
+  const std::int64_t batches = (end_sample_ + plan_.batch.micro_batch_size - 1) / plan_.batch.micro_batch_size;
+  next_submitted_ = next_fetched_ = 0;
   loss_sum_ = target_count_ = 0;
-  for (std::int64_t b = 0; b < n; ++b) executor_.submit_step();
+  sums_.clear();
+  for (std::int64_t b = 0; b < batches; ++b) executor_.submit_step();
   executor_.wait_idle();
-  if (!(target_count_ > 0)) throw UserError(ExitCode::bad_data, "the held-out data has no target token; give data.eval something to predict");
-  return {loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_)};
+  if (!(target_count_ > 0)) throw UserError(ExitCode::bad_data, "the held-out data has no target; give data.eval something to predict");
+  return {loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), metrics_of(sums_, target_count_)};
 }
 
 }  // namespace trainx::train

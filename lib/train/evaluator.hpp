@@ -6,23 +6,27 @@ namespace trainx::train {
 struct EvalResult {
   double loss = 0;                      // mean over all targets; the last, smaller batch counts with its own weight
   std::int64_t targets = 0;
+  std::map<std::string, double> metrics;   // accuracy, f1: as far as the model sums what they follow from (eval_metrics.hpp)
 };
 
-/// Runs the plan's evaluation program over held-out samples, in the training arena.
+/// Runs the plan's evaluation programs over held-out samples, in the training arena. Of the outputs only sums are kept.
 class Evaluator {
  public:
-  /// `source` holds the held-out samples. References must outlive the evaluator.
-  Evaluator(const plan::PlacedProgram& placed, Arena& arena, const model::Blocks& blocks, const data::Source& source);
+  /// `blocks`: of each of the plan's programs; `source` holds the held-out samples. References must outlive the evaluator.
+  Evaluator(const plan::RunPlan& plan, Arena& arena, const std::vector<model::Blocks>& blocks, const data::Source& source);
   /// Over the first `samples` (-1: all). The memory must be at rest.
   EvalResult run(std::int64_t samples = -1);
 
  private:
+  std::size_t take_shape();
   void fetch(data::BatchView out);
+  void add(const StepScalarsReport& report);
 
+  const plan::RunPlan& plan_;
   const data::Source& source_;
-  std::int64_t micro_batch_size_;
-  std::int64_t next_sample_ = 0, end_sample_ = 0;
+  std::int64_t next_submitted_ = 0, next_fetched_ = 0, end_sample_ = 0;   // samples
   double loss_sum_ = 0, target_count_ = 0;
+  std::map<std::string, std::vector<double>> sums_;
   Executor executor_;                   // last: its lanes call back into this object
 };
 

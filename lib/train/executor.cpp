@@ -58,7 +58,9 @@ TensorSpec operand_tensor(const ModelGraph& graph, const SlotSpec& slot) {
 
 }  // namespace
 
-Executor::Executor(const plan::PlacedProgram& placed, Arena& arena, ExecutorParts parts, ExecutorHooks hooks) : placed_(placed), arena_(arena), parts_(std::move(parts)) {
+namespace {
+
+void require_executable(const plan::PlacedProgram& placed) {
   for (const Buffer& b : placed.program.buffers)
     if (b.space != Space::device) throw InternalError("the executor has one arena; buffer '" + b.name + "' is elsewhere");
   if (!placed.program.prologue.empty() || !placed.program.drain.empty()) throw InternalError("the executor runs steady programs; this one has a prologue");
@@ -66,70 +68,89 @@ Executor::Executor(const plan::PlacedProgram& placed, Arena& arena, ExecutorPart
     for (const Use& u : i.uses)
       if (u.range.begin != 0 || u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].size)
         throw InternalError(std::string(name_of(i.op)) + " uses a part of '" + placed.program.buffers[static_cast<std::size_t>(u.buffer)].name + "'; the executor computes on whole buffers");
-  auto run = [this, after = std::move(hooks.after_each)](const Instruction& i, int position) {
-    execute(i);
-    if (after) after(i, position);
-  };
-  lanes_ = std::make_unique<LaneRunner>(placed.program, placed.order, run, std::move(hooks.before_each));
 }
 
-void Executor::execute(const Instruction& i) {
+}  // namespace
+
+Executor::Executor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks)
+    : arena_(arena), parts_(std::move(parts)), shapes_(programs.size()) {
+  std::vector<LaneProgram> lanes;
+  for (std::size_t k = 0; k < programs.size(); ++k) {
+    require_executable(programs[k]);
+    Shape& shape = shapes_[k];
+    shape.placed = &programs[k];
+    shape.blocks = &parts_.blocks->at(k);
+    lanes.push_back({programs[k].program, programs[k].order, [this, &shape, after = hooks.after_each](const Instruction& i, int position) {
+                       execute(shape, i);
+                       if (after) after(i, position);
+                     }});
+  }
+  if (programs.size() > 1 && !parts_.shape_of) throw InternalError("the executor has several programs and nothing that tells which one a step takes");
+  lanes_ = std::make_unique<LaneRunner>(std::move(lanes), std::move(hooks.before_each));
+}
+
+void Executor::submit_step() {
+  const std::int64_t step = parts_.first_step + submitted_++;
+  lanes_->submit_round(shapes_.size() == 1 ? 0 : parts_.shape_of(step));
+}
+
+void Executor::execute(Shape& s, const Instruction& i) {
   switch (i.op) {
-    case Op::fetch_batch: return fetch_batch(i);
-    case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: return run_block(i);
-    case Op::copy: return copy(i);
-    case Op::grad_norm: return grad_norm(i);
-    case Op::update: return update(i);
-    case Op::advance_step: ++scalar<std::int64_t>(i, AdvanceSlot::counter); return;
-    case Op::advance_applied: scalar<std::int64_t>(i, AdvanceSlot::counter) += std::isfinite(scalar<double>(i, AdvanceSlot::norm2)); return;
-    case Op::report: return report(i);
+    case Op::fetch_batch: return fetch_batch(s, i);
+    case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: return run_block(s, i);
+    case Op::copy: return copy(s, i);
+    case Op::grad_norm: return grad_norm(s, i);
+    case Op::update: return update(s, i);
+    case Op::advance_step: ++scalar<std::int64_t>(s, i, AdvanceSlot::counter); return;
+    case Op::advance_applied: scalar<std::int64_t>(s, i, AdvanceSlot::counter) += std::isfinite(scalar<double>(s, i, AdvanceSlot::norm2)); return;
+    case Op::report: return report(s, i);
     case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
   }
   throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
 }
 
-std::byte* Executor::address(const Use& u) const { return arena_.data() + placed_.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin; }
+std::byte* Executor::address(const Shape& s, const Use& u) const { return arena_.data() + s.placed->placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin; }
 
 const std::byte* Executor::output(const std::string& name) const {
-  const auto& buffers = placed_.program.buffers;
-  for (std::size_t b = 0; b < buffers.size(); ++b)
-    if (buffers[b].name == name) return arena_.data() + placed_.placement.base[b];
+  const plan::PlacedProgram& placed = *shapes_.front().placed;
+  for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
+    if (placed.program.buffers[b].name == name) return arena_.data() + placed.placement.base[b];
   throw InternalError("the program has no buffer '" + name + "'");
 }
 
 template <class T>
-T& Executor::scalar(const Instruction& i, Slot slot) const {
-  return *reinterpret_cast<T*>(address(use_of(i, slot)));
+T& Executor::scalar(const Shape& s, const Instruction& i, Slot slot) const {
+  return *reinterpret_cast<T*>(address(s, use_of(i, slot)));
 }
 
-void Executor::fetch_batch(const Instruction& i) {
+void Executor::fetch_batch(const Shape& s, const Instruction& i) {
   data::BatchView out;
-  for (std::size_t k = 0; k < placed_.graph.batch.size(); ++k) {
-    const TensorSpec& field = placed_.graph.batch[k];
+  for (std::size_t k = 0; k < s.placed->graph.batch.size(); ++k) {
+    const TensorSpec& field = s.placed->graph.batch[k];
     const auto elements = static_cast<std::size_t>(field.elements());
-    std::byte* const at = address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k)));
+    std::byte* const at = address(s, use_of(i, FetchSlot::first_batch + static_cast<Slot>(k)));
     if (field.dtype == DType::i64) out.*long_field(field.name) = {reinterpret_cast<std::int64_t*>(at), elements};
     else out.*field_named(field.name) = {reinterpret_cast<std::int32_t*>(at), elements};
   }
-  parts_.fetch(scalar<std::int64_t>(i, FetchSlot::step), i.micro, out);
+  parts_.fetch(scalar<std::int64_t>(s, i, FetchSlot::step), i.micro, out);
 }
 
-void Executor::run_block(const Instruction& i) {
+void Executor::run_block(Shape& s, const Instruction& i) {
   const at::NoGradGuard no_grad;
-  auto& context = contexts_[static_cast<std::size_t>(i.lane)][&i];
+  auto& context = s.contexts[static_cast<std::size_t>(i.lane)][&i];
   if (!context) {
-    const BlockSpec& block = placed_.graph.blocks[static_cast<std::size_t>(i.block)];
+    const BlockSpec& block = s.placed->graph.blocks[static_cast<std::size_t>(i.block)];
     std::vector<at::Tensor> operands(block.slots.size());
     std::vector<How> how(block.slots.size(), How::read);
     for (const Use& u : i.uses) {
-      const auto s = static_cast<std::size_t>(u.slot);
-      const TensorSpec like = operand_tensor(placed_.graph, block.slots[s]);
-      operands[s] = tensor::view(address(u), like.dtype, like.dims);
-      how[s] = u.how;
+      const auto slot = static_cast<std::size_t>(u.slot);
+      const TensorSpec like = operand_tensor(s.placed->graph, block.slots[slot]);
+      operands[slot] = tensor::view(address(s, u), like.dtype, like.dims);
+      how[slot] = u.how;
     }
-    context = std::make_unique<model::BlockContext>(placed_.graph, block, std::move(operands), std::move(how), parts_.mode, parts_.seed, 1.0 / parts_.nominal_targets);
+    context = std::make_unique<model::BlockContext>(s.placed->graph, block, std::move(operands), std::move(how), parts_.mode, parts_.seed, 1.0 / parts_.nominal_targets);
   }
-  model::Block& block = *(*parts_.blocks)[static_cast<std::size_t>(i.block)];
+  model::Block& block = *(*s.blocks)[static_cast<std::size_t>(i.block)];
   switch (i.op) {
     case Op::backward: return block.backward(*context);
     case Op::loss: return block.loss(*context);
@@ -139,48 +160,54 @@ void Executor::run_block(const Instruction& i) {
   }
 }
 
-void Executor::copy(const Instruction& i) {
+void Executor::copy(const Shape& s, const Instruction& i) {
   const Use& from = use_of(i, CopySlot::from);
-  std::memcpy(address(use_of(i, CopySlot::to)), address(from), static_cast<std::size_t>(from.range.end - from.range.begin));
+  std::memcpy(address(s, use_of(i, CopySlot::to)), address(s, from), static_cast<std::size_t>(from.range.end - from.range.begin));
 }
 
-void Executor::grad_norm(const Instruction& i) {
+void Executor::grad_norm(const Shape& s, const Instruction& i) {
   double sum = 0;
-  for (std::size_t g = 0; g < placed_.graph.groups.size(); ++g)
-    if (const Use* u = find_use(i, NormSlot::first_gradient + static_cast<Slot>(g))) sum += optim::squared_norm(placed_.graph.groups[g], reinterpret_cast<const float*>(address(*u)));
-  scalar<double>(i, NormSlot::norm2) = sum;
+  for (std::size_t g = 0; g < s.placed->graph.groups.size(); ++g)
+    if (const Use* u = find_use(i, NormSlot::first_gradient + static_cast<Slot>(g))) sum += optim::squared_norm(s.placed->graph.groups[g], reinterpret_cast<const float*>(address(s, *u)));
+  scalar<double>(s, i, NormSlot::norm2) = sum;
 }
 
-void Executor::update(const Instruction& i) {
+void Executor::update(const Shape& s, const Instruction& i) {
   optim::GroupMemory memory;
-  memory.group = &placed_.graph.groups[static_cast<std::size_t>(i.block)];
-  memory.gradient = reinterpret_cast<const float*>(address(use_of(i, UpdateSlot::gradient)));
-  memory.parameter_dtype = placed_.graph.compute;
-  memory.parameter = address(use_of(i, UpdateSlot::parameter));
+  memory.group = &s.placed->graph.groups[static_cast<std::size_t>(i.block)];
+  memory.gradient = reinterpret_cast<const float*>(address(s, use_of(i, UpdateSlot::gradient)));
+  memory.parameter_dtype = s.placed->graph.compute;
+  memory.parameter = address(s, use_of(i, UpdateSlot::parameter));
   if (const Use* master = find_use(i, UpdateSlot::master)) {
-    memory.master = address(*master);
+    memory.master = address(s, *master);
     memory.master_kind = master->range.end - master->range.begin == memory.group->elements * 4 ? Master::fp32 : Master::split;
   }
-  for (Slot s = UpdateSlot::first_state; const Use* state = find_use(i, s); ++s) memory.states.push_back(reinterpret_cast<float*>(address(*state)));
+  for (Slot k = UpdateSlot::first_state; const Use* state = find_use(i, k); ++k) memory.states.push_back(reinterpret_cast<float*>(address(s, *state)));
   optim::StepScalars step;
-  step.norm2 = scalar<double>(i, UpdateSlot::norm2);
-  const double targets = scalar<double>(i, UpdateSlot::target_count);
+  step.norm2 = scalar<double>(s, i, UpdateSlot::norm2);
+  const double targets = scalar<double>(s, i, UpdateSlot::target_count);
   step.gradient_scale = targets > 0 ? parts_.nominal_targets / targets : 0;   // a step without targets has no gradient, and counts
-  step.applied_steps = scalar<std::int64_t>(i, UpdateSlot::applied);
-  step.lr = learning_rate_at(&scalar<double>(i, UpdateSlot::lr_table), use_of(i, UpdateSlot::lr_table), step.applied_steps);
+  step.applied_steps = scalar<std::int64_t>(s, i, UpdateSlot::applied);
+  step.lr = learning_rate_at(&scalar<double>(s, i, UpdateSlot::lr_table), use_of(i, UpdateSlot::lr_table), step.applied_steps);
   step.max_grad_norm = parts_.max_grad_norm;
   parts_.optimizer->update(memory, step);
 }
 
-void Executor::report(const Instruction& i) {
+void Executor::report(const Shape& s, const Instruction& i) {
   StepScalarsReport r;
-  r.loss_sum = scalar<double>(i, ReportSlot::loss_sum);
-  r.target_count = scalar<double>(i, ReportSlot::target_count);
+  r.loss_sum = scalar<double>(s, i, ReportSlot::loss_sum);
+  r.target_count = scalar<double>(s, i, ReportSlot::target_count);
   if (find_use(i, ReportSlot::norm2)) {
-    r.norm2 = scalar<double>(i, ReportSlot::norm2);
-    r.applied_steps = scalar<std::int64_t>(i, ReportSlot::applied);
-    r.lr = learning_rate_at(&scalar<double>(i, ReportSlot::lr_table), use_of(i, ReportSlot::lr_table), r.applied_steps - std::isfinite(r.norm2));
+    r.norm2 = scalar<double>(s, i, ReportSlot::norm2);
+    r.applied_steps = scalar<std::int64_t>(s, i, ReportSlot::applied);
+    r.lr = learning_rate_at(&scalar<double>(s, i, ReportSlot::lr_table), use_of(i, ReportSlot::lr_table), r.applied_steps - std::isfinite(r.norm2));
   }
+  const auto& scalars = s.placed->graph.scalars;
+  for (std::size_t k = 0; k < scalars.size(); ++k)
+    if (const Use* u = find_use(i, ReportSlot::first_metric + static_cast<Slot>(k))) {
+      const auto* values = reinterpret_cast<const double*>(address(s, *u));
+      r.metrics[scalars[k].name].assign(values, values + scalars[k].elements());
+    }
   parts_.report(r);
 }
 

@@ -1,5 +1,6 @@
 #include "train/generate.hpp"
 #include "core/error.hpp"
+#include "train/build.hpp"
 #include "model/model.hpp"
 #include "tensor/random_key.hpp"
 #include "train/executor.hpp"
@@ -38,14 +39,15 @@ double uniform(std::uint64_t seed, std::int64_t index) {
 }  // namespace
 
 std::vector<std::int32_t> generate(const spec::ModelDims& dims, const std::string& folder, std::vector<std::int32_t> ids, std::int64_t length, const launch::GenerateOptions& options) {
-  plan::PlacedProgram placed;
+  std::vector<plan::PlacedProgram> programs(1);
+  plan::PlacedProgram& placed = programs.front();
   placed.graph = spec::model_graph(dims, 1, length, DType::f32, 1);
   placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph, program::Op::predict);
   placed.placement = program::plan_memory(placed.program);
   placed.order = program::derive_order(placed.program, placed.placement);
   Arena arena(placed.placement.peak_of(program::Space::device));
   ResidentState(placed, arena).load_weights(folder);
-  const model::Blocks blocks = model::build_blocks(dims, placed.graph);
+  const auto blocks = build_blocks(dims, programs);
 
   auto fetch = [&](std::int64_t, int, data::BatchView out) {   // the last `length` tokens; predict reads its position from targets[0]
     const std::int64_t n = std::min<std::int64_t>(length, static_cast<std::int64_t>(ids.size()));
@@ -55,7 +57,7 @@ std::vector<std::int32_t> generate(const spec::ModelDims& dims, const std::strin
     out.targets[0] = static_cast<std::int32_t>(n - 1);
     out.positions[0] = 0;
   };
-  Executor executor(placed, arena, {&blocks, nullptr, fetch, [](const StepScalarsReport&) {}, model::Mode::eval});
+  Executor executor(programs, arena, {&blocks, nullptr, fetch, [](const StepScalarsReport&) {}, model::Mode::eval});
   const float* logits = reinterpret_cast<const float*>(executor.output("logits"));
   const std::int64_t prompt_tokens = static_cast<std::int64_t>(ids.size());
   for (std::int64_t i = 0; i < options.max_tokens; ++i) {

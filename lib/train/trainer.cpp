@@ -75,7 +75,7 @@ FinishedStep Trainer::take_finished() {
   step.lr = report.lr;
   step.step_time_s = seconds_between(last_, now);
   step.data_wait_s = loader_.take_wait_seconds();
-  step.tokens = plan_.nominal_targets;
+  step.tokens = loader_.tokens_of(state_.step);
   last_ = now;
   ++state_.step;
   state_.applied_steps = report.applied_steps;

@@ -17,7 +17,7 @@ plan::PlacedProgram replaced(const plan::PlacedProgram& like, program::StepProgr
 }
 
 std::string problem_of(const plan::RunPlan& plan, const plan::PlacedProgram& placed) {
-  const program::Reference reference{&plan.train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+  const program::Reference reference{&plan.train[0].graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
   return program::check_program(placed.program, placed.placement, &reference);
 }
 
@@ -27,22 +27,22 @@ TEST_CASE("deleting or swapping instructions of a real program is refused or cha
   for (const char* level : {"none", "full"}) {
     const auto plan = small_plan({.layers = 1, .activation_checkpoint = level});
     const auto want = SmallRun(plan).run(2);
-    const auto& steady = plan.train.program.steady;
+    const auto& steady = plan.train[0].program.steady;
     int refused = 0, differ = 0, equal = 0;
     for (std::size_t i = 0; i < steady.size(); ++i) {
       if (steady[i].op == program::Op::report) continue;        // only the host would miss it
-      auto p = plan.train.program;
+      auto p = plan.train[0].program;
       p.steady.erase(p.steady.begin() + static_cast<std::ptrdiff_t>(i));
-      const auto placed = replaced(plan.train, p);
+      const auto placed = replaced(plan.train[0], p);
       INFO(level << ": deleted instruction " << i << " " << program::name_of(steady[i].op));
       if (!problem_of(plan, placed).empty()) ++refused;
       else if (SmallRun(plan, &placed).run(2) != want) ++differ;
       else FAIL("nobody noticed");
     }
     for (std::size_t i = 0; i + 1 < steady.size(); ++i) {
-      auto p = plan.train.program;
+      auto p = plan.train[0].program;
       std::swap(p.steady[i], p.steady[i + 1]);
-      const auto placed = replaced(plan.train, p);
+      const auto placed = replaced(plan.train[0], p);
       INFO(level << ": swapped instructions " << i << " " << program::name_of(steady[i].op) << " and " << program::name_of(steady[i + 1].op));
       const bool sound = problem_of(plan, placed).empty();
       if (!program::meet(steady[i], steady[i + 1])) {
@@ -63,9 +63,9 @@ TEST_CASE("bytes between two lives may hold anything: filled with NaN they chang
   for (const char* level : {"none", "selective", "full"}) {
     const auto plan = small_plan({.dropout = 0.1, .activation_checkpoint = level});
     const auto want = SmallRun(plan).run(3);
-    auto sequential = plan.train.program;
+    auto sequential = plan.train[0].program;
     for (auto& i : sequential.steady) i.lane = program::Lane::compute;
-    const auto placed = replaced(plan.train, sequential);
+    const auto placed = replaced(plan.train[0], sequential);
     const auto lives = program::lifetimes(placed.program);
     SmallRun run(plan, &placed);
     std::size_t poisoned = 0;
@@ -110,7 +110,7 @@ TEST_CASE("the highest byte that a step writes is the plan's peak, less alignmen
       std::int64_t top = run.arena.bytes();
       const auto* bytes = reinterpret_cast<const unsigned char*>(run.arena.data());
       while (top > 0 && bytes[top - 1] == 0xFF) --top;
-      const std::int64_t peak = plan.train.placement.peak_of(program::Space::device);
+      const std::int64_t peak = plan.train[0].placement.peak_of(program::Space::device);
       CHECK(top <= peak);
       CHECK(top > peak - 256);
       tensor::reset_allocator_peak();

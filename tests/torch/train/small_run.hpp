@@ -30,8 +30,8 @@ inline plan::RunPlan small_plan(const SmallOptions& o) {
 /// Runs `steps` steps of `placed` (the plan's training program or a variation of it) and returns the bytes of all resident buffers.
 struct SmallRun {
   explicit SmallRun(const plan::RunPlan& p, const plan::PlacedProgram* variation = nullptr, std::int64_t spare_bytes = 0)
-      : plan(p), placed(variation ? *variation : p.train), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), resident(placed, arena),
-        blocks(model::build_blocks(p.dims, placed.graph)), optimizer(optim::make_optimizer(p.recipe.optimizer.options)), source(open_split(p, data::Split::train)) {
+      : plan(p), programs{variation ? *variation : p.train[0]}, placed(programs[0]), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), resident(placed, arena),
+        blocks(build_blocks(p.dims, programs)), optimizer(optim::make_optimizer(p.recipe.optimizer.options)), source(open_split(p, data::Split::train)) {
     std::memset(arena.data(), 0xFF, static_cast<std::size_t>(arena.bytes()));   // NaN in every floating type
     resident.initialize(5);
     resident.set_counters(0, 0);
@@ -51,9 +51,9 @@ struct SmallRun {
     };
     parts.report = [&](const StepScalarsReport& r) { reports.push_back(r); };
     parts.seed = 5;
-    parts.nominal_targets = static_cast<double>(plan.nominal_targets);
+    parts.nominal_targets = plan.nominal_targets;
     parts.max_grad_norm = plan.recipe.optimizer.max_grad_norm;
-    Executor executor(placed, arena, std::move(parts), std::move(hooks));
+    Executor executor(programs, arena, std::move(parts), std::move(hooks));
     for (int s = 0; s < steps; ++s) executor.submit_step();
     executor.wait_idle();
     std::vector<std::byte> out;
@@ -65,10 +65,11 @@ struct SmallRun {
   }
 
   const plan::RunPlan& plan;
-  plan::PlacedProgram placed;
+  std::vector<plan::PlacedProgram> programs;
+  const plan::PlacedProgram& placed;
   Arena arena;
   ResidentState resident;
-  model::Blocks blocks;
+  std::vector<model::Blocks> blocks;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::shared_ptr<const data::Source> source;
   std::vector<StepScalarsReport> reports;

@@ -66,7 +66,7 @@ TEST_CASE("the categories add up to what is reserved") {
 TEST_CASE("a budget that is too small is refused with what would fit, and that fits") {
   const auto plan = plan::make_run_plan(recipe_of(""), some_facts());
   const std::int64_t need = plan.memory.total_bytes();
-  const std::string budget = "memory: {budget: " + std::to_string(need - plan.memory.arena_bytes / 2) + " B}";
+  const std::string budget = "memory: {budget: " + std::to_string(need - plan.memory.arena_bytes * 3 / 4) + " B}";
   try {
     plan::make_run_plan(recipe_of(budget), some_facts());
     FAIL("was not refused");
