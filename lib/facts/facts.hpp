@@ -33,6 +33,7 @@ struct Facts {
   HardwareFacts hardware;
   DataFacts data;
   std::optional<ModelFolderFacts> model_folder;
+  std::vector<spec::CustomShape> model_shapes;   // of a model of the user's own: what its worker measured, for the sizes that the plan needs
 };
 
 HardwareFacts detect_hardware();

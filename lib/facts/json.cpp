@@ -1,4 +1,5 @@
 #include "facts/facts.hpp"
+#include "spec/arch/custom_json.hpp"
 #include <nlohmann/json.hpp>
 
 namespace trainx::facts {
@@ -11,6 +12,8 @@ nlohmann::json to_json(const Facts& facts) {
                {"vocab_size", d.vocab_size},       {"problem", d.problem},           {"eval_problem", d.eval_problem}};
   j["data"]["entropy_floor_nats"] = d.entropy_floor_nats ? nlohmann::json(*d.entropy_floor_nats) : nlohmann::json();
   j["model_folder"] = facts.model_folder ? nlohmann::json{{"path", facts.model_folder->path}, {"config", facts.model_folder->config}} : nlohmann::json();
+  j["model_shapes"] = nlohmann::json::array();
+  for (const auto& shape : facts.model_shapes) j["model_shapes"].push_back(spec::to_json(shape));
   return j;
 }
 
@@ -35,6 +38,7 @@ Facts facts_from_json(const nlohmann::json& j) {
     const auto path = folder.at("path").get<std::string>(), config = folder.at("config").get<std::string>();
     facts.model_folder = ModelFolderFacts{path, config, spec::dims_from_config(config, path + "/config.json")};
   }
+  for (const auto& shape : j.at("model_shapes")) facts.model_shapes.push_back(spec::custom_shape_from_json(shape));
   return facts;
 }
 

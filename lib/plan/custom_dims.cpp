@@ -8,7 +8,7 @@ namespace {
 
 /// A size that an option of the recipe may say (0: it does not), written back once decided.
 std::int64_t decide_size(spec::CustomOptions& o, const char* key, std::int64_t otherwise) {
-  spec::OptionField* field = o.find(key);
+  OptionField* field = o.find(key);
   if (!field) return otherwise;
   auto& written = std::get<std::int64_t>(field->value);
   if (written == 0) written = otherwise;
