@@ -29,8 +29,10 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   }
   MemoryPlan m;
   for (const auto* programs : {&plan.train, &plan.evaluate})
-    for (const PlacedProgram& p : *programs) m.arena_bytes = std::max(m.arena_bytes, p.placement.peak_of(program::Space::device));
-  m.library_bytes = plan.train.back().graph.library_bytes;
+    for (const PlacedProgram& p : *programs) {
+      m.arena_bytes = std::max(m.arena_bytes, p.placement.peak_of(program::Space::device));
+      m.library_bytes = std::max(m.library_bytes, p.graph.library_bytes + p.placement.peak_of(program::Space::library));
+    }
   m.categories = {{"weights", of(Kind::parameter)},
                   {"master weights", master},
                   {"gradients", of(Kind::gradient)},

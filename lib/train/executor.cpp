@@ -62,7 +62,7 @@ namespace {
 
 void require_executable(const plan::PlacedProgram& placed) {
   for (const Buffer& b : placed.program.buffers)
-    if (b.space != Space::device) throw InternalError("the executor has one arena; buffer '" + b.name + "' is elsewhere");
+    if (b.space != Space::device && b.space != Space::library) throw InternalError("the executor has one arena; buffer '" + b.name + "' is elsewhere");
   if (!placed.program.prologue.empty() || !placed.program.drain.empty()) throw InternalError("the executor runs steady programs; this one has a prologue");
   for (const Instruction& i : placed.program.steady)
     for (const Use& u : i.uses)
@@ -144,6 +144,11 @@ void Executor::run_block(Shape& s, const Instruction& i) {
     std::vector<How> how(block.slots.size(), How::read);
     for (const Use& u : i.uses) {
       const auto slot = static_cast<std::size_t>(u.slot);
+      if (const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)]; b.space == Space::library) {
+        if (b.kind == Kind::saved) operands[slot] = tensor::view(arena_.data(), DType::u8, {0});   // the block keeps it; what dies with the instruction need not be made
+        how[slot] = u.how;
+        continue;
+      }
       const TensorSpec like = operand_tensor(s.placed->graph, block.slots[slot]);
       operands[slot] = tensor::view(address(s, u), like.dtype, like.dims);
       how[slot] = u.how;

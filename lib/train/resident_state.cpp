@@ -86,14 +86,18 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena) : 
   }
 }
 
-void ResidentState::initialize(std::uint64_t seed) {
+void ResidentState::initialize(const model::WeightInitializer& fill) {
   for (Group& group : groups_) {
     std::vector<float> exact(static_cast<std::size_t>(group.spec->elements));
-    model::initialize_parameters(*group.spec, seed, exact.data());
+    fill(*group.spec, exact.data());
     store_exact(group, exact);
     for (auto& [name, state] : group.states) std::fill_n(state, group.spec->elements, 0.0f);
   }
   set_counters(0, 0);
+}
+
+void ResidentState::initialize(std::uint64_t seed) {
+  initialize([seed](const GroupSpec& group, float* exact) { model::initialize_parameters(group, seed, exact); });
 }
 
 void ResidentState::set_learning_rates(const std::vector<double>& table) {

@@ -1,6 +1,7 @@
 // The resident buffers of a placed program by meaning: exact weights, optimizer states, step counters, learning rates.
 #pragma once
 #include "checkpoint/checkpoint.hpp"
+#include "model/model.hpp"
 #include "plan/run_plan.hpp"
 #include "train/arena.hpp"
 
@@ -10,7 +11,9 @@ class ResidentState {
  public:
   ResidentState(const plan::PlacedProgram& placed, Arena& arena);
 
-  /// Initial weights drawn from the seed; states zero; counters zero.
+  /// Initial weights; states zero; counters zero.
+  void initialize(const model::WeightInitializer& fill);
+  /// The same with weights drawn from the seed as the groups say.
   void initialize(std::uint64_t seed);
   void set_learning_rates(const std::vector<double>& table);
   void set_counters(std::int64_t step, std::int64_t applied_steps);

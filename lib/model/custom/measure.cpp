@@ -1,0 +1,139 @@
+#include "model/custom/measure.hpp"
+#include "core/error.hpp"
+#include "model/custom/module_block.hpp"
+#include "tensor/allocator_meter.hpp"
+#include "tensor/view.hpp"
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
+#include <algorithm>
+#include <map>
+
+namespace trainx::model::custom {
+
+using program::BlockSpec;
+using program::Kind;
+using program::Op;
+using S = spec::ModuleSlot;
+
+namespace {
+
+std::string shape_of(at::IntArrayRef dims) {
+  std::string s = "[";
+  for (const std::int64_t d : dims) s += (s.size() > 1 ? ", " : "") + std::to_string(d);
+  return s + "]";
+}
+
+[[noreturn]] void refuse(const spec::CustomDims& dims, const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, "model " + dims.options.name + ": " + sentence); }
+
+/// Shapes of outputs and parameters, from one forward in training mode; what it changes beside its output is refused.
+spec::CustomShape trace_shapes(const spec::CustomDims& dims, std::int64_t B, std::int64_t T) {
+  spec::CustomShape shape{B, T};
+  const std::vector<Module> modules = build_modules(dims, 0);
+  const at::NoGradGuard no_gradients;
+  at::Tensor x = at::arange(B * T, at::kLong).remainder(dims.vocab_size).view({B, T});
+  for (const Module& m : modules) {
+    std::vector<at::Tensor> before;
+    for (const Module::NamedTensor& b : m.buffers) before.push_back(b.tensor.clone());
+    m.set_training(true);
+    const at::IntArrayRef input = x.sizes();
+    at::Tensor out;
+    try {
+      out = m.forward(x);
+    } catch (const c10::Error& e) {
+      refuse(dims, "module '" + m.name + "' fails on " + shape_of(input) + ": " + e.what_without_backtrace());
+    }
+    for (std::size_t i = 0; i < before.size(); ++i)
+      if (!at::equal(before[i], m.buffers[i].tensor))
+        refuse(dims, "module '" + m.name + "' changes its buffer '" + m.buffers[i].name + "' in forward, which is neither saved nor recomputed; use a norm without running statistics, such as LayerNorm");
+    if (out.dim() < 1 || out.size(0) != B || !out.is_floating_point())
+      refuse(dims, "module '" + m.name + "' returns " + shape_of(out.sizes()) + " of " + c10::toString(out.scalar_type()) + "; values are floating and begin with the batch, " + std::to_string(B));
+    spec::CustomModule& made = shape.modules.emplace_back(spec::CustomModule{m.name, {}, out.sizes().vec()});
+    for (const Module::NamedTensor& p : m.parameters) made.parameters.push_back({p.name, p.tensor.sizes().vec()});
+    x = out;
+  }
+  const bool classes = dims.task == spec::Task::classification;
+  const std::vector<std::int64_t> wanted = classes ? std::vector{B, dims.num_labels} : std::vector{B, T, dims.vocab_size};
+  if (x.sizes() != at::IntArrayRef(wanted))
+    refuse(dims, "the last module, '" + modules.back().name + "', returns " + shape_of(x.sizes()) + "; logits are " + shape_of(wanted) + (classes ? " (batch, num_labels)" : " (batch, length, vocab_size)"));
+  return shape;
+}
+
+/// The operands of all blocks, in memory of their own.
+class Operands {
+ public:
+  explicit Operands(const program::ModelGraph& graph) : graph_(graph) {}
+  BlockContext context(const BlockSpec& block, const program::Phase& phase, bool with_graph) {
+    std::vector<at::Tensor> operands(block.slots.size());
+    std::vector<program::How> how(block.slots.size(), program::How::read);
+    for (const program::SlotUse& u : phase.uses) {
+      const program::SlotSpec& slot = block.slots[static_cast<std::size_t>(u.slot)];
+      if (u.slot == S::graph && !with_graph) continue;
+      operands[static_cast<std::size_t>(u.slot)] = operand(slot);
+      how[static_cast<std::size_t>(u.slot)] = u.how;
+    }
+    return {graph_, block, std::move(operands), std::move(how), Mode::train, 0, 1.0};
+  }
+
+ private:
+  at::Tensor operand(const program::SlotSpec& slot) {
+    at::Tensor& t = tensors_[{slot.kind, slot.kind == Kind::saved ? -1 : slot.index}];
+    if (!t.defined()) t = at::zeros(slot.kind == Kind::saved ? std::vector<std::int64_t>{0} : slot.tensor.dims, tensor::scalar_type(slot.tensor.dtype));
+    return t;
+  }
+
+  const program::ModelGraph& graph_;
+  std::map<std::pair<Kind, int>, at::Tensor> tensors_;
+};
+
+struct Allocated { program::Bytes peak, kept; };
+template <class Compute>
+Allocated allocated_by(Compute compute) {
+  const program::Bytes before = tensor::allocator_bytes().current;
+  tensor::reset_allocator_peak();
+  compute();
+  return {tensor::allocator_bytes().peak - before, tensor::allocator_bytes().current - before};
+}
+
+}  // namespace
+
+spec::CustomShape measure_model(const spec::CustomDims& dims, std::int64_t B, std::int64_t T, DType compute, std::int64_t threads) {
+  spec::CustomShape shape = trace_shapes(dims, B, T);
+  shape.compute = compute;
+  spec::CustomDims described = dims;
+  described.shapes = {shape};
+  const program::ModelGraph graph = spec::custom_graph(described, B, T, compute);
+  const Blocks blocks = build_module_blocks(dims, graph);
+  Operands operands(graph);
+  const auto n = blocks.size();
+  program::Bytes library = 0;
+  for (int round = 0; round < 3; ++round) {            // the first may build what libraries keep; threads meet in other orders
+    auto context = [&](std::size_t k, Op op, bool with_graph) { return operands.context(graph.blocks[k], graph.blocks[k].phases.at(op), with_graph); };
+    auto run = [&](std::size_t k, Op op, bool with_graph) {
+      BlockContext c = context(k, op, with_graph);
+      const Allocated a = allocated_by([&] {
+        switch (op) {
+          case Op::forward: return blocks[k]->forward(c);
+          case Op::backward: return blocks[k]->backward(c);
+          case Op::loss: return blocks[k]->loss(c);
+          default: return blocks[k]->evaluate(c);
+        }
+      });
+      program::Bytes& kept = shape.modules[k].graph_bytes;
+      if (op == Op::forward && with_graph) kept = std::max(kept, a.kept);
+      library = std::max(library, a.peak - (op == Op::forward && with_graph ? a.kept : 0));
+    };
+    for (std::size_t k = 0; k + 1 < n; ++k) run(k, Op::forward, false);
+    run(n - 1, Op::evaluate, false);
+    for (std::size_t k = 0; k + 1 < n; ++k) run(k, Op::forward, true);
+    run(n - 1, Op::loss, true);
+    for (std::size_t k = n - 1; k-- > 0;) run(k, Op::backward, true);
+  }
+  // Products of bf16 are oneDNN's, whose scratchpad per thread comes and goes as threads meet (spec/arch/library_bytes.cpp).
+  constexpr program::Bytes scratchpad = 256 * 1024;
+  shape.library_bytes = library + (compute == DType::bf16 ? threads * scratchpad : 0);
+  return shape;
+}
+
+}  // namespace trainx::model::custom

@@ -1,0 +1,149 @@
+#include "model/custom/module_block.hpp"
+#include "core/error.hpp"
+#include "ops/cross_entropy.hpp"
+#include "tensor/view.hpp"
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
+#include <algorithm>
+
+namespace trainx::model::custom {
+
+using S = spec::ModuleSlot;
+
+namespace {
+
+std::uint64_t mix(std::uint64_t h) {    // the finalizer of MurmurHash3
+  h = (h ^ h >> 33) * 0xff51afd7ed558ccd;
+  h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53;
+  return h ^ h >> 33;
+}
+
+std::uint64_t draw_seed(const BlockContext& c) {
+  const tensor::RandomKey key = c.random_key(0);
+  const auto* positions = static_cast<const std::int64_t*>(c[S::positions].const_data_ptr());
+  return mix(mix(key.seed + 0x9e3779b97f4a7c15 * (key.block + 1)) ^ static_cast<std::uint64_t>(positions[0]));
+}
+
+[[noreturn]] void refuse(const std::string& module, const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, "module '" + module + "': " + sentence); }
+
+std::string shape_of(at::IntArrayRef dims) {
+  std::string s = "[";
+  for (const std::int64_t d : dims) s += (s.size() > 1 ? ", " : "") + std::to_string(d);
+  return s + "]";
+}
+
+}  // namespace
+
+std::vector<int> group_order(const Module& module) {
+  std::vector<int> order;
+  for (const bool matrices : {true, false})
+    for (std::size_t i = 0; i < module.parameters.size(); ++i)
+      if ((module.parameters[i].tensor.dim() >= 2) == matrices) order.push_back(static_cast<int>(i));
+  return order;
+}
+
+void ModuleBlock::use_parameters(const BlockContext& c) {
+  const at::NoGradGuard no_gradients;
+  int index = 0;
+  for (const int p : group_order(module_)) {
+    const at::Tensor view = c.tensor(S::parameters, index++);
+    at::Tensor& parameter = module_.parameters[static_cast<std::size_t>(p)].tensor;
+    if (parameter.const_data_ptr() != view.const_data_ptr()) parameter.set_data(view);
+  }
+}
+
+at::Tensor ModuleBlock::run(const BlockContext& c, bool with_gradients) {
+  use_parameters(c);
+  const bool tokens = c[S::input].scalar_type() == at::kInt;
+  const at::Tensor input = tokens ? c[S::input].to(at::kLong) : c[S::input].detach();
+  if (with_gradients && !tokens) input.requires_grad_(true);
+  if (with_gradients) input_ = input;
+  module_.set_training(c.training());
+  if (c.training()) seed_generator(draw_seed(c));
+  try {
+    const at::AutoGradMode mode(with_gradients);
+    return module_.forward(input);
+  } catch (const c10::Error& e) {
+    refuse(module_.name, "forward fails on " + shape_of(input.sizes()) + ": " + e.what_without_backtrace());
+  }
+}
+
+void ModuleBlock::forward(BlockContext& c) {
+  const bool keeps = c.has(S::graph);
+  at::Tensor output = run(c, keeps);
+  if (c.writes(S::value_out)) {
+    const at::Tensor& to = c[S::value_out];
+    if (output.sizes() != to.sizes()) refuse(module_.name, "returned " + shape_of(output.sizes()) + " where it returned " + shape_of(to.sizes()) + " when it was described");
+    const at::NoGradGuard no_gradients;
+    to.copy_(output);
+  }
+  if (keeps) output_ = std::move(output);
+}
+
+void ModuleBlock::deliver_gradients(BlockContext& c) {
+  const at::NoGradGuard no_gradients;
+  const auto take = [](const at::Tensor& to, at::Tensor& leaf, bool add) {
+    at::Tensor& gradient = leaf.mutable_grad();
+    if (!gradient.defined()) {          // the output does not depend on it
+      if (!add) to.zero_();
+      return;
+    }
+    if (add) to.add_(gradient);
+    else to.copy_(gradient);
+    gradient.reset();
+  };
+  if (c.has(S::d_input)) take(c[S::d_input], input_, false);
+  if (c.has(S::d_parameters)) {
+    int index = 0;
+    for (const int p : group_order(module_)) take(c.tensor(S::d_parameters, index++), module_.parameters[static_cast<std::size_t>(p)].tensor, c.accumulates(S::d_parameters));
+  }
+  input_.reset();
+  output_.reset();
+}
+
+void ModuleBlock::backward(BlockContext& c) {
+  if (!output_.defined()) throw InternalError("module '" + module_.name + "': backward without a graph");
+  if (output_.requires_grad()) output_.backward(c[S::d_value_out].to(output_.scalar_type()));
+  deliver_gradients(c);
+}
+
+at::Tensor LossBlock::summed_loss(BlockContext& c, bool with_gradients) {
+  at::Tensor logits = run(c, with_gradients);
+  const at::Tensor targets = c[S::targets].to(at::kLong).view({-1});
+  if (logits.dim() < 2 || logits.numel() / logits.size(-1) != targets.numel())
+    refuse(module_.name, "the last module returned " + shape_of(logits.sizes()) + ", no logits of " + shape_of(c[S::targets].sizes()) + " targets");
+  auto& count = *static_cast<double*>(c[S::target_count].data_ptr());
+  count = (c.accumulates(S::target_count) ? count : 0.0) + static_cast<double>((targets != std::int64_t{ops::no_target}).sum().item<std::int64_t>());
+  const at::AutoGradMode mode(with_gradients);
+  const at::Tensor sum = at::cross_entropy_loss(logits.reshape({targets.numel(), -1}).to(at::kFloat), targets, {}, at::Reduction::Sum, ops::no_target);
+  auto& loss = *static_cast<double*>(c[S::loss_sum].data_ptr());
+  loss = (c.accumulates(S::loss_sum) ? loss : 0.0) + sum.item<double>();
+  return sum;
+}
+
+void LossBlock::loss(BlockContext& c) {
+  at::Tensor sum = summed_loss(c, true);
+  if (sum.requires_grad()) (sum * c.loss_seed()).backward();
+  deliver_gradients(c);
+}
+
+void LossBlock::evaluate(BlockContext& c) { summed_loss(c, false); }
+
+Blocks build_module_blocks(const spec::CustomDims& dims, const program::ModelGraph& graph) {
+  std::vector<Module> modules = build_modules(dims, 0);
+  const at::ScalarType compute = tensor::scalar_type(graph.compute);
+  const at::NoGradGuard no_gradients;
+  Blocks blocks;
+  for (Module& m : modules) {
+    for (Module::NamedTensor& p : m.parameters) p.tensor.set_data(at::empty({0}, p.tensor.options().dtype(compute)));   // the arena has them
+    for (Module::NamedTensor& b : m.buffers)
+      if (b.tensor.is_floating_point() && b.tensor.scalar_type() != compute) b.tensor.set_data(b.tensor.to(compute));
+    if (&m == &modules.back()) blocks.push_back(std::make_unique<LossBlock>(std::move(m)));
+    else blocks.push_back(std::make_unique<ModuleBlock>(std::move(m)));
+  }
+  return blocks;
+}
+
+}  // namespace trainx::model::custom

@@ -1,0 +1,48 @@
+// A module of a user's chain as a block: forward under autograd, backward by its engine. Slots: spec::ModuleSlot.
+#pragma once
+#include "model/block.hpp"
+#include "model/custom/registry.hpp"
+
+namespace trainx::model::custom {
+
+/// Parameters are the arena's memory; what autograd keeps between forward and backward is the library's (slot `graph`), and held here. Where an
+/// instruction has the slot, forward keeps the graph; without (evaluation, activations that are recomputed) it computes values alone.
+/// Random numbers of forward are drawn from a key of the run's seed, the block and the samples' positions: the same when it is recomputed.
+class ModuleBlock : public Block {
+ public:
+  explicit ModuleBlock(Module module) : module_(std::move(module)) {}
+  void forward(BlockContext& c) override;
+  void backward(BlockContext& c) override;
+
+ protected:
+  /// The module's output for the slot `input`, which is made a leaf where gradients are wanted.
+  at::Tensor run(const BlockContext& c, bool with_gradients);
+  /// Hands out the gradients of the leaves, and lets go of them.
+  void deliver_gradients(BlockContext& c);
+
+  Module module_;
+  at::Tensor input_, output_;           // while there is a graph
+
+ private:
+  void use_parameters(const BlockContext& c);
+};
+
+/// The last module: its logits, cross-entropy with the targets, and all gradients in one.
+class LossBlock final : public ModuleBlock {
+ public:
+  using ModuleBlock::ModuleBlock;
+  void loss(BlockContext& c) override;
+  void evaluate(BlockContext& c) override;
+
+ private:
+  /// Summed over the targets that there are, in fp32.
+  at::Tensor summed_loss(BlockContext& c, bool with_gradients);
+};
+
+/// Blocks of custom_graph. The weights that construction gave are dropped: the arena holds them.
+Blocks build_module_blocks(const spec::CustomDims& dims, const program::ModelGraph& graph);
+
+/// Where each tensor of the module lies in its group: decayed ones first.
+std::vector<int> group_order(const Module& module);
+
+}  // namespace trainx::model::custom
