@@ -1,0 +1,24 @@
+#pragma once
+#include "data/loader.hpp"
+#include <vector>
+
+namespace trainx::data {
+
+/// Room for one sample with every field.
+struct Sample {
+  explicit Sample(std::size_t row) : tokens(row), targets(row), token_types(row), positions(1), length(1), label(1) {}
+  SampleView view() { return BatchView{tokens, targets, positions, token_types, length, label}.row(0); }   // made to padding
+  std::vector<std::int32_t> tokens, targets, token_types;
+  std::vector<std::int64_t> positions;
+  std::vector<std::int32_t> length, label;
+};
+
+inline Sample read_sample(const Source& source, std::int64_t index, std::size_t row) {
+  Sample sample(row);
+  source.read(index, sample.view());
+  return sample;
+}
+
+using Ids = std::vector<std::int32_t>;
+
+}  // namespace trainx::data
