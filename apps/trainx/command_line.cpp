@@ -5,6 +5,7 @@
 #include "core/version.hpp"
 #include "scan.hpp"
 #include <unistd.h>
+#include <cstdlib>
 #include <algorithm>
 
 namespace trainx::app {
@@ -16,6 +17,7 @@ const char* const anywhere =
     "  -q, --quiet                     warnings and errors only\n"
     "  -v, --verbose                   more detail\n"
     "  --no-color                      also: the environment variable NO_COLOR\n"
+    "  --worker PATH                   a worker of your own, with models of your own; also: TRAINX_WORKER\n"
     "  --help                          of trainx, or of the command that is named\n";
 
 /// CLI11's help, with a usage line that shows what a command takes.
@@ -67,7 +69,9 @@ void parse_command_line(const std::vector<std::string>& arguments, Context& cont
   for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_export, add_list, add_version}) add(app, context);
 
   context.output.color = wants_color(arguments);
+  context.worker = environment_variable("TRAINX_WORKER");
   const Scan scan = scan_arguments(app, arguments, context);
+  if (!context.worker.empty()) ::setenv("TRAINX_WORKER", context.worker.c_str(), 1);   // for whatever is started
   if (scan.help) {
     print(scan.command->help());
     context.run = [] { return 0; };

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "core/suggest.hpp"
+#include "launch/worker_models.hpp"
 #include <filesystem>
 
 namespace trainx::app {
@@ -43,6 +44,7 @@ recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& c
 }
 
 Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu) {
+  launch::measure_model(loaded.recipe, facts);
   Prepared p{std::move(loaded), std::move(facts), {}, {}};
   p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {gpu});
   p.origins = p.loaded.origins;

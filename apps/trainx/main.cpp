@@ -1,6 +1,7 @@
 // trainx: parses the command line, plans, and starts trainx-worker for what computes. Exceptions become exit codes here.
 #include "command_line.hpp"
 #include "core/error.hpp"
+#include "launch/worker_models.hpp"
 #include "metrics/console.hpp"
 #include "recipe/recipe.hpp"
 #include <unistd.h>
@@ -33,6 +34,8 @@ int main(int argc, char** argv) {
   context.argv.assign(argv, argv + argc);
   try {
     app::parse_command_line({argv + 1, argv + argc}, context);
+    // Its models are known before any recipe is read.
+    if (!context.worker.empty()) spec::set_described_models(launch::ask_for_models(context.worker));
     return context.run();
   } catch (const recipe::RecipeError& error) {
     return fail(context, error);

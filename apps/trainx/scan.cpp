@@ -9,7 +9,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-const Names global_flags{"--json", "--quiet", "--verbose", "--no-color", "--help", "--version"};
+const Names global_flags{"--json", "--quiet", "--verbose", "--no-color", "--help", "--version", "--worker"};
 
 bool set_global(const std::string& flag, Scan& scan, Context& context) {
   auto& o = context.output;
@@ -84,6 +84,13 @@ Scan scan_arguments(const CLI::App& app, const Names& arguments, Context& contex
     if (argument == "--") {
       scan.rest.insert(scan.rest.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
       break;
+    }
+    if (argument == "--worker" || argument.starts_with("--worker=")) {
+      const bool joined = argument != "--worker";
+      if (!joined && i + 1 == arguments.size()) throw UserError(ExitCode::usage, "--worker takes the path of a worker");
+      context.worker = joined ? argument.substr(std::string("--worker=").size()) : arguments[++i];
+      if (context.worker.empty()) throw UserError(ExitCode::usage, "--worker takes the path of a worker");
+      continue;
     }
     const bool flag = argument.size() > 1 && argument[0] == '-';
     if (flag && (set_global(argument, scan, context) || set_short_globals(argument, scan, context))) continue;

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/process.hpp"
+#include "facts/cache.hpp"
 #include "facts/nvml.hpp"
 #include <algorithm>
 #include <filesystem>
@@ -29,12 +30,6 @@ std::string machine_key() {
   std::string key = text_of("/proc/sys/kernel/random/boot_id") + text_of("/proc/driver/nvidia/version") + environment_variable("NVIDIA_VISIBLE_DEVICES");
   for (const std::string& device : devices) key += " " + device;
   return key;
-}
-
-std::string cache_folder() {
-  if (const std::string folder = environment_variable("XDG_CACHE_HOME"); !folder.empty()) return folder + "/trainx";
-  const std::string home = environment_variable("HOME");
-  return home.empty() ? std::string() : home + "/.cache/trainx";
 }
 
 }  // namespace

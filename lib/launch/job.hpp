@@ -38,7 +38,10 @@ struct Job {
 nlohmann::json to_json(const Job& job);
 Job job_from_json(const nlohmann::json& j);
 
-/// Starts the worker beside this binary (or TRAINX_WORKER), hands it the job on file descriptor 3, forwards SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to it,
+/// The worker that TRAINX_WORKER names, else the one beside this binary.
+std::string worker_path();
+
+/// Starts the worker, hands it the job on file descriptor 3, forwards SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to it,
 /// waits, and returns the exit code it ended with. A second SIGINT ends it at once. The worker ends when this process does, also on kill -9.
 /// Throws UserError: 69 when the worker cannot be started, 128 + n when a signal n ended it.
 int run_worker(const Job& job);

@@ -18,12 +18,7 @@ constexpr int job_descriptor = 3;
 
 [[noreturn]] void cannot_start(const std::string& worker, int error) {
   throw UserError(ExitCode::unavailable, "the worker " + worker + " cannot be started: " + std::strerror(error) +
-                                             "; build it beside trainx (scripts/trainx does), or name it in TRAINX_WORKER");
-}
-
-std::string worker_path() {
-  if (const std::string named = environment_variable("TRAINX_WORKER"); !named.empty()) return named;
-  return std::filesystem::path(executable_path()).replace_filename("trainx-worker").string();
+                                             "; build it beside trainx (scripts/trainx does), or name it with --worker (TRAINX_WORKER)");
 }
 
 /// Memory behind a descriptor that holds the job, sealed: the worker may read at its own pace, and nobody waits for a full pipe.
@@ -73,6 +68,11 @@ int exec_error(int fd) {
 }
 
 }  // namespace
+
+std::string worker_path() {
+  if (const std::string named = environment_variable("TRAINX_WORKER"); !named.empty()) return named;
+  return std::filesystem::path(executable_path()).replace_filename("trainx-worker").string();
+}
 
 int run_worker(const Job& job) {
   const std::string path = worker_path();

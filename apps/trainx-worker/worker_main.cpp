@@ -1,0 +1,62 @@
+// All of a worker but the models that a user adds to it.
+#include "trainx/worker_main.hpp"
+#include "commands.hpp"
+#include "core/error.hpp"
+#include "describe.hpp"
+#include "model/custom/registry.hpp"
+#include "spec/arch/options.hpp"
+#include "recipe/walk.hpp"
+#include "tensor/allocator_meter.hpp"
+#include "train/signals.hpp"
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace trainx {
+namespace {
+
+int run(const launch::Job& job, metrics::Console& console) {
+  if (job.command == "train") return worker::train(job, console);
+  train::remove_signal_handlers();
+  if (job.command == "eval") return worker::evaluate(job, console);
+  if (job.command == "generate") return worker::generate(job, console);
+  throw InternalError("no such job: " + job.command);
+}
+
+void make_models_known() {
+  auto models = model::model_descriptions();
+  const std::string problem = spec::check_description(models, recipe::alternative_names(spec::ModelOptions{}));
+  if (!problem.empty()) throw UserError(ExitCode::usage, "this worker: " + problem);
+  spec::set_described_models(std::move(models));
+}
+
+int answer(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int worker_main(int argc, char** argv) {
+  metrics::ConsoleOptions plain;
+  try {
+    tensor::install_allocator_meter();
+    make_models_known();
+    const std::string asked = argc > 1 ? argv[1] : "";
+    if (asked == "--describe") return answer(worker::describe_models());
+    if (asked == "--describe-graph") return answer(worker::describe_graph({std::istreambuf_iterator<char>(std::cin), {}}));
+    train::install_signal_handlers();
+    const launch::Job job = launch::receive_job();
+    plain = {job.output.json, job.output.quiet, job.output.verbose, job.output.color};
+    metrics::Console console(plain);
+    return run(job, console);
+  } catch (const std::exception& e) {
+    const ExitCode code = worker::exit_code_of(e);
+    const char* before = code == ExitCode::bug ? "a bug in trainx, please report it: " : dynamic_cast<const UserError*>(&e) ? "" : "the machine has no memory left; lower batch.micro_batch_size: ";
+    metrics::Console(plain).error(static_cast<int>(code), std::string(before) + e.what());
+    return static_cast<int>(code);
+  }
+}
+
+}  // namespace trainx
