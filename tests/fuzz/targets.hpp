@@ -12,6 +12,8 @@ using Bytes = std::span<const std::byte>;
 void fuzz_safetensors(Bytes file);
 void fuzz_tokens(Bytes file);
 void fuzz_text(Bytes file);
+void fuzz_jsonl(Bytes file);
+void fuzz_csv(Bytes file);
 void fuzz_recipe(Bytes file);
 void fuzz_config(Bytes file);
 

@@ -4,6 +4,7 @@
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/labelled/line_rules.hpp"
+#include "data/labelled/parallel_lines.hpp"
 #include "data/mapped_file.hpp"
 #include <algorithm>
 
@@ -17,12 +18,15 @@ class LabelledLines final : public Source {
       : file_(std::move(file)), lines_(std::move(lines)), first_(first), parser_(std::move(parser)), rules_(rules) {
     if (samples() < 1) throw UserError(ExitCode::bad_data, file_.path() + " has no samples");
     if (!scan) return;
-    lengths_.reserve(static_cast<std::size_t>(samples()));
-    Line line;
-    for (std::int64_t i = 0; i < samples(); ++i) {
-      parse(i, line);
-      lengths_.push_back(static_cast<std::int32_t>(length_of(line)));
-    }
+    std::vector<std::int32_t> lengths(static_cast<std::size_t>(samples()));
+    for_each_range(samples(), [&](std::int64_t begin, std::int64_t end) {
+      Line line;
+      for (std::int64_t i = begin; i < end; ++i) {
+        parse(i, line);
+        lengths[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(length_of(line));
+      }
+    });
+    lengths_ = std::move(lengths);
   }
 
   std::int64_t samples() const override { return lines_.size() - first_; }

@@ -211,6 +211,18 @@ TEST_CASE("lines of csv that are no samples are refused with file and line") {
   refused("\n\n", {"empty"});
 }
 
+TEST_CASE("of many bad lines the first is told, however many threads look") {
+  const ScratchFolder folder;
+  std::string text;
+  for (int i = 1; i <= 50'000; ++i) text += i >= 31'234 && i % 2 == 0 ? "{\"input_ids\": [100]}\n" : "{\"input_ids\": [" + std::to_string(i % 100) + ", 1]}\n";
+  const std::string path = folder.write("many.jsonl", text);
+  expect_user_error(ExitCode::bad_data, {path + ":31234: ", "input_ids[0] is 100"}, [&] { open_lines(path, how(Targets::next_token)); });
+  const auto source = open_lines(folder.write("good.jsonl", text.substr(0, text.find("[100]") - 14)), how(Targets::next_token));
+  REQUIRE(source->samples() == 31'233);
+  for (std::int64_t i = 0; i < source->samples(); ++i) REQUIRE(source->length(i) == 2);
+  CHECK(read_sample(*source, 31'232, 2).tokens == Ids{33, 1});
+}
+
 TEST_CASE("the delimiter is the extension's, or as it is said") {
   const ScratchFolder folder;
   const std::string path = folder.write("a.txt", "input_ids\tlabel\n1 2\t1\n");

@@ -1,0 +1,18 @@
+#include "data/labelled/labelled_lines.hpp"
+#include "fuzz/labelled.hpp"
+#include "fuzz/memory_file.hpp"
+
+namespace trainx::fuzz {
+
+void fuzz_csv(Bytes bytes) {
+  const MemoryFile file(bytes);
+  for (const spec::Delimiter delimiter : {spec::Delimiter::comma, spec::Delimiter::tab}) {
+    spec::CsvOptions options;
+    options.train = file.path();
+    options.truncate = delimiter == spec::Delimiter::tab;
+    options.delimiter.value = delimiter;
+    read_labelled([&](const data::SourceOptions& how) { return data::labelled::open_csv(options, data::Split::train, how); });
+  }
+}
+
+}  // namespace trainx::fuzz

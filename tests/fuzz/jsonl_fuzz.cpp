@@ -1,0 +1,17 @@
+#include "data/labelled/labelled_lines.hpp"
+#include "fuzz/labelled.hpp"
+#include "fuzz/memory_file.hpp"
+
+namespace trainx::fuzz {
+
+void fuzz_jsonl(Bytes bytes) {
+  const MemoryFile file(bytes);
+  for (const bool truncate : {false, true}) {
+    spec::JsonlOptions options;
+    options.train = file.path();
+    options.truncate = truncate;
+    read_labelled([&](const data::SourceOptions& how) { return data::labelled::open_jsonl(options, data::Split::train, how); });
+  }
+}
+
+}  // namespace trainx::fuzz
