@@ -22,6 +22,19 @@ at::Tensor BlockContext::tensor(Slot group_slot, int index) const {
   return group.narrow(0, p.offset, p.elements()).view(p.dims);
 }
 
+at::Tensor BlockContext::joined(Slot group_slot, int first, int count) const {
+  const auto& parameters = graph_.groups.at(block_.slots[group_slot].index).parameters;
+  const program::ParameterSpec& begin = parameters.at(first);
+  std::int64_t elements = 0;
+  for (int i = first; i < first + count; ++i) {
+    if (parameters.at(i).offset != begin.offset + elements) throw InternalError("block " + block_.name + ": " + parameters[i].name + " does not follow the tensor before it");
+    elements += parameters[i].elements();
+  }
+  std::vector<std::int64_t> dims = begin.dims;
+  dims[0] = elements / (begin.elements() / begin.dims[0]);
+  return (*this)[group_slot].narrow(0, begin.offset, elements).view(dims);
+}
+
 tensor::RandomKey BlockContext::random_key(int site) const {
   return {seed_, static_cast<std::uint32_t>(&block_ - graph_.blocks.data()), static_cast<std::uint32_t>(site)};
 }

@@ -27,6 +27,8 @@ class BlockContext {
   bool modifies(program::Slot s) const { return how_[s] == program::How::modify || how_[s] == program::How::accumulate; }
   /// Tensor `index` of the group behind a parameter or gradient slot, in the shape of its ParameterSpec.
   at::Tensor tensor(program::Slot group_slot, int index) const;
+  /// `count` tensors from `first` on that follow one another without a gap, as one: their first dimensions added up.
+  at::Tensor joined(program::Slot group_slot, int first, int count) const;
   bool training() const { return mode_ == Mode::train; }
   /// 1 / nominal target count of the global batch: what the loss gradient is multiplied with.
   double loss_seed() const { return loss_seed_; }

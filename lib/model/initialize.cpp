@@ -56,6 +56,7 @@ void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, 
     std::int64_t saved = 1;
     for (std::int64_t d : p.saved_dims) saved *= d;
     fill_normal(p, seed, saved, out);
+    if (p.zero_row != program::none) std::fill_n(out + p.zero_row * p.dims.at(1), p.dims.at(1), 0.0f);
   }
 }
 

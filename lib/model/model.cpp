@@ -1,5 +1,11 @@
 #include "model/model.hpp"
 #include "core/error.hpp"
+#include "model/bert/attention.hpp"
+#include "model/bert/classifier.hpp"
+#include "model/bert/embedding.hpp"
+#include "model/bert/masked_lm.hpp"
+#include "model/bert/mlp.hpp"
+#include "model/custom/module_block.hpp"
 #include "model/gpt2/attention.hpp"
 #include "model/gpt2/embedding.hpp"
 #include "model/gpt2/head.hpp"
@@ -20,6 +26,22 @@ Blocks blocks_of(const spec::Gpt2Dims& dims, const program::ModelGraph& graph) {
   blocks.push_back(std::make_unique<gpt2::Head>(shape));
   return blocks;
 }
+
+Blocks blocks_of(const spec::BertDims& dims, const program::ModelGraph& graph) {
+  const std::vector<std::int64_t>& tokens = graph.batch.at(spec::bert::Batch::tokens).dims;
+  const bert::Shape shape{dims, tokens.at(0), tokens.at(1)};
+  Blocks blocks;
+  blocks.push_back(std::make_unique<bert::Embedding>(shape));
+  for (std::int64_t layer = 0; layer < dims.num_layers; ++layer) {
+    blocks.push_back(std::make_unique<bert::Attention>(shape));
+    blocks.push_back(std::make_unique<bert::Mlp>(shape));
+  }
+  if (dims.task == spec::Task::classification) blocks.push_back(std::make_unique<bert::Classifier>(shape));
+  else blocks.push_back(std::make_unique<bert::MaskedLm>(shape));
+  return blocks;
+}
+
+Blocks blocks_of(const spec::CustomDims& dims, const program::ModelGraph& graph) { return custom::build_module_blocks(dims, graph); }
 
 }  // namespace
 

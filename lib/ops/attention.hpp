@@ -1,12 +1,18 @@
-// Causal self-attention (Dao et al. 2022, arXiv:2205.14135: scores never exist as a whole) on packed queries, keys and values.
+// Self-attention (Dao et al. 2022, arXiv:2205.14135: scores never exist as a whole) on packed queries, keys and values.
+// out[B, T, H, D], lse[B, T, H] (f32) of qkv[B, T, 3, H, D]; scores are scaled with 1 / sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D].
 #pragma once
 #include <ATen/core/Tensor.h>
 
 namespace trainx::ops {
 
-/// out[B, T, H, D], lse[B, T, H] (f32) of qkv[B, T, 3, H, D]; scores are scaled with 1 / sqrt(D).
+/// A token sees itself and those before it.
 void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv);
-/// d_qkv[B, T, 3, H, D] of d_out[B, T, H, D].
 void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse);
+
+/// A token sees the first lengths[b] tokens of its sample, lengths i32 [B] from 0 to T. No mask exists: padding is left out, neighbours of one length are
+/// computed together. Rows past a length get zeros, and so do their gradients.
+void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths);
+void bidirectional_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+                                      const at::Tensor& lengths);
 
 }  // namespace trainx::ops

@@ -1,6 +1,8 @@
+#include "core/error.hpp"
 #include "ops/attention.hpp"
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
+#include <string>
 #include <tuple>
 
 namespace trainx::ops {
@@ -10,22 +12,64 @@ namespace {
 /// Queries (0), keys (1) or values (2) as [B, H, T, D], a view.
 at::Tensor part(const at::Tensor& qkv, int which) { return qkv.select(2, which).transpose(1, 2); }
 
-}  // namespace
-
 // ATen's operators have no variants that write into given results, so these are copied; what they allocate is counted in ModelGraph::library_bytes.
 
-void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv) {
-  const auto [result, log_sum] = at::_scaled_dot_product_flash_attention_for_cpu(part(qkv, 0), part(qkv, 1), part(qkv, 2), 0.0, true);
+void attend(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, bool causal) {
+  const auto [result, log_sum] = at::_scaled_dot_product_flash_attention_for_cpu(part(qkv, 0), part(qkv, 1), part(qkv, 2), 0.0, causal);
   out.copy_(result.transpose(1, 2));
   lse.copy_(log_sum.transpose(1, 2));
 }
 
-void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse) {
+void attend_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse, bool causal) {
   const auto gradients = at::_scaled_dot_product_flash_attention_for_cpu_backward(d_out.transpose(1, 2), part(qkv, 0), part(qkv, 1), part(qkv, 2), out.transpose(1, 2),
-                                                                                  lse.transpose(1, 2), 0.0, true);
+                                                                                  lse.transpose(1, 2), 0.0, causal);
   part(d_qkv, 0).copy_(std::get<0>(gradients));
   part(d_qkv, 1).copy_(std::get<1>(gradients));
   part(d_qkv, 2).copy_(std::get<2>(gradients));
+}
+
+/// Samples [first, first + count) of one length, as views without their padding.
+struct Run {
+  std::int64_t first, count, length;
+  at::Tensor of(const at::Tensor& x) const { return x.narrow(0, first, count).narrow(1, 0, length); }
+  void clear_padding(const at::Tensor& x) const {
+    if (length < x.size(1)) x.narrow(0, first, count).narrow(1, length, x.size(1) - length).zero_();
+  }
+};
+
+template <class F>
+void for_runs(const at::Tensor& lengths, std::int64_t longest, F f) {
+  const auto* length = static_cast<const std::int32_t*>(lengths.const_data_ptr());
+  const std::int64_t samples = lengths.size(0);
+  for (std::int64_t first = 0, end = 0; first < samples; first = end) {
+    if (length[first] < 0 || length[first] > longest) throw InternalError("attention: a length of " + std::to_string(length[first]) + " in rows of " + std::to_string(longest));
+    while (end < samples && length[end] == length[first]) ++end;
+    f(Run{first, end - first, length[first]});
+  }
+}
+
+}  // namespace
+
+void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv) { attend(out, lse, qkv, true); }
+
+void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse) {
+  attend_backward(d_qkv, d_out, qkv, out, lse, true);
+}
+
+void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths) {
+  for_runs(lengths, qkv.size(1), [&](const Run& run) {
+    if (run.length > 0) attend(run.of(out), run.of(lse), run.of(qkv), false);
+    run.clear_padding(out);
+    run.clear_padding(lse);
+  });
+}
+
+void bidirectional_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+                                      const at::Tensor& lengths) {
+  for_runs(lengths, qkv.size(1), [&](const Run& run) {
+    if (run.length > 0) attend_backward(run.of(d_qkv), run.of(d_out), run.of(qkv), run.of(out), run.of(lse), false);
+    run.clear_padding(d_qkv);
+  });
 }
 
 }  // namespace trainx::ops

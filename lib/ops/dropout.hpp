@@ -18,7 +18,7 @@ struct Dropout {
 /// Factors (0 or 1 / (1 - probability)) of the elements [first, first + n) of row `row`, whose rows have `columns` elements.
 void dropout_factors(const Dropout& dropout, std::int64_t row, std::int64_t columns, std::int64_t first, std::int64_t n, float* factors);
 
-/// d_branch[N, C] = d_sum[N, C] * factors: gradient of what was dropped out.
-void dropout_backward(const at::Tensor& d_branch, const at::Tensor& d_sum, const Dropout& dropout);
+/// out[N, C] = x[N, C] * factors; `out` may be `x`. Of a gradient: what comes back through the dropout.
+void drop_out(const at::Tensor& out, const at::Tensor& x, const Dropout& dropout);
 
 }  // namespace trainx::ops

@@ -72,11 +72,11 @@ void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, s
   }
 }
 
-void dropout_backward(const at::Tensor& d_branch, const at::Tensor& d_sum, const Dropout& dropout) {
-  const std::int64_t rows = d_sum.size(0), columns = d_sum.size(1);
-  with_element(d_sum, [&]<class T>(T) {
-    T* out = data<T>(d_branch);
-    const T* in = data<T>(d_sum);
+void drop_out(const at::Tensor& result, const at::Tensor& x, const Dropout& dropout) {
+  const std::int64_t rows = x.size(0), columns = x.size(1);
+  with_element(x, [&]<class T>(T) {
+    T* out = data<T>(result);
+    const T* in = data<T>(x);
     at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       constexpr std::int64_t piece = 512;
       float factors[piece];

@@ -24,13 +24,39 @@ TRAINX_INLINE void accumulate_row(float* sum, const T* x, std::int64_t n) {
 TRAINX_CLONES void add_to(float* sum, const float* x, std::int64_t n) { accumulate_row(sum, x, n); }
 TRAINX_CLONES void add_to(float* sum, const Bf16* x, std::int64_t n) { accumulate_row(sum, x, n); }
 
+template <class T>
+TRAINX_INLINE void add_three(T* out, const T* a, const T* b, const T* c, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) store(out[i], load(a[i]) + load(b[i]) + load(c[i]));
+}
+TRAINX_CLONES void sum_rows(float* out, const float* a, const float* b, const float* c, std::int64_t n) { add_three(out, a, b, c, n); }
+TRAINX_CLONES void sum_rows(Bf16* out, const Bf16* a, const Bf16* b, const Bf16* c, std::int64_t n) { add_three(out, a, b, c, n); }
+
+void check_ids(const at::Tensor& ids, std::int64_t limit, const char* what) {
+  const auto* id = data<std::int32_t>(ids);
+  for (std::int64_t i = 0; i < ids.numel(); ++i)
+    if (id[i] < 0 || id[i] >= limit) throw InternalError(std::string("embedding: ") + what + " " + std::to_string(id[i]) + ", of which there are " + std::to_string(limit));
+}
+
 }  // namespace
 
+void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position, const at::Tensor& type) {
+  const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
+  check_ids(tokens, word.size(0), "token id");
+  check_ids(token_types, type.size(0), "token type");
+  const auto *token = data<std::int32_t>(tokens), *segment = data<std::int32_t>(token_types);
+  with_element(out, [&]<class T>(T) {
+    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r)
+        sum_rows(data<T>(out) + r * columns, data<T>(word) + token[r] * columns, data<T>(position) + (r % length) * columns, data<T>(type) + segment[r] * columns, columns);
+    });
+  });
+}
+
 void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout) {
-  const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1), vocabulary = wte.size(0);
+  const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
   const auto* token = data<std::int32_t>(tokens);
-  for (std::int64_t r = 0; r < rows; ++r)
-    if (token[r] < 0 || token[r] >= vocabulary) throw InternalError("embedding: token id " + std::to_string(token[r]) + " outside the vocabulary");
+  check_ids(tokens, wte.size(0), "token id");
   with_element(out, [&]<class T>(T) {
     at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       constexpr std::int64_t piece = 512;
@@ -45,7 +71,7 @@ void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor
   });
 }
 
-void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d, const at::Tensor& tokens, bool accumulate) {
+void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d, const at::Tensor& tokens, bool accumulate, std::int64_t without_gradient) {
   const std::int64_t rows = d.size(0), columns = d.size(1);
   const auto* token = data<std::int32_t>(tokens);
   auto* sums = data<float>(d_wte);
@@ -55,7 +81,8 @@ void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d, con
   with_element(d, [&]<class T>(T) {
     at::parallel_for(0, (columns + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t first = begin * strip, n = std::min(columns, end * strip) - first;
-      for (std::int64_t r = 0; r < rows; ++r) add_to(sums + token[r] * columns + first, data<T>(d) + r * columns + first, n);
+      for (std::int64_t r = 0; r < rows; ++r)
+        if (token[r] != without_gradient) add_to(sums + token[r] * columns + first, data<T>(d) + r * columns + first, n);
     });
   });
 }

@@ -1,11 +1,15 @@
+// The Gaussian error linear unit (Hendrycks & Gimpel 2016, arXiv:1606.08415). In every backward `dx` may be `d_activated`.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 namespace trainx::ops {
 
-/// GELU in its tanh form (Hendrycks & Gimpel 2016, arXiv:1606.08415), "gelu_new" of GPT-2.
+/// x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): "gelu_new" of GPT-2.
 void gelu(const at::Tensor& activated, const at::Tensor& x);
-/// dx = d_activated * gelu'(x); `dx` may be `d_activated`.
 void gelu_backward(const at::Tensor& dx, const at::Tensor& d_activated, const at::Tensor& x);
+
+/// x / 2 * (1 + erf(x / sqrt(2))): "gelu" of BERT.
+void gelu_erf(const at::Tensor& activated, const at::Tensor& x);
+void gelu_erf_backward(const at::Tensor& dx, const at::Tensor& d_activated, const at::Tensor& x);
 
 }  // namespace trainx::ops

@@ -1,8 +1,8 @@
 #include "ops/element.hpp"
 #include "ops/layer_norm.hpp"
+#include "ops/row_statistics.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
-#include <cmath>
 
 namespace trainx::ops {
 
@@ -13,34 +13,38 @@ struct Rows { std::int64_t begin, end, columns; };
 
 template <class T>
 TRAINX_INLINE void statistics(Rows rows, float* mean, float* rstd, const T* x, double epsilon) {
-  const auto n = static_cast<float>(rows.columns);
   for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-    const T* row = x + r * rows.columns;
-    float sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t c = 0; c < rows.columns; ++c) sum += load(row[c]);
-    const float m = sum / n;
-#pragma omp simd reduction(+ : squares)
-    for (std::int64_t c = 0; c < rows.columns; ++c) squares += (load(row[c]) - m) * (load(row[c]) - m);
-    mean[r] = m;
-    rstd[r] = static_cast<float>(1 / std::sqrt(static_cast<double>(squares / n) + epsilon));
+    const RowStatistics row = row_statistics(x + r * rows.columns, rows.columns, epsilon);
+    mean[r] = row.mean;
+    rstd[r] = row.rstd;
   }
 }
 TRAINX_CLONES void statistics_rows(Rows rows, float* mean, float* rstd, const float* x, double e) { statistics(rows, mean, rstd, x, e); }
 TRAINX_CLONES void statistics_rows(Rows rows, float* mean, float* rstd, const Bf16* x, double e) { statistics(rows, mean, rstd, x, e); }
 
 template <class T>
-TRAINX_INLINE void apply(Rows rows, T* normed, const T* x, const float* mean, const float* rstd, const T* weight, const T* bias) {
-  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-    const T* in = x + r * rows.columns;
-    T* out = normed + r * rows.columns;
-    const float m = mean[r], s = rstd[r];
+TRAINX_INLINE void apply_row(T* out, const T* in, RowStatistics row, const T* weight, const T* bias, std::int64_t columns) {
+  const float m = row.mean, s = row.rstd;
 #pragma omp simd
-    for (std::int64_t c = 0; c < rows.columns; ++c) store(out[c], (load(in[c]) - m) * s * load(weight[c]) + load(bias[c]));
-  }
+  for (std::int64_t c = 0; c < columns; ++c) store(out[c], (load(in[c]) - m) * s * load(weight[c]) + load(bias[c]));
+}
+
+template <class T>
+TRAINX_INLINE void apply(Rows rows, T* normed, const T* x, const float* mean, const float* rstd, const T* weight, const T* bias) {
+  for (std::int64_t r = rows.begin; r < rows.end; ++r) apply_row(normed + r * rows.columns, x + r * rows.columns, {mean[r], rstd[r]}, weight, bias, rows.columns);
 }
 TRAINX_CLONES void apply_rows(Rows rows, float* y, const float* x, const float* m, const float* s, const float* w, const float* b) { apply(rows, y, x, m, s, w, b); }
 TRAINX_CLONES void apply_rows(Rows rows, Bf16* y, const Bf16* x, const float* m, const float* s, const Bf16* w, const Bf16* b) { apply(rows, y, x, m, s, w, b); }
+
+template <class T>
+TRAINX_INLINE void norm(Rows rows, T* normed, const T* x, const T* weight, const T* bias, double epsilon) {
+  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+    const T* in = x + r * rows.columns;
+    apply_row(normed + r * rows.columns, in, row_statistics(in, rows.columns, epsilon), weight, bias, rows.columns);
+  }
+}
+TRAINX_CLONES void norm_rows(Rows rows, float* y, const float* x, const float* w, const float* b, double e) { norm(rows, y, x, w, b, e); }
+TRAINX_CLONES void norm_rows(Rows rows, Bf16* y, const Bf16* x, const Bf16* w, const Bf16* b, double e) { norm(rows, y, x, w, b, e); }
 
 /// With g = d_normed * weight and z = (x - mean) * rstd: dx = rstd * (g - average(g) - z * average(g z)).
 template <class T>
@@ -117,6 +121,10 @@ void layer_norm_apply(const at::Tensor& normed, const at::Tensor& x, const at::T
   with_element(x, [&]<class T>(T) {
     for_rows(x, [&](Rows rows) { apply_rows(rows, data<T>(normed), data<T>(x), data<float>(mean), data<float>(rstd), data<T>(weight), data<T>(bias)); });
   });
+}
+
+void layer_norm(const at::Tensor& normed, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
+  with_element(x, [&]<class T>(T) { for_rows(x, [&](Rows rows) { norm_rows(rows, data<T>(normed), data<T>(x), data<T>(weight), data<T>(bias), epsilon); }); });
 }
 
 void layer_norm_backward(const at::Tensor& dx, const at::Tensor& d_sum, const at::Tensor& d_normed, const at::Tensor& x, const at::Tensor& mean, const at::Tensor& rstd,

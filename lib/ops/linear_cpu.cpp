@@ -26,10 +26,11 @@ void linear(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight, 
   else at::mm_out(out, x, weight.t());
 }
 
-void linear_backward_input(const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight) {
+void linear_backward_input(const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& sum) {
   note_gemm(dy.size(0), weight.size(1), dy.size(1));
   at::Tensor out = dx;
-  at::mm_out(out, dy, weight);
+  if (sum.defined()) at::addmm_out(out, sum, dy, weight);
+  else at::mm_out(out, dy, weight);
 }
 
 void linear_backward_weight(const at::Tensor& d_weight, const at::Tensor& dy, const at::Tensor& x, bool accumulate, const at::Tensor& cast) {

@@ -14,7 +14,7 @@ void Embedding::forward(BlockContext& c) {
 void Embedding::backward(BlockContext& c) {
   at::Tensor d = c[S::d_residual_out];
   if (const ops::Dropout drop = dropout(shape_, c, S::positions)) {
-    ops::dropout_backward(c[S::d_embedding], d, drop);
+    ops::drop_out(c[S::d_embedding], d, drop);
     d = c[S::d_embedding];
   }
   ops::embedding_backward_tokens(c.tensor(S::d_wte, 0), d, c[S::tokens], c.accumulates(S::d_wte));

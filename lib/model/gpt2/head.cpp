@@ -1,5 +1,6 @@
 #include "model/gpt2/head.hpp"
 #include "core/error.hpp"
+#include "model/chunked_sums.hpp"
 #include "ops/column_sum.hpp"
 #include "ops/cross_entropy.hpp"
 #include "ops/layer_norm.hpp"
@@ -14,14 +15,6 @@ using S = spec::HeadSlot;
 using P = spec::HeadTensor;
 
 namespace {
-
-/// Sums of one chunk after another go to a scalar or gradient that the instruction overwrites or adds to: only the first chunk may overwrite.
-bool adds(const BlockContext& c, program::Slot s, std::int64_t first_row) { return first_row > 0 || c.accumulates(s); }
-
-void add_to(BlockContext& c, program::Slot s, std::int64_t first_row, double amount) {
-  auto* scalar = static_cast<double*>(c[s].data_ptr());
-  *scalar = (adds(c, s, first_row) ? *scalar : 0.0) + amount;
-}
 
 const std::int32_t* targets(const BlockContext& c) { return static_cast<const std::int32_t*>(c[S::targets].const_data_ptr()); }
 
@@ -60,8 +53,8 @@ void Head::add_loss(BlockContext& c, const Chunk& chunk) const {
     sum += row_loss[r];
     count += targets(c)[chunk.first + r] != ops::no_target;
   }
-  add_to(c, S::loss_sum, chunk.first, sum);
-  add_to(c, S::target_count, chunk.first, count);
+  add_to(c, S::loss_sum, chunk.first == 0, sum);
+  add_to(c, S::target_count, chunk.first == 0, count);
 }
 
 void Head::backward(BlockContext& c, Chunk chunk, const at::Tensor& d_logits) const {
@@ -77,13 +70,13 @@ void Head::backward(BlockContext& c, Chunk chunk, const at::Tensor& d_logits) co
   } else {
     ops::linear_backward_input(d_normed, d_logits, wte);
   }
-  ops::linear_backward_weight(c.tensor(S::d_wte, 0), d_logits, input, adds(c, S::d_wte, chunk.first));
+  ops::linear_backward_weight(c.tensor(S::d_wte, 0), d_logits, input, adds(c, S::d_wte, chunk.first == 0));
   const at::Tensor x = c[S::residual].narrow(0, 0, n), mean = c[S::mean].narrow(0, 0, n), rstd = c[S::rstd].narrow(0, 0, n);
   ops::layer_norm_backward_parameters(c.tensor(S::d_parameters, P::ln_weight), c.tensor(S::d_parameters, P::ln_bias), d_normed, x, mean, rstd,
-                                      adds(c, S::d_parameters, chunk.first));
+                                      adds(c, S::d_parameters, chunk.first == 0));
   const at::Tensor d_residual = c[S::d_residual_in].narrow(0, chunk.first, n);
   ops::layer_norm_backward(d_residual, {}, d_normed, x, mean, rstd, c.tensor(S::parameters, P::ln_weight));
-  if (const ops::Dropout drop = dropout(shape_, c, S::positions, chunk.first)) ops::dropout_backward(c[S::d_branch_in].narrow(0, chunk.first, n), d_residual, drop);
+  if (const ops::Dropout drop = dropout(shape_, c, S::positions, chunk.first)) ops::drop_out(c[S::d_branch_in].narrow(0, chunk.first, n), d_residual, drop);
 }
 
 void Head::loss(BlockContext& c) {

@@ -1,7 +1,7 @@
 #include "model/gpt2/sublayer.hpp"
+#include "model/linear_gradients.hpp"
 #include "ops/column_sum.hpp"
 #include "ops/layer_norm.hpp"
-#include "ops/linear.hpp"
 #include "ops/residual.hpp"
 
 namespace trainx::model::gpt2 {
@@ -26,14 +26,12 @@ void Sublayer::backward_norm(BlockContext& c) const {
   ops::layer_norm_backward(dx, c[S::d_residual_out], c[S::d_normed], x, mean, rstd, c.tensor(S::parameters, at_.ln_weight));
   if (at_.first) return;
   const ops::Dropout drop = dropout(shape_, c, S::positions);
-  if (drop) ops::dropout_backward(c[at_.d_branch_in], dx, drop);
+  if (drop) ops::drop_out(c[at_.d_branch_in], dx, drop);
   ops::column_sum(c.tensor(S::d_parameters, at_.pending_bias), drop ? c[at_.d_branch_in] : dx, accumulate);
 }
 
 void Sublayer::backward_linear(BlockContext& c, int weight, int bias, const at::Tensor& d_output, const at::Tensor& input) const {
-  const bool accumulate = c.accumulates(S::d_parameters);
-  ops::linear_backward_weight(c.tensor(S::d_parameters, weight), d_output, input, accumulate, c.has(S::cast) ? c[S::cast] : at::Tensor());
-  if (bias >= 0) ops::column_sum(c.tensor(S::d_parameters, bias), d_output, accumulate);
+  linear_gradients(c, c.tensor(S::d_parameters, weight), bias >= 0 ? c.tensor(S::d_parameters, bias) : at::Tensor(), S::cast, d_output, input, c.accumulates(S::d_parameters));
 }
 
 }  // namespace trainx::model::gpt2

@@ -1,6 +1,10 @@
 #include "spec/arch/architecture.hpp"
 #include "core/files.hpp"
+#include "spec/arch/bert_config.hpp"
+#include "spec/arch/bert_groups.hpp"
+#include "spec/arch/config_reader.hpp"
 #include "spec/arch/gpt2_config.hpp"
+#include "spec/arch/gpt2_groups.hpp"
 
 namespace trainx::spec {
 namespace {
@@ -8,13 +12,25 @@ namespace {
 // The list: what each architecture's own files call these.
 program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t B, std::int64_t T, DType compute, std::int64_t threads) { return gpt2_graph(d, B, T, compute, threads); }
 std::string text_of(const Gpt2Dims& d, DType saved) { return gpt2_config_text(d, saved); }
+std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) { return gpt2_parameter_name(saved_name); }
+
+program::ModelGraph graph_of(const BertDims& d, std::int64_t B, std::int64_t T, DType compute, std::int64_t threads) { return bert_graph(d, B, T, compute, threads); }
+std::string text_of(const BertDims& d, DType saved) { return bert_config_text(d, saved); }
+std::string parameter_of(const BertDims& d, std::string_view saved_name) { return bert_parameter_name(d, saved_name); }
+
+program::ModelGraph graph_of(const CustomDims& d, std::int64_t B, std::int64_t T, DType compute, std::int64_t) { return custom_graph(d, B, T, compute); }
+std::string text_of(const CustomDims& d, DType saved) { return custom_config_text(d, saved); }
+std::string parameter_of(const CustomDims&, std::string_view saved_name) { return std::string(saved_name); }
+
+std::string_view name_of(const Gpt2Dims&) { return Gpt2Options::name; }
+std::string_view name_of(const BertDims&) { return BertOptions::name; }
+std::string_view name_of(const CustomDims& d) { return d.options.name; }
 
 }  // namespace
 
 std::string_view architecture_name(const ModelDims& dims) {
   static_assert(std::variant_size_v<ModelDims> == std::variant_size_v<ModelOptions>, "an architecture is missing in one of the lists");
-  constexpr std::string_view names[]{Gpt2Options::name};
-  return names[dims.index()];
+  return std::visit([](const auto& d) { return name_of(d); }, dims);
 }
 
 std::int64_t vocab_size(const ModelDims& dims) {
@@ -52,12 +68,22 @@ program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_
   return std::visit([&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, threads); }, dims);
 }
 
-ModelDims dims_from_config(const std::string& text, const std::string& path) { return gpt2_dims_from_config(text, path); }   // refuses other model_types by name
+ModelDims dims_from_config(const std::string& text, const std::string& path) {
+  if (auto custom = custom_dims_from_config(text, path)) return *std::move(custom);
+  switch (ConfigReader(text, path).model_type({"gpt2", "bert"})) {
+    case 0: return gpt2_dims_from_config(text, path);
+    default: return bert_dims_from_config(text, path);
+  }
+}
 
 ModelDims read_config(const std::string& folder) { return dims_from_config(read_file(folder + "/config.json"), folder + "/config.json"); }
 
 std::string config_text(const ModelDims& dims, DType saved) {
   return std::visit([&](const auto& d) { return text_of(d, saved); }, dims);
+}
+
+std::string parameter_name(const ModelDims& dims, std::string_view saved_name) {
+  return std::visit([&](const auto& d) { return parameter_of(d, saved_name); }, dims);
 }
 
 }  // namespace trainx::spec

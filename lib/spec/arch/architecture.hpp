@@ -22,5 +22,8 @@ ModelDims dims_from_config(const std::string& text, const std::string& path);
 ModelDims read_config(const std::string& folder);
 /// What transformers loads; weights are saved in `saved` (torch_dtype).
 std::string config_text(const ModelDims& dims, DType saved);
+/// The parameter (ParameterSpec::name) that a tensor of a Hugging Face file is; empty for what such files hold besides: constant buffers, copies of tied
+/// tensors, heads of other tasks.
+std::string parameter_name(const ModelDims& dims, std::string_view saved_name);
 
 }  // namespace trainx::spec

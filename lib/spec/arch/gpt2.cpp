@@ -1,22 +1,20 @@
 #include "spec/arch/gpt2.hpp"
 #include "core/error.hpp"
+#include "spec/arch/block_builder.hpp"
 #include "spec/arch/gpt2_groups.hpp"
-#include "spec/arch/gpt2_library.hpp"
 #include "spec/arch/gpt2_slots.hpp"
+#include "spec/arch/library_bytes.hpp"
 #include <algorithm>
 
 namespace trainx::spec {
 
 using program::BlockSpec;
-using program::Bytes;
 using program::Gemm;
 using program::How;
-using program::Kind;
 using program::ModelGraph;
 using program::Op;
 using program::Phase;
 using program::SlotSpec;
-using program::SlotUse;
 
 std::int64_t Gpt2Dims::padded_vocab_size() const { return (vocab_size + 127) / 128 * 128; }
 
@@ -50,37 +48,6 @@ struct Shape {
   int branch(std::int64_t k) const { return static_cast<int>(2 * dims.num_layers + k); }
   int logits() const { return static_cast<int>(4 * dims.num_layers); }
 };
-
-struct BlockBuilder {
-  const ModelGraph& graph;
-  BlockSpec block;
-
-  SlotSpec& slot(int at, std::string name, Kind kind, int index, program::TensorSpec tensor) {
-    if (block.slots.size() <= static_cast<std::size_t>(at)) block.slots.resize(at + 1);
-    tensor.name = name;
-    return block.slots[at] = {.name = std::move(name), .kind = kind, .index = index, .tensor = std::move(tensor)};
-  }
-  SlotSpec& value(int at, std::string name, int index) { return slot(at, std::move(name), Kind::value, index, graph.values[index]); }
-  SlotSpec& value_gradient(int at, std::string name, int index) { return slot(at, std::move(name), Kind::value_gradient, index, graph.values[index]); }
-  SlotSpec& batch(int at, int index) { return slot(at, graph.batch[index].name, Kind::batch, index, graph.batch[index]); }
-  SlotSpec& scalar(int at, int index) { return slot(at, graph.scalars[index].name, Kind::scalar, index, graph.scalars[index]); }
-  SlotSpec& parameters(int at, int group) {
-    return slot(at, graph.groups[group].name, Kind::parameter, group, {.dtype = graph.compute, .dims = {graph.groups[group].elements}});
-  }
-  SlotSpec& gradients(int at, int group) {
-    return slot(at, "d_" + graph.groups[group].name, Kind::gradient, group, {.dtype = DType::f32, .dims = {graph.groups[group].elements}});
-  }
-  SlotSpec& saved(int at, std::string name, DType dtype, std::vector<std::int64_t> dims) {
-    return slot(at, std::move(name), Kind::saved, program::none, {.dtype = dtype, .dims = std::move(dims)});
-  }
-  SlotSpec& scratch(int at, std::string name, DType dtype, std::vector<std::int64_t> dims) {
-    return slot(at, std::move(name), Kind::scratch, program::none, {.dtype = dtype, .dims = std::move(dims)});
-  }
-};
-
-void use(Phase& phase, How how, std::initializer_list<int> slots) {
-  for (int s : slots) phase.uses.push_back({s, how});
-}
 
 /// Multiply-adds of scores, or of their product with the values, under a causal mask: one of the two products.
 double causal_product_flops(const Shape& s) { return 2.0 * static_cast<double>(s.B * s.H * s.D) * static_cast<double>(s.T) * static_cast<double>(s.T + 1) / 2; }
@@ -162,13 +129,6 @@ void begin_sublayer(BlockBuilder& b, const Shape& s, int k, Incoming in) {
   if (s.low) use(backward, How::overwrite, {S::cast});
 }
 
-/// forward, input gradient and weight gradient of y[N, n] = x[N, k] w[n, k]^T.
-void add_linear(BlockBuilder& b, std::int64_t N, std::int64_t n, std::int64_t k, int output) {
-  b.block.phases[Op::forward].gemms.push_back({N, n, k, 1, output});
-  b.block.phases[Op::backward].gemms.push_back({N, k, n});
-  b.block.phases[Op::backward].gemms.push_back({n, k, N});
-}
-
 BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   using S = AttentionSlot;
   BlockBuilder b{graph, {.name = "h" + std::to_string(layer) + ".attention", .layer = layer}};
@@ -211,19 +171,9 @@ BlockSpec mlp_block(const ModelGraph& graph, const Shape& s, int layer) {
   return std::move(b.block);
 }
 
-/// The products over `rows` rows in chunks of `chunk`, of the shape that `make` gives for a number of rows.
-template <class Make>
-void add_chunked(Phase& phase, std::int64_t rows, std::int64_t chunk, Make make) {
-  Gemm full = make(chunk), rest = make(rows % chunk);
-  full.count = rows / chunk;
-  if (full.count > 0) phase.gemms.push_back(full);
-  if (rows % chunk > 0) phase.gemms.push_back(rest);
-}
-
 BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
   using S = HeadSlot;
-  constexpr std::int64_t chunk_elements = std::int64_t{8} * 1024 * 1024 / 4;   // 8 MiB of fp32 logits
-  const std::int64_t R = std::clamp<std::int64_t>(chunk_elements / s.Vp, 1, s.N);
+  const std::int64_t R = logit_rows(s.Vp, s.N);
   const int last = static_cast<int>(2 * s.dims.num_layers) - 1, group = Gpt2Groups::first_block + last + 1;
   BlockBuilder b{graph, {.name = "head"}};
   b.value(S::residual_in, "residual_in", s.residual(last));
@@ -302,7 +252,7 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(head_block(graph, s));
-  graph.library_bytes = gpt2_library_bytes(dims, micro_batch_size, length, compute, threads);
+  graph.library_bytes = library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, threads);
   return graph;
 }
 

@@ -8,8 +8,6 @@ namespace trainx::spec {
 /// settings that trainx does not compute (another activation, scale_attn_by_inverse_layer_idx, ...). Dropout is a setting of a training run, not of
 /// its weights: the file's probabilities are not read, `dropout` is 0.
 Gpt2Dims gpt2_dims_from_config(const std::string& text, const std::string& path);
-/// The same of folder/config.json; UserError 66 when it cannot be read.
-Gpt2Dims read_gpt2_config(const std::string& folder);
 /// What transformers loads as GPT2LMHeadModel; weights are saved in `saved` (torch_dtype).
 std::string gpt2_config_text(const Gpt2Dims& dims, DType saved);
 

@@ -1,42 +1,20 @@
 #include "spec/arch/gpt2_groups.hpp"
 #include "spec/arch/gpt2_slots.hpp"
-#include <algorithm>
+#include "spec/arch/group_builder.hpp"
 #include <cmath>
 
 namespace trainx::spec {
 
-using program::group_alignment;
 using program::GroupSpec;
-using program::Initializer;
 using program::ParameterSpec;
 
 namespace {
 
-std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
-
-void add(GroupSpec& group, ParameterSpec p) {
-  p.offset = round_up(group.elements, group_alignment);
-  if (p.saved_dims.empty()) p.saved_dims = p.dims;
-  if (p.saved_transposed) std::reverse(p.saved_dims.begin(), p.saved_dims.end());
-  group.elements = round_up(p.offset + p.elements(), group_alignment);
-  group.parameters.push_back(std::move(p));
-}
-
-ParameterSpec embedding(std::string name, std::int64_t rows, std::int64_t columns, std::int64_t saved_rows, double deviation) {
-  return {.name = std::move(name), .dims = {rows, columns}, .decay = true, .initializer = Initializer::normal, .standard_deviation = deviation, .saved_dims = {saved_rows, columns}};
-}
-
 /// A Linear weight [out, in], which GPT-2's files hold as Conv1D [in, out].
 ParameterSpec weight(std::string name, std::int64_t out, std::int64_t in, double deviation) {
-  return {.name = std::move(name), .dims = {out, in}, .decay = true, .initializer = Initializer::normal, .standard_deviation = deviation, .saved_transposed = true};
-}
-
-ParameterSpec bias(std::string name, std::int64_t n) { return {.name = std::move(name), .dims = {n}}; }
-
-void add_norm(GroupSpec& group, const std::string& name, std::int64_t n, const std::string& pending_bias) {
-  add(group, {.name = name + ".weight", .dims = {n}, .initializer = Initializer::ones});
-  add(group, bias(name + ".bias", n));
-  if (!pending_bias.empty()) add(group, bias(pending_bias, n));
+  ParameterSpec p = linear_weight(std::move(name), out, in, deviation);
+  p.saved_transposed = true;
+  return p;
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // Architectures that there are: a file each, and a line in each of these lists, in the same order.
 #pragma once
+#include "spec/arch/bert.hpp"
+#include "spec/arch/custom.hpp"
 #include "spec/arch/gpt2.hpp"
 #include <variant>
 
 namespace trainx::spec {
-using ModelOptions = std::variant<Gpt2Options>;   // as written in a recipe
-using ModelDims = std::variant<Gpt2Dims>;         // decided
+using ModelOptions = std::variant<Gpt2Options, BertOptions, CustomOptions>;   // as written in a recipe
+using ModelDims = std::variant<Gpt2Dims, BertDims, CustomDims>;            // decided
 }  // namespace trainx::spec

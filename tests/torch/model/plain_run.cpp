@@ -8,7 +8,7 @@ namespace trainx::model::test {
 
 using program::Op;
 
-PlainRun::PlainRun(const spec::Gpt2Dims& dims, program::ModelGraph g, program::StepProgram p) : graph(std::move(g)), program(std::move(p)), blocks(build_blocks(dims, graph)) {
+PlainRun::PlainRun(const spec::ModelDims& dims, program::ModelGraph g, program::StepProgram p) : graph(std::move(g)), program(std::move(p)), blocks(build_blocks(dims, graph)) {
   for (const program::Buffer& b : program.buffers) {
     at::Tensor bytes = at::empty({std::max<std::int64_t>(b.size, 1)}, at::kByte);
     bytes.fill_(0xff);                  // NaN in every floating type
@@ -45,6 +45,13 @@ void PlainRun::fill_batch(std::uint64_t batch_seed, std::int64_t vocab_size, dou
     targets.data_ptr<std::int32_t>()[i] = none ? -100 : static_cast<std::int32_t>(random() % vocab_size);
   }
   for (std::int64_t i = 0; i < positions.numel(); ++i) positions.data_ptr<std::int64_t>()[i] = static_cast<std::int64_t>(1000 + 7 * i) + (std::int64_t{1} << 33);
+  for (const auto& field : graph.batch) {
+    if (field.name != "token_types" && field.name != "lengths" && field.name != "labels") continue;
+    const at::Tensor ids = buffer(field.name, DType::i32);
+    const std::int64_t limit = field.name == "labels" ? graph.values.back().dims.at(1) : 2;   // of the last value, logits
+    for (std::int64_t i = 0; i < ids.numel(); ++i)
+      ids.data_ptr<std::int32_t>()[i] = field.name == "lengths" ? static_cast<std::int32_t>(tokens.numel() / ids.numel()) : static_cast<std::int32_t>(random() % limit);
+  }
 }
 
 void PlainRun::run() {

@@ -17,11 +17,12 @@ struct PlainRun {
   double loss_seed = 1;
 
   /// Training step of `graph`, passes applied by the caller to `program`.
-  PlainRun(const spec::Gpt2Dims& dims, program::ModelGraph graph, program::StepProgram program);
+  PlainRun(const spec::ModelDims& dims, program::ModelGraph graph, program::StepProgram program);
   /// The buffer as a tensor of its declared type; flat.
   at::Tensor buffer(const std::string& name, DType dtype);
   /// Weights, from initialize_parameters with larger biases so that no gradient is hidden.
   void fill_parameters(std::uint64_t seed);
+  /// All samples as long as their rows; of classes the labels lie within.
   void fill_batch(std::uint64_t seed, std::int64_t vocab_size, double share_without_target);
   /// One step without its optimizer.
   void run();

@@ -1,41 +1,21 @@
 #include "reference_gpt2.hpp"
-#include "tensor/random_key.hpp"
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/abs.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/isfinite.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/max.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tril.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/zeros_like.h>
 #include <cmath>
-#include <limits>
 
 namespace trainx::model::test {
 
 using at::Tensor;
-
-Tensor reference_dropout(double probability, std::uint64_t seed, std::uint32_t block, const Tensor& positions, std::int64_t length, std::int64_t columns) {
-  const std::int64_t B = positions.numel();
-  Tensor factors = at::empty({B, length, columns}, at::kDouble);
-  double* out = factors.data_ptr<double>();
-  for (std::int64_t b = 0; b < B; ++b)
-    for (std::int64_t e = 0; e < length * columns; ++e) {
-      const auto position = static_cast<std::uint64_t>(positions.data_ptr<std::int64_t>()[b]);
-      const auto words = tensor::philox({static_cast<std::uint32_t>(e / 4), block << 8, static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32)},
-                                        {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-      *out++ = words[e % 4] / 4294967296.0 < probability ? 0 : 1 / (1 - probability);
-    }
-  return factors;
-}
 
 ReferenceResult reference_gpt2(const spec::Gpt2Dims& d, const std::map<std::string, Tensor>& weights, const ReferenceBatch& batch, std::uint64_t seed, double loss_seed) {
   const std::int64_t B = batch.tokens.size(0), T = batch.tokens.size(1), C = d.hidden_size, H = d.num_heads;
@@ -68,13 +48,6 @@ ReferenceResult reference_gpt2(const spec::Gpt2Dims& d, const std::map<std::stri
   result.logits = logits.detach();
   for (const auto& [name, t] : w) result.gradients[name] = t.grad().defined() ? t.grad() : at::zeros_like(t);
   return result;
-}
-
-double relative_error(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.to(at::kDouble), y = b.to(at::kDouble);
-  if (x.sizes() != y.sizes() || !at::isfinite(x).all().item<bool>() || !at::isfinite(y).all().item<bool>()) return std::numeric_limits<double>::infinity();
-  const double largest = y.abs().max().item<double>();
-  return (x - y).abs().max().item<double>() / (largest > 0 ? largest : 1);
 }
 
 }  // namespace trainx::model::test

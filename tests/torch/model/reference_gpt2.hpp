@@ -1,5 +1,6 @@
 // GPT-2 written plainly over differentiable ATen operations, in fp64: what the explicit blocks are held against.
 #pragma once
+#include "compare.hpp"
 #include "spec/arch/gpt2.hpp"
 #include <ATen/core/Tensor.h>
 #include <map>
@@ -17,11 +18,5 @@ struct ReferenceResult {
 
 /// Weights by Hugging Face name, [out, in]. With dims.dropout > 0 factors come from Philox, element by element.
 ReferenceResult reference_gpt2(const spec::Gpt2Dims& dims, const std::map<std::string, at::Tensor>& weights, const ReferenceBatch& batch, std::uint64_t seed, double loss_seed);
-
-/// Dropout factors of [B, T, C], fp64, straight from the definition.
-at::Tensor reference_dropout(double probability, std::uint64_t seed, std::uint32_t block, const at::Tensor& positions, std::int64_t length, std::int64_t columns);
-
-/// Largest |a - b| over largest |b|; infinite where a NaN is.
-double relative_error(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace trainx::model::test

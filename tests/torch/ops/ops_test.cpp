@@ -159,7 +159,7 @@ TEST_CASE("dropout keeps the share it should, repeats, and adds a branch") {
   const std::int64_t positions[] = {7, std::int64_t{1} << 40};
   const ops::Dropout dropout{0.3, {42, 3, 0}, positions, 50, 0};
   const Tensor ones = at::full({100, columns}, 1, type), out = poisoned({100, columns}, type);
-  ops::dropout_backward(out, ones, dropout);
+  ops::drop_out(out, ones, dropout);
   const double dropped = out.to(at::kDouble).eq(0).sum().item<double>() / static_cast<double>(out.numel());
   CHECK(std::abs(dropped - 0.3) < 4 * std::sqrt(0.21 / static_cast<double>(out.numel())));
   CHECK(std::abs(out.to(at::kDouble).max().item<double>() - 1 / 0.7) < 1e-2);

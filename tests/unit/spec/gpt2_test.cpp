@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "spec/arch/architecture.hpp"
 #include "spec/arch/gpt2_config.hpp"
 #include "spec/arch/gpt2_groups.hpp"
 #include "spec/arch/gpt2_slots.hpp"
@@ -212,7 +213,7 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
   }
   for (const char* text : {"", "{", "[]", "{\"n_layer\": 1}"}) CHECK_THROWS_AS(gpt2_dims_from_config(text, "config.json"), UserError);
   try {
-    read_gpt2_config("/nowhere");
+    read_config("/nowhere");
     FAIL("accepted");
   } catch (const UserError& e) {
     CHECK(e.code() == ExitCode::input_missing);

@@ -1,4 +1,4 @@
-#include "spec/arch/gpt2_library.hpp"
+#include "spec/arch/library_bytes.hpp"
 #include <algorithm>
 
 namespace trainx::spec {
@@ -7,12 +7,12 @@ namespace trainx::spec {
 // queries, keys and values, are the largest, and works on tiles of q x kv scores per thread: in backward two in fp32 and, under bf16, two rounded ones.
 // Products of bf16 are oneDNN's, which repacks blocks of its operands into a scratchpad per thread: measured up to 193 KiB in linear layers, whatever
 // their size, and up to 4 bytes per score of a tile and 64 KiB inside attention. fp32 products allocate nothing, nor do the blocks themselves.
-program::Bytes gpt2_library_bytes(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, std::int64_t threads) {
-  const std::int64_t D = dims.hidden_size / dims.num_heads;
+program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
+  const std::int64_t length = calls.length, D = calls.head_size;
   const std::int64_t q = std::min<std::int64_t>(length >= 768 ? 256 : length >= 192 ? 64 : 32, length), kv = std::min<std::int64_t>(512, length);
-  const std::int64_t results = 3 * micro_batch_size * length * dims.hidden_size * size_of(compute);
+  const std::int64_t results = 3 * calls.micro_batch_size * length * calls.hidden_size * size_of(calls.compute);
   const std::int64_t tiles = threads * 4 * (2 * q * kv + 2 * q + q * D);
-  if (compute != DType::bf16) return results + tiles;
+  if (calls.compute != DType::bf16) return results + tiles;
   const std::int64_t scratchpad = 256 * 1024;
   return std::max(threads * scratchpad, results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + scratchpad / 2));
 }

@@ -1,0 +1,88 @@
+#include "model/bert/head.hpp"
+#include "model/chunked_sums.hpp"
+#include "ops/column_sum.hpp"
+#include "ops/cross_entropy.hpp"
+#include "ops/layer_norm.hpp"
+#include "ops/linear.hpp"
+#include "ops/residual.hpp"
+#include <algorithm>
+
+namespace trainx::model::bert {
+
+using S = spec::bert::HeadSlot;
+
+std::int64_t* Head::rows(const BlockContext& c) { return static_cast<std::int64_t*>(c[S::rows].data_ptr()); }
+
+void Head::gather(const BlockContext& c, Chunk chunk) const {
+  using Before = spec::bert::MlpTensor;
+  const at::Tensor x = part(c, S::residual, chunk), mean = part(c, S::mean, chunk), rstd = part(c, S::rstd, chunk);
+  const ops::PendingNorm before{c.tensor(S::norm_parameters, Before::norm_weight), c.tensor(S::norm_parameters, Before::norm_bias), shape_.dims.layer_norm_epsilon};
+  ops::add_branch_to_norm(x, c[S::residual_in], before, c[S::branch_in], c.tensor(S::parameters, at_.pending_bias), shape_.dropout(c, S::positions),
+                          c[S::rows].narrow(0, chunk.first, chunk.count));
+  ops::layer_norm_statistics(mean, rstd, x, shape_.dims.layer_norm_epsilon);
+  ops::layer_norm_apply(part(c, S::normed, chunk), x, mean, rstd, c.tensor(S::parameters, at_.norm_weight), c.tensor(S::parameters, at_.norm_bias));
+}
+
+at::Tensor Head::logits(const BlockContext& c, Chunk chunk, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const {
+  const at::Tensor out = part(c, S::logits_chunk, chunk);
+  if (c.has(S::logits_low)) {
+    const at::Tensor low = part(c, S::logits_low, chunk);
+    ops::linear(low, input, weight, bias);
+    out.copy_(low);
+  } else {
+    ops::linear(out, input, weight, bias);
+  }
+  return out;
+}
+
+void Head::backward_logits(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits, const at::Tensor& d_input, const at::Tensor& input, const at::Tensor& weight,
+                           const at::Tensor& d_weight, bool add_weight, const at::Tensor& d_bias, bool add_bias) const {
+  at::Tensor exact = input;             // of the weight gradient, in f32
+  if (c.has(S::logits_low)) {
+    const at::Tensor low = part(c, S::logits_low, chunk);
+    low.copy_(d_logits);
+    ops::linear_backward_input(d_input, low, weight);
+    exact = c[S::cast].narrow(0, 0, input.numel()).view(input.sizes());
+    exact.copy_(input);
+  } else {
+    ops::linear_backward_input(d_input, d_logits, weight);
+  }
+  ops::linear_backward_weight(d_weight, d_logits, exact, add_weight);
+  ops::column_sum(d_bias, d_logits, add_bias);
+}
+
+void Head::scatter(const BlockContext& c, Chunk chunk) const {
+  const at::Tensor x = part(c, S::residual, chunk), mean = part(c, S::mean, chunk), rstd = part(c, S::rstd, chunk), d_normed = part(c, S::d_normed, chunk),
+                   dx = part(c, S::d_residual, chunk);
+  ops::layer_norm_backward_parameters(c.tensor(S::d_parameters, at_.norm_weight), c.tensor(S::d_parameters, at_.norm_bias), d_normed, x, mean, rstd,
+                                      adds(c, S::d_parameters, chunk.first == 0));
+  ops::layer_norm_backward(dx, {}, d_normed, x, mean, rstd, c.tensor(S::parameters, at_.norm_weight));
+  ops::scatter_rows(c[S::d_residual_in], dx, c[S::rows].narrow(0, chunk.first, chunk.count));
+}
+
+void Head::begin_gradients(const BlockContext& c) const { c[S::d_residual_in].zero_(); }
+
+void Head::finish_gradients(const BlockContext& c) const {
+  const at::Tensor& d_residual = c[S::d_residual_in];
+  const ops::Dropout drop = shape_.dropout(c, S::positions);
+  if (drop) ops::drop_out(c[S::d_branch_in], d_residual, drop);
+  ops::column_sum(c.tensor(S::d_parameters, at_.pending_bias), drop ? c[S::d_branch_in] : d_residual, c.accumulates(S::d_parameters));
+}
+
+void Head::add_loss(const BlockContext& c, Chunk chunk, const std::int32_t* targets) const {
+  const auto* row_loss = static_cast<const float*>(c[S::row_loss].const_data_ptr());
+  double sum = 0, count = 0;
+  for (std::int64_t r = 0; r < chunk.count; ++r) {
+    sum += row_loss[r];
+    count += targets[r] != ops::no_target;
+  }
+  add_to(c, S::loss_sum, chunk.first == 0, sum);
+  add_to(c, S::target_count, chunk.first == 0, count);
+}
+
+std::int64_t argmax(const at::Tensor& logits, std::int64_t row, std::int64_t columns) {
+  const auto* x = static_cast<const float*>(logits.const_data_ptr()) + row * logits.size(1);
+  return std::max_element(x, x + columns) - x;
+}
+
+}  // namespace trainx::model::bert

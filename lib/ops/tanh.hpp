@@ -1,0 +1,11 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace trainx::ops {
+
+/// y = tanh(x); `y` may be `x`.
+void tanh(const at::Tensor& y, const at::Tensor& x);
+/// dx = dy (1 - y^2) of y = tanh(x); `dx` may be `dy`.
+void tanh_backward(const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& y);
+
+}  // namespace trainx::ops

@@ -1,0 +1,78 @@
+// BERT (Devlin et al. 2018, arXiv:1810.04805): its options, published sizes, and its blocks in bytes and FLOPs. lib/model/bert computes what is declared here.
+#pragma once
+#include "program/model_graph.hpp"
+#include "spec/arch/dimension.hpp"
+#include "spec/arch/task.hpp"
+#include "spec/field.hpp"
+#include <thread>
+
+namespace trainx::spec {
+
+/// As written in a recipe; a dimension that is not set comes from `model.size`, the Hugging Face folder or the data.
+struct BertOptions {
+  static constexpr std::string_view name = "bert";
+  static constexpr std::string_view summary = "bidirectional encoder for masked_lm and classification (base, large)";
+  Task task = Task::masked_lm;
+  std::optional<std::int64_t> num_labels;
+  std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions, vocab_size, type_vocab_size;
+  double dropout = 0;                   // of embeddings, residual branches and what the classifier sees; attention has none
+  double initializer_range = 0.02;
+  double mask_probability = 0.15;
+  std::int64_t mask_token = 103;
+  std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
+};
+
+template <class Visitor>
+void visit_fields(Visitor& field, BertOptions& o) {
+  field("task", o.task, anything(), "what is learned: masked_lm or classification");
+  field("num_labels", o.num_labels, at_least(2), "classes of task classification");
+  field("num_layers", o.num_layers, at_least(1), "layers, each attention and MLP");
+  field("num_heads", o.num_heads, at_least(1), "attention heads; divides hidden_size");
+  field("hidden_size", o.hidden_size, at_least(1), "width of the residual stream");
+  field("intermediate_size", o.intermediate_size, at_least(1), "width inside the MLP; 4 * hidden_size where not set");
+  field("max_positions", o.max_positions, at_least(1), "longest sequence; data.sequence_length must not exceed it");
+  field("vocab_size", o.vocab_size, at_least(1), "tokens of the vocabulary; the data source's where it has one");
+  field("type_vocab_size", o.type_vocab_size, at_least(1), "segments that a token may belong to (2: sentence pairs)");
+  field("dropout", o.dropout, unit_interval(), "dropout of embeddings, residual branches and the classifier's input; attention has none");
+  field("initializer_range", o.initializer_range, positive(), "standard deviation of initial weights");
+  field("mask_probability", o.mask_probability, Limits{"greater than 0 and at most 1", 0, 1, true, false}, "masked_lm: share of tokens that become targets where the data names none");
+  field("mask_token", o.mask_token, non_negative(), "masked_lm: id that masked tokens are replaced by");
+  field("special_tokens", o.special_tokens, non_negative(), "masked_lm: ids that are never masked");
+}
+
+/// Decided dimensions.
+struct BertDims {
+  std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072, max_positions = 512, vocab_size = 30522, type_vocab_size = 2;
+  double dropout = 0;
+  double initializer_range = 0.02;
+  double layer_norm_epsilon = 1e-12;
+  std::int64_t pad_token = 0;           // its embedding begins as zero and learns from no lookup, as torch.nn.Embedding(padding_idx) has it; -1: none
+  Task task = Task::masked_lm;
+  std::int64_t num_labels = 0;          // classification
+  std::vector<std::string> labels;      // their names, where the folder has some
+  bool has_classifier = false;          // the folder that these dimensions are of holds a classifier of num_labels classes
+  double mask_probability = 0.15;
+  std::int64_t mask_token = 103;
+  std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
+  std::int64_t padded_vocab_size() const;   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
+};
+
+/// Published sizes: "base", "large".
+const std::vector<std::pair<std::string_view, BertDims>>& bert_sizes();
+
+/// The blocks embedding, h<i>.attention, h<i>.mlp and the task's head over values residual<i> and branch<i> for a micro-batch of `micro_batch_size`
+/// samples of `length` tokens. Slots of each block: bert_slots.hpp. `threads` of the library bound what it allocates.
+program::ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute,
+                               std::int64_t threads = std::thread::hardware_concurrency());
+
+// What every architecture answers, under names that code for all of them calls (spec/arch/architecture.hpp).
+inline const auto& sizes(const BertOptions&) { return bert_sizes(); }
+inline Task task(const BertOptions& o) { return o.task; }
+inline Task task(const BertDims& d) { return d.task; }
+inline std::int64_t num_labels(const BertDims& d) { return d.task == Task::classification ? d.num_labels : 0; }
+std::optional<Masking> masking(const BertDims& d);
+std::vector<Dimension> dimensions(BertOptions& o, BertDims& d);
+/// What a recipe decides beside dimensions, also for weights that come from a folder. Throws UserError 78 for settings that do not fit together.
+void take_settings(BertOptions& o, BertDims& d);
+
+}  // namespace trainx::spec

@@ -1,0 +1,15 @@
+#pragma once
+#include "core/dtype.hpp"
+#include "program/program.hpp"
+
+namespace trainx::spec {
+
+/// What a transformer's calls of ATen are about.
+struct LibraryCalls {
+  std::int64_t micro_batch_size, length, hidden_size, head_size;
+  DType compute;
+};
+/// Most that ATen's CPU kernels (attention, linear layers) allocate of their own within one instruction, with `threads` threads.
+program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads);
+
+}  // namespace trainx::spec

@@ -1,0 +1,21 @@
+// BERT models and batches that the tests of the blocks share.
+#pragma once
+#include "plain_run.hpp"
+#include "reference_bert.hpp"
+
+namespace trainx::model::test {
+
+struct BertCase {
+  const char* name;
+  spec::BertDims dims;
+  std::int64_t batch, length;
+  std::vector<int> lengths = {};        // of the samples; empty: no padding
+  bool without_targets = false;
+};
+
+const std::vector<BertCase>& bert_cases();
+/// With weights and batch filled in, ready to run. As many masked_lm targets as the graph expects, tokens 0 and no targets in padding.
+PlainRun make_run(const BertCase& t, DType compute, std::int64_t threads = 2);
+BertBatch batch_of(PlainRun& run, const BertCase& t);
+
+}  // namespace trainx::model::test

@@ -1,0 +1,68 @@
+#include "reference_bert.hpp"
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/zeros_like.h>
+#include <cmath>
+
+namespace trainx::model::test {
+
+using at::Tensor;
+
+BertResult reference_bert(const spec::BertDims& d, const std::map<std::string, Tensor>& weights, const BertBatch& batch, std::uint64_t seed, double loss_seed) {
+  const std::int64_t B = batch.tokens.size(0), T = batch.tokens.size(1), C = d.hidden_size, H = d.num_heads;
+  std::map<std::string, Tensor> w;
+  for (const auto& [name, t] : weights) w[name] = t.to(at::kDouble).clone().detach().requires_grad_(true);
+  std::uint32_t block = 0;
+  auto drop = [&](const Tensor& x) { return d.dropout > 0 ? x * reference_dropout(d.dropout, seed, block, batch.positions, T, C) : x; };
+  auto norm = [&](const Tensor& x, const std::string& name) { return at::layer_norm(x, {C}, w.at(name + ".weight"), w.at(name + ".bias"), d.layer_norm_epsilon); };
+  auto linear = [&](const Tensor& x, const std::string& name) { return at::linear(x, w.at(name + ".weight"), w.at(name + ".bias")); };
+
+  const std::string e = "bert.embeddings.";
+  const Tensor word = w.at(e + "word_embeddings.weight");
+  const Tensor sum = at::embedding(word, batch.tokens.to(at::kLong), d.pad_token) + w.at(e + "position_embeddings.weight").narrow(0, 0, T) +
+                     at::embedding(w.at(e + "token_type_embeddings.weight"), batch.token_types.to(at::kLong));
+  Tensor x = drop(norm(sum, e + "LayerNorm"));
+  const Tensor seen = at::arange(T, at::kInt).unsqueeze(0).lt(batch.lengths.unsqueeze(1)).to(at::kDouble).log().view({B, 1, 1, T});   // 0, or -inf for padding
+  for (std::int64_t i = 0; i < d.num_layers; ++i) {
+    const std::string layer = "bert.encoder.layer." + std::to_string(i) + ".";
+    auto heads = [&](const char* part) { return linear(x, layer + "attention.self." + part).view({B, T, H, C / H}).transpose(1, 2); };
+    const Tensor scores = at::matmul(heads("query"), heads("key").transpose(2, 3)) / std::sqrt(static_cast<double>(C / H)) + seen;
+    const Tensor attended = at::matmul(at::softmax(scores, -1), heads("value")).transpose(1, 2).reshape({B, T, C});
+    block = static_cast<std::uint32_t>(2 * i + 2);   // the block that adds the branch: embedding is 0, the layer's attention 2 i + 1
+    x = norm(x + drop(linear(attended, layer + "attention.output.dense")), layer + "attention.output.LayerNorm");
+    const Tensor inner = at::gelu(linear(x, layer + "intermediate.dense"));
+    block = static_cast<std::uint32_t>(2 * i + 3);
+    x = norm(x + drop(linear(inner, layer + "output.dense")), layer + "output.LayerNorm");
+  }
+  BertResult result;
+  result.hidden = x.detach();
+  Tensor logits, targets;
+  if (d.task == spec::Task::classification) {
+    Tensor pooled = at::tanh(linear(x.select(1, 0), "bert.pooler.dense"));
+    if (d.dropout > 0) pooled = pooled * reference_dropout(d.dropout, seed, block, batch.positions, 1, C, 1).view({B, C});
+    logits = linear(pooled, "classifier");
+    targets = batch.labels;
+  } else {
+    const std::string head = "cls.predictions.";
+    const Tensor transformed = norm(at::gelu(linear(x, head + "transform.dense")), head + "transform.LayerNorm");
+    logits = at::linear(transformed, word.narrow(0, 0, d.vocab_size), w.at(head + "bias").narrow(0, 0, d.vocab_size));
+    targets = batch.targets;
+  }
+  const Tensor loss = at::cross_entropy_loss(logits.view({-1, logits.size(-1)}), targets.to(at::kLong).view({-1}), {}, /*sum*/ 2, -100);
+  (loss * loss_seed).backward();
+  result.loss_sum = loss.item<double>();
+  result.target_count = targets.ne(-100).sum().item<double>();
+  result.logits = logits.detach();
+  for (const auto& [name, t] : w) result.gradients[name] = t.grad().defined() ? t.grad() : at::zeros_like(t);
+  return result;
+}
+
+}  // namespace trainx::model::test

@@ -1,0 +1,22 @@
+// BERT written plainly over differentiable ATen operations, in fp64: what the explicit blocks are held against.
+#pragma once
+#include "compare.hpp"
+#include "spec/arch/bert.hpp"
+#include <map>
+#include <string>
+
+namespace trainx::model::test {
+
+struct BertBatch { at::Tensor tokens, targets, positions, token_types, lengths, labels; };   // as in the graph; labels: classification only
+
+struct BertResult {
+  double loss_sum = 0, target_count = 0;
+  std::map<std::string, at::Tensor> gradients;   // by Hugging Face name, fp64, of loss_seed * loss_sum; padded rows included
+  at::Tensor hidden;                    // [B, T, C], the last layer's
+  at::Tensor logits;                    // [B, num_labels] or [B, T, V]
+};
+
+/// Weights by Hugging Face name, [out, in]. With dims.dropout > 0 factors come from Philox, element by element.
+BertResult reference_bert(const spec::BertDims& dims, const std::map<std::string, at::Tensor>& weights, const BertBatch& batch, std::uint64_t seed, double loss_seed);
+
+}  // namespace trainx::model::test
