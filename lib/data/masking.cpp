@@ -12,7 +12,7 @@ class Masker {
       : masking_(masking), random_(seed, stream, static_cast<std::uint64_t>(position)), special_(masking.special_tokens) {
     std::erase_if(special_, [&](std::int64_t id) { return id < 0 || id >= masking.vocab_size; });
     std::ranges::sort(special_);
-    special_.erase(std::ranges::unique(special_).begin(), special_.end());
+    special_.erase(std::unique(special_.begin(), special_.end()), special_.end());
     ordinary_ = masking.vocab_size - static_cast<std::int64_t>(special_.size());
     if (ordinary_ < 1) throw InternalError("masking: a vocabulary of special tokens alone");
   }
