@@ -1,0 +1,28 @@
+#pragma once
+#include "kernels/random/fused_dropout.hpp"
+
+namespace trainx::kernels {
+
+/// out[N, C] = dropout(word[token] + position[row % length] + type[token type]); float or Bf16. Memory of the device; for the reference, of the host.
+template <class T>
+struct Embedding {
+  std::int64_t rows = 0, columns = 0, length = 1;   // N, C, rows of a sample
+  const std::int32_t* tokens = nullptr;             // [N], each a row of `word`
+  const std::int32_t* token_types = nullptr;        // [N], each a row of `type`; null with `type`
+  const T* word = nullptr;
+  const T* position = nullptr;                      // at least `length` rows; null: none
+  const T* type = nullptr;
+  T* out = nullptr;
+};
+
+/// Added in fp32 from left to right, rounded once: the bits of the reference. FusedDropout::length is that of the operands here.
+/// Pointers need their element's alignment; 16 bytes, with C a multiple of 8, are faster.
+void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout);
+void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout);
+#if __has_include(<cuda_runtime_api.h>)
+/// Asynchronous on `stream`; returns the status of the launch.
+cudaError_t embedding(const Embedding<float>& op, const FusedDropout& dropout, cudaStream_t stream);
+cudaError_t embedding(const Embedding<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream);
+#endif
+
+}  // namespace trainx::kernels

@@ -1,0 +1,14 @@
+#pragma once
+#include "kernels/random/dropout.hpp"
+
+namespace trainx::kernels {
+
+/// Dropout inside another kernel: the factors are those that `dropout` gives to the same elements. probability 0: none.
+struct FusedDropout {
+  DropoutKey key;
+  const std::int64_t* positions = nullptr;   // as in DropoutRows
+  std::int64_t length = 1, first_row = 0;    // rows of a sample; the row of the micro-batch that row 0 of the operands is
+  explicit operator bool() const { return key.probability > 0; }
+};
+
+}  // namespace trainx::kernels
