@@ -3,6 +3,9 @@
 #   wheel::cuda  wheel::cpu, libtorch_cuda and c10_cuda; only with a CUDA 13 toolkit
 # find_package(Torch) is not used: it demands nvcc, sets global flags and architectures, and links everything everywhere.
 # Input: TRAINX_TORCH_DIR, the wheel's .../site-packages/torch (scripts/setup finds or installs it).
+if(TARGET wheel::cpu)
+  return()
+endif()
 set(TRAINX_TORCH_VERSION "2.11.0")
 set(TRAINX_TORCH_DIR "" CACHE PATH "site-packages/torch of the LibTorch wheel")
 if(NOT EXISTS "${TRAINX_TORCH_DIR}/lib/libtorch_cpu.so")
@@ -19,24 +22,19 @@ foreach(name c10 torch_cpu c10_cuda torch_cuda)
   set_target_properties(wheel_${name} PROPERTIES IMPORTED_LOCATION "${TRAINX_TORCH_DIR}/lib/lib${name}.so")
 endforeach()
 
-add_library(wheel_cpu INTERFACE)
-add_library(wheel::cpu ALIAS wheel_cpu)
-target_include_directories(wheel_cpu SYSTEM INTERFACE "${TRAINX_TORCH_DIR}/include" "${TRAINX_TORCH_DIR}/include/torch/csrc/api/include")
+add_library(wheel::cpu INTERFACE IMPORTED GLOBAL)
+target_include_directories(wheel::cpu SYSTEM INTERFACE "${TRAINX_TORCH_DIR}/include" "${TRAINX_TORCH_DIR}/include/torch/csrc/api/include")
 # Operators on tensors come from ATen/TensorOperators.h instead of the header of all functions.
-target_compile_definitions(wheel_cpu INTERFACE AT_PER_OPERATOR_HEADERS)
+target_compile_definitions(wheel::cpu INTERFACE AT_PER_OPERATOR_HEADERS)
 # at::parallel_for uses OpenMP threads only in files compiled with it; the runtime is the one that libtorch_cpu brings, so that there is one pool of threads.
-target_compile_options(wheel_cpu INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fopenmp>")
-target_link_libraries(wheel_cpu INTERFACE "${TRAINX_TORCH_DIR}/lib/libgomp.so.1")
+target_compile_options(wheel::cpu INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fopenmp>")
+target_link_libraries(wheel::cpu INTERFACE "${TRAINX_TORCH_DIR}/lib/libgomp.so.1")
 # libtorch_cpu itself needs CUDA run-time libraries that only the start of a program has to find.
-target_link_options(wheel_cpu INTERFACE "LINKER:--allow-shlib-undefined")
-target_link_libraries(wheel_cpu INTERFACE wheel_torch_cpu wheel_c10)
+target_link_options(wheel::cpu INTERFACE "LINKER:--allow-shlib-undefined")
+target_link_libraries(wheel::cpu INTERFACE wheel_torch_cpu wheel_c10)
 
 if(TRAINX_CUDA)
-  add_library(wheel_cuda INTERFACE)
-  add_library(wheel::cuda ALIAS wheel_cuda)
+  add_library(wheel::cuda INTERFACE IMPORTED GLOBAL)
   # --no-as-needed: libtorch_cuda registers its kernels in static constructors, so no symbol of it need be named.
-  target_link_libraries(wheel_cuda INTERFACE "-Wl,--push-state,--no-as-needed" wheel_torch_cuda wheel_c10_cuda "-Wl,--pop-state" wheel_cpu CUDA::cudart)
+  target_link_libraries(wheel::cuda INTERFACE "-Wl,--push-state,--no-as-needed" wheel_torch_cuda wheel_c10_cuda "-Wl,--pop-state" wheel::cpu CUDA::cudart)
 endif()
-
-# Where a binary looks for LibTorch: first a link `site` beside itself (a binary carried to another machine), then this wheel.
-set(CMAKE_BUILD_RPATH "\$ORIGIN/site/torch/lib" "\$ORIGIN/site/nvidia/nccl/lib" "\$ORIGIN/site/nvidia/cu13/lib")
