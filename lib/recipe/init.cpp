@@ -35,6 +35,12 @@ const std::vector<Template>& templates() {
         "data.train=data/train.txt", "data.sequence_length=256", "batch.global_batch_size=32", "batch.micro_batch_size=8", "optimizer.type=adamw", "optimizer.lr=1e-3",
         "optimizer.options.beta2=0.95", "optimizer.options.weight_decay=0.1", "schedule.type=cosine", "schedule.warmup=100 steps", "schedule.final_ratio=0.1",
         "checkpoint.every=500 steps"}},
+      {"bert",
+       "BERT base as a classifier of labelled JSON lines of token ids; model.init_from takes a pretrained folder in place of model.size",
+       {"run.name=bert-classifier", "run.duration=3 epochs", "model.type=bert", "model.size=base", "model.options={task: classification, num_labels: 2, dropout: 0.1}",
+        "data.type=jsonl", "data.train=data/train.jsonl", "data.eval=data/eval.jsonl", "data.sequence_length=512", "data.group_by_length=true",
+        "batch.global_batch_size=32", "batch.micro_batch_size=8", "optimizer.type=adamw", "optimizer.lr=3e-5", "schedule.type=linear", "schedule.warmup=100 steps",
+        "checkpoint.every=500 steps", "eval.every=250 steps"}},
   };
   return all;
 }

@@ -126,6 +126,8 @@ class Rules {
     constexpr std::size_t most_sources = 256;
     constexpr double least_share = 1.0 / 1024;   // a block of a mixture has 1024 samples at most, one of each source at least
     refuse(mixture.sources.size() > most_sources, "data.sources", {}, "must be at most " + std::to_string(most_sources) + ", not " + std::to_string(mixture.sources.size()));
+    const auto first_bad = reading_.bad.lower_bound("data.sources");
+    if (first_bad != reading_.bad.end() && first_bad->starts_with("data.sources")) return;
     double sum = 0;
     bool words = false, bytes = false;
     for (const spec::MixtureEntry& entry : mixture.sources) {
