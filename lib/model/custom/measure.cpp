@@ -104,6 +104,7 @@ spec::CustomShape measure_model(const spec::CustomDims& dims, std::int64_t B, st
   spec::CustomDims described = dims;
   described.shapes = {shape};
   const program::ModelGraph graph = spec::custom_graph(described, B, T, compute);
+  const at::NoGradGuard no_gradients;                  // as the executor has it
   const Blocks blocks = build_module_blocks(dims, graph);
   Operands operands(graph);
   const auto n = blocks.size();

@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <algorithm>
 
 namespace trainx::model::custom {
@@ -36,20 +37,22 @@ std::string shape_of(at::IntArrayRef dims) {
 
 }  // namespace
 
-std::vector<int> group_order(const Module& module) {
-  std::vector<int> order;
+ModuleBlock::ModuleBlock(Module module, DType compute) : module_(std::move(module)) {
+  const at::ScalarType type = tensor::scalar_type(compute);
+  const at::NoGradGuard no_gradients;
   for (const bool matrices : {true, false})
-    for (std::size_t i = 0; i < module.parameters.size(); ++i)
-      if ((module.parameters[i].tensor.dim() >= 2) == matrices) order.push_back(static_cast<int>(i));
-  return order;
+    for (const Module::NamedTensor& p : module_.parameters)
+      if ((p.tensor.dim() >= 2) == matrices) parameters_.push_back(p.tensor);
+  for (at::Tensor& p : parameters_) p.set_data(at::empty({0}, p.options().dtype(type)));
+  for (Module::NamedTensor& b : module_.buffers)
+    if (b.tensor.is_floating_point() && b.tensor.scalar_type() != type) b.tensor.set_data(b.tensor.to(type));
 }
 
 void ModuleBlock::use_parameters(const BlockContext& c) {
   const at::NoGradGuard no_gradients;
   int index = 0;
-  for (const int p : group_order(module_)) {
+  for (at::Tensor& parameter : parameters_) {
     const at::Tensor view = c.tensor(S::parameters, index++);
-    at::Tensor& parameter = module_.parameters[static_cast<std::size_t>(p)].tensor;
     if (parameter.const_data_ptr() != view.const_data_ptr()) parameter.set_data(view);
   }
 }
@@ -97,7 +100,7 @@ void ModuleBlock::deliver_gradients(BlockContext& c) {
   if (c.has(S::d_input)) take(c[S::d_input], input_, false);
   if (c.has(S::d_parameters)) {
     int index = 0;
-    for (const int p : group_order(module_)) take(c.tensor(S::d_parameters, index++), module_.parameters[static_cast<std::size_t>(p)].tensor, c.accumulates(S::d_parameters));
+    for (at::Tensor& p : parameters_) take(c.tensor(S::d_parameters, index++), p, c.accumulates(S::d_parameters));
   }
   input_.reset();
   output_.reset();
@@ -125,7 +128,7 @@ at::Tensor LossBlock::summed_loss(BlockContext& c, bool with_gradients) {
 
 void LossBlock::loss(BlockContext& c) {
   at::Tensor sum = summed_loss(c, true);
-  if (sum.requires_grad()) (sum * c.loss_seed()).backward();
+  if (sum.requires_grad()) sum.backward(at::full({}, c.loss_seed(), sum.options()));
   deliver_gradients(c);
 }
 
@@ -133,15 +136,10 @@ void LossBlock::evaluate(BlockContext& c) { summed_loss(c, false); }
 
 Blocks build_module_blocks(const spec::CustomDims& dims, const program::ModelGraph& graph) {
   std::vector<Module> modules = build_modules(dims, 0);
-  const at::ScalarType compute = tensor::scalar_type(graph.compute);
-  const at::NoGradGuard no_gradients;
   Blocks blocks;
   for (Module& m : modules) {
-    for (Module::NamedTensor& p : m.parameters) p.tensor.set_data(at::empty({0}, p.tensor.options().dtype(compute)));   // the arena has them
-    for (Module::NamedTensor& b : m.buffers)
-      if (b.tensor.is_floating_point() && b.tensor.scalar_type() != compute) b.tensor.set_data(b.tensor.to(compute));
-    if (&m == &modules.back()) blocks.push_back(std::make_unique<LossBlock>(std::move(m)));
-    else blocks.push_back(std::make_unique<ModuleBlock>(std::move(m)));
+    if (&m == &modules.back()) blocks.push_back(std::make_unique<LossBlock>(std::move(m), graph.compute));
+    else blocks.push_back(std::make_unique<ModuleBlock>(std::move(m), graph.compute));
   }
   return blocks;
 }

@@ -10,7 +10,8 @@ namespace trainx::model::custom {
 /// Random numbers of forward are drawn from a key of the run's seed, the block and the samples' positions: the same when it is recomputed.
 class ModuleBlock : public Block {
  public:
-  explicit ModuleBlock(Module module) : module_(std::move(module)) {}
+  /// The weights that construction gave are dropped: the arena holds them. Buffers become `compute`.
+  ModuleBlock(Module module, DType compute);
   void forward(BlockContext& c) override;
   void backward(BlockContext& c) override;
 
@@ -21,6 +22,7 @@ class ModuleBlock : public Block {
   void deliver_gradients(BlockContext& c);
 
   Module module_;
+  std::vector<at::Tensor> parameters_;  // the module's, in the order of the group: matrices first
   at::Tensor input_, output_;           // while there is a graph
 
  private:
@@ -39,10 +41,7 @@ class LossBlock final : public ModuleBlock {
   at::Tensor summed_loss(BlockContext& c, bool with_gradients);
 };
 
-/// Blocks of custom_graph. The weights that construction gave are dropped: the arena holds them.
+/// Blocks of custom_graph.
 Blocks build_module_blocks(const spec::CustomDims& dims, const program::ModelGraph& graph);
-
-/// Where each tensor of the module lies in its group: decayed ones first.
-std::vector<int> group_order(const Module& module);
 
 }  // namespace trainx::model::custom
