@@ -151,6 +151,25 @@ TEST_CASE("missing data is noted, split by split; malformed data is thrown; text
   CHECK(code_of_gather(r) == ExitCode::bad_data);
 }
 
+TEST_CASE("lines are counted, not read; a mixture has the samples of all its sources") {
+  const Tree t;
+  recipe::Recipe r;
+  t.write("train.jsonl", "{\"input_ids\": [1, 2]}\nnot JSON\n{}\n\n");
+  t.write("eval.csv", "input_ids,label\n1 2,0\n3,1\n");
+  r.data.source = spec::JsonlOptions{t.root / "train.jsonl", t.root / "absent.jsonl", false};
+  const Facts lines = gather_facts(r);
+  CHECK(lines.data.train_samples == 3);
+  CHECK(lines.data.vocab_size == 0);
+  CHECK_FALSE(lines.data.eval_present);
+  CHECK(lines.data.eval_problem.find("absent.jsonl") != std::string::npos);
+  r.data.source = spec::MixtureOptions{{{1, spec::JsonlOptions{t.root / "train.jsonl", std::nullopt, false}},
+                                        {2, spec::CsvOptions{t.root / "eval.csv", t.root / "eval.csv", false, {}}}}};
+  const Facts mixture = gather_facts(r);
+  CHECK(mixture.data.train_samples == 5);
+  CHECK(mixture.data.eval_samples == 2);
+  CHECK_FALSE(mixture.data.entropy_floor_nats);
+}
+
 TEST_CASE("a model folder's dimensions are facts; a missing one is input missing") {
   const Tree t;
   recipe::Recipe r;
