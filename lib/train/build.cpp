@@ -4,7 +4,14 @@
 namespace trainx::train {
 
 std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split) {
-  return data::open_source(plan.recipe.data.source, split, {plan.recipe.data.sequence_length, spec::vocab_size(plan.dims), static_cast<std::uint64_t>(plan.recipe.run.seed)});
+  data::SourceOptions how;
+  how.sequence_length = plan.recipe.data.sequence_length;
+  how.vocab_limit = spec::vocab_size(plan.dims);
+  how.seed = static_cast<std::uint64_t>(plan.recipe.run.seed);
+  how.targets = data::targets_of(spec::task(plan.dims));
+  how.num_labels = spec::num_labels(plan.dims);
+  how.token_type_limit = spec::token_types(plan.dims);
+  return data::open_source(plan.recipe.data.source, split, how);
 }
 
 std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims, const std::vector<plan::PlacedProgram>& programs) {
@@ -36,11 +43,18 @@ void TrainingParts::start(const TrainState& state) {
   options.global_batch_size = plan.batch.global_batch_size;
   options.micro_batch_size = plan.batch.micro_batch_size;
   options.row_lengths = plan.row_lengths;
+  options.masking = spec::masking(plan.dims);
+  options.seed = seed;
   options.workers = r.data.workers;
   options.prefetch = r.data.prefetch;
   options.first_step = state.step;
   options.last_step = plan.total_steps;
-  loader = std::make_unique<data::Loader>(train_source, data::Order(train_source->samples(), seed, r.data.shuffle), options);
+  data::OrderOptions order;
+  order.seed = seed;
+  order.shuffle = r.data.shuffle;
+  order.group_by_length = r.data.group_by_length;
+  order.global_batch_size = plan.batch.global_batch_size;
+  loader = std::make_unique<data::Loader>(train_source, data::make_order(train_source, order), options);
   ExecutorParts parts;
   parts.blocks = &blocks;
   parts.optimizer = optimizer.get();

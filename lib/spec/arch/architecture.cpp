@@ -53,6 +53,15 @@ std::int64_t num_labels(const ModelDims& dims) {
   return std::visit([](const auto& d) { return num_labels(d); }, dims);
 }
 
+std::int64_t token_types(const ModelDims& dims) {
+  return std::visit(
+      [](const auto& d) -> std::int64_t {
+        if constexpr (requires { d.type_vocab_size; }) return d.type_vocab_size;
+        else return 0;
+      },
+      dims);
+}
+
 std::optional<Masking> masking(const ModelDims& dims) {
   return std::visit([](const auto& d) { return masking(d); }, dims);
 }

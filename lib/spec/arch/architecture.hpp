@@ -10,6 +10,7 @@ std::int64_t max_positions(const ModelDims& dims);
 Task task(const ModelDims& dims);
 Task task(const ModelOptions& options);
 std::int64_t num_labels(const ModelDims& dims);              // classification: classes; else 0
+std::int64_t token_types(const ModelDims& dims);             // segments that a token may belong to; 0: the model knows none
 std::optional<Masking> masking(const ModelDims& dims);       // masked_lm: how targets are drawn where the data gives none
 /// Targets of `samples` rows of `length` tokens without padding, as expected: what the loss gradient is seeded with (1 / this); the true count is divided out.
 double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t length);
