@@ -1,0 +1,254 @@
+#include "kernels/copy_async.cuh"
+#include "kernels/fold.cuh"
+#include "kernels/launch.hpp"
+#include "kernels/norm/layer_norm_backward.hpp"
+#include "kernels/norm/row_group.cuh"
+#include "kernels/random/dropout_factors.cuh"
+#include <algorithm>
+
+namespace trainx::kernels {
+namespace {
+
+// Blocks stay for the whole launch, one a multiprocessor, and keep the column sums of their rows in registers. Rows are copied into shared memory some turns
+// ahead: a thread reads what it has copied itself, so its copies need no barrier and hold no registers.
+// At the end blocks fold their sums in two levels, `fan` blocks at a time: one block alone would read all of them for longer than a small launch takes.
+constexpr int fan = 12;
+constexpr int most_blocks = fan * fan;
+
+// Per block, and per group of blocks, 3 vectors of sums of this many floats.
+TRAINX_HOST_DEVICE std::int64_t padded(std::int64_t columns) { return (columns + 3) / 4 * 4; }
+
+template <class T, int operands, class Group>
+struct Stages {
+  static constexpr int bytes = operands * Group::vectors * Eight<T>::words * Group::threads * 16;     // of one stage
+  __device__ static uint4* at(uint4* shared, int stage, int operand, int v, int word) {
+    return shared + ((((stage * operands + operand) * Group::vectors + v) * Eight<T>::words + word) * Group::threads + static_cast<int>(threadIdx.x));
+  }
+};
+
+template <class T, class Group, int stages>
+constexpr int shared_bytes() {
+  const int fold = Group::rows_per_block * Group::capacity * static_cast<int>(sizeof(float)), rows = stages * Stages<T, 3, Group>::bytes;
+  return fold > rows ? fold : rows;
+}
+
+// stages > 0: rows come through shared memory; all pointers are aligned. 0: element by element.
+template <class T, class Group, int stages>
+__global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, FoldMemory memory) {
+  constexpr bool aligned = stages > 0;
+  constexpr int vectors = Group::vectors;
+  using Stage = Stages<T, 3, Group>;
+  extern __shared__ uint4 shared[];
+  __shared__ float row_sums[4 * Group::warps];
+  int turn = 0;
+  const int columns = static_cast<int>(op.columns);
+  const auto n = static_cast<float>(columns);
+  const T* const sources[3] = {op.d_normed, op.x, op.d_residual};
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Group::rows_per_block;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * Group::rows_per_block + Group::row_of_block();
+  const std::int64_t turns = (op.rows + step - 1) / step;
+
+  Eight<T> gamma[vectors];
+  float gamma_sums[vectors][8] = {}, beta_sums[vectors][8] = {}, bias_sums[vectors][8] = {};
+#pragma unroll
+  for (int v = 0; v < vectors; ++v) gamma[v] = load8<aligned>(op.gamma + Group::column(v), columns - Group::column(v));
+
+  const auto begin_copies = [&](int stage, std::int64_t row) {
+    if (row < op.rows) {
+#pragma unroll
+      for (int operand = 0; operand < 3; ++operand) {
+        if (operand == 2 && !op.d_residual) break;
+#pragma unroll
+        for (int v = 0; v < vectors; ++v) {
+          if (Group::column(v) >= columns) break;
+          const auto* from = reinterpret_cast<const uint4*>(sources[operand] + row * columns + Group::column(v));
+#pragma unroll
+          for (int word = 0; word < Eight<T>::words; ++word) copy16_async(Stage::at(shared, stage, operand, v, word), from + word);
+        }
+      }
+    }
+    commit_copies();
+  };
+  const auto fetch = [&](int stage, int operand, int v, std::int64_t row, int wanted) {
+    const int c = Group::column(v);
+    if constexpr (aligned) {
+      Eight<T> x;
+#pragma unroll
+      for (int word = 0; word < Eight<T>::words; ++word) x.at[word] = c < wanted ? *Stage::at(shared, stage, operand, v, word) : make_uint4(0, 0, 0, 0);
+      return x;
+    } else {
+      return load8<false>(sources[operand] + row * columns + c, wanted - c);
+    }
+  };
+
+  for (int s = 0; s < stages; ++s) begin_copies(s, first + s * step);
+  float next_mean = first < op.rows ? op.mean[first] : 0, next_rstd = first < op.rows ? op.rstd[first] : 0;
+  int stage = 0;
+  for (std::int64_t t = 0; t < turns; ++t) {
+    const std::int64_t row = first + t * step, next = row + step;
+    const bool live = row < op.rows;
+    const int wanted = live ? columns : 0;
+    const float mean = next_mean, rstd = next_rstd;
+    if (next < op.rows) {
+      next_mean = op.mean[next];
+      next_rstd = op.rstd[next];
+    }
+    if constexpr (aligned) wait_for_copies<aligned ? stages - 1 : 0>();
+    float sums[2] = {0, 0};             // of g, of g z
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) {
+      float dy[8], x[8], weight[8];
+      widen8(fetch(stage, 0, v, row, wanted), dy);
+      widen8(fetch(stage, 1, v, row, wanted), x);
+      widen8(gamma[v], weight);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        const float g = dy[j] * weight[j];
+        sums[0] += g;
+        if (aligned ? Group::column(v) < wanted : Group::column(v) + j < wanted) sums[1] += g * ((x[j] - mean) * rstd);
+      }
+    }
+    Group::sum(sums, row_sums, turn);
+    asm volatile("" ::: "memory");      // the row is fetched again rather than held: the column sums need the registers
+    if (live) {
+      const float average_g = sums[0] / n, average_gz = sums[1] / n;
+      DropoutRow dropout_of_row{};
+      if (dropout.on) dropout_of_row = dropout_row(dropout, row, columns);
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) {
+        const int c = Group::column(v);
+        if (c >= columns) break;
+        float dy[8], x[8], weight[8], d[8] = {};
+        widen8(fetch(stage, 0, v, row, wanted), dy);
+        widen8(fetch(stage, 1, v, row, wanted), x);
+        widen8(gamma[v], weight);
+        if (op.d_residual) widen8(fetch(stage, 2, v, row, wanted), d);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+          const float z = (x[j] - mean) * rstd;
+          d[j] += rstd * (dy[j] * weight[j] - average_g - z * average_gz);
+          if (aligned || c + j < columns) {
+            gamma_sums[v][j] += dy[j] * z;
+            beta_sums[v][j] += dy[j];
+          }
+        }
+        Eight<T> rounded;
+        narrow8(d, rounded);
+        store8<aligned>(op.dx + row * columns + c, rounded, columns - c);
+        widen8(rounded, d);
+        if (op.d_branch) {
+          if (dropout.on) {
+            float factors[8];
+            factors8(dropout, dropout_of_row, c, factors);
+#pragma unroll
+            for (int j = 0; j < 8; ++j) d[j] = product(d[j], factors[j]);
+            narrow8(d, rounded);
+            widen8(rounded, d);
+          }
+          store8<aligned>(op.d_branch + row * columns + c, rounded, columns - c);
+        }
+#pragma unroll
+        for (int j = 0; j < 8; ++j)
+          if (aligned || c + j < columns) bias_sums[v][j] += d[j];
+      }
+    }
+    if constexpr (aligned) begin_copies(stage, row + stages * step);
+    stage = stage + 1 < stages ? stage + 1 : 0;
+  }
+
+  // The sums of the block's rows, then of `fan` blocks, then of all.
+  if constexpr (aligned) wait_for_copies<0>();
+  const std::int64_t pitch = padded(columns);
+  const int vector_count = op.d_bias ? 3 : 2;
+  const std::int64_t length = vector_count * pitch;
+  auto* const in_block = reinterpret_cast<float*>(shared);
+  float* const mine = memory.partial + blockIdx.x * length;
+  for (int k = 0; k < vector_count; ++k) {
+    __syncthreads();
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) {
+#pragma unroll
+      for (int j = 0; j < 8; ++j)
+        in_block[Group::row_of_block() * Group::capacity + Group::column(v) + j] = k == 0 ? gamma_sums[v][j] : k == 1 ? beta_sums[v][j] : bias_sums[v][j];
+    }
+    __syncthreads();
+    for (std::int64_t c = threadIdx.x; c < pitch; c += Group::threads) {
+      float total = 0;
+      for (int r = 0; r < Group::rows_per_block; ++r) total += in_block[r * Group::capacity + c];
+      mine[k * pitch + c] = total;
+    }
+  }
+  const int blocks = static_cast<int>(gridDim.x), groups = (blocks + fan - 1) / fan, group = static_cast<int>(blockIdx.x) / fan;
+  const int members = blocks - group * fan < fan ? blocks - group * fan : fan;
+  if (!last_to_arrive(memory.counters + 1 + group, static_cast<std::uint32_t>(members))) return;
+  const auto* const of_blocks = reinterpret_cast<const float4*>(memory.partial + group * fan * length);
+  auto* const of_groups = reinterpret_cast<float4*>(memory.partial + blocks * length);
+  for (std::int64_t i = threadIdx.x; i < length / 4; i += Group::threads) of_groups[group * (length / 4) + i] = add_members(of_blocks, length / 4, members, i);
+  if (!last_to_arrive(memory.counters, static_cast<std::uint32_t>(groups))) return;
+  for (std::int64_t i = threadIdx.x; i < length / 4; i += Group::threads) {
+    const float4 total = add_members(of_groups, length / 4, groups, i);
+    const float values[4] = {total.x, total.y, total.z, total.w};
+    const int k = static_cast<int>(4 * i / pitch);
+    float* const to = k == 0 ? op.d_gamma : k == 1 ? op.d_beta : op.d_bias;
+    const bool accumulate = k < 2 ? op.accumulate_norm : op.accumulate_bias;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const std::int64_t c = 4 * i - k * pitch + j;
+      if (c < columns) to[c] = accumulate ? to[c] + values[j] : values[j];
+    }
+  }
+}
+
+template <class T, class Group, int stages>
+cudaError_t launch_with(const LayerNormBackward<T>& op, const DropoutFactors& dropout, const FoldMemory& memory, cudaStream_t stream) {
+  constexpr int bytes = shared_bytes<T, Group, stages>();
+  static_assert(bytes <= 227 * 1024 - 4 * 1024, "more shared memory than a block may have");
+  const auto kernel = layer_norm_backward_kernel<T, Group, stages>;
+  if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); error != cudaSuccess) return error;
+  unsigned blocks = 0;
+  const std::int64_t work = std::max<std::int64_t>(1, (op.rows + Group::rows_per_block - 1) / Group::rows_per_block);
+  if (const cudaError_t error = blocks_for(work, 1, blocks); error != cudaSuccess) return error;
+  kernel<<<std::min<unsigned>(blocks, most_blocks), Group::threads, bytes, stream>>>(op, dropout, memory);
+  return cudaGetLastError();
+}
+
+// Fewer warps where a thread needs more registers: in fp32, and with four pieces of a row.
+template <class T, int vectors, int group, int warps, int stages>
+cudaError_t launch_as(const LayerNormBackward<T>& op, const DropoutFactors& d, const FoldMemory& memory, cudaStream_t stream) {
+  return launch_with<T, RowGroup<vectors, group, warps>, stages>(op, d, memory, stream);
+}
+
+template <class T>
+cudaError_t launch(const LayerNormBackward<T>& op, const FusedDropout& fused, const FoldMemory& memory, cudaStream_t stream) {
+  if (op.columns == 0) return cudaSuccess;
+  if (op.columns > 32768 || (fused && !op.d_branch)) return cudaErrorInvalidValue;
+  const DropoutFactors d = dropout_factors(fused);
+  const bool aligned = op.columns % 8 == 0 && aligned16(op.d_normed) && aligned16(op.x) && aligned16(op.gamma) && aligned16(op.d_residual) && aligned16(op.dx) && aligned16(op.d_branch);
+  constexpr bool low = sizeof(T) == 2;
+  if (aligned) {
+    if (op.columns <= 512) return launch_as<T, 2, 1, low ? 12 : 8, 3>(op, d, memory, stream);
+    if (op.columns <= 768) return launch_as<T, 3, 1, low ? 12 : 8, low ? 3 : 2>(op, d, memory, stream);
+    if (op.columns <= 1024) return launch_as<T, 4, 1, 8, low ? 4 : 2>(op, d, memory, stream);
+    if (op.columns <= 1536) return launch_as<T, 3, 2, low ? 12 : 8, low ? 3 : 2>(op, d, memory, stream);
+    if (op.columns <= 2048) return launch_as<T, 4, 2, 8, low ? 4 : 2>(op, d, memory, stream);
+    if (op.columns <= 4096) return launch_as<T, 4, 4, 8, low ? 4 : 2>(op, d, memory, stream);
+    if (op.columns <= 8192) return launch_as<T, 4, 8, 8, low ? 4 : 2>(op, d, memory, stream);
+  }
+  if (op.columns <= 1024) return launch_as<T, 4, 1, 8, 0>(op, d, memory, stream);
+  if (op.columns <= 8192) return launch_as<T, 4, 8, 8, 0>(op, d, memory, stream);
+  return launch_as<T, 4, 32, 32, 0>(op, d, memory, stream);
+}
+
+}  // namespace
+
+std::int64_t layer_norm_backward_partial_bytes(std::int64_t columns) {
+  return (most_blocks + fan) * 3 * padded(columns) * static_cast<std::int64_t>(sizeof(float));
+}
+cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream) {
+  return launch(op, dropout, memory, stream);
+}
+cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream) {
+  return launch(op, dropout, memory, stream);
+}
+
+}  // namespace trainx::kernels
