@@ -17,12 +17,12 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   const std::string folder = weights_folder(job);
   train::set_compute_threads(job.facts.hardware.cpu_cores);
   train::Arena arena(plan.memory.arena_bytes);
-  train::ResidentState(plan.evaluate.front(), arena).load_weights(folder);
+  train::ResidentState(plan.evaluate.front(), arena).load_weights(folder, plan.dims);
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
   const train::EvalResult result = train::Evaluator(plan, arena, blocks, *source).run();
   std::int64_t step = 0;
   if (const auto name = std::filesystem::canonical(folder).filename().string(); name.starts_with("checkpoint-")) step = std::stoll(name.substr(11));
-  console.answer({step, result.loss, std::exp(result.loss), result.targets, job.facts.data.entropy_floor_nats});
+  console.answer({step, result.loss, result.targets, result.metrics, job.facts.data.entropy_floor_nats});
   return 0;
 }
 

@@ -30,6 +30,8 @@ std::vector<std::int32_t> parse_ids(const std::string& text, std::int64_t vocab_
 int generate(const launch::Job& job, metrics::Console&) {
   const std::string folder = weights_folder(job);
   const spec::ModelDims dims = spec::read_config(folder);
+  if (spec::task(dims) != spec::Task::causal_lm) throw UserError(ExitCode::usage, folder + ": a model for " + std::string(spec::name_of(spec::task(dims))) + " does not generate; `trainx eval` measures it");
+  if (std::holds_alternative<spec::CustomDims>(dims)) throw UserError(ExitCode::usage, folder + ": models of a worker of your own do not generate; `trainx eval` measures it");
   std::unique_ptr<data::Vocabulary> vocabulary;
   std::int64_t length = spec::max_positions(dims);
   if (!job.resolved_recipe.empty()) {

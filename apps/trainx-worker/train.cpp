@@ -34,7 +34,7 @@ std::vector<metrics::Setting> settings_of(const plan::RunPlan& plan, const launc
   return out;
 }
 
-std::string closing_words(const launch::Job& job, const train::RunFolder& folder, const train::TrainState& state, const std::optional<double>& floor) {
+std::string closing_words(const launch::Job& job, const spec::ModelDims& dims, const train::RunFolder& folder, const train::TrainState& state, const std::optional<double>& floor) {
   std::string text = "trained " + std::to_string(state.step) + " steps in " + human_seconds(state.seconds) + "; the model is in " + folder.file("latest") + " (a Hugging Face folder), the log in " +
                      folder.file("metrics.jsonl") + "\n";
   if (std::isfinite(state.best_eval_loss)) {
@@ -46,7 +46,9 @@ std::string closing_words(const launch::Job& job, const train::RunFolder& folder
       std::snprintf(line, sizeof line, "held-out loss %.4f at best (step %lld)\n", state.best_eval_loss, static_cast<long long>(state.best_step));
     text += line;
   }
-  return text + "next: trainx generate " + folder.path() + " --prompt " + (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"") + "   or train on: the same command with a longer run.duration";
+  const std::string next = spec::task(dims) == spec::Task::causal_lm ? "generate " + folder.path() + " --prompt " + (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"")
+                                                                     : "export " + folder.path() + " FOLDER";
+  return text + "next: trainx " + next + "   or train on: the same command with a longer run.duration";
 }
 
 bool is_finished(const plan::RunPlan& plan, const train::TrainState& state) {
@@ -101,11 +103,14 @@ int train(const launch::Job& job, metrics::Console& console) {
   const auto carried = began_from.empty() ? std::map<std::string, std::string>() : checkpoint::read_carried_files(began_from);
   parts.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)));
   if (!start.from.path.empty()) {
-    parts.resident.load_weights(start.from.path);
+    parts.resident.load_weights(start.from.path, plan.dims);
     if (start.with_states) parts.resident.load_states(start.from.path + "/optimizer.safetensors");
     if (!start.own) state.best_eval_loss = std::numeric_limits<double>::infinity(), state.best_step = 0;
   } else if (plan.recipe.model.init_from) {
-    parts.resident.load_weights(*plan.recipe.model.init_from);
+    const std::string& from = *plan.recipe.model.init_from;
+    const auto begun = parts.resident.load_weights(from, plan.dims, train::MissingHead::keep);
+    if (!begun.empty()) console.warning(from + " was made for another task: it has no " + begun.front() + (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more tensors of this one" : "") +
+                                        ", which begin" + (begun.size() > 1 ? "" : "s") + " as drawn from run.seed");
   }
   for (const auto& difference : folder.differences(plan.recipe)) console.message("changed since the run began: " + difference);
   write_run_files(folder, plan, job);
@@ -129,7 +134,7 @@ int train(const launch::Job& job, metrics::Console& console) {
     const int code = exit_code_of(request);
     if (code == 0) {
       status.write("done", "", 0, end.step, false);
-      console.done(end.step, path, closing_words(job, folder, end, job.facts.data.entropy_floor_nats));
+      console.done(end.step, path, closing_words(job, plan.dims, folder, end, job.facts.data.entropy_floor_nats));
     } else {
       status.write("stopped", "a signal asked for it", code, end.step, true);
       console.message("stopped at step " + std::to_string(end.step) + " with a checkpoint; the same command goes on");

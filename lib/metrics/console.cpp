@@ -17,8 +17,12 @@ std::string padded(std::string text, std::size_t width) {
 
 std::string eval_text(const EvalReport& r) {
   char text[160];
-  std::snprintf(text, sizeof text, "step %lld: eval loss %.4f, perplexity %.2f", static_cast<long long>(r.step), r.loss, r.perplexity);
+  std::snprintf(text, sizeof text, "step %lld: eval loss %.4f", static_cast<long long>(r.step), r.loss);
   std::string line = text;
+  for (const auto& [name, value] : r.metrics) {
+    std::snprintf(text, sizeof text, ", %s %.*f", name.c_str(), name == "perplexity" ? 2 : 4, value);
+    line += text;
+  }
   if (r.entropy_floor && *r.entropy_floor > 0) {
     std::snprintf(text, sizeof text, "; %.1f %% above the entropy floor %.4f", 100 * (r.loss / *r.entropy_floor - 1), *r.entropy_floor);
     line += text;

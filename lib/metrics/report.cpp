@@ -18,7 +18,8 @@ nlohmann::ordered_json to_json(const StepReport& r) {
 }
 
 nlohmann::ordered_json to_json(const EvalReport& r) {
-  nlohmann::ordered_json j{{"step", r.step}, {"eval_loss", r.loss}, {"eval_perplexity", r.perplexity}, {"eval_targets", r.targets}};
+  nlohmann::ordered_json j{{"step", r.step}, {"eval_loss", r.loss}, {"eval_targets", r.targets}};
+  for (const auto& [name, value] : r.metrics) j["eval_" + name] = value;
   if (r.entropy_floor) j["eval_entropy_floor"] = *r.entropy_floor;
   return j;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -23,13 +24,13 @@ struct StepReport {
 
 struct EvalReport {
   std::int64_t step = 0;
-  double loss = 0;                      // per target token
-  double perplexity = 0;
-  std::int64_t targets = 0;             // tokens it is the mean of
+  double loss = 0;                      // per target
+  std::int64_t targets = 0;             // it is the mean of
+  std::map<std::string, double> metrics;   // what else the model tells: perplexity, accuracy, f1
   std::optional<double> entropy_floor;  // nats per token that no model can go below, where known
 };
 
-/// Keys as the members; of an evaluation eval_loss, eval_perplexity, eval_targets, eval_entropy_floor beside step. Not-a-number becomes null.
+/// Keys as the members; of an evaluation eval_loss, eval_targets, eval_entropy_floor and eval_ before each of `metrics`, beside step. Not-a-number becomes null.
 nlohmann::ordered_json to_json(const StepReport& report);
 nlohmann::ordered_json to_json(const EvalReport& report);
 /// One line without its end; bytes that are not UTF-8 are replaced.

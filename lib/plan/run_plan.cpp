@@ -92,7 +92,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.metrics_every = interval(r.metrics.every, "metrics.every");
   plan.tokens_per_step = plan.batch.global_batch_size * length;
   plan.nominal_targets = spec::nominal_targets(plan.dims, plan.batch.global_batch_size, length);
-  plan.row_lengths = {length};
+  plan.row_lengths = recipe::row_lengths(r.data);
   plan.train_samples = facts.data.train_samples;
   if (facts.data.eval_present) plan.eval_samples = std::min(r.eval.batches * plan.batch.global_batch_size, facts.data.eval_samples);
   if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
@@ -104,6 +104,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   }
   for (const PlacedProgram& evaluate : plan.evaluate) require_sound(evaluate, nullptr, "evaluation");
 
+  if (!options.gpu.empty() && std::holds_alternative<spec::CustomDims>(plan.dims))
+    throw UserError(ExitCode::usage, "plan --gpu: how long a model of your own takes is not known before it runs; only bytes are, without --gpu");
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
   plan.on_gpu = device != nullptr;
   plan.memory = plan_memory_budget(plan);

@@ -1,13 +1,21 @@
 #include "train/evaluator.hpp"
 #include "core/error.hpp"
+#include "data/masking.hpp"
 #include "train/eval_metrics.hpp"
 #include <algorithm>
+#include <cmath>
 
 namespace trainx::train {
+namespace {
+
+constexpr std::uint64_t mask_seed = 0;   // of held-out samples: the same for every run, so that their losses compare
+
+}  // namespace
 
 Evaluator::Evaluator(const plan::RunPlan& plan, Arena& arena, const std::vector<model::Blocks>& blocks, const data::Source& source)
     : plan_(plan),
       source_(source),
+      masking_(spec::masking(plan.dims)),
       executor_(plan.evaluate, arena, [&] {
         ExecutorParts parts;
         parts.blocks = &blocks;
@@ -34,7 +42,9 @@ void Evaluator::fetch(data::BatchView out) {
   for (std::size_t b = 0; b < out.positions.size(); ++b, ++next_fetched_) {
     const data::SampleView sample = out.row(b);
     out.positions[b] = next_fetched_;
-    if (next_fetched_ < end_sample_) source_.read(next_fetched_, sample);
+    if (next_fetched_ >= end_sample_) continue;
+    source_.read(next_fetched_, sample);
+    if (masking_ && !data::has_target(sample)) data::draw_masks(*masking_, mask_seed, next_fetched_, sample);
   }
 }
 
@@ -57,7 +67,9 @@ EvalResult Evaluator::run(std::int64_t samples) {
   for (std::int64_t b = 0; b < batches; ++b) executor_.submit_step();
   executor_.wait_idle();
   if (!(target_count_ > 0)) throw UserError(ExitCode::bad_data, "the held-out data has no target; give data.eval something to predict");
-  return {loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), metrics_of(sums_, target_count_)};
+  EvalResult result{loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), metrics_of(sums_, target_count_)};
+  if (spec::task(plan_.dims) != spec::Task::classification) result.metrics["perplexity"] = std::exp(result.loss);
+  return result;
 }
 
 }  // namespace trainx::train

@@ -6,7 +6,7 @@ namespace trainx::train {
 struct EvalResult {
   double loss = 0;                      // mean over all targets; the last, smaller batch counts with its own weight
   std::int64_t targets = 0;
-  std::map<std::string, double> metrics;   // accuracy, f1: as far as the model sums what they follow from (eval_metrics.hpp)
+  std::map<std::string, double> metrics;   // perplexity of language models; accuracy and f1 as far as the model sums what they follow from
 };
 
 /// Runs the plan's evaluation programs over held-out samples, in the training arena. Of the outputs only sums are kept.
@@ -24,6 +24,7 @@ class Evaluator {
 
   const plan::RunPlan& plan_;
   const data::Source& source_;
+  std::optional<spec::Masking> masking_;
   std::int64_t next_submitted_ = 0, next_fetched_ = 0, end_sample_ = 0;   // samples
   double loss_sum_ = 0, target_count_ = 0;
   std::map<std::string, std::vector<double>> sums_;

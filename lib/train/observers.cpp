@@ -55,7 +55,7 @@ void EvalObserver::evaluate(TrainState& state) {
     state.best_eval_loss = result.loss;
     state.best_step = state.step;
   }
-  const metrics::EvalReport report{state.step, result.loss, std::exp(result.loss), result.targets, entropy_floor_};
+  const metrics::EvalReport report{state.step, result.loss, result.targets, result.metrics, entropy_floor_};
   file_.append(metrics::to_json(report));
   console_.eval(report);
 }

@@ -10,6 +10,8 @@ inline const EnumNames<Task>& enum_names(Task) {
   return names;
 }
 
+inline std::string_view name_of(Task task) { return enum_names(task)[static_cast<std::size_t>(task)].second; }
+
 /// How masked_lm picks its targets (Devlin et al. 2018, section 3.1): each token that is not special with `probability`; of those 80 % become the mask
 /// token, 10 % a random token, 10 % stay.
 struct Masking {

@@ -133,7 +133,7 @@ TEST_CASE("--json: every event is one object a line on stdout, and nothing else 
     diverged.loss = std::numeric_limits<double>::quiet_NaN();
     console.step(diverged, true);
     console.step(report_of(3), false);
-    EvalReport eval{2, 1.25, std::exp(1.25), 512, 1.0};
+    EvalReport eval{2, 1.25, 512, {{"perplexity", std::exp(1.25)}}, 1.0};
     console.eval(eval);
     console.checkpoint(2, "outputs/x/checkpoint-2");
     console.warning("not UTF-8: \xff");
@@ -170,7 +170,7 @@ TEST_CASE("-q keeps warnings and errors, -v adds details") {
     console->done(1, "outputs/x", "trained");
   }
   CHECK(quiet.err == "warning: careful\n");
-  Console(q, quiet.screen(true)).answer({2, 1.25, 3.5, 512, 1.0});
+  Console(q, quiet.screen(true)).answer({2, 1.25, 512, {{"perplexity", 3.5}}, 1.0});
   CHECK(quiet.out == "step 2: eval loss 1.2500, perplexity 3.50; 25.0 % above the entropy floor 1.0000\n");
   for (const char* part : {"detail\n", "grad norm", "data wait"}) CHECK(contains(verbose.err, part));
 }
