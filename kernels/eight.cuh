@@ -102,4 +102,23 @@ __device__ __forceinline__ void store8(float* p, const Eight<float>& x, int coun
   }
 }
 
+/// The first `count` of eight sums, overwriting or added to what is there; in words of 16 bytes where they lie so.
+__device__ __forceinline__ void put_sums8(float* to, const float (&sums)[8], int count, bool accumulate) {
+  float x[8];
+  const bool aligned = count >= 8 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
+  if (aligned) {
+    Eight<float> words = {};
+    if (accumulate) words = load8<true>(to, 8);
+    widen8(words, x);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) x[j] = accumulate ? x[j] + sums[j] : sums[j];
+    narrow8(x, words);
+    store8<true>(to, words, 8);
+  } else {
+#pragma unroll
+    for (int j = 0; j < 8; ++j)
+      if (j < count) to[j] = accumulate ? to[j] + sums[j] : sums[j];
+  }
+}
+
 }  // namespace trainx::kernels

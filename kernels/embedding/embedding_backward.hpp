@@ -38,7 +38,7 @@ void position_backward_reference(const PositionBackward<float>& op);
 void position_backward_reference(const PositionBackward<Bf16>& op);
 /// Of `scratch` (16-byte aligned, may hold anything), and of FoldMemory::partial.
 std::int64_t embedding_backward_scratch_bytes(std::int64_t rows, std::int64_t columns);
-std::int64_t type_embedding_backward_partial_bytes(std::int64_t columns, std::int64_t vocab_size);
+std::int64_t type_embedding_backward_partial_bytes(std::int64_t columns);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; several launches, the status of which is returned.
 cudaError_t embedding_backward(const EmbeddingBackward<float>& op, void* scratch, cudaStream_t stream);

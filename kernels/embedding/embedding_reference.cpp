@@ -1,0 +1,24 @@
+#include "kernels/embedding/embedding.hpp"
+#include "kernels/random/dropout_reference.hpp"
+
+namespace trainx::kernels {
+namespace {
+
+template <class T>
+void rows(const Embedding<T>& op, const FusedDropout& dropout) {
+  for (std::int64_t r = 0; r < op.rows; ++r)
+    for (std::int64_t c = 0; c < op.columns; ++c) {
+      float x = widened(op.word[op.tokens[r] * op.columns + c]);
+      if (op.position) x += widened(op.position[r % op.length * op.columns + c]);
+      if (op.type) x += widened(op.type[op.token_types[r] * op.columns + c]);
+      if (dropout) x *= dropout_factor(dropout, r, c, op.columns);
+      narrow(x, op.out[r * op.columns + c]);
+    }
+}
+
+}  // namespace
+
+void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout) { rows(op, dropout); }
+void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout) { rows(op, dropout); }
+
+}  // namespace trainx::kernels

@@ -1,0 +1,55 @@
+#include "kernels/norm/residual_layer_norm.hpp"
+#include "kernels/random/dropout_reference.hpp"
+#include <vector>
+
+namespace trainx::kernels {
+namespace {
+
+struct Statistics { double mean, rstd; };
+Statistics statistics(const std::vector<float>& x, double epsilon) {
+  double sum = 0, squares = 0;
+  for (const float f : x) sum += f;
+  const double n = static_cast<double>(x.size()), mean = sum / n;
+  for (const float f : x) squares += (f - mean) * (f - mean);
+  return {mean, 1 / std::sqrt(squares / n + epsilon)};
+}
+
+// The sum in fp32 as the kernel rounds it; the norms in double.
+template <class T>
+void rows(const ResidualLayerNorm<T>& op, const FusedDropout& dropout) {
+  const T* const base = op.residual_in ? op.residual_in : op.residual_out;
+  std::vector<float> x(static_cast<std::size_t>(op.columns));
+  for (std::int64_t r = 0; r < op.rows; ++r) {
+    const std::int64_t source = op.source_rows ? op.source_rows[r] : r;
+    for (std::int64_t c = 0; c < op.columns; ++c) x[c] = widened(base[source * op.columns + c]);
+    if (op.gamma_before) {
+      const Statistics s = statistics(x, op.epsilon);
+      for (std::int64_t c = 0; c < op.columns; ++c) x[c] = static_cast<float>((x[c] - s.mean) * s.rstd * widened(op.gamma_before[c]) + widened(op.beta_before[c]));
+    }
+    for (std::int64_t c = 0; c < op.columns; ++c) {
+      if (op.branch) {
+        float b = widened(op.branch[source * op.columns + c]);
+        if (op.bias) b += widened(op.bias[c]);
+        if (dropout) b *= dropout_factor(dropout, source, c, op.columns);
+        x[c] += b;
+      }
+      T rounded;
+      narrow(x[c], rounded);
+      if (op.residual_out && op.residual_in) op.residual_out[r * op.columns + c] = rounded;
+      x[c] = widened(rounded);
+    }
+    const Statistics s = statistics(x, op.epsilon);
+    if (op.mean) op.mean[r] = static_cast<float>(s.mean);
+    if (op.rstd) op.rstd[r] = static_cast<float>(s.rstd);
+    if (!op.normed) continue;
+    for (std::int64_t c = 0; c < op.columns; ++c)
+      narrow(static_cast<float>((x[c] - s.mean) * s.rstd * widened(op.gamma[c]) + widened(op.beta[c])), op.normed[r * op.columns + c]);
+  }
+}
+
+}  // namespace
+
+void residual_layer_norm_reference(const ResidualLayerNorm<float>& op, const FusedDropout& dropout) { rows(op, dropout); }
+void residual_layer_norm_reference(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout) { rows(op, dropout); }
+
+}  // namespace trainx::kernels
