@@ -46,7 +46,7 @@ std::vector<std::int32_t> generate(const spec::ModelDims& dims, const std::strin
   placed.placement = program::plan_memory(placed.program);
   placed.order = program::derive_order(placed.program, placed.placement);
   Arena arena(placed.placement.peak_of(program::Space::device));
-  ResidentState(placed, arena).load_weights(folder);
+  ResidentState(placed, arena).load_weights(folder, dims);
   const auto blocks = build_blocks(dims, programs);
 
   auto fetch = [&](std::int64_t, int, data::BatchView out) {   // the last `length` tokens; predict reads its position from targets[0]

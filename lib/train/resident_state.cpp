@@ -22,19 +22,15 @@ std::string text_of(const std::vector<std::int64_t>& dims) {
   return s + "]";
 }
 
-// Tensors that Hugging Face writes beside the parameters: attention's constant masks, and the head where it is tied to the embedding.
-bool is_not_a_parameter(const std::string& name) { return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") || name == "lm_head.weight"; }
-
-// Saved tensors by the parameters' names (a folder may prefix them with "transformer.").
+// Saved tensors by the parameters' names.
 class NamedTensors {
  public:
   /// `where` is the folder or file that a missing tensor is missing in.
   explicit NamedTensors(std::string where) : where_(std::move(where)) {}
   void add(const std::string& name, const checkpoint::TensorEntry& entry, const std::string& file) {
-    const std::string plain = name.starts_with("transformer.") ? name.substr(12) : name;
-    if (is_not_a_parameter(plain)) return;
-    if (!left_.try_emplace(plain, Saved{&entry, file}).second) throw UserError(ExitCode::bad_data, file + ": tensor '" + plain + "' is there twice, with and without 'transformer.'");
+    if (!left_.try_emplace(name, Saved{&entry, file}).second) throw UserError(ExitCode::bad_data, file + ": tensor '" + name + "' is there twice, under two names");
   }
+  bool has(const std::string& name) const { return left_.contains(name); }
   std::vector<float> take(const std::string& name, const std::vector<std::int64_t>& dims) {
     const auto found = left_.find(name);
     if (found == left_.end()) throw UserError(ExitCode::bad_data, where_ + ": tensor '" + name + "' is missing; the weights are of another model");
@@ -140,16 +136,26 @@ std::vector<float> ResidentState::exact(const Group& group, const ParameterSpec&
   return out;
 }
 
-void ResidentState::load_weights(const std::string& folder) {
+std::vector<std::string> ResidentState::load_weights(const std::string& folder, const spec::ModelDims& dims, MissingHead missing_head) {
   const checkpoint::WeightsFolder weights(folder);
   NamedTensors saved(folder);
-  for (const auto& [name, tensor] : weights.tensors()) saved.add(name, *tensor.entry, tensor.file);
+  for (const auto& [name, tensor] : weights.tensors())
+    if (const std::string parameter = spec::parameter_name(dims, name); !parameter.empty()) saved.add(parameter, *tensor.entry, tensor.file);
+  std::vector<std::string> kept;
   for (Group& group : groups_) {
-    std::vector<float> exact(static_cast<std::size_t>(group.spec->elements));
-    for (const ParameterSpec& p : group.spec->parameters) spec::unpack_saved(p, saved.take(p.name, p.saved_dims), exact.data());
-    store_exact(group, exact);
+    std::vector<float> all(static_cast<std::size_t>(group.spec->elements));
+    for (const ParameterSpec& p : group.spec->parameters) {
+      if (p.optional && missing_head == MissingHead::keep && !saved.has(p.name)) {
+        std::ranges::copy(exact(group, p), all.begin() + p.offset);
+        kept.push_back(p.name);
+      } else {
+        spec::unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
+      }
+    }
+    store_exact(group, all);
   }
   saved.require_all_taken();
+  return kept;
 }
 
 void ResidentState::load_states(const std::string& path) {

@@ -7,6 +7,8 @@
 
 namespace trainx::train {
 
+enum class MissingHead : std::uint8_t { refuse, keep };
+
 class ResidentState {
  public:
   ResidentState(const plan::PlacedProgram& placed, Arena& arena);
@@ -20,7 +22,8 @@ class ResidentState {
   std::int64_t applied_steps() const;
 
   /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards). A missing, extra or misshapen tensor throws UserError 65 that names it.
-  void load_weights(const std::string& folder);
+  /// MissingHead::keep: a head that the folder was made without stays as it is; the names of its parameters are returned.
+  std::vector<std::string> load_weights(const std::string& folder, const spec::ModelDims& dims, MissingHead missing_head = MissingHead::refuse);
   /// Reads the optimizer states of an optimizer.safetensors; the same errors.
   void load_states(const std::string& path);
   /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names and in the folder's layout.

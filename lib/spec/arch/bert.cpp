@@ -39,7 +39,7 @@ std::vector<Dimension> dimensions(BertOptions& o, BertDims& d) {
                              {"max_positions", o.max_positions, d.max_positions},
                              {"vocab_size", o.vocab_size, d.vocab_size},
                              {"type_vocab_size", o.type_vocab_size, d.type_vocab_size}};
-  if (o.task == Task::classification && d.has_classifier) all.push_back({"num_labels", o.num_labels, d.num_labels});
+  if (o.task == Task::classification && d.head == Task::classification) all.push_back({"num_labels", o.num_labels, d.num_labels});
   return all;
 }
 

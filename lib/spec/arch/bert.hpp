@@ -50,7 +50,7 @@ struct BertDims {
   Task task = Task::masked_lm;
   std::int64_t num_labels = 0;          // classification
   std::vector<std::string> labels;      // their names, where the folder has some
-  bool has_classifier = false;          // the folder that these dimensions are of holds a classifier of num_labels classes
+  std::optional<Task> head = {};        // the head that the folder of these dimensions holds: it is complete, and num_labels are its classes
   double mask_probability = 0.15;
   std::int64_t mask_token = 103;
   std::vector<std::int64_t> special_tokens{0, 101, 102, 103};

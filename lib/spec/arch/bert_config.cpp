@@ -59,8 +59,10 @@ BertDims bert_dims_from_config(const std::string& text, const std::string& path)
   if (is_of(config, "BertForSequenceClassification")) {
     config.require("problem_type", {"single_label_classification"});
     dims.task = Task::classification;
-    dims.has_classifier = true;
+    dims.head = dims.task;
     read_labels(config, dims);
+  } else if (is_of(config, "BertForMaskedLM") || is_of(config, "BertForPreTraining")) {
+    dims.head = Task::masked_lm;
   }
   return dims;
 }

@@ -8,34 +8,23 @@ using program::ParameterSpec;
 
 namespace {
 
-/// A part of a head: it may be missing in a folder that was made for another task.
-ParameterSpec of_head(ParameterSpec p) {
-  p.optional = true;
-  return p;
-}
-
-ParameterSpec norm_weight_of_head(std::string name, std::int64_t n) {
-  return of_head({.name = std::move(name), .dims = {n}, .initializer = program::Initializer::ones});
-}
-
 /// Tensors in the order of bert::ClassifierTensor, up to the norm.
 void add_classifier(GroupSpec& head, const BertDims& d) {
   const std::int64_t C = d.hidden_size;
-  add(head, of_head(linear_weight("bert.pooler.dense.weight", C, C, d.initializer_range)));
-  add(head, of_head(linear_weight("classifier.weight", d.num_labels, C, d.initializer_range)));
-  add(head, of_head(bias("bert.pooler.dense.bias", C)));
-  add(head, of_head(bias("classifier.bias", d.num_labels)));
+  add(head, linear_weight("bert.pooler.dense.weight", C, C, d.initializer_range));
+  add(head, linear_weight("classifier.weight", d.num_labels, C, d.initializer_range));
+  add(head, bias("bert.pooler.dense.bias", C));
+  add(head, bias("classifier.bias", d.num_labels));
 }
 
 /// Tensors in the order of bert::MaskedLmTensor, up to the norm.
 void add_masked_lm(GroupSpec& head, const BertDims& d) {
   const std::int64_t C = d.hidden_size;
   const std::string transform = "cls.predictions.transform.";
-  add(head, of_head(linear_weight(transform + "dense.weight", C, C, d.initializer_range)));
-  add(head, of_head(bias(transform + "dense.bias", C)));
-  add(head, norm_weight_of_head(transform + "LayerNorm.weight", C));
-  add(head, of_head(bias(transform + "LayerNorm.bias", C)));
-  ParameterSpec decoder = of_head(bias("cls.predictions.bias", d.padded_vocab_size()));
+  add(head, linear_weight(transform + "dense.weight", C, C, d.initializer_range));
+  add(head, bias(transform + "dense.bias", C));
+  add_norm(head, transform + "LayerNorm", C, "");
+  ParameterSpec decoder = bias("cls.predictions.bias", d.padded_vocab_size());
   decoder.saved_dims = {d.vocab_size};
   add(head, decoder);
 }
@@ -78,6 +67,7 @@ std::vector<GroupSpec> bert_groups(const BertDims& d) {
   GroupSpec& head = groups.emplace_back(GroupSpec{.name = "head"});
   if (d.task == Task::classification) add_classifier(head, d);
   else add_masked_lm(head, d);
+  for (ParameterSpec& p : head.parameters) p.optional = d.head != d.task;
   begin(head);
   return groups;
 }

@@ -58,7 +58,7 @@ struct CustomDims {
 
 /// graph.batch and graph.scalars.
 struct CustomBatch { enum : int { tokens, positions, targets }; };    // i32 [B, T], i64 [B] in the endless stream, i32 [B, T]; classification: labels i32 [B]
-struct CustomScalars { enum : int { loss_sum, target_count }; };      // f64 [1]
+struct CustomScalars { enum : int { loss_sum, target_count, confusion }; };   // f64 [1]; classification: of evaluate, row the label, column the prediction
 
 /// A module's block. The last one has the loss: it reads targets, and has no value_out and no graph.
 struct ModuleSlot {
@@ -68,7 +68,7 @@ struct ModuleSlot {
     value_out,
     graph,                              // saved, in Space::library: what autograd keeps
     d_input, d_value_out, d_parameters, // the first has no d_input; without parameters neither is there
-    targets, loss_sum, target_count,
+    targets, loss_sum, target_count, confusion,
     count,
   };
 };

@@ -82,14 +82,14 @@ struct Chain {
     };
     if (last) {
       batch(S::targets, CustomBatch::targets);
-      for (const auto& [s, index] : {std::pair{S::loss_sum, CustomScalars::loss_sum}, std::pair{S::target_count, CustomScalars::target_count}})
-        slot(s, graph.scalars[index].name, Kind::scalar, index, graph.scalars[index]);
+      for (int i = 0; i < static_cast<int>(graph.scalars.size()); ++i) slot(S::loss_sum + i, graph.scalars[i].name, Kind::scalar, i, graph.scalars[i]);
       for (const Op op : {Op::loss, Op::evaluate}) {
         Phase& phase = b.phases[op];
         read(phase, inputs);
         read(phase, {S::targets});
         if (op == Op::loss) gradients(phase);
         for (const Slot s : {S::loss_sum, S::target_count}) phase.uses.push_back({s, How::accumulate});
+        if (op == Op::evaluate && graph.scalars.size() > CustomScalars::confusion) phase.uses.push_back({S::confusion, How::accumulate});
       }
       return b;
     }
@@ -121,6 +121,7 @@ ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::int64_t T, 
   graph.batch = {{"tokens", DType::i32, {B, T}}, {"positions", DType::i64, {B}}, {classification ? "labels" : "targets", DType::i32, {B}}};
   if (!classification) graph.batch.back().dims.push_back(T);
   graph.scalars = {{"loss_sum", DType::f64, {1}}, {"target_count", DType::f64, {1}}};
+  if (classification) graph.scalars.push_back({"confusion", DType::f64, {dims.num_labels, dims.num_labels}});
   Chain chain{graph, shape, {}};
   for (const CustomModule& m : shape.modules) {
     chain.groups.push_back(m.parameters.empty() ? program::none : static_cast<int>(graph.groups.size()));

@@ -1,0 +1,127 @@
+"""Reference figures from transformers and torch.optim, never from trainx: BERT folders, labelled lines, and the losses of training.
+Reads commands from stdin, a JSON list a line, and answers each with a line of JSON: importing transformers takes longer than all of them together.
+
+    make FOLDER HEAD                    writes a small random BERT with that head: classification, masked_lm or none
+    data FILE HEAD SEED                 writes 200 samples of 5 to 32 tokens as JSON lines, some of them sentence pairs
+    train FOLDER HEAD FILE OUT          trains it on the file in order, saves into OUT; its losses
+    loss FOLDER HEAD FILE               its loss on all of the file, and what from_pretrained had to say about names
+    compare FOLDER OTHER HEAD FILE      how far OTHER's logits on the file are from FOLDER's
+    hidden FOLDER FILE OUT              writes batches of FILE and last_hidden_state of a BertModel on them as safetensors
+"""
+import json
+import random
+import sys
+
+import safetensors.torch
+import torch
+import transformers
+
+BATCH, STEPS, LONGEST, VOCABULARY, LABELS = 8, 20, 32, 131, 3
+MODELS = {"classification": transformers.BertForSequenceClassification, "masked_lm": transformers.BertForMaskedLM, "none": transformers.BertModel}
+
+
+def config():
+    return transformers.BertConfig(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=80, max_position_embeddings=48,
+                                   hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=LABELS, initializer_range=0.1)
+
+
+def write_data(path, head, seed):
+    draw = random.Random(seed)
+    with open(path, "w") as out:
+        for _ in range(BATCH * (STEPS + 5)):
+            n = draw.randint(5, LONGEST)
+            first = draw.randint(2, n)
+            ids = [min(VOCABULARY - 1, 1 + int(draw.expovariate(0.05))) for _ in range(n)]
+            line = {"input_ids": ids, "token_type_ids": [int(i >= first) for i in range(n)]}
+            if head == "classification":
+                line["label"] = (ids[0] + ids[-1]) % LABELS
+            else:
+                line["labels"] = [ids[i] if draw.random() < 0.2 or i == 1 else -100 for i in range(n)]
+                line["input_ids"] = [103 if t != -100 else i for i, t in zip(ids, line["labels"])]
+            out.write(json.dumps(line) + "\n")
+
+
+def batches(path, size=BATCH):
+    lines = [json.loads(line) for line in open(path)]
+    for first in range(0, len(lines), size):
+        rows = lines[first:first + size]
+        longest = max(len(r["input_ids"]) for r in rows)
+
+        def padded(key, value):
+            return torch.tensor([r[key] + [value] * (longest - len(r[key])) for r in rows])
+        batch = {"input_ids": padded("input_ids", 0), "token_type_ids": padded("token_type_ids", 0),
+                 "attention_mask": torch.tensor([[1] * len(r["input_ids"]) + [0] * (longest - len(r["input_ids"])) for r in rows])}
+        if "label" in rows[0]:
+            batch["labels"] = torch.tensor([r["label"] for r in rows])
+        elif "labels" in rows[0]:
+            batch["labels"] = padded("labels", -100)
+        yield batch
+
+
+def train(folder, head, path, out):
+    model = MODELS[head].from_pretrained(folder).train()
+    decayed = [p for p in model.parameters() if p.dim() >= 2]
+    plain = [p for p in model.parameters() if p.dim() < 2]
+    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}], lr=1e-3, betas=(0.9, 0.95), eps=1e-8)
+    losses = []
+    for batch in batches(path):
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    model.save_pretrained(out)
+    return losses
+
+
+def loss(folder, head, path):
+    model, names = MODELS[head].from_pretrained(folder, output_loading_info=True)
+    total = count = 0
+    with torch.no_grad():
+        for batch in batches(path):
+            n = int((batch["labels"] != -100).sum())
+            total += model.eval()(**batch).loss.item() * n
+            count += n
+    return {"loss": total / count, "missing": sorted(names["missing_keys"]), "unexpected": sorted(names["unexpected_keys"])}
+
+
+def compare(folder, other, head, path):
+    models = [MODELS[head].from_pretrained(f).eval() for f in (folder, other)]
+    worst = largest = 0.0
+    with torch.no_grad():
+        for batch in batches(path):
+            want, got = [m(**batch).logits for m in models]
+            seen = batch["attention_mask"].bool() if want.dim() == 3 else torch.ones(len(want), dtype=torch.bool)
+            worst = max(worst, (want - got)[seen].abs().max().item())
+            largest = max(largest, want[seen].abs().max().item())
+    return {"difference": worst, "largest": largest}
+
+
+def hidden(folder, path, out):
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    tensors = {}
+    with torch.no_grad():
+        for i, batch in enumerate(batches(path)):
+            batch.pop("labels", None)
+            mask = batch["attention_mask"]
+            tensors[f"tokens.{i}"], tensors[f"token_types.{i}"] = batch["input_ids"].int(), batch["token_type_ids"].int()
+            tensors[f"lengths.{i}"] = mask.sum(1).int()
+            tensors[f"hidden.{i}"] = model(**batch).last_hidden_state
+    safetensors.torch.save_file({k: v.contiguous() for k, v in tensors.items()}, out)
+
+
+def make(folder, head):
+    torch.manual_seed(11)
+    MODELS[head](config()).save_pretrained(folder)
+
+
+def main():
+    torch.set_num_threads(2)
+    commands = {"make": make, "data": write_data, "train": train, "loss": loss, "compare": compare, "hidden": hidden}
+    for line in sys.stdin:
+        name, *args = json.loads(line)
+        print(json.dumps(commands[name](*args)), flush=True)
+
+
+main()
