@@ -1,4 +1,7 @@
 # What trainx is built with, as imported targets: for its own build, and for projects that link an installed trainx::worker.
+if(TRAINX_CUDA)
+  find_package(CUDAToolkit 13.0 REQUIRED)
+endif()
 include(${CMAKE_CURRENT_LIST_DIR}/TorchWheel.cmake)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)

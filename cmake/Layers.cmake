@@ -1,8 +1,13 @@
 # The layers of lib/, lowest first. Each folder is one static library `trainx_<folder>` of all its sources (sub-folders too);
-# `layer(name NEEDS ...)` says whom it may include, which scripts/check_layers holds against the #include lines.
+# `layer(name NEEDS ...)` says whom it may include, which scripts/check_layers holds against the #include lines. A layer with CUDA has no sources and
+# links nothing where the CUDA parts are off.
 function(layer name)
-  cmake_parse_arguments(LAYER "TORCH" "" "NEEDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(LAYER "TORCH;CUDA" "" "NEEDS;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cpp)
+  if(LAYER_CUDA AND NOT TRAINX_CUDA)
+    set(sources)
+    set(LAYER_LIBRARIES)
+  endif()
   if(NOT sources)
     add_library(trainx_${name} INTERFACE)
     set(scope INTERFACE)
@@ -32,7 +37,9 @@ if(reference_sources)
 endif()
 if(TRAINX_CUDA AND kernel_sources)
   add_library(trainx_kernels STATIC ${kernel_sources})
-  target_include_directories(trainx_kernels PUBLIC ${CMAKE_SOURCE_DIR})
+  target_include_directories(trainx_kernels PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>")
+  set_target_properties(trainx_kernels PROPERTIES EXPORT_NAME kernels)
+  list(APPEND TRAINX_LAYERS trainx_kernels)
   target_link_libraries(trainx_kernels PUBLIC CUDA::cudart)
   target_compile_options(trainx_kernels PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>")
 endif()
@@ -50,6 +57,14 @@ layer(plan NEEDS facts recipe passes)
 layer(checkpoint NEEDS core)
 layer(launch NEEDS plan)
 layer(metrics NEEDS core)
+# The GPU's libraries over raw pointers: matrix products, attention. They are loaded when first needed, so that programs start where they are missing.
+layer(gpu CUDA NEEDS core LIBRARIES trainx_kernels CUDA::cudart)
+if(TRAINX_CUDA)
+  include(${CMAKE_CURRENT_LIST_DIR}/Cudnn.cmake)
+  target_include_directories(trainx_gpu SYSTEM PRIVATE ${TRAINX_CUDNN_INCLUDES})
+  # Hidden: libtorch_cuda exports functions of another version of the frontend under the same names.
+  set_source_files_properties(lib/gpu/cudnn_attention.cpp PROPERTIES COMPILE_OPTIONS -fvisibility=hidden)
+endif()
 # What computes.
 layer(tensor TORCH NEEDS core)
 layer(ops TORCH NEEDS tensor)

@@ -22,7 +22,7 @@ struct AttentionProblem {
 /// "B 64 T 1024 H 12 D 64 bf16 causal deterministic": for error sentences and tables.
 std::string describe(const AttentionProblem& p);
 
-/// Who computes a problem: a pure function of it. cudnn: bf16 with a head size that is a multiple of 8 up to 128. kernels: trainx's own
+/// Who computes a problem: a pure function of it. cudnn: bf16 of at least 2 tokens, with a head size that is a multiple of 8 up to 128. kernels: trainx's own
 /// (kernels/attention: fp32 arithmetic, always deterministic, head sizes to 256), for all others.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);

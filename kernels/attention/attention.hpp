@@ -1,0 +1,35 @@
+// Self-attention on packed queries, keys and values in fp32 arithmetic (Dao et al. 2022, arXiv:2205.14135: scores never exist as a whole), for the types
+// and head sizes that libraries leave out. qkv[B, T, 3, H, D] to out[B, T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of exp(scores));
+// scores are scaled with 1 / sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. Contiguous; aligned to their element.
+#pragma once
+#include <cuda_runtime_api.h>
+#include <cstdint>
+#include "kernels/bits.hpp"
+
+namespace trainx::kernels {
+
+inline constexpr std::int64_t largest_attention_head = 256;
+
+struct AttentionSize {
+  std::int64_t batch = 0, tokens = 0, heads = 0, head_size = 0;   // head_size from 1 to largest_attention_head
+  bool causal = false;                                            // a token sees itself and those before it
+};
+
+/// `lengths` i32 [B] on the device, from 0 to T, or null for T each: a token sees the first lengths[b] tokens of its sample; rows past a length get zeros,
+/// lse too. Sums are in one order: repeats give the same bits. Asynchronous on `stream`.
+cudaError_t attention_forward(const float* qkv, const std::int32_t* lengths, float* out, float* lse, const AttentionSize& size, cudaStream_t stream);
+cudaError_t attention_forward(const Bf16* qkv, const std::int32_t* lengths, Bf16* out, float* lse, const AttentionSize& size, cudaStream_t stream);
+
+/// Writes all of d_qkv. `delta`: B * H * T floats of scratch.
+cudaError_t attention_backward(const float* qkv, const std::int32_t* lengths, const float* out, const float* lse, const float* d_out, float* d_qkv, float* delta,
+                               const AttentionSize& size, cudaStream_t stream);
+cudaError_t attention_backward(const Bf16* qkv, const std::int32_t* lengths, const Bf16* out, const float* lse, const Bf16* d_out, Bf16* d_qkv, float* delta,
+                               const AttentionSize& size, cudaStream_t stream);
+
+/// Zeros the rows past lengths[b] of rows[B, T, width] of 2-byte elements.
+cudaError_t zero_padding(Bf16* rows, const std::int32_t* lengths, std::int64_t batch, std::int64_t tokens, std::int64_t width, cudaStream_t stream);
+
+/// Same contracts on host memory, in double precision inside: the reference for tests. d_qkv may be null, then d_out is not read.
+void attention_reference(const float* qkv, const std::int32_t* lengths, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& size);
+
+}  // namespace trainx::kernels

@@ -1,0 +1,35 @@
+#include "gpu/cublaslt.hpp"
+#include "gpu/gpu_error.hpp"
+
+namespace trainx::gpu {
+
+CublasLt::CublasLt() : library_("libcublasLt.so.13", "matrix products") {
+  const auto load = [&](auto& function, const char* name) { function = library_.function<std::remove_pointer_t<std::remove_reference_t<decltype(function)>>>(name); };
+  load(create, "cublasLtCreate");
+  load(destroy, "cublasLtDestroy");
+  load(version, "cublasLtGetVersion");
+  load(status_string, "cublasLtGetStatusString");
+  load(operation_create, "cublasLtMatmulDescCreate");
+  load(operation_destroy, "cublasLtMatmulDescDestroy");
+  load(operation_set, "cublasLtMatmulDescSetAttribute");
+  load(layout_create, "cublasLtMatrixLayoutCreate");
+  load(layout_destroy, "cublasLtMatrixLayoutDestroy");
+  load(preference_create, "cublasLtMatmulPreferenceCreate");
+  load(preference_destroy, "cublasLtMatmulPreferenceDestroy");
+  load(preference_set, "cublasLtMatmulPreferenceSetAttribute");
+  load(heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  load(check, "cublasLtMatmulAlgoCheck");
+  load(matmul, "cublasLtMatmul");
+}
+
+const CublasLt& CublasLt::instance() {
+  static const CublasLt lt;
+  return lt;
+}
+
+void CublasLt::require(cublasStatus_t status, const std::string& doing) const {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw GpuError(status == CUBLAS_STATUS_ALLOC_FAILED ? ExitCode::out_of_memory : ExitCode::unavailable, doing + " (cuBLASLt: " + status_string(status) + ")");
+}
+
+}  // namespace trainx::gpu
