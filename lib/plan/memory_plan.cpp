@@ -10,10 +10,13 @@ namespace {
 // Measured: a worker of a tiny model takes 131 MiB (LibTorch's libraries and thread stacks).
 std::int64_t process_bytes_of(const RunPlan& plan) {
   constexpr std::int64_t base = std::int64_t{160} << 20;
-  std::int64_t largest_group = 0, batch = 0;
-  for (const auto& g : plan.train.back().graph.groups) largest_group = std::max(largest_group, g.elements * 4);
+  std::int64_t largest_group = 0, batch = 0, constructed = 0;   // constructed: weights of a user's modules before the arena has them
+  for (const auto& g : plan.train.back().graph.groups) {
+    largest_group = std::max(largest_group, g.elements * 4);
+    if (std::holds_alternative<spec::CustomDims>(plan.dims)) constructed += g.elements * 4;
+  }
   for (const auto& b : plan.train.back().graph.batch) batch += b.bytes();
-  return base + 3 * largest_group + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
+  return base + std::max(3 * largest_group, largest_group + constructed) + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ void Reader::begin(std::string_view key) {
     scope.alternative = scopes_.back().alternative;
     scope.owners = scopes_.back().owners;
     scope.any_alternative = scopes_.back().any_alternative;
+    scope.any_key = scopes_.back().any_key;
   }
   if (const yaml::Entry* entry = take(key)) {
     scope.where = entry->where;
@@ -124,7 +125,7 @@ void Reader::report_unknown(const Scope& scope, const yaml::Entry& entry) {
   if (scope.holds_alternative)
     for (const auto& [key, owner] : scope.owners)
       if (key == entry.key) owners += (owners.empty() ? "" : ", ") + owner;
-  if (!owners.empty() && scope.any_alternative) return;
+  if (scope.holds_alternative && (scope.any_key || (!owners.empty() && scope.any_alternative))) return;
   std::string sentence = "unknown key";
   if (!owners.empty()) sentence += " of type " + scope.alternative + " (it belongs to type " + owners + ")";
   else if (const auto meant = suggest(entry.key, scope.keys)) sentence += " (did you mean '" + *meant + "'?)";

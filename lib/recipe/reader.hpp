@@ -61,10 +61,12 @@ class Reader {
       note_given(path, *entry);
       std::size_t which = 0;
       if (const ValueProblem problem = read_name(entry->value, names, which)) {
-        refuse(path, entry->value.where, *problem);
         // What was probably meant decides which keys are looked for; where nothing is near, no key of any alternative is called unknown.
         const auto near = entry->value.is_scalar() ? suggest(entry->value.text, names) : std::nullopt;
+        const bool unnamed_worker = can_be_described(variant) && !near && entry->value.is_scalar() && spec::described_models().empty();
+        refuse(path, entry->value.where, *problem + (unnamed_worker ? "; a model of your own needs its worker: --worker PATH" : ""));
         scope.any_alternative = !near;
+        scope.any_key = !near && can_be_described(variant);
         which = near ? static_cast<std::size_t>(std::find(names.begin(), names.end(), *near) - names.begin()) : 0;
       }
       choose_alternative(variant, which);
@@ -101,6 +103,7 @@ class Reader {
     std::string alternative;
     std::vector<std::pair<std::string, std::string>> owners;   // key of an alternative -> that alternative
     bool any_alternative = false, holds_alternative = false;
+    bool any_key = false;               // nobody knows which keys the alternative has
   };
 
   /// Reported already, itself or an item of its list.

@@ -65,7 +65,11 @@ class Rules {
     std::visit([&](const auto& options) { dimensions(options); }, r_.model.options);
   }
 
-  void dimensions(const spec::CustomOptions& o) { refuse(r_.model.size.has_value(), "model.size", {"model.type"}, "can have no effect: " + o.name + " has no published sizes, model.options says all"); }
+  void dimensions(const spec::CustomOptions& o) {
+    refuse(r_.model.size.has_value(), "model.size", {"model.type"}, "can have no effect: " + o.name + " has no published sizes, model.options says all");
+    refuse(r_.memory.activation_checkpoint == ActivationCheckpoint::selective, "memory.activation_checkpoint", {"model.type"},
+           "can have no effect with " + o.name + ", whose modules are recomputed as a whole: write none or full");
+  }
 
   template <class Options>
   void dimensions(const Options& o) {

@@ -72,6 +72,9 @@ void for_each_alternative(const std::variant<Options...>&, F&& f) {
   (call(std::type_identity<Options>{}), ...);
 }
 
+template <class... Options>
+constexpr bool can_be_described(const std::variant<Options...>&) { return (Described<Options> || ...); }
+
 template <class Variant>
 std::vector<std::string> alternative_names(const Variant& v) {
   std::vector<std::string> names;

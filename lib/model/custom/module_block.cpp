@@ -112,27 +112,43 @@ void ModuleBlock::backward(BlockContext& c) {
   deliver_gradients(c);
 }
 
-at::Tensor LossBlock::summed_loss(BlockContext& c, bool with_gradients) {
+at::Tensor LossBlock::logits(const BlockContext& c, bool with_gradients) {
   at::Tensor logits = run(c, with_gradients);
-  const at::Tensor targets = c[S::targets].to(at::kLong).view({-1});
-  if (logits.dim() < 2 || logits.numel() / logits.size(-1) != targets.numel())
+  const std::int64_t targets = c[S::targets].numel();
+  if (logits.dim() < 2 || logits.numel() / logits.size(-1) != targets)
     refuse(module_.name, "the last module returned " + shape_of(logits.sizes()) + ", no logits of " + shape_of(c[S::targets].sizes()) + " targets");
+  const at::AutoGradMode mode(with_gradients);
+  return logits.reshape({targets, -1}).to(at::kFloat);
+}
+
+at::Tensor LossBlock::summed_loss(BlockContext& c, const at::Tensor& logits) const {
+  const at::Tensor targets = c[S::targets].to(at::kLong).view({-1});
   auto& count = *static_cast<double*>(c[S::target_count].data_ptr());
   count = (c.accumulates(S::target_count) ? count : 0.0) + static_cast<double>((targets != std::int64_t{ops::no_target}).sum().item<std::int64_t>());
-  const at::AutoGradMode mode(with_gradients);
-  const at::Tensor sum = at::cross_entropy_loss(logits.reshape({targets.numel(), -1}).to(at::kFloat), targets, {}, at::Reduction::Sum, ops::no_target);
+  const at::AutoGradMode mode(logits.requires_grad());
+  const at::Tensor sum = at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, ops::no_target);
   auto& loss = *static_cast<double*>(c[S::loss_sum].data_ptr());
   loss = (c.accumulates(S::loss_sum) ? loss : 0.0) + sum.item<double>();
   return sum;
 }
 
 void LossBlock::loss(BlockContext& c) {
-  at::Tensor sum = summed_loss(c, true);
+  const at::Tensor sum = summed_loss(c, logits(c, true));
   if (sum.requires_grad()) sum.backward(at::full({}, c.loss_seed(), sum.options()));
   deliver_gradients(c);
 }
 
-void LossBlock::evaluate(BlockContext& c) { summed_loss(c, false); }
+void LossBlock::evaluate(BlockContext& c) {
+  const at::Tensor logits = this->logits(c, false);
+  summed_loss(c, logits);
+  if (!c.has(S::confusion)) return;
+  const at::Tensor& confusion = c[S::confusion];
+  if (!c.accumulates(S::confusion)) confusion.zero_();
+  const at::Tensor predicted = logits.argmax(-1);
+  const auto* labels = static_cast<const std::int32_t*>(c[S::targets].const_data_ptr());
+  for (std::int64_t b = 0; b < predicted.numel(); ++b)
+    if (labels[b] != ops::no_target) ++static_cast<double*>(confusion.data_ptr())[labels[b] * confusion.size(1) + predicted.const_data_ptr<std::int64_t>()[b]];
+}
 
 Blocks build_module_blocks(const spec::CustomDims& dims, const program::ModelGraph& graph) {
   std::vector<Module> modules = build_modules(dims, 0);

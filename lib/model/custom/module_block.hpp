@@ -37,8 +37,9 @@ class LossBlock final : public ModuleBlock {
   void evaluate(BlockContext& c) override;
 
  private:
-  /// Summed over the targets that there are, in fp32.
-  at::Tensor summed_loss(BlockContext& c, bool with_gradients);
+  at::Tensor logits(const BlockContext& c, bool with_gradients);
+  /// Summed over the targets that there are, in fp32; sum and count are added to their scalars.
+  at::Tensor summed_loss(BlockContext& c, const at::Tensor& logits) const;
 };
 
 /// Blocks of custom_graph.
