@@ -1,0 +1,98 @@
+#include "kernels/rows/copy_rows.hpp"
+#include "gpu/operands.hpp"
+#include "kernels/cast/cast.hpp"
+#include <algorithm>
+#include <numeric>
+
+using namespace trainx::kernels;
+
+namespace {
+
+template <class T>
+void check_rows() {
+  const std::int64_t columns = GENERATE(0, 1, 7, 8, 768, 771, 3000);
+  for (const std::int64_t count : {0, 1, 50})
+    for (const std::size_t shift : {0u, 1u}) {
+      INFO("columns " << columns << " count " << count << " shift " << shift);
+      const std::int64_t all = 97;
+      std::vector<std::int64_t> rows(all);
+      std::iota(rows.begin(), rows.end(), 0);
+      std::shuffle(rows.begin(), rows.end(), std::mt19937(1));
+      rows.resize(static_cast<std::size_t>(count));
+      if (count > 3) rows[3] = -1;
+      const OnDevice<std::int64_t> d_rows(rows);
+      const auto many = random_elements<T>(all * columns, 2), few = random_elements<T>(count * columns, 3);
+      {
+        auto want = few;
+        gather_rows_reference(CopyRows<T>{count, columns, rows.data(), many.data(), want.data()});
+        const OnDevice<T> from(many, shift), to(few, shift);
+        require_success(gather_rows(CopyRows<T>{count, columns, d_rows.data(), from.data(), to.data()}, nullptr), "gather_rows");
+        CHECK(same_bits(to.host(), want));
+      }
+      auto want = many;
+      scatter_rows_reference(CopyRows<T>{count, columns, rows.data(), few.data(), want.data()});
+      const OnDevice<T> from(few, shift), to(many, shift);
+      require_success(scatter_rows(CopyRows<T>{count, columns, d_rows.data(), from.data(), to.data()}, nullptr), "scatter_rows");
+      CHECK(same_bits(to.host(), want));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("rows are gathered and scattered as by the reference", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  check_rows<float>();
+  check_rows<Bf16>();
+}
+
+TEST_CASE("targets are selected in order, within the capacity", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const std::int64_t count : {0, 1, 1000, 1024, 1025, 16'384, 100'003})
+    for (const std::int64_t capacity : {std::int64_t{0}, std::int64_t{7}, count / 4, count + 5}) {
+      INFO("count " << count << " capacity " << capacity);
+      auto targets = random_integers(count, 1000, 1);
+      for (auto& t : targets)
+        if (t > 150) t = -100;
+      std::vector<std::int64_t> rows(static_cast<std::size_t>(capacity)), found(1);
+      std::vector<std::int32_t> row_targets(rows.size());
+      select_targets_reference({count, capacity, targets.data(), rows.data(), row_targets.data(), found.data()});
+      const OnDevice<std::int32_t> d_targets(targets), d_row_targets{std::vector<std::int32_t>(rows.size())};
+      const OnDevice<std::int64_t> d_rows{std::vector<std::int64_t>(rows.size())}, d_found{std::vector<std::int64_t>(1)};
+      require_success(select_targets({count, capacity, d_targets.data(), d_rows.data(), d_row_targets.data(), d_found.data()}, nullptr), "select_targets");
+      CHECK((d_rows.host() == rows && d_row_targets.host() == row_targets && d_found.host() == found));
+    }
+}
+
+TEST_CASE("casts round as the reference does", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const std::int64_t n : {0, 1, 7, 8, 9, 2048, 1'000'003})
+    for (const std::size_t shift : {0u, 1u}) {
+      INFO("n " << n << " shift " << shift);
+      auto exact = random_elements<float>(n, 1, 100);
+      if (n > 4) {
+        exact[0] = std::numeric_limits<float>::infinity();
+        exact[1] = -0.0f;
+        exact[2] = float_of(0x3f808000);   // a tie
+        exact[3] = float_of(0x3f818000);   // another
+        exact[4] = 3.4e38f;                // beyond bf16
+      }
+      std::vector<Bf16> low(exact.size());
+      cast_reference(low.data(), exact.data(), n);
+      const OnDevice<float> d_exact(exact, shift);
+      const OnDevice<Bf16> d_low(std::vector<Bf16>(low.size()), shift);
+      require_success(cast(d_low.data(), d_exact.data(), n, nullptr), "cast");
+      CHECK(same_bits(d_low.host(), low));
+      std::vector<float> back(low.size());
+      cast_reference(back.data(), low.data(), n);
+      require_success(cast(d_exact.data(), d_low.data(), n, nullptr), "cast");
+      CHECK(same_bits(d_exact.host(), back));
+    }
+}
+
+TEST_CASE("a cast keeps NaN", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const OnDevice<float> in(std::vector<float>(9, std::numeric_limits<float>::quiet_NaN()));
+  const OnDevice<Bf16> out(std::vector<Bf16>(9));
+  require_success(cast(out.data(), in.data(), 9, nullptr), "cast");
+  for (const Bf16 x : out.host()) CHECK(std::isnan(widened(x)));
+}

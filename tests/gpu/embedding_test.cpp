@@ -1,0 +1,138 @@
+#include "kernels/embedding/embedding.hpp"
+#include "gpu/operands.hpp"
+#include "kernels/embedding/embedding_backward.hpp"
+
+using namespace trainx::kernels;
+
+namespace {
+
+const std::vector<std::int64_t> sample_positions{5, 1ll << 35, 0, 12, 3};
+
+template <class T>
+void check_forward() {
+  const std::int64_t columns = GENERATE(0, 1, 7, 8, 64, 768, 771, 1600);
+  for (const std::int64_t length : {1, 33})
+    for (const std::size_t shift : {0u, 1u})
+      for (const bool typed : {false, true})
+        for (const bool dropped : {false, true})
+          for (const std::int64_t samples : {0, 1, 5}) {
+            const std::int64_t rows = samples * length, vocab = 101;
+            INFO("columns " << columns << " length " << length << " shift " << shift << " typed " << typed << " dropped " << dropped << " samples " << samples);
+            const auto tokens = random_integers(rows, vocab, 1), types = random_integers(rows, 2, 2);
+            const auto word = random_elements<T>(vocab * columns, 3), position = random_elements<T>(length * columns, 4), type = random_elements<T>(2 * columns, 5);
+            std::vector<T> want(static_cast<std::size_t>(rows * columns));
+            const DropoutKey key{0.2, 77, 1, 2};
+            embedding_reference(Embedding<T>{rows, columns, length, tokens.data(), typed ? types.data() : nullptr, word.data(), position.data(), typed ? type.data() : nullptr,
+                                want.data()}, dropped ? FusedDropout{key, sample_positions.data(), length, 0} : FusedDropout{});
+            const OnDevice<std::int32_t> d_tokens(tokens), d_types(types);
+            const OnDevice<T> d_word(word, shift), d_position(position, shift), d_type(type, shift), out(std::vector<T>(want.size()), shift);
+            const OnDevice<std::int64_t> d_positions(sample_positions);
+            require_success(embedding(Embedding<T>{rows, columns, length, d_tokens.data(), typed ? d_types.data() : nullptr, d_word.data(), d_position.data(),
+                            typed ? d_type.data() : nullptr, out.data()}, dropped ? FusedDropout{key, d_positions.data(), length, 0} : FusedDropout{}, nullptr), "embedding");
+            CHECK(same_bits(out.host(), want));
+          }
+}
+
+enum class Way { sorted, small };
+
+template <class T>
+std::vector<float> device_of(const std::vector<T>& d, const std::vector<std::int32_t>& tokens, std::int64_t columns, std::int64_t vocab, bool accumulate, std::int64_t without,
+                             const std::vector<float>& before, std::size_t shift, Way way) {
+  const auto rows = static_cast<std::int64_t>(tokens.size());
+  const OnDevice<T> in(d, shift);
+  const OnDevice<std::int32_t> d_tokens(tokens);
+  const OnDevice<float> table(before, shift);
+  const EmbeddingBackward<T> op{rows, columns, vocab, in.data(), d_tokens.data(), table.data(), accumulate, without};
+  if (way == Way::sorted) {
+    const OnDevice<unsigned char> scratch(std::vector<unsigned char>(static_cast<std::size_t>(embedding_backward_scratch_bytes(rows, columns)), 0xff));
+    require_success(embedding_backward(op, scratch.data(), nullptr), "embedding_backward");
+    scratch.host();                     // its guards
+    return table.host();
+  }
+  const Folding folding(type_embedding_backward_partial_bytes(columns));
+  require_success(type_embedding_backward(op, folding.memory(), nullptr), "type_embedding_backward");
+  folding.check();
+  return table.host();
+}
+
+template <class T>
+void compare(const std::vector<std::int32_t>& tokens, std::int64_t columns, std::int64_t vocab, std::int64_t without, std::size_t shift, Way way) {
+  const auto rows = static_cast<std::int64_t>(tokens.size());
+  const auto d = random_elements<T>(rows * columns, 1, 1, 0.25f);
+  const auto before = random_elements<float>(vocab * columns, 2);
+  for (const bool accumulate : {false, true}) {
+    INFO("rows " << rows << " columns " << columns << " vocab " << vocab << " without " << without << " shift " << shift << " accumulate " << accumulate);
+    auto want = before;
+    embedding_backward_reference(EmbeddingBackward<T>{rows, columns, vocab, d.data(), tokens.data(), want.data(), accumulate, without});
+    check_close(device_of(d, tokens, columns, vocab, accumulate, without, before, shift, way), want, 1e-5, 1e-5 * (1 + std::sqrt(static_cast<double>(rows))), "d_table");
+  }
+}
+
+template <class T>
+void check_backward() {
+  const std::int64_t columns = GENERATE(0, 1, 7, 8, 64, 768, 771, 1600, 4096);
+  for (const std::int64_t rows : {0, 1, 31, 32, 33, 500})
+    for (const std::size_t shift : {0u, 1u}) {
+      compare<T>(random_integers(rows, 10, 3), columns, 10, -1, shift, Way::sorted);      // long runs
+      compare<T>(random_integers(rows, 1000, 3), columns, 1000, 3, shift, Way::sorted);   // short ones
+      compare<T>(random_integers(rows, 4, 3), columns, 4, 1, shift, Way::sorted);
+      compare<T>(random_integers(rows, 1, 3), columns, 3, -1, shift, Way::sorted);        // one over all pieces
+      compare<T>(random_integers(rows, 2, 3), columns, 2, -1, shift, Way::small);
+      compare<T>(random_integers(rows, 3, 3), columns, 5, 1, shift, Way::small);
+    }
+}
+
+template <class T>
+void check_positions() {
+  const std::int64_t columns = GENERATE(0, 1, 7, 8, 768, 771);
+  for (const std::int64_t samples : {0, 1, 7, 9, 16})
+    for (const std::size_t shift : {0u, 1u})
+      for (const bool accumulate : {false, true}) {
+        const std::int64_t length = 17, positions = 20, rows = samples * length;
+        INFO("columns " << columns << " samples " << samples << " shift " << shift << " accumulate " << accumulate);
+        const auto d = random_elements<T>(rows * columns, 1);
+        auto want = random_elements<float>(positions * columns, 2);
+        const OnDevice<float> table(want, shift);
+        const OnDevice<T> in(d, shift);
+        position_backward_reference(PositionBackward<T>{rows, columns, length, positions, d.data(), want.data(), accumulate});
+        require_success(position_backward(PositionBackward<T>{rows, columns, length, positions, in.data(), table.data(), accumulate}, nullptr), "position_backward");
+        check_close(table.host(), want, 1e-5, 1e-5, "d_table");
+      }
+}
+
+}  // namespace
+
+TEST_CASE("embeddings have the bits of their reference", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  check_forward<float>();
+  check_forward<Bf16>();
+}
+
+TEST_CASE("gradients of embeddings equal their reference", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  check_backward<float>();
+  check_backward<Bf16>();
+  compare<Bf16>(random_integers(40'000, 50257, 3), 64, 50257, 50256, 0, Way::sorted);
+  compare<Bf16>(random_integers(200'000, 300'000, 3), 8, 300'000, -1, 0, Way::sorted);
+}
+
+TEST_CASE("gradients of position embeddings equal their reference", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  check_positions<float>();
+  check_positions<Bf16>();
+}
+
+TEST_CASE("NaN reaches its token alone; repeats of the embedding's gradient give the same bits", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const std::int64_t rows = 20'000, columns = 768, vocab = 500;
+  auto tokens = random_integers(rows, vocab, 3);
+  for (std::int64_t r = 0; r < rows; r += 3) tokens[r] = 7;                // one token is frequent
+  auto d = random_elements<Bf16>(rows * columns, 1);
+  const std::vector<float> before(static_cast<std::size_t>(vocab * columns));
+  const auto first = device_of(d, tokens, columns, vocab, true, -1, before, 0, Way::sorted);
+  for (int repeat = 0; repeat < 10; ++repeat) CHECK(same_bits(device_of(d, tokens, columns, vocab, true, -1, before, 0, Way::sorted), first));
+  narrow(std::numeric_limits<float>::quiet_NaN(), d[9'999 * columns + 5]);
+  const auto got = device_of(d, tokens, columns, vocab, false, -1, before, 0, Way::sorted);
+  for (std::int64_t i = 0; i < vocab * columns; ++i)
+    if (std::isnan(got[i]) != (i == tokens[9'999] * columns + 5)) FAIL("element " << i);
+}
