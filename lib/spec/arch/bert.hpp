@@ -22,24 +22,6 @@ struct BertOptions {
   std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
 };
 
-template <class Visitor>
-void visit_fields(Visitor& field, BertOptions& o) {
-  field("task", o.task, anything(), "what is learned: masked_lm or classification");
-  field("num_labels", o.num_labels, at_least(2), "classes of task classification");
-  field("num_layers", o.num_layers, at_least(1), "layers, each attention and MLP");
-  field("num_heads", o.num_heads, at_least(1), "attention heads; divides hidden_size");
-  field("hidden_size", o.hidden_size, at_least(1), "width of the residual stream");
-  field("intermediate_size", o.intermediate_size, at_least(1), "width inside the MLP; 4 * hidden_size where not set");
-  field("max_positions", o.max_positions, at_least(1), "longest sequence; data.sequence_length must not exceed it");
-  field("vocab_size", o.vocab_size, at_least(1), "tokens of the vocabulary; the data source's where it has one");
-  field("type_vocab_size", o.type_vocab_size, at_least(1), "segments that a token may belong to (2: sentence pairs)");
-  field("dropout", o.dropout, unit_interval(), "dropout of embeddings, residual branches and the classifier's input; attention has none");
-  field("initializer_range", o.initializer_range, positive(), "standard deviation of initial weights");
-  field("mask_probability", o.mask_probability, Limits{"greater than 0 and at most 1", 0, 1, true, false}, "masked_lm: share of tokens that become targets where the data names none");
-  field("mask_token", o.mask_token, non_negative(), "masked_lm: id that masked tokens are replaced by");
-  field("special_tokens", o.special_tokens, non_negative(), "masked_lm: ids that are never masked");
-}
-
 /// Decided dimensions.
 struct BertDims {
   std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072, max_positions = 512, vocab_size = 30522, type_vocab_size = 2;
@@ -54,8 +36,27 @@ struct BertDims {
   double mask_probability = 0.15;
   std::int64_t mask_token = 103;
   std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
+  static constexpr std::int64_t most_labels = 4096;   // evaluation counts each label against each prediction
   std::int64_t padded_vocab_size() const;   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
 };
+
+template <class Visitor>
+void visit_fields(Visitor& field, BertOptions& o) {
+  field("task", o.task, anything(), "what is learned: masked_lm or classification");
+  field("num_labels", o.num_labels, between(2, BertDims::most_labels), "classes of task classification");
+  field("num_layers", o.num_layers, at_least(1), "layers, each attention and MLP");
+  field("num_heads", o.num_heads, at_least(1), "attention heads; divides hidden_size");
+  field("hidden_size", o.hidden_size, at_least(1), "width of the residual stream");
+  field("intermediate_size", o.intermediate_size, at_least(1), "width inside the MLP; 4 * hidden_size where not set");
+  field("max_positions", o.max_positions, at_least(1), "longest sequence; data.sequence_length must not exceed it");
+  field("vocab_size", o.vocab_size, at_least(1), "tokens of the vocabulary; the data source's where it has one");
+  field("type_vocab_size", o.type_vocab_size, at_least(1), "segments that a token may belong to (2: sentence pairs)");
+  field("dropout", o.dropout, unit_interval(), "dropout of embeddings, residual branches and the classifier's input; attention has none");
+  field("initializer_range", o.initializer_range, positive(), "standard deviation of initial weights");
+  field("mask_probability", o.mask_probability, Limits{"greater than 0 and at most 1", 0, 1, true, false}, "masked_lm: share of tokens that become targets where the data names none");
+  field("mask_token", o.mask_token, non_negative(), "masked_lm: id that masked tokens are replaced by");
+  field("special_tokens", o.special_tokens, non_negative(), "masked_lm: ids that are never masked");
+}
 
 /// Published sizes: "base", "large".
 const std::vector<std::pair<std::string_view, BertDims>>& bert_sizes();

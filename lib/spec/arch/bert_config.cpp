@@ -20,6 +20,8 @@ void read_labels(const ConfigReader& config, BertDims& dims) {
   if (names && !names->is_object()) config.fail("id2label is " + shown(*names) + "; it must be an object of class to name");
   dims.num_labels = config.dimension("num_labels", names ? static_cast<std::int64_t>(names->size()) : 2);
   if (dims.num_labels < 2) config.fail("num_labels is 1, a regression, which trainx does not compute; only 2 or more classes");
+  if (dims.num_labels > BertDims::most_labels)
+    config.fail("num_labels is " + std::to_string(dims.num_labels) + "; trainx computes at most " + std::to_string(BertDims::most_labels) + " classes");
   if (!names) return;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(names->size()); ++i) {
     const auto name = names->find(std::to_string(i));

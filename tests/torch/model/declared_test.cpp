@@ -1,26 +1,39 @@
 // What the spec declares against what the blocks do: slots that recomputing takes, matrix products, bytes that libraries allocate.
+#include "bert_cases.hpp"
 #include "cases.hpp"
 #include "ops/issued_gemms.hpp"
-#include "spec/arch/gpt2_slots.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "tensor/view.hpp"
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <cstring>
+#include <functional>
 #include <set>
 #include "support/catch.hpp"
 
 using namespace trainx;
 using model::BlockContext;
-using model::test::Case;
+using model::test::bert_cases;
 using model::test::cases;
-using model::test::make_run;
 using model::test::PlainRun;
 using program::How;
 using program::Op;
 using program::Slot;
 
 namespace {
+
+/// A case of either architecture.
+struct AnyCase {
+  std::string name;
+  std::function<PlainRun(DType compute, std::int64_t threads)> make;
+  spec::ModelDims dims;
+};
+AnyCase gpt2_case(const model::test::Case& t) {
+  return {t.name, [t](DType compute, std::int64_t threads) { return make_run(t, spec::gpt2_graph(t.dims, t.batch, t.length, compute, threads)); }, t.dims};
+}
+AnyCase bert_case(const model::test::BertCase& t) {
+  return {t.name, [t](DType compute, std::int64_t threads) { return make_run(t, compute, threads); }, t.dims};
+}
 
 /// Operands of a block's operation by slot, as the run holds them.
 std::vector<at::Tensor> operands_of(PlainRun& run, int block, Op op) {
@@ -55,10 +68,11 @@ std::multiset<std::vector<std::int64_t>> declared(const program::Phase& phase) {
 }  // namespace
 
 TEST_CASE("each forward output follows from the slots it declares, bit for bit") {
-  const Case& t = cases().at(GENERATE(0, 1, 3));
+  const int which = GENERATE(0, 1, 3, 100, 101, 102, 105, 106);
+  const AnyCase t = which < 100 ? gpt2_case(cases().at(which)) : bert_case(bert_cases().at(which - 100));
   const DType compute = GENERATE(DType::f32, DType::bf16);
   INFO(t.name << " " << name_of(compute));
-  PlainRun run = make_run(t, compute);
+  PlainRun run = t.make(compute, 2);
   run.run();
   for (int k = 0; k + 1 < static_cast<int>(run.graph.blocks.size()); ++k) {
     const program::BlockSpec& spec = run.graph.blocks[k];
@@ -82,18 +96,21 @@ TEST_CASE("each forward output follows from the slots it declares, bit for bit")
 }
 
 TEST_CASE("the matrix products of the spec are those that are issued") {
-  const Case& t = cases().at(GENERATE(0, 2, 6));
+  const int which = GENERATE(0, 2, 6, 100, 103, 104, 108);
+  const AnyCase t = which < 100 ? gpt2_case(cases().at(which)) : bert_case(bert_cases().at(which - 100));
   const DType compute = GENERATE(DType::f32, DType::bf16);
   INFO(t.name << " " << name_of(compute));
-  PlainRun train = make_run(t, compute);
+  PlainRun train = t.make(compute, 2);
   std::vector<std::pair<PlainRun*, Op>> runs{{&train, Op::loss}};
   PlainRun evaluation(t.dims, train.graph, program::forward_program(train.program, train.graph, Op::evaluate));
   PlainRun prediction(t.dims, train.graph, program::forward_program(train.program, train.graph, Op::predict));
   runs.push_back({&evaluation, Op::evaluate});
   runs.push_back({&prediction, Op::predict});
   for (auto& [run, last] : runs) {
-    run->fill_parameters(5);
-    run->fill_batch(6, t.dims.vocab_size, 0);
+    if (run != &train) {
+      for (const auto& group : train.graph.groups) run->memory.at("w." + group.name).copy_(train.memory.at("w." + group.name));
+      for (const auto& field : train.graph.batch) run->memory.at(field.name).copy_(train.memory.at(field.name));
+    }
     if (last == Op::predict) run->buffer("targets", DType::i32).zero_();
     if (last != Op::loss) run->mode = model::Mode::eval;
     std::multiset<std::vector<std::int64_t>> want, got;
@@ -113,11 +130,12 @@ TEST_CASE("libraries allocate no more than the graph says, and the graph does no
   const int threads_before = at::get_num_threads();
   const int threads = GENERATE(1, 2);
   const DType compute = GENERATE(DType::f32, DType::bf16);
-  const int which = GENERATE(0, 1, 2, 3, 6, 7, 8);
-  const Case wide{"wide", {.num_layers = 1, .num_heads = 4, .hidden_size = 256, .intermediate_size = 512, .max_positions = 256, .vocab_size = 300}, 4, 200};
-  const Case& t = which < 8 ? cases().at(which) : wide;
+  const int which = GENERATE(0, 1, 2, 3, 6, 7, 99, 100, 103, 104, 106, 108, 109, 199);
+  const model::test::Case wide{"wide", {.num_layers = 1, .num_heads = 4, .hidden_size = 256, .intermediate_size = 512, .max_positions = 256, .vocab_size = 300}, 4, 200};
+  const model::test::BertCase wide_bert{"wide BERT", {.num_layers = 1, .num_heads = 4, .hidden_size = 256, .intermediate_size = 512, .max_positions = 256, .vocab_size = 300}, 4, 200};
+  const AnyCase t = which == 99 ? gpt2_case(wide) : which == 199 ? bert_case(wide_bert) : which < 99 ? gpt2_case(cases().at(which)) : bert_case(bert_cases().at(which - 100));
   at::set_num_threads(threads);
-  PlainRun run = make_run(t, spec::gpt2_graph(t.dims, t.batch, t.length, compute, threads));
+  PlainRun run = t.make(compute, threads);
   const std::int64_t before = tensor::allocator_bytes().current;
   tensor::reset_allocator_peak();
   run.run();

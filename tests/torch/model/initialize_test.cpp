@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
+#include "spec/arch/bert_groups.hpp"
 #include "spec/arch/gpt2_groups.hpp"
 #include "spec/arch/gpt2_slots.hpp"
 #include <ATen/Parallel.h>
@@ -14,9 +15,9 @@ namespace {
 
 const spec::Gpt2Dims dims{.num_layers = 3, .num_heads = 2, .hidden_size = 64, .intermediate_size = 256, .max_positions = 100, .vocab_size = 301};
 
-std::map<std::string, std::vector<float>> initialized(const spec::Gpt2Dims& d, std::uint64_t seed) {
+std::map<std::string, std::vector<float>> initialized(const std::vector<program::GroupSpec>& groups, std::uint64_t seed) {
   std::map<std::string, std::vector<float>> found;
-  for (const auto& g : spec::gpt2_groups(d)) {
+  for (const auto& g : groups) {
     std::vector<float> memory(g.elements, std::nanf(""));
     model::initialize_parameters(g, seed, memory.data());
     for (float x : memory) REQUIRE(std::isfinite(x));   // gaps too
@@ -24,6 +25,8 @@ std::map<std::string, std::vector<float>> initialized(const spec::Gpt2Dims& d, s
   }
   return found;
 }
+
+std::map<std::string, std::vector<float>> initialized(const spec::Gpt2Dims& d, std::uint64_t seed) { return initialized(spec::gpt2_groups(d), seed); }
 
 double deviation(const std::vector<float>& x, std::size_t n) {
   double sum = 0;
@@ -46,6 +49,17 @@ TEST_CASE("initial weights are GPT-2's") {
   double sum = 0;
   for (float x : w.at("h.1.mlp.c_fc.weight")) sum += x;
   CHECK(std::abs(sum) < 4 * 0.02 * std::sqrt(256.0 * 64));
+}
+
+TEST_CASE("initial weights are BERT's: the padding token's row is zero") {
+  const spec::BertDims bert{.num_layers = 2, .num_heads = 2, .hidden_size = 64, .intermediate_size = 256, .vocab_size = 301, .pad_token = 3};
+  const auto w = initialized(spec::bert_groups(bert), 7);
+  const auto& word = w.at("bert.embeddings.word_embeddings.weight");
+  CHECK(std::abs(deviation(word, 301 * 64) / (0.02 * std::sqrt(300.0 / 301)) - 1) < 0.03);
+  for (std::size_t i = 0; i < word.size(); ++i) CHECK((word[i] == 0) == (i / 64 == 3 || i >= 301 * 64));
+  CHECK(std::abs(deviation(w.at("bert.encoder.layer.1.output.dense.weight"), 256 * 64) / 0.02 - 1) < 0.03);   // not scaled with the depth
+  for (float x : w.at("cls.predictions.transform.LayerNorm.weight")) CHECK(x == 1);
+  for (float x : w.at("cls.predictions.bias")) CHECK(x == 0);
 }
 
 TEST_CASE("an initial weight depends on the seed and its name alone") {

@@ -2,11 +2,13 @@
 #include "ops/attention.hpp"
 #include "ops/column_sum.hpp"
 #include "ops/cross_entropy.hpp"
+#include "ops/embedding.hpp"
 #include "ops/gelu.hpp"
 #include "ops/issued_gemms.hpp"
 #include "ops/layer_norm.hpp"
 #include "ops/linear.hpp"
 #include "ops/residual.hpp"
+#include "ops/tanh.hpp"
 #include "core/error.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -20,6 +22,7 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 #include <limits>
 #include "support/catch.hpp"
@@ -54,6 +57,9 @@ TEST_CASE("layer norm, forward and backward") {
   const Tensor mean = poisoned({rows}, at::kFloat), rstd = poisoned({rows}, at::kFloat), normed = poisoned({rows, columns}, type);
   ops::layer_norm_statistics(mean, rstd, x, 1e-5);
   ops::layer_norm_apply(normed, x, mean, rstd, weight, bias);
+  const Tensor at_once = x.clone();
+  ops::layer_norm(at_once, at_once, weight, bias, 1e-5);
+  CHECK(error(at_once, normed.to(at::kDouble)) <= tolerance(type));
   const Tensor lx = leaf(x), lw = leaf(weight), lb = leaf(bias);
   const Tensor want = at::layer_norm(lx, {columns}, lw, lb, 1e-5);
   CHECK(error(normed, want) <= 10 * tolerance(type));
@@ -70,20 +76,78 @@ TEST_CASE("layer norm, forward and backward") {
   CHECK(error(db, lb.grad() * 2) <= 1e-5);
 }
 
-TEST_CASE("gelu and its derivative, also far from zero") {
+TEST_CASE("both forms of gelu and their derivatives, also far from zero") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const bool erf = GENERATE(false, true);
   Tensor x = normal({1003}, type, 1) * 4;
   const float extremes[] = {0, -0.0f, 30, -30, 1000, -1000, 1e-30f, -1e-6f, 5.5f, -5.5f};
   for (int i = 0; i < 10; ++i) x[i].fill_(extremes[i]);
   const Tensor dy = normal({1003}, type, 2), y = poisoned({1003}, type), lx = leaf(x);
-  ops::gelu(y, x);
-  const Tensor want = at::gelu(lx, "tanh");
+  (erf ? ops::gelu_erf : ops::gelu)(y, x);
+  const Tensor want = at::gelu(lx, erf ? "none" : "tanh");
   want.backward(dy.to(at::kDouble));
   CHECK(error(y.narrow(0, 10, 990), want.narrow(0, 10, 990)) <= tolerance(type));
   CHECK(error(y.narrow(0, 0, 10), want.narrow(0, 0, 10)) <= tolerance(type));
   Tensor dx = dy.clone();
-  ops::gelu_backward(dx, dx, x);        // in place
+  (erf ? ops::gelu_erf_backward : ops::gelu_backward)(dx, dx, x);   // in place
   CHECK(error(dx, lx.grad()) <= tolerance(type));
+}
+
+TEST_CASE("tanh and its derivative, in place") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const Tensor x = normal({101}, type, 1) * 3, dy = normal({101}, type, 2), lx = leaf(x), want = at::tanh(lx);
+  want.backward(dy.to(at::kDouble));
+  const Tensor y = x.clone(), dx = dy.clone();
+  ops::tanh(y, y);
+  CHECK(error(y, want.detach()) <= tolerance(type));
+  ops::tanh_backward(dx, dx, y);
+  CHECK(error(dx, lx.grad()) <= 4 * tolerance(type));
+}
+
+TEST_CASE("a branch added to the norm of what stands before it, of all rows or of some, and rows put back") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const std::int64_t columns = GENERATE(16, 65, 1030), rows = 12;
+  const bool with_norm = GENERATE(false, true);
+  const Tensor residual = normal({rows, columns}, type, 1) + 2, branch = normal({rows, columns}, type, 2), bias = normal({columns}, type, 3), weight = normal({columns}, type, 4),
+               shift = normal({columns}, type, 5);
+  const std::int64_t positions[] = {7, 8, 9};
+  const ops::Dropout dropout{0.25, {42, 3, 1}, positions, 4, 0};
+  const Tensor factors = poisoned({rows, columns}, at::kFloat);
+  ops::drop_out(factors, at::full({rows, columns}, 1, at::kFloat), dropout);
+  const Tensor before = with_norm ? at::layer_norm(residual.to(at::kDouble), {columns}, weight.to(at::kDouble), shift.to(at::kDouble), 1e-12) : residual.to(at::kDouble);
+  const Tensor want = before + (branch.to(at::kDouble) + bias.to(at::kDouble)) * factors.to(at::kDouble);
+  const ops::PendingNorm norm = with_norm ? ops::PendingNorm{weight, shift, 1e-12} : ops::PendingNorm{};
+  const Tensor out = poisoned({rows, columns}, type);
+  ops::add_branch_to_norm(out, residual, norm, branch, bias, dropout);
+  CHECK(error(out, want) <= 2 * tolerance(type));
+  Tensor some = at::empty({3}, at::kLong);
+  for (int i = 0; i < 3; ++i) some[i].fill_(i == 0 ? 11 : i);
+  const Tensor part = poisoned({3, columns}, type);
+  ops::add_branch_to_norm(part, residual, norm, branch, bias, dropout, some);
+  CHECK(at::equal(part, out.index_select(0, some)));
+  const Tensor back = at::zeros({rows, columns}, type);
+  ops::scatter_rows(back, part, some);
+  CHECK(at::equal(back.index_select(0, some), part));
+  CHECK(back[0].eq(0).all().item<bool>());
+}
+
+TEST_CASE("the sum of three embeddings, and the token that learns nothing") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const std::int64_t B = 3, T = 5, C = 40, V = 11;
+  const Tensor word = normal({V, C}, type, 1), position = normal({9, C}, type, 2), segment = normal({2, C}, type, 3);
+  const Tensor tokens = at::randint(V, {B, T}, at::detail::createCPUGenerator(2), at::kInt), types = at::randint(2, {B, T}, at::detail::createCPUGenerator(3), at::kInt);
+  tokens[1][2].fill_(4);
+  const Tensor out = poisoned({B * T, C}, type), flat = tokens.flatten().to(at::kLong);
+  ops::segment_embedding(out, tokens, types, word, position, segment);
+  const Tensor want = word.to(at::kDouble).index_select(0, flat) + position.to(at::kDouble).narrow(0, 0, T).repeat({B, 1}) + segment.to(at::kDouble).index_select(0, types.flatten().to(at::kLong));
+  CHECK(error(out, want) <= tolerance(type));
+  const Tensor d = normal({B * T, C}, type, 4), d_word = poisoned({V, C}, at::kFloat);
+  ops::embedding_backward_tokens(d_word, d, tokens, false, 4);
+  Tensor sums = at::zeros({V, C}, at::kDouble).index_add(0, flat, d.to(at::kDouble));
+  sums[4].zero_();
+  CHECK(error(d_word, sums) <= 1e-6);
+  types[0][0].fill_(2);
+  CHECK_THROWS_AS(ops::segment_embedding(out, tokens, types, word, position, segment), InternalError);
 }
 
 TEST_CASE("linear layers: overwritten, added to, fp32 gradients of bf16 operands") {
@@ -98,11 +162,16 @@ TEST_CASE("linear layers: overwritten, added to, fp32 gradients of bf16 operands
   CHECK(error(y, X.matmul(W.t()) + b.to(at::kDouble)) <= tolerance(type));
   ops::linear_backward_input(dx, dy, w);
   CHECK(error(dx, D.matmul(W)) <= tolerance(type));
+  const Tensor sum = normal({33, 20}, type, 5), added = sum.clone();
+  ops::linear_backward_input(dx, dy, w, sum);
+  CHECK(error(dx, D.matmul(W) + sum.to(at::kDouble)) <= tolerance(type));
+  ops::linear_backward_input(added, dy, w, added);
+  CHECK(at::equal(added, dx));
   ops::linear_backward_weight(dw, dy, x, false, cast);
   CHECK(error(dw, D.t().matmul(X)) <= 2e-6);
   ops::linear_backward_weight(dw, dy, x, true, cast);
   CHECK(error(dw, D.t().matmul(X) * 2) <= 2e-6);
-  CHECK(issued.gemms.size() == 5);
+  CHECK(issued.gemms.size() == 7);
   CHECK((issued.gemms.back().m == 7 && issued.gemms.back().n == 20 && issued.gemms.back().k == 33));
   if (type == at::kBFloat16) CHECK_THROWS_AS(ops::linear_backward_weight(dw, dy, x, true), InternalError);
 }
