@@ -1,0 +1,151 @@
+// The GPU's libraries as a training step uses them: matrix products of GPT-2 124M by the library's first choice and by the tuned one, and attention.
+// Sustained: every figure is taken back to back, at the power limit. One JSON object a line; times in ms.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <vector>
+#include "gpu/attention.hpp"
+#include "gpu/gemm.hpp"
+#include "gpu/gpu_error.hpp"
+
+using namespace trainx;
+using namespace trainx::gpu;
+
+namespace {
+
+constexpr std::int64_t scratch_bytes = std::int64_t{12} << 30;
+
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(std::int64_t bytes) { require(cudaMalloc(&memory_, static_cast<std::size_t>(bytes)), "no memory for the bench"); }
+  ~DeviceMemory() { cudaFree(memory_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  void* data() const { return memory_; }
+  template <class T>
+  T* at(std::int64_t bytes) const { return reinterpret_cast<T*>(static_cast<char*>(memory_) + bytes); }
+
+ private:
+  void* memory_ = nullptr;
+};
+
+struct Row { const char* name; GemmProblem problem; int per_layer; };
+
+// 12 layers of width 768 over `rows` tokens; the head in chunks of at most 32768.
+std::vector<Row> gpt2_products(std::int64_t rows) {
+  std::vector<Row> out;
+  struct Linear { const char* name; std::int64_t out, in; };
+  for (const Linear l : {Linear{"qkv", 2304, 768}, {"proj", 768, 768}, {"fc1", 3072, 768}, {"fc2", 768, 3072}, {"head", 50304, 768}}) {
+    const bool head = l.out == 50304;
+    const std::int64_t m = head ? std::min<std::int64_t>(rows, 32768) : rows;
+    const int times = head ? static_cast<int>(rows / m) : 12;
+    GemmProblem weight = linear_weight_gradient_problem(m, l.out, l.in, DType::bf16);
+    weight.accumulate = true;
+    out.push_back({l.name, linear_problem(m, l.out, l.in, DType::bf16, head ? GemmEpilogue::none : GemmEpilogue::bias), times});
+    out.push_back({l.name, linear_input_gradient_problem(m, l.out, l.in, DType::bf16), times});
+    out.push_back({l.name, weight, times});
+  }
+  out.push_back({"fc1 with gelu", linear_problem(rows, 3072, 768, DType::bf16, GemmEpilogue::bias_gelu_tanh), 0});
+  GemmProblem gradient = linear_input_gradient_problem(rows, 768, 3072, DType::bf16);
+  gradient.epilogue = GemmEpilogue::gelu_tanh_grad;
+  out.push_back({"fc2 with dgelu", gradient, 0});
+  return out;
+}
+
+void bench_gemm(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratch, std::int64_t rows) {
+  double heuristic_ms = 0, tuned_ms = 0, flops = 0;
+  for (const Row& row : gpt2_products(rows)) {
+    const GemmProblem& p = row.problem;
+    const auto times = gemm.tune(p, space, scratch.data(), scratch_bytes, {.seconds_per_problem = 1.5});
+    if (!times) continue;
+    const auto tflops = [&](double ms) { return std::round(p.flops() / ms / 1e8) / 10; };
+    std::printf("%s\n", nlohmann::json{{"gemm", describe(p)}, {"layer", row.name}, {"heuristic_ms", times->heuristic_ms}, {"tuned_ms", times->chosen_ms},
+                                       {"heuristic_tflops", tflops(times->heuristic_ms)}, {"tuned_tflops", tflops(times->chosen_ms)},
+                                       {"candidates", times->candidates}}.dump().c_str());
+    std::fflush(stdout);
+    heuristic_ms += row.per_layer * times->heuristic_ms;
+    tuned_ms += row.per_layer * times->chosen_ms;
+    flops += row.per_layer * p.flops();
+  }
+  std::printf("%s\n", nlohmann::json{{"gemm", "GPT-2 124M step, " + std::to_string(rows) + " tokens"}, {"heuristic_ms", heuristic_ms}, {"tuned_ms", tuned_ms},
+                                     {"heuristic_tflops", flops / heuristic_ms / 1e9}, {"tuned_tflops", flops / tuned_ms / 1e9}}.dump().c_str());
+}
+
+template <class Call>
+double sustained_ms(const Call& call) {
+  cudaEvent_t begin = nullptr, end = nullptr;
+  require(cudaEventCreate(&begin), "event");
+  require(cudaEventCreate(&end), "event");
+  const auto time = [&](int repeats) {
+    require(cudaEventRecord(begin), "event");
+    for (int i = 0; i < repeats; ++i) call();
+    require(cudaEventRecord(end), "event");
+    require(cudaEventSynchronize(end), "bench");
+    float ms = 0;
+    require(cudaEventElapsedTime(&ms, begin, end), "event");
+    return ms / static_cast<float>(repeats);
+  };
+  call();
+  const int repeats = std::max(3, static_cast<int>(200 / time(3)));
+  time(repeats);
+  const double ms = time(repeats);
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  return ms;
+}
+
+void bench_attention(Attention& attention, const DeviceMemory& memory, const AttentionProblem& p) {
+  const std::int64_t element = size_of(p.dtype), out_bytes = p.batch * p.tokens * p.heads * p.head_size * element, lse_bytes = p.batch * p.heads * p.tokens * 4;
+  const std::int64_t forward_bytes = attention.forward_workspace_bytes(p), backward_bytes = attention.backward_workspace_bytes(p);
+  const StreamSpace space{nullptr, memory.at<char>(8 * out_bytes + lse_bytes + 256 * 16), std::max(forward_bytes, backward_bytes)};
+  // Random values: qkv at 0, out, d_out, d_qkv, lse, lengths.
+  std::vector<std::uint16_t> bits(1 << 20);
+  std::uint32_t state = 1;
+  for (auto& b : bits) {                               // +-0.5 to 2 in bf16, with random mantissas
+    state = state * 1664525 + 1013904223;
+    b = static_cast<std::uint16_t>(0x3f00 | (state >> 24) | (state & 0x8000));
+  }
+  for (std::int64_t at = 0; at < 8 * out_bytes; at += static_cast<std::int64_t>(bits.size()) * 2)
+    require(cudaMemcpy(memory.at<char>(at), bits.data(), static_cast<std::size_t>(std::min<std::int64_t>(8 * out_bytes - at, static_cast<std::int64_t>(bits.size()) * 2)), cudaMemcpyDefault), "copy");
+  const std::vector<std::int32_t> lengths(static_cast<std::size_t>(p.batch), static_cast<std::int32_t>(p.tokens * 3 / 4));
+  const auto qkv = memory.at<char>(0), out = memory.at<char>(3 * out_bytes), d_out = memory.at<char>(4 * out_bytes), d_qkv = memory.at<char>(5 * out_bytes);
+  const auto lse = memory.at<float>(8 * out_bytes);
+  const auto device_lengths = memory.at<std::int32_t>(8 * out_bytes + lse_bytes);
+  require(cudaMemcpy(device_lengths, lengths.data(), lengths.size() * 4, cudaMemcpyDefault), "copy");
+  const std::int32_t* const given = p.padded ? device_lengths : nullptr;
+  const double forward_ms = sustained_ms([&] { attention.forward(p, qkv, given, out, lse, space); });
+  const double backward_ms = sustained_ms([&] { attention.backward(p, qkv, given, out, lse, d_out, d_qkv, space); });
+  const double flops = 4.0 * static_cast<double>(p.batch * p.heads * p.head_size) * static_cast<double>(p.tokens * p.tokens) / (p.causal ? 2 : 1);
+  std::printf("%s\n", nlohmann::json{{"attention", describe(p)}, {"path", path_of(p) == AttentionPath::cudnn ? "cudnn" : "kernels"}, {"forward_ms", forward_ms},
+                                     {"backward_ms", backward_ms}, {"forward_tflops", flops / forward_ms / 1e9}, {"backward_tflops", 2.5 * flops / backward_ms / 1e9},
+                                     {"forward_workspace_mib", static_cast<double>(forward_bytes) / 1048576}, {"backward_workspace_mib", static_cast<double>(backward_bytes) / 1048576}}
+                          .dump().c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main() {
+  try {
+    const DeviceMemory scratch(scratch_bytes), workspace(Gemm::workspace_bytes);
+    const StreamSpace space{nullptr, workspace.data(), Gemm::workspace_bytes};
+    Attention attention;
+    for (const bool deterministic : {false, true}) {
+      bench_attention(attention, scratch, {64, 1024, 12, 64, DType::bf16, true, false, deterministic});
+      bench_attention(attention, scratch, {4, 1024, 12, 64, DType::bf16, true, false, deterministic});
+      bench_attention(attention, scratch, {1, 1024, 12, 64, DType::bf16, true, false, deterministic});
+      bench_attention(attention, scratch, {32, 512, 16, 64, DType::bf16, false, false, deterministic});
+      bench_attention(attention, scratch, {32, 512, 16, 64, DType::bf16, false, true, deterministic});
+    }
+    bench_attention(attention, scratch, {4, 1024, 12, 64, DType::f32, true, false, true});
+    bench_attention(attention, scratch, {4, 512, 16, 64, DType::f32, false, false, true});
+    Gemm gemm("");
+    bench_gemm(gemm, space, scratch, 65536);
+    bench_gemm(gemm, space, scratch, 4096);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_libraries: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
