@@ -42,8 +42,8 @@ class Attention {
   /// All addresses are 16-byte aligned.
   void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* lengths, void* out, float* lse, const StreamSpace& space);
   /// Writes all of d_qkv. `out` and `lse` are what forward gave.
-  void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* lengths, const void* out, const float* lse, const void* d_out, void* d_qkv,
-                const StreamSpace& space);
+  void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* lengths, const void* out, const float* lse, const void* d_out,
+                void* d_qkv, const StreamSpace& space);
 
  private:
   struct State;

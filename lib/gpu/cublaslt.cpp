@@ -4,7 +4,7 @@
 namespace trainx::gpu {
 
 CublasLt::CublasLt() : library_("libcublasLt.so.13", "matrix products") {
-  const auto load = [&](auto& function, const char* name) { function = library_.function<std::remove_pointer_t<std::remove_reference_t<decltype(function)>>>(name); };
+  const auto load = [&]<class Function>(Function*& function, const char* name) { function = library_.function<Function>(name); };
   load(create, "cublasLtCreate");
   load(destroy, "cublasLtDestroy");
   load(version, "cublasLtGetVersion");
@@ -28,8 +28,9 @@ const CublasLt& CublasLt::instance() {
 }
 
 void CublasLt::require(cublasStatus_t status, const std::string& doing) const {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw GpuError(status == CUBLAS_STATUS_ALLOC_FAILED ? ExitCode::out_of_memory : ExitCode::unavailable, doing + " (cuBLASLt: " + status_string(status) + ")");
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const ExitCode code = status == CUBLAS_STATUS_ALLOC_FAILED ? ExitCode::out_of_memory : ExitCode::unavailable;
+  throw GpuError(code, doing + " (cuBLASLt: " + status_string(status) + ")");
 }
 
 }  // namespace trainx::gpu

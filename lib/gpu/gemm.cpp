@@ -19,8 +19,8 @@ struct Planned {
 
 /// What chooses an algorithm, as the name of a choice that is to be replayed.
 std::string replay_key(const GemmProblem& p, const Alignments& a, std::int64_t workspace_bytes) {
-  return key_of(p) + ", aligned " + std::to_string(a.a) + " " + std::to_string(a.b) + " " + std::to_string(a.c) + " " + std::to_string(a.d) + ", workspace " +
-         std::to_string(workspace_bytes);
+  return key_of(p) + ", aligned " + std::to_string(a.a) + " " + std::to_string(a.b) + " " + std::to_string(a.c) + " " + std::to_string(a.d) +
+         ", workspace " + std::to_string(workspace_bytes);
 }
 
 std::string machine_name(const CublasLt& lt) {
@@ -34,7 +34,8 @@ std::string machine_name(const CublasLt& lt) {
 }  // namespace
 
 struct Gemm::State {
-  explicit State(std::string cache) : lt(CublasLt::instance()), machine(machine_name(lt)), cache_file(std::move(cache)), tuned(load_choices(cache_file, machine)) {
+  explicit State(std::string cache)
+      : lt(CublasLt::instance()), machine(machine_name(lt)), cache_file(std::move(cache)), tuned(load_choices(cache_file, machine)) {
     cublasLtHandle_t made = nullptr;
     lt.require(lt.create(&made), "matrix products cannot be set up");
     handle.reset(made);
@@ -53,10 +54,12 @@ struct Gemm::State {
     const GemmProblem& p = plan.problem();
     if (const auto found = replayed.find(replay_key(p, alignments, workspace_bytes)); found != replayed.end()) {
       if (plan.accepts(handle.get(), found->second, workspace_bytes)) return found->second;
-      throw GpuError(ExitCode::unavailable, "GEMM " + describe(p) + ": cuBLASLt refuses the algorithm that an earlier process used; only without its stored choices can it be computed here");
+      throw GpuError(ExitCode::unavailable, "GEMM " + describe(p) + ": cuBLASLt refuses the algorithm that an earlier process used; only without "
+                                            "its stored choices can it be computed here");
     }
-    if (const auto found = tuned.find(key_of(p)); found != tuned.end() && alignments == Alignments() && plan.accepts(handle.get(), found->second, workspace_bytes))
-      return found->second;
+    const auto found = tuned.find(key_of(p));
+    const bool usable = found != tuned.end() && alignments == Alignments() && plan.accepts(handle.get(), found->second, workspace_bytes);
+    if (usable) return found->second;
     return plan.candidates(handle.get(), alignments, workspace_bytes, 1).front();
   }
 
@@ -79,13 +82,16 @@ std::string Gemm::default_cache_file() {
   return "";
 }
 
+const std::string& Gemm::machine() const { return state_->machine; }
+
 void Gemm::run(const GemmProblem& p, const GemmOperands& x, const StreamSpace& space) {
   if (p.m == 0 || p.n == 0) return;
   if (p.k == 0) {                                        // a sum of nothing
     if (p.epilogue != GemmEpilogue::none || (p.accumulate && x.c && x.c != x.d)) throw InternalError("GEMM " + describe(p) + " of empty operands");
     const auto element = static_cast<std::size_t>(size_of(p.result));
     const auto width = static_cast<std::size_t>(p.n) * element, pitch = static_cast<std::size_t>(p.ldd) * element;
-    if (!p.accumulate) require(cudaMemset2DAsync(x.d, pitch, 0, width, static_cast<std::size_t>(p.m), space.stream), "GEMM " + describe(p) + " cannot be zeroed");
+    if (p.accumulate) return;
+    require(cudaMemset2DAsync(x.d, pitch, 0, width, static_cast<std::size_t>(p.m), space.stream), "GEMM " + describe(p) + " cannot be zeroed");
     return;
   }
   Planned& planned = state_->planned(p, alignments_of(p, x), space.workspace_bytes);
@@ -94,11 +100,14 @@ void Gemm::run(const GemmProblem& p, const GemmOperands& x, const StreamSpace& s
 
 std::int64_t Gemm::tuning_bytes(const GemmProblem& p) { return operand_bytes(p); }
 
-std::optional<GemmTimes> Gemm::tune(const GemmProblem& p, const StreamSpace& space, void* scratch, std::int64_t scratch_bytes, const GemmTuning& tuning) {
+std::optional<GemmTimes> Gemm::tune(const GemmProblem& p, const StreamSpace& space, void* scratch, std::int64_t scratch_bytes,
+                                    const GemmTuning& tuning) {
   if (p.m == 0 || p.n == 0 || p.k == 0) return std::nullopt;
   GemmPlan plan(p);
-  if (const auto known = state_->tuned.find(key_of(p)); known != state_->tuned.end() && plan.accepts(state_->handle.get(), known->second, space.workspace_bytes)) return std::nullopt;
-  if (scratch_bytes < operand_bytes(p)) throw InternalError("GEMM " + describe(p) + " wants " + std::to_string(operand_bytes(p)) + " bytes to be tuned in, not " + std::to_string(scratch_bytes));
+  const auto known = state_->tuned.find(key_of(p));
+  if (known != state_->tuned.end() && plan.accepts(state_->handle.get(), known->second, space.workspace_bytes)) return std::nullopt;
+  if (scratch_bytes < operand_bytes(p))
+    throw InternalError("GEMM " + describe(p) + " is tuned in " + std::to_string(operand_bytes(p)) + " bytes, not " + std::to_string(scratch_bytes));
   const GemmChoice choice = fastest_candidate(state_->handle.get(), plan, space, scratch, tuning);
   state_->tuned[key_of(p)] = choice;
   state_->fresh[key_of(p)] = choice;

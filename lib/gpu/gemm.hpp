@@ -19,7 +19,7 @@ struct GemmOperands {
 };
 
 struct GemmTuning {
-  int candidates = 16;                  // asked of cuBLASLt for each shape
+  int candidates = 48;                  // asked of cuBLASLt for each shape
   double ms_per_candidate = 50;         // back to back: shorter bursts run above the power limit's clock and choose wrong
   double seconds_per_problem = 3;       // candidates that are not reached by then are not looked at
 };
@@ -43,15 +43,18 @@ class Gemm {
   Gemm(Gemm&&) noexcept;
   /// ${XDG_CACHE_HOME:-~/.cache}/trainx/gemm.json; "" where neither variable is set.
   static std::string default_cache_file();
+  /// What choices hold for: "NVIDIA H200, cuBLASLt 130100".
+  const std::string& machine() const;
 
-  /// Asynchronous on the stream, allocates nothing on the device. May be captured after one uncaptured call with the same problem, alignments of the
-  /// addresses and workspace bytes. D, C (where it is not D), A and B do not overlap. Empty products do nothing, or write zeros (k = 0).
+  /// Asynchronous on the stream, allocates nothing on the device. May be captured after one uncaptured call with the same problem, alignments of
+  /// the addresses and workspace bytes. D, C (where it is not D), A and B do not overlap. Empty products do nothing, or write zeros (k = 0).
   void run(const GemmProblem& p, const GemmOperands& operands, const StreamSpace& space);
 
-  /// Measures the candidates for `p` (with 256-byte aligned operands) and keeps the fastest for later calls of `run`; what the cache file knows is not
-  /// measured again: nothing is returned then. `scratch` is device memory that may be overwritten, tuning_bytes(p) of it: no operand of a run is touched.
-  /// Waits for the device.
-  std::optional<GemmTimes> tune(const GemmProblem& p, const StreamSpace& space, void* scratch, std::int64_t scratch_bytes, const GemmTuning& tuning = {});
+  /// Measures the candidates for `p` (with 256-byte aligned operands) and keeps the fastest for later calls of `run`; what the cache file knows is
+  /// not measured again: nothing is returned then. `scratch` is 256-byte aligned device memory that may be overwritten, tuning_bytes(p) of it: no
+  /// operand of a run is touched. Waits for the device.
+  std::optional<GemmTimes> tune(const GemmProblem& p, const StreamSpace& space, void* scratch, std::int64_t scratch_bytes,
+                                const GemmTuning& tuning = {});
   static std::int64_t tuning_bytes(const GemmProblem& p);
   /// Sustained time of the choice for `p` where it was tuned, by this process or an earlier one: whether an epilogue pays for a shape is
   /// time(with) < time(without) + what the kernel that it replaces takes.
@@ -59,8 +62,8 @@ class Gemm {
   /// Adds what was tuned to the cache file; other processes' entries stay. Throws UserError 73 or 74 where it cannot be written.
   void save_tuned() const;
 
-  /// The algorithms of all problems met so far, as JSON. A process that is given them before its first `run` uses the same ones, and with them gives the
-  /// same bits; it throws GpuError 69 where GPU or library are others, or an algorithm is refused.
+  /// The algorithms of all problems met so far, as JSON. A process that is given them before its first `run` uses the same ones, and with them
+  /// gives the same bits; it throws GpuError 69 where GPU or library are others, or an algorithm is refused.
   std::string choices() const;
   void replay(const std::string& choices);
 

@@ -16,8 +16,10 @@ nlohmann::json read_object(const std::string& path) {
 }
 
 bool is_choice(const nlohmann::json& json) {
-  if (!json.is_object() || !json.contains("algorithm") || !json["algorithm"].is_array() || json["algorithm"].size() != AlgorithmBits().size()) return false;
-  for (const auto& word : json["algorithm"])
+  if (!json.is_object() || !json.contains("algorithm")) return false;
+  const nlohmann::json& words = json["algorithm"];
+  if (!words.is_array() || words.size() != AlgorithmBits().size()) return false;
+  for (const auto& word : words)
     if (!word.is_number_unsigned()) return false;
   for (const char* name : {"workspace_bytes", "heuristic_ms", "chosen_ms", "candidates"})
     if (!json.contains(name) || !json[name].is_number()) return false;
@@ -29,8 +31,8 @@ bool is_choice(const nlohmann::json& json) {
 nlohmann::json to_json(const GemmChoices& choices) {
   nlohmann::json json = nlohmann::json::object();
   for (const auto& [problem, c] : choices)
-    json[problem] = {{"algorithm", c.algorithm}, {"workspace_bytes", c.workspace_bytes}, {"heuristic_ms", c.heuristic_ms}, {"chosen_ms", c.chosen_ms},
-                     {"candidates", c.candidates}};
+    json[problem] = {{"algorithm", c.algorithm}, {"workspace_bytes", c.workspace_bytes}, {"heuristic_ms", c.heuristic_ms},
+                     {"chosen_ms", c.chosen_ms}, {"candidates", c.candidates}};
   return json;
 }
 
@@ -39,8 +41,8 @@ GemmChoices choices_from(const nlohmann::json& json) {
   if (!json.is_object()) return choices;
   for (const auto& [problem, c] : json.items())
     if (is_choice(c))
-      choices[problem] = {c["algorithm"].get<AlgorithmBits>(), c["workspace_bytes"].get<std::int64_t>(), c["heuristic_ms"].get<double>(), c["chosen_ms"].get<double>(),
-                          c["candidates"].get<int>()};
+      choices[problem] = {c["algorithm"].get<AlgorithmBits>(), c["workspace_bytes"].get<std::int64_t>(), c["heuristic_ms"].get<double>(),
+                          c["chosen_ms"].get<double>(), c["candidates"].get<int>()};
   return choices;
 }
 

@@ -1,4 +1,4 @@
-// Choices of algorithms on disk: {"<GPU>, cuBLASLt <version>": {"<problem>": {"algorithm": [8 numbers], "workspace_bytes": .., "heuristic_ms": .., ..}}}.
+// Choices of algorithms on disk: {"<GPU>, cuBLASLt <version>": {"<problem>": {"algorithm": [8 numbers], "workspace_bytes": .., ...}}}.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -39,7 +39,8 @@ Layout layout(cudaDataType_t type, std::int64_t stored_rows, std::int64_t stored
 
 void check(const GemmProblem& p) {
   const bool sizes = p.m > 0 && p.n > 0 && p.k > 0 && p.lda >= (p.a_transposed ? p.m : p.k) && p.ldb >= (p.b_transposed ? p.k : p.n) && p.ldd >= p.n;
-  const bool types = (p.operands == DType::f32 || p.operands == DType::bf16) && (p.result == p.operands || p.result == DType::f32) && !(p.tf32 && p.operands != DType::f32);
+  const bool types = (p.operands == DType::f32 || p.operands == DType::bf16) && (p.result == p.operands || p.result == DType::f32) &&
+                     (!p.tf32 || p.operands == DType::f32);
   if (!sizes || !types || (p.accumulate && p.epilogue != GemmEpilogue::none)) throw InternalError("GEMM " + key_of(p) + " is none");
 }
 
@@ -81,7 +82,8 @@ GemmPlan::GemmPlan(const GemmProblem& p) : problem_(p) {
   }
 }
 
-std::vector<GemmChoice> GemmPlan::candidates(cublasLtHandle_t handle, const Alignments& alignments, std::int64_t workspace_bytes, int count) const {
+std::vector<GemmChoice> GemmPlan::candidates(cublasLtHandle_t handle, const Alignments& alignments, std::int64_t workspace_bytes,
+                                             int count) const {
   const CublasLt& lt = CublasLt::instance();
   const std::string doing = "GEMM " + describe(problem_) + " has no algorithm";
   cublasLtMatmulPreference_t made = nullptr;
@@ -116,7 +118,8 @@ std::vector<GemmChoice> GemmPlan::candidates(cublasLtHandle_t handle, const Alig
 bool GemmPlan::accepts(cublasLtHandle_t handle, const GemmChoice& choice, std::int64_t workspace_bytes) const {
   const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(choice.algorithm);
   cublasLtMatmulHeuristicResult_t result{};
-  const cublasStatus_t status = CublasLt::instance().check(handle, operation_.get(), b_.get(), a_.get(), d_.get(), d_.get(), &algorithm, &result);
+  const CublasLt& lt = CublasLt::instance();
+  const cublasStatus_t status = lt.check(handle, operation_.get(), b_.get(), a_.get(), d_.get(), d_.get(), &algorithm, &result);
   return status == CUBLAS_STATUS_SUCCESS && result.state == CUBLAS_STATUS_SUCCESS && static_cast<std::int64_t>(result.workspaceSize) <= workspace_bytes;
 }
 
@@ -128,8 +131,8 @@ cublasStatus_t GemmPlan::launch(cublasLtHandle_t handle, const GemmOperands& x, 
   const float alpha = 1, beta = problem_.accumulate ? 1 : 0;
   const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(choice.algorithm);
   const void* c = problem_.accumulate && x.c ? x.c : x.d;
-  return CublasLt::instance().matmul(handle, operation_.get(), &alpha, x.b, b_.get(), x.a, a_.get(), &beta, c, d_.get(), x.d, d_.get(), &algorithm, space.workspace,
-                                     static_cast<std::size_t>(space.workspace_bytes), space.stream);
+  return CublasLt::instance().matmul(handle, operation_.get(), &alpha, x.b, b_.get(), x.a, a_.get(), &beta, c, d_.get(), x.d, d_.get(), &algorithm,
+                                     space.workspace, static_cast<std::size_t>(space.workspace_bytes), space.stream);
 }
 
 }  // namespace trainx::gpu

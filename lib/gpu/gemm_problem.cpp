@@ -17,7 +17,8 @@ std::string epilogue_words(GemmEpilogue e) {
 }  // namespace
 
 GemmProblem linear_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands, GemmEpilogue epilogue) {
-  return {.m = rows, .n = out, .k = in, .b_transposed = true, .lda = in, .ldb = in, .ldd = out, .operands = operands, .result = operands, .epilogue = epilogue};
+  return {.m = rows, .n = out, .k = in, .b_transposed = true, .lda = in, .ldb = in, .ldd = out, .operands = operands, .result = operands,
+          .epilogue = epilogue};
 }
 
 GemmProblem linear_input_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands) {

@@ -31,7 +31,8 @@ Sizes sizes_of(const GemmProblem& p) {
   const bool bias = p.epilogue == GemmEpilogue::bias || p.epilogue == GemmEpilogue::bias_gelu_tanh;
   const bool aux = p.epilogue == GemmEpilogue::bias_gelu_tanh || p.epilogue == GemmEpilogue::gelu_tanh_grad;
   const std::int64_t d = aligned(p.m * p.ldd * out);
-  return {aligned((p.a_transposed ? p.k : p.m) * p.lda * in), aligned((p.b_transposed ? p.n : p.k) * p.ldb * in), d, bias ? aligned(p.n * out) : 0, aux ? d : 0};
+  return {.a = aligned((p.a_transposed ? p.k : p.m) * p.lda * in), .b = aligned((p.b_transposed ? p.n : p.k) * p.ldb * in), .d = d,
+          .bias = bias ? aligned(p.n * out) : 0, .aux = aux ? d : 0};
 }
 
 // Bits that toggle as in training: a chip multiplies zeros at less power, hence at a higher clock.
@@ -46,9 +47,10 @@ void fill_with_random(void* memory, std::int64_t bytes, DType t, cudaStream_t st
   std::int64_t filled = std::min<std::int64_t>(bytes, static_cast<std::int64_t>(values.size()) * size_of(t));
   require(cudaMemcpyAsync(memory, host, static_cast<std::size_t>(filled), cudaMemcpyHostToDevice, stream), "cannot fill a GEMM's operands");
   require(cudaStreamSynchronize(stream), "cannot fill a GEMM's operands");
-  for (; filled < bytes; filled *= 2)
-    require(cudaMemcpyAsync(static_cast<char*>(memory) + filled, memory, static_cast<std::size_t>(std::min(filled, bytes - filled)), cudaMemcpyDeviceToDevice, stream),
-            "cannot fill a GEMM's operands");
+  for (; filled < bytes; filled *= 2) {
+    const auto more = static_cast<std::size_t>(std::min(filled, bytes - filled));
+    require(cudaMemcpyAsync(static_cast<char*>(memory) + filled, memory, more, cudaMemcpyDeviceToDevice, stream), "cannot fill a GEMM's operands");
+  }
 }
 
 class Stopwatch {

@@ -1,4 +1,4 @@
-// Which of the library's candidates is fastest when the chip has been busy for a while: its power limit then sets the clock, as it does in a training step.
+// Which of the library's candidates is fastest when the chip has been busy for a while: its power limit then sets the clock, as in a training step.
 #pragma once
 #include "gpu/gemm_plan.hpp"
 

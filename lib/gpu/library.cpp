@@ -4,7 +4,8 @@
 
 namespace trainx::gpu {
 
-Library::Library(const std::string& soname, const std::string& purpose) : soname_(soname), handle_(::dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) {
+Library::Library(const std::string& soname, const std::string& purpose)
+    : soname_(soname), handle_(::dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) {
   if (!handle_) handle_ = ::dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_) return;
   const char* words = ::dlerror();
@@ -14,7 +15,8 @@ Library::Library(const std::string& soname, const std::string& purpose) : soname
 
 void* Library::symbol(const char* name) const {
   if (void* found = ::dlsym(handle_, name)) return found;
-  throw GpuError(ExitCode::unavailable, soname_ + " has no function " + name + ": it is another version than trainx was built for; install the one of torch 2.11.0");
+  throw GpuError(ExitCode::unavailable,
+                 soname_ + " has no function " + name + ": it is another version than trainx was built for; install the one of torch 2.11.0");
 }
 
 }  // namespace trainx::gpu
