@@ -1,0 +1,223 @@
+#include "gpu/attention.hpp"
+#include "gpu/device.hpp"
+#include "kernels/attention/attention.hpp"
+#include <cmath>
+#include <memory>
+#include <random>
+
+using namespace trainx;
+using namespace trainx::gpu;
+using kernels::Bf16;
+using kernels::OnDevice;
+
+namespace {
+
+std::vector<float> random_values(std::int64_t n, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(static_cast<std::size_t>(n));
+  for (float& f : x) {
+    Bf16 rounded;                      // both types hold the same values
+    kernels::narrow(normal(random), rounded);
+    f = kernels::widened(rounded);
+  }
+  return x;
+}
+
+template <class T>
+std::vector<T> as(const std::vector<float>& x) {
+  std::vector<T> out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) kernels::narrow(x[i], out[i]);
+  return out;
+}
+template <class T>
+std::vector<float> widened(const std::vector<T>& x) {
+  std::vector<float> out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] = kernels::widened(x[i]);
+  return out;
+}
+
+/// Of x, relative to the norm of what is wanted; of elements `chosen` alone. A NaN shows.
+template <class Chosen>
+double error(const std::vector<float>& got, const std::vector<float>& want, const Chosen& chosen) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < want.size(); ++i)
+    if (chosen(static_cast<std::int64_t>(i))) {
+      difference += (static_cast<double>(got[i]) - want[i]) * (static_cast<double>(got[i]) - want[i]);
+      norm += static_cast<double>(want[i]) * want[i];
+    }
+  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+}
+
+struct Inputs { std::vector<float> qkv, d_out; };
+struct Results { std::vector<float> out, lse, d_qkv; };
+
+std::int64_t out_elements(const AttentionProblem& p) { return p.batch * p.tokens * p.heads * p.head_size; }
+Inputs inputs_of(const AttentionProblem& p) { return {random_values(3 * out_elements(p), 1), random_values(out_elements(p), 2)}; }
+std::vector<std::int32_t> lengths_of(const AttentionProblem& p) {
+  std::vector<std::int32_t> lengths;
+  for (std::int64_t b = 0; b < p.batch; ++b) lengths.push_back(static_cast<std::int32_t>(b % 3 == 0 ? p.tokens * 3 / 4 : b % 3 == 1 ? p.tokens : 0));
+  return lengths;
+}
+
+Results reference(const AttentionProblem& p, const Inputs& in) {
+  Results r{std::vector<float>(in.d_out.size()), std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens)), std::vector<float>(in.qkv.size())};
+  const auto lengths = lengths_of(p);
+  kernels::attention_reference(in.qkv.data(), p.padded ? lengths.data() : nullptr, in.d_out.data(), r.out.data(), r.lse.data(), r.d_qkv.data(),
+                               {p.batch, p.tokens, p.heads, p.head_size, p.causal});
+  return r;
+}
+
+class Workspace {
+ public:
+  explicit Workspace(std::int64_t bytes) : bytes_(bytes) { kernels::require_success(cudaMalloc(&memory_, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 256))), "cudaMalloc"); }
+  ~Workspace() { cudaFree(memory_); }
+  Workspace(const Workspace&) = delete;
+  StreamSpace space() const { return {nullptr, memory_, bytes_}; }
+
+ private:
+  void* memory_ = nullptr;
+  std::int64_t bytes_;
+};
+
+/// Outputs hold garbage before.
+template <class T>
+Results computed(Attention& attention, const AttentionProblem& p, const Inputs& in, int backward_repeats = 1) {
+  const Workspace workspace(std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
+  const OnDevice<T> qkv(as<T>(in.qkv)), d_out(as<T>(in.d_out)), out(as<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(as<T>(in.qkv));
+  const OnDevice<float> lse(std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens), std::nanf("")));
+  const OnDevice<std::int32_t> lengths(lengths_of(p));
+  const std::int32_t* const given = p.padded ? lengths.data() : nullptr;
+  attention.forward(p, qkv.data(), given, out.data(), lse.data(), workspace.space());
+  std::vector<T> first;
+  for (int i = 0; i < backward_repeats; ++i) {
+    kernels::require_success(cudaMemset(d_qkv.data(), 0x55, in.qkv.size() * sizeof(T)), "memset");
+    attention.backward(p, qkv.data(), given, out.data(), lse.data(), d_out.data(), d_qkv.data(), workspace.space());
+    const auto got = d_qkv.host();
+    if (i == 0) first = got;
+    else if (!kernels::same_bits(first, got)) FAIL(describe(p) << ": repeat " << i << " of the backward has other bits");
+  }
+  return {widened(out.host()), lse.host(), widened(first)};
+}
+
+void check(const AttentionProblem& p, const Results& got, const Results& want, double tolerance) {
+  INFO(describe(p) << (path_of(p) == AttentionPath::cudnn ? " by cuDNN" : " by kernels"));
+  const auto lengths = lengths_of(p);
+  const std::int64_t row = p.heads * p.head_size;
+  const auto real = [&](std::int64_t b, std::int64_t t) { return !p.padded || t < lengths[static_cast<std::size_t>(b)]; };
+  CHECK(error(got.out, want.out, [](std::int64_t) { return true; }) <= tolerance);
+  CHECK(error(got.lse, want.lse, [&](std::int64_t i) { return real(i / p.tokens / p.heads, i % p.tokens); }) <= tolerance);
+  for (std::int64_t part = 0; part < 3; ++part) {
+    INFO("gradient of " << "qkv"[part]);
+    const auto of_part = [&](std::int64_t i) { return i / row % 3 == part; };
+    // One token attends to itself alone: no gradient reaches q and k, and rounding is all there is.
+    if (p.tokens == 1 && part < 2) continue;
+    CHECK(error(got.d_qkv, want.d_qkv, of_part) <= 1.5 * tolerance);
+  }
+  for (std::size_t i = 0; i < got.out.size(); ++i) {
+    const auto token = static_cast<std::int64_t>(i) / row;
+    if (real(token / p.tokens, token % p.tokens)) continue;
+    if (!(got.out[i] == 0)) FAIL("padding: out " << i << " is " << got.out[i]);
+    for (std::size_t part = 0; part < 3; ++part)
+      if (const float d = got.d_qkv[static_cast<std::size_t>(token * 3 * row) + part * static_cast<std::size_t>(row) + i % static_cast<std::size_t>(row)]; !(d == 0))
+        FAIL("padding: d_qkv of row " << token << " is " << d);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("attention and its gradients equal the reference for all lengths, head sizes, masks and types", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Attention attention;
+  struct Size { std::int64_t batch, tokens, heads, head_size; };
+  for (const Size s : {Size{3, 1, 2, 64}, {3, 2, 2, 64}, {3, 17, 3, 64}, {3, 64, 2, 80}, {2, 65, 2, 128}, {3, 130, 2, 36}, {1, 40, 1, 200}, {2, 512, 2, 80}, {1, 512, 2, 64}, {1, 1024, 1, 64}})
+    for (const bool causal : {false, true})
+      for (const bool padded : {false, true}) {
+        if (s.tokens >= 512 && causal == padded) continue;      // the reference takes seconds
+        AttentionProblem p{s.batch, s.tokens, s.heads, s.head_size, DType::f32, causal, padded, false};
+        Inputs in = inputs_of(p);
+        const Results want = reference(p, in);
+        if (padded) {                             // what lies in padding reaches nothing
+          const auto lengths = lengths_of(p);
+          const std::int64_t row = p.heads * p.head_size;
+          for (std::int64_t i = 0; i < out_elements(p); ++i)
+            if (i / row % p.tokens >= lengths[static_cast<std::size_t>(i / row / p.tokens)]) in.d_out[static_cast<std::size_t>(i)] = 1000;
+        }
+        check(p, computed<float>(attention, p, in), want, 3e-6);
+        p.dtype = DType::bf16;
+        check(p, computed<Bf16>(attention, p, in), want, 6e-3);
+        p.deterministic = true;
+        check(p, computed<Bf16>(attention, p, in), want, 6e-3);
+      }
+}
+
+TEST_CASE("ten repeats of the deterministic backward have the same bits", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Attention attention;
+  for (const bool padded : {false, true}) {
+    // 24 MiB of score gradients a sample: two calls of cuDNN, of 6 samples and of 5.
+    const AttentionProblem p{11, 1024, 12, 64, DType::bf16, !padded, padded, true};
+    const Inputs in = inputs_of(p);
+    const Results strict = computed<Bf16>(attention, p, in, 10);
+    AttentionProblem loose = p;
+    loose.deterministic = false;
+    const Results free = computed<Bf16>(attention, loose, in);
+    const auto all = [](std::int64_t) { return true; };
+    CHECK(error(strict.d_qkv, free.d_qkv, all) <= 6e-3);
+    CHECK(error(strict.out, free.out, all) == 0);
+  }
+  const AttentionProblem plain{4, 300, 3, 64, DType::f32, true, false, true};
+  computed<float>(attention, plain, inputs_of(plain), 10);
+}
+
+TEST_CASE("what is not finite shows in attention", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Attention attention;
+  AttentionProblem p{1, 128, 1, 64, DType::f32, true, false, false};
+  Inputs in = inputs_of(p);
+  in.qkv[static_cast<std::size_t>(70 * 192 + 3)] = std::nanf("");        // of query 70
+  const auto out_of = [&](const Results& r, std::size_t t) { return r.out[t * 64]; };
+  for (const DType type : {DType::f32, DType::bf16}) {
+    p.dtype = type;
+    const Results r = type == DType::f32 ? computed<float>(attention, p, in) : computed<Bf16>(attention, p, in);
+    CHECK(std::isfinite(out_of(r, 69)));
+    CHECK(std::isnan(out_of(r, 70)));
+    CHECK(std::isfinite(out_of(r, 71)));
+  }
+}
+
+TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Attention attention;
+  const AttentionProblem p{4, 256, 2, 64, DType::bf16, true, false, true};
+  const Inputs in = inputs_of(p);
+  cudaStream_t stream = nullptr;
+  kernels::require_success(cudaStreamCreate(&stream), "stream");
+  {
+    const Workspace workspace(std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
+    StreamSpace space = workspace.space();
+    space.stream = stream;
+    const OnDevice<Bf16> qkv(as<Bf16>(in.qkv)), d_out(as<Bf16>(in.d_out)), out(as<Bf16>(in.d_out)), d_qkv(as<Bf16>(in.qkv));
+    const OnDevice<float> lse(std::vector<float>(4 * 256 * 2));
+    const auto both = [&] {
+      attention.forward(p, qkv.data(), nullptr, out.data(), lse.data(), space);
+      attention.backward(p, qkv.data(), nullptr, out.data(), lse.data(), d_out.data(), d_qkv.data(), space);
+    };
+    both();
+    const auto want_out = out.host(), want_gradient = d_qkv.host();
+    kernels::require_success(cudaMemset(out.data(), 0, want_out.size() * 2), "memset");
+    kernels::require_success(cudaMemset(d_qkv.data(), 0, want_gradient.size() * 2), "memset");
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    kernels::require_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+    both();
+    kernels::require_success(cudaStreamEndCapture(stream, &graph), "capture");
+    kernels::require_success(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
+    kernels::require_success(cudaGraphLaunch(replay, stream), "launch");
+    CHECK(kernels::same_bits(out.host(), want_out));
+    CHECK(kernels::same_bits(d_qkv.host(), want_gradient));
+    cudaGraphExecDestroy(replay);
+    cudaGraphDestroy(graph);
+  }
+  cudaStreamDestroy(stream);
+}
