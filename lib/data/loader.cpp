@@ -92,8 +92,8 @@ struct Loader::Impl {
     for (std::size_t i = 0; i < static_cast<std::size_t>(options.micro_batch_size); ++i) {
       out.positions[i] = first + static_cast<std::int64_t>(i);
       const SampleView row = out.row(i);
-      source->read(order.sample_at(out.positions[i]), row);
-      if (options.masking && !has_target(row)) draw_masks(*options.masking, options.seed, out.positions[i], row);
+      const bool given = source->read(order.sample_at(out.positions[i]), row);
+      if (options.masking && !given) draw_masks(*options.masking, options.seed, out.positions[i], row);
     }
   }
 

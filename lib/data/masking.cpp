@@ -56,8 +56,4 @@ class Masker {
 
 void draw_masks(const spec::Masking& masking, std::uint64_t seed, std::int64_t position, SampleView sample) { Masker(masking, seed, position).draw(sample); }
 
-bool has_target(const SampleView& sample) {
-  return std::ranges::any_of(sample.targets, [](std::int32_t target) { return target != no_target; });
-}
-
 }  // namespace trainx::data

@@ -8,6 +8,4 @@ namespace trainx::data {
 /// sample's tokens alone. A sample with a token that may be masked gets at least one target.
 void draw_masks(const spec::Masking& masking, std::uint64_t seed, std::int64_t position, SampleView sample);
 
-bool has_target(const SampleView& sample);
-
 }  // namespace trainx::data

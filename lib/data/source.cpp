@@ -33,9 +33,10 @@ class WithoutTargets final : public Source {
   explicit WithoutTargets(std::unique_ptr<Source> text) : text_(std::move(text)) {}
   std::int64_t samples() const override { return text_->samples(); }
   std::int64_t vocab_size() const override { return text_->vocab_size(); }
-  void read(std::int64_t index, SampleView out) const override {
+  bool read(std::int64_t index, SampleView out) const override {
     text_->read(index, out);
     std::ranges::fill(out.targets, no_target);
+    return false;
   }
 
  private:

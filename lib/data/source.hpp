@@ -35,8 +35,9 @@ class Source {
   virtual std::int64_t length(std::int64_t /*index*/) const { return 0; }
   /// Of a mixture: the sources whose samples follow one another here. Empty: this is a single source.
   virtual std::vector<MixturePart> parts() const { return {}; }
-  /// Fills sample `index`. Throws UserError 65 naming file and offset for a token id of `vocab_limit` or more.
-  virtual void read(std::int64_t index, SampleView out) const = 0;
+  /// Fills sample `index`. True where its targets are given (also where all are -100); false where the row has none yet, so that masks are drawn for
+  /// masked_lm. Throws UserError 65 naming file and offset for a token id of `vocab_limit` or more.
+  virtual bool read(std::int64_t index, SampleView out) const = 0;
 };
 
 /// What a model learns from a sample: the next token, tokens in their own place (as given, or masked out later), the sample's class.

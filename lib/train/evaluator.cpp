@@ -43,8 +43,8 @@ void Evaluator::fetch(data::BatchView out) {
     const data::SampleView sample = out.row(b);
     out.positions[b] = next_fetched_;
     if (next_fetched_ >= end_sample_) continue;
-    source_.read(next_fetched_, sample);
-    if (masking_ && !data::has_target(sample)) data::draw_masks(*masking_, mask_seed, next_fetched_, sample);
+    const bool given = source_.read(next_fetched_, sample);
+    if (masking_ && !given) data::draw_masks(*masking_, mask_seed, next_fetched_, sample);
   }
 }
 

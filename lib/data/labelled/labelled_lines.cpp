@@ -40,7 +40,7 @@ class LabelledLines final : public Source {
     return length_of(line);
   }
 
-  void read(std::int64_t index, SampleView out) const override {
+  bool read(std::int64_t index, SampleView out) const override {
     check_index(index);
     Line line;
     parse(index, line);
@@ -53,6 +53,7 @@ class LabelledLines final : public Source {
     const Field& labels = line[FieldName::labels];
     if (rules_.targets == Targets::next_token) fill(labels.given ? labels : line[FieldName::input_ids], 1, length, out.targets);
     if (rules_.targets == Targets::own_token) fill(labels, 0, length, out.targets);
+    return labels.given || rules_.targets != Targets::own_token;
   }
 
  private:

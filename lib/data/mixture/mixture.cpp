@@ -26,9 +26,9 @@ class MixtureSource final : public Source {
     return at.source.length(at.index);
   }
   std::vector<MixturePart> parts() const override { return parts_; }
-  void read(std::int64_t index, SampleView out) const override {
+  bool read(std::int64_t index, SampleView out) const override {
     const Place at = find(index);
-    at.source.read(at.index, out);
+    return at.source.read(at.index, out);
   }
 
  private:

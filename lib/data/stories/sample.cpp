@@ -13,12 +13,13 @@ class StoriesSource final : public Source {
   StoriesSource(std::int64_t samples, Split split, std::uint64_t seed) : samples_(samples), split_(split), seed_(seed) {}
   std::int64_t samples() const override { return samples_; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(Grammar::english().words().size()); }
-  void read(std::int64_t index, SampleView out) const override {
+  bool read(std::int64_t index, SampleView out) const override {
     if (index < 0 || index >= samples_) throw InternalError("stories: sample " + std::to_string(index) + " of " + std::to_string(samples_));
     std::vector<std::int32_t> text(out.tokens.size() + 1);                // [T + 1]
     draw_sample(seed_, split_, index, text);
     std::copy(text.begin(), text.end() - 1, out.tokens.begin());
     std::copy(text.begin() + 1, text.end(), out.targets.begin());
+    return true;
   }
 
  private:

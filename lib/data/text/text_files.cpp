@@ -47,7 +47,7 @@ class TextSource final : public Source {
 
   std::int64_t samples() const override { return (total_ - 1) / length_; }
   std::int64_t vocab_size() const override { return byte_values; }
-  void read(std::int64_t index, SampleView out) const override {
+  bool read(std::int64_t index, SampleView out) const override {
     if (index < 0 || index >= samples()) throw InternalError("text: sample " + std::to_string(index) + " of " + std::to_string(samples()));
     const std::int64_t first = index * length_;
     auto file = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), first) - ends_.begin());
@@ -58,6 +58,7 @@ class TextSource final : public Source {
       if (i > 0) out.targets[static_cast<std::size_t>(i - 1)] = byte;
       if (i < length_) out.tokens[static_cast<std::size_t>(i)] = byte;
     }
+    return true;
   }
 
  private:

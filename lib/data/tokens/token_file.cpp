@@ -74,13 +74,14 @@ class TokenSource final : public Source {
 
   std::int64_t samples() const override { return (layout_.count - 1) / length_; }
   std::int64_t vocab_size() const override { return 0; }
-  void read(std::int64_t index, SampleView out) const override {
+  bool read(std::int64_t index, SampleView out) const override {
     if (index < 0 || index >= samples()) throw InternalError("tokens: sample " + std::to_string(index) + " of " + std::to_string(samples()));
     std::int32_t previous = token(index * length_);
     for (std::int64_t i = 0; i < length_; ++i) {
       out.tokens[static_cast<std::size_t>(i)] = previous;
       out.targets[static_cast<std::size_t>(i)] = previous = token(index * length_ + i + 1);
     }
+    return true;
   }
 
  private:

@@ -16,7 +16,7 @@ class Lengths final : public Source {
   std::int64_t samples() const override { return samples_; }
   std::int64_t vocab_size() const override { return 0; }
   std::int64_t length(std::int64_t index) const override { return 1 + index * 7919 % 100; }
-  void read(std::int64_t, SampleView) const override {}
+  bool read(std::int64_t, SampleView) const override { return true; }
 
  private:
   std::int64_t samples_;

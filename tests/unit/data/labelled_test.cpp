@@ -71,6 +71,10 @@ TEST_CASE("a line is a sample: tokens in their own place, and next tokens, which
     CHECK(read_sample(*next, 1, 4).targets == Ids{no, no, no, no});    // one token has no next one
     CHECK(read_sample(*next, 0, 4).label == Ids{no});
   }
+  const auto silent = open_lines(folder.write("silent.jsonl", "{\"input_ids\": [5, 6], \"labels\": [-100, -100]}\n{\"input_ids\": [5, 6]}"), how(Targets::own_token));
+  Ids tokens(2), targets(2, no);
+  CHECK(silent->read(0, {tokens, targets}));             // says that there are none
+  CHECK_FALSE(silent->read(1, {tokens, targets}));       // says nothing
   const auto plain = open_lines(folder.write("plain.jsonl", R"({"input_ids": [5, 6, 7]})"), how(Targets::next_token));
   CHECK(read_sample(*plain, 0, 5).targets == Ids{6, 7, no, no, no});
 }

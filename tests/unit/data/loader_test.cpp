@@ -17,7 +17,7 @@ class SlowSource final : public Source {
   explicit SlowSource(std::int64_t samples, std::int64_t bad = -1, int microseconds = 0) : samples_(samples), bad_(bad), microseconds_(microseconds) {}
   std::int64_t samples() const override { return samples_; }
   std::int64_t vocab_size() const override { return 0; }
-  void read(std::int64_t index, SampleView out) const override {
+  bool read(std::int64_t index, SampleView out) const override {
     const int count = reads++;
     if (microseconds_ > 0) std::this_thread::sleep_for(std::chrono::microseconds((index * 7919 + count * 104729) % microseconds_));
     if (index == bad_) throw UserError(ExitCode::bad_data, "sample " + std::to_string(index) + " is bad");
@@ -25,6 +25,7 @@ class SlowSource final : public Source {
       out.tokens[i] = static_cast<std::int32_t>(index * 10 + static_cast<std::int64_t>(i));
       out.targets[i] = out.tokens[i] + 1;
     }
+    return true;
   }
   mutable std::atomic<int> reads = 0;
 
