@@ -1,9 +1,12 @@
 # The layers of lib/, lowest first. Each folder is one static library `trainx_<folder>` of all its sources (sub-folders too);
 # `layer(name NEEDS ...)` says whom it may include, which scripts/check_layers holds against the #include lines. A layer with CUDA has no sources and
-# links nothing where the CUDA parts are off.
+# links nothing where the CUDA parts are off; of the others the folders cuda/ are left out there.
 function(layer name)
   cmake_parse_arguments(LAYER "TORCH;CUDA" "" "NEEDS;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cpp)
+  if(NOT TRAINX_CUDA)
+    list(FILTER sources EXCLUDE REGEX "/cuda/")
+  endif()
   if(LAYER_CUDA AND NOT TRAINX_CUDA)
     set(sources)
     set(LAYER_LIBRARIES)
@@ -67,7 +70,10 @@ if(TRAINX_CUDA)
 endif()
 # What computes.
 layer(tensor TORCH NEEDS core)
-layer(ops TORCH NEEDS tensor)
+layer(ops TORCH NEEDS tensor gpu)
+if(TRAINX_CUDA)
+  target_compile_definitions(trainx_ops PUBLIC TRAINX_CUDA)
+endif()
 layer(model TORCH NEEDS ops program spec)
 layer(optim TORCH NEEDS tensor spec)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine

@@ -16,10 +16,11 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   if (!source) throw UserError(ExitCode::input_missing, "the recipe names no held-out data; set data.eval");
   const std::string folder = weights_folder(job);
   train::set_compute_threads(job.facts.hardware.cpu_cores);
-  train::Arena arena(plan.memory.arena_bytes);
-  train::ResidentState(plan.evaluate.front(), arena).load_weights(folder, plan.dims);
+  const auto device = train::open_device(plan);
+  train::ResidentState(plan.evaluate.front(), device->residents()).load_weights(folder, plan.dims);
+  device->upload();
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
-  const train::EvalResult result = train::Evaluator(plan, arena, blocks, *source).run();
+  const train::EvalResult result = train::Evaluator(plan, *device, blocks, *source).run();
   std::int64_t step = 0;
   if (const auto name = std::filesystem::canonical(folder).filename().string(); name.starts_with("checkpoint-")) step = std::stoll(name.substr(11));
   console.answer({step, result.loss, result.targets, result.metrics, job.facts.data.entropy_floor_nats});

@@ -115,12 +115,12 @@ int train(const launch::Job& job, metrics::Console& console) {
   for (const auto& difference : folder.differences(plan.recipe)) console.message("changed since the run began: " + difference);
   write_run_files(folder, plan, job);
 
-  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + std::to_string(threads) + " CPU threads into " + path, path, settings_of(plan, job),
+  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + parts.device->name() + " into " + path, path, settings_of(plan, job),
                 {plan.total_steps, plan.total_seconds, state.seconds});
   if (!start.from.path.empty()) console.resume(state.step, start.from.path);
   metrics::MetricsFile log(folder.file("metrics.jsonl"), state.step);
   parts.start(state);
-  train::MetricsObserver metrics(plan, console, log, state);
+  train::MetricsObserver metrics(parts, console, log, state);
   parts.trainer->add(metrics);
   std::optional<train::EvalObserver> eval;
   if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, log, job.facts.data.entropy_floor_nats, state));

@@ -6,6 +6,7 @@
 #include <sys/sysinfo.h>
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 
 namespace trainx::facts {
@@ -44,7 +45,8 @@ HardwareFacts detect_hardware() {
   struct sysinfo info {};
   if (::sysinfo(&info) == 0) h.memory_bytes = static_cast<std::int64_t>(info.totalram) * static_cast<std::int64_t>(info.mem_unit);
   if (limits.memory_bytes) h.memory_bytes = std::min(h.memory_bytes, *limits.memory_bytes);
-  h.gpus = gpu_names();
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");            // set to nothing: none
+  if (!visible || (*visible && std::string_view(visible) != "-1")) h.gpus = gpu_names();
   return h;
 }
 

@@ -4,6 +4,10 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <string>
 #include <tuple>
+#include "ops/gpu_scope.hpp"
+#ifdef TRAINX_CUDA
+#include "ops/cuda/ops.hpp"
+#endif
 
 namespace trainx::ops {
 
@@ -50,9 +54,13 @@ void for_runs(const at::Tensor& lengths, std::int64_t longest, F f) {
 
 }  // namespace
 
-void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv) { attend(out, lse, qkv, true); }
+void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv) {
+  TRAINX_ON_GPU(causal_attention(*gpu, out, lse, qkv));
+  attend(out, lse, qkv, true);
+}
 
 void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse) {
+  TRAINX_ON_GPU(causal_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse));
   attend_backward(d_qkv, d_out, qkv, out, lse, true);
 }
 

@@ -10,4 +10,13 @@ void cross_entropy(const at::Tensor& row_loss, const at::Tensor& logits, const s
 /// The same, and the logits become their gradient, (softmax - one_hot(target)) * seed; 0 in padded columns and in rows without target.
 void cross_entropy_with_gradient(const at::Tensor& row_loss, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed);
 
+/// Where a loss goes: row_loss[R] (f32) and, overwritten or added to, its sum and the number of targets (f64 [1]).
+struct LossTo {
+  at::Tensor row_loss, loss_sum, target_count;
+  bool accumulate = false;
+};
+/// Both of the above with their sums. On a GPU the logits may be bf16 as well.
+void summed_cross_entropy(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
+void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed);
+
 }  // namespace trainx::ops

@@ -1,11 +1,14 @@
 #include "plan/rates.hpp"
 #include "core/error.hpp"
+#include <cctype>
 
 namespace trainx::plan {
 
+namespace {
+
 // Copied from bench/results/<name>/rates.json, which bench/device/rates.py wrote on such a machine: sustained for seconds, at the power limit.
-const Device& device_named(const std::string& name) {
-  static const std::vector<Device> devices{
+const std::vector<Device>& devices() {
+  static const std::vector<Device> all{
       {"h100", 85017493504,
        {"H100, bf16", "bench/results/h100/rates.json", 624.7e12, 250.4e12, 3.041e12, 0, 0, 0, 1.0e-6},
        {"H100, fp32", "bench/results/h100/rates.json", 50.6e12, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6}},
@@ -13,8 +16,23 @@ const Device& device_named(const std::string& name) {
        {"H200, bf16", "bench/results/h200/rates.json", 617.3e12, 263.0e12, 4.381e12, 0, 0, 0, 0.91e-6},
        {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 30.10e12, 4.381e12, 0, 0, 0, 0.91e-6}},
   };
+  return all;
+}
+
+}  // namespace
+
+const Device* device_called(const std::string& gpu) {
+  for (const Device& d : devices()) {
+    std::string name = d.name;          // "h200": "NVIDIA H200", "NVIDIA H200 SXM"
+    for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    if (gpu.find(name) != std::string::npos) return &d;
+  }
+  return nullptr;
+}
+
+const Device& device_named(const std::string& name) {
   std::string known;
-  for (const Device& d : devices) {
+  for (const Device& d : devices()) {
     if (d.name == name) return d;
     known += (known.empty() ? "" : ", ") + d.name;
   }

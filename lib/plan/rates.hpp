@@ -13,5 +13,7 @@ struct Device {
 
 /// Throws UserError 2 for a name that is not in the table, with a suggestion.
 const Device& device_named(const std::string& name);
+/// By the driver's name of a GPU ("NVIDIA H200"); null where its rates were not measured.
+const Device* device_called(const std::string& gpu);
 
 }  // namespace trainx::plan

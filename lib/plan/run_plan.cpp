@@ -43,6 +43,21 @@ void require_sound(const PlacedProgram& placed, const program::Reference* refere
   if (!problem.empty()) throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
 }
 
+// Parts that have no kernels for GPUs: a sentence, or nothing where all have.
+std::string lacks_kernels(const recipe::Recipe& r) {
+  if (!std::holds_alternative<spec::Gpt2Options>(r.model.options)) return "model.type other than gpt2 computes on CPUs so far";
+  if (!std::holds_alternative<spec::AdamWOptions>(r.optimizer.options)) return "optimizer.type other than adamw computes on CPUs so far";
+  return "";
+}
+
+bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware, bool planned_for_gpu) {
+  const bool asked = !r.run.device.is_auto() && *r.run.device.value == recipe::DeviceKind::gpu;
+  const std::string lacks = lacks_kernels(r);
+  if (asked && !lacks.empty()) throw UserError(ExitCode::invalid_recipe, "run.device is gpu, and " + lacks);
+  if (!r.run.device.is_auto() && !planned_for_gpu) return asked;
+  return lacks.empty() && (planned_for_gpu || !hardware.gpus.empty());
+}
+
 }  // namespace
 
 void plan_programs(RunPlan& plan) {
@@ -51,7 +66,7 @@ void plan_programs(RunPlan& plan) {
   plan.evaluate.clear();
   std::vector<program::Bytes> residents;    // where the first program has them
   for (const std::int64_t length : plan.row_lengths) {
-    const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.threads);
+    const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.on_gpu ? spec::Machine::one_gpu() : spec::Machine(plan.threads));
     auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
     p = passes::activation_checkpoint(std::move(p), graph, static_cast<passes::CheckpointLevel>(r.memory.activation_checkpoint));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
@@ -73,6 +88,10 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.threads = facts.hardware.cpu_cores;
   plan.update.states = std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options);
   plan.update.master = plan.master;
+
+  const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
+  plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);
+  if (plan.on_gpu && !device && !facts.hardware.gpus.empty()) device = device_called(facts.hardware.gpus.front());
 
   const std::int64_t length = r.data.sequence_length;
   auto steps = [&](const Duration& d, const char* key) { return steps_of(d, plan.batch, length, facts.data, key); };
@@ -106,16 +125,15 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 
   if (!options.gpu.empty() && std::holds_alternative<spec::CustomDims>(plan.dims))
     throw UserError(ExitCode::usage, "plan --gpu: how long a model of your own takes is not known before it runs; only bytes are, without --gpu");
-  const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
-  plan.on_gpu = device != nullptr;
   plan.memory = plan_memory_budget(plan);
-  plan.memory.budget_bytes = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : facts.hardware.memory_bytes;
+  plan.memory.budget_bytes = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes;
   require_fits(plan);
   if (device) plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, plan.compute == DType::bf16 ? device->bf16 : device->fp32);
 
   // What was `auto` or derived is written into the recipe, so that the run's resolved.yaml says it.
-  r.memory.budget.value = ByteSize{plan.memory.budget_bytes};
+  if (plan.memory.budget_bytes > 0) r.memory.budget.value = ByteSize{plan.memory.budget_bytes};
   r.batch = {plan.batch.global_batch_size, plan.batch.micro_batch_size, plan.batch.grad_accum_steps};
+  r.run.device.value = plan.on_gpu ? recipe::DeviceKind::gpu : recipe::DeviceKind::cpu;
   r.parallel.mode.value = recipe::ParallelMode::single;
   if (plan.compute == DType::bf16) r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32 : recipe::MasterWeights::split;
   return plan;

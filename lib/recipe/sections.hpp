@@ -8,12 +8,18 @@ namespace trainx::recipe {
 
 using spec::anything, spec::at_least, spec::Auto, spec::between, spec::EnumNames, spec::fraction, spec::non_negative, spec::positive;
 
+enum class DeviceKind : std::uint8_t { cpu, gpu };
+inline const EnumNames<DeviceKind>& enum_names(DeviceKind) {
+  static const EnumNames<DeviceKind> names{{DeviceKind::cpu, "cpu"}, {DeviceKind::gpu, "gpu"}};
+  return names;
+}
 struct RunSection {
   std::string name;                     // default: the recipe's file name without .yaml
   std::int64_t seed = 42;
   Duration duration{1000, Duration::Unit::steps};
   std::string output_dir = "outputs";
   bool deterministic = false;
+  Auto<DeviceKind> device;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, RunSection& s) {
@@ -22,6 +28,7 @@ void visit_fields(Visitor& field, RunSection& s) {
   field("duration", s.duration, anything(), "how long to train: `2000 steps`, `3 epochs`, `2B tokens`, `30 min`");
   field("output_dir", s.output_dir, anything(), "where the run's folder is made");
   field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: thread count is stored and replayed");
+  field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (GPT-2, adamw)");
 }
 
 struct ModelSection {

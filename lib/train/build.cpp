@@ -24,8 +24,8 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
     : plan(p),
       train_source(std::move(train)),
       eval_source(std::move(eval)),
-      arena(p.memory.arena_bytes),
-      resident(p.train.front(), arena),
+      device(open_device(p)),
+      resident(p.train.front(), device->residents()),
       blocks(build_blocks(p.dims, p.train)),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
 
@@ -65,9 +65,10 @@ void TrainingParts::start(const TrainState& state) {
   parts.max_grad_norm = r.optimizer.max_grad_norm;
   parts.shape_of = [this](std::int64_t step) { return loader->shape_of(step); };
   parts.first_step = state.step;
-  executor = std::make_unique<Executor>(plan.train, arena, std::move(parts));
+  device->upload();
+  executor = device->make_executor(plan.train, std::move(parts));
   trainer = std::make_unique<Trainer>(plan, *executor, *loader, state);
-  if (eval_source) evaluator = std::make_unique<Evaluator>(plan, arena, blocks, *eval_source);
+  if (eval_source) evaluator = std::make_unique<Evaluator>(plan, *device, blocks, *eval_source);
 }
 
 }  // namespace trainx::train

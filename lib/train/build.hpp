@@ -1,6 +1,7 @@
 // Makes the parts of a training run from its plan, in one place.
 #pragma once
 #include "data/loader.hpp"
+#include "train/device.hpp"
 #include "train/evaluator.hpp"
 #include "train/resident_state.hpp"
 #include "train/trainer.hpp"
@@ -14,7 +15,7 @@ struct TrainingParts {
 
   const plan::RunPlan& plan;
   std::shared_ptr<const data::Source> train_source, eval_source;   // eval_source: null without held-out data
-  Arena arena;
+  std::unique_ptr<Device> device;
   ResidentState resident;
   std::vector<model::Blocks> blocks;    // of each of the plan's programs
   std::unique_ptr<optim::Optimizer> optimizer;

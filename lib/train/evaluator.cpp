@@ -12,19 +12,18 @@ constexpr std::uint64_t mask_seed = 0;   // of held-out samples: the same for ev
 
 }  // namespace
 
-Evaluator::Evaluator(const plan::RunPlan& plan, Arena& arena, const std::vector<model::Blocks>& blocks, const data::Source& source)
+Evaluator::Evaluator(const plan::RunPlan& plan, Device& device, const std::vector<model::Blocks>& blocks, const data::Source& source)
     : plan_(plan),
       source_(source),
-      masking_(spec::masking(plan.dims)),
-      executor_(plan.evaluate, arena, [&] {
-        ExecutorParts parts;
-        parts.blocks = &blocks;
-        parts.fetch = [this](std::int64_t, int, data::BatchView out) { fetch(out); };
-        parts.report = [this](const StepScalarsReport& r) { add(r); };
-        parts.mode = model::Mode::eval;
-        parts.shape_of = [this](std::int64_t) { return take_shape(); };
-        return parts;
-      }()) {}
+      masking_(spec::masking(plan.dims)) {
+  ExecutorParts parts;
+  parts.blocks = &blocks;
+  parts.fetch = [this](std::int64_t, int, data::BatchView out) { fetch(out); };
+  parts.report = [this](const StepScalarsReport& r) { add(r); };
+  parts.mode = model::Mode::eval;
+  parts.shape_of = [this](std::int64_t) { return take_shape(); };
+  executor_ = device.make_executor(plan.evaluate, std::move(parts));
+}
 
 // Samples are taken in order; rows are as long as the batch's longest needs.
 std::size_t Evaluator::take_shape() {
@@ -64,8 +63,8 @@ EvalResult Evaluator::run(std::int64_t samples) {
   next_submitted_ = next_fetched_ = 0;
   loss_sum_ = target_count_ = 0;
   sums_.clear();
-  for (std::int64_t b = 0; b < batches; ++b) executor_.submit_step();
-  executor_.wait_idle();
+  for (std::int64_t b = 0; b < batches; ++b) executor_->submit_step();
+  executor_->wait_idle();
   if (!(target_count_ > 0)) throw UserError(ExitCode::bad_data, "the held-out data has no target; give data.eval something to predict");
   EvalResult result{loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), metrics_of(sums_, target_count_)};
   if (spec::task(plan_.dims) != spec::Task::classification) result.metrics["perplexity"] = std::exp(result.loss);

@@ -1,5 +1,5 @@
 #pragma once
-#include "train/executor.hpp"
+#include "train/device.hpp"
 
 namespace trainx::train {
 
@@ -9,11 +9,11 @@ struct EvalResult {
   std::map<std::string, double> metrics;   // perplexity of language models; accuracy and f1 as far as the model sums what they follow from
 };
 
-/// Runs the plan's evaluation programs over held-out samples, in the training arena. Of the outputs only sums are kept.
+/// Runs the plan's evaluation programs over held-out samples, in the memory of training. Of the outputs only sums are kept.
 class Evaluator {
  public:
   /// `blocks`: of each of the plan's programs; `source` holds the held-out samples. References must outlive the evaluator.
-  Evaluator(const plan::RunPlan& plan, Arena& arena, const std::vector<model::Blocks>& blocks, const data::Source& source);
+  Evaluator(const plan::RunPlan& plan, Device& device, const std::vector<model::Blocks>& blocks, const data::Source& source);
   /// Over the first `samples` (-1: all). The memory must be at rest.
   EvalResult run(std::int64_t samples = -1);
 
@@ -28,7 +28,7 @@ class Evaluator {
   std::int64_t next_submitted_ = 0, next_fetched_ = 0, end_sample_ = 0;   // samples
   double loss_sum_ = 0, target_count_ = 0;
   std::map<std::string, std::vector<double>> sums_;
-  Executor executor_;                   // last: its lanes call back into this object
+  std::unique_ptr<Executor> executor_;  // last: its lanes call back into this object
 };
 
 }  // namespace trainx::train

@@ -1,11 +1,9 @@
-// Runs a placed program over an arena: one switch over Op. It knows nothing of training or passes, and never reads the plan's totals.
+// Runs placed programs: one switch over Op for each kind of machine. It knows nothing of training or passes, and never reads the plan's totals.
 #pragma once
 #include "data/loader.hpp"
 #include "model/block.hpp"
 #include "optim/optimizer.hpp"
 #include "plan/run_plan.hpp"
-#include "program/lanes.hpp"
-#include "train/arena.hpp"
 
 namespace trainx::train {
 
@@ -47,37 +45,24 @@ struct ExecutorHooks {
 
 class Executor {
  public:
-  /// `programs`: one for each length of the batch's rows, over one arena with residents at the same addresses.
-  Executor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks = {});
-
-  void submit_step();                                                  // returns at once; where the rows' length changes, when the steps before are done
-  void wait_for_step(std::int64_t n) { lanes_->wait_for_round(n); }    // of those submitted here, counted from 1
-  void wait_idle() { lanes_->wait_idle(); }
-  /// Where the buffer of that name lies in the first program, e.g. predict's "logits". InternalError if there is none.
-  const std::byte* output(const std::string& name) const;
-
- private:
-  /// One of the programs with what it computes on.
-  struct Shape {
-    const plan::PlacedProgram* placed = nullptr;
-    const model::Blocks* blocks = nullptr;
-    std::array<std::map<const program::Instruction*, std::unique_ptr<model::BlockContext>>, program::lane_count> contexts;   // by lane: each touches its own
-  };
-  void execute(Shape& s, const program::Instruction& i);
-  void fetch_batch(const Shape& s, const program::Instruction& i);
-  void run_block(Shape& s, const program::Instruction& i);
-  void grad_norm(const Shape& s, const program::Instruction& i);
-  void update(const Shape& s, const program::Instruction& i);
-  void report(const Shape& s, const program::Instruction& i);
-  void copy(const Shape& s, const program::Instruction& i);
-  std::byte* address(const Shape& s, const program::Use& u) const;
-  template <class T> T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
-
-  Arena& arena_;
-  ExecutorParts parts_;
-  std::vector<Shape> shapes_;
-  std::int64_t submitted_ = 0;
-  std::unique_ptr<program::LaneRunner> lanes_;   // last: its threads use all the above
+  virtual ~Executor() = default;
+  /// Begins the next step. Returns at once where it can: a CPU finishes the steps before when the rows' length changes, a GPU is at most some steps behind.
+  virtual void submit_step() = 0;
+  /// Of those submitted here, counted from 1. Every report up to it was handed out when this returns.
+  virtual void wait_for_step(std::int64_t n) = 0;
+  virtual void wait_idle() = 0;
 };
+
+/// Which use of an instruction fills the slot: null, or InternalError, where none does.
+const program::Use* find_use(const program::Instruction& i, program::Slot slot);
+const program::Use& use_of(const program::Instruction& i, program::Slot slot);
+/// What the block of an instruction computes on: views of memory at `base`, where the program's buffers lie as its placement says.
+std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed, const program::Instruction& i, std::byte* base, const ExecutorParts& parts);
+/// Calls the instruction's operation of the block.
+void run_block(model::Block& block, program::Op op, model::BlockContext& context);
+/// The part of a micro-batch that a graph's batch tensor of this name is, `elements` at `at`.
+void set_field(data::BatchView& batch, const program::TensorSpec& field, std::byte* at);
+/// Buffers in one arena, whole ones only, no prologue: what the executors run. InternalError otherwise.
+void require_executable(const plan::PlacedProgram& placed);
 
 }  // namespace trainx::train

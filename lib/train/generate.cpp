@@ -1,6 +1,7 @@
 #include "train/generate.hpp"
 #include "core/error.hpp"
 #include "train/build.hpp"
+#include "train/cpu_executor.hpp"
 #include "model/model.hpp"
 #include "tensor/random_key.hpp"
 #include "train/executor.hpp"
@@ -57,7 +58,7 @@ std::vector<std::int32_t> generate(const spec::ModelDims& dims, const std::strin
     out.targets[0] = static_cast<std::int32_t>(n - 1);
     out.positions[0] = 0;
   };
-  Executor executor(programs, arena, {&blocks, nullptr, fetch, [](const StepScalarsReport&) {}, model::Mode::eval});
+  CpuExecutor executor(programs, arena, {&blocks, nullptr, fetch, [](const StepScalarsReport&) {}, model::Mode::eval});
   const float* logits = reinterpret_cast<const float*>(executor.output("logits"));
   const std::int64_t prompt_tokens = static_cast<std::int64_t>(ids.size());
   for (std::int64_t i = 0; i < options.max_tokens; ++i) {

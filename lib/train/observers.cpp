@@ -17,10 +17,10 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
   r.step_time_ms = step.step_time_s * 1e3;
   r.tokens_per_second = static_cast<double>(step.tokens) / step.step_time_s;
   r.data_wait_ms = step.data_wait_s * 1e3;
-  r.peak_memory_bytes = plan_.memory.arena_bytes + tensor::allocator_bytes().peak;
+  r.peak_memory_bytes = parts_.device->peak_bytes();
   r.device_memory_bytes = resident_bytes();
   r.applied_steps = state.applied_steps;
-  const bool logged = every_.due(state) || state.step == 1 || state.step == plan_.total_steps;
+  const bool logged = every_.due(state) || state.step == 1 || state.step == parts_.plan.total_steps;
   if (logged) {
     every_.acted(state);
     file_.append(metrics::to_json(r));
@@ -86,6 +86,7 @@ void CheckpointObserver::on_end(TrainState& state, Request) {
 }
 
 void CheckpointObserver::save(TrainState& state) {
+  parts_.device->download();
   const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
   const std::string path = store_.save(state.step, contents, parts_.plan.recipe.checkpoint.keep_last, state.best_step == state.step);
   saved_ = state.step;

@@ -26,14 +26,14 @@ class Recurrence {
 /// metrics.jsonl and the console.
 class MetricsObserver : public Observer {
  public:
-  MetricsObserver(const plan::RunPlan& plan, metrics::Console& console, metrics::MetricsFile& file, const TrainState& state)
-      : plan_(plan), console_(console), file_(file), every_(plan.metrics_every, state) {}
+  MetricsObserver(const TrainingParts& parts, metrics::Console& console, metrics::MetricsFile& file, const TrainState& state)
+      : parts_(parts), console_(console), file_(file), every_(parts.plan.metrics_every, state) {}
   bool needs_rest_after(std::int64_t) const override { return false; }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState&, Request) override {}
 
  private:
-  const plan::RunPlan& plan_;
+  const TrainingParts& parts_;
   metrics::Console& console_;
   metrics::MetricsFile& file_;
   Recurrence every_;

@@ -1,6 +1,7 @@
 #pragma once
 #include "model/block.hpp"
 #include "model/gpt2/shape.hpp"
+#include "ops/cross_entropy.hpp"
 
 namespace trainx::model::gpt2 {
 
@@ -17,11 +18,11 @@ class Head final : public Block {
   struct Chunk { std::int64_t first, count; };
   template <class F>
   void for_chunks(const BlockContext& c, std::int64_t rows, F f) const;
-  /// Norm and logits of the rows in `residual`; the logits in f32 are returned.
-  at::Tensor logits(BlockContext& c, std::int64_t count) const;
-  void add_residual(BlockContext& c, Chunk chunk) const;
+  /// Residual, norm and logits of the chunk's rows.
+  at::Tensor logits(BlockContext& c, Chunk chunk) const;
+  void make_logits(BlockContext& c, const at::Tensor& normed, const at::Tensor& logits) const;
+  ops::LossTo loss_to(const BlockContext& c, Chunk chunk) const;
   void backward(BlockContext& c, Chunk chunk, const at::Tensor& d_logits) const;
-  void add_loss(BlockContext& c, const Chunk& chunk) const;
 
   Shape shape_;
 };

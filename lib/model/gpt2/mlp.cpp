@@ -20,8 +20,8 @@ void Mlp::backward(BlockContext& c) {
   backward_linear(c, P::c_proj_weight, -1, d_branch(c), c[S::activated]);
   const at::Tensor& d_preactivation = c[S::d_activated];   // in place
   ops::linear_backward_input(c[S::d_activated], d_branch(c), c.tensor(S::parameters, P::c_proj_weight));
-  ops::gelu_backward(d_preactivation, c[S::d_activated], c[S::preactivation]);
-  backward_linear(c, P::c_fc_weight, P::c_fc_bias, d_preactivation, c[S::normed]);
+  ops::gelu_backward_with_bias(d_preactivation, c.tensor(S::d_parameters, P::c_fc_bias), c[S::d_activated], c[S::preactivation], c.accumulates(S::d_parameters));
+  backward_linear(c, P::c_fc_weight, -1, d_preactivation, c[S::normed]);
   ops::linear_backward_input(c[S::d_normed], d_preactivation, c.tensor(S::parameters, P::c_fc_weight));
   backward_norm(c);
 }

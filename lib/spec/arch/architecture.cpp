@@ -10,15 +10,15 @@ namespace trainx::spec {
 namespace {
 
 // The list: what each architecture's own files call these.
-program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t B, std::int64_t T, DType compute, std::int64_t threads) { return gpt2_graph(d, B, T, compute, threads); }
+program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t B, std::int64_t T, DType compute, Machine machine) { return gpt2_graph(d, B, T, compute, machine); }
 std::string text_of(const Gpt2Dims& d, DType saved) { return gpt2_config_text(d, saved); }
 std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) { return gpt2_parameter_name(saved_name); }
 
-program::ModelGraph graph_of(const BertDims& d, std::int64_t B, std::int64_t T, DType compute, std::int64_t threads) { return bert_graph(d, B, T, compute, threads); }
+program::ModelGraph graph_of(const BertDims& d, std::int64_t B, std::int64_t T, DType compute, Machine machine) { return bert_graph(d, B, T, compute, machine.threads); }
 std::string text_of(const BertDims& d, DType saved) { return bert_config_text(d, saved); }
 std::string parameter_of(const BertDims& d, std::string_view saved_name) { return bert_parameter_name(d, saved_name); }
 
-program::ModelGraph graph_of(const CustomDims& d, std::int64_t B, std::int64_t T, DType compute, std::int64_t) { return custom_graph(d, B, T, compute); }
+program::ModelGraph graph_of(const CustomDims& d, std::int64_t B, std::int64_t T, DType compute, Machine) { return custom_graph(d, B, T, compute); }
 std::string text_of(const CustomDims& d, DType saved) { return custom_config_text(d, saved); }
 std::string parameter_of(const CustomDims&, std::string_view saved_name) { return std::string(saved_name); }
 
@@ -73,8 +73,8 @@ double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t
   return n * static_cast<double>(length) * (drawn ? drawn->probability : 1.0);
 }
 
-program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, std::int64_t threads) {
-  return std::visit([&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, threads); }, dims);
+program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, Machine machine) {
+  return std::visit([&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, machine); }, dims);
 }
 
 ModelDims dims_from_config(const std::string& text, const std::string& path) {

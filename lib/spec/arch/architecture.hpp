@@ -15,8 +15,8 @@ std::optional<Masking> masking(const ModelDims& dims);       // masked_lm: how t
 /// Targets of `samples` rows of `length` tokens without padding, as expected: what the loss gradient is seeded with (1 / this); the true count is divided out.
 double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t length);
 
-/// The blocks for a micro-batch of `micro_batch_size` samples of `length` tokens; `threads` of the library bound what it allocates.
-program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, std::int64_t threads);
+/// The blocks for a micro-batch of `micro_batch_size` samples of `length` tokens; `machine`: what computes them.
+program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, Machine machine);
 
 /// config.json of a Hugging Face folder, by its model_type. Throws UserError 65 naming the key, 66 when there is none.
 ModelDims dims_from_config(const std::string& text, const std::string& path);

@@ -43,7 +43,7 @@ struct Shape {
   Gpt2Dims dims;
   std::int64_t B, T, N, C, F, H, D, V, Vp;
   DType compute;
-  bool dropout, low;                    // low: compute is bf16, whose weight gradients are made from fp32 casts
+  bool dropout, gpu, low;               // low: a CPU computes in bf16; weight gradients are made from fp32 casts
   int residual(std::int64_t k) const { return static_cast<int>(k); }
   int branch(std::int64_t k) const { return static_cast<int>(2 * dims.num_layers + k); }
   int logits() const { return static_cast<int>(4 * dims.num_layers); }
@@ -173,7 +173,7 @@ BlockSpec mlp_block(const ModelGraph& graph, const Shape& s, int layer) {
 
 BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
   using S = HeadSlot;
-  const std::int64_t R = logit_rows(s.Vp, s.N);
+  const std::int64_t R = s.gpu ? std::min<std::int64_t>(s.N, 8192) : logit_rows(s.Vp, s.N);   // a GPU needs many rows to be busy
   const int last = static_cast<int>(2 * s.dims.num_layers) - 1, group = Gpt2Groups::first_block + last + 1;
   BlockBuilder b{graph, {.name = "head"}};
   b.value(S::residual_in, "residual_in", s.residual(last));
@@ -193,7 +193,7 @@ BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
   b.scratch(S::mean, "mean", DType::f32, {R});
   b.scratch(S::rstd, "rstd", DType::f32, {R});
   b.scratch(S::normed, "normed", s.compute, {R, s.C});
-  b.scratch(S::logits_chunk, "logits_chunk", DType::f32, {R, s.Vp});
+  b.scratch(S::logits_chunk, "logits_chunk", s.gpu ? s.compute : DType::f32, {R, s.Vp});
   b.scratch(S::row_loss, "row_loss", DType::f32, {R});
   b.scratch(S::d_normed, "d_normed", s.compute, {R, s.C});
   b.scratch(S::logits_low, "logits_low", s.compute, {s.low ? R : 0, s.Vp});
@@ -229,13 +229,13 @@ BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
 
 }  // namespace
 
-ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, std::int64_t threads) {
+ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, Machine machine) {
   if (dims.hidden_size % dims.num_heads != 0) throw InternalError("gpt2_graph: num_heads does not divide hidden_size");
   if (length < 1 || length > dims.max_positions || micro_batch_size < 1) throw InternalError("gpt2_graph: length or micro_batch_size out of range");
   if (compute != DType::f32 && compute != DType::bf16) throw InternalError("gpt2_graph: compute is f32 or bf16");
   const Shape s{.dims = dims, .B = micro_batch_size, .T = length, .N = micro_batch_size * length, .C = dims.hidden_size, .F = dims.intermediate_size,
                 .H = dims.num_heads, .D = dims.hidden_size / dims.num_heads, .V = dims.vocab_size, .Vp = dims.padded_vocab_size(), .compute = compute,
-                .dropout = dims.dropout > 0, .low = compute == DType::bf16};
+                .dropout = dims.dropout > 0, .gpu = machine.gpu, .low = compute == DType::bf16 && !machine.gpu};
   ModelGraph graph;
   graph.compute = compute;
   graph.tokens = s.N;
@@ -252,7 +252,8 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(head_block(graph, s));
-  graph.library_bytes = library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, threads);
+  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute})
+                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, machine.threads);
   return graph;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include "spec/arch/dimension.hpp"
+#include "spec/arch/machine.hpp"
 #include "spec/arch/task.hpp"
 #include "spec/field.hpp"
 #include <thread>
@@ -42,9 +43,9 @@ struct Gpt2Dims {
 const std::vector<std::pair<std::string_view, Gpt2Dims>>& gpt2_sizes();
 
 /// The blocks embedding, h<i>.attention, h<i>.mlp, head over values residual<i> and branch<i> for a micro-batch of `micro_batch_size` samples of
-/// `length` tokens. Slots of each block: gpt2_slots.hpp. `threads` of the library bound what it allocates: each has a tile of its own.
+/// `length` tokens. Slots of each block: gpt2_slots.hpp. `machine`: what computes them.
 program::ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute,
-                               std::int64_t threads = std::thread::hardware_concurrency());
+                               Machine machine = {});
 
 // What every architecture answers, under names that code for all of them calls (spec/arch/architecture.hpp).
 inline const auto& sizes(const Gpt2Options&) { return gpt2_sizes(); }

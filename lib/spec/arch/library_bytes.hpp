@@ -11,5 +11,8 @@ struct LibraryCalls {
 };
 /// Most that ATen's CPU kernels (attention, linear layers) allocate of their own within one instruction, with `threads` threads.
 program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads);
+/// The workspace of a GPU's stream: matrix products, the attention's backward (its sums of query gradients are fp32), sorted tokens, folded sums. One
+/// instruction at a time uses it.
+program::Bytes gpu_library_bytes(const LibraryCalls& calls);
 
 }  // namespace trainx::spec

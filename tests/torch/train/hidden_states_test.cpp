@@ -1,6 +1,6 @@
 // A pretrained BERT from a Hugging Face folder against hidden states that transformers computed (tests/e2e/bert_test.py makes both).
 #include "model/model.hpp"
-#include "train/executor.hpp"
+#include "train/cpu_executor.hpp"
 #include "train/resident_state.hpp"
 #include "tensor/view.hpp"
 #include <ATen/TensorOperators.h>
@@ -63,7 +63,7 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
       copy_in(file.tensors().at("token_types" + suffix), out.token_types);
       copy_in(file.tensors().at("lengths" + suffix), out.lengths);
     };
-    train::Executor executor(programs, arena, {&blocks, nullptr, fetch, {}, model::Mode::eval});
+    train::CpuExecutor executor(programs, arena, {&blocks, nullptr, fetch, {}, model::Mode::eval});
     executor.submit_step();
     executor.wait_idle();
     auto rows = [&](const std::string& name) { return tensor::view(const_cast<std::byte*>(executor.output(name + std::to_string(last))), DType::f32, {B, T, C}); };

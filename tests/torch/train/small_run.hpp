@@ -2,6 +2,7 @@
 #pragma once
 #include "model/model.hpp"
 #include "train/build.hpp"
+#include "train/cpu_executor.hpp"
 #include <cstring>
 
 namespace trainx::train {
@@ -53,7 +54,7 @@ struct SmallRun {
     parts.seed = 5;
     parts.nominal_targets = plan.nominal_targets;
     parts.max_grad_norm = plan.recipe.optimizer.max_grad_norm;
-    Executor executor(programs, arena, std::move(parts), std::move(hooks));
+    CpuExecutor executor(programs, arena, std::move(parts), std::move(hooks));
     for (int s = 0; s < steps; ++s) executor.submit_step();
     executor.wait_idle();
     std::vector<std::byte> out;

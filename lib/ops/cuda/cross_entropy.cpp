@@ -1,0 +1,28 @@
+#include "kernels/loss/cross_entropy.hpp"
+#include "ops/cuda/launch.hpp"
+
+namespace trainx::ops::cuda {
+namespace {
+
+template <class T>
+kernels::CrossEntropy<T> rows_of(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
+  return {logits.size(0), logits.size(1), vocab_size, pointer<T>(logits), targets, pointer<float>(to.row_loss)};
+}
+
+kernels::LossSums sums_of(const LossTo& to) { return {pointer<double>(to.loss_sum), pointer<double>(to.target_count), to.accumulate}; }
+
+}  // namespace
+
+void summed_cross_entropy(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
+  with_kernel_element(logits, [&]<class T>(T) {
+    gpu::require(kernels::cross_entropy(rows_of<T>(to, logits, targets, vocab_size), sums_of(to), {}, gpu.fold.counters, gpu.space.stream), "cross-entropy");
+  });
+}
+
+void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed) {
+  with_kernel_element(logits, [&]<class T>(T) {
+    gpu::require(kernels::cross_entropy_with_gradient(rows_of<T>(to, logits, targets, vocab_size), seed, sums_of(to), gpu.fold.counters, gpu.space.stream), "cross-entropy");
+  });
+}
+
+}  // namespace trainx::ops::cuda

@@ -1,0 +1,43 @@
+#include "kernels/embedding/embedding.hpp"
+#include "kernels/embedding/embedding_backward.hpp"
+#include "ops/cuda/launch.hpp"
+
+namespace trainx::ops::cuda {
+
+void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout) {
+  with_kernel_element(out, [&]<class T>(T) {
+    kernels::Embedding<T> op;
+    op.rows = out.size(0);
+    op.columns = out.size(1);
+    op.length = tokens.size(1);
+    op.tokens = pointer<std::int32_t>(tokens);
+    op.word = pointer<T>(wte);
+    op.position = pointer<T>(wpe);
+    op.out = pointer<T>(out);
+    gpu::require(kernels::embedding(op, fused(dropout), gpu.space.stream), "embedding");
+  });
+}
+
+void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at::Tensor& d, const at::Tensor& tokens, bool accumulate, std::int64_t without_gradient) {
+  with_kernel_element(d, [&]<class T>(T) {
+    kernels::EmbeddingBackward<T> op;
+    op.rows = d.size(0);
+    op.columns = d.size(1);
+    op.vocab_size = d_wte.size(0);
+    op.d = pointer<T>(d);
+    op.tokens = pointer<std::int32_t>(tokens);
+    op.d_table = pointer<float>(d_wte);
+    op.accumulate = accumulate;
+    op.without_gradient = without_gradient;
+    gpu::require(kernels::embedding_backward(op, gpu.sort, gpu.space.stream), "embedding backward");
+  });
+}
+
+void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate) {
+  with_kernel_element(d, [&]<class T>(T) {
+    const kernels::PositionBackward<T> op{d.size(0), d.size(1), length, d_wpe.size(0), pointer<T>(d), pointer<float>(d_wpe), accumulate};
+    gpu::require(kernels::position_backward(op, gpu.space.stream), "position embedding backward");
+  });
+}
+
+}  // namespace trainx::ops::cuda

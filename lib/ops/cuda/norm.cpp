@@ -1,0 +1,57 @@
+#include "kernels/norm/layer_norm_backward.hpp"
+#include "kernels/norm/residual_layer_norm.hpp"
+#include "kernels/random/dropout.hpp"
+#include "ops/cuda/launch.hpp"
+
+namespace trainx::ops::cuda {
+
+void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor& residual, const at::Tensor& branch, const at::Tensor& bias, const at::Tensor& weight,
+                           const at::Tensor& shift, double epsilon, const Dropout& dropout) {
+  with_kernel_element(to.sum, [&]<class T>(T) {
+    kernels::ResidualLayerNorm<T> op;
+    op.rows = to.sum.size(0);
+    op.columns = to.sum.size(1);
+    op.residual_in = pointer<T>(residual);
+    op.branch = pointer<T>(branch);
+    op.bias = pointer<T>(bias);
+    op.residual_out = pointer<T>(to.sum);
+    op.mean = to.keep_statistics ? pointer<float>(to.mean) : nullptr;
+    op.rstd = to.keep_statistics ? pointer<float>(to.rstd) : nullptr;
+    op.gamma = pointer<T>(weight);
+    op.beta = pointer<T>(shift);
+    op.normed = pointer<T>(to.normed);
+    op.epsilon = epsilon;
+    gpu::require(kernels::residual_layer_norm(op, fused(dropout), gpu.space.stream), "residual + LayerNorm");
+  });
+}
+
+void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to, const at::Tensor& d_sum, const at::Tensor& d_normed, const at::Tensor& sum,
+                                    const at::Tensor& mean, const at::Tensor& rstd, const at::Tensor& weight, const Dropout& dropout) {
+  with_kernel_element(sum, [&]<class T>(T) {
+    kernels::LayerNormBackward<T> op;
+    op.rows = sum.size(0);
+    op.columns = sum.size(1);
+    op.d_normed = pointer<T>(d_normed);
+    op.x = pointer<T>(sum);
+    op.mean = pointer<float>(mean);
+    op.rstd = pointer<float>(rstd);
+    op.gamma = pointer<T>(weight);
+    op.d_residual = pointer<T>(d_sum);
+    op.dx = pointer<T>(to.dx);
+    op.d_branch = dropout ? pointer<T>(to.d_branch) : nullptr;
+    op.d_gamma = pointer<float>(to.d_weight);
+    op.d_beta = pointer<float>(to.d_shift);
+    op.d_bias = pointer<float>(to.d_bias);
+    op.accumulate_norm = op.accumulate_bias = to.accumulate;
+    gpu::require(kernels::layer_norm_backward(op, fused(dropout), gpu.fold, gpu.space.stream), "LayerNorm backward");
+  });
+}
+
+void drop_out(const Gpu& gpu, const at::Tensor& out, const at::Tensor& x, const Dropout& dropout) {
+  with_kernel_element(x, [&]<class T>(T) {
+    const kernels::DropoutRows rows{dropout.positions, dropout.length, x.size(1), dropout.first_row, x.size(0)};
+    gpu::require(kernels::dropout(pointer<T>(out), pointer<T>(x), rows, fused(dropout).key, gpu.space.stream), "dropout");
+  });
+}
+
+}  // namespace trainx::ops::cuda

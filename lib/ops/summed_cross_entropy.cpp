@@ -1,0 +1,39 @@
+#include "ops/cross_entropy.hpp"
+#include "ops/gpu_scope.hpp"
+#ifdef TRAINX_CUDA
+#include "ops/cuda/ops.hpp"
+#endif
+
+namespace trainx::ops {
+namespace {
+
+void add_sums(const LossTo& to, const std::int32_t* targets) {
+  const auto* row_loss = static_cast<const float*>(to.row_loss.const_data_ptr());
+  double sum = 0, count = 0;
+  for (std::int64_t r = 0; r < to.row_loss.size(0); ++r) {
+    sum += row_loss[r];
+    count += targets[r] != no_target;
+  }
+  auto add = [&](const at::Tensor& scalar, double amount) {
+    auto* x = static_cast<double*>(scalar.data_ptr());
+    *x = (to.accumulate ? *x : 0.0) + amount;
+  };
+  add(to.loss_sum, sum);
+  add(to.target_count, count);
+}
+
+}  // namespace
+
+void summed_cross_entropy(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
+  TRAINX_ON_GPU(summed_cross_entropy(*gpu, to, logits, targets, vocab_size));
+  cross_entropy(to.row_loss, logits, targets, vocab_size);
+  add_sums(to, targets);
+}
+
+void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed) {
+  TRAINX_ON_GPU(summed_cross_entropy_with_gradient(*gpu, to, logits, targets, vocab_size, seed));
+  cross_entropy_with_gradient(to.row_loss, logits, targets, vocab_size, seed);
+  add_sums(to, targets);
+}
+
+}  // namespace trainx::ops

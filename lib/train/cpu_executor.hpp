@@ -1,0 +1,44 @@
+// On a CPU: a thread for each lane of the program.
+#pragma once
+#include "program/lanes.hpp"
+#include "train/arena.hpp"
+#include "train/executor.hpp"
+
+namespace trainx::train {
+
+class CpuExecutor final : public Executor {
+ public:
+  /// `programs`: one for each length of the batch's rows, over one arena with residents at the same addresses.
+  CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks = {});
+
+  void submit_step() override;
+  void wait_for_step(std::int64_t n) override { lanes_->wait_for_round(n); }
+  void wait_idle() override { lanes_->wait_idle(); }
+  /// Where the buffer of that name lies in the first program, e.g. predict's "logits". InternalError if there is none.
+  const std::byte* output(const std::string& name) const;
+
+ private:
+  /// One of the programs with what it computes on.
+  struct Shape {
+    const plan::PlacedProgram* placed = nullptr;
+    const model::Blocks* blocks = nullptr;
+    std::array<std::map<const program::Instruction*, std::unique_ptr<model::BlockContext>>, program::lane_count> contexts;   // by lane: each touches its own
+  };
+  void execute(Shape& s, const program::Instruction& i);
+  void fetch_batch(const Shape& s, const program::Instruction& i);
+  void compute(Shape& s, const program::Instruction& i);
+  void grad_norm(const Shape& s, const program::Instruction& i);
+  void update(const Shape& s, const program::Instruction& i);
+  void report(const Shape& s, const program::Instruction& i);
+  void copy(const Shape& s, const program::Instruction& i);
+  std::byte* address(const Shape& s, const program::Use& u) const;
+  template <class T> T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
+
+  Arena& arena_;
+  ExecutorParts parts_;
+  std::vector<Shape> shapes_;
+  std::int64_t submitted_ = 0;
+  std::unique_ptr<program::LaneRunner> lanes_;   // last: its threads use all the above
+};
+
+}  // namespace trainx::train

@@ -1,0 +1,89 @@
+#include "train/cuda/gpu_device.hpp"
+#include "core/units.hpp"
+#include "gpu/gpu_error.hpp"
+#include "train/cuda/gpu_executor.hpp"
+
+namespace trainx::train {
+namespace {
+
+// The first buffers are the residents, placed below all else; the same in every program.
+std::int64_t resident_bytes(const plan::PlacedProgram& placed) {
+  std::int64_t end = 0;
+  for (std::size_t b = 0; b < placed.program.buffers.size() && placed.program.buffers[b].resident; ++b)
+    end = std::max(end, placed.placement.base[b] + placed.program.buffers[b].size);
+  return end;
+}
+
+std::string open_first_gpu() {
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
+    throw gpu::GpuError(ExitCode::unavailable, std::string("no GPU can be used: ") + (error != cudaSuccess ? cudaGetErrorString(error) : "the driver shows none to this process (CUDA_VISIBLE_DEVICES)") +
+                                                   "; set run.device to cpu to train without one");
+  cudaDeviceProp properties{};
+  gpu::require(cudaGetDeviceProperties(&properties, 0), "GPU 0 cannot be asked for its properties");
+  if (properties.major < 9)
+    throw gpu::GpuError(ExitCode::unavailable, std::string(properties.name) + " has compute capability " + std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                                                   ", and trainx was built for 9.0 (Hopper); set run.device to cpu");
+  gpu::require(cudaSetDevice(0), "GPU 0 cannot be used");
+  return properties.name;
+}
+
+template <class T>
+T* allocate(std::int64_t bytes, const char* what) {
+  void* p = nullptr;
+  const cudaError_t error = cudaMalloc(&p, static_cast<std::size_t>(bytes));
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    std::size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    throw gpu::GpuError(ExitCode::out_of_memory, std::string("the GPU refuses ") + human_bytes(bytes) + " for " + what + ": " + human_bytes(static_cast<std::int64_t>(free)) + " of " +
+                                                     human_bytes(static_cast<std::int64_t>(total)) + " are free; lower batch.micro_batch_size, or end what else runs there (nvidia-smi)");
+  }
+  gpu::require(error, std::string("device memory for ") + what);
+  return static_cast<T*>(p);
+}
+
+}  // namespace
+
+GpuDevice::GpuDevice(const plan::RunPlan& plan)
+    : plan_(plan), name_(open_first_gpu()), arena_bytes_(plan.memory.arena_bytes), workspace_bytes_(plan.memory.library_bytes),
+      residents_(std::make_unique<Arena>(resident_bytes(plan.train.front()))) {
+  gpu::require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+  arena_ = allocate<std::byte>(arena_bytes_, "the run's arena");
+  workspace_ = allocate<std::byte>(workspace_bytes_, "the workspace of matrix products and attention");
+  const std::int64_t counter_bytes = kernels::fold_counters * static_cast<std::int64_t>(sizeof(std::uint32_t));
+  counters_ = allocate<std::uint32_t>(counter_bytes, "counters");
+  gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_), "counters");
+  gemm_ = std::make_unique<gpu::Gemm>();
+  attention_ = std::make_unique<gpu::Attention>();
+  ops_.gemm = gemm_.get();
+  ops_.attention = attention_.get();
+  ops_.space = {stream_, workspace_, workspace_bytes_};
+  ops_.fold = {reinterpret_cast<float*>(workspace_), counters_};   // one instruction at a time uses the workspace
+  ops_.sort = workspace_;
+  ops_.deterministic = plan.recipe.run.deterministic;
+}
+
+GpuDevice::~GpuDevice() {
+  cudaStreamSynchronize(stream_);
+  cudaFree(counters_);
+  cudaFree(workspace_);
+  cudaFree(arena_);
+  cudaStreamDestroy(stream_);
+}
+
+void GpuDevice::upload() {
+  gpu::require(cudaMemcpyAsync(arena_, residents_->data(), static_cast<std::size_t>(residents_->bytes()), cudaMemcpyHostToDevice, stream_), "weights to the GPU");
+  gpu::require(cudaStreamSynchronize(stream_), "weights to the GPU");
+}
+
+void GpuDevice::download() {
+  gpu::require(cudaMemcpyAsync(residents_->data(), arena_, static_cast<std::size_t>(residents_->bytes()), cudaMemcpyDeviceToHost, stream_), "weights from the GPU");
+  gpu::require(cudaStreamSynchronize(stream_), "weights from the GPU");
+}
+
+std::unique_ptr<Executor> GpuDevice::make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) {
+  return std::make_unique<GpuExecutor>(*this, programs, std::move(parts));
+}
+
+}  // namespace trainx::train

@@ -1,0 +1,37 @@
+#pragma once
+#include "ops/cuda/gpu.hpp"
+#include "train/device.hpp"
+
+namespace trainx::train {
+
+/// One GPU: the arena and the workspace in its memory, one stream, its libraries.
+class GpuDevice final : public Device {
+ public:
+  explicit GpuDevice(const plan::RunPlan& plan);
+  ~GpuDevice() override;
+  Arena& residents() override { return *residents_; }
+  void upload() override;
+  void download() override;
+  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override;
+  std::int64_t peak_bytes() const override { return arena_bytes_ + workspace_bytes_; }
+  std::string name() const override { return name_; }
+
+  std::byte* arena() const { return arena_; }
+  const ops::Gpu& ops() const { return ops_; }
+  const plan::RunPlan& plan() const { return plan_; }
+
+ private:
+  const plan::RunPlan& plan_;
+  std::string name_;
+  std::int64_t arena_bytes_ = 0, workspace_bytes_ = 0;
+  std::byte* arena_ = nullptr;
+  std::byte* workspace_ = nullptr;
+  std::uint32_t* counters_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Arena> residents_;
+  std::unique_ptr<gpu::Gemm> gemm_;
+  std::unique_ptr<gpu::Attention> attention_;
+  ops::Gpu ops_;
+};
+
+}  // namespace trainx::train

@@ -1,0 +1,253 @@
+#include "train/cuda/gpu_executor.hpp"
+#include "gpu/gpu_error.hpp"
+#include "ops/gpu_scope.hpp"
+#include "program/operations.hpp"
+#include <ATen/core/grad_mode.h>
+
+namespace trainx::train {
+
+using namespace program;
+using gpu::require;
+
+namespace {
+
+constexpr std::int64_t alignment = 256;         // of each tensor in a record of batches
+
+std::int64_t padded(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+std::byte* pinned_memory(std::int64_t bytes) {
+  void* p = nullptr;
+  require(cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault), "pinned host memory for batches");
+  return static_cast<std::byte*>(p);
+}
+
+std::byte* device_memory(std::int64_t bytes) {
+  void* p = nullptr;
+  require(cudaMalloc(&p, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))), "device memory for tables");
+  return static_cast<std::byte*>(p);
+}
+
+}  // namespace
+
+GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts)
+    : device_(device), stream_(device.ops().space.stream), parts_(std::move(parts)), shapes_(programs.size()) {
+  if (programs.size() > 1 && !parts_.shape_of) throw InternalError("the executor has several programs and nothing that tells which one a step takes");
+  for (std::size_t k = 0; k < programs.size(); ++k) {
+    require_executable(programs[k]);
+    shapes_[k].placed = &programs[k];
+    shapes_[k].blocks = &parts_.blocks->at(k);
+    prepare(shapes_[k]);
+    staged_bytes_ = std::max(staged_bytes_, shapes_[k].record_bytes * shapes_[k].micro_steps);
+  }
+  staged_ = device_memory(staged_bytes_);
+  pinned_ = pinned_memory(ring * staged_bytes_);
+  report_ = reinterpret_cast<kernels::StepReport*>(device_memory(sizeof(kernels::StepReport)));
+  reports_ = reinterpret_cast<kernels::StepReport*>(pinned_memory(ring * static_cast<std::int64_t>(sizeof(kernels::StepReport))));
+  for (cudaEvent_t& e : done_) require(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "event");
+}
+
+GpuExecutor::~GpuExecutor() {
+  cudaStreamSynchronize(stream_);
+  for (Shape& s : shapes_)
+    if (s.graph) cudaGraphExecDestroy(s.graph);
+  for (cudaEvent_t e : done_) cudaEventDestroy(e);
+  for (void* p : tables_) cudaFree(p);
+  cudaFree(staged_);
+  cudaFree(report_);
+  cudaFreeHost(pinned_);
+  cudaFreeHost(reports_);
+}
+
+void GpuExecutor::prepare(Shape& s) {
+  for (const TensorSpec& field : s.placed->graph.batch) {
+    s.field_offsets.push_back(s.record_bytes);
+    s.record_bytes += padded(field.bytes());
+  }
+  std::vector<const Instruction*> run;          // of updates: they touch different groups, so one launch does all
+  auto end_run = [&] {
+    if (!run.empty()) s.updates[run.front()] = update_of(s, run);
+    run.clear();
+  };
+  for (const Instruction& i : s.placed->program.steady) {
+    s.micro_steps = std::max(s.micro_steps, i.micro + 1);
+    if (i.op == Op::update) run.push_back(&i);
+    else end_run();
+    if (i.op == Op::grad_norm) s.norms[&i] = norm_of(s, i);
+  }
+  end_run();
+}
+
+template <class T>
+const T* GpuExecutor::to_device(const std::vector<T>& host) {
+  const auto bytes = host.size() * sizeof(T);
+  std::byte* p = device_memory(static_cast<std::int64_t>(bytes));
+  tables_.push_back(p);
+  require(cudaMemcpy(p, host.data(), bytes, cudaMemcpyHostToDevice), "table to the GPU");
+  return reinterpret_cast<const T*>(p);
+}
+
+std::byte* GpuExecutor::address(const Shape& s, const Use& u) const { return device_.arena() + s.placed->placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin; }
+
+template <class T>
+T* GpuExecutor::find_scalar(const Shape& s, const Instruction& i, Slot slot) const {
+  const Use* u = find_use(i, slot);
+  return u ? reinterpret_cast<T*>(address(s, *u)) : nullptr;
+}
+
+// The tensors of the groups alone: what lies between them is nobody's.
+GpuExecutor::Norm GpuExecutor::norm_of(const Shape& s, const Instruction& i) {
+  std::vector<kernels::NormRange> ranges;
+  std::vector<std::int64_t> sizes;
+  for (std::size_t g = 0; g < s.placed->graph.groups.size(); ++g)
+    if (const float* gradient = find_scalar<float>(s, i, NormSlot::first_gradient + static_cast<Slot>(g)))
+      for (const ParameterSpec& p : s.placed->graph.groups[g].parameters) {
+        ranges.push_back({gradient + p.offset, p.elements()});
+        sizes.push_back(p.elements());
+      }
+  const auto chunks = kernels::chunks_of(sizes);
+  Norm norm;
+  norm.table = {to_device(ranges), to_device(chunks), static_cast<std::int64_t>(chunks.size())};
+  norm.partial = reinterpret_cast<double*>(device_memory(static_cast<std::int64_t>(chunks.size() * sizeof(double))));
+  tables_.push_back(norm.partial);
+  return norm;
+}
+
+GpuExecutor::Update GpuExecutor::update_of(const Shape& s, const std::vector<const Instruction*>& run) {
+  const auto& options = std::get<spec::AdamWOptions>(device_.plan().recipe.optimizer.options);
+  const bool low = s.placed->graph.compute == DType::bf16;
+  Update update;
+  update.settings = {options.beta1, options.beta2, options.eps, options.weight_decay, parts_.nominal_targets, parts_.max_grad_norm};
+  const Instruction& first = *run.front();
+  const Use& table = use_of(first, UpdateSlot::lr_table);
+  update.scalars = {find_scalar<double>(s, first, UpdateSlot::norm2), find_scalar<double>(s, first, UpdateSlot::target_count), find_scalar<std::int64_t>(s, first, UpdateSlot::applied),
+                    find_scalar<double>(s, first, UpdateSlot::lr_table), (table.range.end - table.range.begin) / static_cast<std::int64_t>(sizeof(double))};
+  const Use* master = find_use(first, UpdateSlot::master);
+  const GroupSpec& group_of_first = s.placed->graph.groups[static_cast<std::size_t>(first.block)];
+  update.kind = !low ? kernels::WeightKind::fp32
+      : !master ? kernels::WeightKind::bf16
+      : master->range.end - master->range.begin == group_of_first.elements * 4 ? kernels::WeightKind::bf16_with_master : kernels::WeightKind::bf16_split;
+  std::vector<kernels::AdamWRange> ranges;
+  std::vector<std::int64_t> sizes;
+  for (const Instruction* i : run) {
+    std::byte* const parameter = address(s, use_of(*i, UpdateSlot::parameter));
+    std::byte* const exact = find_scalar<std::byte>(s, *i, UpdateSlot::master);
+    const std::int64_t width = low ? 2 : 4, master_width = update.kind == kernels::WeightKind::bf16_with_master ? 4 : 2;
+    for (const ParameterSpec& p : s.placed->graph.groups[static_cast<std::size_t>(i->block)].parameters) {
+      ranges.push_back({find_scalar<float>(s, *i, UpdateSlot::gradient) + p.offset, parameter + p.offset * width, exact ? exact + p.offset * master_width : nullptr,
+                        find_scalar<float>(s, *i, UpdateSlot::first_state) + p.offset, find_scalar<float>(s, *i, UpdateSlot::first_state + 1) + p.offset, p.elements(), p.decay});
+      sizes.push_back(p.elements());
+    }
+  }
+  const auto chunks = kernels::chunks_of(sizes);
+  update.table = {to_device(ranges), to_device(chunks), static_cast<std::int64_t>(chunks.size())};
+  return update;
+}
+
+void GpuExecutor::submit_step() {
+  const std::int64_t place = submitted_ % ring, step = parts_.first_step + submitted_;
+  if (submitted_ >= ring) wait_for_step(submitted_ - ring + 1);   // its batches and its report were there
+  Shape& s = shapes_[shapes_.size() == 1 ? 0 : parts_.shape_of(step)];
+  std::byte* const batches = pinned_ + place * staged_bytes_;
+  for (int micro = 0; micro < s.micro_steps; ++micro) {
+    data::BatchView out;
+    for (std::size_t k = 0; k < s.field_offsets.size(); ++k) set_field(out, s.placed->graph.batch[k], batches + micro * s.record_bytes + s.field_offsets[k]);
+    parts_.fetch(step, micro, out);
+  }
+  require(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes * s.micro_steps), cudaMemcpyHostToDevice, stream_), "batches to the GPU");
+  if (!s.warm) {
+    issue(s);
+    require(cudaStreamSynchronize(stream_), "the first step on the GPU");
+    s.warm = true;
+  } else {
+    if (!s.graph) capture(s);
+    require(cudaGraphLaunch(s.graph, stream_), "step on the GPU");
+  }
+  require(cudaMemcpyAsync(reports_ + place, report_, sizeof(kernels::StepReport), cudaMemcpyDeviceToHost, stream_), "report from the GPU");
+  require(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), "event");
+  ++submitted_;
+}
+
+void GpuExecutor::wait_for_step(std::int64_t n) {
+  if (n > submitted_) throw InternalError("wait_for_step: step " + std::to_string(n) + " was never submitted");
+  for (; reported_ < n; ++reported_) {
+    const std::int64_t place = reported_ % ring;
+    require(cudaEventSynchronize(done_[static_cast<std::size_t>(place)]), "step " + std::to_string(parts_.first_step + reported_ + 1) + " on the GPU");
+    const kernels::StepReport& r = reports_[place];
+    parts_.report({r.loss_sum, r.target_count, r.norm2, r.applied_steps, r.lr, {}});
+  }
+}
+
+void GpuExecutor::capture(Shape& s) {
+  require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
+  cudaGraph_t graph = nullptr;
+  try {
+    issue(s);
+  } catch (const std::exception&) {
+    cudaStreamEndCapture(stream_, &graph);
+    if (graph) cudaGraphDestroy(graph);
+    throw;
+  }
+  require(cudaStreamEndCapture(stream_, &graph), "capture of the step");
+  const cudaError_t made = cudaGraphInstantiate(&s.graph, graph, 0);
+  cudaGraphDestroy(graph);
+  require(made, "CUDA graph of the step");
+  require(cudaGraphUpload(s.graph, stream_), "CUDA graph of the step");
+}
+
+void GpuExecutor::issue(Shape& s) {
+  const at::NoGradGuard no_grad;
+  const ops::GpuScope scope(device_.ops());
+  for (const Instruction& i : s.placed->program.steady) execute(s, i);
+}
+
+void GpuExecutor::execute(Shape& s, const Instruction& i) {
+  const auto copy_within = [&](std::byte* to, const std::byte* from, std::int64_t bytes) {
+    require(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), std::string(name_of(i.op)));
+  };
+  switch (i.op) {
+    case Op::fetch_batch:
+      for (std::size_t k = 0; k < s.field_offsets.size(); ++k)
+        copy_within(address(s, use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))), staged_ + i.micro * s.record_bytes + s.field_offsets[k], s.placed->graph.batch[k].bytes());
+      return;
+    case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: {
+      auto& context = s.contexts[&i];
+      if (!context) context = block_context(*s.placed, i, device_.arena(), parts_);
+      return run_block(*(*s.blocks)[static_cast<std::size_t>(i.block)], i.op, *context);
+    }
+    case Op::copy: {
+      const Use& from = use_of(i, CopySlot::from);
+      return copy_within(address(s, use_of(i, CopySlot::to)), address(s, from), from.range.end - from.range.begin);
+    }
+    case Op::grad_norm: {
+      const Norm& norm = s.norms.at(&i);
+      return require(kernels::squared_norm(norm.table, norm.partial, find_scalar<double>(s, i, NormSlot::norm2), stream_), "norm of the gradients");
+    }
+    case Op::update:
+      if (const auto update = s.updates.find(&i); update != s.updates.end())
+        require(kernels::adamw(update->second.table, update->second.kind, update->second.scalars, update->second.settings, stream_), "AdamW");
+      return;
+    case Op::advance_step: return require(kernels::advance(find_scalar<std::int64_t>(s, i, AdvanceSlot::counter), nullptr, stream_), "step counter");
+    case Op::advance_applied:
+      return require(kernels::advance(find_scalar<std::int64_t>(s, i, AdvanceSlot::counter), find_scalar<double>(s, i, AdvanceSlot::norm2), stream_), "step counter");
+    case Op::report: return require(kernels::store_report(report_, report_scalars(s, i), stream_), "report");
+    case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
+  }
+  throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
+}
+
+kernels::StepScalars GpuExecutor::report_scalars(const Shape& s, const Instruction& i) const {
+  kernels::StepScalars out;
+  out.loss_sum = find_scalar<double>(s, i, ReportSlot::loss_sum);
+  out.target_count = find_scalar<double>(s, i, ReportSlot::target_count);
+  out.norm2 = find_scalar<double>(s, i, ReportSlot::norm2);
+  out.applied_steps = find_scalar<std::int64_t>(s, i, ReportSlot::applied);
+  if (const Use* table = find_use(i, ReportSlot::lr_table)) {
+    out.lr_table = reinterpret_cast<const double*>(address(s, *table));
+    out.lr_entries = (table->range.end - table->range.begin) / static_cast<std::int64_t>(sizeof(double));
+  } else {
+    out.applied_steps = nullptr;
+  }
+  return out;
+}
+
+}  // namespace trainx::train

@@ -1,0 +1,74 @@
+// On a GPU: a program becomes one CUDA graph, captured from the same instructions that its first step runs one by one.
+#pragma once
+#include "kernels/optimizer/adamw.hpp"
+#include "kernels/optimizer/squared_norm.hpp"
+#include "kernels/step/step_scalars.hpp"
+#include "train/cuda/gpu_device.hpp"
+
+namespace trainx::train {
+
+class GpuExecutor final : public Executor {
+ public:
+  GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts);
+  ~GpuExecutor() override;
+  /// Fills the step's batches in pinned memory and launches it; waits where it would be more than `ring` steps ahead.
+  void submit_step() override;
+  void wait_for_step(std::int64_t n) override;
+  void wait_idle() override { wait_for_step(submitted_); }
+
+ private:
+  static constexpr std::int64_t ring = 4;       // steps whose batches and reports the host may hold
+
+  /// A run of `update` instructions as one launch.
+  struct Update {
+    kernels::AdamWTable table;
+    kernels::WeightKind kind{};
+    kernels::AdamWScalars scalars;
+    kernels::AdamWSettings settings;
+  };
+  struct Norm {
+    kernels::NormTable table;
+    double* partial = nullptr;
+  };
+  /// One of the programs with what is launched for it.
+  struct Shape {
+    const plan::PlacedProgram* placed = nullptr;
+    const model::Blocks* blocks = nullptr;
+    std::map<const program::Instruction*, std::unique_ptr<model::BlockContext>> contexts;
+    std::map<const program::Instruction*, Update> updates;   // of the first instruction of a run; the others have none
+    std::map<const program::Instruction*, Norm> norms;
+    std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-step's record
+    std::int64_t record_bytes = 0;              // of a micro-step
+    int micro_steps = 1;
+    bool warm = false;                          // its first step ran: libraries have chosen and loaded what they use
+    cudaGraphExec_t graph = nullptr;
+  };
+
+  void prepare(Shape& s);
+  Norm norm_of(const Shape& s, const program::Instruction& i);
+  Update update_of(const Shape& s, const std::vector<const program::Instruction*>& run);
+  template <class T>
+  const T* to_device(const std::vector<T>& host);
+  void issue(Shape& s);                         // all instructions, one after the other
+  void capture(Shape& s);
+  void execute(Shape& s, const program::Instruction& i);
+  std::byte* address(const Shape& s, const program::Use& u) const;
+  template <class T>
+  T* find_scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
+  kernels::StepScalars report_scalars(const Shape& s, const program::Instruction& i) const;
+
+  GpuDevice& device_;
+  cudaStream_t stream_;
+  ExecutorParts parts_;
+  std::vector<Shape> shapes_;
+  std::vector<void*> tables_;                   // device memory that lives as long as this
+  std::byte* staged_ = nullptr;                 // device: the batches of the step that runs
+  std::byte* pinned_ = nullptr;                 // host: `ring` times the batches of a step
+  std::int64_t staged_bytes_ = 0;
+  kernels::StepReport* report_ = nullptr;       // device
+  kernels::StepReport* reports_ = nullptr;      // pinned, [ring]
+  std::array<cudaEvent_t, ring> done_{};        // of the step in each place of the ring
+  std::int64_t submitted_ = 0, reported_ = 0;
+};
+
+}  // namespace trainx::train

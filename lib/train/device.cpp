@@ -1,0 +1,40 @@
+#include "train/device.hpp"
+#include "core/error.hpp"
+#include "tensor/allocator_meter.hpp"
+#include "train/cpu_executor.hpp"
+#ifdef TRAINX_CUDA
+#include "train/cuda/gpu_device.hpp"
+#endif
+
+namespace trainx::train {
+namespace {
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(const plan::RunPlan& plan) : threads_(plan.threads), arena_(plan.memory.arena_bytes) {}
+  Arena& residents() override { return arena_; }
+  void upload() override {}
+  void download() override {}
+  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
+    return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts));
+  }
+  std::int64_t peak_bytes() const override { return arena_.bytes() + tensor::allocator_bytes().peak; }
+  std::string name() const override { return std::to_string(threads_) + " CPU threads"; }
+
+ private:
+  std::int64_t threads_;
+  Arena arena_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_device(const plan::RunPlan& plan) {
+  if (!plan.on_gpu) return std::make_unique<CpuDevice>(plan);
+#ifdef TRAINX_CUDA
+  return std::make_unique<GpuDevice>(plan);
+#else
+  throw UserError(ExitCode::unavailable, "run.device is gpu, and this trainx was built without CUDA; build it where nvcc is, or set run.device to cpu");
+#endif
+}
+
+}  // namespace trainx::train

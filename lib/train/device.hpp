@@ -1,0 +1,26 @@
+// Where a run computes: the memory that its programs are placed in, and what executes them there.
+#pragma once
+#include "train/arena.hpp"
+#include "train/executor.hpp"
+
+namespace trainx::train {
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  /// Host memory where the programs' resident buffers lie, at their addresses: what is loaded and saved. On a CPU the arena itself.
+  virtual Arena& residents() = 0;
+  /// Between a device's memory and residents(); nothing where they are one. The memory must be at rest.
+  virtual void upload() = 0;
+  virtual void download() = 0;
+  /// The plan's programs of one kind. They and the parts must outlive the executor.
+  virtual std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) = 0;
+  /// Of the arena and of what was taken beside it, at the peak so far.
+  virtual std::int64_t peak_bytes() const = 0;
+  virtual std::string name() const = 0;       // "2 CPU threads", "NVIDIA H200"
+};
+
+/// The one that the plan is for. Throws UserError: 69 no such device, driver or library, 71 out of its memory.
+std::unique_ptr<Device> open_device(const plan::RunPlan& plan);
+
+}  // namespace trainx::train
