@@ -1,0 +1,122 @@
+"""The contestants' protocol (bench/drive says what for), for any loop of training steps in torch.
+
+The loop calls `after_step()` after each step and ends when it answers false. The session does the rest: the first step's time, warm-up, `ready`,
+a round for each `go N` on stdin with the device synchronised before and after, `done` at the end of stdin. One JSON object a line on stdout.
+"""
+import json
+import math
+import os
+import platform
+import sys
+import time
+
+import nvml
+
+BEGAN = time.monotonic()
+
+
+def seconds_since_process_start():
+    """With the interpreter's start and all imports; where /proc does not tell, since this module was imported."""
+    imported = time.monotonic() - BEGAN
+    try:
+        with open("/proc/self/stat") as f:
+            ticks = int(f.read().rpartition(")")[2].split()[19])       # field 22, starttime, in ticks since boot
+        whole = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return imported
+    return whole if imported <= whole < imported + 600 else imported
+
+
+class Session:
+    def __init__(self, device, warm_up_steps, warm_up_seconds, **facts):
+        """`device`: a torch.device. `facts` stand in the last line as they are."""
+        import torch
+        self.torch, self.device, self.facts = torch, device, facts
+        self.warm_up_steps, self.warm_up_seconds = warm_up_steps, warm_up_seconds
+        self.out = os.fdopen(os.dup(1), "w")                            # what libraries print goes to stderr: stdout is the protocol's
+        os.dup2(2, 1)
+        self.gpu = nvml.Device(f"GPU-{str(torch.cuda.get_device_properties(device).uuid).removeprefix('GPU-')}" if device.type == "cuda" else None)
+        self.before = self.gpu.used_bytes()                             # others may hold memory on this device: ours is what comes on top
+        self.steps = self.left = 0
+        self.first_step_seconds = self.warm_since = self.device_memory = self.warm_up_peak = None
+        self.ready = False
+
+    def say(self, event, **what):
+        self.out.write(json.dumps({"event": event, **what}) + "\n")
+        self.out.flush()
+
+    def synchronize(self):
+        if self.device.type == "cuda":
+            self.torch.cuda.synchronize(self.device)
+
+    def after_step(self):
+        """False when stdin has ended."""
+        self.steps += 1
+        if not self.ready:
+            return self._after_warm_up_step()
+        self.left -= 1
+        return True if self.left else self._finish_round()
+
+    def _after_warm_up_step(self):
+        self.synchronize()
+        now = time.monotonic()
+        if self.first_step_seconds is None:
+            self.first_step_seconds, self.warm_since = seconds_since_process_start(), now
+        if self.steps < self.warm_up_steps or now - self.warm_since < self.warm_up_seconds:
+            return True
+        self.ready = True
+        if self.gpu.readable:
+            self.device_memory = self.gpu.used_bytes() - self.before
+        if self.device.type == "cuda":                                  # compiling and tuning may take more for a while: steady training counts
+            self.warm_up_peak = self.torch.cuda.max_memory_allocated(self.device)
+            self.torch.cuda.reset_peak_memory_stats(self.device)
+        self.say("ready", first_step_seconds=self.first_step_seconds, warm_up_steps=self.steps)
+        return self._wait()
+
+    def _wait(self):
+        line = sys.stdin.readline()
+        if not line.strip():
+            return False
+        word, count = line.split()
+        if word != "go" or int(count) < 1:
+            raise SystemExit(f"not understood: {line!r}; `go N` or the end of stdin was expected")
+        self.left = self.round = int(count)
+        self.synchronize()
+        self.joules, self.since = self.gpu.joules(), time.perf_counter()
+        return True
+
+    def _finish_round(self):
+        self.synchronize()
+        seconds, joules = time.perf_counter() - self.since, self.gpu.joules()
+        self.say("round", steps=self.round, seconds=seconds, joules=None if None in (joules, self.joules) else joules - self.joules)
+        return self._wait()
+
+    def done(self, loss):
+        """The last line. `loss`: of the last step, a tensor or a number."""
+        loss, cuda, torch = float(loss), self.device.type == "cuda", self.torch
+        if not math.isfinite(loss):
+            raise SystemExit(f"the loss is not finite after {self.steps} steps: {loss}")
+        versions = {"python": platform.python_version(), "torch": torch.__version__, "cuda": torch.version.cuda}
+        if cuda:
+            versions |= {"cudnn": torch.backends.cudnn.version(), "driver": self.gpu.driver_version()}
+        if "transformers" in sys.modules:
+            versions["transformers"] = sys.modules["transformers"].__version__
+        self.say("done", machine=torch.cuda.get_device_name(self.device) if cuda else platform.processor() or platform.machine(), versions=versions,
+                 peak_memory_bytes=torch.cuda.max_memory_allocated(self.device) if cuda else None,
+                 peak_reserved_bytes=torch.cuda.max_memory_reserved(self.device) if cuda else None,
+                 warm_up_peak_memory_bytes=self.warm_up_peak, device_memory_bytes=self.device_memory, steps=self.steps, loss=loss, **self.facts)
+
+
+def add_arguments(parser):
+    """What every contestant in torch takes."""
+    parser.add_argument("--micro-batch", type=int, required=True, help="samples of a step")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--warm-up-steps", type=int, default=10)
+    parser.add_argument("--warm-up-seconds", type=float, default=2.0)
+
+
+def device_of(name):
+    import torch
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name, 0) if name == "cuda" else torch.device(name)

@@ -1,0 +1,202 @@
+"""bench/drive with contestants that only pretend: turns, medians, resume, failures, and what it makes of them."""
+import json
+import subprocess
+import sys
+import time
+import unittest
+import xml.etree.ElementTree
+
+from support import ROOT, Trainx, main
+
+# Speaks the protocol. Its name goes into FOLDER/turns when a round runs; a round claims the seconds that the traits say, and takes none.
+FAKE = '''
+import json, os, pathlib, sys, time
+folder, name, *traits = sys.argv[1:]
+traits = dict(t.split("=") for t in traits)
+def say(event, **what): print(json.dumps({"event": event, **what}), flush=True)
+def note(text):
+    with open(os.path.join(folder, "turns"), "a") as f: f.write(text + "\\n")
+def out_of_memory():
+    sys.stderr.write("torch.OutOfMemoryError: CUDA out of memory.\\n"); sys.exit(1)
+note(f"start {name}")
+if "broken" in traits: sys.stderr.write("one line\\nno such thing\\n"); sys.exit(3)
+if "memory" in traits and not pathlib.Path(folder, "freed").exists():
+    pathlib.Path(folder, "freed").touch(); out_of_memory()
+print("a library says hello", flush=True)
+say("ready", first_step_seconds=float(traits.get("first", 1)))
+steps, rounds = 0, 0
+for line in sys.stdin:
+    n = int(line.split()[1]); note(name); rounds += 1
+    if rounds == int(traits.get("dies_in", 0)): sys.stderr.write("the kernel failed\\n"); os.abort()
+    if "hangs" in traits: time.sleep(600)
+    time.sleep(float(traits.get("sleep", 0)))
+    each = float(traits["step"]) * (1 + (rounds - 3) ** 2 / 100)       # the third is the fastest
+    steps += n
+    say("round", steps=n, seconds=n * each, joules=None if "no_energy" in traits else 7.0 * n)
+say("done", tool=name, samples_per_step=int(traits.get("samples", 4)), tokens_per_step=32, peak_memory_bytes=int(traits.get("peak", 2**30)),
+    loss=float(traits.get("loss", 2.5)), versions={"torch": "9.9"}, commit="c0ffee", predicted_peak_memory_bytes=2**30, predicted_step_time_ms=11.0)
+'''
+
+
+class Bench(Trainx):
+    def setUp(self):
+        super().setUp()
+        self.out, self.fake = self.folder / "out", self.folder / "fake.py"
+        self.fake.write_text(FAKE)
+        self.ours("step=0.01")
+
+    def ours(self, *traits):
+        """A program that is called as trainx is."""
+        program = self.folder / "ours"
+        run = f"exec {sys.executable} {self.fake} {self.folder} trainx {' '.join(traits)}"
+        program.write_text(f'#!/bin/sh\necho "$@" >"{self.folder}/arguments"\n{run}\n')
+        program.chmod(0o755)
+
+    def row(self, name="tiny", unit="samples", **peers):
+        peers = {peer.replace("_", " "): f"{self.fake} {self.folder} {peer} {traits}" for peer, traits in peers.items()}
+        return {"name": name, "title": f"Tiny <{name}>", "unit": unit, "batch": 4, "length": 8, "recipe": "configs/bench/gpt2.yaml", "peers": peers,
+                "goal": 500, "goal_ratio": 1.5, "against": "plain", "goal_memory": {"share": 0.9}, "set_up_seconds": 1}
+
+    def drive(self, *args, rows=None, expect=0):
+        command = [sys.executable, ROOT / "bench" / "drive", *map(str, args)]
+        if rows is not None:
+            (self.folder / "rows.json").write_text(json.dumps(rows))
+            command += ["--rows-file", self.folder / "rows.json", "--trainx", self.folder / "ours", "--out", self.out, "--seconds-per-round", "0.1"]
+        done = subprocess.run(command, capture_output=True, text=True, env=self.environment(CUDA_VISIBLE_DEVICES=""), timeout=120)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done
+
+    def answer(self, name="tiny"):
+        return json.loads((self.out / f"{name}.json").read_text())
+
+    def turns(self):
+        return (self.folder / "turns").read_text().splitlines()
+
+    def test_contestants_take_turns_and_medians_are_told(self):
+        self.drive("run", "--rounds", 5, "--set", "run.deterministic=true", rows=[self.row(plain="step=0.02", other_one="step=0.005 no_energy=1")])
+        names = ["trainx", "plain", "other_one"]
+        turns = self.turns()
+        self.assertEqual(turns[:3], [f"start {n}" for n in names], "one after another, all before the first round")
+        self.assertEqual(turns[-15:], names * 5)
+        got = self.answer()
+        self.assertTrue(got["complete"])
+        self.assertEqual(got["sequence"][:4], [["trainx", 0], ["plain", 0], ["other one", 0], ["trainx", 1]])
+        ours, plain, other = (got["contestants"][n] for n in ("trainx", "plain", "other one"))
+        self.assertEqual([r["steps"] for r in ours["rounds"]], [10] * 5, "0.1 s of steps of 0.01 s")
+        calibrations = len(ours["calibration"])
+        times = sorted(1 + (calibrations + 1 + i - 3) ** 2 / 100 for i in range(5))
+        self.assertAlmostEqual(ours["step_time_ms"], 10 * times[2])
+        self.assertAlmostEqual(ours["samples_per_second"], 4 / (0.01 * times[2]))
+        self.assertAlmostEqual(ours["joules_per_unit"], 7.0 / 4)
+        self.assertIsNone(other["joules_per_unit"])
+        self.assertAlmostEqual(got["ratios"]["plain"]["ratio"], plain["step_time_ms"] / ours["step_time_ms"])
+        self.assertTrue(got["ratios"]["plain"]["lowest"] <= got["ratios"]["plain"]["ratio"] * 1.001)
+        self.assertTrue(got["ratios"]["plain"]["interleaved"])
+        arguments = (self.folder / "arguments").read_text()
+        self.assertRegex(arguments, r"^bench step \S*configs/bench/gpt2.yaml batch.micro_batch_size=4 batch.global_batch_size=4 run.deterministic=true$")
+        self.assertIn("a library says hello", (self.out / "logs" / "tiny.plain.log").read_text())
+
+    def test_who_fails_is_recorded_and_the_rest_goes_on(self):
+        peers = {"plain": "step=0.02", "broken": "broken=1", "dying": "step=0.02 dies_in=4", "not_a_number": "step=0.02 loss=nan",
+                 "else": "step=0.02 samples=5"}
+        done = self.drive("run", "--rounds", 3, rows=[self.row(**peers)], expect=1)
+        got = self.answer()
+        self.assertTrue(got["complete"], "a failure is an answer")
+        failures = {n: c["failure"] for n, c in got["contestants"].items()}
+        self.assertIsNone(failures["trainx"])
+        self.assertIsNone(failures["plain"])
+        self.assertIn("exited with 3", failures["broken"]["why"])
+        self.assertEqual(failures["broken"]["stderr"], ["one line", "no such thing"])
+        self.assertIn("SIGABRT", failures["dying"]["why"])
+        self.assertIn("the kernel failed", failures["dying"]["stderr"])
+        self.assertIn("loss is nan", failures["not a number"]["why"])
+        self.assertIn("steps are of 5 samples", failures["else"]["why"])
+        self.assertEqual(list(got["ratios"]), ["plain"])
+        self.assertEqual(len(got["contestants"]["trainx"]["rounds"]), 3)
+        self.assertIn("failed: tiny: broken", done.stderr)
+
+    def test_out_of_memory_beside_the_others_is_tried_alone(self):
+        self.drive("run", "--rounds", 2, rows=[self.row(plain="step=0.02", large="step=0.02 memory=1")])
+        got = self.answer()
+        self.assertFalse(got["ratios"]["large"]["interleaved"])
+        self.assertTrue(got["ratios"]["plain"]["interleaved"])
+        self.assertEqual([name for name, _ in got["sequence"]], ["trainx", "plain"] * 2 + ["large"] * 2)
+        self.assertIn("(alone)", self.drive("table", self.out).stdout)
+
+    def test_resumes_and_keeps_to_its_limit(self):
+        rows = [self.row(name, plain="step=0.02") for name in ("first", "second", "third")]
+        rows[2]["set_up_seconds"] = 1000
+        self.drive("run", "first", "--rounds", 2, rows=rows)
+        before = (self.out / "first.json").read_bytes()
+        done = self.drive("run", "all", "--rounds", 2, "--limit", 100, rows=rows, expect=75)
+        self.assertIn("first: measured already", done.stderr)
+        self.assertIn("third: left for another time", done.stderr)
+        self.assertEqual((self.out / "first.json").read_bytes(), before)
+        self.assertTrue(self.answer("second")["complete"])
+        self.assertFalse((self.out / "third.json").exists())
+        self.drive("run", "first", "--again", "--rounds", 3, rows=rows)
+        self.assertEqual(self.answer("first")["settings"]["rounds"], 3)
+
+    def test_who_hangs_is_ended_in_time(self):
+        began = time.monotonic()
+        self.drive("run", "--rounds", 1, "--patience", 3, rows=[self.row(plain="step=0.02 hangs=1", slow="step=0.02 sleep=0.3")], expect=1)
+        self.assertTrue(time.monotonic() - began < 60)
+        got = self.answer()
+        self.assertIn("waited 3 s", got["contestants"]["plain"]["failure"]["why"])
+        self.assertTrue(got["ratios"]["slow"]["ratio"] > 0)
+        # Cut short by the limit the row is unfinished, and the next command takes it up again.
+        rows = [{**self.row("cut", plain="step=0.02 hangs=1"), "set_up_seconds": 0}]
+        self.drive("run", "cut", "--rounds", 1, "--limit", 10, rows=rows, expect=75)
+        got = self.answer("cut")
+        self.assertFalse(got["complete"])
+        self.assertTrue(got["contestants"]["plain"]["failure"]["late"])
+        self.drive("run", "cut", "--rounds", 1, rows=[self.row("cut", plain="step=0.02")])
+        self.assertTrue(self.answer("cut")["complete"])
+
+    def test_table_and_plot_say_what_was_measured_and_no_more(self):
+        rows = [self.row("one", plain="step=0.02 peak=2147483648", broken="broken=1"), self.row("two", unit="tokens", plain="step=0.02 no_energy=1")]
+        self.drive("run", "--rounds", 5, rows=rows, expect=1)
+        later = self.folder / "later"
+        later.mkdir()
+        newer = {**self.answer("two"), "title": "newer"}
+        (later / "two.json").write_text(json.dumps(newer))
+        (later / "one.json").write_text(json.dumps({**self.answer("one"), "title": "unfinished", "complete": False}))
+        (later / "notes.json").write_text("[1, 2]")
+        markdown, svg = self.folder / "made" / "table.md", self.folder / "made" / "plot.svg"
+        self.drive("table", self.out, later, "--markdown", markdown, "--svg", svg)
+        lines = [line for line in markdown.read_text().splitlines() if line.startswith("|")]
+        self.assertEqual({line.count(" | ") for line in lines if "---" not in line}, {12})
+        cells = [[c.strip() for c in line.strip("|").split(" | ")] for line in lines]
+        ours, plain, broken = cells[2:5]
+        step = self.answer("one")["contestants"]["trainx"]["step_time_ms"]
+        self.assertEqual(ours[:4], ["Tiny <one>", "**trainx**", f"{4000 / step:.0f} samples", "500"])
+        self.assertEqual(ours[6], f"{step:.2f} (predicted 11.00: {100 * (11 / step - 1):+.1f} %)")
+        self.assertEqual(ours[7:9], ["1.0 (predicted 1.0: +0.0 %)", "<= 0.9 of plain (is 0.50)"])
+        self.assertEqual(plain[4:6], [f"{self.answer('one')['ratios']['plain']['ratio']:.2f}", ">= 1.5"])
+        self.assertEqual(broken[1:5] + broken[6:8] + broken[9:], ["broken", "failed", "", "-", "-", "-", "-", "-", "-", "-"])
+        self.assertIn("newer", cells[5][0])
+        self.assertEqual(cells[6][10], "-", "no energy was told")
+        self.assertNotIn("unfinished", markdown.read_text())
+        self.assertIn("commit c0ffee", markdown.read_text())
+        plot = xml.etree.ElementTree.parse(svg).getroot()
+        tag = "{http://www.w3.org/2000/svg}"
+        bars = plot.findall(f".//{tag}rect")
+        self.assertEqual([b.get("class") for b in bars], ["ours", "peer", "ours", "peer"])
+        self.assertAlmostEqual(float(bars[0].get("width")) / float(bars[1].get("width")), self.answer("one")["ratios"]["plain"]["ratio"], delta=0.01)
+        self.assertEqual(len(plot.findall(f".//{tag}line")), 2)
+        self.assertIn("prefers-color-scheme: dark", plot.find(f"{tag}style").text)
+
+    def test_wrong_words_are_named(self):
+        rows = [self.row(plain="step=0.02")]
+        self.assertIn("no row 'tinny'", self.drive("run", "tinny", rows=rows, expect=1).stderr)
+        self.assertIn("no contestant is called 'nobody'", self.drive("run", "--without", "nobody", rows=rows, expect=1).stderr)
+        self.assertIn("is no folder", self.drive("table", self.folder / "nowhere", expect=1).stderr)
+        self.assertIn("gpt2-124m-64x1024", self.drive("list").stdout)
+
+    def test_the_recipes_are_valid(self):
+        for row in ("gpt2", "bert"):
+            self.run_trainx("validate", ROOT / "configs" / "bench" / f"{row}.yaml")
+
+
+if __name__ == "__main__":
+    main()
