@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import nvml
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CACHES = ("XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
@@ -38,6 +40,8 @@ class Contestant:
     def start(self, gpu, caches, deadline):
         """`caches`: an empty folder in place of the user's caches, or None."""
         environment = dict(os.environ)
+        if nvml.visible() is not None:                                  # one GPU: the Trainer would split its batches over all that it sees
+            environment["CUDA_VISIBLE_DEVICES"] = nvml.visible()
         for name in CACHES if caches else ():
             environment[name] = str(caches / self.log.stem / name.lower())
             os.makedirs(environment[name])

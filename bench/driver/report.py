@@ -76,7 +76,8 @@ def markdown(rows):
             rate = outcome(row, name) + (f" {row['unit']}" if "step_time_ms" in c else "")
             goal_ratio = f">= {row['goal_ratio']:g}" if name == row["against"] and row["goal_ratio"] else ""
             cells = [
-                row["title"] if i == 0 else "", f"**{name}**" if ours else name, rate, short(row["goal"]) if ours else "", "" if ours else over, goal_ratio,
+                row["title"] if i == 0 else "", f"**{name}**" if ours else name, rate, short(row["goal"]) if ours else "", "" if ours else over,
+                goal_ratio,
                 beside(c.get("step_time_ms"), done.get("predicted_step_time_ms"), 2, 1),
                 beside(done.get("peak_memory_bytes"), done.get("predicted_peak_memory_bytes"), 1, GIB), goal_memory(row) if ours else "",
                 number(c["device_memory_bytes"], 1, GIB), number(c.get("joules_per_unit"), 3 if row["unit"] == "tokens" else 0, 1e-3),
@@ -136,12 +137,12 @@ def svg(rows):
         for name, rate in rates.items():
             middle = y + bar - 4
             parts.append(f'<text x="{left - 8}" y="{middle}" text-anchor="end">{html.escape(name)}</text>')
-            ratio, extent, label = row["ratios"].get(name), 0, outcome(row, name)
+            ratio, label = row["ratios"].get(name), outcome(row, name)
             if rate:
                 extent = width * rate / largest
                 parts.append(f'<rect class="{"ours" if name == OURS else "peer"}" x="{left}" y="{y}" width="{extent:.1f}" height="{bar}" rx="2"/>')
                 label += f" (ours: x {ratio['ratio']:.2f}{'' if ratio['interleaved'] else ', alone'})" if ratio else ""
-            parts.append(f'<text x="{left + extent + 6:.1f}" y="{middle}">{label}</text>')
+            parts.append(f'<text x="{left + width + 10}" y="{middle}">{label}</text>')
             y += bar + gap
         if row["goal"]:
             x = left + width * row["goal"] / largest

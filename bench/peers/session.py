@@ -35,8 +35,6 @@ class Session:
         self.warm_up_steps, self.warm_up_seconds = warm_up_steps, warm_up_seconds
         self.out = os.fdopen(os.dup(1), "w")                            # what libraries print goes to stderr: stdout is the protocol's
         os.dup2(2, 1)
-        self.gpu = nvml.Device(f"GPU-{str(torch.cuda.get_device_properties(device).uuid).removeprefix('GPU-')}" if device.type == "cuda" else None)
-        self.before = self.gpu.used_bytes()                             # others may hold memory on this device: ours is what comes on top
         self.steps = self.left = 0
         self.first_step_seconds = self.warm_since = self.device_memory = self.warm_up_peak = None
         self.ready = False
@@ -64,12 +62,14 @@ class Session:
             self.first_step_seconds, self.warm_since = seconds_since_process_start(), now
         if self.steps < self.warm_up_steps or now - self.warm_since < self.warm_up_seconds:
             return True
-        self.ready = True
-        if self.gpu.readable:
-            self.device_memory = self.gpu.used_bytes() - self.before
-        if self.device.type == "cuda":                                  # compiling and tuning may take more for a while: steady training counts
-            self.warm_up_peak = self.torch.cuda.max_memory_allocated(self.device)
-            self.torch.cuda.reset_peak_memory_stats(self.device)
+        self.ready, cuda, which = True, self.torch.cuda, None
+        if self.device.type == "cuda":
+            free, total = cuda.mem_get_info(self.device)
+            self.device_memory = total - free                           # everybody's; bench/drive tells contestants apart
+            self.warm_up_peak = cuda.max_memory_allocated(self.device)  # compiling and tuning may take more for a while: steady training counts
+            cuda.reset_peak_memory_stats(self.device)
+            which = "GPU-" + str(cuda.get_device_properties(self.device).uuid).removeprefix("GPU-")
+        self.gpu = nvml.Device(which)                                   # now, for it may take a second, which is not the first step's
         self.say("ready", first_step_seconds=self.first_step_seconds, warm_up_steps=self.steps)
         return self._wait()
 
@@ -77,8 +77,8 @@ class Session:
         line = sys.stdin.readline()
         if not line.strip():
             return False
-        word, count = line.split()
-        if word != "go" or int(count) < 1:
+        word, _, count = line.strip().partition(" ")
+        if word != "go" or not count.isdigit() or int(count) < 1:
             raise SystemExit(f"not understood: {line!r}; `go N` or the end of stdin was expected")
         self.left = self.round = int(count)
         self.synchronize()

@@ -10,7 +10,7 @@ import contextlib
 import gpt2_model
 import session
 
-BATCHES = 64                                        # made before the first step; steps go round
+BATCHES = 16                                        # made before the first step; steps go round
 
 
 def main():

@@ -28,6 +28,7 @@ def main():
     args = parser.parse_args()
 
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")                  # the Trainer would split its batches over all that it sees
     import torch
     import transformers
     device = session.device_of(args.device)
