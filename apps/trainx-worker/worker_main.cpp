@@ -20,6 +20,7 @@ int run(const launch::Job& job, metrics::Console& console) {
   if (job.command == "train") return worker::train(job, console);
   train::remove_signal_handlers();
   if (job.command == "eval") return worker::evaluate(job, console);
+  if (job.command == "bench step") return worker::bench_step(job);
   if (job.command == "generate") return worker::generate(job, console);
   throw InternalError("no such job: " + job.command);
 }

@@ -69,12 +69,12 @@ template <int threads>
 __device__ __forceinline__ SoftmaxSum over_block(SoftmaxSum x, SoftmaxSum* shared, int turn) {
   constexpr int warps = threads / 32;
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) x.add({__shfl_xor_sync(0xffffffffu, x.largest, offset), __shfl_xor_sync(0xffffffffu, x.sum, offset)});
+  for (int offset = 16; offset > 0; offset /= 2) x.add(SoftmaxSum{__shfl_xor_sync(0xffffffffu, x.largest, offset), __shfl_xor_sync(0xffffffffu, x.sum, offset)});
   if (threadIdx.x % 32 == 0) shared[32 * turn + threadIdx.x / 32] = x;
   __syncthreads();
   x = threadIdx.x % 32 < warps ? shared[32 * turn + threadIdx.x % 32] : SoftmaxSum{};
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) x.add({__shfl_xor_sync(0xffffffffu, x.largest, offset), __shfl_xor_sync(0xffffffffu, x.sum, offset)});
+  for (int offset = 16; offset > 0; offset /= 2) x.add(SoftmaxSum{__shfl_xor_sync(0xffffffffu, x.largest, offset), __shfl_xor_sync(0xffffffffu, x.sum, offset)});
   return x;
 }
 template <int threads>
@@ -157,7 +157,7 @@ gradient_kernel(CrossEntropy<T> op, Row width, float seed, LossSums sums, std::u
     const T* const next_row = op.logits + next * width.columns;
     const std::int32_t target = op.targets[r];
     const bool next_wanted = next < op.rows && op.targets[next] != no_target;
-    float scale = 0, largest = 0, subtracted = 0;
+    float scale = 0, largest = 0;
     if (target != no_target) {
       const bool valid = target >= 0 && target < width.vocab_size;
       const float at_target = valid && thread == 0 ? widened(row[target]) : 0;
@@ -174,7 +174,7 @@ gradient_kernel(CrossEntropy<T> op, Row width, float seed, LossSums sums, std::u
           if (chunk >= width.chunks_read) break;
           float x[n];
           classes_of<T>(slots[chunk], chunk, width.vocab_size, x);
-          sum.add(x);
+          sum.add_logits(x);
         }
       }
 #pragma unroll 4
@@ -183,18 +183,18 @@ gradient_kernel(CrossEntropy<T> op, Row width, float seed, LossSums sums, std::u
         if (chunk >= width.chunks_read) break;
         float x[n];
         classes_of<T>(load_chunk<T, aligned>(row, chunk, width.columns), chunk, width.vocab_size, x);
-        sum.add(x);
+        sum.add_logits(x);
       }
       sum = over_block<threads>(sum, of_warps, turn);
       turn ^= 1;
       largest = sum.largest;
       scale = valid ? seed / sum.sum : NAN;
-      subtracted = seed;
       if (thread == 0) op.row_loss[r] = valid ? (log2f(sum.sum) - fmaf(at_target, log2_e, -largest)) * ln_2 : NAN;
     } else {
       wait_for_copies<0>();
       if (thread == 0) op.row_loss[r] = 0;
     }
+    const int target_chunk = target >= 0 && target < width.vocab_size ? target / n : -1;
     const auto gradient = [&](const uint4& logits, int chunk) {
       float x[n];
       classes_of<T>(logits, chunk, width.vocab_size, x);
@@ -205,12 +205,11 @@ gradient_kernel(CrossEntropy<T> op, Row width, float seed, LossSums sums, std::u
         for (int j = 0; j < n; ++j)
           if (chunk * n + j >= width.vocab_size) x[j] = 0;
       }
-      if (target / n == chunk && target >= 0) {
-#pragma unroll
-        for (int j = 0; j < n; ++j)
-          if (target % n == j) x[j] -= subtracted;
-      }
+      // The target's is written over the others': an index into x that is not a constant would put it into slow local memory.
+      float at_own_target = 0;
+      if (chunk == target_chunk) at_own_target = exp2_approximate(fmaf(widened(row[target]), log2_e, -largest)) * scale - seed;
       store_chunk<T, aligned>(row, chunk, width.columns, narrow16(x, T{}));
+      if (chunk == target_chunk) narrow(at_own_target, row[target]);
     };
 #pragma unroll
     for (int part = 0; part < parts; ++part) {
@@ -272,7 +271,7 @@ __global__ void __launch_bounds__(threads) loss_kernel(CrossEntropy<T> op, Row w
         if (chunk >= width.chunks_read) break;
         float x[n];
         classes_of<T>(chunks[a], chunk, width.vocab_size, x);
-        sum.add(x);
+        sum.add_logits(x);
         if constexpr (predicts) {
 #pragma unroll
           for (int j = 0; j < n; ++j)

@@ -24,7 +24,7 @@ struct SoftmaxSum {
     largest = both;
   }
   template <int n>
-  __device__ __forceinline__ void add(const float (&x)[n]) {
+  __device__ __forceinline__ void add_logits(const float (&x)[n]) {
     float most = x[0];
 #pragma unroll
     for (int j = 1; j < n; ++j) most = fmaxf(most, x[j]);                  // NaN is passed over here and shows in the sum

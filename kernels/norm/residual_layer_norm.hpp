@@ -11,7 +11,7 @@ struct ResidualLayerNorm {
   const T* branch = nullptr;            // null: nothing is added
   const T* bias = nullptr;              // [C] of the Linear that made `branch`; may be null
   T* residual_out = nullptr;            // may be residual_in or branch; null: the sum is not kept
-  float* mean = nullptr;                // [N]; null: not kept
+  float* mean = nullptr;                // [N]; null: not kept; with C = 0 unspecified, as rstd
   float* rstd = nullptr;                // [N]; null: not kept
   const T* gamma = nullptr;             // [C]
   const T* beta = nullptr;              // [C]

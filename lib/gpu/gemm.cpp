@@ -98,6 +98,15 @@ void Gemm::run(const GemmProblem& p, const GemmOperands& x, const StreamSpace& s
   state_->lt.require(planned.plan.launch(state_->handle.get(), x, planned.choice, space), "GEMM " + describe(p) + " failed");
 }
 
+std::vector<GemmProblem> Gemm::untuned(std::int64_t workspace_bytes) const {
+  std::vector<GemmProblem> out;
+  for (const Planned& known : state_->plans) {
+    const GemmProblem& p = known.plan.problem();
+    if (known.alignments == Alignments() && known.workspace_bytes == workspace_bytes && !state_->tuned.contains(key_of(p))) out.push_back(p);
+  }
+  return out;
+}
+
 std::int64_t Gemm::tuning_bytes(const GemmProblem& p) { return operand_bytes(p); }
 
 std::optional<GemmTimes> Gemm::tune(const GemmProblem& p, const StreamSpace& space, void* scratch, std::int64_t scratch_bytes,

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 #include "gpu/gemm_problem.hpp"
 #include "gpu/stream_space.hpp"
 
@@ -14,7 +15,7 @@ struct GemmOperands {
   const void* b = nullptr;
   void* d = nullptr;
   const void* c = nullptr;      // with accumulate: what is added, laid out as D; null: D itself
-  const void* bias = nullptr;   // [n]
+  const void* bias = nullptr;   // [n]; 16-byte aligned
   void* aux = nullptr;          // [m, n]: written by bias_gelu_tanh, read by gelu_tanh_grad; 16-byte aligned, rows a multiple of 8 elements apart
 };
 
@@ -55,6 +56,8 @@ class Gemm {
   /// operand of a run is touched. Waits for the device.
   std::optional<GemmTimes> tune(const GemmProblem& p, const StreamSpace& space, void* scratch, std::int64_t scratch_bytes,
                                 const GemmTuning& tuning = {});
+  /// Those that `run` has met with 256-byte aligned operands and whose fastest algorithm is not known yet.
+  std::vector<GemmProblem> untuned(std::int64_t workspace_bytes) const;
   static std::int64_t tuning_bytes(const GemmProblem& p);
   /// Sustained time of the choice for `p` where it was tuned, by this process or an earlier one: whether an epilogue pays for a shape is
   /// time(with) < time(without) + what the kernel that it replaces takes.

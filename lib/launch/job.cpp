@@ -17,6 +17,7 @@ nlohmann::json to_json(const Job& job) {
           {"checkpoint", job.checkpoint},
           {"argv", job.argv},
           {"generate", {{"prompt", g.prompt}, {"max_tokens", g.max_tokens}, {"temperature", g.temperature}, {"top_k", g.top_k}, {"seed", g.seed}}},
+          {"bench", {{"rounds", job.bench.rounds}, {"seconds", job.bench.seconds}, {"paced", job.bench.paced}}},
           {"output", {{"json", o.json}, {"quiet", o.quiet}, {"verbose", o.verbose}, {"color", o.color}}}};
 }
 
@@ -38,6 +39,10 @@ Job job_from_json(const nlohmann::json& j) {
   g.at("temperature").get_to(job.generate.temperature);
   g.at("top_k").get_to(job.generate.top_k);
   g.at("seed").get_to(job.generate.seed);
+  const auto& b = j.at("bench");
+  b.at("rounds").get_to(job.bench.rounds);
+  b.at("seconds").get_to(job.bench.seconds);
+  b.at("paced").get_to(job.bench.paced);
   const auto& o = j.at("output");
   o.at("json").get_to(job.output.json);
   o.at("quiet").get_to(job.output.quiet);

@@ -21,8 +21,14 @@ struct GenerateOptions {
   std::uint64_t seed = 0;
 };
 
+struct BenchOptions {
+  std::int64_t rounds = 5;
+  double seconds = 3;                   // of a round
+  bool paced = false;                   // a round of N steps for each line `go N` on stdin instead
+};
+
 struct Job {
-  std::string command;                  // "train", "eval", "generate"
+  std::string command;                  // "train", "eval", "generate", "bench step"
   std::string resolved_recipe;          // YAML
   std::string recipe_source;            // text of the user's file, kept in the run's folder
   std::map<std::string, std::string> origins;   // by dotted key: where each value came from, for the start-up table
@@ -33,6 +39,7 @@ struct Job {
   std::string checkpoint;               // eval, generate: which one; empty: latest. A Hugging Face folder is allowed for generate.
   std::vector<std::string> argv;        // as the user typed
   GenerateOptions generate;
+  BenchOptions bench;
   OutputOptions output;
 };
 nlohmann::json to_json(const Job& job);

@@ -34,7 +34,7 @@ TrainingParts::~TrainingParts() {
   executor.reset();
 }
 
-void TrainingParts::start(const TrainState& state) {
+void TrainingParts::start(const TrainState& state, OnReport on_report) {
   const auto& r = plan.recipe;
   const auto seed = static_cast<std::uint64_t>(r.run.seed);
   resident.set_counters(state.step, state.applied_steps);
@@ -59,7 +59,7 @@ void TrainingParts::start(const TrainState& state) {
   parts.blocks = &blocks;
   parts.optimizer = optimizer.get();
   parts.fetch = [this](std::int64_t step, int micro_step, data::BatchView out) { loader->fetch(step, micro_step, out); };
-  parts.report = [this](const StepScalarsReport& report) { trainer->on_report(report); };
+  parts.report = on_report ? std::move(on_report) : [this](const StepScalarsReport& report) { trainer->on_report(report); };
   parts.seed = seed;
   parts.nominal_targets = plan.nominal_targets;
   parts.max_grad_norm = r.optimizer.max_grad_norm;

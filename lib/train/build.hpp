@@ -21,7 +21,8 @@ struct TrainingParts {
   std::unique_ptr<optim::Optimizer> optimizer;
 
   /// Call once the resident state and `state` are what training begins with.
-  void start(const TrainState& state);
+  /// `on_report`: who hears of finished steps; null: the trainer.
+  void start(const TrainState& state, OnReport on_report = nullptr);
   std::unique_ptr<data::Loader> loader;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Trainer> trainer;

@@ -28,7 +28,7 @@ CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena
     shape.placed = &programs[k];
     shape.blocks = &parts_.blocks->at(k);
     lanes.push_back({programs[k].program, programs[k].order, [this, &shape, after = hooks.after_each](const Instruction& i, int position) {
-                       execute(shape, i);
+                       timing_ ? execute_timed(shape, i) : execute(shape, i);
                        if (after) after(i, position);
                      }});
   }
@@ -38,7 +38,33 @@ CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena
 
 void CpuExecutor::submit_step() {
   const std::int64_t step = parts_.first_step + submitted_++;
-  lanes_->submit_round(shapes_.size() == 1 ? 0 : parts_.shape_of(step));
+  const std::size_t shape = shapes_.size() == 1 ? 0 : parts_.shape_of(step);
+  if (to_time_ == 0) return lanes_->submit_round(shape);
+  --to_time_;
+  lanes_->wait_idle();                  // the step alone, so that its instructions wait for each other and not for another step's
+  times_ = {};
+  timed_since_ = std::chrono::steady_clock::now();
+  timing_ = true;
+  lanes_->submit_round(shape);
+  lanes_->wait_idle();
+  timing_ = false;
+  for (const StepSpan& span : times_.spans) times_.ms = std::max(times_.ms, span.begin_ms + span.ms);
+  on_times_(times_);
+}
+
+void CpuExecutor::time_next(std::int64_t steps, OnTimes on_times) {
+  to_time_ = steps;
+  on_times_ = std::move(on_times);
+}
+
+void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
+  const auto since_begin = [&] { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - timed_since_).count(); };
+  const double begin = since_begin();
+  execute(s, i);
+  const double end = since_begin();
+  const Work work = i.op == Op::update || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy ? Work::copy : Work::other;
+  const std::lock_guard lock(times_mutex_);
+  times_.spans.push_back({describe(*s.placed, i), work, "", i.lane, begin, end - begin});
 }
 
 void CpuExecutor::execute(Shape& s, const Instruction& i) {

@@ -3,6 +3,9 @@
 #include "program/lanes.hpp"
 #include "train/arena.hpp"
 #include "train/executor.hpp"
+#include <atomic>
+#include <chrono>
+#include <mutex>
 
 namespace trainx::train {
 
@@ -14,6 +17,7 @@ class CpuExecutor final : public Executor {
   void submit_step() override;
   void wait_for_step(std::int64_t n) override { lanes_->wait_for_round(n); }
   void wait_idle() override { lanes_->wait_idle(); }
+  void time_next(std::int64_t steps, OnTimes on_times) override;
   /// Where the buffer of that name lies in the first program, e.g. predict's "logits". InternalError if there is none.
   const std::byte* output(const std::string& name) const;
 
@@ -25,6 +29,7 @@ class CpuExecutor final : public Executor {
     std::array<std::map<const program::Instruction*, std::unique_ptr<model::BlockContext>>, program::lane_count> contexts;   // by lane: each touches its own
   };
   void execute(Shape& s, const program::Instruction& i);
+  void execute_timed(Shape& s, const program::Instruction& i);
   void fetch_batch(const Shape& s, const program::Instruction& i);
   void compute(Shape& s, const program::Instruction& i);
   void grad_norm(const Shape& s, const program::Instruction& i);
@@ -38,6 +43,12 @@ class CpuExecutor final : public Executor {
   ExecutorParts parts_;
   std::vector<Shape> shapes_;
   std::int64_t submitted_ = 0;
+  std::int64_t to_time_ = 0;
+  OnTimes on_times_;
+  std::atomic<bool> timing_ = false;
+  std::chrono::steady_clock::time_point timed_since_;
+  std::mutex times_mutex_;
+  StepTimes times_;                     // of the step that is timed
   std::unique_ptr<program::LaneRunner> lanes_;   // last: its threads use all the above
 };
 

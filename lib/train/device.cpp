@@ -1,5 +1,6 @@
 #include "train/device.hpp"
 #include "core/error.hpp"
+#include "core/process_memory.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "train/cpu_executor.hpp"
 #ifdef TRAINX_CUDA
@@ -19,6 +20,7 @@ class CpuDevice final : public Device {
     return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts));
   }
   std::int64_t peak_bytes() const override { return arena_.bytes() + tensor::allocator_bytes().peak; }
+  std::int64_t process_bytes() const override { return resident_bytes(); }
   std::string name() const override { return std::to_string(threads_) + " CPU threads"; }
 
  private:

@@ -1,6 +1,7 @@
 // Where a run computes: the memory that its programs are placed in, and what executes them there.
 #pragma once
 #include "train/arena.hpp"
+#include "core/power_reading.hpp"
 #include "train/executor.hpp"
 
 namespace trainx::train {
@@ -17,6 +18,12 @@ class Device {
   virtual std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) = 0;
   /// Of the arena and of what was taken beside it, at the peak so far.
   virtual std::int64_t peak_bytes() const = 0;
+  /// Of this process, as the driver or the kernel sees it.
+  virtual std::int64_t process_bytes() const = 0;
+  virtual PowerReading power() const { return {}; }
+  /// Chooses the fastest way for the work that executors have met so far, where this machine does not know it yet: seconds for each kind of matrix product.
+  /// Between steps; returns how many were tried.
+  virtual int tune() { return 0; }
   virtual std::string name() const = 0;       // "2 CPU threads", "NVIDIA H200"
 };
 

@@ -75,6 +75,15 @@ void run_block(model::Block& block, Op op, model::BlockContext& context) {
   }
 }
 
+std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
+  std::string text(name_of(i.op));
+  const bool of_group = i.op == Op::update;
+  if (of_group && i.block >= 0) text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
+  else if (i.block >= 0) text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
+  if (i.micro > 0) text += " m" + std::to_string(i.micro);
+  return text;
+}
+
 void require_executable(const plan::PlacedProgram& placed) {
   for (const Buffer& b : placed.program.buffers)
     if (b.space != Space::device && b.space != Space::library) throw InternalError("the executor has one arena; buffer '" + b.name + "' is elsewhere");

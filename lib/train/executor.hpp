@@ -4,6 +4,7 @@
 #include "model/block.hpp"
 #include "optim/optimizer.hpp"
 #include "plan/run_plan.hpp"
+#include "train/step_times.hpp"
 
 namespace trainx::train {
 
@@ -51,6 +52,8 @@ class Executor {
   /// Of those submitted here, counted from 1. Every report up to it was handed out when this returns.
   virtual void wait_for_step(std::int64_t n) = 0;
   virtual void wait_idle() = 0;
+  /// The next `steps` steps are timed, each by itself, and handed out when they are done, before submit_step returns.
+  virtual void time_next(std::int64_t steps, OnTimes on_times) = 0;
 };
 
 /// Which use of an instruction fills the slot: null, or InternalError, where none does.
@@ -60,6 +63,8 @@ const program::Use& use_of(const program::Instruction& i, program::Slot slot);
 std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed, const program::Instruction& i, std::byte* base, const ExecutorParts& parts);
 /// Calls the instruction's operation of the block.
 void run_block(model::Block& block, program::Op op, model::BlockContext& context);
+/// "backward h3.mlp", and in which micro-step where there are several.
+std::string describe(const plan::PlacedProgram& placed, const program::Instruction& i);
 /// The part of a micro-batch that a graph's batch tensor of this name is, `elements` at `at`.
 void set_field(data::BatchView& batch, const program::TensorSpec& field, std::byte* at);
 /// Buffers in one arena, whole ones only, no prologue: what the executors run. InternalError otherwise.

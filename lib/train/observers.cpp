@@ -1,6 +1,5 @@
 #include "train/observers.hpp"
 #include "core/error.hpp"
-#include "core/process_memory.hpp"
 #include "tensor/allocator_meter.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
@@ -18,7 +17,7 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
   r.tokens_per_second = static_cast<double>(step.tokens) / step.step_time_s;
   r.data_wait_ms = step.data_wait_s * 1e3;
   r.peak_memory_bytes = parts_.device->peak_bytes();
-  r.device_memory_bytes = resident_bytes();
+  r.device_memory_bytes = parts_.device->process_bytes();
   r.applied_steps = state.applied_steps;
   const bool logged = every_.due(state) || state.step == 1 || state.step == parts_.plan.total_steps;
   if (logged) {

@@ -85,6 +85,7 @@ void compare(const Case& c) {
     CHECK(same_bits(got.sum, want.sum));
   // A sum that is rounded the other way moves what follows it.
   const double followed = c.before && sizeof(T) == 2 ? 4e-2 : 1e-5;
+  if (c.columns == 0) return;           // nothing has no mean
   check_close(got.mean, want.mean, 1e-5, followed, "mean");
   check_close(got.rstd, want.rstd, 1e-4, followed, "rstd");
   if (c.columns > 1) check_close(got.normed, want.normed, rounding<T>, 2 * followed, "normed");

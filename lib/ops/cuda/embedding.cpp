@@ -16,6 +16,7 @@ void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, 
     op.out = pointer<T>(out);
     gpu::require(kernels::embedding(op, fused(dropout), gpu.space.stream), "embedding");
   });
+  gpu.done(Work::embedding);
 }
 
 void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at::Tensor& d, const at::Tensor& tokens, bool accumulate, std::int64_t without_gradient) {
@@ -31,6 +32,7 @@ void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at
     op.without_gradient = without_gradient;
     gpu::require(kernels::embedding_backward(op, gpu.sort, gpu.space.stream), "embedding backward");
   });
+  gpu.done(Work::embedding);
 }
 
 void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate) {
@@ -38,6 +40,7 @@ void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const
     const kernels::PositionBackward<T> op{d.size(0), d.size(1), length, d_wpe.size(0), pointer<T>(d), pointer<float>(d_wpe), accumulate};
     gpu::require(kernels::position_backward(op, gpu.space.stream), "position embedding backward");
   });
+  gpu.done(Work::embedding);
 }
 
 }  // namespace trainx::ops::cuda

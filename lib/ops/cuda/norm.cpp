@@ -23,6 +23,7 @@ void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor
     op.epsilon = epsilon;
     gpu::require(kernels::residual_layer_norm(op, fused(dropout), gpu.space.stream), "residual + LayerNorm");
   });
+  gpu.done(Work::norm);
 }
 
 void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to, const at::Tensor& d_sum, const at::Tensor& d_normed, const at::Tensor& sum,
@@ -45,6 +46,7 @@ void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to
     op.accumulate_norm = op.accumulate_bias = to.accumulate;
     gpu::require(kernels::layer_norm_backward(op, fused(dropout), gpu.fold, gpu.space.stream), "LayerNorm backward");
   });
+  gpu.done(Work::norm);
 }
 
 void drop_out(const Gpu& gpu, const at::Tensor& out, const at::Tensor& x, const Dropout& dropout) {
@@ -52,6 +54,7 @@ void drop_out(const Gpu& gpu, const at::Tensor& out, const at::Tensor& x, const 
     const kernels::DropoutRows rows{dropout.positions, dropout.length, x.size(1), dropout.first_row, x.size(0)};
     gpu::require(kernels::dropout(pointer<T>(out), pointer<T>(x), rows, fused(dropout).key, gpu.space.stream), "dropout");
   });
+  gpu.done(Work::dropout);
 }
 
 }  // namespace trainx::ops::cuda

@@ -54,7 +54,9 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
   const std::int64_t counter_bytes = kernels::fold_counters * static_cast<std::int64_t>(sizeof(std::uint32_t));
   counters_ = allocate<std::uint32_t>(counter_bytes, "counters");
   gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_), "counters");
-  gemm_ = std::make_unique<gpu::Gemm>();
+  // Tuned choices depend on what other processes have measured, the library's own do not.
+  gemm_ = std::make_unique<gpu::Gemm>(plan.recipe.run.deterministic ? "" : gpu::Gemm::default_cache_file());
+  meter_ = std::make_unique<gpu::PowerMeter>();
   attention_ = std::make_unique<gpu::Attention>();
   ops_.gemm = gemm_.get();
   ops_.attention = attention_.get();
@@ -80,6 +82,33 @@ void GpuDevice::upload() {
 void GpuDevice::download() {
   gpu::require(cudaMemcpyAsync(residents_->data(), arena_, static_cast<std::size_t>(residents_->bytes()), cudaMemcpyDeviceToHost, stream_), "weights from the GPU");
   gpu::require(cudaStreamSynchronize(stream_), "weights from the GPU");
+}
+
+std::int64_t GpuDevice::process_bytes() const {
+  if (const auto bytes = meter_->process_bytes()) return *bytes;
+  std::size_t free = 0, total = 0;      // a container hides processes from the driver's list: all that is taken on this GPU
+  gpu::require(cudaMemGetInfo(&free, &total), "GPU memory cannot be read");
+  return static_cast<std::int64_t>(total - free);
+}
+
+int GpuDevice::tune() {
+  if (plan_.recipe.run.deterministic) return 0;
+  gpu::require(cudaStreamSynchronize(stream_), "tuning");
+  const auto problems = gemm_->untuned(workspace_bytes_);
+  std::int64_t most = 0;
+  for (const gpu::GemmProblem& p : problems) most = std::max(most, gpu::Gemm::tuning_bytes(p));
+  if (problems.empty()) return 0;
+  auto* const scratch = allocate<std::byte>(most, "tuning matrix products");
+  try {
+    for (const gpu::GemmProblem& p : problems) gemm_->tune(p, ops_.space, scratch, most);
+  } catch (const std::exception&) {
+    cudaFree(scratch);
+    throw;
+  }
+  cudaFree(scratch);
+  gemm_->save_tuned();
+  ++tunings_;
+  return static_cast<int>(problems.size());
 }
 
 std::unique_ptr<Executor> GpuDevice::make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) {

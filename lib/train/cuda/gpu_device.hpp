@@ -1,4 +1,5 @@
 #pragma once
+#include "gpu/power.hpp"
 #include "ops/cuda/gpu.hpp"
 #include "train/device.hpp"
 
@@ -14,11 +15,16 @@ class GpuDevice final : public Device {
   void download() override;
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override;
   std::int64_t peak_bytes() const override { return arena_bytes_ + workspace_bytes_; }
+  std::int64_t process_bytes() const override;
+  PowerReading power() const override { return meter_->read(); }
+  int tune() override;
   std::string name() const override { return name_; }
 
   std::byte* arena() const { return arena_; }
   const ops::Gpu& ops() const { return ops_; }
   const plan::RunPlan& plan() const { return plan_; }
+  /// How often tune() changed what is launched: graphs captured before are out of date.
+  std::uint64_t tunings() const { return tunings_; }
 
  private:
   const plan::RunPlan& plan_;
@@ -31,6 +37,8 @@ class GpuDevice final : public Device {
   std::unique_ptr<Arena> residents_;
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
+  std::unique_ptr<gpu::PowerMeter> meter_;
+  std::uint64_t tunings_ = 0;
   ops::Gpu ops_;
 };
 

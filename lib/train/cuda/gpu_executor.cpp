@@ -3,6 +3,7 @@
 #include "ops/gpu_scope.hpp"
 #include "program/operations.hpp"
 #include <ATen/core/grad_mode.h>
+#include <utility>
 
 namespace trainx::train {
 
@@ -19,6 +20,15 @@ std::byte* pinned_memory(std::int64_t bytes) {
   void* p = nullptr;
   require(cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault), "pinned host memory for batches");
   return static_cast<std::byte*>(p);
+}
+
+Work work_of(Op op) {
+  switch (op) {
+    case Op::update: case Op::grad_norm: return Work::optimizer;
+    case Op::fetch_batch: case Op::copy: return Work::copy;
+    case Op::advance_step: case Op::advance_applied: case Op::report: return Work::scalar;
+    default: return Work::other;
+  }
 }
 
 std::byte* device_memory(std::int64_t bytes) {
@@ -154,17 +164,56 @@ void GpuExecutor::submit_step() {
     parts_.fetch(step, micro, out);
   }
   require(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes * s.micro_steps), cudaMemcpyHostToDevice, stream_), "batches to the GPU");
+  if (to_time_ > 0) launch_timed(s);
+  else launch(s);
+  require(cudaMemcpyAsync(reports_ + place, report_, sizeof(kernels::StepReport), cudaMemcpyDeviceToHost, stream_), "report from the GPU");
+  require(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), "event");
+  ++submitted_;
+}
+
+// The first step is not captured: libraries choose, plan and load in it.
+void GpuExecutor::launch(Shape& s) {
   if (!s.warm) {
     issue(s);
     require(cudaStreamSynchronize(stream_), "the first step on the GPU");
     s.warm = true;
-  } else {
-    if (!s.graph) capture(s);
-    require(cudaGraphLaunch(s.graph, stream_), "step on the GPU");
+    return;
   }
-  require(cudaMemcpyAsync(reports_ + place, report_, sizeof(kernels::StepReport), cudaMemcpyDeviceToHost, stream_), "report from the GPU");
-  require(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), "event");
-  ++submitted_;
+  if (s.graph && s.tunings != device_.tunings()) {
+    require(cudaStreamSynchronize(stream_), "step on the GPU");
+    cudaGraphExecDestroy(std::exchange(s.graph, nullptr));
+  }
+  if (!s.graph) {
+    s.graph = capture(s, nullptr);
+    s.tunings = device_.tunings();
+  }
+  require(cudaGraphLaunch(s.graph, stream_), "step on the GPU");
+}
+
+void GpuExecutor::launch_timed(Shape& s) {
+  --to_time_;
+  if (!s.warm) {
+    issue(s, &timeline_);
+    s.warm = true;
+    require(cudaStreamSynchronize(stream_), "the first step on the GPU");
+  } else {
+    const cudaGraphExec_t graph = capture(s, &timeline_);
+    cudaError_t error = cudaGraphLaunch(graph, stream_);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(stream_);
+    cudaGraphExecDestroy(graph);
+    require(error, "timed step on the GPU");
+  }
+  StepTimes times;
+  for (gpu::TimelineSpan& span : timeline_.spans()) {
+    times.ms = span.begin_ms + span.ms;
+    times.spans.push_back({std::move(span.instruction), span.work, std::move(span.detail), Lane::compute, span.begin_ms, span.ms});
+  }
+  on_times_(times);
+}
+
+void GpuExecutor::time_next(std::int64_t steps, OnTimes on_times) {
+  to_time_ = steps;
+  on_times_ = std::move(on_times);
 }
 
 void GpuExecutor::wait_for_step(std::int64_t n) {
@@ -177,27 +226,36 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
   }
 }
 
-void GpuExecutor::capture(Shape& s) {
+cudaGraphExec_t GpuExecutor::capture(Shape& s, gpu::Timeline* timeline) {
   require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
   cudaGraph_t graph = nullptr;
   try {
-    issue(s);
+    issue(s, timeline);
   } catch (const std::exception&) {
     cudaStreamEndCapture(stream_, &graph);
     if (graph) cudaGraphDestroy(graph);
     throw;
   }
   require(cudaStreamEndCapture(stream_, &graph), "capture of the step");
-  const cudaError_t made = cudaGraphInstantiate(&s.graph, graph, 0);
+  cudaGraphExec_t made = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
   cudaGraphDestroy(graph);
-  require(made, "CUDA graph of the step");
-  require(cudaGraphUpload(s.graph, stream_), "CUDA graph of the step");
+  require(error, "CUDA graph of the step");
+  require(cudaGraphUpload(made, stream_), "CUDA graph of the step");
+  return made;
 }
 
-void GpuExecutor::issue(Shape& s) {
+void GpuExecutor::issue(Shape& s, gpu::Timeline* timeline) {
   const at::NoGradGuard no_grad;
-  const ops::GpuScope scope(device_.ops());
-  for (const Instruction& i : s.placed->program.steady) execute(s, i);
+  ops::Gpu gpu = device_.ops();
+  gpu.timeline = timeline;
+  const ops::GpuScope scope(gpu);
+  if (timeline) timeline->begin(stream_, s.warm);
+  for (const Instruction& i : s.placed->program.steady) {
+    if (timeline) timeline->enter(describe(*s.placed, i));
+    execute(s, i);
+    if (timeline) timeline->mark(work_of(i.op));   // what the instruction's operations have not marked themselves
+  }
 }
 
 void GpuExecutor::execute(Shape& s, const Instruction& i) {

@@ -15,6 +15,8 @@ class GpuExecutor final : public Executor {
   void submit_step() override;
   void wait_for_step(std::int64_t n) override;
   void wait_idle() override { wait_for_step(submitted_); }
+  /// Also the first step, whose libraries are still loading: it is better left out.
+  void time_next(std::int64_t steps, OnTimes on_times) override;
 
  private:
   static constexpr std::int64_t ring = 4;       // steps whose batches and reports the host may hold
@@ -42,6 +44,7 @@ class GpuExecutor final : public Executor {
     int micro_steps = 1;
     bool warm = false;                          // its first step ran: libraries have chosen and loaded what they use
     cudaGraphExec_t graph = nullptr;
+    std::uint64_t tunings = 0;                  // of the device when the graph was captured
   };
 
   void prepare(Shape& s);
@@ -49,8 +52,10 @@ class GpuExecutor final : public Executor {
   Update update_of(const Shape& s, const std::vector<const program::Instruction*>& run);
   template <class T>
   const T* to_device(const std::vector<T>& host);
-  void issue(Shape& s);                         // all instructions, one after the other
-  void capture(Shape& s);
+  void issue(Shape& s, gpu::Timeline* timeline = nullptr);   // all instructions, one after the other
+  void launch(Shape& s);
+  void launch_timed(Shape& s);
+  cudaGraphExec_t capture(Shape& s, gpu::Timeline* timeline);
   void execute(Shape& s, const program::Instruction& i);
   std::byte* address(const Shape& s, const program::Use& u) const;
   template <class T>
@@ -69,6 +74,9 @@ class GpuExecutor final : public Executor {
   kernels::StepReport* reports_ = nullptr;      // pinned, [ring]
   std::array<cudaEvent_t, ring> done_{};        // of the step in each place of the ring
   std::int64_t submitted_ = 0, reported_ = 0;
+  std::int64_t to_time_ = 0;
+  OnTimes on_times_;
+  gpu::Timeline timeline_;
 };
 
 }  // namespace trainx::train

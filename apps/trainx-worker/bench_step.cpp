@@ -1,0 +1,191 @@
+#include "commands.hpp"
+#include "core/process.hpp"
+#include "core/version.hpp"
+#include "model/model.hpp"
+#include "train/build.hpp"
+#include "train/threads.hpp"
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace trainx::worker {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t warm_up_steps = 5, timed_steps = 3;
+
+void say(const Json& object) {
+  std::printf("%s\n", object.dump().c_str());
+  std::fflush(stdout);
+}
+
+// Since the launcher began, of whose start the kernel counts in clock ticks after boot.
+double seconds_since_start() {
+  std::ifstream stat("/proc/" + std::to_string(::getppid()) + "/stat"), uptime("/proc/uptime");
+  std::string text;
+  std::getline(stat, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 2));   // from field 3 on; the name may hold blanks
+  std::string field;
+  for (int i = 3; i <= 22; ++i) fields >> field;
+  double now = 0;
+  uptime >> now;
+  return now - std::stod(field) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+struct Round {
+  std::int64_t steps = 0;
+  double seconds = 0;
+  std::optional<double> joules, capped_seconds;
+  std::optional<std::int64_t> clock_mhz;
+};
+
+Json to_json(const Round& r) {
+  Json j{{"steps", r.steps}, {"seconds", r.seconds}};
+  j["joules"] = r.joules ? Json(*r.joules) : Json();
+  j["power_capped"] = r.capped_seconds ? Json(*r.capped_seconds / r.seconds) : Json();
+  j["clock_mhz"] = r.clock_mhz ? Json(*r.clock_mhz) : Json();
+  return j;
+}
+
+class StepBench {
+ public:
+  StepBench(const plan::RunPlan& plan, const launch::Job& job) : plan_(plan), parts_(plan, train::open_split(plan, data::Split::train), nullptr) {
+    train::set_compute_threads(job.facts.hardware.cpu_cores);
+    parts_.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)));
+    if (plan.recipe.model.init_from) parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, train::MissingHead::keep);
+    parts_.start({}, [this](const train::StepScalarsReport& r) { loss_ = r.loss_sum / std::max(r.target_count, 1.0); });
+  }
+
+  /// The step that pays for everything new; then tuning, and steps until all is warm.
+  void warm_up() {
+    run(1);
+    first_step_seconds_ = seconds_since_start();
+    const auto begin = Clock::now();
+    tuned_ = parts_.device->tune();
+    tuning_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
+    run(warm_up_steps);
+    say({{"event", "ready"}, {"first_step_seconds", first_step_seconds_}, {"tuned", tuned_}, {"tuning_seconds", tuning_seconds_}});
+  }
+
+  void measure(std::int64_t steps) {
+    const PowerReading before = parts_.device->power();
+    const auto begin = Clock::now();
+    run(steps);
+    Round r{steps, std::chrono::duration<double>(Clock::now() - begin).count(), {}, {}, {}};
+    const PowerReading after = parts_.device->power();
+    if (before.joules && after.joules) r.joules = *after.joules - *before.joules;
+    if (before.capped_seconds && after.capped_seconds) r.capped_seconds = *after.capped_seconds - *before.capped_seconds;
+    r.clock_mhz = after.clock_mhz;
+    rounds_.push_back(r);
+    Json line{{"event", "round"}};
+    line.update(to_json(r));
+    say(line);
+  }
+
+  void measure_for(double seconds) {
+    const auto begin = Clock::now();
+    run(3);
+    const double step = std::chrono::duration<double>(Clock::now() - begin).count() / 3;
+    measure(std::max<std::int64_t>(1, std::llround(seconds / step)));
+  }
+
+  void finish() {
+    std::vector<double> times, joules;
+    for (const Round& r : rounds_) {
+      times.push_back(r.seconds / static_cast<double>(r.steps));
+      if (r.joules) joules.push_back(*r.joules / static_cast<double>(r.steps));
+    }
+    const double step = median(times), tokens = static_cast<double>(plan_.tokens_per_step);
+    std::vector<train::StepTimes> timed;
+    parts_.executor->time_next(timed_steps, [&](const train::StepTimes& t) { timed.push_back(t); });
+    run(timed_steps);
+    Json work = Json::object();
+    for (const auto& [kind, ms] : train::by_work(timed)) work[std::string(name_of(kind))] = ms;
+    Json j{{"event", "done"}, {"tool", "trainx"}, {"machine", parts_.device->name()}, {"versions", {{"trainx", version}}}};
+    j["model"] = spec::architecture_name(plan_.dims);
+    j["micro_batch_size"] = plan_.batch.micro_batch_size;
+    j["sequence_length"] = plan_.recipe.data.sequence_length;
+    j["samples_per_step"] = plan_.batch.global_batch_size;
+    j["tokens_per_step"] = plan_.tokens_per_step;
+    j["step_time_ms"] = 1e3 * step;
+    j["tokens_per_second"] = tokens / step;
+    j["samples_per_second"] = static_cast<double>(plan_.batch.global_batch_size) / step;
+    j["joules_per_token"] = joules.empty() ? Json() : Json(median(joules) / tokens);
+    j["predicted_step_time_ms"] = plan_.time ? Json(1e3 * plan_.time->step_s) : Json();
+    j["predicted_peak_memory_bytes"] = plan_.memory.total_bytes();
+    j["peak_memory_bytes"] = parts_.device->peak_bytes();
+    j["device_memory_bytes"] = parts_.device->process_bytes();
+    j["first_step_seconds"] = first_step_seconds_;
+    j["tuned"] = tuned_;
+    j["tuning_seconds"] = tuning_seconds_;
+    j["loss"] = loss_;
+    j["work_ms"] = work;
+    j["matrix_products"] = products_of(timed);
+    j["rounds"] = Json::array();
+    for (const Round& r : rounds_) j["rounds"].push_back(to_json(r));
+    say(j);
+  }
+
+ private:
+  static double median(std::vector<double> x) {
+    std::ranges::sort(x);
+    return x.empty() ? std::nan("") : x.size() % 2 ? x[x.size() / 2] : (x[x.size() / 2 - 1] + x[x.size() / 2]) / 2;
+  }
+
+  /// Milliseconds of a step by sizes.
+  static Json products_of(const std::vector<train::StepTimes>& timed) {
+    std::map<std::string, std::pair<int, double>> sums;
+    for (const auto& t : timed)
+      for (const auto& span : t.spans)
+        if (span.work == Work::matrix_product) {
+          auto& [count, ms] = sums[span.detail];
+          ++count;
+          ms += span.ms;
+        }
+    Json out = Json::object();
+    for (const auto& [name, sum] : sums) out[name] = {{"count", sum.first / timed_steps}, {"ms", sum.second / timed_steps}};
+    return out;
+  }
+
+  void run(std::int64_t steps) {
+    for (std::int64_t i = 0; i < steps; ++i) parts_.executor->submit_step();
+    parts_.executor->wait_idle();
+  }
+
+  const plan::RunPlan& plan_;
+  train::TrainingParts parts_;
+  double first_step_seconds_ = 0, tuning_seconds_ = 0, loss_ = 0;
+  int tuned_ = 0;
+  std::vector<Round> rounds_;
+};
+
+}  // namespace
+
+int bench_step(const launch::Job& job) {
+  const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
+  const plan::RunPlan plan = plan_of(job, loaded.recipe);
+  StepBench bench(plan, job);
+  bench.warm_up();
+  if (job.bench.paced) {
+    for (std::string line; std::getline(std::cin, line);) {
+      std::istringstream words(line);
+      std::string go;
+      std::int64_t steps = 0;
+      if (!(words >> go >> steps) || go != "go" || steps < 1) throw UserError(ExitCode::usage, "bench step --paced: '" + line + "' is no `go N`");
+      bench.measure(steps);
+    }
+  } else {
+    for (std::int64_t r = 0; r < job.bench.rounds; ++r) bench.measure_for(job.bench.seconds);
+  }
+  bench.finish();
+  return 0;
+}
+
+}  // namespace trainx::worker

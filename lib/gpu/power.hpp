@@ -1,0 +1,24 @@
+// Energy, power and clock of a GPU, from NVML. What cannot be read is nothing.
+#pragma once
+#include <memory>
+#include "core/power_reading.hpp"
+
+namespace trainx::gpu {
+
+class PowerMeter {
+ public:
+  /// Of the current CUDA device.
+  PowerMeter();
+  ~PowerMeter();
+  PowerMeter(const PowerMeter&) = delete;
+  PowerMeter& operator=(const PowerMeter&) = delete;
+  PowerReading read() const;
+  /// Device memory of this process as the driver sees it; nothing where it does not tell.
+  std::optional<std::int64_t> process_bytes() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainx::gpu

@@ -1,0 +1,32 @@
+#include "train/step_times.hpp"
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace trainx::train {
+
+std::vector<std::pair<Work, double>> by_work(const std::vector<StepTimes>& steps) {
+  std::map<Work, double> sums;
+  for (const StepTimes& step : steps)
+    for (const StepSpan& span : step.spans) sums[span.work] += span.ms / static_cast<double>(steps.size());
+  std::vector<std::pair<Work, double>> out(sums.begin(), sums.end());
+  std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.second > b.second; });
+  return out;
+}
+
+std::string chrome_trace(const std::vector<StepTimes>& steps) {
+  auto events = nlohmann::ordered_json::array();
+  double step_begin_ms = 0;
+  for (const StepTimes& step : steps) {
+    for (const StepSpan& span : step.spans) {
+      nlohmann::ordered_json event{{"name", span.instruction}, {"cat", name_of(span.work)}, {"ph", "X"}, {"ts", 1e3 * (step_begin_ms + span.begin_ms)}, {"dur", 1e3 * span.ms},
+                                   {"pid", 0}, {"tid", name_of(span.lane)}};
+      if (!span.detail.empty()) event["args"] = {{"detail", span.detail}};
+      events.push_back(std::move(event));
+    }
+    step_begin_ms += step.ms;
+  }
+  return nlohmann::ordered_json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump() + "\n";
+}
+
+}  // namespace trainx::train
