@@ -41,7 +41,7 @@ def commands(row, args, scratch):
         if not path.exists():
             {"tokens": write_tokens, "jsonl": write_jsonl}[row["data"]](path)
         overrides.append(f"data.train={path}")
-    found = {OURS: [str(args.trainx), "bench", "step", os.path.join(ROOT, row["recipe"]), *overrides, *args.set]}
+    found = {OURS: [str(args.trainx), "bench", "step", "--paced", os.path.join(ROOT, row["recipe"]), *overrides, *args.set]}
     for name, command in row["peers"].items():
         found[name] = [args.python, *shlex.split(command)]
     return {name: command for name, command in found.items() if name not in args.without}
