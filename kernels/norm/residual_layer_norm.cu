@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(Group::threads, Group::threads > 256 ? 1 : siz
        first += static_cast<std::int64_t>(gridDim.x) * Group::rows_per_block) {
     const std::int64_t row = first + Group::row_of_block();
     const bool live = row < op.rows;
-    const std::int64_t source = live && op.source_rows ? op.source_rows[row] : row;
+    const std::int64_t source = live && op.source_rows ? max(op.source_rows[row], std::int64_t{0}) : row;
     const int wanted = live ? columns : 0;
     Eight<T> base[vectors], branch[vectors];
 #pragma unroll

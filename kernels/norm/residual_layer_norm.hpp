@@ -15,12 +15,13 @@ struct ResidualLayerNorm {
   float* rstd = nullptr;                // [N]; null: not kept
   const T* gamma = nullptr;             // [C]
   const T* beta = nullptr;              // [C]
-  T* normed = nullptr;                  // null: not wanted
+  T* normed = nullptr;                  // null: not wanted; may be residual_out where that is only read
   double epsilon = 1e-5;
   // A LayerNorm that residual_in has yet to go through (of post-norm models, which keep the sum alone): gamma[C], beta[C]; null: none. epsilon is the same.
   const T* gamma_before = nullptr;
   const T* beta_before = nullptr;
-  // Row r of the outputs comes from row source_rows[r] (i64 [N]) of residual_in and branch, whose dropout it has; null: from row r.
+  // Row r of the outputs comes from row source_rows[r] (i64 [N]) of residual_in and branch, whose dropout it has; null: from row r. A negative one
+  // counts as row 0, so that lists may be longer than their number of rows.
   const std::int64_t* source_rows = nullptr;
 };
 

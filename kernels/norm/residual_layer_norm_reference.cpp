@@ -1,5 +1,6 @@
 #include "kernels/norm/residual_layer_norm.hpp"
 #include "kernels/random/dropout_reference.hpp"
+#include <algorithm>
 #include <vector>
 
 namespace trainx::kernels {
@@ -20,7 +21,7 @@ void rows(const ResidualLayerNorm<T>& op, const FusedDropout& dropout) {
   const T* const base = op.residual_in ? op.residual_in : op.residual_out;
   std::vector<float> x(static_cast<std::size_t>(op.columns));
   for (std::int64_t r = 0; r < op.rows; ++r) {
-    const std::int64_t source = op.source_rows ? op.source_rows[r] : r;
+    const std::int64_t source = op.source_rows ? std::max<std::int64_t>(op.source_rows[r], 0) : r;
     for (std::int64_t c = 0; c < op.columns; ++c) x[c] = widened(base[source * op.columns + c]);
     if (op.gamma_before) {
       const Statistics s = statistics(x, op.epsilon);

@@ -70,7 +70,12 @@ __global__ void __launch_bounds__(select_threads) select_targets_kernel(SelectTa
     op.rows[i] = -1;
     op.row_targets[i] = no_target;
   }
-  if (thread == 0) *op.found = found;
+  if (thread == 0 && op.found) *op.found = found;
+}
+
+__global__ void __launch_bounds__(threads) first_rows_kernel(std::int64_t* rows, std::int64_t samples, std::int64_t length) {
+  const std::int64_t b = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  if (b < samples) rows[b] = b * length;
 }
 
 }  // namespace
@@ -81,6 +86,11 @@ cudaError_t scatter_rows(const CopyRows<float>& op, cudaStream_t stream) { retur
 cudaError_t scatter_rows(const CopyRows<Bf16>& op, cudaStream_t stream) { return launch<false>(op, stream); }
 cudaError_t select_targets(const SelectTargets& op, cudaStream_t stream) {
   select_targets_kernel<<<1, select_threads, 0, stream>>>(op);
+  return cudaGetLastError();
+}
+cudaError_t first_rows(std::int64_t* rows, std::int64_t samples, std::int64_t length, cudaStream_t stream) {
+  if (samples == 0) return cudaSuccess;
+  first_rows_kernel<<<static_cast<unsigned>((samples + threads - 1) / threads), threads, 0, stream>>>(rows, samples, length);
   return cudaGetLastError();
 }
 

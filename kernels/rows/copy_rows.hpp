@@ -28,9 +28,12 @@ struct SelectTargets {
   const std::int32_t* targets = nullptr;   // [count]
   std::int64_t* rows = nullptr;            // [capacity]
   std::int32_t* row_targets = nullptr;     // [capacity]
-  std::int64_t* found = nullptr;
+  std::int64_t* found = nullptr;           // null: not wanted
 };
 void select_targets_reference(const SelectTargets& op);
+
+/// rows[b] = b * length: the first row of each sample.
+void first_rows_reference(std::int64_t* rows, std::int64_t samples, std::int64_t length);
 
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; each is one launch, whose status is returned. Pointers need their element's alignment; 16 bytes, with C a multiple of 8, are faster.
@@ -39,6 +42,7 @@ cudaError_t gather_rows(const CopyRows<Bf16>& op, cudaStream_t stream);
 cudaError_t scatter_rows(const CopyRows<float>& op, cudaStream_t stream);
 cudaError_t scatter_rows(const CopyRows<Bf16>& op, cudaStream_t stream);
 cudaError_t select_targets(const SelectTargets& op, cudaStream_t stream);
+cudaError_t first_rows(std::int64_t* rows, std::int64_t samples, std::int64_t length, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

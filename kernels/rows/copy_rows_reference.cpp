@@ -35,11 +35,15 @@ void select_targets_reference(const SelectTargets& op) {
     }
     ++found;
   }
-  *op.found = found;
+  if (op.found) *op.found = found;
   for (; found < op.capacity; ++found) {
     op.rows[found] = -1;
     op.row_targets[found] = no_target;
   }
+}
+
+void first_rows_reference(std::int64_t* rows, std::int64_t samples, std::int64_t length) {
+  for (std::int64_t b = 0; b < samples; ++b) rows[b] = b * length;
 }
 
 }  // namespace trainx::kernels

@@ -63,6 +63,17 @@ TEST_CASE("targets are selected in order, within the capacity", "[gpu]") {
     }
 }
 
+TEST_CASE("the first rows of samples are named", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const std::int64_t samples : {0, 1, 256, 257, 5000}) {
+    std::vector<std::int64_t> want(static_cast<std::size_t>(samples));
+    first_rows_reference(want.data(), samples, 512);
+    const OnDevice<std::int64_t> rows{std::vector<std::int64_t>(want.size())};
+    require_success(first_rows(rows.data(), samples, 512, nullptr), "first_rows");
+    CHECK(rows.host() == want);
+  }
+}
+
 TEST_CASE("casts round as the reference does", "[gpu]") {
   TRAINX_NEEDS_GPU();
   for (const std::int64_t n : {0, 1, 7, 8, 9, 2048, 1'000'003})

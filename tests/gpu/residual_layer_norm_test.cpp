@@ -28,7 +28,7 @@ struct Operands {
       : base(random_elements<T>(c.rows * c.columns, 1, 2, 0.5f)), branch(random_elements<T>(c.rows * c.columns, 2)), bias(random_elements<T>(c.columns, 3)),
         gamma(random_elements<T>(c.columns, 4, 0.2f, 1)), beta(random_elements<T>(c.columns, 5)), gamma_before(random_elements<T>(c.columns, 6, 0.2f, 1)),
         beta_before(random_elements<T>(c.columns, 7)) {
-    for (std::int64_t r = 0; r < c.rows; ++r) sources.push_back((r * 7 + 3) % c.rows);
+    for (std::int64_t r = 0; r < c.rows; ++r) sources.push_back(r % 5 == 4 ? -1 : (r * 7 + 3) % c.rows);
   }
 };
 
@@ -134,6 +134,13 @@ TEST_CASE("residual + LayerNorm of many rows, in place", "[gpu]") {
   require_success(residual_layer_norm(op, {}, nullptr), "residual_layer_norm");
   CHECK(same_bits(base.host(), want.sum));
   check_close(normed.host(), want.normed, rounding<Bf16>, 1e-5, "normed");
+
+  ResidualLayerNorm<Bf16> norm_alone;
+  norm_alone.rows = c.rows, norm_alone.columns = c.columns;
+  norm_alone.residual_out = norm_alone.normed = base.data();
+  norm_alone.gamma = gamma.data(), norm_alone.beta = beta.data();
+  require_success(residual_layer_norm(norm_alone, {}, nullptr), "residual_layer_norm");
+  CHECK(same_bits(base.host(), normed.host()));
 }
 
 TEST_CASE("NaN makes its row NaN and no other; repeats of residual + LayerNorm give the same bits", "[gpu]") {
