@@ -67,6 +67,7 @@ struct Gemm::State {
   std::string machine, cache_file;
   Handle handle;
   std::vector<Planned> plans;
+  std::vector<GemmProblem> considered;
   GemmChoices tuned;         // of the cache file and of this process
   GemmChoices fresh;         // of this process alone
   GemmChoices replayed;
@@ -98,12 +99,18 @@ void Gemm::run(const GemmProblem& p, const GemmOperands& x, const StreamSpace& s
   state_->lt.require(planned.plan.launch(state_->handle.get(), x, planned.choice, space), "GEMM " + describe(p) + " failed");
 }
 
+void Gemm::consider(const GemmProblem& p) {
+  if (std::ranges::find(state_->considered, p) == state_->considered.end()) state_->considered.push_back(p);
+}
+
 std::vector<GemmProblem> Gemm::untuned(std::int64_t workspace_bytes) const {
   std::vector<GemmProblem> out;
   for (const Planned& known : state_->plans) {
     const GemmProblem& p = known.plan.problem();
     if (known.alignments == Alignments() && known.workspace_bytes == workspace_bytes && !state_->tuned.contains(key_of(p))) out.push_back(p);
   }
+  for (const GemmProblem& p : state_->considered)
+    if (!state_->tuned.contains(key_of(p)) && std::ranges::find(out, p) == out.end()) out.push_back(p);
   return out;
 }
 

@@ -56,6 +56,8 @@ class Gemm {
   /// operand of a run is touched. Waits for the device.
   std::optional<GemmTimes> tune(const GemmProblem& p, const StreamSpace& space, void* scratch, std::int64_t scratch_bytes,
                                 const GemmTuning& tuning = {});
+  /// Counts as met, so that it is tuned as well: another way to do what was run.
+  void consider(const GemmProblem& p);
   /// Those that `run` has met with 256-byte aligned operands and whose fastest algorithm is not known yet.
   std::vector<GemmProblem> untuned(std::int64_t workspace_bytes) const;
   static std::int64_t tuning_bytes(const GemmProblem& p);

@@ -65,6 +65,7 @@ void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out,
 }
 
 void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths) {
+  TRAINX_ON_GPU(bidirectional_attention(*gpu, out, lse, qkv, lengths));
   for_runs(lengths, qkv.size(1), [&](const Run& run) {
     if (run.length > 0) attend(run.of(out), run.of(lse), run.of(qkv), false);
     run.clear_padding(out);
@@ -74,6 +75,7 @@ void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const
 
 void bidirectional_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                                       const at::Tensor& lengths) {
+  TRAINX_ON_GPU(bidirectional_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse, lengths));
   for_runs(lengths, qkv.size(1), [&](const Run& run) {
     if (run.length > 0) attend_backward(run.of(d_qkv), run.of(d_out), run.of(qkv), run.of(out), run.of(lse), false);
     run.clear_padding(d_qkv);

@@ -17,6 +17,14 @@ struct LossTo {
 };
 /// Both of the above with their sums. On a GPU the logits may be bf16 as well.
 void summed_cross_entropy(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
+/// What is counted of each row's most probable class, the first of equals; a row without target counts nowhere. Undefined: not wanted.
+struct Scores {
+  at::Tensor predictions;               // i32 [R], overwritten
+  at::Tensor correct;                   // f64 [1]: rows whose prediction is the target
+  at::Tensor confusion;                 // f64 [vocab_size, vocab_size]: rows by target (row) and prediction (column)
+};
+/// summed_cross_entropy with scores, which are overwritten or added to as the sums are.
+void scored_cross_entropy(const LossTo& to, const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
 void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed);
 
 }  // namespace trainx::ops

@@ -45,6 +45,7 @@ void check_ids(const at::Tensor& ids, std::int64_t limit, const char* what) {
 }  // namespace
 
 void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position, const at::Tensor& type) {
+  TRAINX_ON_GPU(segment_embedding(*gpu, out, tokens, token_types, word, position, type));
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
   check_ids(tokens, word.size(0), "token id");
   check_ids(token_types, type.size(0), "token type");

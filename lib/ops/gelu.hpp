@@ -13,5 +13,6 @@ void gelu_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias, con
 /// x / 2 * (1 + erf(x / sqrt(2))): "gelu" of BERT.
 void gelu_erf(const at::Tensor& activated, const at::Tensor& x);
 void gelu_erf_backward(const at::Tensor& dx, const at::Tensor& d_activated, const at::Tensor& x);
+void gelu_erf_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate);
 
 }  // namespace trainx::ops

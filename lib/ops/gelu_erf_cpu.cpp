@@ -2,6 +2,11 @@
 #include "ops/exp.hpp"
 #include "ops/gelu.hpp"
 #include <ATen/Parallel.h>
+#include "ops/column_sum.hpp"
+#include "ops/gpu_scope.hpp"
+#ifdef TRAINX_CUDA
+#include "ops/cuda/ops.hpp"
+#endif
 
 namespace trainx::ops {
 
@@ -46,6 +51,7 @@ constexpr std::int64_t grain = 16384;
 }  // namespace
 
 void gelu_erf(const at::Tensor& activated, const at::Tensor& x) {
+  TRAINX_ON_GPU(gelu_erf(*gpu, activated, x));
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) { forward_piece(data<T>(activated) + begin, data<T>(x) + begin, end - begin); });
   });
@@ -57,6 +63,12 @@ void gelu_erf_backward(const at::Tensor& dx, const at::Tensor& d_activated, cons
       backward_piece(data<T>(dx) + begin, data<T>(d_activated) + begin, data<T>(x) + begin, end - begin);
     });
   });
+}
+
+void gelu_erf_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
+  TRAINX_ON_GPU(gelu_erf_backward_with_bias(*gpu, dx, d_bias, d_activated, x, accumulate));
+  gelu_erf_backward(dx, d_activated, x);
+  column_sum(d_bias, dx, accumulate);
 }
 
 }  // namespace trainx::ops

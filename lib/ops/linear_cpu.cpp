@@ -32,7 +32,7 @@ void linear(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight, 
 }
 
 void linear_backward_input(const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& sum) {
-  if (!sum.defined()) TRAINX_ON_GPU(linear_backward_input(*gpu, dx, dy, weight));
+  TRAINX_ON_GPU(linear_backward_input(*gpu, dx, dy, weight, sum));
   note_gemm(dy.size(0), weight.size(1), dy.size(1));
   at::Tensor out = dx;
   if (sum.defined()) at::addmm_out(out, sum, dy, weight);

@@ -9,9 +9,9 @@
 namespace trainx::ops {
 
 void add_branch_layer_norm(const NormedSum& to, const at::Tensor& residual, const at::Tensor& branch, const at::Tensor& bias, const at::Tensor& weight, const at::Tensor& shift,
-                           double epsilon, const Dropout& dropout) {
-  TRAINX_ON_GPU(add_branch_layer_norm(*gpu, to, residual, branch, bias, weight, shift, epsilon, dropout));
-  if (residual.defined()) add_branch(to.sum, residual, branch, bias, dropout);
+                           double epsilon, const Dropout& dropout, const PendingNorm& before, const at::Tensor& rows) {
+  TRAINX_ON_GPU(add_branch_layer_norm(*gpu, to, residual, branch, bias, weight, shift, epsilon, dropout, before, rows));
+  if (residual.defined()) add_branch_to_norm(to.sum, residual, before, branch, bias, dropout, rows);
   if (to.keep_statistics) layer_norm_statistics(to.mean, to.rstd, to.sum, epsilon);
   if (to.normed.defined()) layer_norm_apply(to.normed, to.sum, to.mean, to.rstd, weight, shift);
 }

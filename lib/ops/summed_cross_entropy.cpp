@@ -1,5 +1,7 @@
 #include "ops/cross_entropy.hpp"
+#include "ops/element.hpp"
 #include "ops/gpu_scope.hpp"
+#include <algorithm>
 #ifdef TRAINX_CUDA
 #include "ops/cuda/ops.hpp"
 #endif
@@ -22,12 +24,33 @@ void add_sums(const LossTo& to, const std::int32_t* targets) {
   add(to.target_count, count);
 }
 
+void count(const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, bool accumulate) {
+  auto* const confusion = scores.confusion.defined() ? data<double>(scores.confusion) : nullptr;
+  if (confusion && !accumulate) std::fill_n(confusion, vocab_size * vocab_size, 0.0);
+  double correct = 0;
+  for (std::int64_t r = 0; r < logits.size(0); ++r) {
+    const float* const row = data<float>(logits) + r * logits.size(1);
+    const auto best = static_cast<std::int32_t>(std::max_element(row, row + vocab_size) - row);
+    data<std::int32_t>(scores.predictions)[r] = best;
+    if (targets[r] == no_target) continue;
+    correct += best == targets[r];
+    if (confusion) ++confusion[targets[r] * vocab_size + best];
+  }
+  if (scores.correct.defined()) *data<double>(scores.correct) = (accumulate ? *data<double>(scores.correct) : 0.0) + correct;
+}
+
 }  // namespace
 
 void summed_cross_entropy(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
   TRAINX_ON_GPU(summed_cross_entropy(*gpu, to, logits, targets, vocab_size));
   cross_entropy(to.row_loss, logits, targets, vocab_size);
   add_sums(to, targets);
+}
+
+void scored_cross_entropy(const LossTo& to, const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
+  TRAINX_ON_GPU(scored_cross_entropy(*gpu, to, scores, logits, targets, vocab_size));
+  summed_cross_entropy(to, logits, targets, vocab_size);
+  count(scores, logits, targets, vocab_size, to.accumulate);
 }
 
 void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed) {

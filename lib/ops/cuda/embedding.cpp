@@ -5,6 +5,7 @@
 namespace trainx::ops::cuda {
 
 void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout) {
+  gpu.writes(out);
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
     op.rows = out.size(0);

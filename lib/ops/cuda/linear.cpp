@@ -7,13 +7,25 @@ using gpu::GemmEpilogue;
 namespace {
 
 void multiply(const Gpu& gpu, const gpu::GemmProblem& p, const gpu::GemmOperands& o) {
-  gpu.gemm->run(p, o, gpu.space);
+  gpu.gemm->run(p, o, gpu.gemm_space);
   if (gpu.timeline) gpu.done(Work::matrix_product, gpu::describe(p));
+}
+
+/// Does the product with an epilogue, and what is left to do beside it, take less time than the plain one and a kernel? `*_bytes`: what either moves
+/// beside the products. Where both are not known yet they are to be measured, and it does not.
+bool pays(const Gpu& gpu, const gpu::GemmProblem& with, std::int64_t with_bytes, const gpu::GemmProblem& without, std::int64_t without_bytes) {
+  if (gpu.deterministic) return false;              // a step's bits do not depend on what was measured
+  gpu.gemm->consider(with);
+  gpu.gemm->consider(without);
+  const auto with_ms = gpu.gemm->tuned_ms(with), without_ms = gpu.gemm->tuned_ms(without);
+  constexpr double bytes_per_ms = 3.5e9;            // of the kernels of GELU and of column sums on an H200
+  return with_ms && without_ms && *with_ms + static_cast<double>(with_bytes) / bytes_per_ms < *without_ms + static_cast<double>(without_bytes) / bytes_per_ms;
 }
 
 }  // namespace
 
 void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  gpu.writes(y);
   auto p = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x), bias.defined() ? GemmEpilogue::bias : GemmEpilogue::none);
   gpu::GemmOperands o;
   o.a = x.const_data_ptr();
@@ -24,6 +36,7 @@ void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::
 }
 
 void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight) {
+  gpu.writes(dx);
   gpu::GemmOperands o;
   o.a = dy.const_data_ptr();
   o.b = weight.const_data_ptr();
@@ -38,7 +51,45 @@ void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at
   o.a = dy.const_data_ptr();
   o.b = x.const_data_ptr();
   o.d = d_weight.data_ptr();
-  multiply(gpu, p, o);
+  if (!gpu.side) return multiply(gpu, p, o);
+  gpu.gemm->run(p, o, gpu.side->fork({range_of(dy), range_of(x)}, range_of(d_weight)));
+}
+
+void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& preactivation, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const auto fused = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x), GemmEpilogue::bias_gelu_tanh);
+  const auto plain = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x), GemmEpilogue::bias);
+  const auto bytes = static_cast<std::int64_t>(activated.nbytes());
+  if (weight.size(0) % 8 != 0 || !pays(gpu, fused, 0, plain, 2 * bytes)) {
+    linear(gpu, preactivation, x, weight, bias);
+    return gelu(gpu, activated, preactivation);
+  }
+  gpu.writes(activated, preactivation);
+  gpu::GemmOperands o;
+  o.a = x.const_data_ptr();
+  o.b = weight.const_data_ptr();
+  o.d = activated.data_ptr();
+  o.bias = bias.data_ptr();
+  o.aux = preactivation.data_ptr();
+  multiply(gpu, fused, o);
+}
+
+void linear_gelu_backward(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& x, bool accumulate) {
+  auto fused = gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), type_of(dy));
+  const auto plain = fused;
+  fused.epilogue = GemmEpilogue::gelu_tanh_grad;
+  const auto bytes = static_cast<std::int64_t>(dx.nbytes());
+  if (weight.size(1) % 8 != 0 || !pays(gpu, fused, bytes, plain, 3 * bytes)) {
+    linear_backward_input(gpu, dx, dy, weight);
+    return gelu_backward_with_bias(gpu, dx, d_bias, dx, x, accumulate);
+  }
+  gpu.writes(dx);
+  gpu::GemmOperands o;
+  o.a = dy.const_data_ptr();
+  o.b = weight.const_data_ptr();
+  o.d = dx.data_ptr();
+  o.aux = const_cast<void*>(x.const_data_ptr());
+  multiply(gpu, fused, o);
+  column_sum(gpu, d_bias, dx, accumulate);
 }
 
 }  // namespace trainx::ops::cuda

@@ -7,6 +7,7 @@ namespace trainx::ops::cuda {
 
 void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor& residual, const at::Tensor& branch, const at::Tensor& bias, const at::Tensor& weight,
                            const at::Tensor& shift, double epsilon, const Dropout& dropout) {
+  gpu.writes(to.sum, to.mean, to.rstd, to.normed);
   with_kernel_element(to.sum, [&]<class T>(T) {
     kernels::ResidualLayerNorm<T> op;
     op.rows = to.sum.size(0);
@@ -28,6 +29,7 @@ void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor
 
 void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to, const at::Tensor& d_sum, const at::Tensor& d_normed, const at::Tensor& sum,
                                     const at::Tensor& mean, const at::Tensor& rstd, const at::Tensor& weight, const Dropout& dropout) {
+  gpu.writes(to.dx, to.d_branch);
   with_kernel_element(sum, [&]<class T>(T) {
     kernels::LayerNormBackward<T> op;
     op.rows = sum.size(0);
@@ -50,6 +52,7 @@ void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to
 }
 
 void drop_out(const Gpu& gpu, const at::Tensor& out, const at::Tensor& x, const Dropout& dropout) {
+  gpu.writes(out);
   with_kernel_element(x, [&]<class T>(T) {
     const kernels::DropoutRows rows{dropout.positions, dropout.length, x.size(1), dropout.first_row, x.size(0)};
     gpu::require(kernels::dropout(pointer<T>(out), pointer<T>(x), rows, fused(dropout).key, gpu.space.stream), "dropout");

@@ -9,6 +9,8 @@ namespace trainx::ops::cuda {
 
 void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight);
+void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& preactivation, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+void linear_gelu_backward(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& x, bool accumulate);
 void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at::Tensor& dy, const at::Tensor& x, bool accumulate);
 void causal_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv);
 void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse);

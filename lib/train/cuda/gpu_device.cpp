@@ -1,6 +1,7 @@
 #include "train/cuda/gpu_device.hpp"
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
+#include "spec/arch/library_bytes.hpp"
 #include "train/cuda/gpu_executor.hpp"
 
 namespace trainx::train {
@@ -60,7 +61,15 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
   attention_ = std::make_unique<gpu::Attention>();
   ops_.gemm = gemm_.get();
   ops_.attention = attention_.get();
-  ops_.space = {stream_, workspace_, workspace_bytes_};
+  std::int64_t main_bytes = workspace_bytes_;
+  if (plan.batch.micro_batch_size * plan.row_lengths.back() <= spec::most_tokens_aside) {
+    main_bytes -= spec::gemm_workspace_bytes;
+    gpu::require(cudaStreamCreateWithFlags(&side_stream_, cudaStreamNonBlocking), "second stream");
+    side_ = std::make_unique<ops::SideStream>(stream_, gpu::StreamSpace{side_stream_, workspace_ + main_bytes, spec::gemm_workspace_bytes});
+    ops_.side = side_.get();
+  }
+  ops_.space = {stream_, workspace_, main_bytes};
+  ops_.gemm_space = {stream_, workspace_, std::min(main_bytes, spec::gemm_workspace_bytes)};
   ops_.fold = {reinterpret_cast<float*>(workspace_), counters_};   // one instruction at a time uses the workspace
   ops_.sort = workspace_;
   ops_.deterministic = plan.recipe.run.deterministic;
@@ -71,6 +80,8 @@ GpuDevice::~GpuDevice() {
   cudaFree(counters_);
   cudaFree(workspace_);
   cudaFree(arena_);
+  side_.reset();
+  if (side_stream_) cudaStreamDestroy(side_stream_);
   cudaStreamDestroy(stream_);
 }
 
@@ -94,13 +105,13 @@ std::int64_t GpuDevice::process_bytes() const {
 int GpuDevice::tune() {
   if (plan_.recipe.run.deterministic) return 0;
   gpu::require(cudaStreamSynchronize(stream_), "tuning");
-  const auto problems = gemm_->untuned(workspace_bytes_);
+  const auto problems = gemm_->untuned(ops_.gemm_space.workspace_bytes);
   std::int64_t most = 0;
   for (const gpu::GemmProblem& p : problems) most = std::max(most, gpu::Gemm::tuning_bytes(p));
   if (problems.empty()) return 0;
   auto* const scratch = allocate<std::byte>(most, "tuning matrix products");
   try {
-    for (const gpu::GemmProblem& p : problems) gemm_->tune(p, ops_.space, scratch, most);
+    for (const gpu::GemmProblem& p : problems) gemm_->tune(p, ops_.gemm_space, scratch, most);
   } catch (const std::exception&) {
     cudaFree(scratch);
     throw;

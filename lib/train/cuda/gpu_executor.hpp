@@ -57,6 +57,7 @@ class GpuExecutor final : public Executor {
   void launch_timed(Shape& s);
   cudaGraphExec_t capture(Shape& s, gpu::Timeline* timeline);
   void execute(Shape& s, const program::Instruction& i);
+  void wait_for_side(const Shape& s, const program::Instruction& i, ops::SideStream& side) const;
   std::byte* address(const Shape& s, const program::Use& u) const;
   template <class T>
   T* find_scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
