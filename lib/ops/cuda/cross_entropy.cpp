@@ -20,6 +20,14 @@ void summed_cross_entropy(const Gpu& gpu, const LossTo& to, const at::Tensor& lo
   gpu.done(Work::loss);
 }
 
+void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
+  const kernels::PredictionCounts counts{pointer<std::int32_t>(scores.predictions), pointer<double>(scores.correct), pointer<double>(scores.confusion)};
+  with_kernel_element(logits, [&]<class T>(T) {
+    gpu::require(kernels::cross_entropy(rows_of<T>(to, logits, targets, vocab_size), sums_of(to), counts, gpu.fold.counters, gpu.space.stream), "cross-entropy");
+  });
+  gpu.done(Work::loss);
+}
+
 void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed) {
   gpu.writes(logits);
   with_kernel_element(logits, [&]<class T>(T) {

@@ -4,7 +4,13 @@
 
 namespace trainx::ops::cuda {
 
-void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout) {
+namespace {
+
+constexpr std::int64_t few_tokens = 64;         // of a table that many rows name each token of: no need to sort them
+
+/// `token_types` and `type` may be undefined.
+void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
+           const at::Tensor& type, const Dropout& dropout) {
   gpu.writes(out);
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
@@ -12,12 +18,25 @@ void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, 
     op.columns = out.size(1);
     op.length = tokens.size(1);
     op.tokens = pointer<std::int32_t>(tokens);
-    op.word = pointer<T>(wte);
-    op.position = pointer<T>(wpe);
+    op.token_types = pointer<std::int32_t>(token_types);
+    op.word = pointer<T>(word);
+    op.position = pointer<T>(position);
+    op.type = pointer<T>(type);
     op.out = pointer<T>(out);
     gpu::require(kernels::embedding(op, fused(dropout), gpu.space.stream), "embedding");
   });
   gpu.done(Work::embedding);
+}
+
+}  // namespace
+
+void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout) {
+  embed(gpu, out, tokens, {}, wte, wpe, {}, dropout);
+}
+
+void segment_embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
+                       const at::Tensor& type) {
+  embed(gpu, out, tokens, token_types, word, position, type, {});
 }
 
 void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at::Tensor& d, const at::Tensor& tokens, bool accumulate, std::int64_t without_gradient) {
@@ -31,7 +50,8 @@ void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at
     op.d_table = pointer<float>(d_wte);
     op.accumulate = accumulate;
     op.without_gradient = without_gradient;
-    gpu::require(kernels::embedding_backward(op, gpu.sort, gpu.space.stream), "embedding backward");
+    const cudaError_t error = op.vocab_size <= few_tokens ? kernels::type_embedding_backward(op, gpu.fold, gpu.space.stream) : kernels::embedding_backward(op, gpu.sort, gpu.space.stream);
+    gpu::require(error, "embedding backward");
   });
   gpu.done(Work::embedding);
 }

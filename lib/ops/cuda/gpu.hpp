@@ -3,6 +3,7 @@
 #include "gpu/gemm.hpp"
 #include "gpu/timeline.hpp"
 #include "kernels/fold_memory.hpp"
+#include "ops/cuda/batch_needs.hpp"
 #include "ops/cuda/side_stream.hpp"
 
 namespace trainx::ops {
@@ -23,6 +24,7 @@ struct Gpu {
   kernels::FoldMemory fold;
   void* sort = nullptr;                 // scratch of the embedding's backward
   bool deterministic = false;
+  BatchNeeds needs;                     // of the step that is launched
   gpu::Timeline* timeline = nullptr;    // of a step that is timed
   SideStream* side = nullptr;           // where small launches are to overlap; not in a step that is timed
 

@@ -35,13 +35,16 @@ void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::
   multiply(gpu, p, o);
 }
 
-void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight) {
+void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& sum) {
   gpu.writes(dx);
+  auto p = gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), type_of(dy));
+  p.accumulate = sum.defined();
   gpu::GemmOperands o;
   o.a = dy.const_data_ptr();
   o.b = weight.const_data_ptr();
   o.d = dx.data_ptr();
-  multiply(gpu, gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), type_of(dy)), o);
+  o.c = pointer<void>(sum);
+  multiply(gpu, p, o);
 }
 
 void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at::Tensor& dy, const at::Tensor& x, bool accumulate) {
@@ -52,7 +55,7 @@ void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at
   o.b = x.const_data_ptr();
   o.d = d_weight.data_ptr();
   if (!gpu.side) return multiply(gpu, p, o);
-  gpu.gemm->run(p, o, gpu.side->fork({range_of(dy), range_of(x)}, range_of(d_weight)));
+  gpu.gemm->run(p, o, gpu.side->fork({range_of(dy), range_of(x)}, {range_of(d_weight)}));
 }
 
 void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& preactivation, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
@@ -79,7 +82,7 @@ void linear_gelu_backward(const Gpu& gpu, const at::Tensor& dx, const at::Tensor
   fused.epilogue = GemmEpilogue::gelu_tanh_grad;
   const auto bytes = static_cast<std::int64_t>(dx.nbytes());
   if (weight.size(1) % 8 != 0 || !pays(gpu, fused, bytes, plain, 3 * bytes)) {
-    linear_backward_input(gpu, dx, dy, weight);
+    linear_backward_input(gpu, dx, dy, weight, {});
     return gelu_backward_with_bias(gpu, dx, d_bias, dx, x, accumulate);
   }
   gpu.writes(dx);

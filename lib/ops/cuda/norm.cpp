@@ -6,7 +6,7 @@
 namespace trainx::ops::cuda {
 
 void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor& residual, const at::Tensor& branch, const at::Tensor& bias, const at::Tensor& weight,
-                           const at::Tensor& shift, double epsilon, const Dropout& dropout) {
+                           const at::Tensor& shift, double epsilon, const Dropout& dropout, const PendingNorm& before, const at::Tensor& rows) {
   gpu.writes(to.sum, to.mean, to.rstd, to.normed);
   with_kernel_element(to.sum, [&]<class T>(T) {
     kernels::ResidualLayerNorm<T> op;
@@ -22,7 +22,26 @@ void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor
     op.beta = pointer<T>(shift);
     op.normed = pointer<T>(to.normed);
     op.epsilon = epsilon;
+    op.gamma_before = pointer<T>(before.weight);
+    op.beta_before = pointer<T>(before.bias);
+    op.source_rows = pointer<std::int64_t>(rows);
     gpu::require(kernels::residual_layer_norm(op, fused(dropout), gpu.space.stream), "residual + LayerNorm");
+  });
+  gpu.done(Work::norm);
+}
+
+void layer_norm(const Gpu& gpu, const at::Tensor& normed, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
+  gpu.writes(normed);
+  with_kernel_element(x, [&]<class T>(T) {
+    kernels::ResidualLayerNorm<T> op;
+    op.rows = x.size(0);
+    op.columns = x.size(1);
+    op.residual_out = pointer<T>(x);    // only read
+    op.gamma = pointer<T>(weight);
+    op.beta = pointer<T>(bias);
+    op.normed = pointer<T>(normed);
+    op.epsilon = epsilon;
+    gpu::require(kernels::residual_layer_norm(op, {}, gpu.space.stream), "LayerNorm");
   });
   gpu.done(Work::norm);
 }
@@ -46,7 +65,15 @@ void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to
     op.d_beta = pointer<float>(to.d_shift);
     op.d_bias = pointer<float>(to.d_bias);
     op.accumulate_norm = op.accumulate_bias = to.accumulate;
-    gpu::require(kernels::layer_norm_backward(op, fused(dropout), gpu.fold, gpu.space.stream), "LayerNorm backward");
+    std::byte* const partial = gpu.side ? gpu.side->hand_over(kernels::layer_norm_backward_partial_bytes(op.columns)) : nullptr;
+    if (!partial) return gpu::require(kernels::layer_norm_backward(op, fused(dropout), gpu.fold, gpu.space.stream), "LayerNorm backward");
+    kernels::FoldMemory sums = gpu.fold;
+    sums.partial = reinterpret_cast<float*>(partial);
+    int count = 0;
+    gpu::require(kernels::layer_norm_backward(op, fused(dropout), sums, gpu.space.stream, &count), "LayerNorm backward");
+    const DeviceRange read{partial, partial + kernels::layer_norm_backward_partial_bytes(op.columns)};
+    const auto& aside = gpu.side->fork({read}, {range_of(to.d_weight), range_of(to.d_shift), range_of(to.d_bias)});
+    gpu::require(kernels::layer_norm_backward_fold(op, sums.partial, count, aside.stream), "LayerNorm backward");
   });
   gpu.done(Work::norm);
 }
