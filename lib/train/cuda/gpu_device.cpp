@@ -63,9 +63,11 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
   ops_.attention = attention_.get();
   std::int64_t main_bytes = workspace_bytes_;
   if (plan.batch.micro_batch_size * plan.row_lengths.back() <= spec::most_tokens_aside) {
-    main_bytes -= spec::gemm_workspace_bytes;
+    main_bytes -= spec::aside_bytes;
     gpu::require(cudaStreamCreateWithFlags(&side_stream_, cudaStreamNonBlocking), "second stream");
-    side_ = std::make_unique<ops::SideStream>(stream_, gpu::StreamSpace{side_stream_, workspace_ + main_bytes, spec::gemm_workspace_bytes});
+    std::byte* const gemm_space = workspace_ + main_bytes;
+    side_ = std::make_unique<ops::SideStream>(stream_, gpu::StreamSpace{side_stream_, gemm_space, spec::gemm_workspace_bytes},
+                                              ops::DeviceRange{gemm_space + spec::gemm_workspace_bytes, gemm_space + spec::aside_bytes});
     ops_.side = side_.get();
   }
   ops_.space = {stream_, workspace_, main_bytes};
