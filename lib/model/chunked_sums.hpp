@@ -7,9 +7,4 @@ namespace trainx::model {
 /// Sums of one chunk after another go to a scalar or gradient that the instruction overwrites or adds to: only the first chunk may overwrite.
 inline bool adds(const BlockContext& c, program::Slot s, bool first_chunk) { return !first_chunk || c.accumulates(s); }
 
-inline void add_to(const BlockContext& c, program::Slot s, bool first_chunk, double amount) {
-  auto* scalar = static_cast<double*>(c[s].data_ptr());
-  *scalar = (adds(c, s, first_chunk) ? *scalar : 0.0) + amount;
-}
-
 }  // namespace trainx::model

@@ -80,6 +80,7 @@ struct ModelGraph {
   std::vector<BlockSpec> blocks;
   DType compute = DType::f32;           // of parameters and values
   std::int64_t tokens = 0;              // of one micro-batch
+  std::int64_t target_chunk = 0;        // rows with a target that the last block computes at a time, where it computes those alone; 0: it computes all rows
   Bytes library_bytes = 0;              // most that library calls of one instruction allocate outside the arena
 };
 

@@ -1,6 +1,7 @@
 #include "model/bert/embedding.hpp"
 #include "ops/embedding.hpp"
 #include "ops/layer_norm.hpp"
+#include "ops/residual.hpp"
 #include "spec/arch/bert_slots.hpp"
 
 namespace trainx::model::bert {
@@ -23,15 +24,15 @@ void Embedding::forward(BlockContext& c) {
 void Embedding::backward(BlockContext& c) {
   const at::Tensor &x = c[S::sum], &mean = c[S::mean], &rstd = c[S::rstd], &d_sum = c[S::d_sum];
   sum(c, x);
-  ops::layer_norm_statistics(mean, rstd, x, shape_.dims.layer_norm_epsilon);
+  ops::add_branch_layer_norm({x, mean, rstd, {}}, {}, {}, {}, {}, {}, shape_.dims.layer_norm_epsilon, {});
   at::Tensor d = c[S::d_residual_out];
   if (const ops::Dropout drop = shape_.dropout(c, S::positions)) {
     ops::drop_out(d_sum, d, drop);
     d = d_sum;
   }
   const bool accumulate = c.accumulates(S::d_parameters);
-  ops::layer_norm_backward_parameters(c.tensor(S::d_parameters, P::norm_weight), c.tensor(S::d_parameters, P::norm_bias), d, x, mean, rstd, accumulate);
-  ops::layer_norm_backward(d_sum, {}, d, x, mean, rstd, c.tensor(S::parameters, P::norm_weight));
+  const ops::NormedSumGradients to{d_sum, {}, c.tensor(S::d_parameters, P::norm_weight), c.tensor(S::d_parameters, P::norm_bias), {}, accumulate};
+  ops::add_branch_layer_norm_backward(to, {}, d, x, mean, rstd, c.tensor(S::parameters, P::norm_weight), {});
   ops::embedding_backward_tokens(c.tensor(S::d_word, 0), d_sum, c[S::tokens], c.accumulates(S::d_word), shape_.dims.pad_token);
   ops::embedding_backward_positions(c.tensor(S::d_parameters, P::position), d_sum, shape_.length, accumulate);
   ops::embedding_backward_tokens(c.tensor(S::d_parameters, P::token_type), d_sum, c[S::token_types], accumulate);

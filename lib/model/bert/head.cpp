@@ -2,10 +2,9 @@
 #include "model/chunked_sums.hpp"
 #include "ops/column_sum.hpp"
 #include "ops/cross_entropy.hpp"
-#include "ops/layer_norm.hpp"
 #include "ops/linear.hpp"
 #include "ops/residual.hpp"
-#include <algorithm>
+#include "ops/rows.hpp"
 
 namespace trainx::model::bert {
 
@@ -15,12 +14,10 @@ std::int64_t* Head::rows(const BlockContext& c) { return static_cast<std::int64_
 
 void Head::gather(const BlockContext& c, Chunk chunk) const {
   using Before = spec::bert::MlpTensor;
-  const at::Tensor x = part(c, S::residual, chunk), mean = part(c, S::mean, chunk), rstd = part(c, S::rstd, chunk);
   const ops::PendingNorm before{c.tensor(S::norm_parameters, Before::norm_weight), c.tensor(S::norm_parameters, Before::norm_bias), shape_.dims.layer_norm_epsilon};
-  ops::add_branch_to_norm(x, c[S::residual_in], before, c[S::branch_in], c.tensor(S::parameters, at_.pending_bias), shape_.dropout(c, S::positions),
-                          c[S::rows].narrow(0, chunk.first, chunk.count));
-  ops::layer_norm_statistics(mean, rstd, x, shape_.dims.layer_norm_epsilon);
-  ops::layer_norm_apply(part(c, S::normed, chunk), x, mean, rstd, c.tensor(S::parameters, at_.norm_weight), c.tensor(S::parameters, at_.norm_bias));
+  ops::add_branch_layer_norm({part(c, S::residual, chunk), part(c, S::mean, chunk), part(c, S::rstd, chunk), part(c, S::normed, chunk)}, c[S::residual_in], c[S::branch_in],
+                             c.tensor(S::parameters, at_.pending_bias), c.tensor(S::parameters, at_.norm_weight), c.tensor(S::parameters, at_.norm_bias),
+                             shape_.dims.layer_norm_epsilon, shape_.dropout(c, S::positions), before, c[S::rows].narrow(0, chunk.first, chunk.count));
 }
 
 at::Tensor Head::logits(const BlockContext& c, Chunk chunk, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const {
@@ -52,15 +49,14 @@ void Head::backward_logits(const BlockContext& c, Chunk chunk, const at::Tensor&
 }
 
 void Head::scatter(const BlockContext& c, Chunk chunk) const {
-  const at::Tensor x = part(c, S::residual, chunk), mean = part(c, S::mean, chunk), rstd = part(c, S::rstd, chunk), d_normed = part(c, S::d_normed, chunk),
-                   dx = part(c, S::d_residual, chunk);
-  ops::layer_norm_backward_parameters(c.tensor(S::d_parameters, at_.norm_weight), c.tensor(S::d_parameters, at_.norm_bias), d_normed, x, mean, rstd,
-                                      adds(c, S::d_parameters, chunk.first == 0));
-  ops::layer_norm_backward(dx, {}, d_normed, x, mean, rstd, c.tensor(S::parameters, at_.norm_weight));
+  const at::Tensor dx = part(c, S::d_residual, chunk);
+  const ops::NormedSumGradients to{dx, {}, c.tensor(S::d_parameters, at_.norm_weight), c.tensor(S::d_parameters, at_.norm_bias), {}, adds(c, S::d_parameters, chunk.first == 0)};
+  ops::add_branch_layer_norm_backward(to, {}, part(c, S::d_normed, chunk), part(c, S::residual, chunk), part(c, S::mean, chunk), part(c, S::rstd, chunk),
+                                      c.tensor(S::parameters, at_.norm_weight), {});
   ops::scatter_rows(c[S::d_residual_in], dx, c[S::rows].narrow(0, chunk.first, chunk.count));
 }
 
-void Head::begin_gradients(const BlockContext& c) const { c[S::d_residual_in].zero_(); }
+void Head::begin_gradients(const BlockContext& c) const { ops::clear(c[S::d_residual_in]); }
 
 void Head::finish_gradients(const BlockContext& c) const {
   const at::Tensor& d_residual = c[S::d_residual_in];
@@ -69,20 +65,8 @@ void Head::finish_gradients(const BlockContext& c) const {
   ops::column_sum(c.tensor(S::d_parameters, at_.pending_bias), drop ? c[S::d_branch_in] : d_residual, c.accumulates(S::d_parameters));
 }
 
-void Head::add_loss(const BlockContext& c, Chunk chunk, const std::int32_t* targets) const {
-  const auto* row_loss = static_cast<const float*>(c[S::row_loss].const_data_ptr());
-  double sum = 0, count = 0;
-  for (std::int64_t r = 0; r < chunk.count; ++r) {
-    sum += row_loss[r];
-    count += targets[r] != ops::no_target;
-  }
-  add_to(c, S::loss_sum, chunk.first == 0, sum);
-  add_to(c, S::target_count, chunk.first == 0, count);
-}
-
-std::int64_t argmax(const at::Tensor& logits, std::int64_t row, std::int64_t columns) {
-  const auto* x = static_cast<const float*>(logits.const_data_ptr()) + row * logits.size(1);
-  return std::max_element(x, x + columns) - x;
+ops::LossTo Head::loss_to(const BlockContext& c, Chunk chunk) {
+  return {part(c, S::row_loss, chunk), c[S::loss_sum], c[S::target_count], adds(c, S::loss_sum, chunk.first == 0)};
 }
 
 }  // namespace trainx::model::bert

@@ -1,6 +1,8 @@
 #pragma once
+#include <algorithm>
 #include "model/bert/shape.hpp"
 #include "model/block.hpp"
+#include "ops/cross_entropy.hpp"
 #include "spec/arch/bert_slots.hpp"
 
 namespace trainx::model::bert {
@@ -26,7 +28,7 @@ class Head : public Block {
 
   /// Hidden states into `normed`.
   void gather(const BlockContext& c, Chunk chunk) const;
-  /// Logits in f32 of weight[columns, C] and bias, for input[count, C].
+  /// Logits, on a CPU in f32, of weight[columns, C] and bias, for input[count, C].
   at::Tensor logits(const BlockContext& c, Chunk chunk, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const;
   /// Gradients of such logits: the input's into d_input, weight's and bias's.
   void backward_logits(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits, const at::Tensor& d_input, const at::Tensor& input, const at::Tensor& weight,
@@ -36,13 +38,10 @@ class Head : public Block {
   /// Before the first chunk, and after the last.
   void begin_gradients(const BlockContext& c) const;
   void finish_gradients(const BlockContext& c) const;
-  void add_loss(const BlockContext& c, Chunk chunk, const std::int32_t* targets) const;
+  static ops::LossTo loss_to(const BlockContext& c, Chunk chunk);
 
   Shape shape_;
   HeadPlaces at_;
 };
-
-/// The column of the largest of the first `columns` elements of a row.
-std::int64_t argmax(const at::Tensor& logits, std::int64_t row, std::int64_t columns);
 
 }  // namespace trainx::model::bert

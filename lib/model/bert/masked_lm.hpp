@@ -12,8 +12,6 @@ class MaskedLm final : public Head {
   void predict(BlockContext& c) override;
 
  private:
-  /// Fills `rows` and `row_targets`; returns how many rows have a target.
-  std::int64_t find_targets(const BlockContext& c) const;
   at::Tensor forward_logits(const BlockContext& c, Chunk chunk) const;
   void backward(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits) const;
 };

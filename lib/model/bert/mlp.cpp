@@ -21,8 +21,8 @@ void Mlp::backward(BlockContext& c) {
   backward_linear(c, P::output_weight, -1, d_branch(c), c[S::activated]);
   const at::Tensor& d_preactivation = c[S::d_activated];   // in place
   ops::linear_backward_input(c[S::d_activated], d_branch(c), c.tensor(S::parameters, P::output_weight));
-  ops::gelu_erf_backward(d_preactivation, c[S::d_activated], c[S::preactivation]);
-  backward_linear(c, P::intermediate_weight, P::intermediate_bias, d_preactivation, input(c));
+  ops::gelu_erf_backward_with_bias(d_preactivation, c.tensor(S::d_parameters, P::intermediate_bias), c[S::d_activated], c[S::preactivation], c.accumulates(S::d_parameters));
+  backward_linear(c, P::intermediate_weight, -1, d_preactivation, input(c));
   backward_input(c, d_preactivation, c.tensor(S::parameters, P::intermediate_weight));
 }
 

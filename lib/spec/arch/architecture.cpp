@@ -14,7 +14,7 @@ program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t B, std::int64_t T, 
 std::string text_of(const Gpt2Dims& d, DType saved) { return gpt2_config_text(d, saved); }
 std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) { return gpt2_parameter_name(saved_name); }
 
-program::ModelGraph graph_of(const BertDims& d, std::int64_t B, std::int64_t T, DType compute, Machine machine) { return bert_graph(d, B, T, compute, machine.threads); }
+program::ModelGraph graph_of(const BertDims& d, std::int64_t B, std::int64_t T, DType compute, Machine machine) { return bert_graph(d, B, T, compute, machine); }
 std::string text_of(const BertDims& d, DType saved) { return bert_config_text(d, saved); }
 std::string parameter_of(const BertDims& d, std::string_view saved_name) { return bert_parameter_name(d, saved_name); }
 

@@ -72,7 +72,7 @@ struct Shape {
   BertDims dims;
   std::int64_t B, T, N, C, F, H, D, V, Vp;
   DType compute;
-  bool dropout, low;                    // low: compute is bf16, whose weight gradients are made from fp32 casts
+  bool dropout, gpu, low;               // low: a CPU computes in bf16; weight gradients are made from fp32 casts
   int residual(std::int64_t k) const { return static_cast<int>(k); }
   int branch(std::int64_t k) const { return static_cast<int>(2 * dims.num_layers + k); }
   int logits() const { return static_cast<int>(4 * dims.num_layers); }
@@ -233,7 +233,8 @@ void begin_head(BlockBuilder& b, const Shape& s, HeadRows at, int targets) {
   for (const auto& [slot, name] : {std::pair{S::residual, "residual"}, {S::normed, "normed"}, {S::d_normed, "d_normed"}, {S::d_residual, "d_residual"}})
     b.scratch(slot, name, s.compute, {at.R, s.C});
   for (const auto& [slot, name] : {std::pair{S::mean, "mean"}, {S::rstd, "rstd"}, {S::row_loss, "row_loss"}}) b.scratch(slot, name, DType::f32, {at.R});
-  b.scratch(S::logits_chunk, "logits_chunk", DType::f32, {at.R, at.columns});
+  b.scratch(S::predictions, "predictions", DType::i32, {at.R});
+  b.scratch(S::logits_chunk, "logits_chunk", s.gpu ? s.compute : DType::f32, {at.R, at.columns});
   b.scratch(S::logits_low, "logits_low", s.compute, {s.low ? at.R : 0, at.columns});
   for (Op op : {Op::loss, Op::evaluate, Op::predict}) {
     Phase& phase = b.block.phases[op];
@@ -249,6 +250,7 @@ void begin_head(BlockBuilder& b, const Shape& s, HeadRows at, int targets) {
     use(phase, How::overwrite, {S::row_loss});
     if (op == Op::evaluate) {
       use(phase, How::accumulate, {S::score});
+      use(phase, How::overwrite, {S::predictions});
       continue;
     }
     if (s.dropout) {
@@ -279,10 +281,23 @@ BlockSpec classifier_block(const ModelGraph& graph, const Shape& s) {
   return std::move(b.block);
 }
 
+/// Rows with a target that the masked_lm head looks at: R at a time, of as many as are expected.
+struct MaskedRows { std::int64_t R, expected; };
+MaskedRows masked_rows(const Shape& s) {
+  const std::int64_t drawn = std::clamp<std::int64_t>(std::llround(static_cast<double>(s.N) * s.dims.mask_probability), 1, s.N);
+  if (!s.gpu) return {logit_rows(s.Vp, s.N), drawn};
+  // A GPU, which is not waited for, computes whole multiples of R. How many are drawn varies by sqrt(N p (1 - p)): what lies four of those above takes one
+  // turn more, about once in 30,000 batches. More than 8192 rows do not make it busier.
+  const double most = static_cast<double>(drawn) + 4 * std::sqrt(static_cast<double>(drawn));
+  const auto rows = std::min(s.N, static_cast<std::int64_t>(std::ceil(most / 64)) * 64), turns = (rows + 8191) / 8192, R = (rows + turns - 1) / turns;
+  return {R, std::min(s.N, R * turns)};
+}
+
 /// Products of the rows that are expected to have a target; how many there are, a batch decides.
 BlockSpec masked_lm_block(const ModelGraph& graph, const Shape& s) {
   using S = MaskedLmSlot;
-  const std::int64_t R = logit_rows(s.Vp, s.N), C = s.C, expected = std::clamp<std::int64_t>(std::llround(static_cast<double>(s.N) * s.dims.mask_probability), 1, s.N);
+  const auto [R, expected] = masked_rows(s);
+  const std::int64_t C = s.C;
   BlockBuilder b{graph, {.name = "head"}};
   begin_head(b, s, {s.N, R, s.Vp}, Batch::targets);
   b.parameters(S::word, Groups::word);
@@ -313,7 +328,7 @@ BlockSpec masked_lm_block(const ModelGraph& graph, const Shape& s) {
 
 }  // namespace
 
-ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, std::int64_t threads) {
+ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, Machine machine) {
   if (dims.hidden_size % dims.num_heads != 0) throw InternalError("bert_graph: num_heads does not divide hidden_size");
   if (length < 1 || length > dims.max_positions || micro_batch_size < 1) throw InternalError("bert_graph: length or micro_batch_size out of range");
   if (compute != DType::f32 && compute != DType::bf16) throw InternalError("bert_graph: compute is f32 or bf16");
@@ -322,7 +337,7 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
   if (classification && dims.num_labels < 2) throw InternalError("bert_graph: classification takes at least 2 classes");
   const Shape s{.dims = dims, .B = micro_batch_size, .T = length, .N = micro_batch_size * length, .C = dims.hidden_size, .F = dims.intermediate_size,
                 .H = dims.num_heads, .D = dims.hidden_size / dims.num_heads, .V = dims.vocab_size, .Vp = dims.padded_vocab_size(), .compute = compute,
-                .dropout = dims.dropout > 0, .low = compute == DType::bf16};
+                .dropout = dims.dropout > 0, .gpu = machine.gpu, .low = compute == DType::bf16 && !machine.gpu};
   ModelGraph graph;
   graph.compute = compute;
   graph.tokens = s.N;
@@ -339,6 +354,7 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
     graph.scalars.push_back({"confusion", DType::f64, {dims.num_labels, dims.num_labels}});
   } else {
     graph.scalars.push_back({"correct", DType::f64, {1}});
+    graph.target_chunk = masked_rows(s).R;
   }
   graph.blocks.push_back(embedding_block(graph, s));
   for (int layer = 0; layer < dims.num_layers; ++layer) {
@@ -346,7 +362,8 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(classification ? classifier_block(graph, s) : masked_lm_block(graph, s));
-  graph.library_bytes = library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, threads);
+  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute})
+                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, machine.threads);
   return graph;
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include "spec/arch/dimension.hpp"
+#include "spec/arch/machine.hpp"
 #include "spec/arch/task.hpp"
 #include "spec/field.hpp"
-#include <thread>
 
 namespace trainx::spec {
 
@@ -62,9 +62,8 @@ void visit_fields(Visitor& field, BertOptions& o) {
 const std::vector<std::pair<std::string_view, BertDims>>& bert_sizes();
 
 /// The blocks embedding, h<i>.attention, h<i>.mlp and the task's head over values residual<i> and branch<i> for a micro-batch of `micro_batch_size`
-/// samples of `length` tokens. Slots of each block: bert_slots.hpp. `threads` of the library bound what it allocates.
-program::ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute,
-                               std::int64_t threads = std::thread::hardware_concurrency());
+/// samples of `length` tokens. Slots of each block: bert_slots.hpp.
+program::ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, Machine machine = {});
 
 // What every architecture answers, under names that code for all of them calls (spec/arch/architecture.hpp).
 inline const auto& sizes(const BertOptions&) { return bert_sizes(); }

@@ -42,7 +42,7 @@ struct SublayerSlot {
     d_branch_out,                       // with dropout only
     d_parameters,
     d_normed,                           // scratch [N, C]: gradient of the branch's input, the residual's part added
-    cast,                               // scratch f32, bf16 compute only: operands of weight gradients
+    cast,                               // scratch f32, bf16 on a CPU only: operands of weight gradients
     residual_in, branch_in, d_residual_in, d_branch_in,   // not in the first block
     own,                                // what follows is the block's own
   };
@@ -76,10 +76,11 @@ struct HeadSlot {
     rows,                               // scratch i64: which rows of the micro-batch are looked at
     residual, mean, rstd, normed,       // scratch of R rows: hidden states are `normed`
     row_loss,                           // scratch f32 [R]
-    logits_chunk,                       // scratch f32 [R, L] or [R, Vp]: logits, then their gradient
-    logits_low,                         // scratch, bf16 compute only: logits as the product gives them, then their gradient rounded
+    predictions,                        // scratch i32 [R]: of evaluate, the most probable classes
+    logits_chunk,                       // scratch [R, L] or [R, Vp], f32 on a CPU: logits, then their gradient
+    logits_low,                         // scratch, bf16 on a CPU only: logits as the product gives them, then their gradient rounded
     d_normed, d_residual,               // scratch [R, C]; d_normed serves earlier gradients too
-    cast,                               // scratch f32, bf16 compute only: operands of weight gradients
+    cast,                               // scratch f32, bf16 on a CPU only: operands of weight gradients
     own,
   };
 };
