@@ -2,6 +2,7 @@
 #include "gpu/gpu_error.hpp"
 #include "ops/gpu_scope.hpp"
 #include "program/operations.hpp"
+#include "train/cuda/step_needs.hpp"
 #include <ATen/core/grad_mode.h>
 #include <utility>
 
@@ -51,15 +52,17 @@ GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgra
   }
   staged_ = device_memory(staged_bytes_);
   pinned_ = pinned_memory(ring * staged_bytes_);
-  report_ = reinterpret_cast<kernels::StepReport*>(device_memory(sizeof(kernels::StepReport)));
-  reports_ = reinterpret_cast<kernels::StepReport*>(pinned_memory(ring * static_cast<std::int64_t>(sizeof(kernels::StepReport))));
+  place_metrics(programs.front());
+  report_ = device_memory(report_bytes_);
+  reports_ = pinned_memory(ring * report_bytes_);
   for (cudaEvent_t& e : done_) require(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "event");
 }
 
 GpuExecutor::~GpuExecutor() {
   cudaStreamSynchronize(stream_);
   for (Shape& s : shapes_)
-    if (s.graph) cudaGraphExecDestroy(s.graph);
+    for (auto& [needs, launch] : s.launches)
+      if (launch.graph) cudaGraphExecDestroy(launch.graph);
   for (cudaEvent_t e : done_) cudaEventDestroy(e);
   for (void* p : tables_) cudaFree(p);
   cudaFree(staged_);
@@ -85,6 +88,17 @@ void GpuExecutor::prepare(Shape& s) {
     if (i.op == Op::grad_norm) s.norms[&i] = norm_of(s, i);
   }
   end_run();
+}
+
+void GpuExecutor::place_metrics(const plan::PlacedProgram& placed) {
+  const auto& scalars = placed.graph.scalars;
+  for (const Instruction& i : placed.program.steady)
+    for (std::size_t k = 0; i.op == Op::report && k < scalars.size(); ++k) {
+      const auto slot = ReportSlot::first_metric + static_cast<Slot>(k);
+      if (!find_use(i, slot)) continue;
+      metrics_.push_back({scalars[k].name, slot, report_bytes_, scalars[k].bytes()});
+      report_bytes_ += scalars[k].bytes();
+    }
 }
 
 template <class T>
@@ -158,46 +172,49 @@ void GpuExecutor::submit_step() {
   if (submitted_ >= ring) wait_for_step(submitted_ - ring + 1);   // its batches and its report were there
   Shape& s = shapes_[shapes_.size() == 1 ? 0 : parts_.shape_of(step)];
   std::byte* const batches = pinned_ + place * staged_bytes_;
+  ops::BatchNeeds needs{.padded = false};
   for (int micro = 0; micro < s.micro_steps; ++micro) {
     data::BatchView out;
     for (std::size_t k = 0; k < s.field_offsets.size(); ++k) set_field(out, s.placed->graph.batch[k], batches + micro * s.record_bytes + s.field_offsets[k]);
     parts_.fetch(step, micro, out);
+    needs = with_batch(needs, out, s.placed->graph);
   }
   require(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes * s.micro_steps), cudaMemcpyHostToDevice, stream_), "batches to the GPU");
-  if (to_time_ > 0) launch_timed(s);
-  else launch(s);
-  require(cudaMemcpyAsync(reports_ + place, report_, sizeof(kernels::StepReport), cudaMemcpyDeviceToHost, stream_), "report from the GPU");
+  if (to_time_ > 0) launch_timed(s, needs);
+  else launch(s, needs);
+  require(cudaMemcpyAsync(reports_ + place * report_bytes_, report_, static_cast<std::size_t>(report_bytes_), cudaMemcpyDeviceToHost, stream_), "report from the GPU");
   require(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), "event");
   ++submitted_;
 }
 
 // The first step is not captured: libraries choose, plan and load in it.
-void GpuExecutor::launch(Shape& s) {
-  if (!s.warm) {
-    issue(s);
+void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs) {
+  Launch& l = s.launches[needs];
+  if (!l.warm) {
+    issue(s, needs, nullptr);
     require(cudaStreamSynchronize(stream_), "the first step on the GPU");
-    s.warm = true;
+    l.warm = true;
     return;
   }
-  if (s.graph && s.tunings != device_.tunings()) {
+  if (l.graph && l.tunings != device_.tunings()) {
     require(cudaStreamSynchronize(stream_), "step on the GPU");
-    cudaGraphExecDestroy(std::exchange(s.graph, nullptr));
+    cudaGraphExecDestroy(std::exchange(l.graph, nullptr));
   }
-  if (!s.graph) {
-    s.graph = capture(s, nullptr);
-    s.tunings = device_.tunings();
+  if (!l.graph) {
+    l.graph = capture(s, needs, nullptr);
+    l.tunings = device_.tunings();
   }
-  require(cudaGraphLaunch(s.graph, stream_), "step on the GPU");
+  require(cudaGraphLaunch(l.graph, stream_), "step on the GPU");
 }
 
-void GpuExecutor::launch_timed(Shape& s) {
+void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
   --to_time_;
-  if (!s.warm) {
-    issue(s, &timeline_);
-    s.warm = true;
+  if (Launch& l = s.launches[needs]; !l.warm) {
+    issue(s, needs, &timeline_);
+    l.warm = true;
     require(cudaStreamSynchronize(stream_), "the first step on the GPU");
   } else {
-    const cudaGraphExec_t graph = capture(s, &timeline_);
+    const cudaGraphExec_t graph = capture(s, needs, &timeline_);
     cudaError_t error = cudaGraphLaunch(graph, stream_);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream_);
     cudaGraphExecDestroy(graph);
@@ -221,16 +238,22 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
   for (; reported_ < n; ++reported_) {
     const std::int64_t place = reported_ % ring;
     require(cudaEventSynchronize(done_[static_cast<std::size_t>(place)]), "step " + std::to_string(parts_.first_step + reported_ + 1) + " on the GPU");
-    const kernels::StepReport& r = reports_[place];
-    parts_.report({r.loss_sum, r.target_count, r.norm2, r.applied_steps, r.lr, {}});
+    const std::byte* const report = reports_ + place * report_bytes_;
+    const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);
+    StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps, r.lr, {}};
+    for (const Metric& m : metrics_) {
+      const auto* const values = reinterpret_cast<const double*>(report + m.offset);
+      out.metrics[m.name].assign(values, values + m.bytes / static_cast<std::int64_t>(sizeof(double)));
+    }
+    parts_.report(out);
   }
 }
 
-cudaGraphExec_t GpuExecutor::capture(Shape& s, gpu::Timeline* timeline) {
+cudaGraphExec_t GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline) {
   require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
   cudaGraph_t graph = nullptr;
   try {
-    issue(s, timeline);
+    issue(s, needs, timeline);
   } catch (const std::exception&) {
     cudaStreamEndCapture(stream_, &graph);
     if (graph) cudaGraphDestroy(graph);
@@ -245,13 +268,14 @@ cudaGraphExec_t GpuExecutor::capture(Shape& s, gpu::Timeline* timeline) {
   return made;
 }
 
-void GpuExecutor::issue(Shape& s, gpu::Timeline* timeline) {
+void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline) {
   const at::NoGradGuard no_grad;
   ops::Gpu gpu = device_.ops();
+  gpu.needs = needs;
   gpu.timeline = timeline;
   if (timeline) gpu.side = nullptr;             // one launch after the other, each by itself
   const ops::GpuScope scope(gpu);
-  if (timeline) timeline->begin(stream_, s.warm);
+  if (timeline) timeline->begin(stream_, s.launches[needs].warm);
   for (const Instruction& i : s.placed->program.steady) {
     if (timeline) timeline->enter(describe(*s.placed, i));
     if (gpu.side) wait_for_side(s, i, *gpu.side);
@@ -302,7 +326,10 @@ void GpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::advance_step: return require(kernels::advance(find_scalar<std::int64_t>(s, i, AdvanceSlot::counter), nullptr, stream_), "step counter");
     case Op::advance_applied:
       return require(kernels::advance(find_scalar<std::int64_t>(s, i, AdvanceSlot::counter), find_scalar<double>(s, i, AdvanceSlot::norm2), stream_), "step counter");
-    case Op::report: return require(kernels::store_report(report_, report_scalars(s, i), stream_), "report");
+    case Op::report:
+      require(kernels::store_report(reinterpret_cast<kernels::StepReport*>(report_), report_scalars(s, i), stream_), "report");
+      for (const Metric& m : metrics_) copy_within(report_ + m.offset, address(s, use_of(i, m.slot)), m.bytes);
+      return;
     case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
   }
   throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));

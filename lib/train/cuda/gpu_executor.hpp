@@ -32,6 +32,18 @@ class GpuExecutor final : public Executor {
     kernels::NormTable table;
     double* partial = nullptr;
   };
+  /// Of a shape and what its steps' batches need.
+  struct Launch {
+    bool warm = false;                          // its first step ran: libraries have chosen and loaded what they use
+    cudaGraphExec_t graph = nullptr;
+    std::uint64_t tunings = 0;                  // of the device when the graph was captured
+  };
+  /// A scalar of evaluation beside the loss, behind the StepReport.
+  struct Metric {
+    std::string name;
+    program::Slot slot;
+    std::int64_t offset = 0, bytes = 0;
+  };
   /// One of the programs with what is launched for it.
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
@@ -42,20 +54,19 @@ class GpuExecutor final : public Executor {
     std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-step's record
     std::int64_t record_bytes = 0;              // of a micro-step
     int micro_steps = 1;
-    bool warm = false;                          // its first step ran: libraries have chosen and loaded what they use
-    cudaGraphExec_t graph = nullptr;
-    std::uint64_t tunings = 0;                  // of the device when the graph was captured
+    std::map<ops::BatchNeeds, Launch> launches;
   };
 
   void prepare(Shape& s);
+  void place_metrics(const plan::PlacedProgram& placed);
   Norm norm_of(const Shape& s, const program::Instruction& i);
   Update update_of(const Shape& s, const std::vector<const program::Instruction*>& run);
   template <class T>
   const T* to_device(const std::vector<T>& host);
-  void issue(Shape& s, gpu::Timeline* timeline = nullptr);   // all instructions, one after the other
-  void launch(Shape& s);
-  void launch_timed(Shape& s);
-  cudaGraphExec_t capture(Shape& s, gpu::Timeline* timeline);
+  void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);   // all instructions, one after the other
+  void launch(Shape& s, const ops::BatchNeeds& needs);
+  void launch_timed(Shape& s, const ops::BatchNeeds& needs);
+  cudaGraphExec_t capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
   void execute(Shape& s, const program::Instruction& i);
   void wait_for_side(const Shape& s, const program::Instruction& i, ops::SideStream& side) const;
   std::byte* address(const Shape& s, const program::Use& u) const;
@@ -71,8 +82,10 @@ class GpuExecutor final : public Executor {
   std::byte* staged_ = nullptr;                 // device: the batches of the step that runs
   std::byte* pinned_ = nullptr;                 // host: `ring` times the batches of a step
   std::int64_t staged_bytes_ = 0;
-  kernels::StepReport* report_ = nullptr;       // device
-  kernels::StepReport* reports_ = nullptr;      // pinned, [ring]
+  std::vector<Metric> metrics_;                 // of all programs alike
+  std::int64_t report_bytes_ = sizeof(kernels::StepReport);   // with the metrics
+  std::byte* report_ = nullptr;                 // device
+  std::byte* reports_ = nullptr;                // pinned, [ring]
   std::array<cudaEvent_t, ring> done_{};        // of the step in each place of the ring
   std::int64_t submitted_ = 0, reported_ = 0;
   std::int64_t to_time_ = 0;

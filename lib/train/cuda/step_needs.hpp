@@ -1,0 +1,11 @@
+#pragma once
+#include "data/loader.hpp"
+#include "ops/cuda/batch_needs.hpp"
+#include "program/model_graph.hpp"
+
+namespace trainx::train {
+
+/// What the batches of a step need together: `needs` (of a step without batches: not padded, no rows) and those of one more batch.
+ops::BatchNeeds with_batch(ops::BatchNeeds needs, const data::BatchView& batch, const program::ModelGraph& graph);
+
+}  // namespace trainx::train
