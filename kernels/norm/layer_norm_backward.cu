@@ -32,24 +32,9 @@ constexpr int shared_bytes() {
   return fold > rows ? fold : rows;
 }
 
-// Four columns of the folded sums, i of all three vectors.
-template <class T>
-__device__ void store_sums(const LayerNormBackward<T>& op, const float4& total, std::int64_t i) {
-  const std::int64_t pitch = padded(op.columns);
-  const float values[4] = {total.x, total.y, total.z, total.w};
-  const int k = static_cast<int>(4 * i / pitch);
-  float* const to = k == 0 ? op.d_gamma : k == 1 ? op.d_beta : op.d_bias;
-  const bool accumulate = k < 2 ? op.accumulate_norm : op.accumulate_bias;
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    const std::int64_t c = 4 * i - k * pitch + j;
-    if (c < op.columns) to[c] = accumulate ? to[c] + values[j] : values[j];
-  }
-}
-
 // stages > 0: rows come through shared memory; all pointers are aligned. 0: element by element.
 template <class T, class Group, int stages>
-__global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, FoldMemory memory, bool folds) {
+__global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, FoldMemory memory) {
   constexpr bool aligned = stages > 0;
   constexpr int vectors = Group::vectors;
   using Stage = Stages<T, 3, Group>;
@@ -193,7 +178,6 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
       mine[k * pitch + c] = total;
     }
   }
-  if (!folds) return;
   const int blocks = static_cast<int>(gridDim.x), groups = (blocks + fan - 1) / fan, group = static_cast<int>(blockIdx.x) / fan;
   const int members = blocks - group * fan < fan ? blocks - group * fan : fan;
   if (!last_to_arrive(memory.counters + 1 + group, static_cast<std::uint32_t>(members))) return;
@@ -201,27 +185,22 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
   auto* const of_groups = reinterpret_cast<float4*>(memory.partial + blocks * length);
   for (std::int64_t i = threadIdx.x; i < length / 4; i += Group::threads) of_groups[group * (length / 4) + i] = add_members(of_blocks, length / 4, members, i);
   if (!last_to_arrive(memory.counters, static_cast<std::uint32_t>(groups))) return;
-  for (std::int64_t i = threadIdx.x; i < length / 4; i += Group::threads) store_sums(op, add_members(of_groups, length / 4, groups, i), i);
-}
-
-// The same fold as a launch of its own: thread (x, y) adds up the blocks of group y for four columns, the first y then the groups, in the same order.
-constexpr int fold_width = 32;
-
-template <class T>
-__global__ void __launch_bounds__(fold_width * fan) fold_kernel(LayerNormBackward<T> op, const float* partial, int blocks) {
-  __shared__ float4 of_groups[fan][fold_width];
-  const std::int64_t length = (op.d_bias ? 3 : 2) * padded(op.columns), i = static_cast<std::int64_t>(blockIdx.x) * fold_width + threadIdx.x;
-  const int group = static_cast<int>(threadIdx.y), groups = (blocks + fan - 1) / fan, members = min(fan, blocks - group * fan);
-  if (i < length / 4 && group < groups) of_groups[group][threadIdx.x] = add_members(reinterpret_cast<const float4*>(partial + group * fan * length), length / 4, members, i);
-  __syncthreads();
-  if (i >= length / 4 || group != 0) return;
-  float4 total = make_float4(0, 0, 0, 0);
-  for (int g = 0; g < groups; ++g) add4(total, of_groups[g][threadIdx.x]);
-  store_sums(op, total, i);
+  for (std::int64_t i = threadIdx.x; i < length / 4; i += Group::threads) {
+    const float4 total = add_members(of_groups, length / 4, groups, i);
+    const float values[4] = {total.x, total.y, total.z, total.w};
+    const int k = static_cast<int>(4 * i / pitch);
+    float* const to = k == 0 ? op.d_gamma : k == 1 ? op.d_beta : op.d_bias;
+    const bool accumulate = k < 2 ? op.accumulate_norm : op.accumulate_bias;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const std::int64_t c = 4 * i - k * pitch + j;
+      if (c < columns) to[c] = accumulate ? to[c] + values[j] : values[j];
+    }
+  }
 }
 
 template <class T, class Group, int stages>
-cudaError_t launch_with(const LayerNormBackward<T>& op, const DropoutFactors& dropout, const FoldMemory& memory, cudaStream_t stream, int* partial_sums) {
+cudaError_t launch_with(const LayerNormBackward<T>& op, const DropoutFactors& dropout, const FoldMemory& memory, cudaStream_t stream) {
   constexpr int bytes = shared_bytes<T, Group, stages>();
   static_assert(bytes <= 227 * 1024 - 4 * 1024, "more shared memory than a block may have");
   const auto kernel = layer_norm_backward_kernel<T, Group, stages>;
@@ -229,46 +208,35 @@ cudaError_t launch_with(const LayerNormBackward<T>& op, const DropoutFactors& dr
   unsigned blocks = 0;
   const std::int64_t work = std::max<std::int64_t>(1, (op.rows + Group::rows_per_block - 1) / Group::rows_per_block);
   if (const cudaError_t error = blocks_for(work, 1, blocks); error != cudaSuccess) return error;
-  blocks = std::min<unsigned>(blocks, most_blocks);
-  if (partial_sums) *partial_sums = static_cast<int>(blocks);
-  kernel<<<blocks, Group::threads, bytes, stream>>>(op, dropout, memory, partial_sums == nullptr);
+  kernel<<<std::min<unsigned>(blocks, most_blocks), Group::threads, bytes, stream>>>(op, dropout, memory);
   return cudaGetLastError();
 }
 
 // Fewer warps where a thread needs more registers: in fp32, and with four pieces of a row.
 template <class T, int vectors, int group, int warps, int stages>
-cudaError_t launch_as(const LayerNormBackward<T>& op, const DropoutFactors& d, const FoldMemory& memory, cudaStream_t stream, int* partial_sums) {
-  return launch_with<T, RowGroup<vectors, group, warps>, stages>(op, d, memory, stream, partial_sums);
+cudaError_t launch_as(const LayerNormBackward<T>& op, const DropoutFactors& d, const FoldMemory& memory, cudaStream_t stream) {
+  return launch_with<T, RowGroup<vectors, group, warps>, stages>(op, d, memory, stream);
 }
 
 template <class T>
-cudaError_t launch(const LayerNormBackward<T>& op, const FusedDropout& fused, const FoldMemory& memory, cudaStream_t stream, int* partial_sums) {
-  if (partial_sums) *partial_sums = 0;
+cudaError_t launch(const LayerNormBackward<T>& op, const FusedDropout& fused, const FoldMemory& memory, cudaStream_t stream) {
   if (op.columns == 0) return cudaSuccess;
   if (op.columns > 32768 || (fused && !op.d_branch)) return cudaErrorInvalidValue;
   const DropoutFactors d = dropout_factors(fused);
   const bool aligned = op.columns % 8 == 0 && aligned16(op.d_normed) && aligned16(op.x) && aligned16(op.gamma) && aligned16(op.d_residual) && aligned16(op.dx) && aligned16(op.d_branch);
   constexpr bool low = sizeof(T) == 2;
   if (aligned) {
-    if (op.columns <= 512) return launch_as<T, 2, 1, low ? 12 : 8, 3>(op, d, memory, stream, partial_sums);
-    if (op.columns <= 768) return launch_as<T, 3, 1, low ? 12 : 8, low ? 3 : 2>(op, d, memory, stream, partial_sums);
-    if (op.columns <= 1024) return launch_as<T, 4, 1, 8, low ? 4 : 2>(op, d, memory, stream, partial_sums);
-    if (op.columns <= 1536) return launch_as<T, 3, 2, low ? 12 : 8, low ? 3 : 2>(op, d, memory, stream, partial_sums);
-    if (op.columns <= 2048) return launch_as<T, 4, 2, 8, low ? 4 : 2>(op, d, memory, stream, partial_sums);
-    if (op.columns <= 4096) return launch_as<T, 4, 4, 8, low ? 4 : 2>(op, d, memory, stream, partial_sums);
-    if (op.columns <= 8192) return launch_as<T, 4, 8, 8, low ? 4 : 2>(op, d, memory, stream, partial_sums);
+    if (op.columns <= 512) return launch_as<T, 2, 1, low ? 12 : 8, 3>(op, d, memory, stream);
+    if (op.columns <= 768) return launch_as<T, 3, 1, low ? 12 : 8, low ? 3 : 2>(op, d, memory, stream);
+    if (op.columns <= 1024) return launch_as<T, 4, 1, 8, low ? 4 : 2>(op, d, memory, stream);
+    if (op.columns <= 1536) return launch_as<T, 3, 2, low ? 12 : 8, low ? 3 : 2>(op, d, memory, stream);
+    if (op.columns <= 2048) return launch_as<T, 4, 2, 8, low ? 4 : 2>(op, d, memory, stream);
+    if (op.columns <= 4096) return launch_as<T, 4, 4, 8, low ? 4 : 2>(op, d, memory, stream);
+    if (op.columns <= 8192) return launch_as<T, 4, 8, 8, low ? 4 : 2>(op, d, memory, stream);
   }
-  if (op.columns <= 1024) return launch_as<T, 4, 1, 8, 0>(op, d, memory, stream, partial_sums);
-  if (op.columns <= 8192) return launch_as<T, 4, 8, 8, 0>(op, d, memory, stream, partial_sums);
-  return launch_as<T, 4, 32, 32, 0>(op, d, memory, stream, partial_sums);
-}
-
-template <class T>
-cudaError_t launch_fold(const LayerNormBackward<T>& op, const float* partial, int partial_sums, cudaStream_t stream) {
-  if (op.columns == 0) return cudaSuccess;
-  const std::int64_t quads = (op.d_bias ? 3 : 2) * padded(op.columns) / 4;
-  fold_kernel<T><<<static_cast<unsigned>((quads + fold_width - 1) / fold_width), dim3(fold_width, fan), 0, stream>>>(op, partial, partial_sums);
-  return cudaGetLastError();
+  if (op.columns <= 1024) return launch_as<T, 4, 1, 8, 0>(op, d, memory, stream);
+  if (op.columns <= 8192) return launch_as<T, 4, 8, 8, 0>(op, d, memory, stream);
+  return launch_as<T, 4, 32, 32, 0>(op, d, memory, stream);
 }
 
 }  // namespace
@@ -276,17 +244,11 @@ cudaError_t launch_fold(const LayerNormBackward<T>& op, const float* partial, in
 std::int64_t layer_norm_backward_partial_bytes(std::int64_t columns) {
   return (most_blocks + fan) * 3 * padded(columns) * static_cast<std::int64_t>(sizeof(float));
 }
-cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream, int* partial_sums) {
-  return launch(op, dropout, memory, stream, partial_sums);
+cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream) {
+  return launch(op, dropout, memory, stream);
 }
-cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream, int* partial_sums) {
-  return launch(op, dropout, memory, stream, partial_sums);
-}
-cudaError_t layer_norm_backward_fold(const LayerNormBackward<float>& op, const float* partial, int partial_sums, cudaStream_t stream) {
-  return launch_fold(op, partial, partial_sums, stream);
-}
-cudaError_t layer_norm_backward_fold(const LayerNormBackward<Bf16>& op, const float* partial, int partial_sums, cudaStream_t stream) {
-  return launch_fold(op, partial, partial_sums, stream);
+cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream) {
+  return launch(op, dropout, memory, stream);
 }
 
 }  // namespace trainx::kernels

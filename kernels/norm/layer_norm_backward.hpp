@@ -31,12 +31,9 @@ void layer_norm_backward_reference(const LayerNormBackward<Bf16>& op, const Fuse
 /// Of FoldMemory::partial.
 std::int64_t layer_norm_backward_partial_bytes(std::int64_t columns);
 #if __has_include(<cuda_runtime_api.h>)
-/// Asynchronous on `stream`; one launch, whose status it returns. `partial_sums` given: the column sums are left in memory.partial, and how many there are is
-/// written there; layer_norm_backward_fold then makes d_gamma, d_beta and d_bias of them, with the same bits, on whatever stream has waited for this one.
-cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream, int* partial_sums = nullptr);
-cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream, int* partial_sums = nullptr);
-cudaError_t layer_norm_backward_fold(const LayerNormBackward<float>& op, const float* partial, int partial_sums, cudaStream_t stream);
-cudaError_t layer_norm_backward_fold(const LayerNormBackward<Bf16>& op, const float* partial, int partial_sums, cudaStream_t stream);
+/// Asynchronous on `stream`; one launch, whose status it returns.
+cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream);
+cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

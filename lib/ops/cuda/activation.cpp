@@ -9,13 +9,11 @@ namespace {
 using kernels::GeluKind;
 
 void gelu_of(const Gpu& gpu, GeluKind kind, const at::Tensor& activated, const at::Tensor& x) {
-  gpu.writes(activated);
   with_kernel_element(x, [&]<class T>(T) { gpu::require(kernels::gelu(pointer<T>(activated), pointer<T>(x), x.numel(), kind, gpu.space.stream), "GELU"); });
   gpu.done(Work::activation);
 }
 
 void gelu_backward_of(const Gpu& gpu, GeluKind kind, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
-  gpu.writes(dx);
   with_kernel_element(x, [&]<class T>(T) {
     const kernels::GeluBackward<T> op{x.size(0), x.size(1), pointer<T>(d_activated), pointer<T>(x), pointer<T>(dx), pointer<float>(d_bias), accumulate};
     gpu::require(kernels::gelu_backward(op, kind, gpu.fold, gpu.space.stream), "GELU backward");
@@ -35,13 +33,11 @@ void gelu_erf_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at:
 }
 
 void tanh(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x) {
-  gpu.writes(y);
   with_kernel_element(x, [&]<class T>(T) { gpu::require(kernels::tanh(pointer<T>(y), pointer<T>(x), x.numel(), gpu.space.stream), "tanh"); });
   gpu.done(Work::activation);
 }
 
 void tanh_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& dy, const at::Tensor& y, bool accumulate) {
-  gpu.writes(dx);
   with_kernel_element(y, [&]<class T>(T) {
     const kernels::TanhBackward<T> op{y.size(0), y.size(1), pointer<T>(dy), pointer<T>(y), pointer<T>(dx), pointer<float>(d_bias), accumulate};
     gpu::require(kernels::tanh_backward(op, gpu.fold, gpu.space.stream), "tanh backward");

@@ -32,26 +32,22 @@ const std::int32_t* lengths_of(const Gpu& gpu, const at::Tensor& lengths) { retu
 }  // namespace
 
 void causal_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv) {
-  gpu.writes(out, lse);
   gpu.attention->forward(causal(gpu, qkv), qkv.const_data_ptr(), nullptr, out.data_ptr(), pointer<float>(lse), gpu.space);
   gpu.done(Work::attention);
 }
 
 void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse) {
-  gpu.writes(d_qkv);
   gpu.attention->backward(causal(gpu, qkv), qkv.const_data_ptr(), nullptr, out.const_data_ptr(), pointer<float>(lse), d_out.const_data_ptr(), d_qkv.data_ptr(), gpu.space);
   gpu.done(Work::attention);
 }
 
 void bidirectional_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths) {
-  gpu.writes(out, lse);
   gpu.attention->forward(bidirectional(gpu, qkv), qkv.const_data_ptr(), lengths_of(gpu, lengths), out.data_ptr(), pointer<float>(lse), gpu.space);
   gpu.done(Work::attention);
 }
 
 void bidirectional_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                                       const at::Tensor& lengths) {
-  gpu.writes(d_qkv);
   gpu.attention->backward(bidirectional(gpu, qkv), qkv.const_data_ptr(), lengths_of(gpu, lengths), out.const_data_ptr(), pointer<float>(lse), d_out.const_data_ptr(),
                           d_qkv.data_ptr(), gpu.space);
   gpu.done(Work::attention);

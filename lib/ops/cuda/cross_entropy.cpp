@@ -29,7 +29,6 @@ void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores
 }
 
 void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed) {
-  gpu.writes(logits);
   with_kernel_element(logits, [&]<class T>(T) {
     gpu::require(kernels::cross_entropy_with_gradient(rows_of<T>(to, logits, targets, vocab_size), seed, sums_of(to), gpu.fold.counters, gpu.space.stream), "cross-entropy");
   });

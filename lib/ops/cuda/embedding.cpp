@@ -11,7 +11,6 @@ constexpr std::int64_t few_tokens = 64;         // of a table that many rows nam
 /// `token_types` and `type` may be undefined.
 void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
            const at::Tensor& type, const Dropout& dropout) {
-  gpu.writes(out);
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
     op.rows = out.size(0);

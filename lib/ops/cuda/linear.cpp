@@ -25,7 +25,6 @@ bool pays(const Gpu& gpu, const gpu::GemmProblem& with, std::int64_t with_bytes,
 }  // namespace
 
 void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  gpu.writes(y);
   auto p = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x), bias.defined() ? GemmEpilogue::bias : GemmEpilogue::none);
   gpu::GemmOperands o;
   o.a = x.const_data_ptr();
@@ -36,7 +35,6 @@ void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::
 }
 
 void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& sum) {
-  gpu.writes(dx);
   auto p = gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), type_of(dy));
   p.accumulate = sum.defined();
   gpu::GemmOperands o;
@@ -54,8 +52,7 @@ void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at
   o.a = dy.const_data_ptr();
   o.b = x.const_data_ptr();
   o.d = d_weight.data_ptr();
-  if (!gpu.side) return multiply(gpu, p, o);
-  gpu.gemm->run(p, o, gpu.side->fork({range_of(dy), range_of(x)}, {range_of(d_weight)}));
+  multiply(gpu, p, o);
 }
 
 void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& preactivation, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
@@ -66,7 +63,6 @@ void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& 
     linear(gpu, preactivation, x, weight, bias);
     return gelu(gpu, activated, preactivation);
   }
-  gpu.writes(activated, preactivation);
   gpu::GemmOperands o;
   o.a = x.const_data_ptr();
   o.b = weight.const_data_ptr();
@@ -85,7 +81,6 @@ void linear_gelu_backward(const Gpu& gpu, const at::Tensor& dx, const at::Tensor
     linear_backward_input(gpu, dx, dy, weight, {});
     return gelu_backward_with_bias(gpu, dx, d_bias, dx, x, accumulate);
   }
-  gpu.writes(dx);
   gpu::GemmOperands o;
   o.a = dy.const_data_ptr();
   o.b = weight.const_data_ptr();

@@ -7,7 +7,6 @@ namespace trainx::ops::cuda {
 
 void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor& residual, const at::Tensor& branch, const at::Tensor& bias, const at::Tensor& weight,
                            const at::Tensor& shift, double epsilon, const Dropout& dropout, const PendingNorm& before, const at::Tensor& rows) {
-  gpu.writes(to.sum, to.mean, to.rstd, to.normed);
   with_kernel_element(to.sum, [&]<class T>(T) {
     kernels::ResidualLayerNorm<T> op;
     op.rows = to.sum.size(0);
@@ -31,7 +30,6 @@ void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor
 }
 
 void layer_norm(const Gpu& gpu, const at::Tensor& normed, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
-  gpu.writes(normed);
   with_kernel_element(x, [&]<class T>(T) {
     kernels::ResidualLayerNorm<T> op;
     op.rows = x.size(0);
@@ -48,7 +46,6 @@ void layer_norm(const Gpu& gpu, const at::Tensor& normed, const at::Tensor& x, c
 
 void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to, const at::Tensor& d_sum, const at::Tensor& d_normed, const at::Tensor& sum,
                                     const at::Tensor& mean, const at::Tensor& rstd, const at::Tensor& weight, const Dropout& dropout) {
-  gpu.writes(to.dx, to.d_branch);
   with_kernel_element(sum, [&]<class T>(T) {
     kernels::LayerNormBackward<T> op;
     op.rows = sum.size(0);
@@ -65,21 +62,12 @@ void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to
     op.d_beta = pointer<float>(to.d_shift);
     op.d_bias = pointer<float>(to.d_bias);
     op.accumulate_norm = op.accumulate_bias = to.accumulate;
-    std::byte* const partial = gpu.side ? gpu.side->hand_over(kernels::layer_norm_backward_partial_bytes(op.columns)) : nullptr;
-    if (!partial) return gpu::require(kernels::layer_norm_backward(op, fused(dropout), gpu.fold, gpu.space.stream), "LayerNorm backward");
-    kernels::FoldMemory sums = gpu.fold;
-    sums.partial = reinterpret_cast<float*>(partial);
-    int count = 0;
-    gpu::require(kernels::layer_norm_backward(op, fused(dropout), sums, gpu.space.stream, &count), "LayerNorm backward");
-    const DeviceRange read{partial, partial + kernels::layer_norm_backward_partial_bytes(op.columns)};
-    const auto& aside = gpu.side->fork({read}, {range_of(to.d_weight), range_of(to.d_shift), range_of(to.d_bias)});
-    gpu::require(kernels::layer_norm_backward_fold(op, sums.partial, count, aside.stream), "LayerNorm backward");
+    gpu::require(kernels::layer_norm_backward(op, fused(dropout), gpu.fold, gpu.space.stream), "LayerNorm backward");
   });
   gpu.done(Work::norm);
 }
 
 void drop_out(const Gpu& gpu, const at::Tensor& out, const at::Tensor& x, const Dropout& dropout) {
-  gpu.writes(out);
   with_kernel_element(x, [&]<class T>(T) {
     const kernels::DropoutRows rows{dropout.positions, dropout.length, x.size(1), dropout.first_row, x.size(0)};
     gpu::require(kernels::dropout(pointer<T>(out), pointer<T>(x), rows, fused(dropout).key, gpu.space.stream), "dropout");

@@ -19,7 +19,7 @@ program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
 
 program::Bytes gpu_library_bytes(const LibraryCalls& c) {
   const std::int64_t rows = c.micro_batch_size * c.length, heads = c.hidden_size / c.head_size;
-  return (std::int64_t{64} << 20) + (rows <= most_tokens_aside ? aside_bytes : 0) + rows * (4 * c.hidden_size + 8 * heads + 64);
+  return (std::int64_t{64} << 20) + rows * (4 * c.hidden_size + 8 * heads + 64);
 }
 
 }  // namespace trainx::spec

@@ -11,12 +11,8 @@ struct LibraryCalls {
 };
 /// Most that ATen's CPU kernels (attention, linear layers) allocate of their own within one instruction, with `threads` threads.
 program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads);
-/// Micro-batches of at most so many tokens leave a GPU idle between and within launches: weight gradients then run on a stream of their own.
-constexpr std::int64_t most_tokens_aside = 16384;
 /// Of the matrix products of a stream.
 constexpr program::Bytes gemm_workspace_bytes = std::int64_t{32} << 20;
-/// What the second stream takes: its matrix products' workspace, and column sums that wait to be folded.
-constexpr program::Bytes aside_bytes = gemm_workspace_bytes + (std::int64_t{16} << 20);
 /// The workspace of a GPU's stream: matrix products, the attention's backward (its sums of query gradients are fp32), sorted tokens, folded sums. One
 /// instruction at a time uses it.
 program::Bytes gpu_library_bytes(const LibraryCalls& calls);

@@ -61,17 +61,8 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
   attention_ = std::make_unique<gpu::Attention>();
   ops_.gemm = gemm_.get();
   ops_.attention = attention_.get();
-  std::int64_t main_bytes = workspace_bytes_;
-  if (plan.batch.micro_batch_size * plan.row_lengths.back() <= spec::most_tokens_aside) {
-    main_bytes -= spec::aside_bytes;
-    gpu::require(cudaStreamCreateWithFlags(&side_stream_, cudaStreamNonBlocking), "second stream");
-    std::byte* const gemm_space = workspace_ + main_bytes;
-    side_ = std::make_unique<ops::SideStream>(stream_, gpu::StreamSpace{side_stream_, gemm_space, spec::gemm_workspace_bytes},
-                                              ops::DeviceRange{gemm_space + spec::gemm_workspace_bytes, gemm_space + spec::aside_bytes});
-    ops_.side = side_.get();
-  }
-  ops_.space = {stream_, workspace_, main_bytes};
-  ops_.gemm_space = {stream_, workspace_, std::min(main_bytes, spec::gemm_workspace_bytes)};
+  ops_.space = {stream_, workspace_, workspace_bytes_};
+  ops_.gemm_space = {stream_, workspace_, std::min(workspace_bytes_, spec::gemm_workspace_bytes)};
   ops_.fold = {reinterpret_cast<float*>(workspace_), counters_};   // one instruction at a time uses the workspace
   ops_.sort = workspace_;
   ops_.deterministic = plan.recipe.run.deterministic;
@@ -82,8 +73,6 @@ GpuDevice::~GpuDevice() {
   cudaFree(counters_);
   cudaFree(workspace_);
   cudaFree(arena_);
-  side_.reset();
-  if (side_stream_) cudaStreamDestroy(side_stream_);
   cudaStreamDestroy(stream_);
 }
 

@@ -38,8 +38,6 @@ class GpuDevice final : public Device {
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
   std::unique_ptr<gpu::PowerMeter> meter_;
-  cudaStream_t side_stream_ = nullptr;
-  std::unique_ptr<ops::SideStream> side_;
   std::uint64_t tunings_ = 0;
   ops::Gpu ops_;
 };

@@ -273,28 +273,13 @@ void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* t
   ops::Gpu gpu = device_.ops();
   gpu.needs = needs;
   gpu.timeline = timeline;
-  if (timeline) gpu.side = nullptr;             // one launch after the other, each by itself
   const ops::GpuScope scope(gpu);
   if (timeline) timeline->begin(stream_, s.launches[needs].warm);
   for (const Instruction& i : s.placed->program.steady) {
     if (timeline) timeline->enter(describe(*s.placed, i));
-    if (gpu.side) wait_for_side(s, i, *gpu.side);
     execute(s, i);
     if (timeline) timeline->mark(work_of(i.op));   // what the instruction's operations have not marked themselves
   }
-  if (gpu.side) gpu.side->join();
-}
-
-// Work that an earlier instruction left on the second stream, where this one's bytes meet its.
-void GpuExecutor::wait_for_side(const Shape& s, const Instruction& i, ops::SideStream& side) const {
-  for (const Use& u : i.uses) {
-    if (s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].space != Space::device) continue;
-    const std::byte* const begin = address(s, u);
-    const ops::DeviceRange range{begin, begin + (u.range.end - u.range.begin)};
-    if (u.how == How::read) side.before_read(range);
-    else side.before_write(range);
-  }
-  if (s.updates.contains(&i) || i.op == Op::grad_norm) side.join();   // one launch for a run of instructions
 }
 
 void GpuExecutor::execute(Shape& s, const Instruction& i) {

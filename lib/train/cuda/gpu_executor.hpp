@@ -68,7 +68,6 @@ class GpuExecutor final : public Executor {
   void launch_timed(Shape& s, const ops::BatchNeeds& needs);
   cudaGraphExec_t capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
   void execute(Shape& s, const program::Instruction& i);
-  void wait_for_side(const Shape& s, const program::Instruction& i, ops::SideStream& side) const;
   std::byte* address(const Shape& s, const program::Use& u) const;
   template <class T>
   T* find_scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;

@@ -22,8 +22,8 @@ const std::vector<BertCase>& bert_cases() {
   return list;
 }
 
-PlainRun make_run(const BertCase& t, DType compute, std::int64_t threads) {
-  const auto graph = spec::bert_graph(t.dims, t.batch, t.length, compute, threads);
+PlainRun make_run(const BertCase& t, DType compute, spec::Machine machine) {
+  const auto graph = spec::bert_graph(t.dims, t.batch, t.length, compute, machine);
   PlainRun run(t.dims, graph, program::plain_program(graph, {}));
   run.fill_parameters(5);
   run.fill_batch(6, t.dims.vocab_size, 1);

@@ -15,7 +15,7 @@ struct BertCase {
 
 const std::vector<BertCase>& bert_cases();
 /// With weights and batch filled in, ready to run. As many masked_lm targets as the graph expects, tokens 0 and no targets in padding.
-PlainRun make_run(const BertCase& t, DType compute, std::int64_t threads = 2);
+PlainRun make_run(const BertCase& t, DType compute, spec::Machine machine = 2);
 BertBatch batch_of(PlainRun& run, const BertCase& t);
 
 }  // namespace trainx::model::test

@@ -55,6 +55,12 @@ void PlainRun::fill_batch(std::uint64_t batch_seed, std::int64_t vocab_size, dou
 }
 
 void PlainRun::run() {
+  std::vector<void*> addresses;
+  for (const at::Tensor& bytes : by_buffer_) addresses.push_back(bytes.data_ptr());
+  run_at(addresses);
+}
+
+void PlainRun::run_at(const std::vector<void*>& addresses) {
   for (const program::Instruction& i : program.steady) {
     const bool of_block = i.op == Op::forward || i.op == Op::recompute || i.op == Op::loss || i.op == Op::backward || i.op == Op::evaluate || i.op == Op::predict;
     if (!of_block) continue;
@@ -63,7 +69,7 @@ void PlainRun::run() {
     std::vector<program::How> how(spec.slots.size(), program::How::read);
     for (const program::Use& u : i.uses) {
       const program::TensorSpec& t = spec.slots.at(u.slot).tensor;
-      operands[u.slot] = tensor::view(by_buffer_.at(u.buffer).data_ptr(), t.dtype, t.dims);
+      operands[u.slot] = tensor::view(addresses.at(u.buffer), t.dtype, t.dims);
       how[u.slot] = u.how;
     }
     BlockContext c(graph, spec, std::move(operands), std::move(how), mode, seed, loss_seed);

@@ -26,6 +26,10 @@ struct PlainRun {
   void fill_batch(std::uint64_t seed, std::int64_t vocab_size, double share_without_target);
   /// One step without its optimizer.
   void run();
+  /// The same with each buffer at its address, elsewhere than in `memory`.
+  void run_at(const std::vector<void*>& addresses);
+  /// By index, bytes as u8.
+  const std::vector<at::Tensor>& buffers() const { return by_buffer_; }
   /// The weight or gradient ("w.", "g.") of each parameter by its Hugging Face name, in its dims.
   std::map<std::string, at::Tensor> parameters(const std::string& prefix, DType dtype);
 

@@ -16,7 +16,9 @@ struct BertResult {
   at::Tensor logits;                    // [B, num_labels] or [B, T, V]
 };
 
-/// Weights by Hugging Face name, [out, in]. With dims.dropout > 0 factors come from Philox, element by element.
-BertResult reference_bert(const spec::BertDims& dims, const std::map<std::string, at::Tensor>& weights, const BertBatch& batch, std::uint64_t seed, double loss_seed);
+/// Weights by Hugging Face name, [out, in]. With dims.dropout > 0 factors come from Philox, element by element. In another type than fp64 each operation is
+/// what torch does in that type (attention its own fused one), the loss in fp32: what that costs in accuracy.
+BertResult reference_bert(const spec::BertDims& dims, const std::map<std::string, at::Tensor>& weights, const BertBatch& batch, std::uint64_t seed, double loss_seed,
+                              at::ScalarType compute = at::kDouble);
 
 }  // namespace trainx::model::test
