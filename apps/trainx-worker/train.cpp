@@ -7,7 +7,9 @@
 #include "model/model.hpp"
 #include "start.hpp"
 #include "status.hpp"
+#include "train/attest_observer.hpp"
 #include "train/observers.hpp"
+#include "train/profile_observer.hpp"
 #include "train/run_folder.hpp"
 #include "train/threads.hpp"
 #include <algorithm>
@@ -126,6 +128,10 @@ int train(const launch::Job& job, metrics::Console& console) {
   if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, log, job.facts.data.entropy_floor_nats, state));
   train::CheckpointObserver checkpoints(parts, store, console, start.own ? std::optional(state.step) : std::nullopt, threads, carried, state);
   parts.trainer->add(checkpoints);
+  train::AttestObserver attest(parts, console, job.allow_degraded);
+  parts.trainer->add(attest);
+  std::optional<train::ProfileObserver> profile;
+  if (job.profile_steps > 0) parts.trainer->add(profile.emplace(parts, console, folder.file("profile.json"), job.profile_steps));
   Status status(folder, checkpoints, console);
   parts.trainer->add(status);
   try {

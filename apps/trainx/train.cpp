@@ -10,6 +10,8 @@ namespace {
 struct Arguments {
   RecipeArguments recipe;
   std::string fork_name;
+  std::int64_t profile_steps = 0;
+  bool allow_degraded = false;
 };
 
 // A run that goes on needs nothing of the folder that it began from: its checkpoints hold the same model.
@@ -25,6 +27,7 @@ facts::Facts gather(recipe::Recipe recipe) {
 // What can be refused without writing anything or starting a worker is refused here.
 int run_train(const Arguments& a, const Context& context) {
   if (a.fork_name.find('/') != std::string::npos || a.fork_name.starts_with(".")) throw UserError(ExitCode::usage, "train: --fork takes the name of a new run, not a path: '" + a.fork_name + "'");
+  if (a.profile_steps < 0) throw UserError(ExitCode::usage, "train: --profile takes a number of steps");
   auto loaded = load(a.recipe, "train");
   facts::Facts facts = gather(loaded.recipe);
   const Prepared p = prepare(std::move(loaded), std::move(facts));
@@ -38,6 +41,8 @@ int run_train(const Arguments& a, const Context& context) {
   job.plan_fingerprint = plan::fingerprint(p.plan);
   job.run_folder = run_folder_of(p.plan.recipe);
   job.fork_name = a.fork_name;
+  job.profile_steps = a.profile_steps;
+  job.allow_degraded = a.allow_degraded;
   return launch::run_worker(job);
 }
 
@@ -45,10 +50,12 @@ int run_train(const Arguments& a, const Context& context) {
 
 void add_train(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("train", "trains, or goes on training, what a recipe says");
-  context.usage[command] = "CONFIG [key=value ...] [--fork NAME]";
+  context.usage[command] = "CONFIG [key=value ...] [--fork NAME] [--profile N] [--allow-degraded]";
   const auto a = std::make_shared<Arguments>();
   add_recipe_arguments(*command, a->recipe);
   command->add_option("--fork", a->fork_name, "begin a new run of this name from the run's newest checkpoint, with a recipe that differs")->type_name("NAME");
+  command->add_option("--profile", a->profile_steps, "times the instructions of N steps: what a step spends its time on, and a trace in the run's folder")->type_name("N");
+  command->add_flag("--allow-degraded", a->allow_degraded, "goes on with a warning where what runs on the GPU is not what was planned, instead of ending with 79");
   command->footer("The same command again goes on from the newest checkpoint. SIGTERM and Ctrl-C save and end (143, 130; Ctrl-C twice: at once),\n"
                   "SIGUSR1 saves and ends with 75, SIGUSR2 saves and goes on.");
   command->callback([a, &context] { context.run = [a, &context] { return run_train(*a, context); }; });

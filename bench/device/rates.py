@@ -1,6 +1,7 @@
 """Sustained rates of one GPU, for the time estimate of `trainx plan --gpu`: matrix products, attention, memory traffic, launches.
 
     python3 bench/device/rates.py [OUT.json]      needs torch and a GPU; under two minutes
+    python3 bench/device/rates.py OUT.json --tf32   adds matrix products in tf32 to a file that lacks them
 
 GPT-2 124M's shapes with 64 x 1024 tokens, random data, each measured for seconds on end, so that the power limit acts as in training.
 Attention counts multiply-adds under the causal mask only, forward 2 and backward 5 products, as lib/spec/arch/gpt2.cpp does.
@@ -66,12 +67,26 @@ def launch_seconds():
     return 1 / sustained(graph.replay, 1000, 1.0)
 
 
+def products_alone(allow_tf32):
+    torch.backends.cuda.matmul.allow_tf32 = allow_tf32
+    rate = sustained(*gemms(torch.float32))
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return rate
+
+
 def main():
+    if "--tf32" in sys.argv:                                 # only what an older file lacks, added to it
+        rates = json.load(open(sys.argv[1]))
+        assert rates["gpu"] == torch.cuda.get_device_name(), rates["gpu"]
+        rates["tf32"] = {"gemm_flops_per_s": products_alone(True)}
+        open(sys.argv[1], "w").write(json.dumps(rates, indent=2) + "\n")
+        return
     torch.backends.cuda.matmul.allow_tf32 = False
     rates = {"gpu": torch.cuda.get_device_name(), "memory_bytes": torch.cuda.get_device_properties(0).total_memory, "torch": torch.__version__,
              "python": platform.python_version(), "memory_bytes_per_s": sustained(*traffic()), "launch_s": launch_seconds()}
     for name, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
         rates[name] = {"gemm_flops_per_s": sustained(*gemms(dtype)), "attention_flops_per_s": sustained(*attention(dtype))}
+    rates["tf32"] = {"gemm_flops_per_s": products_alone(True)}
     text = json.dumps(rates, indent=2)
     print(text)
     if len(sys.argv) > 1:

@@ -17,6 +17,8 @@ nlohmann::json to_json(const Job& job) {
           {"checkpoint", job.checkpoint},
           {"argv", job.argv},
           {"generate", {{"prompt", g.prompt}, {"max_tokens", g.max_tokens}, {"temperature", g.temperature}, {"top_k", g.top_k}, {"seed", g.seed}}},
+          {"profile_steps", job.profile_steps},
+          {"allow_degraded", job.allow_degraded},
           {"bench", {{"rounds", job.bench.rounds}, {"seconds", job.bench.seconds}, {"paced", job.bench.paced}}},
           {"output", {{"json", o.json}, {"quiet", o.quiet}, {"verbose", o.verbose}, {"color", o.color}}}};
 }
@@ -39,6 +41,8 @@ Job job_from_json(const nlohmann::json& j) {
   g.at("temperature").get_to(job.generate.temperature);
   g.at("top_k").get_to(job.generate.top_k);
   g.at("seed").get_to(job.generate.seed);
+  j.at("profile_steps").get_to(job.profile_steps);
+  j.at("allow_degraded").get_to(job.allow_degraded);
   const auto& b = j.at("bench");
   b.at("rounds").get_to(job.bench.rounds);
   b.at("seconds").get_to(job.bench.seconds);

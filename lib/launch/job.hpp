@@ -40,6 +40,8 @@ struct Job {
   std::vector<std::string> argv;        // as the user typed
   GenerateOptions generate;
   BenchOptions bench;
+  std::int64_t profile_steps = 0;       // train: how many are timed, instruction by instruction
+  bool allow_degraded = false;          // train: goes on where what ran is not what was asked
   OutputOptions output;
 };
 nlohmann::json to_json(const Job& job);

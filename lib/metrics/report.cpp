@@ -4,7 +4,7 @@
 namespace trainx::metrics {
 
 nlohmann::ordered_json to_json(const StepReport& r) {
-  return {{"step", r.step},
+  nlohmann::ordered_json j{{"step", r.step},
           {"loss", r.loss},
           {"grad_norm", r.grad_norm},
           {"lr", r.lr},
@@ -15,6 +15,12 @@ nlohmann::ordered_json to_json(const StepReport& r) {
           {"peak_memory_bytes", r.peak_memory_bytes},
           {"device_memory_bytes", r.device_memory_bytes},
           {"applied_steps", r.applied_steps}};
+  if (r.mfu) j["mfu"] = *r.mfu;
+  if (r.joules_per_token) j["joules_per_token"] = *r.joules_per_token;
+  if (r.power_capped) j["power_capped"] = *r.power_capped;
+  if (r.clock_mhz) j["clock_mhz"] = *r.clock_mhz;
+  if (!r.clock_reason.empty()) j["clock_reason"] = r.clock_reason;
+  return j;
 }
 
 nlohmann::ordered_json to_json(const EvalReport& r) {

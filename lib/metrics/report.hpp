@@ -20,6 +20,12 @@ struct StepReport {
   std::int64_t peak_memory_bytes = 0;   // the arena and what libraries took beside it
   std::int64_t device_memory_bytes = 0; // of the whole process, as the driver or the kernel sees it
   std::int64_t applied_steps = 0;       // steps whose update reached the weights
+  // Of a GPU, since the last report; nothing where it is not known.
+  std::optional<double> mfu;            // model FLOPs a second, as a share of what the chip could do (Chowdhery et al. 2022, arXiv:2204.02311)
+  std::optional<double> joules_per_token;
+  std::optional<double> power_capped;   // share of the time in which the power limit lowered the clock
+  std::optional<std::int64_t> clock_mhz;   // at the end
+  std::string clock_reason;             // why it is below its most
 };
 
 struct EvalReport {

@@ -24,16 +24,6 @@ double parameters_of(const program::ModelGraph& graph) {
   return n;
 }
 
-double step_flops(const PlacedProgram& placed) {
-  double flops = 0;
-  for (const auto& i : placed.program.steady) {
-    if (i.block < 0 || static_cast<std::size_t>(i.block) >= placed.graph.blocks.size()) continue;
-    const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
-    if (const auto phase = phases.find(i.op); phase != phases.end()) flops += phase->second.gemm_flops() + phase->second.attention_flops;
-  }
-  return flops;
-}
-
 std::string fixed(double x, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, x);

@@ -11,10 +11,14 @@ const std::vector<Device>& devices() {
   static const std::vector<Device> all{
       {"h100", 85017493504,
        {"H100, bf16", "bench/results/h100/rates.json", 624.7e12, 250.4e12, 3.041e12, 0, 0, 0, 1.0e-6},
-       {"H100, fp32", "bench/results/h100/rates.json", 50.6e12, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6}},
+       {"H100, tf32", "bench/results/h100/rates.json", 0, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
+       {"H100, fp32", "bench/results/h100/rates.json", 50.6e12, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
+       989.4e12, 494.7e12, 66.9e12},
       {"h200", 150109880320,
        {"H200, bf16", "bench/results/h200/rates.json", 617.3e12, 263.0e12, 4.381e12, 0, 0, 0, 0.91e-6},
-       {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 30.10e12, 4.381e12, 0, 0, 0, 0.91e-6}},
+       {"H200, tf32", "bench/results/h200/rates.json", 298.0e12, 30.10e12, 4.381e12, 0, 0, 0, 0.91e-6},
+       {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 30.10e12, 4.381e12, 0, 0, 0, 0.91e-6},
+       989.4e12, 494.7e12, 66.9e12},
   };
   return all;
 }

@@ -8,7 +8,8 @@ namespace trainx::plan {
 struct Device {
   std::string name;                     // as --gpu takes it
   std::int64_t memory_bytes = 0;
-  program::Rates bf16, fp32;
+  program::Rates bf16, tf32, fp32;      // without a rate of products: not measured
+  double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;   // the vendor's, without sparsity: what MFU is a share of
 };
 
 /// Throws UserError 2 for a name that is not in the table, with a suggestion.

@@ -54,8 +54,14 @@ bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware, 
   const bool asked = !r.run.device.is_auto() && *r.run.device.value == recipe::DeviceKind::gpu;
   const std::string lacks = lacks_kernels(r);
   if (asked && !lacks.empty()) throw UserError(ExitCode::invalid_recipe, "run.device is gpu, and " + lacks);
-  if (!r.run.device.is_auto() && !planned_for_gpu) return asked;
-  return lacks.empty() && (planned_for_gpu || !hardware.gpus.empty());
+  if (!r.run.device.is_auto() && !planned_for_gpu) {
+    if (!asked && r.precision.compute == recipe::Compute::tf32) throw UserError(ExitCode::invalid_recipe, "precision.compute is tf32, which only a GPU computes in, and run.device is cpu");
+    return asked;
+  }
+  const bool gpu = lacks.empty() && (planned_for_gpu || !hardware.gpus.empty());
+  if (!gpu && r.precision.compute == recipe::Compute::tf32)
+    throw UserError(ExitCode::invalid_recipe, "precision.compute is tf32, which only a GPU computes in, and " + (lacks.empty() ? "there is none here" : lacks) + "; write fp32 or bf16");
+  return gpu;
 }
 
 }  // namespace
@@ -75,6 +81,18 @@ void plan_programs(RunPlan& plan) {
     plan.evaluate.push_back(place(graph, program::forward_program(train.program, graph, program::Op::evaluate), residents));
   }
 }
+
+double step_flops(const PlacedProgram& placed) {
+  double flops = 0;
+  for (const auto& i : placed.program.steady) {
+    if (i.block < 0 || static_cast<std::size_t>(i.block) >= placed.graph.blocks.size()) continue;
+    const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
+    if (const auto phase = phases.find(i.op); phase != phases.end()) flops += phase->second.gemm_flops() + phase->second.attention_flops;
+  }
+  return flops;
+}
+
+double RunPlan::flops_per_token() const { return step_flops(train.back()) / static_cast<double>(tokens_per_step); }
 
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, const PlanOptions& options) {
   RunPlan plan;
@@ -128,7 +146,12 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.memory = plan_memory_budget(plan);
   plan.memory.budget_bytes = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes;
   require_fits(plan);
-  if (device) plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, plan.compute == DType::bf16 ? device->bf16 : device->fp32);
+  if (device) {
+    const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute == DType::bf16;
+    const program::Rates& rates = low ? device->bf16 : tf32 ? device->tf32 : device->fp32;
+    if (rates.gemm_flops_per_s > 0) plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, rates);
+    plan.peak_flops = low ? device->bf16_peak_flops : tf32 ? device->tf32_peak_flops : device->fp32_peak_flops;
+  }
 
   // What was `auto` or derived is written into the recipe, so that the run's resolved.yaml says it.
   if (plan.memory.budget_bytes > 0) r.memory.budget.value = ByteSize{plan.memory.budget_bytes};

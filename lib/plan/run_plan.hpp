@@ -51,12 +51,17 @@ struct RunPlan {
   std::int64_t eval_samples = 0;        // of an evaluation, however the batch is cut; 0: no held-out data
   MemoryPlan memory;
   std::optional<program::TimePrediction> time;   // where rates of the device are known
+  double peak_flops = 0;                // a second, of the chip in the plan's arithmetic; 0: not known
+  double flops_per_token() const;       // of the model in a step: what is recomputed does not count
   std::vector<std::string> notes;       // e.g. a missing data file
 };
 
 struct PlanOptions {
   std::string gpu;                      // plan for this device instead of the CPU: "h100", "h200"
 };
+
+/// Of the matrix products and the attention of one step, without what is recomputed.
+double step_flops(const PlacedProgram& placed);
 
 /// Throws UserError: 78 what the recipe asks for is not possible (batch arithmetic, dimensions), 71 it does not fit memory.budget (by how much, what would).
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, const PlanOptions& options = {});

@@ -189,7 +189,7 @@ class Rules {
   }
 
   void precision() {
-    refuse(r_.precision.compute == Compute::fp32 && !r_.precision.master.is_auto(), "precision.master", {"precision.compute"},
+    refuse(r_.precision.compute != Compute::bf16 && !r_.precision.master.is_auto(), "precision.master", {"precision.compute"},
            "can have no effect with compute: fp32, whose weights are exact: remove it, or write auto");
   }
 

@@ -74,9 +74,9 @@ void visit_fields(Visitor& field, BatchSection& s) {
   field("grad_accum_steps", s.grad_accum_steps, between(1, 1 << 30), "micro-steps of a step");
 }
 
-enum class Compute : std::uint8_t { fp32, bf16 };
+enum class Compute : std::uint8_t { fp32, tf32, bf16 };
 inline const EnumNames<Compute>& enum_names(Compute) {
-  static const EnumNames<Compute> names{{Compute::fp32, "fp32"}, {Compute::bf16, "bf16"}};
+  static const EnumNames<Compute> names{{Compute::fp32, "fp32"}, {Compute::tf32, "tf32"}, {Compute::bf16, "bf16"}};
   return names;
 }
 enum class MasterWeights : std::uint8_t { fp32, split };
@@ -90,7 +90,7 @@ struct PrecisionSection {
 };
 template <class Visitor>
 void visit_fields(Visitor& field, PrecisionSection& s) {
-  field("compute", s.compute, anything(), "arithmetic of forward and backward");
+  field("compute", s.compute, anything(), "arithmetic of forward and backward; tf32: fp32 whose matrix products round their operands to 10 mantissa bits, on a GPU");
   field("master", s.master, anything(), "exact weights beside bf16 ones: fp32, a full copy; split, the low 16 bits (2 bytes less); auto: split under bf16");
 }
 

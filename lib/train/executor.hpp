@@ -4,6 +4,7 @@
 #include "model/block.hpp"
 #include "optim/optimizer.hpp"
 #include "plan/run_plan.hpp"
+#include "train/step_evidence.hpp"
 #include "train/step_times.hpp"
 
 namespace trainx::train {
@@ -54,6 +55,8 @@ class Executor {
   virtual void wait_idle() = 0;
   /// The next `steps` steps are timed, each by itself, and handed out when they are done, before submit_step returns.
   virtual void time_next(std::int64_t steps, OnTimes on_times) = 0;
+  /// Of the last step of a GPU; nothing on a CPU, and before a step was captured.
+  virtual std::optional<StepEvidence> evidence() const { return std::nullopt; }
 };
 
 /// Which use of an instruction fills the slot: null, or InternalError, where none does.

@@ -17,11 +17,11 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
   r.tokens_per_second = static_cast<double>(step.tokens) / step.step_time_s;
   r.data_wait_ms = step.data_wait_s * 1e3;
   r.peak_memory_bytes = parts_.device->peak_bytes();
-  r.device_memory_bytes = parts_.device->process_bytes();
   r.applied_steps = state.applied_steps;
   const bool logged = every_.due(state) || state.step == 1 || state.step == parts_.plan.total_steps;
   if (logged) {
     every_.acted(state);
+    add_device(state, r);
     file_.append(metrics::to_json(r));
     if (file_.problem() != told_problem_) {
       told_problem_ = file_.problem();
@@ -29,6 +29,22 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
     }
   }
   console_.step(r, logged);
+}
+
+// What the driver is asked for: it takes its time to answer.
+void MetricsObserver::add_device(const TrainState& state, metrics::StepReport& r) {
+  r.device_memory_bytes = parts_.device->process_bytes();
+  const PowerReading now = parts_.device->power();
+  const double seconds = state.seconds - last_seconds_;
+  const auto tokens = static_cast<double>(state.tokens_seen - last_tokens_);
+  if (parts_.plan.peak_flops > 0) r.mfu = tokens / seconds * parts_.plan.flops_per_token() / parts_.plan.peak_flops;
+  if (now.joules && last_.joules) r.joules_per_token = (*now.joules - *last_.joules) / tokens;
+  if (now.capped_seconds && last_.capped_seconds) r.power_capped = std::min(1.0, (*now.capped_seconds - *last_.capped_seconds) / seconds);
+  r.clock_mhz = now.clock_mhz;
+  r.clock_reason = now.clock_reason;
+  last_ = now;
+  last_tokens_ = state.tokens_seen;
+  last_seconds_ = state.seconds;
 }
 
 EvalObserver::EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsFile& file, std::optional<double> entropy_floor, const TrainState& state)

@@ -27,17 +27,22 @@ class Recurrence {
 class MetricsObserver : public Observer {
  public:
   MetricsObserver(const TrainingParts& parts, metrics::Console& console, metrics::MetricsFile& file, const TrainState& state)
-      : parts_(parts), console_(console), file_(file), every_(parts.plan.metrics_every, state) {}
+      : parts_(parts), console_(console), file_(file), every_(parts.plan.metrics_every, state), last_(parts.device->power()), last_tokens_(state.tokens_seen), last_seconds_(state.seconds) {}
   bool needs_rest_after(std::int64_t) const override { return false; }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState&, Request) override {}
 
  private:
+  void add_device(const TrainState& state, metrics::StepReport& r);
+
   const TrainingParts& parts_;
   metrics::Console& console_;
   metrics::MetricsFile& file_;
   Recurrence every_;
   std::string told_problem_;            // of the file
+  PowerReading last_;                   // at the last report
+  std::int64_t last_tokens_;
+  double last_seconds_;
 };
 
 /// Loss over held-out samples; remembers the best.

@@ -16,6 +16,7 @@ struct Gpu {
   kernels::FoldMemory fold;
   void* sort = nullptr;                 // scratch of the embedding's backward
   bool deterministic = false;
+  bool tf32 = false;                    // of matrix products in fp32
   BatchNeeds needs;                     // of the step that is launched
   gpu::Timeline* timeline = nullptr;    // of a step that is timed
 

@@ -6,14 +6,21 @@ using gpu::GemmEpilogue;
 
 namespace {
 
-void multiply(const Gpu& gpu, const gpu::GemmProblem& p, const gpu::GemmOperands& o) {
+gpu::GemmProblem as_computed(const Gpu& gpu, gpu::GemmProblem p) {
+  p.tf32 = gpu.tf32 && p.operands == DType::f32;
+  return p;
+}
+
+void multiply(const Gpu& gpu, const gpu::GemmProblem& problem, const gpu::GemmOperands& o) {
+  const auto p = as_computed(gpu, problem);
   gpu.gemm->run(p, o, gpu.gemm_space);
   if (gpu.timeline) gpu.done(Work::matrix_product, gpu::describe(p));
 }
 
 /// Does the product with an epilogue, and what is left to do beside it, take less time than the plain one and a kernel? `*_bytes`: what either moves
 /// beside the products. Where both are not known yet they are to be measured, and it does not.
-bool pays(const Gpu& gpu, const gpu::GemmProblem& with, std::int64_t with_bytes, const gpu::GemmProblem& without, std::int64_t without_bytes) {
+bool pays(const Gpu& gpu, const gpu::GemmProblem& epilogue, std::int64_t with_bytes, const gpu::GemmProblem& plain, std::int64_t without_bytes) {
+  const auto with = as_computed(gpu, epilogue), without = as_computed(gpu, plain);
   if (gpu.deterministic) return false;              // a step's bits do not depend on what was measured
   gpu.gemm->consider(with);
   gpu.gemm->consider(without);

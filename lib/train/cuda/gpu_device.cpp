@@ -66,6 +66,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
   ops_.fold = {reinterpret_cast<float*>(workspace_), counters_};   // one instruction at a time uses the workspace
   ops_.sort = workspace_;
   ops_.deterministic = plan.recipe.run.deterministic;
+  ops_.tf32 = plan.recipe.precision.compute == recipe::Compute::tf32;
 }
 
 GpuDevice::~GpuDevice() {

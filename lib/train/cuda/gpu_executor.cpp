@@ -1,4 +1,5 @@
 #include "train/cuda/gpu_executor.hpp"
+#include "gpu/captured_step.hpp"
 #include "gpu/gpu_error.hpp"
 #include "ops/gpu_scope.hpp"
 #include "program/operations.hpp"
@@ -261,6 +262,10 @@ cudaGraphExec_t GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu
   }
   require(cudaStreamEndCapture(stream_, &graph), "capture of the step");
   cudaGraphExec_t made = nullptr;
+  if (!timeline) {
+    gpu::CapturedStep step = gpu::read_graph(graph);
+    evidence_ = StepEvidence{true, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.memsets};
+  }
   const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
   cudaGraphDestroy(graph);
   require(error, "CUDA graph of the step");

@@ -17,6 +17,7 @@ class GpuExecutor final : public Executor {
   void wait_idle() override { wait_for_step(submitted_); }
   /// Also the first step, whose libraries are still loading: it is better left out.
   void time_next(std::int64_t steps, OnTimes on_times) override;
+  std::optional<StepEvidence> evidence() const override { return evidence_; }
 
  private:
   static constexpr std::int64_t ring = 4;       // steps whose batches and reports the host may hold
@@ -89,6 +90,7 @@ class GpuExecutor final : public Executor {
   std::int64_t submitted_ = 0, reported_ = 0;
   std::int64_t to_time_ = 0;
   OnTimes on_times_;
+  std::optional<StepEvidence> evidence_;        // of the newest graph
   gpu::Timeline timeline_;
 };
 

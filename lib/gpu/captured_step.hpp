@@ -1,0 +1,18 @@
+// What a captured CUDA graph will run, read from the graph itself rather than from what we meant to launch.
+#pragma once
+#include <cuda_runtime_api.h>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace trainx::gpu {
+
+struct CapturedStep {
+  std::map<std::string, std::int64_t> kernels;    // launches, by the kernel's name as the driver has it (mangled)
+  std::int64_t copies = 0, copied_bytes = 0, memsets = 0;
+};
+
+/// Kernels of libraries too: their names come from the driver, which the runtime's own query refuses. Throws GpuError.
+CapturedStep read_graph(cudaGraph_t graph);
+
+}  // namespace trainx::gpu

@@ -1,0 +1,31 @@
+#include "plan/claims.hpp"
+
+namespace trainx::plan {
+
+using program::Op;
+using recipe::ActivationCheckpoint;
+
+StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph) {
+  StepClaims claims;
+  const bool everything = plan.recipe.memory.activation_checkpoint == ActivationCheckpoint::full;
+  for (const program::BlockSpec& block : graph.blocks) {
+    for (const Op op : {Op::forward, Op::backward, Op::loss}) {
+      const auto phase = block.phases.find(op);
+      if (phase == block.phases.end()) continue;
+      for (const program::Gemm& g : phase->second.gemms) claims.matrix_products += g.count;
+      if (phase->second.attention_flops == 0) continue;
+      if (op == Op::backward) ++claims.attention_backward;
+      else claims.attention_forward += everything ? 2 : 1;
+    }
+  }
+  claims.products_recomputed = everything;
+  const std::int64_t micro_steps = plan.batch.grad_accum_steps;
+  claims.attention_forward *= micro_steps;
+  claims.attention_backward *= micro_steps;
+  claims.matrix_products *= micro_steps;
+  const bool low = plan.compute == DType::bf16, split = !plan.recipe.precision.master.is_auto() && *plan.recipe.precision.master.value == recipe::MasterWeights::split;
+  claims.weights = !low ? "Fp32Weights" : split || plan.recipe.precision.master.is_auto() ? "SplitWeights" : "MasterWeights";
+  return claims;
+}
+
+}  // namespace trainx::plan

@@ -1,0 +1,19 @@
+// What a step on a GPU will be seen to be made of: from the recipe and the model alone, so that a program, a library or an executor that does
+// something else is found out.
+#pragma once
+#include "plan/run_plan.hpp"
+
+namespace trainx::plan {
+
+struct StepClaims {
+  std::int64_t attention_forward = 0;   // launches of fused attention in a step; recomputed ones count
+  std::int64_t attention_backward = 0;
+  std::int64_t matrix_products = 0;     // without those that are recomputed
+  bool products_recomputed = false;     // then there are more of them
+  std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Fp32Weights"
+};
+
+/// Of the program with this graph.
+StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph);
+
+}  // namespace trainx::plan

@@ -1,0 +1,55 @@
+#include "train/attestation.hpp"
+#include <algorithm>
+
+namespace trainx::train {
+namespace {
+
+using Names = std::initializer_list<std::string_view>;
+
+bool has_all(const std::string& name, Names parts) {
+  return std::ranges::all_of(parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
+}
+
+/// Launches of the kernel that stands for the work: of several whose names fit, the one launched most (the others prepare or finish for it).
+std::int64_t launches(const StepEvidence& e, Names of_library, Names own) {
+  std::int64_t most = 0;
+  for (const auto& [name, count] : e.kernels)
+    if (has_all(name, of_library) || has_all(name, own)) most = std::max(most, count);
+  return most;
+}
+
+std::int64_t products(const StepEvidence& e) {
+  std::int64_t all = 0;
+  for (const auto& [name, count] : e.kernels)
+    for (const std::string_view part : {"nvjet", "gemm", "cutlass"})
+      if (name.find(part) != std::string::npos && name.find("sdpa") == std::string::npos) {
+        all += count;
+        break;
+      }
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> differences(const plan::StepClaims& claims, const StepEvidence& evidence) {
+  std::vector<std::string> out;
+  if (!evidence.captured) {
+    out.push_back("steps are not replayed as a CUDA graph");
+    return out;
+  }
+  const auto expect = [&](std::int64_t seen, std::int64_t planned, const std::string& what) {
+    if (seen != planned) out.push_back(std::to_string(seen) + " launches of " + what + " in a step, " + std::to_string(planned) + " were planned");
+  };
+  expect(launches(evidence, {"sdpa", "fprop"}, {"attention_kernel", "7Forward"}), claims.attention_forward, "fused attention");
+  expect(launches(evidence, {"sdpa", "bprop"}, {"attention_kernel", "16KeyValueGradient"}), claims.attention_backward, "fused attention's backward");
+  const std::int64_t seen = products(evidence);
+  if (claims.products_recomputed ? seen <= claims.matrix_products : seen != claims.matrix_products)
+    out.push_back(std::to_string(seen) + " matrix products in a step, " + (claims.products_recomputed ? "more than " : "") + std::to_string(claims.matrix_products) + " were planned");
+  std::int64_t updates = 0;
+  for (const auto& [name, count] : evidence.kernels)
+    if (has_all(name, {"adamw_kernel", claims.weights})) updates += count;
+  if (updates == 0) out.push_back("no AdamW kernel over " + claims.weights + " in a step: the exact weights that were asked for are not kept");
+  return out;
+}
+
+}  // namespace trainx::train

@@ -1,0 +1,87 @@
+"""BERT on a GPU as a user runs it: the losses and scores of the CPU, with padding and shape buckets, however the batch is cut, and the same bits twice."""
+import json
+import shutil
+import subprocess
+import unittest
+
+from support import Trainx, main, sha256
+
+RECIPE = """\
+run: {{name: {name}, duration: 24 steps, seed: 3}}
+model: {{type: bert, options: {{num_layers: 2, num_heads: 4, hidden_size: 64, max_positions: 64, vocab_size: 300, initializer_range: 0.1, {options}}}}}
+data: {{type: jsonl, train: train.jsonl, eval: held_out.jsonl, sequence_length: 64}}
+batch: {{global_batch_size: 16, micro_batch_size: 8}}
+optimizer: {{type: adamw, lr: 1e-3, options: {{weight_decay: 0.1}}}}
+schedule: {{type: constant}}
+eval: {{every: 12 steps, batches: 4}}
+metrics: {{every: 1 steps}}
+"""
+OPTIONS = {"classification": "task: classification, num_labels: 3", "masked_lm": "task: masked_lm, mask_probability: 0.2"}
+GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
+
+
+@unittest.skipUnless(GPU, "no GPU on this machine")
+class BertOnGpu(Trainx):
+    def write_data(self, shortest):
+        for name in ("train", "held_out"):
+            with open(self.folder / f"{name}.jsonl", "w") as out:
+                for _ in range(200):
+                    n = self.random.randrange(shortest, 65)
+                    ids = [self.random.randrange(104, 300) for _ in range(n)]
+                    print(json.dumps({"input_ids": ids, "token_type_ids": [int(i > n // 2) for i in range(n)], "label": (ids[0] + ids[-1]) % 3}), file=out)
+                # More targets than a batch is expected to have.
+                if name == "train" and "masked_lm" in self.id():
+                    for _ in range(40):
+                        ids = [self.random.randrange(104, 300) for _ in range(64)]
+                        print(json.dumps({"input_ids": ids, "labels": ids}), file=out)
+
+    def train(self, task, name, *more):
+        recipe = self.recipe(RECIPE.format(name=name, options=OPTIONS[task]), f"{name}.yaml")
+        self.run_trainx("train", recipe, *more)
+        lines = [json.loads(line) for line in (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines()]
+        return [m["loss"] for m in lines if "loss" in m], [m for m in lines if "eval_loss" in m][-1]
+
+    def compare(self, task):
+        for k, more in enumerate(([], ["model.options.dropout=0.1"], ["batch.micro_batch_size=16", "data.pad_to=[20,40,64]"], ["memory.activation_checkpoint=full", "batch.micro_batch_size=4"],
+                                  ["memory.activation_checkpoint=selective", "model.options.dropout=0.1"])):
+            with self.subTest(more=more):
+                losses, scores = self.train(task, f"cpu{k}", "run.device=cpu", *more)
+                for precision, tolerance in (("fp32", 1e-4), ("bf16", 3e-2)):
+                    got, got_scores = self.train(task, f"gpu{k}{precision}", "run.device=gpu", f"precision={precision}", *more)
+                    worst = max(abs(g / w - 1) for g, w in zip(got, losses))
+                    print(f"  {task} {more} {precision}: largest relative difference of losses {worst:.1e}, accuracy {got_scores['eval_accuracy']:.4f} for {scores['eval_accuracy']:.4f}")
+                    self.assertEqual(len(got), len(losses))
+                    self.assertLess(worst, tolerance)
+                    self.assertEqual(got_scores["eval_targets"], scores["eval_targets"])
+                    self.assertLess(abs(got_scores["eval_loss"] / scores["eval_loss"] - 1), tolerance)
+                    self.assertLessEqual(abs(got_scores["eval_accuracy"] - scores["eval_accuracy"]) * scores["eval_targets"], 1 if precision == "fp32" else 8)
+
+    def test_classification_with_padding(self):
+        self.write_data(3)
+        self.compare("classification")
+
+    def test_classification_without_padding(self):
+        self.write_data(64)
+        self.compare("classification")
+
+    def test_masked_lm_with_padding(self):
+        self.write_data(3)
+        self.compare("masked_lm")
+
+    def test_masked_lm_without_padding(self):
+        self.write_data(64)
+        self.compare("masked_lm")
+
+    def test_the_same_bits_twice(self):
+        self.write_data(3)
+        for task in OPTIONS:
+            for precision in ("fp32", "bf16"):
+                with self.subTest(task=task, precision=precision):
+                    runs = [f"{task}{precision}{k}" for k in range(2)]
+                    for name in runs:
+                        self.train(task, name, "run.device=gpu", f"precision={precision}", "run.deterministic=true", "model.options.dropout=0.1")
+                    self.assertEqual(*(sha256(self.weights(name)) for name in runs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+#include "train/attestation.hpp"
+#include "support/catch.hpp"
+
+using namespace trainx;
+using train::differences;
+
+namespace {
+
+const plan::StepClaims claims{.attention_forward = 4, .attention_backward = 4, .matrix_products = 20, .weights = "SplitWeights"};
+
+// As an H200 showed it.
+train::StepEvidence as_planned() {
+  train::StepEvidence e{.captured = true};
+  e.kernels = {{"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x128x64_4x1x1_kernel0_0", 4},
+               {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_5_64x64x64_1x4x1_kernel0_0", 4},
+               {"nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT", 12},
+               {"nvjet_sm90_tss_256x128_64x4_2x1_v_bz_coopA_NTT", 8},
+               {"_ZN6trainx7kernels12_GLOBAL__N_112adamw_kernelINS0_12SplitWeightsEEEvNS0_10AdamWTableENS0_12AdamWScalarsENS0_13AdamWSettingsE", 1}};
+  return e;
+}
+
+std::string all_of(const train::StepEvidence& e, const plan::StepClaims& c = claims) {
+  std::string text;
+  for (const auto& d : differences(c, e)) text += d + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a step that is what was planned has no differences") {
+  CHECK(all_of(as_planned()).empty());
+  auto recomputed = as_planned();
+  recomputed.kernels["cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x128x64_4x1x1_kernel0_0"] = 8;
+  recomputed.kernels["nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT"] = 20;
+  auto full = claims;
+  full.attention_forward = 8;
+  full.products_recomputed = true;
+  CHECK(all_of(recomputed, full).empty());
+}
+
+TEST_CASE("each sabotage of a step is named") {
+  CHECK(all_of({}).find("CUDA graph") != std::string::npos);
+  auto math = as_planned();                              // attention as products and a softmax
+  std::erase_if(math.kernels, [](const auto& k) { return k.first.find("sdpa") != std::string::npos; });
+  math.kernels["void softmax_warp_forward<c10::BFloat16>"] = 4;
+  math.kernels["nvjet_sm90_tst_64x64"] = 24;
+  CHECK(all_of(math).find("fused attention in a step") != std::string::npos);
+  auto dropped = as_planned();                           // the master
+  std::erase_if(dropped.kernels, [](const auto& k) { return k.first.find("SplitWeights") != std::string::npos; });
+  dropped.kernels["_ZN6trainx7kernels12_GLOBAL__N_112adamw_kernelINS0_11Bf16WeightsEEE"] = 1;
+  CHECK(all_of(dropped).find("SplitWeights") != std::string::npos);
+  auto full = claims;                                    // checkpointing ignored
+  full.attention_forward = 8;
+  full.products_recomputed = true;
+  CHECK(all_of(as_planned(), full).find("8 were planned") != std::string::npos);
+  CHECK(all_of(as_planned(), full).find("more than 20") != std::string::npos);
+  auto one_less = as_planned();
+  --one_less.kernels["nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT"];
+  CHECK(all_of(one_less).find("19 matrix products") != std::string::npos);
+}

@@ -1,0 +1,68 @@
+#include "plan/claims.hpp"
+#include "recipe/recipe.hpp"
+#include "support/catch.hpp"
+
+using namespace trainx;
+
+namespace {
+
+plan::RunPlan plan_of(const std::string& more, const std::string& model) {
+  facts::Facts f;
+  f.hardware.cpu_cores = 2;
+  f.hardware.memory_bytes = std::int64_t{16} << 30;
+  f.data = {true, true, 1000, 100, 0, {}, ""};
+  return plan::make_run_plan(recipe::parse_recipe("model: {type: " + model + ", options: {num_layers: 3, num_heads: 4, hidden_size: 64, max_positions: 64, vocab_size: 1000}}\n"
+                                                  "data: {type: stories, sequence_length: 64}\n"
+                                                  "batch: {global_batch_size: 32, micro_batch_size: 8}\n" + more, "test").recipe, f, {.gpu = "h200"});
+}
+
+// What the program's instructions will launch, counted from what they write.
+struct Launches { std::int64_t attention = 0, attention_backward = 0, products = 0, recomputed_products = 0; };
+Launches launches_of(const plan::PlacedProgram& placed) {
+  using program::Op;
+  Launches out;
+  for (const program::Instruction& i : placed.program.steady) {
+    if (i.block < 0 || (i.op != Op::forward && i.op != Op::recompute && i.op != Op::backward && i.op != Op::loss)) continue;
+    const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
+    const auto phase = phases.find(i.op == Op::recompute ? Op::forward : i.op);
+    if (phase == phases.end()) continue;
+    const auto writes = [&](program::Slot s) {
+      return s == program::none || std::ranges::any_of(i.uses, [&](const program::Use& u) { return u.slot == s && u.how != program::How::read; });
+    };
+    if (phase->second.attention_flops > 0) {
+      if (i.op == Op::backward) ++out.attention_backward;
+      else out.attention += i.op == Op::forward || writes(phase->second.attention_output);
+    }
+    for (const auto& g : phase->second.gemms) {
+      if (i.op != Op::recompute) out.products += g.count;
+      else if (writes(g.output)) out.recomputed_products += g.count;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("what is claimed of a step from the recipe is what its program does, for every way of keeping activations") {
+  for (const std::string model : {"gpt2", "bert"})
+    for (const std::string level : {"none", "selective", "full"}) {
+      CAPTURE(model, level);
+      const auto plan = plan_of("memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n", model);
+      const plan::PlacedProgram& placed = plan.train.back();
+      const auto claims = plan::claims_of(plan, placed.graph);
+      const Launches seen = launches_of(placed);
+      CHECK(claims.attention_forward == seen.attention);
+      CHECK(claims.attention_backward == seen.attention_backward);
+      CHECK(claims.attention_backward == 3 * 4);
+      CHECK(claims.matrix_products == seen.products);
+      CHECK(claims.products_recomputed == (seen.recomputed_products > 0));
+    }
+}
+
+TEST_CASE("the exact weights that are claimed are those of the recipe") {
+  CHECK(plan::claims_of(plan_of("", "gpt2"), plan_of("", "gpt2").train.back().graph).weights == "Fp32Weights");
+  for (const auto& [precision, weights] : std::map<std::string, std::string>{{"{compute: bf16}", "SplitWeights"}, {"{compute: bf16, master: fp32}", "MasterWeights"}, {"{compute: bf16, master: split}", "SplitWeights"}}) {
+    const auto plan = plan_of("precision: " + precision + "\n", "gpt2");
+    CHECK(plan::claims_of(plan, plan.train.back().graph).weights == weights);
+  }
+}
