@@ -11,7 +11,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TRAINX_BUILD_DIR", ROOT / "build"))
-TRAINX = str(BUILD / "bin" / "trainx")
+TRAINX = str(next((p for p in (BUILD / "bin" / "trainx", BUILD / "trainx") if p.exists()), BUILD / "bin" / "trainx"))   # beside the tests where scripts/pack put it
 LONG = os.environ.get("TRAINX_LONG") == "1"
 
 TINY = """\

@@ -8,11 +8,13 @@
 #include "ops/layer_norm.hpp"
 #include "ops/linear.hpp"
 #include "ops/residual.hpp"
+#include "ops/rows.hpp"
 #include "ops/tanh.hpp"
 #include "core/error.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/abs.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
@@ -129,6 +131,74 @@ TEST_CASE("a branch added to the norm of what stands before it, of all rows or o
   ops::scatter_rows(back, part, some);
   CHECK(at::equal(back.index_select(0, some), part));
   CHECK(back[0].eq(0).all().item<bool>());
+}
+
+TEST_CASE("operations in one give the bits of those they are made of") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const std::int64_t rows = 12, columns = 65;
+  const auto random = [&](std::uint64_t seed) { return normal({rows, columns}, type, seed); };
+  const Tensor residual = random(1), branch = random(2), bias = normal({columns}, type, 3), weight = normal({columns}, type, 4), shift = normal({columns}, type, 5);
+  const std::int64_t positions[] = {7, 8, 9};
+  const ops::Dropout dropout{0.25, {42, 3, 1}, positions, 4, 0};
+  const ops::PendingNorm norm{normal({columns}, type, 6), normal({columns}, type, 7), 1e-12};
+  const Tensor some = at::arange(0, rows, 4, at::kLong), d_bias = poisoned({columns}, at::kFloat), want_bias = poisoned({columns}, at::kFloat);
+
+  const auto results = [&] { return ops::NormedSum{poisoned({3, columns}, type), poisoned({3}, at::kFloat), poisoned({3}, at::kFloat), poisoned({3, columns}, type)}; };
+  const ops::NormedSum got = results(), want = results();
+  ops::add_branch_layer_norm(got, residual, branch, bias, weight, shift, 1e-12, dropout, norm, some);
+  ops::add_branch_to_norm(want.sum, residual, norm, branch, bias, dropout, some);
+  ops::layer_norm_statistics(want.mean, want.rstd, want.sum, 1e-12);
+  ops::layer_norm_apply(want.normed, want.sum, want.mean, want.rstd, weight, shift);
+  CHECK((at::equal(got.sum, want.sum) && at::equal(got.mean, want.mean) && at::equal(got.rstd, want.rstd) && at::equal(got.normed, want.normed)));
+
+  const auto with_bias = [&](auto fused, auto plain) {
+    const Tensor dx = branch.clone(), want_dx = branch.clone();
+    fused(dx);
+    plain(want_dx);
+    ops::column_sum(want_bias, want_dx, false);
+    CHECK((at::equal(dx, want_dx) && at::equal(d_bias, want_bias)));
+  };
+  with_bias([&](const Tensor& dx) { ops::gelu_erf_backward_with_bias(dx, d_bias, dx, residual, false); }, [&](const Tensor& dx) { ops::gelu_erf_backward(dx, dx, residual); });
+  with_bias([&](const Tensor& dx) { ops::tanh_backward_with_bias(dx, d_bias, dx, residual, false); }, [&](const Tensor& dx) { ops::tanh_backward(dx, dx, residual); });
+}
+
+TEST_CASE("rows that have a target, first rows of samples, zeros") {
+  const Tensor targets = at::full({3, 4}, ops::no_target, at::kInt), rows = at::full({12}, -7, at::kLong), row_targets = at::full({12}, -7, at::kInt);
+  CHECK(ops::select_targets(rows, row_targets, targets) == 0);
+  for (const auto& [row, target] : {std::pair{0, 5}, {6, 0}, {11, 9}}) targets.view({-1})[row].fill_(target);
+  CHECK(ops::select_targets(rows, row_targets, targets) == 3);
+  for (const auto& [k, row, target] : {std::tuple{0, 0, 5}, {1, 6, 0}, {2, 11, 9}}) CHECK((rows[k].item<int>() == row && row_targets[k].item<int>() == target));
+  ops::first_rows(rows.narrow(0, 0, 3), 4);
+  for (int b = 0; b < 3; ++b) CHECK(rows[b].item<int>() == 4 * b);
+  const Tensor x = poisoned({3, 5}, GENERATE(at::kFloat, at::kBFloat16, at::kDouble));
+  ops::clear(x);
+  CHECK(x.eq(0).all().item<bool>());
+}
+
+TEST_CASE("predictions are counted by label and where they are right, rows without target nowhere") {
+  const std::int64_t R = 7, V = 3;
+  const Tensor logits = normal({R, 8}, at::kFloat, 1), row_loss = poisoned({R}, at::kFloat);
+  logits[1][0].fill_(9), logits[1][1].fill_(9);   // the first of equals
+  logits[2][7].fill_(99);               // beyond the classes
+  const std::int32_t targets[] = {0, 0, 1, 2, ops::no_target, 2, 1};
+  const auto sum = [](at::IntArrayRef dims) { return at::full(dims, not_a_number, at::kDouble); };
+  const Tensor confusion = sum({V, V}), correct = sum({1}), predictions = at::full({R}, -7, at::kInt);
+  ops::LossTo to{row_loss, sum({1}), sum({1})};
+  Tensor want = at::zeros({V, V}, at::kDouble);
+  for (std::int64_t r = 0; r < R; ++r)
+    if (targets[r] != ops::no_target) want[targets[r]][logits[r].narrow(0, 0, V).argmax().item<std::int64_t>()] += 1;
+  for (const bool accumulate : {false, true}) {
+    to.accumulate = accumulate;
+    ops::scored_cross_entropy(to, {predictions, correct, confusion}, logits, targets, V);
+    const double times = accumulate ? 2 : 1;
+    CHECK(at::equal(confusion, want * times));
+    CHECK(correct.item<double>() == times * want.trace().item<double>());
+    CHECK(to.target_count.item<double>() == 6 * times);
+  }
+  CHECK(predictions[1].item<int>() == 0);
+  const Tensor plain = sum({1}), count = sum({1});
+  ops::summed_cross_entropy({row_loss, plain, count}, logits, targets, V);
+  CHECK(std::abs(to.loss_sum.item<double>() - 2 * plain.item<double>()) <= 1e-12 * plain.item<double>());
 }
 
 TEST_CASE("the sum of three embeddings, and the token that learns nothing") {

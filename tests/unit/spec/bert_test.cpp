@@ -145,7 +145,7 @@ TEST_CASE("BERT's graph is sound: slots name what exists, outputs say what they 
   BertDims dims = small(GENERATE(Task::masked_lm, Task::classification));
   dims.dropout = GENERATE(0.0, 0.1);
   const DType compute = GENERATE(DType::f32, DType::bf16);
-  const auto graph = bert_graph(dims, 3, 7, compute);
+  const auto graph = bert_graph(dims, 3, 7, compute, GENERATE(Machine(2), Machine::one_gpu()));
   CHECK(graph.blocks.size() == 6);
   CHECK(graph.tokens == 21);
   std::set<int> written;
@@ -207,6 +207,32 @@ TEST_CASE("floating-point operations of a BERT step are those of the usual count
   const double head = classification ? 768.0 * 768 + 2 * 768 : 768.0 * 768 + static_cast<double>(dims.padded_vocab_size()) * 768;
   CHECK(std::abs(gemm / (6 * layers * tokens + 6 * head * rows) - 1) < 1e-12);
   CHECK(std::abs(attention / (tokens * 12 * (14.0 * T * 768)) - 1) < 1e-12);
+}
+
+TEST_CASE("on a GPU BERT's head takes logits in the compute type, and rows with a target in whole chunks that are rarely too few") {
+  BertDims dims = small(Task::masked_lm);
+  dims.max_positions = 512;
+  for (const double probability : {0.01, 0.15, 1.0})
+    for (const std::int64_t B : {1, 16, 64, 256}) {
+      INFO("probability " << probability << " batch " << B);
+      dims.mask_probability = probability;
+      const std::int64_t N = B * 512;
+      const auto graph = bert_graph(dims, B, 512, DType::bf16, Machine::one_gpu());
+      const double expected = probability * static_cast<double>(N);
+      std::int64_t logits = 0, products = 0;
+      for (const auto& s : graph.blocks.back().slots) {
+        if (s.name != "logits_chunk") continue;
+        CHECK(s.tensor.dtype == DType::bf16);
+        logits = s.tensor.dims.at(0);
+      }
+      for (const auto& g : graph.blocks.back().phases.at(program::Op::evaluate).gemms)
+        if (g.n == dims.padded_vocab_size()) products += g.m * g.count;
+      CHECK(logits == graph.target_chunk);
+      CHECK(graph.target_chunk <= 8192);
+      CHECK(static_cast<double>(products) >= std::min(static_cast<double>(N), expected + 4 * std::sqrt(expected * (1 - probability))));
+      CHECK(static_cast<double>(products) <= std::min(static_cast<double>(N), expected + 4 * std::sqrt(expected) + 64 + static_cast<double>(products) / 8192));
+    }
+  CHECK(bert_graph(small(Task::classification), 3, 7, DType::bf16, Machine::one_gpu()).target_chunk == 0);
 }
 
 TEST_CASE("settings of BERT that do not fit together are refused by name") {
