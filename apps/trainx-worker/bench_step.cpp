@@ -57,21 +57,25 @@ Json to_json(const Round& r) {
 class StepBench {
  public:
   StepBench(const plan::RunPlan& plan, const launch::Job& job) : plan_(plan), parts_(plan, train::open_split(plan, data::Split::train), nullptr) {
+    phase("opened");
     train::set_compute_threads(job.facts.hardware.cpu_cores);
-    parts_.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)));
+    parts_.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)), train::ResidentState::Memory::new_arena);
     if (plan.recipe.model.init_from) parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, train::MissingHead::keep);
+    phase("initialized");
     parts_.start({}, [this](const train::StepScalarsReport& r) { loss_ = r.loss_sum / std::max(r.target_count, 1.0); });
+    phase("uploaded");
   }
 
   /// The step that pays for everything new; then tuning, and steps until all is warm.
   void warm_up() {
     run(1);
+    phase("first step");
     first_step_seconds_ = seconds_since_start();
     const auto begin = Clock::now();
     tuned_ = parts_.device->tune();
     tuning_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
     run(warm_up_steps);
-    say({{"event", "ready"}, {"first_step_seconds", first_step_seconds_}, {"tuned", tuned_}, {"tuning_seconds", tuning_seconds_}});
+    say({{"event", "ready"}, {"first_step_seconds", first_step_seconds_}, {"phases", phases_}, {"tuned", tuned_}, {"tuning_seconds", tuning_seconds_}});
   }
 
   void measure(std::int64_t steps) {
@@ -155,12 +159,16 @@ class StepBench {
     return out;
   }
 
+  /// Seconds since the start when a phase of the set-up was done.
+  void phase(const char* name) { phases_[name] = seconds_since_start(); }
+
   void run(std::int64_t steps) {
     for (std::int64_t i = 0; i < steps; ++i) parts_.executor->submit_step();
     parts_.executor->wait_idle();
   }
 
   const plan::RunPlan& plan_;
+  Json phases_ = Json::object();
   train::TrainingParts parts_;
   double first_step_seconds_ = 0, tuning_seconds_ = 0, loss_ = 0;
   int tuned_ = 0;

@@ -103,7 +103,7 @@ int train(const launch::Job& job, metrics::Console& console) {
   // Tokenizer files: a run that goes on has them in its checkpoint, also when the folder that it began from is gone.
   const std::string began_from = !start.from.path.empty() ? start.from.path : plan.recipe.model.init_from.value_or("");
   const auto carried = began_from.empty() ? std::map<std::string, std::string>() : checkpoint::read_carried_files(began_from);
-  parts.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)));
+  parts.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)), train::ResidentState::Memory::new_arena);
   if (!start.from.path.empty()) {
     parts.resident.load_weights(start.from.path, plan.dims);
     if (start.with_states) parts.resident.load_states(start.from.path + "/optimizer.safetensors");

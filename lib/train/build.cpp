@@ -65,7 +65,7 @@ void TrainingParts::start(const TrainState& state, OnReport on_report) {
   parts.max_grad_norm = r.optimizer.max_grad_norm;
   parts.shape_of = [this](std::int64_t step) { return loader->shape_of(step); };
   parts.first_step = state.step;
-  device->upload();
+  device->upload(resident.untouched());
   executor = device->make_executor(plan.train, std::move(parts));
   trainer = std::make_unique<Trainer>(plan, *executor, *loader, state);
   if (eval_source) evaluator = std::make_unique<Evaluator>(plan, *device, blocks, *eval_source);

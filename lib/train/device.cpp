@@ -14,7 +14,7 @@ class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const plan::RunPlan& plan) : threads_(plan.threads), arena_(plan.memory.arena_bytes) {}
   Arena& residents() override { return arena_; }
-  void upload() override {}
+  void upload(const std::vector<std::span<const std::byte>>&) override {}
   void download() override {}
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
     return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts));

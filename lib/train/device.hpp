@@ -11,8 +11,8 @@ class Device {
   virtual ~Device() = default;
   /// Host memory where the programs' resident buffers lie, at their addresses: what is loaded and saved. On a CPU the arena itself.
   virtual Arena& residents() = 0;
-  /// Between a device's memory and residents(); nothing where they are one. The memory must be at rest.
-  virtual void upload() = 0;
+  /// Between a device's memory and residents(); nothing where they are one. The memory must be at rest. `zeros`: what of residents() is zero.
+  virtual void upload(const std::vector<std::span<const std::byte>>& zeros = {}) = 0;
   virtual void download() = 0;
   /// The plan's programs of one kind. They and the parts must outlive the executor.
   virtual std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) = 0;

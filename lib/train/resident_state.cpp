@@ -1,4 +1,5 @@
 #include "train/resident_state.hpp"
+#include <ATen/Parallel.h>
 #include "checkpoint/float_elements.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
@@ -82,11 +83,13 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena) : 
   }
 }
 
-void ResidentState::initialize(const model::WeightInitializer& fill) {
+void ResidentState::initialize(const model::WeightInitializer& fill, Memory memory) {
+  states_written_ = memory == Memory::written;
   for (Group& group : groups_) {
     std::vector<float> exact(static_cast<std::size_t>(group.spec->elements));
     fill(*group.spec, exact.data());
     store_exact(group, exact);
+    if (memory == Memory::new_arena) continue;
     for (auto& [name, state] : group.states) std::fill_n(state, group.spec->elements, 0.0f);
   }
   set_counters(0, 0);
@@ -108,6 +111,14 @@ void ResidentState::set_counters(std::int64_t step, std::int64_t applied_steps) 
 
 std::int64_t ResidentState::applied_steps() const { return *applied_; }
 
+std::vector<std::span<const std::byte>> ResidentState::untouched() const {
+  std::vector<std::span<const std::byte>> out;
+  if (states_written_) return out;
+  for (const Group& group : groups_)
+    for (const auto& [name, state] : group.states) out.push_back(std::as_bytes(std::span(state, static_cast<std::size_t>(group.spec->elements))));
+  return out;
+}
+
 void ResidentState::store_exact(Group& group, std::span<const float> exact) {
   if (placed_.graph.compute == DType::f32) {
     std::memcpy(group.parameter, exact.data(), exact.size_bytes());
@@ -120,7 +131,9 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
     unused.resize(exact.size());
     low = unused.data();
   }
-  optim::split_master(exact, bf16, low);
+  at::parallel_for(0, static_cast<std::int64_t>(exact.size()), std::int64_t{1} << 18, [&](std::int64_t begin, std::int64_t end) {
+    optim::split_master(exact.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), bf16 + begin, low + begin);
+  });
   if (group.master_kind == Master::fp32) std::memcpy(group.master, exact.data(), exact.size_bytes());
 }
 
@@ -159,6 +172,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder, 
 }
 
 void ResidentState::load_states(const std::string& path) {
+  states_written_ = true;
   const checkpoint::SafetensorsReader file(path);
   NamedTensors saved(path);
   for (const auto& [name, entry] : file.tensors()) saved.add(name, entry, path);

@@ -13,13 +13,16 @@ class ResidentState {
  public:
   ResidentState(const plan::PlacedProgram& placed, Arena& arena);
 
-  /// Initial weights; states zero; counters zero.
-  void initialize(const model::WeightInitializer& fill);
+  enum class Memory : std::uint8_t { written, new_arena };
+  /// Initial weights; states zero; counters zero. In a new arena the states are zero already: their memory is not touched.
+  void initialize(const model::WeightInitializer& fill, Memory memory = Memory::written);
   /// The same with weights drawn from the seed as the groups say.
   void initialize(std::uint64_t seed);
   void set_learning_rates(const std::vector<double>& table);
   void set_counters(std::int64_t step, std::int64_t applied_steps);
   std::int64_t applied_steps() const;
+  /// What of the arena nothing was written to: states, until they are loaded.
+  std::vector<std::span<const std::byte>> untouched() const;
 
   /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards). A missing, extra or misshapen tensor throws UserError 65 that names it.
   /// MissingHead::keep: a head that the folder was made without stays as it is; the names of its parameters are returned.
@@ -42,6 +45,7 @@ class ResidentState {
   std::vector<float> exact(const Group& group, const program::ParameterSpec& parameter) const;
 
   const plan::PlacedProgram& placed_;
+  bool states_written_ = false;
   std::vector<Group> groups_;
   std::int64_t* step_ = nullptr;
   std::int64_t* applied_ = nullptr;

@@ -3,6 +3,7 @@
 #include "gpu/gpu_error.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include "train/cuda/gpu_executor.hpp"
+#include <map>
 
 namespace trainx::train {
 namespace {
@@ -77,8 +78,20 @@ GpuDevice::~GpuDevice() {
   cudaStreamDestroy(stream_);
 }
 
-void GpuDevice::upload() {
-  gpu::require(cudaMemcpyAsync(arena_, residents_->data(), static_cast<std::size_t>(residents_->bytes()), cudaMemcpyHostToDevice, stream_), "weights to the GPU");
+// Zeros are made on the GPU: reading them here would take memory and time for pages that nobody has written.
+void GpuDevice::upload(const std::vector<std::span<const std::byte>>& zeros) {
+  std::map<std::int64_t, std::int64_t> gaps;      // offsets, begin and end
+  for (const auto& z : zeros) gaps[z.data() - residents_->data()] = z.data() - residents_->data() + static_cast<std::int64_t>(z.size());
+  std::int64_t at = 0;
+  const auto copy_to = [&](std::int64_t end) {
+    if (end > at) gpu::require(cudaMemcpyAsync(arena_ + at, residents_->data() + at, static_cast<std::size_t>(end - at), cudaMemcpyHostToDevice, stream_), "weights to the GPU");
+  };
+  for (const auto& [begin, end] : gaps) {
+    copy_to(begin);
+    gpu::require(cudaMemsetAsync(arena_ + begin, 0, static_cast<std::size_t>(end - begin), stream_), "optimizer states on the GPU");
+    at = end;
+  }
+  copy_to(residents_->bytes());
   gpu::require(cudaStreamSynchronize(stream_), "weights to the GPU");
 }
 

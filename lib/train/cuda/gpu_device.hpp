@@ -11,7 +11,7 @@ class GpuDevice final : public Device {
   explicit GpuDevice(const plan::RunPlan& plan);
   ~GpuDevice() override;
   Arena& residents() override { return *residents_; }
-  void upload() override;
+  void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override;
   std::int64_t peak_bytes() const override { return arena_bytes_ + workspace_bytes_; }
