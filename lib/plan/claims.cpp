@@ -5,18 +5,22 @@ namespace trainx::plan {
 using program::Op;
 using recipe::ActivationCheckpoint;
 
-StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph) {
+StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows) {
   StepClaims claims;
   const bool everything = plan.recipe.memory.activation_checkpoint == ActivationCheckpoint::full;
+  const auto turns = [&](std::int64_t rows) { return (rows + graph.target_chunk - 1) / graph.target_chunk; };
   for (const program::BlockSpec& block : graph.blocks) {
+    const bool in_turns = target_rows > 0 && graph.target_chunk > 0 && &block == &graph.blocks.back();
+    std::int64_t products = 0;
     for (const Op op : {Op::forward, Op::backward, Op::loss}) {
       const auto phase = block.phases.find(op);
       if (phase == block.phases.end()) continue;
-      for (const program::Gemm& g : phase->second.gemms) claims.matrix_products += g.count;
+      for (const program::Gemm& g : phase->second.gemms) products += g.count;
       if (phase->second.attention_flops == 0) continue;
       if (op == Op::backward) ++claims.attention_backward;
       else claims.attention_forward += everything ? 2 : 1;
     }
+    claims.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows) : products;
   }
   claims.products_recomputed = everything;
   const std::int64_t micro_steps = plan.batch.grad_accum_steps;

@@ -13,7 +13,7 @@ struct StepClaims {
   std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Fp32Weights"
 };
 
-/// Of the program with this graph.
-StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph);
+/// Of the program with this graph. `target_rows`: of the batch that was computed, where it decides (ModelGraph::target_chunk); 0: as many as declared.
+StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows = 0);
 
 }  // namespace trainx::plan

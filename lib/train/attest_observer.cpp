@@ -5,14 +5,14 @@
 namespace trainx::train {
 
 void AttestObserver::on_step_end(TrainState& state, const FinishedStep&, bool) {
-  constexpr std::int64_t uncaptured = 1;          // steps of a program before its graph, beside those that are under way
+  constexpr std::int64_t beside = 1;              // a step more than kinds: then one has come again, and was captured
   if (done_ || !parts_.plan.on_gpu) return;
   ++seen_;
   const auto evidence = parts_.executor->evidence();
-  if (!evidence && seen_ <= uncaptured + static_cast<std::int64_t>(parts_.plan.train.size())) return;
+  if (!evidence && seen_ <= parts_.executor->kinds_of_steps() + beside) return;
   done_ = true;
   const std::size_t shape = evidence ? evidence->shape : 0;
-  const auto found = differences(plan::claims_of(parts_.plan, parts_.plan.train[shape].graph), evidence.value_or(StepEvidence{}));
+  const auto found = differences(plan::claims_of(parts_.plan, parts_.plan.train[shape].graph, evidence ? evidence->target_rows : 0), evidence.value_or(StepEvidence{}));
   if (found.empty()) return;
   std::string sentence = "what runs on the GPU is not what was planned (step " + std::to_string(state.step) + "): ";
   for (std::size_t i = 0; i < found.size(); ++i) sentence += (i ? "; " : "") + found[i];

@@ -21,7 +21,7 @@ std::int64_t launches(const StepEvidence& e, Names of_library, Names own) {
 std::int64_t products(const StepEvidence& e) {
   std::int64_t all = 0;
   for (const auto& [name, count] : e.kernels)
-    for (const std::string_view part : {"nvjet", "gemm", "cutlass"})
+    for (const std::string_view part : {"nvjet", "gemm", "gemv", "cutlass"})
       if (name.find(part) != std::string::npos && name.find("sdpa") == std::string::npos) {
         all += count;
         break;

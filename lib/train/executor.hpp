@@ -57,6 +57,8 @@ class Executor {
   virtual void time_next(std::int64_t steps, OnTimes on_times) = 0;
   /// Of the last step of a GPU; nothing on a CPU, and before a step was captured.
   virtual std::optional<StepEvidence> evidence() const { return std::nullopt; }
+  /// Kinds of steps submitted so far, each with a graph of its own where there are graphs. The first of a kind is not captured.
+  virtual std::int64_t kinds_of_steps() const { return 1; }
 };
 
 /// Which use of an instruction fills the slot: null, or InternalError, where none does.

@@ -11,6 +11,7 @@ struct StepEvidence {
   std::size_t shape = 0;                // which of the plan's programs it is
   std::map<std::string, std::int64_t> kernels;   // launches of one step, by the name that the driver has (mangled)
   std::int64_t copies = 0, copied_bytes = 0, memsets = 0;
+  std::int64_t target_rows = 0;         // that a head computed which computes rows with a target alone
 };
 
 }  // namespace trainx::train

@@ -355,6 +355,7 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
   } else {
     graph.scalars.push_back({"correct", DType::f64, {1}});
     graph.target_chunk = masked_rows(s).R;
+    graph.target_rows = masked_rows(s).expected;
   }
   graph.blocks.push_back(embedding_block(graph, s));
   for (int layer = 0; layer < dims.num_layers; ++layer) {

@@ -234,6 +234,12 @@ void GpuExecutor::time_next(std::int64_t steps, OnTimes on_times) {
   on_times_ = std::move(on_times);
 }
 
+std::int64_t GpuExecutor::kinds_of_steps() const {
+  std::int64_t kinds = 0;
+  for (const Shape& s : shapes_) kinds += static_cast<std::int64_t>(s.launches.size());
+  return kinds;
+}
+
 void GpuExecutor::wait_for_step(std::int64_t n) {
   if (n > submitted_) throw InternalError("wait_for_step: step " + std::to_string(n) + " was never submitted");
   for (; reported_ < n; ++reported_) {
@@ -264,7 +270,7 @@ cudaGraphExec_t GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu
   cudaGraphExec_t made = nullptr;
   if (!timeline) {
     gpu::CapturedStep step = gpu::read_graph(graph);
-    evidence_ = StepEvidence{true, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.memsets};
+    evidence_ = StepEvidence{true, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.memsets, needs.target_rows};
   }
   const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
   cudaGraphDestroy(graph);

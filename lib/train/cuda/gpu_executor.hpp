@@ -18,6 +18,7 @@ class GpuExecutor final : public Executor {
   /// Also the first step, whose libraries are still loading: it is better left out.
   void time_next(std::int64_t steps, OnTimes on_times) override;
   std::optional<StepEvidence> evidence() const override { return evidence_; }
+  std::int64_t kinds_of_steps() const override;
 
  private:
   static constexpr std::int64_t ring = 4;       // steps whose batches and reports the host may hold

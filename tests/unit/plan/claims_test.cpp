@@ -59,6 +59,17 @@ TEST_CASE("what is claimed of a step from the recipe is what its program does, f
     }
 }
 
+TEST_CASE("a head that computes rows with a target in turns does as many products as the batch takes turns") {
+  const auto plan = plan_of("precision: bf16\n", "bert");
+  const auto& graph = plan.train.back().graph;
+  const std::int64_t declared = plan::claims_of(plan, graph).matrix_products, of_a_turn = 4 * 6;   // micro-steps, of two forward products and four backward
+  REQUIRE(graph.target_chunk > 0);
+  CHECK(plan::claims_of(plan, graph, graph.target_rows).matrix_products == declared);
+  CHECK(plan::claims_of(plan, graph, 1).matrix_products == declared);
+  CHECK(plan::claims_of(plan, graph, graph.target_chunk + 1).matrix_products == declared + of_a_turn);
+  CHECK(plan::claims_of(plan, graph, 3 * graph.target_chunk).matrix_products == declared + 2 * of_a_turn);
+}
+
 TEST_CASE("the exact weights that are claimed are those of the recipe") {
   CHECK(plan::claims_of(plan_of("", "gpt2"), plan_of("", "gpt2").train.back().graph).weights == "Fp32Weights");
   for (const auto& [precision, weights] : std::map<std::string, std::string>{{"{compute: bf16}", "SplitWeights"}, {"{compute: bf16, master: fp32}", "MasterWeights"}, {"{compute: bf16, master: split}", "SplitWeights"}}) {
