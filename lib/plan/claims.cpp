@@ -1,9 +1,26 @@
 #include "plan/claims.hpp"
+#include "spec/arch/library_bytes.hpp"
 
 namespace trainx::plan {
 
 using program::Op;
 using recipe::ActivationCheckpoint;
+
+namespace {
+
+std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& graph) {
+  const std::int64_t micro = plan.batch.micro_batch_size;
+  return std::visit(
+      [&](const auto& d) -> std::int64_t {
+        if constexpr (requires { d.num_heads; })
+          return spec::attention_backward_calls({micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads, plan.compute}, plan.recipe.run.deterministic);
+        else
+          return 1;
+      },
+      plan.dims);
+}
+
+}  // namespace
 
 StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows) {
   StepClaims claims;
@@ -25,7 +42,7 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   claims.products_recomputed = everything;
   const std::int64_t micro_steps = plan.batch.grad_accum_steps;
   claims.attention_forward *= micro_steps;
-  claims.attention_backward *= micro_steps;
+  claims.attention_backward *= micro_steps * backward_calls(plan, graph);
   claims.matrix_products *= micro_steps;
   const bool low = plan.compute == DType::bf16, split = !plan.recipe.precision.master.is_auto() && *plan.recipe.precision.master.value == recipe::MasterWeights::split;
   claims.weights = !low ? "Fp32Weights" : split || plan.recipe.precision.master.is_auto() ? "SplitWeights" : "MasterWeights";

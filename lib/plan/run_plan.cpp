@@ -72,7 +72,7 @@ void plan_programs(RunPlan& plan) {
   plan.evaluate.clear();
   std::vector<program::Bytes> residents;    // where the first program has them
   for (const std::int64_t length : plan.row_lengths) {
-    const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.on_gpu ? spec::Machine::one_gpu() : spec::Machine(plan.threads));
+    const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.on_gpu ? spec::Machine::one_gpu(r.run.deterministic) : spec::Machine(plan.threads));
     auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
     p = passes::activation_checkpoint(std::move(p), graph, static_cast<passes::CheckpointLevel>(r.memory.activation_checkpoint));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));

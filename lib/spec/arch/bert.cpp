@@ -363,7 +363,7 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(classification ? classifier_block(graph, s) : masked_lm_block(graph, s));
-  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute})
+  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, machine.deterministic)
                                     : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, machine.threads);
   return graph;
 }

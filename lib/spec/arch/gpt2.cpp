@@ -252,7 +252,7 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(head_block(graph, s));
-  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute})
+  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, machine.deterministic)
                                     : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, machine.threads);
   return graph;
 }

@@ -17,9 +17,27 @@ program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
   return std::max(threads * scratchpad, results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + scratchpad / 2));
 }
 
-program::Bytes gpu_library_bytes(const LibraryCalls& c) {
+namespace {
+
+std::int64_t score_bytes(const LibraryCalls& c) {       // of a sample
+  const std::int64_t padded = (c.length + 63) / 64 * 64;
+  return c.hidden_size / c.head_size * padded * padded * 2;
+}
+
+}  // namespace
+
+std::int64_t attention_backward_calls(const LibraryCalls& c, bool deterministic) {
+  if (!deterministic || c.compute != DType::bf16) return 1;
+  const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{256} << 20) / score_bytes(c));
+  return (c.micro_batch_size + most - 1) / most;
+}
+
+program::Bytes gpu_library_bytes(const LibraryCalls& c, bool deterministic) {
   const std::int64_t rows = c.micro_batch_size * c.length, heads = c.hidden_size / c.head_size;
-  return (std::int64_t{64} << 20) + rows * (4 * c.hidden_size + 8 * heads + 64);
+  const std::int64_t usual = (std::int64_t{64} << 20) + rows * (4 * c.hidden_size + 8 * heads + 64);
+  if (!deterministic || c.compute != DType::bf16) return usual;
+  const std::int64_t calls = attention_backward_calls(c, deterministic), samples = (c.micro_batch_size + calls - 1) / calls;
+  return std::max(usual, (std::int64_t{2} << 20) + samples * (score_bytes(c) + 8 * heads * (c.length + 63)));
 }
 
 }  // namespace trainx::spec

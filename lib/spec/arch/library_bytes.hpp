@@ -13,8 +13,11 @@ struct LibraryCalls {
 program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads);
 /// Of the matrix products of a stream.
 constexpr program::Bytes gemm_workspace_bytes = std::int64_t{32} << 20;
+/// In how many calls a GPU's attention goes through a micro-batch backward: one, but where it is to be deterministic under bf16. cuDNN then keeps the
+/// gradients of all scores, 2 bytes each, of as many samples as 256 MiB hold, and at least one (lib/gpu/cudnn_attention.cpp).
+std::int64_t attention_backward_calls(const LibraryCalls& calls, bool deterministic);
 /// The workspace of a GPU's stream: matrix products, the attention's backward (its sums of query gradients are fp32), sorted tokens, folded sums. One
 /// instruction at a time uses it.
-program::Bytes gpu_library_bytes(const LibraryCalls& calls);
+program::Bytes gpu_library_bytes(const LibraryCalls& calls, bool deterministic);
 
 }  // namespace trainx::spec

@@ -7,13 +7,15 @@ namespace trainx::spec {
 /// What blocks are computed on, as far as their sizes follow from it.
 struct Machine {
   Machine(std::int64_t cpu_threads = std::thread::hardware_concurrency()) : threads(cpu_threads) {}   // implicit: a number of threads is a CPU
-  static Machine one_gpu() {
+  static Machine one_gpu(bool deterministic = false) {
     Machine m(0);
     m.gpu = true;
+    m.deterministic = deterministic;
     return m;
   }
   std::int64_t threads = 1;             // of the CPU's library: they bound what it allocates
   bool gpu = false;
+  bool deterministic = false;           // on a GPU: attention's backward then takes more memory
 };
 
 }  // namespace trainx::spec
