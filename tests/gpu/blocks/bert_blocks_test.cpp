@@ -93,7 +93,7 @@ TEST_CASE("BERT on the GPU: more targets than expected are computed in turns", "
   const BertResult want = reference_of(run, t);
   OnGpu gpu(run);
   CHECK(gpu.needs.target_rows == t.batch * t.length);
-  CHECK(run.graph.target_chunk < t.batch * t.length / 4);
+  CHECK(run.graph.target_chunk < t.batch * t.length);
   gpu.run();
   check_exact(run, want.gradients, want.loss_sum, want.target_count, 1e-5);
 }
