@@ -41,7 +41,7 @@ int sealed_memory(const std::string& text) {
 }
 
 // Between fork and exec: system calls only. Reports errno through `failed`, which a successful exec closes.
-[[noreturn]] void become_worker(const char* path, int job, int failed, pid_t launcher, const sigset_t& mask) {
+[[noreturn]] void become_worker(const char* path, int job, int failed, pid_t launcher, const sigset_t& mask, bool listens) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);   // the launcher's end is the worker's, kill -9 included
   if (::getppid() != launcher) _exit(128 + SIGKILL);   // it ended before the line above
@@ -50,8 +50,8 @@ int sealed_memory(const std::string& text) {
   // `failed` may itself be descriptor 3.
   const int failed_high = ::fcntl(failed, F_DUPFD_CLOEXEC, job_descriptor + 1);
   const int job_high = ::fcntl(job, F_DUPFD_CLOEXEC, job_descriptor + 1);
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (failed_high >= 0 && job_high >= 0 && nothing >= 0 && ::dup2(job_high, job_descriptor) >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0)
+  const int input = listens ? STDIN_FILENO : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (failed_high >= 0 && job_high >= 0 && input >= 0 && ::dup2(job_high, job_descriptor) >= 0 && ::dup2(input, STDIN_FILENO) >= 0)
     ::execl(path, path, static_cast<char*>(nullptr));
   const int error = errno;
   if (::write(failed_high >= 0 ? failed_high : failed, &error, sizeof error) < 0) _exit(126);
@@ -83,7 +83,7 @@ int run_worker(const Job& job) {
   const pid_t launcher = ::getpid();
   const pid_t worker = ::fork();
   if (worker < 0) cannot_start(path, errno);
-  if (worker == 0) become_worker(path.c_str(), job_fd, failed[1], launcher, held.of_worker());
+  if (worker == 0) become_worker(path.c_str(), job_fd, failed[1], launcher, held.of_worker(), job.bench.paced);
   ::setpgid(worker, worker);            // whichever of the two comes first
   ::close(failed[1]);
   ::close(job_fd);

@@ -6,7 +6,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
-from support import ROOT, Trainx, main
+from support import BUILD, ROOT, Trainx, main
 
 # Speaks the protocol. Its name goes into FOLDER/turns when a round runs; a round claims the seconds that the traits say, and takes none.
 FAKE = '''
@@ -197,6 +197,41 @@ class Bench(Trainx):
     def test_the_recipes_are_valid(self):
         for row in ("gpt2", "bert"):
             self.run_trainx("validate", ROOT / "configs" / "bench" / f"{row}.yaml")
+
+
+
+class Step(Trainx):
+    """`trainx bench step` itself, on a CPU."""
+
+    def lines(self, *args, **more):
+        done = subprocess.run([BUILD / "bin" / "trainx", "bench", "step", ROOT / "configs" / "quickstart.yaml", "run.device=cpu", *args], cwd=self.folder,
+                              env=self.environment(), capture_output=True, text=True, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_rounds_of_its_own(self):
+        ready, *rounds, done = self.lines("--rounds", "2", "--seconds", "0.2")
+        self.assertEqual((ready["event"], [r["event"] for r in rounds], done["event"]), ("ready", ["round"] * 2, "done"))
+        self.assertEqual(done["tokens_per_step"], 16 * 128)
+        self.assertLess(abs(done["tokens_per_second"] * done["step_time_ms"] / 1e3 / done["tokens_per_step"] - 1), 1e-9)
+        self.assertLess(done["loss"], 10)
+        self.assertGreater(sum(done["work_ms"].values()), 0)
+        self.assertLessEqual(done["peak_memory_bytes"], done["predicted_peak_memory_bytes"])
+        self.assertFalse((self.folder / "outputs").exists())
+
+    def test_rounds_that_are_asked_for(self):
+        ready, *rounds, done = self.lines("--paced", input="go 2\ngo 5\n")
+        self.assertEqual([r["steps"] for r in rounds], [2, 5])
+        self.assertEqual(done["event"], "done")
+
+    def test_profile_of_a_run(self):
+        done = self.run_trainx("train", ROOT / "configs" / "quickstart.yaml", "run.device=cpu", "run.duration=60 steps", "--profile", "2")
+        self.assertIn("profile of 2 steps", done.stderr)
+        events = json.loads((self.folder / "outputs" / "quickstart" / "profile.json").read_text())["traceEvents"]
+        names = [e["name"] for e in events]
+        self.assertEqual(names.count("forward h0.attention"), 2)
+        self.assertIn("copy_in", {e["tid"] for e in events})
+        self.assertTrue(all(e["dur"] >= 0 for e in events))
 
 
 if __name__ == "__main__":
