@@ -1,5 +1,6 @@
 // NVML through dlopen with prototypes of our own: nvml.h is not in every toolkit, the library not on every machine.
 #include "gpu/power.hpp"
+#include "core/units.hpp"
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -39,6 +40,14 @@ std::string words_of(unsigned long long reasons) {
   for (const auto& [bit, name] : names)
     if (reasons & bit) words += (words.empty() ? "" : ", ") + std::string(name);
   return words;
+}
+
+std::vector<ProcessInfo> processes_of(const PowerMeter::State& s) {
+  std::vector<ProcessInfo> all(64);
+  auto count = static_cast<unsigned>(all.size());
+  if (!s.device || !s.processes || s.processes(s.device, &count, all.data()) != 0) count = 0;
+  all.resize(count);
+  return all;
 }
 
 }  // namespace
@@ -85,14 +94,16 @@ PowerReading PowerMeter::read() const {
 }
 
 std::optional<std::int64_t> PowerMeter::process_bytes() const {
-  const State& s = *state_;
-  if (!s.device || !s.processes) return std::nullopt;
-  std::vector<ProcessInfo> all(64);
-  auto count = static_cast<unsigned>(all.size());
-  if (s.processes(s.device, &count, all.data()) != 0) return std::nullopt;
-  for (unsigned i = 0; i < count; ++i)
-    if (all[i].pid == static_cast<unsigned>(::getpid())) return static_cast<std::int64_t>(all[i].bytes);
+  for (const ProcessInfo& p : processes_of(*state_))
+    if (p.pid == static_cast<unsigned>(::getpid())) return static_cast<std::int64_t>(p.bytes);
   return std::nullopt;
+}
+
+std::string PowerMeter::others() const {
+  std::string text;
+  for (const ProcessInfo& p : processes_of(*state_))
+    if (p.pid != static_cast<unsigned>(::getpid())) text += (text.empty() ? "process " : ", process ") + std::to_string(p.pid) + " " + human_bytes(static_cast<std::int64_t>(p.bytes));
+  return text;
 }
 
 }  // namespace trainx::gpu

@@ -7,6 +7,7 @@ namespace trainx::gpu {
 
 class PowerMeter {
  public:
+  struct State;
   /// Of the current CUDA device.
   PowerMeter();
   ~PowerMeter();
@@ -15,9 +16,10 @@ class PowerMeter {
   PowerReading read() const;
   /// Device memory of this process as the driver sees it; nothing where it does not tell.
   std::optional<std::int64_t> process_bytes() const;
+  /// Who holds the device's memory beside this process: "process 4242 61 GiB, ..."; "" where the driver does not tell.
+  std::string others() const;
 
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -53,9 +53,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   return m;
 }
 
-void require_fits(const RunPlan& plan) {
-  const std::int64_t need = plan.memory.total_bytes(), have = plan.memory.budget_bytes;
-  if (have <= 0 || need <= have) return;
+std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   std::string remedy;
   RunPlan other = plan;
   using recipe::ActivationCheckpoint;
@@ -78,6 +76,13 @@ void require_fits(const RunPlan& plan) {
       break;
     }
   }
+  return remedy;
+}
+
+void require_fits(const RunPlan& plan) {
+  const std::int64_t need = plan.memory.total_bytes(), have = plan.memory.budget_bytes;
+  if (have <= 0 || need <= have) return;
+  std::string remedy = what_would_fit(plan, have);
   if (remedy.empty()) remedy = "nothing in the recipe makes it fit; take a smaller model or a larger budget";
   throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(need) + " and memory.budget is " + human_bytes(have) + ", " + human_bytes(need - have) + " too little; " + remedy);
 }

@@ -94,7 +94,7 @@ class Bench(Trainx):
         self.assertTrue(got["ratios"]["plain"]["interleaved"])
         arguments = (self.folder / "arguments").read_text()
         overrides = "batch.micro_batch_size=4 batch.global_batch_size=4 run.deterministic=true"
-        self.assertEqual(arguments, f"bench step {ROOT}/configs/bench/gpt2.yaml {overrides}\n")
+        self.assertEqual(arguments, f"bench step --paced {ROOT}/configs/bench/gpt2.yaml {overrides}\n")
         self.assertIn("a library says hello", (self.out / "logs" / "tiny.plain.log").read_text())
 
     def test_who_fails_is_recorded_and_the_rest_goes_on(self):

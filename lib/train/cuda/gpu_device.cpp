@@ -1,6 +1,7 @@
 #include "train/cuda/gpu_device.hpp"
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
+#include "plan/memory_plan.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include "train/cuda/gpu_executor.hpp"
 #include <map>
@@ -30,19 +31,23 @@ std::string open_first_gpu() {
   return properties.name;
 }
 
+// `plan`: what could be smaller.
 template <class T>
-T* allocate(std::int64_t bytes, const char* what) {
+T* allocate(std::int64_t bytes, const std::string& what, const plan::RunPlan& plan) {
   void* p = nullptr;
   const cudaError_t error = cudaMalloc(&p, static_cast<std::size_t>(bytes));
-  if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    std::size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
-    throw gpu::GpuError(ExitCode::out_of_memory, std::string("the GPU refuses ") + human_bytes(bytes) + " for " + what + ": " + human_bytes(static_cast<std::int64_t>(free)) + " of " +
-                                                     human_bytes(static_cast<std::int64_t>(total)) + " are free; lower batch.micro_batch_size, or end what else runs there (nvidia-smi)");
+  if (error != cudaErrorMemoryAllocation) {
+    gpu::require(error, "device memory for " + what);
+    return static_cast<T*>(p);
   }
-  gpu::require(error, std::string("device memory for ") + what);
-  return static_cast<T*>(p);
+  cudaGetLastError();
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  const auto available = static_cast<std::int64_t>(free);
+  const std::string holders = gpu::PowerMeter().others(), remedy = plan::what_would_fit(plan, available);
+  throw gpu::GpuError(ExitCode::out_of_memory, "the GPU refuses " + human_bytes(bytes) + " for " + what + ": " + human_bytes(available) + " of " + human_bytes(static_cast<std::int64_t>(total)) +
+                                                   " are free" + (holders.empty() ? "" : " (" + holders + ")") + "; " +
+                                                   (remedy.empty() ? "nothing in the recipe makes the run fit: end what else runs there (nvidia-smi), or take a smaller model" : remedy));
 }
 
 }  // namespace
@@ -51,10 +56,10 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
     : plan_(plan), name_(open_first_gpu()), arena_bytes_(plan.memory.arena_bytes), workspace_bytes_(plan.memory.library_bytes),
       residents_(std::make_unique<Arena>(resident_bytes(plan.train.front()))) {
   gpu::require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-  arena_ = allocate<std::byte>(arena_bytes_, "the run's arena");
-  workspace_ = allocate<std::byte>(workspace_bytes_, "the workspace of matrix products and attention");
+  arena_ = allocate<std::byte>(arena_bytes_, "the run's arena", plan);
+  workspace_ = allocate<std::byte>(workspace_bytes_, "the workspace of matrix products and attention", plan);
   const std::int64_t counter_bytes = kernels::fold_counters * static_cast<std::int64_t>(sizeof(std::uint32_t));
-  counters_ = allocate<std::uint32_t>(counter_bytes, "counters");
+  counters_ = allocate<std::uint32_t>(counter_bytes, "counters", plan);
   gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_), "counters");
   // Tuned choices depend on what other processes have measured, the library's own do not.
   gemm_ = std::make_unique<gpu::Gemm>(plan.recipe.run.deterministic ? "" : gpu::Gemm::default_cache_file());
@@ -114,7 +119,7 @@ int GpuDevice::tune() {
   std::int64_t most = 0;
   for (const gpu::GemmProblem& p : problems) most = std::max(most, gpu::Gemm::tuning_bytes(p));
   if (problems.empty()) return 0;
-  auto* const scratch = allocate<std::byte>(most, "tuning matrix products");
+  auto* const scratch = allocate<std::byte>(most, "tuning matrix products", plan_);
   try {
     for (const gpu::GemmProblem& p : problems) gemm_->tune(p, ops_.gemm_space, scratch, most);
   } catch (const std::exception&) {

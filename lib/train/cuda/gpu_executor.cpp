@@ -288,7 +288,11 @@ void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* t
   if (timeline) timeline->begin(stream_, s.launches[needs].warm);
   for (const Instruction& i : s.placed->program.steady) {
     if (timeline) timeline->enter(describe(*s.placed, i));
-    execute(s, i);
+    try {
+      execute(s, i);
+    } catch (const gpu::GpuError& error) {
+      throw gpu::GpuError(error.code(), std::string(error.what()) + " (in " + describe(*s.placed, i) + ")");
+    }
     if (timeline) timeline->mark(work_of(i.op));   // what the instruction's operations have not marked themselves
   }
 }
