@@ -1,59 +1,23 @@
 #pragma once
-#include "kernels/optimizer/chunks.hpp"
+#include "kernels/optimizer/update.hpp"
 #if __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 #endif
 
 namespace trainx::kernels {
 
-/// How the exact weight is kept.
-enum class WeightKind : std::uint8_t {
-  fp32,                                 // the parameter is fp32 and exact
-  bf16,                                 // the parameter is bf16; what is rounded away is lost
-  bf16_with_master,                     // bf16 beside an exact fp32 master
-  bf16_split,                           // bf16 beside the 16 bits that it lacks (see bits.hpp)
-};
-
-/// Elements that are updated alike: one parameter tensor, or a part of it. Memory of the device; for the reference, of the host.
-struct AdamWRange {
-  const float* gradient = nullptr;
-  void* parameter = nullptr;            // float or bf16
-  void* master = nullptr;               // float, 16-bit integers, or null, by WeightKind
-  float* exp_avg = nullptr;
-  float* exp_avg_sq = nullptr;
-  std::int64_t elements = 0;
-  bool decays = false;
-};
-
-/// The ranges of one launch and their chunks (chunks_of), both in device memory. Ranges do not overlap.
-struct AdamWTable {
-  const AdamWRange* ranges = nullptr;
-  const Chunk* chunks = nullptr;
-  std::int64_t chunk_count = 0;
-};
-
-/// Scalars of the step in device memory, so that a captured launch serves every step.
-struct AdamWScalars {
-  const double* norm2 = nullptr;                 // sum of squares of all accumulated gradients, which carry 1 / nominal target count
-  const double* target_count = nullptr;          // true target count of the global batch
-  const std::int64_t* applied_steps = nullptr;   // updates before this one
-  const double* lr_table = nullptr;              // learning rate by applied steps; the last entry holds from there on
-  std::int64_t lr_entries = 0;
-};
-
 struct AdamWSettings {
   double beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
-  double nominal_targets = 1;           // gradients are multiplied by nominal_targets / target_count
-  double max_grad_norm = 0;             // 0: no clipping; else gradients are multiplied by max_grad_norm / (norm + 1e-6) where that is below 1
+  ScaleSettings scale;
 };
 
-/// In-place AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101, Alg. 2) over all ranges, in fp32 in the order of operations of torch.optim.AdamW.
-/// Touches nothing when the norm of the scaled gradients is not finite. Pointers need no alignment beyond their element's; 16 bytes (8 for 16-bit elements)
-/// are faster. The reference works on host memory and gives the same bits, but for the last one of pow() in the bias corrections.
-void adamw_reference(const AdamWTable& table, WeightKind kind, const AdamWScalars& scalars, const AdamWSettings& settings);
+/// In-place AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101, Alg. 2) over all ranges, in fp32 in the order of operations of torch.optim.AdamW; states are
+/// exp_avg and exp_avg_sq. Touches nothing when the norm of the scaled gradients is not finite. Pointers need no alignment beyond their element's; 16 bytes
+/// (8 for 16-bit elements) are faster. The reference works on host memory and gives the same bits, but for the last one of pow() in the bias corrections.
+void adamw_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamWSettings& settings);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launch.
-cudaError_t adamw(const AdamWTable& table, WeightKind kind, const AdamWScalars& scalars, const AdamWSettings& settings, cudaStream_t stream);
+cudaError_t adamw(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamWSettings& settings, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -44,6 +44,7 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   claims.attention_forward *= micro_steps;
   claims.attention_backward *= micro_steps * backward_calls(plan, graph);
   claims.matrix_products *= micro_steps;
+  claims.update = std::holds_alternative<spec::AdamWOptions>(plan.recipe.optimizer.options) ? "adamw_kernel" : "SgdRule";
   const bool low = plan.compute == DType::bf16, split = !plan.recipe.precision.master.is_auto() && *plan.recipe.precision.master.value == recipe::MasterWeights::split;
   claims.weights = !low ? "Fp32Weights" : split || plan.recipe.precision.master.is_auto() ? "SplitWeights" : "MasterWeights";
   return claims;

@@ -47,8 +47,8 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
     out.push_back(std::to_string(seen) + " matrix products in a step, " + (claims.products_recomputed ? "more than " : "") + std::to_string(claims.matrix_products) + " were planned");
   std::int64_t updates = 0;
   for (const auto& [name, count] : evidence.kernels)
-    if (has_all(name, {"adamw_kernel", claims.weights})) updates += count;
-  if (updates == 0) out.push_back("no AdamW kernel over " + claims.weights + " in a step: the exact weights that were asked for are not kept");
+    if (has_all(name, {claims.update, claims.weights})) updates += count;
+  if (updates == 0) out.push_back("no " + claims.update + " over " + claims.weights + " in a step: the exact weights that were asked for are not kept");
   return out;
 }
 

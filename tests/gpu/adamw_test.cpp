@@ -29,8 +29,8 @@ struct Elements {
       low[i] = low_bits(exact[i]);
     }
   }
-  AdamWRange range(WeightKind kind) {
-    AdamWRange r{gradient.data(), rounded.data(), nullptr, exp_avg.data(), exp_avg_sq.data(), static_cast<std::int64_t>(exact.size()), decays};
+  UpdateRange range(WeightKind kind) {
+    UpdateRange r{gradient.data(), rounded.data(), nullptr, exp_avg.data(), exp_avg_sq.data(), static_cast<std::int64_t>(exact.size()), decays};
     if (kind == WeightKind::fp32) r.parameter = exact.data();
     if (kind == WeightKind::bf16_with_master) r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();
@@ -45,8 +45,8 @@ struct DeviceElements {
   OnDevice<std::uint16_t> low;
   DeviceElements(const Elements& e, std::size_t shift)
       : gradient(e.gradient, shift), exact(e.exact, shift), exp_avg(e.exp_avg, shift), exp_avg_sq(e.exp_avg_sq, shift), rounded(e.rounded, shift), low(e.low, shift) {}
-  AdamWRange range(WeightKind kind, const Elements& e) const {
-    AdamWRange r{gradient.data(), rounded.data(), nullptr, exp_avg.data(), exp_avg_sq.data(), static_cast<std::int64_t>(e.exact.size()), e.decays};
+  UpdateRange range(WeightKind kind, const Elements& e) const {
+    UpdateRange r{gradient.data(), rounded.data(), nullptr, exp_avg.data(), exp_avg_sq.data(), static_cast<std::int64_t>(e.exact.size()), e.decays};
     if (kind == WeightKind::fp32) r.parameter = exact.data();
     if (kind == WeightKind::bf16_with_master) r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();
@@ -72,7 +72,7 @@ struct Scalars {
 const AdamWSettings settings{0.9, 0.95, 1e-8, 0.1, 128, 1.0};
 
 std::vector<Elements> reference_of(std::vector<Elements> ranges, WeightKind kind, const Scalars& s) {
-  std::vector<AdamWRange> table;
+  std::vector<UpdateRange> table;
   std::vector<std::int64_t> elements;
   for (Elements& e : ranges) {
     table.push_back(e.range(kind));
@@ -86,7 +86,7 @@ std::vector<Elements> reference_of(std::vector<Elements> ranges, WeightKind kind
 
 std::vector<Elements> device_of(const std::vector<Elements>& ranges, WeightKind kind, const Scalars& s, std::size_t shift) {
   std::vector<std::unique_ptr<DeviceElements>> memory;
-  std::vector<AdamWRange> table;
+  std::vector<UpdateRange> table;
   std::vector<std::int64_t> elements;
   for (const Elements& e : ranges) {
     memory.push_back(std::make_unique<DeviceElements>(e, shift));
@@ -94,7 +94,7 @@ std::vector<Elements> device_of(const std::vector<Elements>& ranges, WeightKind 
     elements.push_back(table.back().elements);
   }
   const auto chunks = chunks_of(elements);
-  const OnDevice<AdamWRange> device_table(table);
+  const OnDevice<UpdateRange> device_table(table);
   const OnDevice<Chunk> device_chunks(chunks);
   const OnDevice<double> norm2(std::vector<double>{s.norm2}), target_count(std::vector<double>{s.target_count}), lr_table(s.lr_table);
   const OnDevice<std::int64_t> applied_steps(std::vector<std::int64_t>{s.applied_steps});

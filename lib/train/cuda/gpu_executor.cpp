@@ -33,6 +33,12 @@ Work work_of(Op op) {
   }
 }
 
+std::variant<kernels::AdamWSettings, kernels::SgdSettings> settings_of(const spec::OptimizerOptions& options, const kernels::ScaleSettings& scale) {
+  if (const auto* o = std::get_if<spec::AdamWOptions>(&options)) return kernels::AdamWSettings{o->beta1, o->beta2, o->eps, o->weight_decay, scale};
+  const auto& o = std::get<spec::SgdOptions>(options);
+  return kernels::SgdSettings{o.momentum, o.nesterov, o.weight_decay, scale};
+}
+
 std::byte* device_memory(std::int64_t bytes) {
   void* p = nullptr;
   require(cudaMalloc(&p, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))), "device memory for tables");
@@ -137,11 +143,15 @@ GpuExecutor::Norm GpuExecutor::norm_of(const Shape& s, const Instruction& i) {
   return norm;
 }
 
+void GpuExecutor::launch_update(const Update& u) const {
+  if (const auto* adamw = std::get_if<kernels::AdamWSettings>(&u.settings)) require(kernels::adamw(u.table, u.kind, u.scalars, *adamw, stream_), "AdamW");
+  else require(kernels::sgd(u.table, u.kind, u.scalars, std::get<kernels::SgdSettings>(u.settings), stream_), "SGD");
+}
+
 GpuExecutor::Update GpuExecutor::update_of(const Shape& s, const std::vector<const Instruction*>& run) {
-  const auto& options = std::get<spec::AdamWOptions>(device_.plan().recipe.optimizer.options);
   const bool low = s.placed->graph.compute == DType::bf16;
   Update update;
-  update.settings = {options.beta1, options.beta2, options.eps, options.weight_decay, parts_.nominal_targets, parts_.max_grad_norm};
+  update.settings = settings_of(device_.plan().recipe.optimizer.options, {parts_.nominal_targets, parts_.max_grad_norm});
   const Instruction& first = *run.front();
   const Use& table = use_of(first, UpdateSlot::lr_table);
   update.scalars = {find_scalar<double>(s, first, UpdateSlot::norm2), find_scalar<double>(s, first, UpdateSlot::target_count), find_scalar<std::int64_t>(s, first, UpdateSlot::applied),
@@ -151,15 +161,19 @@ GpuExecutor::Update GpuExecutor::update_of(const Shape& s, const std::vector<con
   update.kind = !low ? kernels::WeightKind::fp32
       : !master ? kernels::WeightKind::bf16
       : master->range.end - master->range.begin == group_of_first.elements * 4 ? kernels::WeightKind::bf16_with_master : kernels::WeightKind::bf16_split;
-  std::vector<kernels::AdamWRange> ranges;
+  std::vector<kernels::UpdateRange> ranges;
   std::vector<std::int64_t> sizes;
   for (const Instruction* i : run) {
     std::byte* const parameter = address(s, use_of(*i, UpdateSlot::parameter));
     std::byte* const exact = find_scalar<std::byte>(s, *i, UpdateSlot::master);
     const std::int64_t width = low ? 2 : 4, master_width = update.kind == kernels::WeightKind::bf16_with_master ? 4 : 2;
     for (const ParameterSpec& p : s.placed->graph.groups[static_cast<std::size_t>(i->block)].parameters) {
-      ranges.push_back({find_scalar<float>(s, *i, UpdateSlot::gradient) + p.offset, parameter + p.offset * width, exact ? exact + p.offset * master_width : nullptr,
-                        find_scalar<float>(s, *i, UpdateSlot::first_state) + p.offset, find_scalar<float>(s, *i, UpdateSlot::first_state + 1) + p.offset, p.elements(), p.decay});
+      kernels::UpdateRange range{find_scalar<float>(s, *i, UpdateSlot::gradient) + p.offset, parameter + p.offset * width, exact ? exact + p.offset * master_width : nullptr};
+      for (Slot k = 0; k < 2; ++k)
+        if (float* const state = find_scalar<float>(s, *i, UpdateSlot::first_state + k)) range.states[k] = state + p.offset;
+      range.elements = p.elements();
+      range.decays = p.decay;
+      ranges.push_back(range);
       sizes.push_back(p.elements());
     }
   }
@@ -321,7 +335,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i) {
     }
     case Op::update:
       if (const auto update = s.updates.find(&i); update != s.updates.end())
-        require(kernels::adamw(update->second.table, update->second.kind, update->second.scalars, update->second.settings, stream_), "AdamW");
+        launch_update(update->second);
       return;
     case Op::advance_step: return require(kernels::advance(find_scalar<std::int64_t>(s, i, AdvanceSlot::counter), nullptr, stream_), "step counter");
     case Op::advance_applied:

@@ -1,6 +1,7 @@
 // On a GPU: a program becomes one CUDA graph, captured from the same instructions that its first step runs one by one.
 #pragma once
 #include "kernels/optimizer/adamw.hpp"
+#include "kernels/optimizer/sgd.hpp"
 #include "kernels/optimizer/squared_norm.hpp"
 #include "kernels/step/step_scalars.hpp"
 #include "train/cuda/gpu_device.hpp"
@@ -25,10 +26,10 @@ class GpuExecutor final : public Executor {
 
   /// A run of `update` instructions as one launch.
   struct Update {
-    kernels::AdamWTable table;
+    kernels::UpdateTable table;
     kernels::WeightKind kind{};
-    kernels::AdamWScalars scalars;
-    kernels::AdamWSettings settings;
+    kernels::UpdateScalars scalars;
+    std::variant<kernels::AdamWSettings, kernels::SgdSettings> settings;
   };
   struct Norm {
     kernels::NormTable table;
@@ -62,6 +63,7 @@ class GpuExecutor final : public Executor {
   void prepare(Shape& s);
   void place_metrics(const plan::PlacedProgram& placed);
   Norm norm_of(const Shape& s, const program::Instruction& i);
+  void launch_update(const Update& update) const;
   Update update_of(const Shape& s, const std::vector<const program::Instruction*>& run);
   template <class T>
   const T* to_device(const std::vector<T>& host);

@@ -1,5 +1,6 @@
 // The references of the kernels give the bits of what the CPU trains with, and the formulas.
 #include "kernels/optimizer/adamw.hpp"
+#include "kernels/optimizer/sgd.hpp"
 #include "kernels/optimizer/squared_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/philox.hpp"
@@ -16,12 +17,13 @@ namespace {
 
 // The group as the kernels see it: a range for each tensor, the large one cut in two.
 struct KernelTable {
-  std::vector<kernels::AdamWRange> ranges;
+  std::vector<kernels::UpdateRange> ranges;
   std::vector<kernels::Chunk> chunks;
   explicit KernelTable(GroupFixture& f) {
     const auto add = [&](std::int64_t begin, std::int64_t elements, bool decays) {
-      kernels::AdamWRange r{f.gradient.data() + begin, f.dtype == DType::f32 ? static_cast<void*>(f.exact.data() + begin) : f.bf16.data() + begin, nullptr,
-          f.states[0].data() + begin, f.states[1].data() + begin, elements, decays};
+      kernels::UpdateRange r{f.gradient.data() + begin, f.dtype == DType::f32 ? static_cast<void*>(f.exact.data() + begin) : f.bf16.data() + begin, nullptr,
+          {}, elements, decays};
+      for (std::size_t k = 0; k < f.states.size(); ++k) r.states[k] = f.states[k].data() + begin;
       if (f.kind == Master::fp32) r.master = f.exact.data() + begin;
       if (f.kind == Master::split) r.master = f.low.data() + begin;
       ranges.push_back(r);
@@ -35,18 +37,21 @@ struct KernelTable {
     for (const auto& r : ranges) elements.push_back(r.elements);
     chunks = kernels::chunks_of(elements);
   }
-  kernels::AdamWTable table() const { return {ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())}; }
+  kernels::UpdateTable table() const { return {ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())}; }
 };
 
 }  // namespace
 
-TEST_CASE("the adamw kernel's reference gives the bits of the CPU's optimizer") {
+namespace {
+
+// Ten steps by the CPU's optimizer and by the kernel's reference: the sixth with an infinite gradient, the eighth without targets, every second clipped.
+template <class Options, class Reference>
+void check_reference(const Options& options, std::size_t state_count, Reference run_reference) {
   const auto [dtype, master, kind] = GENERATE(std::tuple{DType::f32, Master::none, kernels::WeightKind::fp32}, std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16},
       std::tuple{DType::bf16, Master::fp32, kernels::WeightKind::bf16_with_master}, std::tuple{DType::bf16, Master::split, kernels::WeightKind::bf16_split});
   const std::int64_t n = GENERATE(1, 129, 20003);
-  const spec::AdamWOptions options{0.9, 0.95, 1e-8, 0.1};
-  GroupFixture cpu(n, 2, dtype, master, 31), reference = cpu;
-  const auto adamw = make_optimizer(options);
+  GroupFixture cpu(n, state_count, dtype, master, 31), reference = cpu;
+  const auto optimizer = make_optimizer(options);
   const std::vector<double> lr_table{1e-3, 2e-3, 3e-3, 4e-3};
   for (std::int64_t step = 0; step < 10; ++step) {
     cpu.new_gradient(3100 + static_cast<unsigned>(step));
@@ -59,17 +64,31 @@ TEST_CASE("the adamw kernel's reference gives the bits of the CPU's optimizer") 
     s.max_grad_norm = step % 2 ? 0.5 : 0;
     const double count = step == 7 ? 0 : 96;
     s.gradient_scale = count > 0 ? 128 / count : 0;          // a step without targets is one without a gradient
-    adamw->update(cpu.memory(), s);
-    const kernels::AdamWSettings settings{options.beta1, options.beta2, options.eps, options.weight_decay, 128, s.max_grad_norm};
+    optimizer->update(cpu.memory(), s);
     const KernelTable table(reference);
-    kernels::adamw_reference(table.table(), kind, {&s.norm2, &count, &step, lr_table.data(), 4}, settings);
+    run_reference(table.table(), kind, kernels::UpdateScalars{&s.norm2, &count, &step, lr_table.data(), 4}, kernels::ScaleSettings{128, s.max_grad_norm});
   }
   CHECK(same_bits(cpu.exact, reference.exact));
   CHECK(same_bits(cpu.bf16, reference.bf16));
   CHECK(same_bits(cpu.low, reference.low));
-  CHECK(same_bits(cpu.states[0], reference.states[0]));
-  CHECK(same_bits(cpu.states[1], reference.states[1]));
+  for (std::size_t k = 0; k < state_count; ++k) CHECK(same_bits(cpu.states[k], reference.states[k]));
   CHECK(std::isfinite(reference.weights()[0]));
+}
+
+}  // namespace
+
+TEST_CASE("the adamw kernel's reference gives the bits of the CPU's optimizer") {
+  const spec::AdamWOptions o{0.9, 0.95, 1e-8, 0.1};
+  check_reference(o, 2, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
+    kernels::adamw_reference(table, kind, scalars, {o.beta1, o.beta2, o.eps, o.weight_decay, scale});
+  });
+}
+
+TEST_CASE("the sgd kernel's reference gives the bits of the CPU's optimizer") {
+  const auto o = GENERATE(spec::SgdOptions{0, false, 0}, spec::SgdOptions{0, false, 0.1}, spec::SgdOptions{0.9, false, 0.1}, spec::SgdOptions{0.9, true, 0});
+  check_reference(o, o.momentum > 0 ? 1 : 0, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
+    kernels::sgd_reference(table, kind, scalars, {o.momentum, o.nesterov, o.weight_decay, scale});
+  });
 }
 
 TEST_CASE("the norm kernel's reference sums the squares of all ranges") {

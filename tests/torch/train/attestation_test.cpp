@@ -6,7 +6,7 @@ using train::differences;
 
 namespace {
 
-const plan::StepClaims claims{.attention_forward = 4, .attention_backward = 4, .matrix_products = 20, .weights = "SplitWeights"};
+const plan::StepClaims claims{.attention_forward = 4, .attention_backward = 4, .matrix_products = 20, .update = "adamw_kernel", .weights = "SplitWeights"};
 
 // As an H200 showed it.
 train::StepEvidence as_planned() {

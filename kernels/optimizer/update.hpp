@@ -1,0 +1,47 @@
+// What the kernels that update weights have in common.
+#pragma once
+#include "kernels/optimizer/chunks.hpp"
+
+namespace trainx::kernels {
+
+/// How the exact weight is kept.
+enum class WeightKind : std::uint8_t {
+  fp32,                                 // the parameter is fp32 and exact
+  bf16,                                 // the parameter is bf16; what is rounded away is lost
+  bf16_with_master,                     // bf16 beside an exact fp32 master
+  bf16_split,                           // bf16 beside the 16 bits that it lacks (see bits.hpp)
+};
+
+/// Elements that are updated alike: one parameter tensor, or a part of it. Memory of the device; for the reference, of the host.
+struct UpdateRange {
+  const float* gradient = nullptr;
+  void* parameter = nullptr;            // float or bf16
+  void* master = nullptr;               // float, 16-bit integers, or null, by WeightKind
+  float* states[2] = {};                // of the optimizer; as many as it has
+  std::int64_t elements = 0;
+  bool decays = false;
+};
+
+/// The ranges of one launch and their chunks (chunks_of), both in device memory. Ranges do not overlap.
+struct UpdateTable {
+  const UpdateRange* ranges = nullptr;
+  const Chunk* chunks = nullptr;
+  std::int64_t chunk_count = 0;
+};
+
+/// Scalars of the step in device memory, so that a captured launch serves every step.
+struct UpdateScalars {
+  const double* norm2 = nullptr;                 // sum of squares of all accumulated gradients, which carry 1 / nominal target count
+  const double* target_count = nullptr;          // true target count of the global batch
+  const std::int64_t* applied_steps = nullptr;   // updates before this one
+  const double* lr_table = nullptr;              // learning rate by applied steps; the last entry holds from there on
+  std::int64_t lr_entries = 0;
+};
+
+/// Of the gradients, before any rule.
+struct ScaleSettings {
+  double nominal_targets = 1;           // gradients are multiplied by nominal_targets / target_count
+  double max_grad_norm = 0;             // 0: no clipping; else gradients are multiplied by max_grad_norm / (norm + 1e-6) where that is below 1
+};
+
+}  // namespace trainx::kernels

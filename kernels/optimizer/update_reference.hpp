@@ -1,0 +1,36 @@
+// The loop of the references over all elements.
+#pragma once
+#include "kernels/optimizer/weights.hpp"
+#include <algorithm>
+
+namespace trainx::kernels {
+
+template <class Rule, class Weights>
+void update_on_host(const UpdateTable& table, const typename Rule::Step& step) {
+  for (std::int64_t c = 0; c < table.chunk_count; ++c) {
+    const UpdateRange& r = table.ranges[table.chunks[c].range];
+    const Weights weights(r);
+    const std::int64_t begin = table.chunks[c].index * chunk_elements, end = std::min(r.elements, begin + chunk_elements);
+    for (std::int64_t i = begin; i < end; ++i) {
+      float w = weights.load(i), state[Rule::states > 0 ? Rule::states : 1] = {};
+      for (int k = 0; k < Rule::states; ++k) state[k] = r.states[k][i];
+      Rule::element(step, r.decays, r.gradient[i], w, state);
+      for (int k = 0; k < Rule::states; ++k) r.states[k][i] = state[k];
+      weights.store(i, w);
+    }
+  }
+}
+
+template <class Rule>
+void update_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const typename Rule::Settings& settings) {
+  const auto step = Rule::step(scalars, settings);
+  if (!step.finite) return;
+  switch (kind) {
+    case WeightKind::fp32: return update_on_host<Rule, Fp32Weights>(table, step);
+    case WeightKind::bf16: return update_on_host<Rule, Bf16Weights>(table, step);
+    case WeightKind::bf16_with_master: return update_on_host<Rule, MasterWeights>(table, step);
+    case WeightKind::bf16_split: return update_on_host<Rule, SplitWeights>(table, step);
+  }
+}
+
+}  // namespace trainx::kernels

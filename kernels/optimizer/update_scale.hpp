@@ -1,0 +1,27 @@
+// What a step multiplies gradients by, for the kernels and the references.
+#pragma once
+#include "kernels/host_device.hpp"
+#include "kernels/optimizer/update.hpp"
+
+namespace trainx::kernels {
+
+struct UpdateScale {
+  bool finite = false;                  // else nothing is updated
+  float gradient_factor = 0;
+  double lr = 0;
+  std::int64_t applied_steps = 0;       // before this one
+};
+
+TRAINX_HOST_DEVICE UpdateScale update_scale(const UpdateScalars& scalars, const ScaleSettings& o) {
+  UpdateScale s;
+  s.applied_steps = *scalars.applied_steps;
+  s.lr = scalars.lr_table[s.applied_steps < scalars.lr_entries ? s.applied_steps : scalars.lr_entries - 1];
+  const double scale = *scalars.target_count > 0 ? o.nominal_targets / *scalars.target_count : 0;   // a step without targets has no gradient, and counts
+  const double norm = product(std::sqrt(*scalars.norm2), scale);
+  s.finite = std::isfinite(norm);
+  const double clip = o.max_grad_norm > 0 ? o.max_grad_norm / sum(norm, 1e-6) : 1.0;
+  s.gradient_factor = static_cast<float>(product(scale, clip < 1.0 ? clip : 1.0));
+  return s;
+}
+
+}  // namespace trainx::kernels

@@ -1,0 +1,75 @@
+"""GPT-2 on a GPU as a user runs it: the CPU's losses, the same bits twice, after kills, with and without recomputation; refusals with a remedy."""
+import json
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from support import ROOT, Trainx, main, sha256
+
+GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
+QUICKSTART = ROOT / "configs" / "quickstart.yaml"
+FAST = ("run.duration=60 steps", "metrics.every=1 steps", "eval.every=1000 steps", "checkpoint.every=5 steps")
+
+
+@unittest.skipUnless(GPU, "no GPU on this machine")
+class Gpt2OnGpu(Trainx):
+    def train(self, name, *more, **how):
+        return self.run_trainx("train", QUICKSTART, f"run.name={name}", *FAST, *more, **how)
+
+    def losses(self, name):
+        return [m["loss"] for m in self.metrics(name)]
+
+    def weights(self, name):
+        return sha256(self.folder / "outputs" / name / "latest" / "model.safetensors")
+
+    def test_the_losses_of_the_cpu(self):
+        for precision, tolerance in (("fp32", 1e-5), ("tf32", 2e-3), ("bf16", 1e-2)):
+            for cut in ((), ("batch.micro_batch_size=4",), ("memory.activation_checkpoint=full", "model.options.dropout=0.1")):
+                with self.subTest(precision=precision, cut=cut):
+                    cpu = "fp32" if precision == "tf32" else precision
+                    self.train("cpu", "run.device=cpu", f"precision={cpu}", *cut)
+                    self.train("gpu", "run.device=gpu", f"precision={precision}", *cut)
+                    pairs = list(zip(self.losses("cpu"), self.losses("gpu")))
+                    self.assertEqual(len(pairs), 60)
+                    # The first ten steps: rounding grows with every update.
+                    self.assertLess(max(abs(g / c - 1) for c, g in pairs[:10]), tolerance)
+                    for name in ("cpu", "gpu"):
+                        shutil.rmtree(self.folder / "outputs" / name)
+
+    def test_the_same_bits_again_after_kills_and_with_recomputation(self):
+        fixed = ("run.deterministic=true", "precision=bf16")
+        self.train("once", *fixed)
+        want = self.weights("once")
+        for name, more in (("twice", ()), ("fp32-master", ("precision.master=fp32",)), ("recomputed", ("memory.activation_checkpoint=full",)), ("selective", ("memory.activation_checkpoint=selective",))):
+            self.train(name, *fixed, *more)
+            self.assertEqual(self.weights(name), want, name)
+        for k in range(4):
+            process = self.start_trainx("train", QUICKSTART, "run.name=killed", *FAST, *fixed)
+            time.sleep(self.random.uniform(0.3, 1.2))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        self.train("killed", *fixed)
+        self.assertEqual(self.weights("killed"), want)
+
+    def test_what_a_gpu_reports(self):
+        done = self.train("told", "--profile", "2", "precision=bf16")
+        self.assertIn("profile of 2 steps", done.stderr)
+        self.assertIn("attention", done.stderr)
+        last = self.metrics("told")[-1]
+        self.assertGreater(last["device_memory_bytes"], last["peak_memory_bytes"])
+        plan = json.loads((self.folder / "outputs" / "told" / "plan.json").read_text())
+        self.assertLess(abs(last["peak_memory_bytes"] / plan["total_bytes"] - 1), 0.03)
+
+    def test_refusals(self):
+        none = self.environment(CUDA_VISIBLE_DEVICES="")
+        self.assertIn("run.device", self.train("none", "run.device=gpu", env=none, expect=69).stderr)
+        self.train("cpu-instead", env=none)
+        huge = self.run_trainx("train", QUICKSTART, "model.options.num_layers=12", "model.options.hidden_size=4096", "model.options.num_heads=32", "batch.global_batch_size=4096",
+                               "batch.micro_batch_size=4096", "run.device=gpu", expect=71)
+        self.assertIn("would fit", huge.stderr)
+
+
+if __name__ == "__main__":
+    main()
