@@ -61,6 +61,7 @@ struct Phase {
   std::vector<Gemm> gemms;
   double attention_flops = 0;
   Slot attention_output = none;         // as Gemm::output
+  std::int64_t other_kernels = 0;       // that a GPU launches beside products and attention: norms, activations, sums
   double gemm_flops() const;            // 2 m n k each
 };
 

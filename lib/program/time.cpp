@@ -21,7 +21,10 @@ double moved_bytes(const Instruction& i) {
   return static_cast<double>(bytes);
 }
 
-struct Cost { double gemm_s = 0, attention_s = 0, memory_s = 0; };
+struct Cost {
+  double gemm_s = 0, attention_s = 0, memory_s = 0, kernels = 0;
+  double total(const Rates& rates) const { return gemm_s + attention_s + memory_s + kernels * rates.kernel_s + rates.launch_s; }
+};
 
 bool makes(const Instruction& i, Slot slot) {
   return std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& u) { return u.slot == slot && writes(u.how); });
@@ -29,17 +32,23 @@ bool makes(const Instruction& i, Slot slot) {
 
 /// Of an operation of a block. A recomputation does the part of the forward whose outputs it writes.
 Cost block_cost(const Instruction& i, const ModelGraph& graph, const Rates& rates) {
-  Cost c{0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s)};
+  Cost c{0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 0};
   const auto& phases = graph.blocks[i.block].phases;
   const auto found = phases.find(i.op == Op::recompute ? Op::forward : i.op);
   if (found == phases.end()) return c;
   const Phase& phase = found->second;
   auto takes_part = [&](Slot output) { return i.op != Op::recompute || output == none || makes(i, output); };
+  c.kernels = static_cast<double>(phase.other_kernels);
   for (const Gemm& g : phase.gemms)
-    if (takes_part(g.output))
+    if (takes_part(g.output)) {
       c.gemm_s += seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count),
                           rates.gemm_flops_per_s);
-  if (takes_part(phase.attention_output)) c.attention_s = seconds(phase.attention_flops, rates.attention_flops_per_s);
+      c.kernels += static_cast<double>(g.count);
+    }
+  if (phase.attention_flops > 0 && takes_part(phase.attention_output)) {
+    c.attention_s = seconds(phase.attention_flops, rates.attention_flops_per_s);
+    c.kernels += i.op == Op::backward ? 3 : 1;    // backward: sums before it, its rounding after it
+  }
   return c;
 }
 
@@ -51,15 +60,15 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::gather:
     case Op::all_to_all: {  // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and handed out
       const double passes = (p.world_size - 1.0) / p.world_size * (i.op == Op::reduce ? 2 : 1);
-      return {0, 0, seconds(moved_bytes(i) * passes, rates.link_bytes_per_s)};
+      return {0, 0, seconds(moved_bytes(i) * passes, rates.link_bytes_per_s), 0};
     }
-    case Op::send: case Op::recv: return {0, 0, seconds(moved_bytes(i), rates.link_bytes_per_s)};
-    case Op::fetch_batch: return {0, 0, seconds(bytes_of(i), rates.host_bytes_per_s)};
+    case Op::send: case Op::recv: return {0, 0, seconds(moved_bytes(i), rates.link_bytes_per_s), 0};
+    case Op::fetch_batch: return {0, 0, seconds(bytes_of(i), rates.host_bytes_per_s), 0};
     default: break;
   }
-  if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(i), rates.disk_bytes_per_s)};
-  if (i.lane == Lane::copy_in || i.lane == Lane::copy_out) return {0, 0, seconds(moved_bytes(i), rates.host_bytes_per_s)};
-  return {0, 0, seconds(bytes_of(i), i.lane == Lane::host ? rates.host_bytes_per_s : rates.memory_bytes_per_s)};
+  if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(i), rates.disk_bytes_per_s), 0};
+  if (i.lane == Lane::copy_in || i.lane == Lane::copy_out) return {0, 0, seconds(moved_bytes(i), rates.host_bytes_per_s), 0};
+  return {0, 0, seconds(bytes_of(i), i.lane == Lane::host ? rates.host_bytes_per_s : rates.memory_bytes_per_s), 0};
 }
 
 std::string name_bottleneck(const TimePrediction& t) {
@@ -77,8 +86,7 @@ std::string name_bottleneck(const TimePrediction& t) {
 }  // namespace
 
 double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {
-  const Cost c = cost_of(i, p, graph, rates);
-  return c.gemm_s + c.attention_s + c.memory_s + rates.launch_s;
+  return cost_of(i, p, graph, rates).total(rates);
 }
 
 TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates) {
@@ -87,7 +95,7 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
   std::array<int, lane_count> per_round{};
   for (const Instruction& i : p.steady) {
     const Cost c = cost_of(i, p, graph, rates);
-    duration.push_back(c.gemm_s + c.attention_s + c.memory_s + rates.launch_s);
+    duration.push_back(c.total(rates));
     t.busy_s[static_cast<int>(i.lane)] += duration.back();
     ++per_round[static_cast<int>(i.lane)];
     if (i.lane == Lane::compute) t.gemm_s += c.gemm_s, t.attention_s += c.attention_s, t.memory_s += c.memory_s;

@@ -11,6 +11,7 @@ struct Rates {
   double gemm_flops_per_s = 0, attention_flops_per_s = 0;
   double memory_bytes_per_s = 0, host_bytes_per_s = 0, link_bytes_per_s = 0, disk_bytes_per_s = 0;
   double launch_s = 0;                  // fixed cost of an instruction
+  double kernel_s = 0;                  // what a kernel of a GPU takes beyond its work: until all of the chip is busy, and while it no longer is
 };
 
 /// Seconds of one instruction alone.

@@ -34,6 +34,21 @@ class Plan(Trainx):
                     print(f"  {run}: predicted {predicted}, measured {measured}")
                     self.assertLess(abs(measured - predicted), 0.05 * predicted)
 
+    def test_predictions_of_what_was_measured_on_an_h200(self):
+        """bench/results holds what `trainx bench step` measured there; the name of a file says of which recipe."""
+        files = sorted((ROOT / "bench" / "results" / "h200" / "step").glob("*.json"))
+        self.assertGreater(len(files), 7)
+        for path in files:
+            measured = json.loads(path.read_text())
+            model, size, shape, *more = path.stem.split("-")
+            batch, length = shape.split("x")
+            plan = json.loads(self.run_trainx("plan", ROOT / "configs" / "bench" / f"{model}.yaml", f"model.size={size}", f"batch.global_batch_size={batch}", f"batch.micro_batch_size={batch}",
+                                              f"data.sequence_length={length}", "data.train=none", "--gpu", "h200", "--json", *(f"run.{word}=true" for word in more)).stdout)
+            of_time, of_memory = plan["time"]["step_ms"] / measured["step_time_ms"] - 1, plan["total_bytes"] / measured["peak_memory_bytes"] - 1
+            print(f"  {path.stem}: {plan['time']['step_ms']:.2f} ms predicted, {measured['step_time_ms']:.2f} measured ({of_time:+.1%}); memory {of_memory:+.2%}")
+            self.assertLess(abs(of_time), 0.15, path.stem)
+            self.assertLess(abs(of_memory), 0.03, path.stem)
+
     def test_program_is_printed_and_json_is_one_object(self):
         recipe = self.recipe(tiny())
         text = self.run_trainx("plan", recipe, "--program", "memory.activation_checkpoint=full").stdout

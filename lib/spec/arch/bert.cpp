@@ -102,6 +102,8 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   Phase& backward = b.block.phases[Op::backward];
   use(forward, How::read, {S::tokens, S::token_types, S::word, S::parameters});
   use(backward, How::read, {S::tokens, S::token_types, S::word, S::parameters, S::d_residual_out});
+  forward.other_kernels = 2;
+  backward.other_kernels = 10;          // tokens are sorted
   if (s.dropout) {
     b.block.slots[S::residual_out].from.push_back(S::positions);
     use(forward, How::read, {S::positions});
@@ -181,10 +183,12 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   use(forward, How::overwrite, {S::qkv, S::attention_out, S::lse, S::branch_out});
   forward.attention_flops = 2 * product_flops(s);
   forward.attention_output = S::attention_out;
+  forward.other_kernels = 1;
   Phase& backward = b.block.phases[Op::backward];
   use(backward, How::read, {S::lengths, S::qkv, S::attention_out, S::lse});
   use(backward, How::overwrite, {S::d_qkv});
   backward.attention_flops = 5 * product_flops(s);
+  backward.other_kernels = 2;
   add_linear(b, s.N, 3 * s.C, s.C, S::qkv);
   add_linear(b, s.N, s.C, s.C, S::branch_out);
   return std::move(b.block);
@@ -202,6 +206,7 @@ BlockSpec mlp_block(const ModelGraph& graph, const Shape& s, int layer) {
   b.block.slots[S::branch_out].from = {S::activated, S::parameters};
   b.scratch(S::d_activated, "d_activated", s.compute, {s.N, s.F});
   use(b.block.phases[Op::forward], How::overwrite, {S::preactivation, S::activated, S::branch_out});
+  b.block.phases[Op::forward].other_kernels = b.block.phases[Op::backward].other_kernels = 2;
   use(b.block.phases[Op::backward], How::read, {S::preactivation, S::activated});
   use(b.block.phases[Op::backward], How::overwrite, {S::d_activated});
   add_linear(b, s.N, s.F, s.C, S::preactivation);
@@ -274,6 +279,7 @@ BlockSpec classifier_block(const ModelGraph& graph, const Shape& s) {
   for (auto& [op, phase] : b.block.phases) {
     use(phase, How::overwrite, {S::pooled});
     phase.gemms = {{s.B, s.C, s.C}, {s.B, L, s.C}};
+    phase.other_kernels = op == Op::loss ? 8 : 4;
     if (op != Op::loss) continue;
     if (s.dropout) use(phase, How::overwrite, {S::dropped});
     for (const Gemm& g : {Gemm{s.B, s.C, L}, Gemm{L, s.C, s.B}, Gemm{s.B, s.C, s.C}, Gemm{s.C, s.C, s.B}}) phase.gemms.push_back(g);
@@ -316,6 +322,7 @@ BlockSpec masked_lm_block(const ModelGraph& graph, const Shape& s) {
     const std::int64_t rows = op == Op::predict ? s.B : expected;
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, C, C}; });
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, s.Vp, C}; });
+    phase.other_kernels = (op == Op::loss ? 8 : 5) * ((rows + R - 1) / R);
     if (op != Op::loss) continue;
     use(phase, How::accumulate, {S::d_word});
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, C, s.Vp}; });

@@ -68,6 +68,8 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   use(forward, How::read, {S::tokens, S::wte, S::wpe});
   Phase& backward = b.block.phases[Op::backward];
   use(backward, How::read, {S::tokens, S::d_residual_out});
+  forward.other_kernels = 1;
+  backward.other_kernels = 8;           // tokens are sorted
   if (s.dropout) {
     b.block.slots[S::residual_out].from.push_back(S::positions);
     use(forward, How::read, {S::positions});
@@ -143,10 +145,12 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   use(forward, How::overwrite, {S::qkv, S::attention_out, S::lse, S::branch_out});
   forward.attention_flops = 2 * causal_product_flops(s);
   forward.attention_output = S::attention_out;
+  forward.other_kernels = 1;
   Phase& backward = b.block.phases[Op::backward];
   use(backward, How::read, {S::qkv, S::attention_out, S::lse});
   use(backward, How::overwrite, {S::d_qkv});
   backward.attention_flops = 5 * causal_product_flops(s);
+  backward.other_kernels = 2;
   add_linear(b, s.N, 3 * s.C, s.C, S::qkv);
   add_linear(b, s.N, s.C, s.C, S::branch_out);
   return std::move(b.block);
@@ -164,6 +168,7 @@ BlockSpec mlp_block(const ModelGraph& graph, const Shape& s, int layer) {
   b.block.slots[S::branch_out].from = {S::activated, S::parameters};
   b.scratch(S::d_activated, "d_activated", s.compute, {s.N, s.F});
   use(b.block.phases[Op::forward], How::overwrite, {S::preactivation, S::activated, S::branch_out});
+  b.block.phases[Op::forward].other_kernels = b.block.phases[Op::backward].other_kernels = 2;
   use(b.block.phases[Op::backward], How::read, {S::preactivation, S::activated});
   use(b.block.phases[Op::backward], How::overwrite, {S::d_activated});
   add_linear(b, s.N, s.F, s.C, S::preactivation);
@@ -220,6 +225,7 @@ BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
     if (s.low) use(phase, How::overwrite, {S::logits_low});
     const std::int64_t rows = op == Op::predict ? s.B : s.N;
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, s.Vp, s.C}; });
+    phase.other_kernels = (op == Op::loss ? 3 : 2) * ((rows + R - 1) / R);
     if (op != Op::loss) continue;
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, s.C, s.Vp}; });
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{s.Vp, s.C, r}; });
