@@ -22,6 +22,8 @@ GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], captur
 
 @unittest.skipUnless(GPU, "no GPU on this machine")
 class BertOnGpu(Trainx):
+    on_gpu = True
+
     def write_data(self, shortest):
         for name in ("train", "held_out"):
             with open(self.folder / f"{name}.jsonl", "w") as out:

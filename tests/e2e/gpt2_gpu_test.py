@@ -15,6 +15,8 @@ FAST = ("run.duration=60 steps", "metrics.every=1 steps", "eval.every=1000 steps
 
 @unittest.skipUnless(GPU, "no GPU on this machine")
 class Gpt2OnGpu(Trainx):
+    on_gpu = True
+
     def train(self, name, *more, **how):
         return self.run_trainx("train", QUICKSTART, f"run.name={name}", *FAST, *more, **how)
 

@@ -44,6 +44,7 @@ def write_tokens(path, ids):
 
 class Trainx(unittest.TestCase):
     """Each test works in a folder of its own."""
+    on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
 
     def setUp(self):
         self._folder = tempfile.TemporaryDirectory(prefix="trainx-e2e-")
@@ -60,6 +61,8 @@ class Trainx(unittest.TestCase):
 
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("TRAINX_SET", "SLURM_"))}
+        if not self.on_gpu:
+            env["CUDA_VISIBLE_DEVICES"] = ""
         env.update(more)
         return env
 
