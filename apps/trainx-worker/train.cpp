@@ -49,7 +49,8 @@ std::string closing_words(const launch::Job& job, const spec::ModelDims& dims, c
       std::snprintf(line, sizeof line, "held-out loss %.4f at best (step %lld)\n", state.best_eval_loss, static_cast<long long>(state.best_step));
     text += line;
   }
-  const std::string next = spec::task(dims) == spec::Task::causal_lm ? "generate " + folder.path() + " --prompt " + (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"")
+  const bool generates = spec::task(dims) == spec::Task::causal_lm && !std::holds_alternative<spec::CustomDims>(dims);
+  const std::string next = generates ? "generate " + folder.path() + " --prompt " + (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"")
                                                                      : "export " + folder.path() + " FOLDER";
   return text + "next: trainx " + next + "   or train on: the same command with a longer run.duration";
 }

@@ -42,6 +42,12 @@ void MetricsObserver::add_device(const TrainState& state, metrics::StepReport& r
   if (now.capped_seconds && last_.capped_seconds) r.power_capped = std::min(1.0, (*now.capped_seconds - *last_.capped_seconds) / seconds);
   r.clock_mhz = now.clock_mhz;
   r.clock_reason = now.clock_reason;
+  // Under load the power limit sets the clock; anything else is worth a word, once.
+  if (now.clock_reason != told_reason_) {
+    told_reason_ = now.clock_reason;
+    if (!told_reason_.empty() && told_reason_ != "power limit")
+      console_.warning("step " + std::to_string(state.step) + ": the GPU's clock is lowered" + (now.clock_mhz ? " to " + std::to_string(*now.clock_mhz) + " MHz" : "") + " (" + told_reason_ + ")");
+  }
   last_ = now;
   last_tokens_ = state.tokens_seen;
   last_seconds_ = state.seconds;

@@ -41,6 +41,7 @@ class MetricsObserver : public Observer {
   Recurrence every_;
   std::string told_problem_;            // of the file
   PowerReading last_;                   // at the last report
+  std::string told_reason_;             // of a lowered clock
   std::int64_t last_tokens_;
   double last_seconds_;
 };
