@@ -1,5 +1,6 @@
 // The plan for people and for programs that read JSON.
 #include "plan/run_plan.hpp"
+#include "plan/claims.hpp"
 #include "program/print.hpp"
 #include <nlohmann/json.hpp>
 #include <cstdio>
@@ -54,7 +55,15 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
+    if (const double rest = t.step_s - t.gemm_s - t.attention_s - t.memory_s; rest > 0) out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
     out += row("bound by", t.bottleneck);
+  }
+  if (plan.on_gpu) {
+    const StepClaims claims = claims_of(plan, plan.train.back().graph, plan.train.back().graph.target_rows);
+    out += "held against the kernels that run, of each step\n";
+    out += row("fused attention", std::to_string(claims.attention_forward) + " forward, " + std::to_string(claims.attention_backward) + " backward");
+    out += row("matrix products", std::to_string(claims.matrix_products) + (claims.products_recomputed ? " and those that are recomputed" : ""));
+    out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : "fp32 master beside bf16 weights");
   }
   out += "program\n";
   if (plan.row_lengths.size() > 1) {
