@@ -1,6 +1,7 @@
 #include "recipe/rules.hpp"
 #include "spec/arch/architecture.hpp"
 #include <algorithm>
+#include <map>
 #include <functional>
 #include <initializer_list>
 
@@ -103,8 +104,12 @@ class Rules {
   }
 
   void data() {
+    std::map<std::string, std::string> trained_on;         // key of the source that names it, by path
     for_each_source([&](const std::string& prefix, const auto& source) {
-      if constexpr (requires { source.train; }) same_files(prefix, source.train, source.eval);
+      if constexpr (requires { source.train; }) trained_on.emplace(source.train, prefix + "train");
+    });
+    for_each_source([&](const std::string& prefix, const auto& source) {
+      if constexpr (requires { source.train; }) same_files(prefix, source.train, source.eval, trained_on);
       refuse(source.fills_rows && spec::task(r_.model.options) == spec::Task::classification, prefix + "type", {"model.type", "model.options.task"},
              "gives no class to learn: classification takes type jsonl or csv");
     });
@@ -120,8 +125,11 @@ class Rules {
     spec::for_each_source(r_.data.source, [&](const auto& source) { f(single ? std::string("data.") : "data.sources[" + std::to_string(i++) + "].", source); });
   }
 
-  void same_files(const std::string& prefix, const std::string& train, const std::optional<std::string>& eval) {
+  void same_files(const std::string& prefix, const std::string& train, const std::optional<std::string>& eval, const std::map<std::string, std::string>& trained_on) {
     const std::string key = prefix + "eval";
+    if (eval && !eval->empty() && *eval != train)
+      if (const auto other = trained_on.find(*eval); other != trained_on.end())
+        refuse(true, key, {prefix + "type", other->second}, "is what " + other->second + " names: held-out data must differ from what is trained on");
     refuse(eval && eval->empty(), key, {prefix + "type"}, "must not be empty (did you mean null?)");
     refuse(eval && !eval->empty() && *eval == train, key, {prefix + "type", prefix + "train"}, "is the training data itself: held-out data must differ from it");
   }
