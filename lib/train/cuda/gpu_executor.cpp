@@ -33,18 +33,6 @@ Work work_of(Op op) {
   }
 }
 
-std::variant<kernels::AdamWSettings, kernels::SgdSettings> settings_of(const spec::OptimizerOptions& options, const kernels::ScaleSettings& scale) {
-  if (const auto* o = std::get_if<spec::AdamWOptions>(&options)) return kernels::AdamWSettings{o->beta1, o->beta2, o->eps, o->weight_decay, scale};
-  const auto& o = std::get<spec::SgdOptions>(options);
-  return kernels::SgdSettings{o.momentum, o.nesterov, o.weight_decay, scale};
-}
-
-std::byte* device_memory(std::int64_t bytes) {
-  void* p = nullptr;
-  require(cudaMalloc(&p, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))), "device memory for tables");
-  return static_cast<std::byte*>(p);
-}
-
 }  // namespace
 
 GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts)
@@ -57,10 +45,10 @@ GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgra
     prepare(shapes_[k]);
     staged_bytes_ = std::max(staged_bytes_, shapes_[k].record_bytes * shapes_[k].micro_steps);
   }
-  staged_ = device_memory(staged_bytes_);
+  staged_ = tables_.take(staged_bytes_);
   pinned_ = pinned_memory(ring * staged_bytes_);
   place_metrics(programs.front());
-  report_ = device_memory(report_bytes_);
+  report_ = tables_.take(report_bytes_);
   reports_ = pinned_memory(ring * report_bytes_);
   for (cudaEvent_t& e : done_) require(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "event");
 }
@@ -71,9 +59,6 @@ GpuExecutor::~GpuExecutor() {
     for (auto& [needs, launch] : s.launches)
       if (launch.graph) cudaGraphExecDestroy(launch.graph);
   for (cudaEvent_t e : done_) cudaEventDestroy(e);
-  for (void* p : tables_) cudaFree(p);
-  cudaFree(staged_);
-  cudaFree(report_);
   cudaFreeHost(pinned_);
   cudaFreeHost(reports_);
 }
@@ -83,16 +68,18 @@ void GpuExecutor::prepare(Shape& s) {
     s.field_offsets.push_back(s.record_bytes);
     s.record_bytes += padded(field.bytes());
   }
+  s.memory.emplace(*s.placed, device_.arena());
+  const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
   std::vector<const Instruction*> run;          // of updates: they touch different groups, so one launch does all
   auto end_run = [&] {
-    if (!run.empty()) s.updates[run.front()] = update_of(s, run);
+    if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, run, device_.plan().recipe.optimizer.options, scale);
     run.clear();
   };
   for (const Instruction& i : s.placed->program.steady) {
     s.micro_steps = std::max(s.micro_steps, i.micro + 1);
     if (i.op == Op::update) run.push_back(&i);
     else end_run();
-    if (i.op == Op::grad_norm) s.norms[&i] = norm_of(s, i);
+    if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, i);
   }
   end_run();
 }
@@ -106,80 +93,6 @@ void GpuExecutor::place_metrics(const plan::PlacedProgram& placed) {
       metrics_.push_back({scalars[k].name, slot, report_bytes_, scalars[k].bytes()});
       report_bytes_ += scalars[k].bytes();
     }
-}
-
-template <class T>
-const T* GpuExecutor::to_device(const std::vector<T>& host) {
-  const auto bytes = host.size() * sizeof(T);
-  std::byte* p = device_memory(static_cast<std::int64_t>(bytes));
-  tables_.push_back(p);
-  require(cudaMemcpy(p, host.data(), bytes, cudaMemcpyHostToDevice), "table to the GPU");
-  return reinterpret_cast<const T*>(p);
-}
-
-std::byte* GpuExecutor::address(const Shape& s, const Use& u) const { return device_.arena() + s.placed->placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin; }
-
-template <class T>
-T* GpuExecutor::find_scalar(const Shape& s, const Instruction& i, Slot slot) const {
-  const Use* u = find_use(i, slot);
-  return u ? reinterpret_cast<T*>(address(s, *u)) : nullptr;
-}
-
-// The tensors of the groups alone: what lies between them is nobody's.
-GpuExecutor::Norm GpuExecutor::norm_of(const Shape& s, const Instruction& i) {
-  std::vector<kernels::NormRange> ranges;
-  std::vector<std::int64_t> sizes;
-  for (std::size_t g = 0; g < s.placed->graph.groups.size(); ++g)
-    if (const float* gradient = find_scalar<float>(s, i, NormSlot::first_gradient + static_cast<Slot>(g)))
-      for (const ParameterSpec& p : s.placed->graph.groups[g].parameters) {
-        ranges.push_back({gradient + p.offset, p.elements()});
-        sizes.push_back(p.elements());
-      }
-  const auto chunks = kernels::chunks_of(sizes);
-  Norm norm;
-  norm.table = {to_device(ranges), to_device(chunks), static_cast<std::int64_t>(chunks.size())};
-  norm.partial = reinterpret_cast<double*>(device_memory(static_cast<std::int64_t>(chunks.size() * sizeof(double))));
-  tables_.push_back(norm.partial);
-  return norm;
-}
-
-void GpuExecutor::launch_update(const Update& u) const {
-  if (const auto* adamw = std::get_if<kernels::AdamWSettings>(&u.settings)) require(kernels::adamw(u.table, u.kind, u.scalars, *adamw, stream_), "AdamW");
-  else require(kernels::sgd(u.table, u.kind, u.scalars, std::get<kernels::SgdSettings>(u.settings), stream_), "SGD");
-}
-
-GpuExecutor::Update GpuExecutor::update_of(const Shape& s, const std::vector<const Instruction*>& run) {
-  const bool low = s.placed->graph.compute == DType::bf16;
-  Update update;
-  update.settings = settings_of(device_.plan().recipe.optimizer.options, {parts_.nominal_targets, parts_.max_grad_norm});
-  const Instruction& first = *run.front();
-  const Use& table = use_of(first, UpdateSlot::lr_table);
-  update.scalars = {find_scalar<double>(s, first, UpdateSlot::norm2), find_scalar<double>(s, first, UpdateSlot::target_count), find_scalar<std::int64_t>(s, first, UpdateSlot::applied),
-                    find_scalar<double>(s, first, UpdateSlot::lr_table), (table.range.end - table.range.begin) / static_cast<std::int64_t>(sizeof(double))};
-  const Use* master = find_use(first, UpdateSlot::master);
-  const GroupSpec& group_of_first = s.placed->graph.groups[static_cast<std::size_t>(first.block)];
-  update.kind = !low ? kernels::WeightKind::fp32
-      : !master ? kernels::WeightKind::bf16
-      : master->range.end - master->range.begin == group_of_first.elements * 4 ? kernels::WeightKind::bf16_with_master : kernels::WeightKind::bf16_split;
-  std::vector<kernels::UpdateRange> ranges;
-  std::vector<std::int64_t> sizes;
-  for (const Instruction* i : run) {
-    std::byte* const parameter = address(s, use_of(*i, UpdateSlot::parameter));
-    std::byte* const exact = find_scalar<std::byte>(s, *i, UpdateSlot::master);
-    const std::int64_t width = low ? 2 : 4, master_width = update.kind == kernels::WeightKind::bf16_with_master ? 4 : 2;
-    for (const ParameterSpec& p : s.placed->graph.groups[static_cast<std::size_t>(i->block)].parameters) {
-      kernels::UpdateRange range{find_scalar<float>(s, *i, UpdateSlot::gradient) + p.offset, parameter + p.offset * width, exact ? exact + p.offset * master_width : nullptr};
-      for (Slot k = 0; k < 2; ++k)
-        if (float* const state = find_scalar<float>(s, *i, UpdateSlot::first_state + k)) range.states[k] = state + p.offset;
-      range.elements = p.elements();
-      range.decays = p.decay;
-      ranges.push_back(range);
-      sizes.push_back(p.elements());
-    }
-  }
-  const auto chunks = kernels::chunks_of(sizes);
-  update.table = {to_device(ranges), to_device(chunks), static_cast<std::int64_t>(chunks.size())};
-  return update;
 }
 
 void GpuExecutor::submit_step() {
@@ -318,7 +231,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i) {
   switch (i.op) {
     case Op::fetch_batch:
       for (std::size_t k = 0; k < s.field_offsets.size(); ++k)
-        copy_within(address(s, use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))), staged_ + i.micro * s.record_bytes + s.field_offsets[k], s.placed->graph.batch[k].bytes());
+        copy_within(s.memory->address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))), staged_ + i.micro * s.record_bytes + s.field_offsets[k], s.placed->graph.batch[k].bytes());
       return;
     case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: {
       auto& context = s.contexts[&i];
@@ -327,22 +240,19 @@ void GpuExecutor::execute(Shape& s, const Instruction& i) {
     }
     case Op::copy: {
       const Use& from = use_of(i, CopySlot::from);
-      return copy_within(address(s, use_of(i, CopySlot::to)), address(s, from), from.range.end - from.range.begin);
+      return copy_within(s.memory->address(use_of(i, CopySlot::to)), s.memory->address(from), from.range.end - from.range.begin);
     }
-    case Op::grad_norm: {
-      const Norm& norm = s.norms.at(&i);
-      return require(kernels::squared_norm(norm.table, norm.partial, find_scalar<double>(s, i, NormSlot::norm2), stream_), "norm of the gradients");
-    }
+    case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::update:
       if (const auto update = s.updates.find(&i); update != s.updates.end())
-        launch_update(update->second);
+        update->second.launch(stream_);
       return;
-    case Op::advance_step: return require(kernels::advance(find_scalar<std::int64_t>(s, i, AdvanceSlot::counter), nullptr, stream_), "step counter");
+    case Op::advance_step: return require(kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), nullptr, stream_), "step counter");
     case Op::advance_applied:
-      return require(kernels::advance(find_scalar<std::int64_t>(s, i, AdvanceSlot::counter), find_scalar<double>(s, i, AdvanceSlot::norm2), stream_), "step counter");
+      return require(kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), s.memory->find<double>(i, AdvanceSlot::norm2), stream_), "step counter");
     case Op::report:
       require(kernels::store_report(reinterpret_cast<kernels::StepReport*>(report_), report_scalars(s, i), stream_), "report");
-      for (const Metric& m : metrics_) copy_within(report_ + m.offset, address(s, use_of(i, m.slot)), m.bytes);
+      for (const Metric& m : metrics_) copy_within(report_ + m.offset, s.memory->address(use_of(i, m.slot)), m.bytes);
       return;
     case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
   }
@@ -351,12 +261,12 @@ void GpuExecutor::execute(Shape& s, const Instruction& i) {
 
 kernels::StepScalars GpuExecutor::report_scalars(const Shape& s, const Instruction& i) const {
   kernels::StepScalars out;
-  out.loss_sum = find_scalar<double>(s, i, ReportSlot::loss_sum);
-  out.target_count = find_scalar<double>(s, i, ReportSlot::target_count);
-  out.norm2 = find_scalar<double>(s, i, ReportSlot::norm2);
-  out.applied_steps = find_scalar<std::int64_t>(s, i, ReportSlot::applied);
+  out.loss_sum = s.memory->find<double>(i, ReportSlot::loss_sum);
+  out.target_count = s.memory->find<double>(i, ReportSlot::target_count);
+  out.norm2 = s.memory->find<double>(i, ReportSlot::norm2);
+  out.applied_steps = s.memory->find<std::int64_t>(i, ReportSlot::applied);
   if (const Use* table = find_use(i, ReportSlot::lr_table)) {
-    out.lr_table = reinterpret_cast<const double*>(address(s, *table));
+    out.lr_table = reinterpret_cast<const double*>(s.memory->address(*table));
     out.lr_entries = (table->range.end - table->range.begin) / static_cast<std::int64_t>(sizeof(double));
   } else {
     out.applied_steps = nullptr;

@@ -1,10 +1,8 @@
 // On a GPU: a program becomes one CUDA graph, captured from the same instructions that its first step runs one by one.
 #pragma once
-#include "kernels/optimizer/adamw.hpp"
-#include "kernels/optimizer/sgd.hpp"
-#include "kernels/optimizer/squared_norm.hpp"
 #include "kernels/step/step_scalars.hpp"
 #include "train/cuda/gpu_device.hpp"
+#include "train/cuda/optimizer_launches.hpp"
 
 namespace trainx::train {
 
@@ -24,17 +22,6 @@ class GpuExecutor final : public Executor {
  private:
   static constexpr std::int64_t ring = 4;       // steps whose batches and reports the host may hold
 
-  /// A run of `update` instructions as one launch.
-  struct Update {
-    kernels::UpdateTable table;
-    kernels::WeightKind kind{};
-    kernels::UpdateScalars scalars;
-    std::variant<kernels::AdamWSettings, kernels::SgdSettings> settings;
-  };
-  struct Norm {
-    kernels::NormTable table;
-    double* partial = nullptr;
-  };
   /// Of a shape and what its steps' batches need.
   struct Launch {
     bool warm = false;                          // its first step ran: libraries have chosen and loaded what they use
@@ -51,9 +38,10 @@ class GpuExecutor final : public Executor {
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
+    std::optional<PlacedMemory> memory;
     std::map<const program::Instruction*, std::unique_ptr<model::BlockContext>> contexts;
-    std::map<const program::Instruction*, Update> updates;   // of the first instruction of a run; the others have none
-    std::map<const program::Instruction*, Norm> norms;
+    std::map<const program::Instruction*, UpdateLaunch> updates;   // of the first instruction of a run; the others have none
+    std::map<const program::Instruction*, NormLaunch> norms;
     std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-step's record
     std::int64_t record_bytes = 0;              // of a micro-step
     int micro_steps = 1;
@@ -62,26 +50,18 @@ class GpuExecutor final : public Executor {
 
   void prepare(Shape& s);
   void place_metrics(const plan::PlacedProgram& placed);
-  Norm norm_of(const Shape& s, const program::Instruction& i);
-  void launch_update(const Update& update) const;
-  Update update_of(const Shape& s, const std::vector<const program::Instruction*>& run);
-  template <class T>
-  const T* to_device(const std::vector<T>& host);
   void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);   // all instructions, one after the other
   void launch(Shape& s, const ops::BatchNeeds& needs);
   void launch_timed(Shape& s, const ops::BatchNeeds& needs);
   cudaGraphExec_t capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
   void execute(Shape& s, const program::Instruction& i);
-  std::byte* address(const Shape& s, const program::Use& u) const;
-  template <class T>
-  T* find_scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
   kernels::StepScalars report_scalars(const Shape& s, const program::Instruction& i) const;
 
   GpuDevice& device_;
   cudaStream_t stream_;
   ExecutorParts parts_;
   std::vector<Shape> shapes_;
-  std::vector<void*> tables_;                   // device memory that lives as long as this
+  DeviceTables tables_;
   std::byte* staged_ = nullptr;                 // device: the batches of the step that runs
   std::byte* pinned_ = nullptr;                 // host: `ring` times the batches of a step
   std::int64_t staged_bytes_ = 0;

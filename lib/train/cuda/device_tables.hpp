@@ -1,0 +1,38 @@
+#pragma once
+#include <cuda_runtime_api.h>
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+#include "gpu/gpu_error.hpp"
+
+namespace trainx::train {
+
+/// Device memory beside the arena: what launches look up. It lives as long as this.
+class DeviceTables {
+ public:
+  DeviceTables() = default;
+  ~DeviceTables() {
+    for (void* p : owned_) cudaFree(p);
+  }
+  DeviceTables(const DeviceTables&) = delete;
+  DeviceTables& operator=(const DeviceTables&) = delete;
+
+  std::byte* take(std::int64_t bytes) {
+    void* p = nullptr;
+    gpu::require(cudaMalloc(&p, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))), "device memory for tables");
+    owned_.push_back(p);
+    return static_cast<std::byte*>(p);
+  }
+  template <class T>
+  const T* copy(const std::vector<T>& host) {
+    const auto bytes = host.size() * sizeof(T);
+    std::byte* const p = take(static_cast<std::int64_t>(bytes));
+    gpu::require(cudaMemcpy(p, host.data(), bytes, cudaMemcpyHostToDevice), "table to the GPU");
+    return reinterpret_cast<const T*>(p);
+  }
+
+ private:
+  std::vector<void*> owned_;
+};
+
+}  // namespace trainx::train
