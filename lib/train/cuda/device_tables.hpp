@@ -7,12 +7,13 @@
 
 namespace trainx::train {
 
-/// Device memory beside the arena: what launches look up. It lives as long as this.
+/// Device memory beside the arena: what launches look up. It lives as long as this, and counts in `taken`.
 class DeviceTables {
  public:
-  DeviceTables() = default;
+  explicit DeviceTables(std::int64_t& taken) : taken_(taken) {}
   ~DeviceTables() {
     for (void* p : owned_) cudaFree(p);
+    taken_ -= bytes_;
   }
   DeviceTables(const DeviceTables&) = delete;
   DeviceTables& operator=(const DeviceTables&) = delete;
@@ -21,6 +22,8 @@ class DeviceTables {
     void* p = nullptr;
     gpu::require(cudaMalloc(&p, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))), "device memory for tables");
     owned_.push_back(p);
+    bytes_ += bytes;
+    taken_ += bytes;
     return static_cast<std::byte*>(p);
   }
   template <class T>
@@ -32,6 +35,8 @@ class DeviceTables {
   }
 
  private:
+  std::int64_t& taken_;
+  std::int64_t bytes_ = 0;
   std::vector<void*> owned_;
 };
 

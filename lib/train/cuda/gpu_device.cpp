@@ -61,6 +61,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
   const std::int64_t counter_bytes = kernels::fold_counters * static_cast<std::int64_t>(sizeof(std::uint32_t));
   counters_ = allocate<std::uint32_t>(counter_bytes, "counters", plan);
   gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_), "counters");
+  taken_ = arena_bytes_ + workspace_bytes_ + counter_bytes;
   // Tuned choices depend on what other processes have measured, the library's own do not.
   gemm_ = std::make_unique<gpu::Gemm>(plan.recipe.run.deterministic ? "" : gpu::Gemm::default_cache_file());
   meter_ = std::make_unique<gpu::PowerMeter>();
@@ -115,18 +116,12 @@ std::int64_t GpuDevice::process_bytes() const {
 int GpuDevice::tune() {
   if (plan_.recipe.run.deterministic) return 0;
   gpu::require(cudaStreamSynchronize(stream_), "tuning");
-  const auto problems = gemm_->untuned(ops_.gemm_space.workspace_bytes);
-  std::int64_t most = 0;
-  for (const gpu::GemmProblem& p : problems) most = std::max(most, gpu::Gemm::tuning_bytes(p));
+  auto problems = gemm_->untuned(ops_.gemm_space.workspace_bytes);
+  // Between steps only the residents at the arena's beginning are alive.
+  const std::int64_t begin = (residents_->bytes() + 255) / 256 * 256, bytes = arena_bytes_ - begin;
+  std::erase_if(problems, [&](const gpu::GemmProblem& p) { return gpu::Gemm::tuning_bytes(p) > bytes; });
   if (problems.empty()) return 0;
-  auto* const scratch = allocate<std::byte>(most, "tuning matrix products", plan_);
-  try {
-    for (const gpu::GemmProblem& p : problems) gemm_->tune(p, ops_.gemm_space, scratch, most);
-  } catch (const std::exception&) {
-    cudaFree(scratch);
-    throw;
-  }
-  cudaFree(scratch);
+  for (const gpu::GemmProblem& p : problems) gemm_->tune(p, ops_.gemm_space, arena_ + begin, bytes);
   gemm_->save_tuned();
   ++tunings_;
   return static_cast<int>(problems.size());

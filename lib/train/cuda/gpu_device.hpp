@@ -14,7 +14,7 @@ class GpuDevice final : public Device {
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override;
-  std::int64_t peak_bytes() const override { return arena_bytes_ + workspace_bytes_; }
+  std::int64_t peak_bytes() const override { return taken_; }   // nothing is given back before the end
   std::int64_t process_bytes() const override;
   PowerReading power() const override { return meter_->read(); }
   int tune() override;
@@ -23,6 +23,8 @@ class GpuDevice final : public Device {
   std::byte* arena() const { return arena_; }
   const ops::Gpu& ops() const { return ops_; }
   const plan::RunPlan& plan() const { return plan_; }
+  /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
+  std::int64_t& taken() { return taken_; }
   /// How often tune() changed what is launched: graphs captured before are out of date.
   std::uint64_t tunings() const { return tunings_; }
 
@@ -30,6 +32,7 @@ class GpuDevice final : public Device {
   const plan::RunPlan& plan_;
   std::string name_;
   std::int64_t arena_bytes_ = 0, workspace_bytes_ = 0;
+  std::int64_t taken_ = 0;
   std::byte* arena_ = nullptr;
   std::byte* workspace_ = nullptr;
   std::uint32_t* counters_ = nullptr;

@@ -36,7 +36,7 @@ Work work_of(Op op) {
 }  // namespace
 
 GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts)
-    : device_(device), stream_(device.ops().space.stream), parts_(std::move(parts)), shapes_(programs.size()) {
+    : device_(device), stream_(device.ops().space.stream), parts_(std::move(parts)), shapes_(programs.size()), tables_(device.taken()) {
   if (programs.size() > 1 && !parts_.shape_of) throw InternalError("the executor has several programs and nothing that tells which one a step takes");
   for (std::size_t k = 0; k < programs.size(); ++k) {
     require_executable(programs[k]);
