@@ -31,6 +31,7 @@ int run_train(const Arguments& a, const Context& context) {
   auto loaded = load(a.recipe, "train");
   facts::Facts facts = gather(loaded.recipe);
   const Prepared p = prepare(std::move(loaded), std::move(facts));
+  if (a.allow_degraded && !p.plan.on_gpu) throw UserError(ExitCode::usage, "train: --allow-degraded has nothing to allow: the run computes on a CPU, where no kernels are held against the plan; leave it out");
   if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
   if (!p.facts.data.eval_problem.empty()) throw UserError(ExitCode::input_missing, p.facts.data.eval_problem);
   launch::Job job = make_job("train", context);
