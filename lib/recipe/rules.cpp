@@ -198,7 +198,7 @@ class Rules {
 
   void precision() {
     refuse(r_.precision.compute != Compute::bf16 && !r_.precision.master.is_auto(), "precision.master", {"precision.compute"},
-           "can have no effect with compute: fp32, whose weights are exact: remove it, or write auto");
+           "can have no effect with compute: " + std::string(r_.precision.compute == Compute::fp32 ? "fp32" : "tf32") + ", whose weights are exact: remove it, or write auto");
   }
 
   void optimizer() {

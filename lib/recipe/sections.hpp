@@ -27,8 +27,8 @@ void visit_fields(Visitor& field, RunSection& s) {
   field("seed", s.seed, non_negative(), "of initial weights, sample order and dropout");
   field("duration", s.duration, anything(), "how long to train: `2000 steps`, `3 epochs`, `2B tokens`, `30 min`");
   field("output_dir", s.output_dir, anything(), "where the run's folder is made");
-  field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: thread count is stored and replayed");
-  field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (GPT-2, adamw)");
+  field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: on a CPU the thread count is stored and replayed, on a GPU attention is slower");
+  field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (gpt2 and bert with adamw)");
 }
 
 struct ModelSection {
