@@ -8,14 +8,14 @@ namespace trainx::kernels {
 /// True in the block that is the last of `expected` to call it: it sees what all of them wrote before. The counter is zero again afterwards.
 __device__ __forceinline__ bool last_to_arrive(std::uint32_t* counter, std::uint32_t expected) {
   __shared__ bool last;
-  __threadfence();                      // what this thread wrote is seen by all before the block counts as arrived
+  __syncthreads();                      // the fence of one thread covers what the barrier has shown it of the others
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(counter, expected - 1) == expected - 1;
+    __threadfence();
+  }
   __syncthreads();
-  if (threadIdx.x == 0) last = atomicInc(counter, expected - 1) == expected - 1;
-  __syncthreads();
-  const bool result = last;
-  if (result) __threadfence();
-  __syncthreads();                      // `last` may be written again
-  return result;
+  return last;
 }
 
 __device__ __forceinline__ void add4(float4& to, const float4& x) {
@@ -25,12 +25,16 @@ __device__ __forceinline__ void add4(float4& to, const float4& x) {
   to.w += x.w;
 }
 
-/// Element i of `members` vectors that lie `stride` apart, added in order. Reads around the L1 cache, which does not see other blocks' writes.
+/// Element i of `members` vectors, at most `most`, that lie `stride` apart, added in order; all of them are on their way at once. Reads around the L1
+/// cache, which does not see other blocks' writes.
+template <int most>
 __device__ __forceinline__ float4 add_members(const float4* vectors, std::int64_t stride, int members, std::int64_t i) {
-  float4 total = make_float4(0, 0, 0, 0);
-#pragma unroll 4
-  for (int m = 0; m < members; ++m) add4(total, __ldcg(vectors + m * stride + i));
-  return total;
+  float4 x[most];
+#pragma unroll
+  for (int m = 0; m < most; ++m) x[m] = m < members ? __ldcg(vectors + m * stride + i) : make_float4(0, 0, 0, 0);
+#pragma unroll
+  for (int m = 1; m < most; ++m) add4(x[0], x[m]);
+  return x[0];
 }
 
 }  // namespace trainx::kernels

@@ -26,9 +26,15 @@ struct Stages {
   }
 };
 
+constexpr int most_shared_bytes = 223 * 1024;      // of the 227 KiB that a block may have: the rest is for small things
+
+// Vectors of sums that a block folds at a time.
+template <class Group>
+constexpr int folded_at_once = 3 * Group::rows_per_block * Group::capacity * static_cast<int>(sizeof(float)) <= most_shared_bytes ? 3 : 1;
+
 template <class T, class Group, int stages>
 constexpr int shared_bytes() {
-  const int fold = Group::rows_per_block * Group::capacity * static_cast<int>(sizeof(float)), rows = stages * Stages<T, 3, Group>::bytes;
+  const int fold = folded_at_once<Group> * Group::rows_per_block * Group::capacity * static_cast<int>(sizeof(float)), rows = stages * Stages<T, 3, Group>::bytes;
   return fold > rows ? fold : rows;
 }
 
@@ -156,53 +162,58 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
     stage = stage + 1 < stages ? stage + 1 : 0;
   }
 
-  // The sums of the block's rows, then of `fan` blocks, then of all.
+  // The sums of the block's rows, then of `fan` blocks, then of all; in pieces of four columns.
   if constexpr (aligned) wait_for_copies<0>();
-  const std::int64_t pitch = padded(columns);
-  const int vector_count = op.d_bias ? 3 : 2;
-  const std::int64_t length = vector_count * pitch;
-  auto* const in_block = reinterpret_cast<float*>(shared);
-  float* const mine = memory.partial + blockIdx.x * length;
-  for (int k = 0; k < vector_count; ++k) {
+  const int vector_count = op.d_bias ? 3 : 2, pitch4 = static_cast<int>(padded(columns)) / 4, length4 = vector_count * pitch4;
+  constexpr int at_once = folded_at_once<Group>, capacity4 = Group::capacity / 4;
+  auto* const in_block = reinterpret_cast<float4*>(shared);            // [at_once][rows_per_block][capacity4]
+  auto* const of_blocks = reinterpret_cast<float4*>(memory.partial);   // [blocks][length4]
+  for (int begin = 0; begin < vector_count; begin += at_once) {
+    const int end = begin + at_once < vector_count ? begin + at_once : vector_count;
     __syncthreads();
 #pragma unroll
-    for (int v = 0; v < vectors; ++v) {
+    for (int k = 0; k < 3; ++k) {
+      if (k < begin || k >= end) continue;
+      float4* const row = in_block + ((k - begin) * Group::rows_per_block + Group::row_of_block()) * capacity4;
 #pragma unroll
-      for (int j = 0; j < 8; ++j)
-        in_block[Group::row_of_block() * Group::capacity + Group::column(v) + j] = k == 0 ? gamma_sums[v][j] : k == 1 ? beta_sums[v][j] : bias_sums[v][j];
+      for (int v = 0; v < vectors; ++v) {
+        const float(&sums)[8] = k == 0 ? gamma_sums[v] : k == 1 ? beta_sums[v] : bias_sums[v];
+        row[Group::column(v) / 4] = make_float4(sums[0], sums[1], sums[2], sums[3]);
+        row[Group::column(v) / 4 + 1] = make_float4(sums[4], sums[5], sums[6], sums[7]);
+      }
     }
     __syncthreads();
-    for (std::int64_t c = threadIdx.x; c < pitch; c += Group::threads) {
-      float total = 0;
-      for (int r = 0; r < Group::rows_per_block; ++r) total += in_block[r * Group::capacity + c];
-      mine[k * pitch + c] = total;
+    for (int i = static_cast<int>(threadIdx.x); i < (end - begin) * pitch4; i += Group::threads) {
+      const float4* const column = in_block + i / pitch4 * Group::rows_per_block * capacity4 + i % pitch4;
+      float4 total = column[0];
+#pragma unroll
+      for (int r = 1; r < Group::rows_per_block; ++r) add4(total, column[r * capacity4]);
+      of_blocks[static_cast<int>(blockIdx.x) * length4 + begin * pitch4 + i] = total;
     }
   }
   const int blocks = static_cast<int>(gridDim.x), groups = (blocks + fan - 1) / fan, group = static_cast<int>(blockIdx.x) / fan;
   const int members = blocks - group * fan < fan ? blocks - group * fan : fan;
   if (!last_to_arrive(memory.counters + 1 + group, static_cast<std::uint32_t>(members))) return;
-  const auto* const of_blocks = reinterpret_cast<const float4*>(memory.partial + group * fan * length);
-  auto* const of_groups = reinterpret_cast<float4*>(memory.partial + blocks * length);
-  for (std::int64_t i = threadIdx.x; i < length / 4; i += Group::threads) of_groups[group * (length / 4) + i] = add_members(of_blocks, length / 4, members, i);
+  float4* const of_groups = of_blocks + blocks * length4;
+  for (int i = static_cast<int>(threadIdx.x); i < length4; i += Group::threads)
+    of_groups[group * length4 + i] = add_members<fan>(of_blocks + group * fan * length4, length4, members, i);
   if (!last_to_arrive(memory.counters, static_cast<std::uint32_t>(groups))) return;
-  for (std::int64_t i = threadIdx.x; i < length / 4; i += Group::threads) {
-    const float4 total = add_members(of_groups, length / 4, groups, i);
+  for (int i = static_cast<int>(threadIdx.x); i < length4; i += Group::threads) {
+    const float4 total = add_members<fan>(of_groups, length4, groups, i);
     const float values[4] = {total.x, total.y, total.z, total.w};
-    const int k = static_cast<int>(4 * i / pitch);
+    const int k = i / pitch4, column = 4 * (i - k * pitch4);
     float* const to = k == 0 ? op.d_gamma : k == 1 ? op.d_beta : op.d_bias;
     const bool accumulate = k < 2 ? op.accumulate_norm : op.accumulate_bias;
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const std::int64_t c = 4 * i - k * pitch + j;
-      if (c < columns) to[c] = accumulate ? to[c] + values[j] : values[j];
-    }
+    for (int j = 0; j < 4; ++j)
+      if (column + j < columns) to[column + j] = accumulate ? to[column + j] + values[j] : values[j];
   }
 }
 
 template <class T, class Group, int stages>
 cudaError_t launch_with(const LayerNormBackward<T>& op, const DropoutFactors& dropout, const FoldMemory& memory, cudaStream_t stream) {
   constexpr int bytes = shared_bytes<T, Group, stages>();
-  static_assert(bytes <= 227 * 1024 - 4 * 1024, "more shared memory than a block may have");
+  static_assert(bytes <= most_shared_bytes, "more shared memory than a block may have");
   const auto kernel = layer_norm_backward_kernel<T, Group, stages>;
   if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); error != cudaSuccess) return error;
   unsigned blocks = 0;
