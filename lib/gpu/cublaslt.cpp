@@ -19,8 +19,6 @@ CublasLt::CublasLt() : library_("libcublasLt.so.13", "matrix products") {
   load(preference_set, "cublasLtMatmulPreferenceSetAttribute");
   load(heuristic, "cublasLtMatmulAlgoGetHeuristic");
   load(check, "cublasLtMatmulAlgoCheck");
-  load(algorithm_can, "cublasLtMatmulAlgoCapGetAttribute");
-  load(algorithm_set, "cublasLtMatmulAlgoConfigSetAttribute");
   load(matmul, "cublasLtMatmul");
 }
 

@@ -26,8 +26,6 @@ class CublasLt {
   decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set;
   decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic;
   decltype(&::cublasLtMatmulAlgoCheck) check;
-  decltype(&::cublasLtMatmulAlgoCapGetAttribute) algorithm_can;
-  decltype(&::cublasLtMatmulAlgoConfigSetAttribute) algorithm_set;
   decltype(&::cublasLtMatmul) matmul;
 
   /// Throws GpuError 69 unless the status is success: "GEMM m 1 n 2 ...: cuBLASLt refused its layout (...)".

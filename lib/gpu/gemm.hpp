@@ -22,7 +22,6 @@ struct GemmOperands {
 struct GemmTuning {
   int candidates = 48;                  // asked of cuBLASLt for each shape
   double ms_per_candidate = 50;         // back to back: shorter bursts run above the power limit's clock and choose wrong
-  double seconds_for_variants = 0.4;    // spent on variants of them, in short bursts; small products gain most, and most of theirs are reached
   double seconds_per_problem = 3;       // candidates that are not reached by then are not looked at
 };
 

@@ -1,8 +1,6 @@
 #include "gpu/gemm_plan.hpp"
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <set>
 #include "gpu/gpu_error.hpp"
 
 namespace trainx::gpu {
@@ -115,69 +113,6 @@ std::vector<GemmChoice> GemmPlan::candidates(cublasLtHandle_t handle, const Alig
     }
   if (choices.empty()) lt.require(CUBLAS_STATUS_NOT_SUPPORTED, doing);
   return choices;
-}
-
-namespace {
-
-template <class T>
-void configure(cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute, T value) {
-  CublasLt::instance().algorithm_set(&algorithm, attribute, &value, sizeof value);   // what the library refuses, its check finds
-}
-
-std::vector<std::uint32_t> tiles_of(const cublasLtMatmulAlgo_t& algorithm) {
-  const CublasLt& lt = CublasLt::instance();
-  std::size_t bytes = 0;
-  if (lt.algorithm_can(&algorithm, CUBLASLT_ALGO_CAP_TILE_IDS, nullptr, 0, &bytes) != CUBLAS_STATUS_SUCCESS) return {};
-  std::vector<std::uint32_t> tiles(bytes / sizeof(std::uint32_t));
-  if (lt.algorithm_can(&algorithm, CUBLASLT_ALGO_CAP_TILE_IDS, tiles.data(), bytes, &bytes) != CUBLAS_STATUS_SUCCESS) return {};
-  return tiles;
-}
-
-}  // namespace
-
-std::vector<GemmChoice> GemmPlan::variants(cublasLtHandle_t handle, const std::vector<GemmChoice>& of, std::int64_t workspace_bytes) const {
-  std::vector<GemmChoice> out;
-  std::set<AlgorithmBits> known;
-  for (const GemmChoice& c : of) known.insert(c.algorithm);
-  const CublasLt& lt = CublasLt::instance();
-  const auto add = [&](const cublasLtMatmulAlgo_t& algorithm) {
-    const auto bits = std::bit_cast<AlgorithmBits>(algorithm);
-    if (!known.insert(bits).second) return;
-    cublasLtMatmulHeuristicResult_t result{};
-    if (lt.check(handle, operation_.get(), b_.get(), a_.get(), d_.get(), d_.get(), &algorithm, &result) != CUBLAS_STATUS_SUCCESS ||
-        result.state != CUBLAS_STATUS_SUCCESS || static_cast<std::int64_t>(result.workspaceSize) > workspace_bytes)
-      return;
-    out.push_back({bits, static_cast<std::int64_t>(result.workspaceSize)});
-  };
-  constexpr std::array clusters{CUBLASLT_CLUSTER_SHAPE_1x1x1, CUBLASLT_CLUSTER_SHAPE_2x1x1, CUBLASLT_CLUSTER_SHAPE_1x2x1, CUBLASLT_CLUSTER_SHAPE_2x2x1, CUBLASLT_CLUSTER_SHAPE_4x1x1,
-                                CUBLASLT_CLUSTER_SHAPE_1x4x1};
-  const auto cut = [](cublasLtMatmulAlgo_t& algorithm, std::int32_t parts) {
-    configure(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, parts);
-    configure<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, parts > 1 ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_NONE);
-  };
-  for (const GemmChoice& c : of)
-    for (const cublasLtClusterShape_t cluster : clusters)
-      for (const std::int32_t parts : {1, 2, 3, 4, 5, 6, 8, 11, 16}) {
-        auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(c.algorithm);
-        configure(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, static_cast<std::uint16_t>(cluster));
-        cut(algorithm, parts);
-        add(algorithm);
-      }
-  if (of.empty()) return out;
-  auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(of.front().algorithm);
-  cut(algorithm, 1);
-  std::int32_t most_option = 0;                          // how warps share a tile, among what is not told
-  std::size_t bytes = 0;
-  lt.algorithm_can(&algorithm, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX, &most_option, sizeof most_option, &bytes);
-  for (const std::uint32_t tile : tiles_of(algorithm))
-    for (std::int32_t option = 0; option <= most_option; ++option)
-      for (const cublasLtClusterShape_t cluster : clusters) {
-        configure(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, tile);
-        configure(algorithm, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, option);
-        configure(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, static_cast<std::uint16_t>(cluster));
-        add(algorithm);
-      }
-  return out;
 }
 
 bool GemmPlan::accepts(cublasLtHandle_t handle, const GemmChoice& choice, std::int64_t workspace_bytes) const {

@@ -20,8 +20,6 @@ class GemmPlan {
 
   /// Candidates of the library's heuristic, its best guess first. Throws GpuError 69 where it knows none.
   std::vector<GemmChoice> candidates(cublasLtHandle_t handle, const Alignments& alignments, std::int64_t workspace_bytes, int count) const;
-  /// The same algorithms with every tile, cluster of thread blocks and cut of the sum over k that the library takes for the problem, the likeliest first.
-  std::vector<GemmChoice> variants(cublasLtHandle_t handle, const std::vector<GemmChoice>& of, std::int64_t workspace_bytes) const;
   /// Whether this library takes that algorithm for the problem within so much workspace.
   bool accepts(cublasLtHandle_t handle, const GemmChoice& choice, std::int64_t workspace_bytes) const;
   cublasStatus_t launch(cublasLtHandle_t handle, const GemmOperands& x, const GemmChoice& choice, const StreamSpace& space);
