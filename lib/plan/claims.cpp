@@ -1,5 +1,7 @@
 #include "plan/claims.hpp"
+#include "recipe/value.hpp"
 #include "spec/arch/library_bytes.hpp"
+#include <algorithm>
 
 namespace trainx::plan {
 
@@ -20,11 +22,20 @@ std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& grap
       plan.dims);
 }
 
+// A norm is known by the statistics that it leaves.
+bool has_norm(const program::BlockSpec& block, Op op) {
+  const auto phase = block.phases.find(op);
+  return phase != block.phases.end() && std::ranges::any_of(phase->second.uses, [&](const program::SlotUse& u) {
+    return u.how == program::How::overwrite && block.slots[static_cast<std::size_t>(u.slot)].name == "mean";
+  });
+}
+
 }  // namespace
 
 StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows) {
   StepClaims claims;
-  const bool everything = plan.recipe.memory.activation_checkpoint == ActivationCheckpoint::full;
+  const ActivationCheckpoint level = plan.recipe.memory.activation_checkpoint;
+  const bool everything = level == ActivationCheckpoint::full;
   const auto turns = [&](std::int64_t rows) { return (rows + graph.target_chunk - 1) / graph.target_chunk; };
   for (const program::BlockSpec& block : graph.blocks) {
     const bool in_turns = target_rows > 0 && graph.target_chunk > 0 && &block == &graph.blocks.back();
@@ -37,6 +48,7 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
       if (op == Op::backward) ++claims.attention_backward;
       else claims.attention_forward += everything ? 2 : 1;
     }
+    claims.norms_recomputed += has_norm(block, Op::backward) + (level != ActivationCheckpoint::none && block.layer != program::none && has_norm(block, Op::forward));
     claims.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows) : products;
   }
   claims.products_recomputed = everything;
@@ -44,6 +56,8 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   claims.attention_forward *= micro_steps;
   claims.attention_backward *= micro_steps * backward_calls(plan, graph);
   claims.matrix_products *= micro_steps;
+  claims.norms_recomputed *= micro_steps;
+  claims.activation_checkpoint = recipe::write_value(level);
   claims.update = std::holds_alternative<spec::AdamWOptions>(plan.recipe.optimizer.options) ? "adamw_kernel" : "SgdRule";
   const bool low = plan.compute == DType::bf16, split = !plan.recipe.precision.master.is_auto() && *plan.recipe.precision.master.value == recipe::MasterWeights::split;
   claims.weights = !low ? "Fp32Weights" : split || plan.recipe.precision.master.is_auto() ? "SplitWeights" : "MasterWeights";

@@ -10,6 +10,8 @@ struct StepClaims {
   std::int64_t attention_backward = 0;
   std::int64_t matrix_products = 0;     // without those that are recomputed
   bool products_recomputed = false;     // then there are more of them
+  std::int64_t norms_recomputed = 0;    // launches of a norm's forward beyond one for each backward
+  std::string activation_checkpoint;    // as the recipe has it, from which recomputations follow: "selective"
   std::string update;                   // the optimizer's kernel: "adamw_kernel", "SgdRule"
   std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Fp32Weights"
 };

@@ -63,6 +63,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += "held against the kernels that run, of each step\n";
     out += row("fused attention", std::to_string(claims.attention_forward) + " forward, " + std::to_string(claims.attention_backward) + " backward");
     out += row("matrix products", std::to_string(claims.matrix_products) + (claims.products_recomputed ? " and those that are recomputed" : ""));
+    out += row("norms recomputed", std::to_string(claims.norms_recomputed));
     out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : "fp32 master beside bf16 weights");
   }
   out += "program\n";

@@ -6,10 +6,11 @@ import subprocess
 import time
 import unittest
 
-from support import ROOT, Trainx, main, sha256
+from support import BUILD, ROOT, Trainx, main, sha256
 
 GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
 QUICKSTART = ROOT / "configs" / "quickstart.yaml"
+MATH_WORKER = next((p for p in (BUILD / "tests" / "math-worker", BUILD / "math-worker") if p.exists()), BUILD / "tests" / "math-worker")   # its attention is plain math
 FAST = ("run.duration=60 steps", "metrics.every=1 steps", "eval.every=1000 steps", "checkpoint.every=5 steps")
 
 
@@ -63,6 +64,17 @@ class Gpt2OnGpu(Trainx):
         self.assertGreater(last["device_memory_bytes"], last["peak_memory_bytes"])
         plan = json.loads((self.folder / "outputs" / "told" / "plan.json").read_text())
         self.assertLess(abs(last["peak_memory_bytes"] / plan["total_bytes"] - 1), 0.03)
+
+    def test_a_worker_that_does_something_else_ends_with_79(self):
+        found = "0 launches of fused attention in a step, 2 were planned"
+        ended = self.run_trainx("--worker", MATH_WORKER, "train", QUICKSTART, "run.name=refused", *FAST, "precision=bf16", expect=79)
+        self.assertIn(found, ended.stderr)
+        self.assertIn("--allow-degraded", ended.stderr)
+        self.assertEqual(self.status("refused")["exit_code"], 79)
+        went_on = self.run_trainx("--worker", MATH_WORKER, "train", QUICKSTART, "run.name=allowed", *FAST, "precision=bf16", "--allow-degraded")
+        self.assertIn(found, went_on.stderr)
+        self.assertEqual(len(self.losses("allowed")), 60)
+        self.assertLess(self.losses("allowed")[-1], self.losses("allowed")[0])
 
     def test_refusals(self):
         none = self.environment(CUDA_VISIBLE_DEVICES="")

@@ -6,7 +6,7 @@ using train::differences;
 
 namespace {
 
-const plan::StepClaims claims{.attention_forward = 4, .attention_backward = 4, .matrix_products = 20, .update = "adamw_kernel", .weights = "SplitWeights"};
+const plan::StepClaims claims{.attention_forward = 4, .attention_backward = 4, .matrix_products = 20, .activation_checkpoint = "none", .update = "adamw_kernel", .weights = "SplitWeights"};
 
 // As an H200 showed it.
 train::StepEvidence as_planned() {
@@ -15,6 +15,8 @@ train::StepEvidence as_planned() {
                {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_5_64x64x64_1x4x1_kernel0_0", 4},
                {"nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT", 12},
                {"nvjet_sm90_tss_256x128_64x4_2x1_v_bz_coopA_NTT", 8},
+               {"_ZN6trainx7kernels12_GLOBAL__N_126residual_layer_norm_kernelINS0_4Bf16ENS0_8RowGroupILi2ELi1ELi8EEELb1EEEv", 9},
+               {"_ZN6trainx7kernels12_GLOBAL__N_126layer_norm_backward_kernelINS0_4Bf16ENS0_8RowGroupILi2ELi1ELi12EEELi3EEEv", 9},
                {"_ZN6trainx7kernels12_GLOBAL__N_112adamw_kernelINS0_12SplitWeightsEEEvNS0_10AdamWTableENS0_12AdamWScalarsENS0_13AdamWSettingsE", 1}};
   return e;
 }
@@ -36,6 +38,11 @@ TEST_CASE("a step that is what was planned has no differences") {
   full.attention_forward = 8;
   full.products_recomputed = true;
   CHECK(all_of(recomputed, full).empty());
+  auto selective = claims;
+  selective.norms_recomputed = 8;
+  auto norms_twice = as_planned();
+  norms_twice.kernels["_ZN6trainx7kernels12_GLOBAL__N_126residual_layer_norm_kernelINS0_4Bf16ENS0_8RowGroupILi2ELi1ELi8EEELb1EEEv"] = 17;
+  CHECK(all_of(norms_twice, selective).empty());
 }
 
 TEST_CASE("each sabotage of a step is named") {
@@ -54,6 +61,10 @@ TEST_CASE("each sabotage of a step is named") {
   full.products_recomputed = true;
   CHECK(all_of(as_planned(), full).find("8 were planned") != std::string::npos);
   CHECK(all_of(as_planned(), full).find("more than 20") != std::string::npos);
+  auto selective = claims;
+  selective.norms_recomputed = 8;
+  selective.activation_checkpoint = "selective";
+  CHECK(all_of(as_planned(), selective) == "9 launches of a norm's forward in a step, 17 were planned (memory.activation_checkpoint: selective)\n");
   auto one_less = as_planned();
   --one_less.kernels["nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT"];
   CHECK(all_of(one_less).find("19 matrix products") != std::string::npos);

@@ -17,7 +17,7 @@ plan::RunPlan plan_of(const std::string& more, const std::string& model) {
 }
 
 // What the program's instructions will launch, counted from what they write.
-struct Launches { std::int64_t attention = 0, attention_backward = 0, products = 0, recomputed_products = 0; };
+struct Launches { std::int64_t attention = 0, attention_backward = 0, products = 0, recomputed_products = 0, recomputed_norms = 0; };
 Launches launches_of(const plan::PlacedProgram& placed) {
   using program::Op;
   Launches out;
@@ -26,6 +26,11 @@ Launches launches_of(const plan::PlacedProgram& placed) {
     const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
     const auto phase = phases.find(i.op == Op::recompute ? Op::forward : i.op);
     if (phase == phases.end()) continue;
+    const auto& slots = placed.graph.blocks[static_cast<std::size_t>(i.block)].slots;
+    out.recomputed_norms += (i.op == Op::recompute || i.op == Op::backward) && std::ranges::any_of(i.uses, [&](const program::Use& u) {   // one launch for all that it writes
+      const std::string& name = slots.at(static_cast<std::size_t>(std::max(u.slot, 0))).name;
+      return u.how == program::How::overwrite && (name == "residual_out" || name == "mean" || name == "rstd" || name == "normed");
+    });
     const auto writes = [&](program::Slot s) {
       return s == program::none || std::ranges::any_of(i.uses, [&](const program::Use& u) { return u.slot == s && u.how != program::How::read; });
     };
@@ -56,6 +61,9 @@ TEST_CASE("what is claimed of a step from the recipe is what its program does, f
       CHECK(claims.attention_backward == 3 * 4);
       CHECK(claims.matrix_products == seen.products);
       CHECK(claims.products_recomputed == (seen.recomputed_products > 0));
+      CHECK(claims.norms_recomputed == seen.recomputed_norms);
+      CHECK(claims.norms_recomputed == 4 * ((level == "none" ? 0 : model == "bert" ? 5 : 6) + (model == "bert")));   // 6 blocks; BERT's first begins without a norm
+      CHECK(claims.activation_checkpoint == level);
     }
 }
 

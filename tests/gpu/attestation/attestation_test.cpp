@@ -1,0 +1,100 @@
+// Is what ran what was asked for? Honest runs pass; of each sabotage, really done to a run on the GPU, the attestation says what is wrong.
+#include "attested_run.hpp"
+#include "math_attention.hpp"
+#include "never_captured.hpp"
+#include <cmath>
+#include "gpu/device.hpp"
+
+using namespace trainx;
+using namespace trainx::train::test;
+using recipe::ActivationCheckpoint;
+using program::Master;
+
+namespace {
+
+const std::string split = "bf16", fp32_master = "{compute: bf16, master: fp32}";
+
+/// Of the first `layers` layers.
+std::function<void(train::TrainingParts&)> attention_by_math(int layers) {
+  return [layers](train::TrainingParts& parts) {
+    const program::ModelGraph& graph = parts.plan.train.front().graph;
+    const std::vector<std::int64_t>& tokens = graph.batch.at(spec::Gpt2Batch::tokens).dims;
+    const model::gpt2::Shape shape{std::get<spec::Gpt2Dims>(parts.plan.dims), tokens.at(0), tokens.at(1)};
+    for (std::size_t b = 0; b < graph.blocks.size(); ++b)
+      if (const auto& block = graph.blocks[b]; block.layer < layers && block.name.ends_with(".attention")) parts.blocks.front()[b] = std::make_unique<MathAttention>(shape, block.layer == 0);
+  };
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("an honest run is what its recipe claims", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto precision = GENERATE(as<std::string>{}, split, fp32_master, "tf32", "fp32");
+  const auto level = GENERATE(as<std::string>{}, "none", "selective", "full");
+  const bool deterministic = GENERATE(false, true);
+  const Outcome out = run(attested_plan(precision, level, deterministic));
+  INFO(precision << ", activation_checkpoint " << level << ", deterministic " << deterministic << "\n" << out.kernels());
+  CHECK(out.refusal.empty());
+  CHECK(out.warnings.empty());
+  REQUIRE(out.evidence);
+  CHECK(out.evidence->captured);
+  CHECK(out.losses.size() == 3);
+}
+
+TEST_CASE("attention by math instead of the fused kernel is found out, be it in one layer", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto precision = GENERATE(as<std::string>{}, split, "fp32");
+  const int layers = GENERATE(1, 2);
+  const Outcome out = run(attested_plan(precision), attention_by_math(layers));
+  INFO(precision << ", " << layers << " layers: " << out.refusal << "\n" << out.kernels());
+  const std::string left = layers == 1 ? "2" : "0";     // of 2 layers in 2 micro-steps
+  CHECK(has(out.refusal, left + " launches of fused attention in a step, 4 were planned"));
+  CHECK(has(out.refusal, left + " launches of fused attention's backward in a step, 4 were planned"));
+}
+
+TEST_CASE("steps that are launched one kernel at a time are found out", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const Outcome out = run(attested_plan(split), [](train::TrainingParts& parts) { parts.device = std::make_unique<NeverCaptured>(std::move(parts.device)); });
+  CHECK(has(out.refusal, "steps are not replayed as a CUDA graph"));
+  CHECK(!out.evidence);
+}
+
+TEST_CASE("exact weights that are dropped, or kept otherwise, are found out", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  struct Case { std::string asked; Master ran; const char* missing; };
+  const auto t = GENERATE(values<Case>({{split, Master::none, "SplitWeights"}, {fp32_master, Master::none, "MasterWeights"},
+                                        {split, Master::fp32, "SplitWeights"}, {fp32_master, Master::split, "MasterWeights"}}));
+  const Outcome out = run(replanned(attested_plan(t.asked), [&](plan::RunPlan& plan) { plan.master = plan.update.master = t.ran; }));
+  INFO(t.asked << " planned as " << static_cast<int>(t.ran) << ": " << out.refusal << "\n" << out.kernels());
+  CHECK(has(out.refusal, std::string("no adamw_kernel over ") + t.missing + " in a step: the exact weights that were asked for are not kept"));
+}
+
+TEST_CASE("activation checkpointing that is ignored, or done otherwise, is found out", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto precision = GENERATE(as<std::string>{}, split, "fp32");
+  const auto asked = GENERATE(as<std::string>{}, "none", "selective", "full");
+  const auto ran = GENERATE(ActivationCheckpoint::none, ActivationCheckpoint::selective, ActivationCheckpoint::full);
+  const plan::RunPlan plan = attested_plan(precision, asked);
+  const ActivationCheckpoint wanted = plan.recipe.memory.activation_checkpoint;
+  if (wanted == ran) return;
+  const Outcome out = run(replanned(plan, [&](plan::RunPlan& p) { p.recipe.memory.activation_checkpoint = ran; }));
+  INFO(precision << ", " << asked << " planned as " << static_cast<int>(ran) << ": " << out.refusal << "\n" << out.kernels());
+  CHECK(has(out.refusal, "(memory.activation_checkpoint: " + asked + ")"));
+  const bool attention = wanted == ActivationCheckpoint::full || ran == ActivationCheckpoint::full, norms = wanted == ActivationCheckpoint::none || ran == ActivationCheckpoint::none;
+  CHECK(has(out.refusal, "launches of fused attention in a step") == attention);   // recomputed by full alone
+  CHECK(has(out.refusal, "launches of a norm's forward in a step") == norms);      // by both
+}
+
+TEST_CASE("what is found out is a warning where that was allowed, and the run goes on with the numbers of an honest one", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const plan::RunPlan plan = attested_plan("fp32");
+  const Outcome honest = run(plan), sabotaged = run(plan, attention_by_math(2), Degraded::allowed);
+  CHECK(sabotaged.refusal.empty());
+  CHECK(has(sabotaged.warnings, "0 launches of fused attention in a step, 4 were planned"));
+  REQUIRE(honest.losses.size() == 3);
+  REQUIRE(sabotaged.losses.size() == 3);
+  for (std::size_t s = 0; s < 3; ++s)
+    if (!(std::abs(sabotaged.losses[s] / honest.losses[s] - 1) < 1e-5)) FAIL("step " << s + 1 << ": " << sabotaged.losses[s] << " instead of " << honest.losses[s]);
+}

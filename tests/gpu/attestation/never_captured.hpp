@@ -1,0 +1,46 @@
+// A sabotage: a GPU whose steps are never captured. Each is the first one of an executor of its own, which launches it instruction by instruction.
+#pragma once
+#include "core/error.hpp"
+#include "train/device.hpp"
+
+namespace trainx::train::test {
+
+class NeverCaptured final : public Device {
+ public:
+  explicit NeverCaptured(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+  Arena& residents() override { return device_->residents(); }
+  void upload(const std::vector<std::span<const std::byte>>& zeros) override { device_->upload(zeros); }
+  void download() override { device_->download(); }
+  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
+    return std::make_unique<Steps>(*device_, programs, std::move(parts));
+  }
+  std::int64_t peak_bytes() const override { return device_->peak_bytes(); }
+  std::int64_t process_bytes() const override { return device_->process_bytes(); }
+  std::string name() const override { return device_->name(); }
+
+ private:
+  class Steps final : public Executor {
+   public:
+    Steps(Device& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) : device_(device), programs_(programs), parts_(std::move(parts)) {}
+    void submit_step() override {
+      executor_ = device_.make_executor(programs_, parts_);
+      executor_->submit_step();
+      executor_->wait_idle();
+      ++parts_.first_step;
+    }
+    void wait_for_step(std::int64_t) override {}
+    void wait_idle() override {}
+    void time_next(std::int64_t, OnTimes) override { throw InternalError("steps that are never captured are not timed"); }
+    std::optional<StepEvidence> evidence() const override { return executor_ ? executor_->evidence() : std::nullopt; }
+
+   private:
+    Device& device_;
+    const std::vector<plan::PlacedProgram>& programs_;
+    ExecutorParts parts_;
+    std::unique_ptr<Executor> executor_;
+  };
+
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace trainx::train::test
