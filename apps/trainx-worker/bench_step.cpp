@@ -132,7 +132,7 @@ class StepBench {
     j["loss"] = loss_;
     j["work_ms"] = work;
     j["matrix_products"] = products_of(timed);
-    if (const auto evidence = parts_.executor->evidence()) j["kernels"] = evidence->kernels;
+    if (const auto& captured = parts_.executor->evidence(); !captured.empty()) j["kernels"] = captured.back().kernels;
     j["rounds"] = Json::array();
     for (const Round& r : rounds_) j["rounds"].push_back(to_json(r));
     say(j);

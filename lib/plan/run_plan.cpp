@@ -46,7 +46,6 @@ void require_sound(const PlacedProgram& placed, const program::Reference* refere
 // Parts that have no kernels for GPUs: a sentence, or nothing where all have.
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<spec::CustomOptions>(r.model.options)) return "a model of your own computes on CPUs so far";
-  if (!std::holds_alternative<spec::AdamWOptions>(r.optimizer.options)) return "optimizer.type other than adamw computes on CPUs so far";
   return "";
 }
 

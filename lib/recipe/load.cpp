@@ -4,6 +4,7 @@
 #include "recipe/recipe.hpp"
 #include "recipe/rules.hpp"
 #include "recipe/schema.hpp"
+#include "recipe/short_forms.hpp"
 #include "recipe/text_file.hpp"
 #include "yaml/read.hpp"
 #include <cstdlib>
@@ -18,17 +19,6 @@ using yaml::Node;
 std::string folder_of(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
-}
-
-/// `precision: bf16` is short for `precision: {compute: bf16}`.
-void expand_short_forms(Node& root) {
-  yaml::Entry* precision = root.find("precision");
-  if (!precision || !precision->value.is_scalar()) return;
-  Node map;
-  map.kind = Node::Kind::map;
-  map.where = precision->value.where;
-  map.entries.push_back({"compute", precision->where, std::move(precision->value)});
-  precision->value = std::move(map);
 }
 
 class Loader {
@@ -50,7 +40,6 @@ class Loader {
     Node root = read_file(text, name_, {identity(name_)});
     for (const auto& [settings, source] : {std::pair{split_settings(options_.environment_set), "TRAINX_SET"}, std::pair{options_.overrides, "command line"}}) {
       Node over = read_settings(settings, source, problems_);
-      expand_short_forms(over);
       if (const yaml::Entry* extends = over.find("extends")) problems_.add(extends->where, "extends", "is read from recipes only");
       std::erase_if(over.entries, [](const yaml::Entry& entry) { return entry.key == "extends"; });
       if (root.is_map()) merge(root, over);

@@ -1,4 +1,5 @@
 #include "recipe/overrides.hpp"
+#include "recipe/short_forms.hpp"
 #include "yaml/read.hpp"
 
 namespace trainx::recipe {
@@ -98,6 +99,7 @@ Node read_settings(const std::vector<std::string>& settings, const std::string& 
       node = std::move(outer);
       end = dot;
     }
+    expand_short_forms(node);
     merge(root, node);
   }
   return root;

@@ -4,7 +4,7 @@
 
 namespace trainx::train {
 
-/// On a GPU: holds what the first captured steps are made of against the plan. A difference ends the run with 79, or is a warning where that was allowed.
+/// On a GPU: holds what every kind of captured step is made of against the plan, also what is captured anew. A difference ends the run with 79, or is a warning where that was allowed.
 class AttestObserver : public Observer {
  public:
   AttestObserver(const TrainingParts& parts, metrics::Console& console, bool allow_degraded) : parts_(parts), console_(console), allow_degraded_(allow_degraded) {}
@@ -13,11 +13,14 @@ class AttestObserver : public Observer {
   void on_end(TrainState&, Request) override {}
 
  private:
+  void attest(const TrainState& state, const StepEvidence& evidence);
+
   const TrainingParts& parts_;
   metrics::Console& console_;
   bool allow_degraded_;
   std::int64_t seen_ = 0;               // steps of this process
-  bool done_ = false;
+  bool warned_ = false;                 // once: what is captured again is as it was
+  std::size_t attested_ = 0;            // captures that were looked at
 };
 
 }  // namespace trainx::train

@@ -55,8 +55,11 @@ class Executor {
   virtual void wait_idle() = 0;
   /// The next `steps` steps are timed, each by itself, and handed out when they are done, before submit_step returns.
   virtual void time_next(std::int64_t steps, OnTimes on_times) = 0;
-  /// Of the last step of a GPU; nothing on a CPU, and before a step was captured.
-  virtual std::optional<StepEvidence> evidence() const { return std::nullopt; }
+  /// Of each captured step of a GPU, in the order of their captures; nothing on a CPU.
+  virtual const std::vector<StepEvidence>& evidence() const {
+    static const std::vector<StepEvidence> none;
+    return none;
+  }
   /// Kinds of steps submitted so far, each with a graph of its own where there are graphs. The first of a kind is not captured.
   virtual std::int64_t kinds_of_steps() const { return 1; }
 };

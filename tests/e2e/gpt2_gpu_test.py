@@ -1,5 +1,6 @@
 """GPT-2 on a GPU as a user runs it: the CPU's losses, the same bits twice, after kills, with and without recomputation; refusals with a remedy."""
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -55,6 +56,19 @@ class Gpt2OnGpu(Trainx):
             process.wait()
         self.train("killed", *fixed)
         self.assertEqual(self.weights("killed"), want)
+
+    def test_sgd(self):
+        for precision, tolerance in (("fp32", 1e-5), ("bf16", 1e-2)):
+            for options in ("{}", "{momentum: 0.9, nesterov: true, weight_decay: 0.01}"):
+                with self.subTest(precision=precision, options=options):
+                    for device in ("cpu", "gpu"):
+                        recipe = self.recipe(re.sub(r"optimizer:\n(  .*\n)+", f"optimizer: {{type: sgd, lr: 0.05, options: {options}}}\n", QUICKSTART.read_text()))
+                        self.run_trainx("train", recipe, f"run.name={device}", *FAST, f"run.device={device}", f"precision={precision}")
+                    pairs = list(zip(self.losses("cpu"), self.losses("gpu")))
+                    self.assertEqual(len(pairs), 60)
+                    self.assertLess(max(abs(g / c - 1) for c, g in pairs), tolerance)
+                    for name in ("cpu", "gpu"):
+                        shutil.rmtree(self.folder / "outputs" / name)
 
     def test_what_a_gpu_reports(self):
         done = self.train("told", "--profile", "2", "precision=bf16")

@@ -38,8 +38,8 @@ void check_close(const std::vector<T>& got, const std::vector<T>& want, double r
     if (!same) FAIL(what << "[" << i << "] is " << g << " instead of " << w);
   }
 }
-inline void check_close(double got, double want, double relative, const char* what) {
-  if (!(std::isnan(want) ? std::isnan(got) : std::abs(got - want) <= relative * std::abs(want))) FAIL(what << " is " << got << " instead of " << want);
+inline void check_close(double got, double want, double relative, double absolute, const char* what) {
+  if (!(std::isnan(want) ? std::isnan(got) : std::abs(got - want) <= absolute + relative * std::abs(want))) FAIL(what << " is " << got << " instead of " << want);
 }
 
 /// Partial sums full of NaN, counters of zero; the counters must be zero again afterwards.

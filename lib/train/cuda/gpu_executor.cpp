@@ -197,7 +197,7 @@ cudaGraphExec_t GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu
   cudaGraphExec_t made = nullptr;
   if (!timeline) {
     gpu::CapturedStep step = gpu::read_graph(graph);
-    evidence_ = StepEvidence{true, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.memsets, needs.target_rows};
+    evidence_.push_back({true, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.memsets, needs.target_rows});
   }
   const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
   cudaGraphDestroy(graph);

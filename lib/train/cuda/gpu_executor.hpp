@@ -16,7 +16,7 @@ class GpuExecutor final : public Executor {
   void wait_idle() override { wait_for_step(submitted_); }
   /// Also the first step, whose libraries are still loading: it is better left out.
   void time_next(std::int64_t steps, OnTimes on_times) override;
-  std::optional<StepEvidence> evidence() const override { return evidence_; }
+  const std::vector<StepEvidence>& evidence() const override { return evidence_; }
   std::int64_t kinds_of_steps() const override;
 
  private:
@@ -73,7 +73,7 @@ class GpuExecutor final : public Executor {
   std::int64_t submitted_ = 0, reported_ = 0;
   std::int64_t to_time_ = 0;
   OnTimes on_times_;
-  std::optional<StepEvidence> evidence_;        // of the newest graph
+  std::vector<StepEvidence> evidence_;          // of each graph, in the order of their captures
   gpu::Timeline timeline_;
 };
 

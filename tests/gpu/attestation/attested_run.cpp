@@ -65,7 +65,7 @@ Outcome run(const plan::RunPlan& plan, const std::function<void(TrainingParts&)>
     if (error.code() != ExitCode::not_as_asked) throw;
     out.refusal = error.what();
   }
-  out.evidence = parts.executor->evidence();
+  if (const auto& captured = parts.executor->evidence(); !captured.empty()) out.evidence = captured.back();
   return out;
 }
 

@@ -14,7 +14,9 @@ train::StepEvidence as_planned() {
   e.kernels = {{"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x128x64_4x1x1_kernel0_0", 4},
                {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_5_64x64x64_1x4x1_kernel0_0", 4},
                {"nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT", 12},
-               {"nvjet_sm90_tss_256x128_64x4_2x1_v_bz_coopA_NTT", 8},
+               {"nvjet_sm90_tss_256x128_64x4_2x1_v_bz_coopA_NTT", 6},
+               {"sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas", 2},
+               {"sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute_split_k_kernel__5x_cublas", 2},
                {"_ZN6trainx7kernels12_GLOBAL__N_126residual_layer_norm_kernelINS0_4Bf16ENS0_8RowGroupILi2ELi1ELi8EEELb1EEEv", 9},
                {"_ZN6trainx7kernels12_GLOBAL__N_126layer_norm_backward_kernelINS0_4Bf16ENS0_8RowGroupILi2ELi1ELi12EEELi3EEEv", 9},
                {"_ZN6trainx7kernels12_GLOBAL__N_112adamw_kernelINS0_12SplitWeightsEEEvNS0_10AdamWTableENS0_12AdamWScalarsENS0_13AdamWSettingsE", 1}};

@@ -1,0 +1,10 @@
+// Forms of a recipe that stand for longer ones.
+#pragma once
+#include "yaml/node.hpp"
+
+namespace trainx::recipe {
+
+/// `precision: bf16` is short for `precision: {compute: bf16}`. Before trees are merged: what is merged later may name other keys of the same section.
+void expand_short_forms(yaml::Node& root);
+
+}  // namespace trainx::recipe
