@@ -31,12 +31,14 @@ function(layer name)
   endif()
 endfunction()
 
-# Kernels depend on nothing of lib/: raw pointers, sizes, stream. Their CPU references are plain C++.
+# Kernels depend on nothing of lib/: raw pointers, sizes, stream. Their CPU references are plain C++; some are what the CPU trains with.
 file(GLOB_RECURSE reference_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*.cpp)
 file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*.cu)
 if(reference_sources)
   add_library(trainx_kernel_references STATIC ${reference_sources})
-  target_include_directories(trainx_kernel_references PUBLIC ${CMAKE_SOURCE_DIR})
+  target_include_directories(trainx_kernel_references PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>")
+  set_target_properties(trainx_kernel_references PROPERTIES EXPORT_NAME kernel_references)
+  list(APPEND TRAINX_LAYERS trainx_kernel_references)
 endif()
 if(TRAINX_CUDA AND kernel_sources)
   add_library(trainx_kernels STATIC ${kernel_sources})
@@ -75,7 +77,7 @@ if(TRAINX_CUDA)
   target_compile_definitions(trainx_ops PUBLIC TRAINX_CUDA)
 endif()
 layer(model TORCH NEEDS ops program spec)
-layer(optim TORCH NEEDS tensor spec)
+layer(optim TORCH NEEDS tensor spec LIBRARIES trainx_kernel_references)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine
 # give the same bits. Without errno a square root is one vector instruction.
 target_compile_options(trainx_optim PRIVATE -ffp-contract=off -fno-math-errno)

@@ -4,7 +4,7 @@
 #ifdef __CUDACC__
 #define TRAINX_HOST_DEVICE __host__ __device__ __forceinline__
 #else
-#define TRAINX_HOST_DEVICE inline
+#define TRAINX_HOST_DEVICE inline __attribute__((always_inline))   // so that it is compiled for the instruction set of the loop it stands in
 #endif
 
 namespace trainx::kernels {

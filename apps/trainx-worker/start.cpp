@@ -16,7 +16,7 @@ checkpoint::Found newest(const std::string& folder, metrics::Console& console) {
 
 std::string states_of(const recipe::Recipe& r) {
   std::string names;
-  for (const auto& s : std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options)) names += s.name + " ";
+  for (const auto& s : std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options)) names += s.name + " " + std::string(name_of(s.dtype)) + " ";
   return names;
 }
 

@@ -19,25 +19,26 @@ __global__ void __launch_bounds__(threads) adamw_kernel(UpdateTable table, Updat
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
     const Weights weights(r);
+    float *const exp_avg = static_cast<float*>(r.states[0]), *const exp_avg_sq = static_cast<float*>(r.states[1]);
     const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
     std::int64_t rest = begin;          // elements from here on go one by one
-    if (weights_aligned4(weights) && aligned4(r.gradient) && aligned4(r.states[0]) && aligned4(r.states[1])) {   // chunks begin at multiples of four
+    if (weights_aligned4(weights) && aligned4(r.gradient) && aligned4(exp_avg) && aligned4(exp_avg_sq)) {   // chunks begin at multiples of four
       rest = begin + (end - begin) / 4 * 4;
       for (std::int64_t i = begin + 4 * threadIdx.x; i < rest; i += 4 * threads) {
         const Four<float> g = load4(r.gradient + i);
-        Four<float> w = load_weights4(weights, i), m = load4(r.states[0] + i), v = load4(r.states[1] + i);
+        Four<float> w = load_weights4(weights, i), m = load4(exp_avg + i), v = load4(exp_avg_sq + i);
 #pragma unroll
         for (int j = 0; j < 4; ++j) AdamWRule::element(step, r.decays, g.at[j], w.at[j], m.at[j], v.at[j]);
-        store4(r.states[0] + i, m);
-        store4(r.states[1] + i, v);
+        store4(exp_avg + i, m);
+        store4(exp_avg_sq + i, v);
         store_weights4(weights, i, w);
       }
     }
     for (std::int64_t i = rest + threadIdx.x; i < end; i += threads) {
-      float w = weights.load(i), m = r.states[0][i], v = r.states[1][i];
+      float w = weights.load(i), m = exp_avg[i], v = exp_avg_sq[i];
       AdamWRule::element(step, r.decays, r.gradient[i], w, m, v);
-      r.states[0][i] = m;
-      r.states[1][i] = v;
+      exp_avg[i] = m;
+      exp_avg_sq[i] = v;
       weights.store(i, w);
     }
   }

@@ -2,12 +2,13 @@
 #pragma once
 #include "kernels/optimizer/adamw.hpp"
 #include "kernels/optimizer/update_scale.hpp"
+#include <tuple>
 
 namespace trainx::kernels {
 
 struct AdamWRule {
   using Settings = AdamWSettings;
-  static constexpr int states = 2;      // exp_avg, exp_avg_sq
+  using States = std::tuple<float, float>;   // exp_avg, exp_avg_sq
 
   /// Constants of one step, rounded as torch.optim.AdamW rounds them.
   struct Step {
@@ -37,7 +38,7 @@ struct AdamWRule {
   }
 
   /// `weight` and the states m and v of one element in and out.
-  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight, float (&state)[states]) {
+  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight, float* state) {
     element(s, decays, gradient, weight, state[0], state[1]);
   }
   TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight, float& m, float& v) {

@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/optimizer/sgd.hpp"
 #include "kernels/optimizer/update_scale.hpp"
+#include <tuple>
 
 namespace trainx::kernels {
 
@@ -10,7 +11,7 @@ enum class SgdForm { plain, momentum, nesterov };
 template <SgdForm form>
 struct SgdRule {
   using Settings = SgdSettings;
-  static constexpr int states = form == SgdForm::plain ? 0 : 1;   // the velocity
+  using States = std::conditional_t<form == SgdForm::plain, std::tuple<>, std::tuple<float>>;   // the velocity
 
   struct Step {
     bool finite;                        // else nothing is updated

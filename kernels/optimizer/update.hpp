@@ -17,7 +17,7 @@ struct UpdateRange {
   const float* gradient = nullptr;
   void* parameter = nullptr;            // float or bf16
   void* master = nullptr;               // float, 16-bit integers, or null, by WeightKind
-  float* states[2] = {};                // of the optimizer; as many as it has
+  void* states[6] = {};                 // of the optimizer, in its order and of its types; null where this range has none
   std::int64_t elements = 0;
   bool decays = false;
 };

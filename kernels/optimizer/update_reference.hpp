@@ -1,5 +1,6 @@
 // The loop of the references over all elements.
 #pragma once
+#include "kernels/optimizer/states.hpp"
 #include "kernels/optimizer/weights.hpp"
 #include <algorithm>
 
@@ -12,10 +13,10 @@ void update_on_host(const UpdateTable& table, const typename Rule::Step& step) {
     const Weights weights(r);
     const std::int64_t begin = table.chunks[c].index * chunk_elements, end = std::min(r.elements, begin + chunk_elements);
     for (std::int64_t i = begin; i < end; ++i) {
-      float w = weights.load(i), state[Rule::states > 0 ? Rule::states : 1] = {};
-      for (int k = 0; k < Rule::states; ++k) state[k] = r.states[k][i];
+      float w = weights.load(i), state[state_capacity<Rule>] = {};
+      load_states<Rule>(r.states, i, state, StateIndices<Rule>{});
       Rule::element(step, r.decays, r.gradient[i], w, state);
-      for (int k = 0; k < Rule::states; ++k) r.states[k][i] = state[k];
+      store_states<Rule>(r.states, i, state, StateIndices<Rule>{});
       weights.store(i, w);
     }
   }

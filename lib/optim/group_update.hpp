@@ -6,21 +6,13 @@
 
 namespace trainx::optim {
 
-/// Calls `update(weights, gradient, states, chunk)` for every chunk of the group, pointers at the chunk's first element, with the kind of weights that it has.
-template <class Update>
-void update_group(const GroupMemory& memory, std::size_t states, const Update& update) {
-  if (!memory.group || memory.states.size() != states) throw InternalError("an optimizer that keeps " + std::to_string(states) + " states was given " + std::to_string(memory.states.size()));
+/// Calls `run(weights_at)` with the kind of weights that the group has; weights_at(i) begins at element i.
+template <class Run>
+void with_weights(const GroupMemory& memory, const Run& run) {
   const bool bf16 = memory.parameter_dtype == DType::bf16;
   if ((!bf16 && (memory.parameter_dtype != DType::f32 || memory.master_kind != program::Master::none)) ||
       (memory.master == nullptr) != (memory.master_kind == program::Master::none))
     throw InternalError("parameters of type " + std::string(name_of(memory.parameter_dtype)) + " with a master that does not belong to them");
-  const auto run = [&](const auto& weights_at) {
-    for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
-      float* state[4] = {};
-      for (std::size_t s = 0; s < states; ++s) state[s] = memory.states[s] + chunk.begin;
-      update(weights_at(chunk.begin), memory.gradient + chunk.begin, state, chunk);
-    });
-  };
   auto* half = static_cast<std::uint16_t*>(memory.parameter);
   switch (memory.master_kind) {
     case program::Master::none:
@@ -31,6 +23,23 @@ void update_group(const GroupMemory& memory, std::size_t states, const Update& u
     case program::Master::split:
       return run([=, low = static_cast<std::uint16_t*>(memory.master)](std::int64_t at) { return SplitWeights{half + at, low + at}; });
   }
+}
+
+inline void require_states(const GroupMemory& memory, std::size_t states) {
+  if (!memory.group || memory.states.size() != states) throw InternalError("an optimizer that keeps " + std::to_string(states) + " states was given " + std::to_string(memory.states.size()));
+}
+
+/// Calls `update(weights, gradient, states, chunk)` for every chunk of the group, pointers at the chunk's first element, of an optimizer that keeps floats.
+template <class Update>
+void update_group(const GroupMemory& memory, std::size_t states, const Update& update) {
+  require_states(memory, states);
+  with_weights(memory, [&](const auto& weights_at) {
+    for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
+      float* state[4] = {};
+      for (std::size_t s = 0; s < states; ++s) state[s] = static_cast<float*>(memory.states[s]) + chunk.begin;
+      update(weights_at(chunk.begin), memory.gradient + chunk.begin, state, chunk);
+    });
+  });
 }
 
 }  // namespace trainx::optim

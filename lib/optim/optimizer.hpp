@@ -8,7 +8,7 @@
 
 namespace trainx::optim {
 
-/// One group's buffers, `elements` each, gaps included (gaps are never touched). Host memory.
+/// One group's buffers, gaps included (gaps are never touched). Host memory.
 struct GroupMemory {
   const program::GroupSpec* group = nullptr;
   const float* gradient = nullptr;
@@ -16,7 +16,7 @@ struct GroupMemory {
   void* parameter = nullptr;
   program::Master master_kind = program::Master::none;
   void* master = nullptr;               // float (fp32) or std::uint16_t (split); null where the parameter is exact
-  std::vector<float*> states;           // in the order of spec::states(options)
+  std::vector<void*> states;            // in the order of spec::states(options), as program::state_layout has them; null where the group has none
 };
 
 /// Scalars of the step, read from their buffers.

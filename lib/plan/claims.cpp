@@ -30,6 +30,14 @@ bool has_norm(const program::BlockSpec& block, Op op) {
   });
 }
 
+// What the name of an optimizer's kernel holds.
+std::string kernel_of(const spec::AdamWOptions&) { return "adamw_kernel"; }
+std::string kernel_of(const spec::SgdOptions&) { return "SgdRule"; }
+std::string kernel_of(const spec::AdamOptions&) { return "AdamRule"; }
+std::string kernel_of(const spec::AdagradOptions&) { return "AdagradRule"; }
+std::string kernel_of(const spec::LionOptions&) { return "LionRule"; }
+std::string kernel_of(const spec::AdamWAnyPrecisionOptions&) { return "AnyPrecisionRule"; }
+
 }  // namespace
 
 StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows) {
@@ -58,9 +66,9 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   claims.matrix_products *= micro_steps;
   claims.norms_recomputed *= micro_steps;
   claims.activation_checkpoint = recipe::write_value(level);
-  claims.update = std::holds_alternative<spec::AdamWOptions>(plan.recipe.optimizer.options) ? "adamw_kernel" : "SgdRule";
-  const bool low = plan.compute == DType::bf16, split = !plan.recipe.precision.master.is_auto() && *plan.recipe.precision.master.value == recipe::MasterWeights::split;
-  claims.weights = !low ? "Fp32Weights" : split || plan.recipe.precision.master.is_auto() ? "SplitWeights" : "MasterWeights";
+  claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
+  const bool low = plan.compute == DType::bf16;
+  claims.weights = !low ? "Fp32Weights" : plan.master == program::Master::split ? "SplitWeights" : plan.master == program::Master::fp32 ? "MasterWeights" : "Bf16Weights";
   return claims;
 }
 

@@ -43,6 +43,17 @@ void require_sound(const PlacedProgram& placed, const program::Reference* refere
   if (!problem.empty()) throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
 }
 
+// Beside bf16 weights.
+program::Master master_of(const recipe::PrecisionSection& precision) {
+  if (precision.master.is_auto()) return program::Master::split;
+  switch (*precision.master.value) {
+    case recipe::MasterWeights::fp32: return program::Master::fp32;
+    case recipe::MasterWeights::split: return program::Master::split;
+    case recipe::MasterWeights::none: break;
+  }
+  return program::Master::none;
+}
+
 // Parts that have no kernels for GPUs: a sentence, or nothing where all have.
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<spec::CustomOptions>(r.model.options)) return "a model of your own computes on CPUs so far";
@@ -100,11 +111,11 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.batch = plan_batch(r.batch, 1);
   plan.dims = plan_model_dims(r, facts);
   plan.compute = r.precision.compute == recipe::Compute::bf16 ? DType::bf16 : DType::f32;
-  if (plan.compute == DType::bf16)
-    plan.master = !r.precision.master.is_auto() && *r.precision.master.value == recipe::MasterWeights::fp32 ? program::Master::fp32 : program::Master::split;
+  if (plan.compute == DType::bf16) plan.master = master_of(r.precision);
   plan.threads = facts.hardware.cpu_cores;
   plan.update.states = std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options);
   plan.update.master = plan.master;
+  plan.update.unit = std::visit([](const auto& o) { return spec::unit_of(o); }, r.optimizer.options);
 
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);
@@ -157,7 +168,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   r.batch = {plan.batch.global_batch_size, plan.batch.micro_batch_size, plan.batch.grad_accum_steps};
   r.run.device.value = plan.on_gpu ? recipe::DeviceKind::gpu : recipe::DeviceKind::cpu;
   r.parallel.mode.value = recipe::ParallelMode::single;
-  if (plan.compute == DType::bf16) r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32 : recipe::MasterWeights::split;
+  if (plan.compute == DType::bf16 && r.precision.master.is_auto()) r.precision.master.value = recipe::MasterWeights::split;
   return plan;
 }
 

@@ -33,16 +33,21 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
   for (auto& c : cuts) c.insert(0);
   for (const Buffer& b : p.buffers) {
     if (!is_of_group(b)) continue;
+    if (b.whole && b.sharded) return b.name + " is a shard of what cannot be cut";
     if (b.owner < 0 || static_cast<std::size_t>(b.owner) >= graph.groups.size()) return b.name + " belongs to no group of the model";
     const std::int64_t n = elements_of(b, p, graph);
     if (b.sharded && graph.groups[b.owner].elements % p.world_size != 0) return b.name + " is a shard of a group that the ranks do not divide";
-    if (n == 0 || b.size % n != 0) return b.name + " does not have the size of its group";
+    if (n == 0 || (!b.whole && b.size % n != 0)) return b.name + " does not have the size of its group";
   }
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list)
       for (const Use& u : i.uses) {
         const Buffer& b = p.buffers[u.buffer];
         if (!is_of_group(b)) continue;
+        if (b.whole) {
+          if (u.range.begin != 0 || u.range.end != b.size) return std::string(name_of(i.op)) + " uses a part of " + b.name + ", which cannot be cut";
+          continue;
+        }
         const Bytes bytes = b.size / elements_of(b, p, graph);
         if (u.range.begin % bytes != 0 || u.range.end % bytes != 0) return std::string(name_of(i.op)) + " cuts an element of " + b.name;
         for (const Bytes border : {u.range.begin, u.range.end})
@@ -76,6 +81,10 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     if (!is_of_group(buffer)) {
       for (const Bytes c : cuts[b])
         if (c < buffer.size || c == 0) mine.push_back(c), elements_.push_back(c), shard_elements_.push_back(0);
+      continue;
+    }
+    if (buffer.whole) {
+      mine.push_back(0), elements_.push_back(0), shard_elements_.push_back(0);
       continue;
     }
     const std::int64_t n = elements_of(buffer, p, graph);

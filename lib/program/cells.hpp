@@ -1,5 +1,5 @@
 // Buffers cut into cells, the pieces that symbols are kept for: at borders of uses, and buffers of one group (weights, gradients, states, whole or
-// sharded) at the same elements, so that operations on elements go from cell to cell.
+// sharded) at the same elements, so that operations on elements go from cell to cell. A state that is whole is one cell.
 #pragma once
 #include "program/model_graph.hpp"
 #include <set>

@@ -1,17 +1,16 @@
 // The programs that passes start from: one micro-step, one rank, everything kept.
 #pragma once
-#include "program/model_graph.hpp"
+#include "program/states.hpp"
 
 namespace trainx::program {
 
-/// What an optimizer keeps for each element of a parameter, e.g. {"exp_avg", f32}.
-struct StateSpec { std::string name; DType dtype = DType::f32; };
 /// Where the exact fp32 weight lives: in the parameter itself, in a copy beside a bf16 parameter, or as the low 16 bits that a bf16 parameter lacks.
 enum class Master : std::uint8_t { none, fp32, split };
 struct UpdateSpec {
   std::vector<StateSpec> states;
   Master master = Master::none;
   std::int64_t lr_table_entries = 1;    // f64 learning rates by applied step
+  Unit unit = Unit::element;
 };
 
 /// fetch, forward.., loss, backward.., advance_step, grad_norm, update.., advance_applied, report. Gradients are fp32.

@@ -37,6 +37,7 @@ struct Buffer {
   Space space = Space::device;
   bool sharded = false;                 // holds this rank's share only; ranks that share a program name no range of their own
   bool resident = false;                // holds data before prologue and after drain: what is loaded and saved
+  bool whole = false;                   // state of an optimizer whose unit is more than an element: it has no entry for each element, and no part is used alone
 };
 
 struct Use { BufferId buffer = none; Range range; How how{}; Slot slot = none; };

@@ -22,7 +22,10 @@ ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) 
     auto& group = s.groups.emplace_back();
     group.parameter = cells("w");
     if (reference.update.master != Master::none) group.master = cells("master");
-    for (const StateSpec& state : reference.update.states) group.states.push_back(cells(state.name));
+    for (const StateSpec& state : reference.update.states) {
+      const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0, whole = reference.update.unit != Unit::element;
+      group.states.push_back(!kept ? std::vector<Symbol>{} : whole ? std::vector{initial_symbol(state.name, static_cast<int>(g), 0)} : cells(state.name));
+    }
   }
   s.step = initial_symbol("step", none, 0);
   s.applied = initial_symbol("applied", none, 0);
@@ -123,7 +126,11 @@ class StepReference {
       if (graph_.scalars[k].name == "loss_sum") loss_sum = &scalars_[k];
       if (graph_.scalars[k].name == "target_count") target_count = &scalars_[k];
     }
-    for (std::size_t g = 0; g < cuts_.size(); ++g)
+    for (std::size_t g = 0; g < cuts_.size(); ++g) {
+      if (reference_.update.unit != Unit::element) {
+        if (!gradients_[g].empty()) update_whole(g, guard, target_count);
+        continue;
+      }
       for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) {
         auto& group = state_.groups[g];
         UpdateOperands o;
@@ -140,6 +147,7 @@ class StepReference {
         if (!group.master.empty()) group.master[cell] = o.result(UpdateSlot::master);
         for (std::size_t s = 0; s < group.states.size(); ++s) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
       }
+    }
     state_.step = advanced_symbol(state_.step, nullptr);
     state_.applied = advanced_symbol(state_.applied, guard);
     for (Symbol& k : state_.kept_scalars)
@@ -149,6 +157,26 @@ class StepReference {
     if (guard) state_.reports = mix(state_.reports, ReportSlot::norm2, norm2);
     state_.reports = mix(state_.reports, ReportSlot::applied, state_.applied);
     state_.reports = mix(state_.reports, ReportSlot::lr_table, state_.lr_table);
+  }
+
+  /// Everything that is updated follows from everything that is read.
+  void update_whole(std::size_t g, const Symbol* guard, const Symbol* target_count) {
+    auto& group = state_.groups[g];
+    UpdateOperands o;
+    o.present.emplace_back(UpdateSlot::gradient, joined(gradients_[g]));
+    if (guard) o.present.emplace_back(UpdateSlot::norm2, *guard);
+    if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
+    o.present.emplace_back(UpdateSlot::applied, state_.applied);
+    o.present.emplace_back(UpdateSlot::lr_table, state_.lr_table);
+    std::vector<std::pair<Slot, std::vector<Symbol>*>> written{{UpdateSlot::parameter, &group.parameter}};
+    if (!group.master.empty()) written.emplace_back(UpdateSlot::master, &group.master);
+    for (std::size_t s = 0; s < group.states.size(); ++s)
+      if (!group.states[s].empty()) written.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), &group.states[s]);
+    for (const auto& [slot, cells] : written) o.present.emplace_back(slot, joined(*cells));
+    for (const auto& [slot, cells] : written) {
+      auto element = cuts_[g].begin();
+      for (Symbol& cell : *cells) cell = contribution_symbol(o.result(slot), *element++);
+    }
   }
 
   const Reference& reference_;

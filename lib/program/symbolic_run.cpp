@@ -1,5 +1,6 @@
 #include "program/symbolic_run.hpp"
 #include "program/operations.hpp"
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -226,6 +227,14 @@ std::string SymbolicRun::update(const Instruction& i, int rank) {
   for (const Use& u : i.uses) uses[u.slot] = &u;
   const auto parameter = uses.find(UpdateSlot::parameter);
   if (parameter == uses.end()) return "update without a parameter";
+  const bool whole = std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& u) { return buffer(u, rank).whole; });
+  if (whole) {
+    UpdateOperands o;
+    for (const auto& [slot, u] : uses) o.present.emplace_back(slot, operand(*u, rank));
+    for (const auto& [slot, u] : uses)
+      if (writes(u->how)) store(*u, rank, o.result(slot));
+    return "";
+  }
   const auto like = cells(rank).of(*parameter->second);
   for (int k = 0; k < like.end - like.begin; ++k) {
     UpdateOperands o;

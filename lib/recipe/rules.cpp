@@ -205,6 +205,11 @@ class Rules {
     if (const auto* sgd = std::get_if<spec::SgdOptions>(&r_.optimizer.options))
       refuse(sgd->nesterov && sgd->momentum == 0, "optimizer.options.nesterov", {"optimizer.type", "optimizer.options.momentum"},
              "needs optimizer.options.momentum greater than 0");
+    if (const auto* any = std::get_if<spec::AdamWAnyPrecisionOptions>(&r_.optimizer.options)) {
+      const bool alone = r_.precision.compute == Compute::bf16 && !r_.precision.master.is_auto() && *r_.precision.master.value == MasterWeights::none;
+      refuse(any->use_kahan_summation && !alone, "optimizer.options.use_kahan_summation", {"optimizer.type", "precision.compute", "precision.master"},
+             "can have no effect without precision: {compute: bf16, master: none}: other weights are exact, there is nothing to compensate");
+    }
   }
 
   void schedule() {

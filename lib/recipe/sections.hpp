@@ -28,7 +28,7 @@ void visit_fields(Visitor& field, RunSection& s) {
   field("duration", s.duration, anything(), "how long to train: `2000 steps`, `3 epochs`, `2B tokens`, `30 min`");
   field("output_dir", s.output_dir, anything(), "where the run's folder is made");
   field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: on a CPU the thread count is stored and replayed, on a GPU attention is slower");
-  field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (gpt2 and bert with adamw)");
+  field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (gpt2 and bert)");
 }
 
 struct ModelSection {
@@ -79,9 +79,9 @@ inline const EnumNames<Compute>& enum_names(Compute) {
   static const EnumNames<Compute> names{{Compute::fp32, "fp32"}, {Compute::tf32, "tf32"}, {Compute::bf16, "bf16"}};
   return names;
 }
-enum class MasterWeights : std::uint8_t { fp32, split };
+enum class MasterWeights : std::uint8_t { fp32, split, none };
 inline const EnumNames<MasterWeights>& enum_names(MasterWeights) {
-  static const EnumNames<MasterWeights> names{{MasterWeights::fp32, "fp32"}, {MasterWeights::split, "split"}};
+  static const EnumNames<MasterWeights> names{{MasterWeights::fp32, "fp32"}, {MasterWeights::split, "split"}, {MasterWeights::none, "none"}};
   return names;
 }
 struct PrecisionSection {
@@ -91,7 +91,7 @@ struct PrecisionSection {
 template <class Visitor>
 void visit_fields(Visitor& field, PrecisionSection& s) {
   field("compute", s.compute, anything(), "arithmetic of forward and backward; tf32: fp32 whose matrix products round their operands to 10 mantissa bits, on a GPU");
-  field("master", s.master, anything(), "exact weights beside bf16 ones: fp32, a full copy; split, the low 16 bits (2 bytes less); auto: split under bf16");
+  field("master", s.master, anything(), "exact weights beside bf16 ones: fp32, a full copy; split, the low 16 bits (2 bytes less); none, what bf16 cannot hold is lost; auto: split under bf16");
 }
 
 struct OptimizerSection {

@@ -25,7 +25,7 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
       train_source(std::move(train)),
       eval_source(std::move(eval)),
       device(open_device(p)),
-      resident(p.train.front(), device->residents()),
+      resident(p.train.front(), device->residents(), p.update.states),
       blocks(build_blocks(p.dims, p.train)),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
 

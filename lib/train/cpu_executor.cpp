@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "program/operations.hpp"
 #include <ATen/core/grad_mode.h>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -132,7 +133,11 @@ void CpuExecutor::update(const Shape& s, const Instruction& i) {
     memory.master = address(s, *master);
     memory.master_kind = master->range.end - master->range.begin == memory.group->elements * 4 ? Master::fp32 : Master::split;
   }
-  for (Slot k = UpdateSlot::first_state; const Use* state = find_use(i, k); ++k) memory.states.push_back(reinterpret_cast<float*>(address(s, *state)));
+  for (const Use& u : i.uses) {
+    if (u.slot < UpdateSlot::first_state) continue;
+    memory.states.resize(std::max(memory.states.size(), static_cast<std::size_t>(u.slot - UpdateSlot::first_state) + 1));
+    memory.states[static_cast<std::size_t>(u.slot - UpdateSlot::first_state)] = address(s, u);
+  }
   optim::StepScalars step;
   step.norm2 = scalar<double>(s, i, UpdateSlot::norm2);
   const double targets = scalar<double>(s, i, UpdateSlot::target_count);

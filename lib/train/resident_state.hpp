@@ -11,10 +11,11 @@ enum class MissingHead : std::uint8_t { refuse, keep };
 
 class ResidentState {
  public:
-  ResidentState(const plan::PlacedProgram& placed, Arena& arena);
+  /// `states`: what the optimizer keeps; not known where nothing is trained.
+  ResidentState(const plan::PlacedProgram& placed, Arena& arena, const std::vector<program::StateSpec>& states = {});
 
   enum class Memory : std::uint8_t { written, new_arena };
-  /// Initial weights; states zero; counters zero. In a new arena the states are zero already: their memory is not touched.
+  /// Initial weights; states as they begin; counters zero. In a new arena what begins as zero is zero already: its memory is not touched.
   void initialize(const model::WeightInitializer& fill, Memory memory = Memory::written);
   /// The same with weights drawn from the seed as the groups say.
   void initialize(std::uint64_t seed);
@@ -29,18 +30,26 @@ class ResidentState {
   std::vector<std::string> load_weights(const std::string& folder, const spec::ModelDims& dims, MissingHead missing_head = MissingHead::refuse);
   /// Reads the optimizer states of an optimizer.safetensors; the same errors.
   void load_states(const std::string& path);
-  /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names and in the folder's layout.
+  /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names. Weights and floating states with an entry for each
+  /// element have the folder's layout, other states their own.
   std::vector<checkpoint::TensorSource> weights() const;
   std::vector<checkpoint::TensorSource> states() const;
 
  private:
+  struct State {
+    program::StateSpec spec;
+    program::StateLayout layout;
+    std::byte* data = nullptr;
+    std::span<std::byte> bytes() const { return {data, static_cast<std::size_t>(layout.entries * size_of(spec.dtype))}; }
+  };
   struct Group {
     const program::GroupSpec* spec = nullptr;
     std::byte* parameter = nullptr;
     std::byte* master = nullptr;        // null: the parameter is exact, or the program does not train
     program::Master master_kind = program::Master::none;
-    std::map<std::string, float*> states;
+    std::vector<State> states;
   };
+  void begin(const State& state);
   void store_exact(Group& group, std::span<const float> exact);
   std::vector<float> exact(const Group& group, const program::ParameterSpec& parameter) const;
 

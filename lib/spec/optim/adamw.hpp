@@ -1,5 +1,5 @@
 #pragma once
-#include "program/plain.hpp"
+#include "program/states.hpp"
 #include "spec/field.hpp"
 
 namespace trainx::spec {
@@ -21,7 +21,7 @@ void visit_fields(Visitor& field, AdamWOptions& o) {
   field("weight_decay", o.weight_decay, non_negative(), "decoupled; multiplied by lr");
 }
 
-/// What it keeps per element of a parameter.
+/// What it keeps.
 inline std::vector<program::StateSpec> states(const AdamWOptions&) { return {{"exp_avg", DType::f32}, {"exp_avg_sq", DType::f32}}; }
 
 }  // namespace trainx::spec

@@ -1,9 +1,20 @@
 // Optimizers that there are: a file each, and a line in this list.
 #pragma once
+#include "spec/optim/adagrad.hpp"
+#include "spec/optim/adam.hpp"
 #include "spec/optim/adamw.hpp"
+#include "spec/optim/adamw_anyprecision.hpp"
+#include "spec/optim/lion.hpp"
 #include "spec/optim/sgd.hpp"
 #include <variant>
 
 namespace trainx::spec {
-using OptimizerOptions = std::variant<AdamWOptions, SgdOptions>;
+using OptimizerOptions = std::variant<AdamWOptions, SgdOptions, AdamOptions, AdagradOptions, LionOptions, AdamWAnyPrecisionOptions>;
+
+/// The smallest part of a tensor that the optimizer updates by itself.
+template <class Options>
+constexpr program::Unit unit_of(const Options&) {
+  if constexpr (requires { Options::unit; }) return Options::unit;
+  else return program::Unit::element;
+}
 }  // namespace trainx::spec

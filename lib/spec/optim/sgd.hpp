@@ -1,5 +1,5 @@
 #pragma once
-#include "program/plain.hpp"
+#include "program/states.hpp"
 #include "spec/field.hpp"
 
 namespace trainx::spec {

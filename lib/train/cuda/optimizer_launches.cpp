@@ -1,4 +1,8 @@
 #include "train/cuda/optimizer_launches.hpp"
+#include "optim/adagrad.hpp"
+#include "optim/adam.hpp"
+#include "optim/adamw_anyprecision.hpp"
+#include "optim/lion.hpp"
 #include "program/operations.hpp"
 
 namespace trainx::train {
@@ -8,11 +12,17 @@ using gpu::require;
 
 namespace {
 
-std::variant<kernels::AdamWSettings, kernels::SgdSettings> settings_of(const spec::OptimizerOptions& options, const kernels::ScaleSettings& scale) {
-  if (const auto* o = std::get_if<spec::AdamWOptions>(&options)) return kernels::AdamWSettings{o->beta1, o->beta2, o->eps, o->weight_decay, scale};
-  const auto& o = std::get<spec::SgdOptions>(options);
-  return kernels::SgdSettings{o.momentum, o.nesterov, o.weight_decay, scale};
-}
+kernels::AdamWSettings settings_of(const spec::AdamWOptions& o) { return {o.beta1, o.beta2, o.eps, o.weight_decay, {}}; }
+kernels::SgdSettings settings_of(const spec::SgdOptions& o) { return {o.momentum, o.nesterov, o.weight_decay, {}}; }
+using optim::settings_of;
+
+using kernels::adagrad, kernels::adam, kernels::adamw, kernels::lion, kernels::sgd;
+cudaError_t start(const UpdateLaunch& u, const kernels::AdamWSettings& s, cudaStream_t stream) { return adamw(u.table, u.kind, u.scalars, s, stream); }
+cudaError_t start(const UpdateLaunch& u, const kernels::SgdSettings& s, cudaStream_t stream) { return sgd(u.table, u.kind, u.scalars, s, stream); }
+cudaError_t start(const UpdateLaunch& u, const kernels::AdamSettings& s, cudaStream_t stream) { return adam(u.table, u.kind, u.scalars, s, stream); }
+cudaError_t start(const UpdateLaunch& u, const kernels::AdagradSettings& s, cudaStream_t stream) { return adagrad(u.table, u.kind, u.scalars, s, stream); }
+cudaError_t start(const UpdateLaunch& u, const kernels::LionSettings& s, cudaStream_t stream) { return lion(u.table, u.kind, u.scalars, s, stream); }
+cudaError_t start(const UpdateLaunch& u, const kernels::AnyPrecisionSettings& s, cudaStream_t stream) { return adamw_anyprecision(u.table, u.kind, u.scalars, s, stream); }
 
 }  // namespace
 
@@ -21,7 +31,12 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
   const ModelGraph& graph = memory.placed().graph;
   const bool low = graph.compute == DType::bf16;
   UpdateLaunch update;
-  update.settings = settings_of(options, scale);
+  update.settings = std::visit([&](const auto& o) -> decltype(update.settings) {
+    auto settings = settings_of(o);
+    settings.scale = scale;
+    return settings;
+  }, options);
+  const auto states = std::visit([](const auto& o) { return spec::states(o); }, options);
   const Instruction& first = *run.front();
   const Use& table = use_of(first, UpdateSlot::lr_table);
   update.scalars = {memory.find<double>(first, UpdateSlot::norm2), memory.find<double>(first, UpdateSlot::target_count), memory.find<std::int64_t>(first, UpdateSlot::applied),
@@ -37,10 +52,15 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
     std::byte* const parameter = memory.address(use_of(*i, UpdateSlot::parameter));
     std::byte* const exact = memory.find<std::byte>(*i, UpdateSlot::master);
     const std::int64_t width = low ? 2 : 4, master_width = update.kind == kernels::WeightKind::bf16_with_master ? 4 : 2;
-    for (const ParameterSpec& p : graph.groups[static_cast<std::size_t>(i->block)].parameters) {
+    const GroupSpec& group = graph.groups[static_cast<std::size_t>(i->block)];
+    std::vector<StateLayout> layouts;
+    for (const StateSpec& s : states) layouts.push_back(state_layout(s, group));
+    for (std::size_t k = 0; k < group.parameters.size(); ++k) {
+      const ParameterSpec& p = group.parameters[k];
       kernels::UpdateRange range{memory.find<float>(*i, UpdateSlot::gradient) + p.offset, parameter + p.offset * width, exact ? exact + p.offset * master_width : nullptr};
-      for (Slot k = 0; k < 2; ++k)
-        if (float* const state = memory.find<float>(*i, UpdateSlot::first_state + k)) range.states[k] = state + p.offset;
+      for (std::size_t s = 0; s < states.size(); ++s)
+        if (layouts[s].offsets[k] != none)
+          range.states[s] = memory.address(use_of(*i, UpdateSlot::first_state + static_cast<Slot>(s))) + layouts[s].offsets[k] * size_of(states[s].dtype);
       range.elements = p.elements();
       range.decays = p.decay;
       ranges.push_back(range);
@@ -53,8 +73,7 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
 }
 
 void UpdateLaunch::launch(cudaStream_t stream) const {
-  if (const auto* adamw = std::get_if<kernels::AdamWSettings>(&settings)) require(kernels::adamw(table, kind, scalars, *adamw, stream), "AdamW");
-  else require(kernels::sgd(table, kind, scalars, std::get<kernels::SgdSettings>(settings), stream), "SGD");
+  require(std::visit([&](const auto& s) { return start(*this, s, stream); }, settings), "the optimizer's update");
 }
 
 // The tensors of the groups alone: what lies between them is nobody's.

@@ -1,7 +1,7 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
-#include "group_fixture.hpp"
+#include "formula.hpp"
 #include "support/catch.hpp"
 
 using namespace trainx;
@@ -11,16 +11,6 @@ using program::Master;
 namespace {
 
 const spec::AdamWOptions options{0.9, 0.95, 1e-8, 0.1};
-
-StepScalars scalars_of(const GroupFixture& f, std::int64_t applied) {
-  StepScalars s;
-  s.norm2 = squared_norm(f.group, f.gradient.data());
-  s.gradient_scale = 1.25;
-  s.applied_steps = applied;
-  s.lr = 1e-2 * (1 + static_cast<double>(applied % 7));
-  s.max_grad_norm = applied % 2 ? 0.5 : 0;
-  return s;
-}
 
 // Loshchilov & Hutter 2019, Alg. 2, with the factors of clipping, in double.
 struct Formula {
@@ -75,9 +65,9 @@ TEST_CASE("adamw equals LibTorch's fused step") {
     s.applied_steps = step;
     adamw->update(f.memory(), s);
     for (const auto& p : reference.group.parameters) {
-      const auto view = [&](std::vector<float>& all) { return std::vector<at::Tensor>{at::from_blob(all.data() + p.offset, {p.dims[0]}, at::kFloat)}; };
+      const auto view = [&](float* all) { return std::vector<at::Tensor>{at::from_blob(all + p.offset, {p.dims[0]}, at::kFloat)}; };
       const std::vector<at::Tensor> none, count{at::full({}, static_cast<float>(step + 1), at::kFloat)};   // count of this step
-      at::_fused_adamw_(view(reference.exact), view(reference.gradient), view(reference.states[0]), view(reference.states[1]), none, count, s.lr, options.beta1,
+      at::_fused_adamw_(view(reference.exact.data()), view(reference.gradient.data()), view(reference.states[0].floats()), view(reference.states[1].floats()), none, count, s.lr, options.beta1,
           options.beta2, p.decay ? options.weight_decay : 0.0, options.eps, false, false);
     }
   }

@@ -1,5 +1,6 @@
 // A group of parameters with gaps of NaN, its memory for every kind of master, and gradients that follow from a seed.
 #pragma once
+#include "core/half.hpp"
 #include "optim/optimizer.hpp"
 #include <cmath>
 #include <cstring>
@@ -26,31 +27,80 @@ inline program::GroupSpec group_of(std::int64_t n) {
   return group;
 }
 
+/// One state's buffer. Where nothing is kept it has bytes of ones: NaN in every floating type.
+struct StateMemory {
+  program::StateSpec spec;
+  program::StateLayout layout;
+  std::vector<std::byte> bytes;
+  std::vector<bool> kept;               // by entry
+
+  StateMemory(const program::StateSpec& s, const program::GroupSpec& group) : spec(s), layout(program::state_layout(s, group)) {
+    const auto size = static_cast<std::size_t>(size_of(s.dtype));
+    bytes.assign(static_cast<std::size_t>(layout.entries) * size, std::byte{0xff});
+    kept.assign(static_cast<std::size_t>(layout.entries), false);
+    for (std::size_t k = 0; k < group.parameters.size(); ++k) {
+      if (layout.offsets[k] == program::none) continue;
+      const program::TensorSpec tensor{"", s.dtype, s.dims ? s.dims(group.parameters[k]) : group.parameters[k].dims};
+      for (auto i = static_cast<std::size_t>(layout.offsets[k]); i < static_cast<std::size_t>(layout.offsets[k] + tensor.elements()); ++i) {
+        kept[i] = true;
+        std::memset(&bytes[i * size], 0, size);
+        if (const float initial = static_cast<float>(s.initial); initial != 0) std::memcpy(&bytes[i * size], &initial, size);
+      }
+    }
+  }
+  void* data() { return bytes.empty() ? nullptr : bytes.data(); }
+  float* floats() { return reinterpret_cast<float*>(bytes.data()); }
+  float operator[](std::size_t i) const {
+    if (spec.dtype == DType::f32) return reinterpret_cast<const float*>(bytes.data())[i];
+    if (spec.dtype == DType::bf16) return widen_bf16(reinterpret_cast<const std::uint16_t*>(bytes.data())[i]);
+    return static_cast<float>(bytes[i]);
+  }
+  bool gaps_untouched() const {
+    const auto size = static_cast<std::size_t>(size_of(spec.dtype));
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      if (!kept[i / size] && bytes[i] != std::byte{0xff}) return false;
+    return true;
+  }
+};
+
+inline std::vector<program::StateSpec> states_of(const spec::OptimizerOptions& o) {
+  return std::visit([](const auto& x) { return spec::states(x); }, o);
+}
+/// So many fp32 states, as adamw and sgd keep them.
+inline std::vector<program::StateSpec> fp32_states(std::size_t count) {
+  std::vector<program::StateSpec> states;
+  for (std::size_t k = 0; k < count; ++k) states.push_back({"s" + std::to_string(k), DType::f32});
+  return states;
+}
+
 struct GroupFixture {
   program::GroupSpec group;
   std::vector<bool> used;
   std::vector<float> gradient, exact;   // exact: the parameter itself, or the fp32 master
   std::vector<std::uint16_t> bf16, low;
-  std::vector<std::vector<float>> states;
+  std::vector<StateMemory> states;
   DType dtype;
   program::Master kind;
 
   GroupFixture(std::int64_t n, std::size_t state_count, DType parameter_dtype, program::Master master_kind, unsigned seed)
-      : group(group_of(n)), used(static_cast<std::size_t>(group.elements)), dtype(parameter_dtype), kind(master_kind) {
+      : GroupFixture(group_of(n), fp32_states(state_count), parameter_dtype, master_kind, seed) {}
+  GroupFixture(std::int64_t n, const spec::OptimizerOptions& options, DType parameter_dtype, program::Master master_kind, unsigned seed)
+      : GroupFixture(group_of(n), states_of(options), parameter_dtype, master_kind, seed) {}
+  GroupFixture(program::GroupSpec parameters, const std::vector<program::StateSpec>& kept, DType parameter_dtype, program::Master master_kind, unsigned seed)
+      : group(std::move(parameters)), used(static_cast<std::size_t>(group.elements)), dtype(parameter_dtype), kind(master_kind) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const auto size = static_cast<std::size_t>(group.elements);
     gradient.assign(size, nan);
     exact.assign(size, nan);
     bf16.assign(size, 0x7fc1);
     low.assign(size, 0x1234);
-    states.assign(state_count, std::vector<float>(size, nan));
+    for (const auto& s : kept) states.emplace_back(s, group);
     std::mt19937 random(seed);
     std::normal_distribution<float> normal(0, 0.5f);
     for (const auto& p : group.parameters)
-      for (auto i = static_cast<std::size_t>(p.offset); i < static_cast<std::size_t>(p.offset + p.dims[0]); ++i) {
+      for (auto i = static_cast<std::size_t>(p.offset); i < static_cast<std::size_t>(p.offset + p.elements()); ++i) {
         used[i] = true;
         exact[i] = normal(random);
-        for (auto& state : states) state[i] = 0;
         split_master({&exact[i], 1}, &bf16[i], &low[i]);
         if (dtype == DType::bf16 && kind == program::Master::none) low[i] = 0, join_master({&bf16[i], 1}, &low[i], &exact[i]);
       }
@@ -87,12 +137,13 @@ struct GroupFixture {
     for (std::size_t i = 0; i < used.size(); ++i) {
       if (used[i]) continue;
       same = same && std::isnan(gradient[i]) && std::isnan(exact[i]) && bf16[i] == 0x7fc1 && low[i] == 0x1234;
-      for (const auto& state : states) same = same && std::isnan(state[i]);
     }
+    for (const StateMemory& state : states) same = same && state.gaps_untouched();
     return same;
   }
 };
 
+inline bool same_bits(const StateMemory& a, const StateMemory& b) { return a.bytes == b.bytes; }
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) { return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0; }
 

@@ -5,6 +5,10 @@
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/philox.hpp"
 #include "ops/dropout.hpp"
+#include "optim/adagrad.hpp"
+#include "optim/adam.hpp"
+#include "optim/adamw_anyprecision.hpp"
+#include "optim/lion.hpp"
 #include "tensor/random_key.hpp"
 #include "group_fixture.hpp"
 #include "support/catch.hpp"
@@ -23,7 +27,7 @@ struct KernelTable {
     const auto add = [&](std::int64_t begin, std::int64_t elements, bool decays) {
       kernels::UpdateRange r{f.gradient.data() + begin, f.dtype == DType::f32 ? static_cast<void*>(f.exact.data() + begin) : f.bf16.data() + begin, nullptr,
           {}, elements, decays};
-      for (std::size_t k = 0; k < f.states.size(); ++k) r.states[k] = f.states[k].data() + begin;
+      for (std::size_t k = 0; k < f.states.size(); ++k) if (f.states[k].layout.entries == f.group.elements) r.states[k] = static_cast<std::byte*>(f.states[k].data()) + begin * size_of(f.states[k].spec.dtype);
       if (f.kind == Master::fp32) r.master = f.exact.data() + begin;
       if (f.kind == Master::split) r.master = f.low.data() + begin;
       ranges.push_back(r);
@@ -46,11 +50,12 @@ namespace {
 
 // Ten steps by the CPU's optimizer and by the kernel's reference: the sixth with an infinite gradient, the eighth without targets, every second clipped.
 template <class Options, class Reference>
-void check_reference(const Options& options, std::size_t state_count, Reference run_reference) {
+void check_reference(const Options& options, Reference run_reference, bool bf16_alone = false) {
   const auto [dtype, master, kind] = GENERATE(std::tuple{DType::f32, Master::none, kernels::WeightKind::fp32}, std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16},
       std::tuple{DType::bf16, Master::fp32, kernels::WeightKind::bf16_with_master}, std::tuple{DType::bf16, Master::split, kernels::WeightKind::bf16_split});
   const std::int64_t n = GENERATE(1, 129, 20003);
-  GroupFixture cpu(n, state_count, dtype, master, 31), reference = cpu;
+  if (bf16_alone && kind != kernels::WeightKind::bf16) return;
+  GroupFixture cpu(n, options, dtype, master, 31), reference = cpu;
   const auto optimizer = make_optimizer(options);
   const std::vector<double> lr_table{1e-3, 2e-3, 3e-3, 4e-3};
   for (std::int64_t step = 0; step < 10; ++step) {
@@ -71,7 +76,7 @@ void check_reference(const Options& options, std::size_t state_count, Reference 
   CHECK(same_bits(cpu.exact, reference.exact));
   CHECK(same_bits(cpu.bf16, reference.bf16));
   CHECK(same_bits(cpu.low, reference.low));
-  for (std::size_t k = 0; k < state_count; ++k) CHECK(same_bits(cpu.states[k], reference.states[k]));
+  for (std::size_t k = 0; k < cpu.states.size(); ++k) CHECK(same_bits(cpu.states[k], reference.states[k]));
   CHECK(std::isfinite(reference.weights()[0]));
 }
 
@@ -79,16 +84,50 @@ void check_reference(const Options& options, std::size_t state_count, Reference 
 
 TEST_CASE("the adamw kernel's reference gives the bits of the CPU's optimizer") {
   const spec::AdamWOptions o{0.9, 0.95, 1e-8, 0.1};
-  check_reference(o, 2, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
+  check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
     kernels::adamw_reference(table, kind, scalars, {o.beta1, o.beta2, o.eps, o.weight_decay, scale});
   });
 }
 
 TEST_CASE("the sgd kernel's reference gives the bits of the CPU's optimizer") {
   const auto o = GENERATE(spec::SgdOptions{0, false, 0}, spec::SgdOptions{0, false, 0.1}, spec::SgdOptions{0.9, false, 0.1}, spec::SgdOptions{0.9, true, 0});
-  check_reference(o, o.momentum > 0 ? 1 : 0, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
+  check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
     kernels::sgd_reference(table, kind, scalars, {o.momentum, o.nesterov, o.weight_decay, scale});
   });
+}
+
+namespace {
+
+template <class Settings>
+Settings scaled(Settings settings, const kernels::ScaleSettings& scale) {
+  settings.scale = scale;
+  return settings;
+}
+
+}  // namespace
+
+TEST_CASE("the kernels' references of the other rules give the bits of the CPU's optimizers") {
+  SECTION("adam") {
+    const spec::AdamOptions o{0.9, 0.95, 1e-8, 0.1};
+    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) { kernels::adam_reference(table, kind, scalars, scaled(settings_of(o), scale)); });
+  }
+  SECTION("adagrad") {
+    const spec::AdagradOptions o{0.1, 0.5, 1e-10, 0.1};
+    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) { kernels::adagrad_reference(table, kind, scalars, scaled(settings_of(o), scale)); });
+  }
+  SECTION("lion") {
+    const spec::LionOptions o{0.9, 0.99, 0.1};
+    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) { kernels::lion_reference(table, kind, scalars, scaled(settings_of(o), scale)); });
+  }
+  SECTION("adamw_anyprecision") {
+    using spec::StateDtype;
+    spec::AdamWAnyPrecisionOptions o{0.9, 0.95, 1e-8, 0.1};
+    o.momentum_dtype = GENERATE(StateDtype::fp32, StateDtype::bf16);
+    o.variance_dtype = GENERATE(StateDtype::fp32, StateDtype::bf16);
+    o.use_kahan_summation = GENERATE(false, true);
+    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) { kernels::adamw_anyprecision_reference(table, kind, scalars, scaled(settings_of(o), scale)); },
+        o.use_kahan_summation);
+  }
 }
 
 TEST_CASE("the norm kernel's reference sums the squares of all ranges") {

@@ -9,10 +9,15 @@ using program::Master;
 
 namespace {
 
-const spec::OptimizerOptions optimizers[] = {spec::AdamWOptions{0.9, 0.99, 1e-8, 0.1}, spec::SgdOptions{}, spec::SgdOptions{0.9, false, 0.1}, spec::SgdOptions{0.9, true, 0.1}};
-std::size_t states_of(const spec::OptimizerOptions& o) {
-  return std::visit([](const auto& x) { return spec::states(x).size(); }, o);
+spec::AdamWAnyPrecisionOptions any_precision() {
+  spec::AdamWAnyPrecisionOptions o;
+  o.momentum_dtype = spec::StateDtype::bf16;
+  o.weight_decay = 0.1;
+  return o;
 }
+const spec::OptimizerOptions optimizers[] = {spec::AdamWOptions{0.9, 0.99, 1e-8, 0.1}, spec::SgdOptions{}, spec::SgdOptions{0.9, false, 0.1}, spec::SgdOptions{0.9, true, 0.1},
+                                             spec::AdamOptions{0.9, 0.99, 1e-8, 0.1}, spec::AdagradOptions{0.1, 0.1, 1e-10, 0.1}, spec::LionOptions{0.9, 0.99, 0.1}, any_precision()};
+constexpr int optimizer_count = static_cast<int>(std::size(optimizers));
 
 void run(GroupFixture& f, const spec::OptimizerOptions& o, unsigned steps, unsigned seed) {
   const auto optimizer = make_optimizer(o);
@@ -37,9 +42,9 @@ bool same_state(const GroupFixture& a, const GroupFixture& b) {
 }  // namespace
 
 TEST_CASE("bf16 with an fp32 or a split master trains bit for bit like fp32") {
-  const auto& o = optimizers[GENERATE(0, 1, 2, 3)];
+  const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
   const std::int64_t n = GENERATE(1, 127, 128, 129, 100003);
-  GroupFixture fp32(n, states_of(o), DType::f32, Master::none, 5), master(n, states_of(o), DType::bf16, Master::fp32, 5), split(n, states_of(o), DType::bf16, Master::split, 5);
+  GroupFixture fp32(n, o, DType::f32, Master::none, 5), master(n, o, DType::bf16, Master::fp32, 5), split(n, o, DType::bf16, Master::split, 5);
   run(fp32, o, 50, 500);
   run(master, o, 50, 500);
   run(split, o, 50, 500);
@@ -55,8 +60,8 @@ TEST_CASE("bf16 with an fp32 or a split master trains bit for bit like fp32") {
 }
 
 TEST_CASE("bf16 alone follows fp32 as far as its digits go") {
-  const auto& o = optimizers[GENERATE(0, 1, 2, 3)];
-  GroupFixture fp32(1000, states_of(o), DType::f32, Master::none, 5), bf16(1000, states_of(o), DType::bf16, Master::none, 5);
+  const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
+  GroupFixture fp32(1000, o, DType::f32, Master::none, 5), bf16(1000, o, DType::bf16, Master::none, 5);
   run(fp32, o, 1, 500);
   run(bf16, o, 1, 500);
   const auto weights = bf16.weights();
@@ -66,10 +71,10 @@ TEST_CASE("bf16 alone follows fp32 as far as its digits go") {
 }
 
 TEST_CASE("nothing non-finite reaches weights or states") {
-  const auto& o = optimizers[GENERATE(0, 1, 2, 3)];
+  const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
   const auto kind = GENERATE(Master::none, Master::fp32, Master::split);
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  GroupFixture f(300, states_of(o), kind == Master::none ? DType::f32 : DType::bf16, kind, 9);
+  GroupFixture f(300, o, kind == Master::none ? DType::f32 : DType::bf16, kind, 9);
   run(f, o, 2, 900);
   const GroupFixture before = f;
   f.new_gradient(1);
@@ -118,13 +123,13 @@ TEST_CASE("clipping scales by max_norm / (norm + 1e-6), and only above it") {
 }
 
 TEST_CASE("the number of threads changes no bit") {
-  const auto& o = optimizers[GENERATE(0, 3)];
+  const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
   const int before = at::get_num_threads();
   std::vector<GroupFixture> runs;
   std::vector<double> norms;
   for (const int threads : {1, 2, 3, 7}) {
     at::set_num_threads(threads);
-    runs.emplace_back(100003, states_of(o), DType::bf16, Master::split, 4);
+    runs.emplace_back(100003, o, DType::bf16, Master::split, 4);
     run(runs.back(), o, 3, 400);
     norms.push_back(squared_norm(runs.back().group, runs.back().gradient.data()));
   }

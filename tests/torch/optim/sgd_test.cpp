@@ -56,8 +56,8 @@ TEST_CASE("sgd equals LibTorch's fused step") {
     s.lr = 3e-3;
     sgd->update(f.memory(), s);
     for (const auto& p : reference.group.parameters) {
-      const auto view = [&](std::vector<float>& all) { return std::vector<at::Tensor>{at::from_blob(all.data() + p.offset, {p.dims[0]}, at::kFloat)}; };
-      at::_fused_sgd_(view(reference.exact), view(reference.gradient), o.momentum > 0 ? view(reference.states[0]) : std::vector<at::Tensor>{},
+      const auto view = [&](float* all) { return std::vector<at::Tensor>{at::from_blob(all + p.offset, {p.dims[0]}, at::kFloat)}; };
+      at::_fused_sgd_(view(reference.exact.data()), view(reference.gradient.data()), o.momentum > 0 ? view(reference.states[0].floats()) : std::vector<at::Tensor>{},
           p.decay ? o.weight_decay : 0.0, o.momentum, s.lr, 0.0, o.nesterov, false, step == 0);
     }
   }

@@ -1,0 +1,11 @@
+#pragma once
+#include "kernels/optimizer/adamw_anyprecision.hpp"
+#include "optim/optimizer.hpp"
+
+namespace trainx::optim {
+
+kernels::AnyPrecisionSettings settings_of(const spec::AdamWAnyPrecisionOptions& options);
+/// AdamW with moments in fp32 or bf16, rounded where torchdistx' AnyPrecisionAdamW rounds them.
+std::unique_ptr<Optimizer> make(const spec::AdamWAnyPrecisionOptions& options);
+
+}  // namespace trainx::optim

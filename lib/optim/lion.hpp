@@ -1,0 +1,11 @@
+#pragma once
+#include "kernels/optimizer/lion.hpp"
+#include "optim/optimizer.hpp"
+
+namespace trainx::optim {
+
+kernels::LionSettings settings_of(const spec::LionOptions& options);
+/// Lion, in fp32.
+std::unique_ptr<Optimizer> make(const spec::LionOptions& options);
+
+}  // namespace trainx::optim

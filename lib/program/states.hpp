@@ -1,0 +1,32 @@
+// What an optimizer keeps, and where it lies in the buffers of a group.
+#pragma once
+#include "program/model_graph.hpp"
+#include <functional>
+
+namespace trainx::program {
+
+/// The smallest part of a tensor that an optimizer updates by itself: where its state may be cut, for shards as for anything else.
+enum class Unit : std::uint8_t {
+  element,
+  block,                                // of state_block elements, counted from the tensor's first
+  tensor,
+};
+constexpr std::int64_t state_block = 256;
+
+/// What an optimizer keeps of its parameters, e.g. {"exp_avg", f32}: an entry for each element, or of each tensor what `dims` says.
+struct StateSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  double initial = 0;                   // of every entry
+  std::function<std::vector<std::int64_t>(const ParameterSpec&)> dims;   // of what is kept of a tensor; empty: nothing of this one
+};
+
+/// One state in the buffer that a group has of it.
+struct StateLayout {
+  std::vector<std::int64_t> offsets;    // in entries, of each of the group's tensors; none: nothing is kept of it
+  std::int64_t entries = 0;             // with gaps; 0: the group has no such buffer
+};
+/// As the group lies in its own buffers where there is an entry for each element; else the tensors after one another, aligned to group_alignment entries.
+StateLayout state_layout(const StateSpec& state, const GroupSpec& group);
+
+}  // namespace trainx::program

@@ -1,0 +1,26 @@
+#pragma once
+#include "program/states.hpp"
+#include "spec/field.hpp"
+
+namespace trainx::spec {
+
+/// Adam (Kingma & Ba 2015, arXiv:1412.6980), in the form of torch.optim.Adam.
+struct AdamOptions {
+  static constexpr std::string_view name = "adam";
+  static constexpr std::string_view summary = "Adam with weight decay in the gradient";
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+};
+
+template <class Visitor>
+void visit_fields(Visitor& field, AdamOptions& o) {
+  field("beta1", o.beta1, unit_interval(), "decay of the first moment");
+  field("beta2", o.beta2, unit_interval(), "decay of the second moment");
+  field("eps", o.eps, positive(), "added to sqrt(v)");
+  field("weight_decay", o.weight_decay, non_negative(), "added to the gradient, times the weight");
+}
+
+inline std::vector<program::StateSpec> states(const AdamOptions&) { return {{"exp_avg", DType::f32}, {"exp_avg_sq", DType::f32}}; }
+
+}  // namespace trainx::spec
