@@ -20,6 +20,7 @@ struct Limits {
 };
 inline Limits anything() { return {}; }
 inline Limits positive() { return {"greater than 0", 0, std::numeric_limits<double>::infinity(), true, false}; }
+inline Limits negative() { return {"less than 0", -std::numeric_limits<double>::infinity(), 0, false, true}; }
 inline Limits non_negative() { return {"0 or more", 0}; }
 inline Limits unit_interval() { return {"at least 0 and less than 1", 0, 1, false, true}; }
 inline Limits fraction() { return {"between 0 and 1", 0, 1}; }

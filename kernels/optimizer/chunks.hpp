@@ -22,4 +22,12 @@ inline std::vector<Chunk> chunks_of(const std::vector<std::int64_t>& elements) {
   return chunks;
 }
 
+/// Where the chunks of each of `ranges` ranges begin, and the end of all.
+inline std::vector<std::int64_t> first_chunks(const std::vector<Chunk>& chunks, std::size_t ranges) {
+  std::vector<std::int64_t> first(ranges + 1);
+  for (const Chunk& c : chunks) ++first[static_cast<std::size_t>(c.range) + 1];
+  for (std::size_t r = 0; r < ranges; ++r) first[r + 1] += first[r];
+  return first;
+}
+
 }  // namespace trainx::kernels

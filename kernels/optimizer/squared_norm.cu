@@ -1,24 +1,13 @@
 #include "kernels/launch.hpp"
+#include "kernels/optimizer/block_sum.cuh"
 #include "kernels/optimizer/squared_norm.hpp"
 #include "kernels/vector4.cuh"
 
 namespace trainx::kernels {
 namespace {
 
-constexpr int threads = 256;
+constexpr int threads = sum_threads;
 constexpr int blocks_per_multiprocessor = 8;
-
-// Sum over the block's threads in a fixed tree; valid in thread 0. `shared` holds one double per warp.
-__device__ double block_sum(double x, double* shared) {
-  for (int offset = 16; offset > 0; offset /= 2) x += __shfl_down_sync(0xffffffffu, x, offset);
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
-  __syncthreads();
-  double total = 0;
-  if (threadIdx.x == 0)
-    for (int warp = 0; warp < threads / 32; ++warp) total += shared[warp];
-  __syncthreads();                      // `shared` may be written again
-  return total;
-}
 
 __device__ __forceinline__ double square(float x) { return static_cast<double>(x) * static_cast<double>(x); }
 

@@ -1,7 +1,7 @@
 #pragma once
 #include "core/error.hpp"
 #include "optim/chunks.hpp"
-#include "optim/optimizer.hpp"
+#include "optim/group_table.hpp"
 #include "optim/weights.hpp"
 
 namespace trainx::optim {
@@ -9,10 +9,8 @@ namespace trainx::optim {
 /// Calls `run(weights_at)` with the kind of weights that the group has; weights_at(i) begins at element i.
 template <class Run>
 void with_weights(const GroupMemory& memory, const Run& run) {
+  weight_kind(memory);                  // throws where the master does not belong to the parameters
   const bool bf16 = memory.parameter_dtype == DType::bf16;
-  if ((!bf16 && (memory.parameter_dtype != DType::f32 || memory.master_kind != program::Master::none)) ||
-      (memory.master == nullptr) != (memory.master_kind == program::Master::none))
-    throw InternalError("parameters of type " + std::string(name_of(memory.parameter_dtype)) + " with a master that does not belong to them");
   auto* half = static_cast<std::uint16_t*>(memory.parameter);
   switch (memory.master_kind) {
     case program::Master::none:

@@ -1,7 +1,10 @@
+#include "optim/adafactor.hpp"
 #include "optim/adagrad.hpp"
 #include "optim/adam.hpp"
 #include "optim/adamw.hpp"
+#include "optim/adamw_8bit.hpp"
 #include "optim/adamw_anyprecision.hpp"
+#include "optim/lamb.hpp"
 #include "optim/lion.hpp"
 #include "optim/sgd.hpp"
 

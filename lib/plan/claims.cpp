@@ -37,6 +37,9 @@ std::string kernel_of(const spec::AdamOptions&) { return "AdamRule"; }
 std::string kernel_of(const spec::AdagradOptions&) { return "AdagradRule"; }
 std::string kernel_of(const spec::LionOptions&) { return "LionRule"; }
 std::string kernel_of(const spec::AdamWAnyPrecisionOptions&) { return "AnyPrecisionRule"; }
+std::string kernel_of(const spec::AdamW8bitOptions&) { return "adamw_8bit_kernel"; }
+std::string kernel_of(const spec::LambOptions&) { return "lamb_apply_kernel"; }
+std::string kernel_of(const spec::AdafactorOptions&) { return "adafactor_apply_kernel"; }
 
 }  // namespace
 

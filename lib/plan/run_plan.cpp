@@ -57,6 +57,7 @@ program::Master master_of(const recipe::PrecisionSection& precision) {
 // Parts that have no kernels for GPUs: a sentence, or nothing where all have.
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<spec::CustomOptions>(r.model.options)) return "a model of your own computes on CPUs so far";
+  if (std::holds_alternative<spec::AdafactorOptions>(r.optimizer.options)) return "optimizer.type adafactor has no kernel for GPUs so far";
   return "";
 }
 
@@ -128,7 +129,10 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   const std::int64_t warmup = steps(r.schedule.warmup, "schedule.warmup").value_or(0);
   if (plan.total_steps >= 0 && warmup > plan.total_steps)
     throw UserError(ExitCode::invalid_recipe, "schedule.warmup (" + std::to_string(warmup) + " steps) is longer than run.duration (" + std::to_string(plan.total_steps) + " steps)");
-  plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, warmup, plan.total_steps);
+  const auto* adafactor = std::get_if<spec::AdafactorOptions>(&r.optimizer.options);
+  if (adafactor && adafactor->relative_step)
+    for (std::int64_t t = 1; t <= std::max<std::int64_t>(plan.total_steps, 1); ++t) plan.lr_table.push_back(spec::relative_step(*adafactor, static_cast<double>(t)));
+  else plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, warmup, plan.total_steps);
   plan.update.lr_table_entries = static_cast<std::int64_t>(plan.lr_table.size());
   auto interval = [&](const Duration& d, const char* key) {
     const auto n = steps(d, key);

@@ -11,6 +11,7 @@ std::int64_t product(const std::vector<std::int64_t>& dims) { return std::accumu
 
 std::int64_t TensorSpec::elements() const { return product(dims); }
 std::int64_t ParameterSpec::elements() const { return product(dims); }
+std::int64_t ParameterSpec::rows() const { return (saved_dims.empty() ? elements() : product(saved_dims)) / dims.back(); }
 
 double Phase::gemm_flops() const {
   double flops = 0;

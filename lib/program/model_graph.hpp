@@ -26,10 +26,12 @@ struct ParameterSpec {
   Initializer initializer = Initializer::zeros;
   double standard_deviation = 0;        // of Initializer::normal
   std::int64_t zero_row = none;         // of Initializer::normal: the row that begins as zero (the padding token's)
+  bool embedding = false;               // its rows are looked up
   bool optional = false;                // a head of the task at hand: a folder made for another task lacks it, and training begins with a new one
   std::vector<std::int64_t> saved_dims; // in the folder: before a transpose and without padding
   bool saved_transposed = false;        // the folder holds [in, out] (GPT-2's Conv1D)
   std::int64_t elements() const;
+  std::int64_t rows() const;            // of its last dimension, without those that pad a vocabulary
 };
 constexpr std::int64_t group_alignment = 128;   // elements: 256 bytes in bf16. The gaps hold zeros and are never used.
 

@@ -205,11 +205,28 @@ class Rules {
     if (const auto* sgd = std::get_if<spec::SgdOptions>(&r_.optimizer.options))
       refuse(sgd->nesterov && sgd->momentum == 0, "optimizer.options.nesterov", {"optimizer.type", "optimizer.options.momentum"},
              "needs optimizer.options.momentum greater than 0");
+    if (const auto* adafactor = std::get_if<spec::AdafactorOptions>(&r_.optimizer.options)) of_adafactor(*adafactor);
+    if (const auto* bytes = std::get_if<spec::AdamW8bitOptions>(&r_.optimizer.options))
+      refuse(bytes->embeddings_32bit && std::holds_alternative<spec::CustomOptions>(r_.model.options), "optimizer.options.embeddings_32bit", {"optimizer.type", "model.type"},
+             "can have no effect with model.type " + alternative_name(r_.model.options) + ": no tensor of a model of your own is known as an embedding; optimizer.options.min_8bit_size tells tensors by size");
     if (const auto* any = std::get_if<spec::AdamWAnyPrecisionOptions>(&r_.optimizer.options)) {
       const bool alone = r_.precision.compute == Compute::bf16 && !r_.precision.master.is_auto() && *r_.precision.master.value == MasterWeights::none;
       refuse(any->use_kahan_summation && !alone, "optimizer.options.use_kahan_summation", {"optimizer.type", "precision.compute", "precision.master"},
              "can have no effect without precision: {compute: bf16, master: none}: other weights are exact, there is nothing to compensate");
     }
+  }
+
+  void of_adafactor(const spec::AdafactorOptions& o) {
+    const std::string own = "can have no effect with optimizer.options.relative_step: true, by which Adafactor makes its own step sizes: leave it out, or write relative_step: false";
+    const std::initializer_list<std::string> also{"optimizer.type", "optimizer.options.relative_step"};
+    refuse(o.relative_step && r_.optimizer.lr != OptimizerSection{}.lr, "optimizer.lr", also, own);
+    refuse(o.relative_step && r_.schedule.type != ScheduleType::constant, "schedule.type", also, own);
+    refuse(o.relative_step && r_.schedule.warmup.amount > 0, "schedule.warmup", also, own);
+    refuse(o.relative_step && r_.run.duration.unit == Duration::Unit::seconds, "run.duration", also,
+           "cannot be in time with optimizer.options.relative_step: true, whose step sizes follow from the step: give steps, epochs or tokens, or write relative_step: false");
+    refuse(o.warmup_init && !o.relative_step, "optimizer.options.warmup_init", also, "can have no effect with optimizer.options.relative_step: false: schedule.warmup is what there is then");
+    refuse(!o.scale_parameter && o.eps2 != spec::AdafactorOptions{}.eps2, "optimizer.options.eps2", {"optimizer.type", "optimizer.options.scale_parameter"},
+           "can have no effect with optimizer.options.scale_parameter: false");
   }
 
   void schedule() {

@@ -19,6 +19,6 @@ struct Auto {
   bool is_auto() const { return !value.has_value(); }
 };
 
-using trainx::Limits, trainx::anything, trainx::positive, trainx::non_negative, trainx::unit_interval, trainx::fraction, trainx::at_least, trainx::between, trainx::EnumNames;
+using trainx::Limits, trainx::anything, trainx::positive, trainx::negative, trainx::non_negative, trainx::unit_interval, trainx::fraction, trainx::at_least, trainx::between, trainx::EnumNames;
 
 }  // namespace trainx::spec

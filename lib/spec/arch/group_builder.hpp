@@ -17,7 +17,7 @@ inline void add(program::GroupSpec& group, program::ParameterSpec p, bool contin
 }
 
 inline program::ParameterSpec embedding(std::string name, std::int64_t rows, std::int64_t columns, std::int64_t saved_rows, double deviation) {
-  return {.name = std::move(name), .dims = {rows, columns}, .decay = true, .initializer = program::Initializer::normal, .standard_deviation = deviation, .saved_dims = {saved_rows, columns}};
+  return {.name = std::move(name), .dims = {rows, columns}, .decay = true, .initializer = program::Initializer::normal, .standard_deviation = deviation, .embedding = true, .saved_dims = {saved_rows, columns}};
 }
 
 inline program::ParameterSpec linear_weight(std::string name, std::int64_t out, std::int64_t in, double deviation) {

@@ -1,15 +1,18 @@
 // Optimizers that there are: a file each, and a line in this list.
 #pragma once
+#include "spec/optim/adafactor.hpp"
 #include "spec/optim/adagrad.hpp"
 #include "spec/optim/adam.hpp"
 #include "spec/optim/adamw.hpp"
+#include "spec/optim/adamw_8bit.hpp"
 #include "spec/optim/adamw_anyprecision.hpp"
+#include "spec/optim/lamb.hpp"
 #include "spec/optim/lion.hpp"
 #include "spec/optim/sgd.hpp"
 #include <variant>
 
 namespace trainx::spec {
-using OptimizerOptions = std::variant<AdamWOptions, SgdOptions, AdamOptions, AdagradOptions, LionOptions, AdamWAnyPrecisionOptions>;
+using OptimizerOptions = std::variant<AdamWOptions, SgdOptions, AdamOptions, AdagradOptions, LionOptions, AdamWAnyPrecisionOptions, AdamW8bitOptions, AdafactorOptions, LambOptions>;
 
 /// The smallest part of a tensor that the optimizer updates by itself.
 template <class Options>

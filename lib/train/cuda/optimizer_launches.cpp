@@ -1,7 +1,13 @@
 #include "train/cuda/optimizer_launches.hpp"
+#include "core/error.hpp"
+#include "kernels/optimizer/dynamic_map.hpp"
+#include "kernels/optimizer/sgd.hpp"
 #include "optim/adagrad.hpp"
 #include "optim/adam.hpp"
+#include "optim/adamw_8bit.hpp"
 #include "optim/adamw_anyprecision.hpp"
+#include "optim/group_table.hpp"
+#include "optim/lamb.hpp"
 #include "optim/lion.hpp"
 #include "program/operations.hpp"
 
@@ -12,69 +18,88 @@ using gpu::require;
 
 namespace {
 
-kernels::AdamWSettings settings_of(const spec::AdamWOptions& o) { return {o.beta1, o.beta2, o.eps, o.weight_decay, {}}; }
-kernels::SgdSettings settings_of(const spec::SgdOptions& o) { return {o.momentum, o.nesterov, o.weight_decay, {}}; }
-using optim::settings_of;
+/// What every optimizer's launch works on.
+struct Update {
+  kernels::UpdateTable table;
+  kernels::WeightKind kind{};
+  kernels::UpdateScalars scalars;
+  kernels::ScaleSettings scale;
+};
+using Start = std::function<cudaError_t(cudaStream_t)>;
 
-using kernels::adagrad, kernels::adam, kernels::adamw, kernels::lion, kernels::sgd;
-cudaError_t start(const UpdateLaunch& u, const kernels::AdamWSettings& s, cudaStream_t stream) { return adamw(u.table, u.kind, u.scalars, s, stream); }
-cudaError_t start(const UpdateLaunch& u, const kernels::SgdSettings& s, cudaStream_t stream) { return sgd(u.table, u.kind, u.scalars, s, stream); }
-cudaError_t start(const UpdateLaunch& u, const kernels::AdamSettings& s, cudaStream_t stream) { return adam(u.table, u.kind, u.scalars, s, stream); }
-cudaError_t start(const UpdateLaunch& u, const kernels::AdagradSettings& s, cudaStream_t stream) { return adagrad(u.table, u.kind, u.scalars, s, stream); }
-cudaError_t start(const UpdateLaunch& u, const kernels::LionSettings& s, cudaStream_t stream) { return lion(u.table, u.kind, u.scalars, s, stream); }
-cudaError_t start(const UpdateLaunch& u, const kernels::AnyPrecisionSettings& s, cudaStream_t stream) { return adamw_anyprecision(u.table, u.kind, u.scalars, s, stream); }
+template <class Settings>
+Start start_of(cudaError_t (*kernel)(const kernels::UpdateTable&, kernels::WeightKind, const kernels::UpdateScalars&, const Settings&, cudaStream_t), const Update& u, Settings settings) {
+  settings.scale = u.scale;
+  return [=](cudaStream_t stream) { return kernel(u.table, u.kind, u.scalars, settings, stream); };
+}
+
+/// Makes the launch of each optimizer; what it works through is taken from the tables.
+struct StartOf {
+  const Update& u;
+  const std::vector<kernels::Chunk>& chunks;
+  std::size_t ranges;
+  DeviceTables& tables;
+
+  Start operator()(const spec::AdamWOptions& o) const { return start_of(kernels::adamw, u, kernels::AdamWSettings{o.beta1, o.beta2, o.eps, o.weight_decay, {}}); }
+  Start operator()(const spec::SgdOptions& o) const { return start_of(kernels::sgd, u, kernels::SgdSettings{o.momentum, o.nesterov, o.weight_decay, {}}); }
+  Start operator()(const spec::AdamOptions& o) const { return start_of(kernels::adam, u, optim::settings_of(o)); }
+  Start operator()(const spec::AdagradOptions& o) const { return start_of(kernels::adagrad, u, optim::settings_of(o)); }
+  Start operator()(const spec::LionOptions& o) const { return start_of(kernels::lion, u, optim::settings_of(o)); }
+  Start operator()(const spec::AdamWAnyPrecisionOptions& o) const { return start_of(kernels::adamw_anyprecision, u, optim::settings_of(o)); }
+  Start operator()(const spec::AdamW8bitOptions& o) const {
+    const auto map = [&](bool is_signed) { return tables.copy(std::vector<float>(kernels::dynamic_map(is_signed), kernels::dynamic_map(is_signed) + 256)); };
+    const kernels::DynamicMaps maps{map(true), map(false)};
+    auto settings = optim::settings_of(o);
+    settings.scale = u.scale;
+    return [=, u = u](cudaStream_t stream) { return kernels::adamw_8bit(u.table, u.kind, u.scalars, settings, maps, stream); };
+  }
+  Start operator()(const spec::LambOptions& o) const {
+    const auto count = static_cast<std::int64_t>(ranges);
+    const kernels::LambMemory memory{reinterpret_cast<double*>(tables.take(static_cast<std::int64_t>(2 * chunks.size() * sizeof(double)))),
+                                     reinterpret_cast<float*>(tables.take(count * static_cast<std::int64_t>(sizeof(float)))), tables.copy(kernels::first_chunks(chunks, ranges)), count};
+    auto settings = optim::settings_of(o);
+    settings.scale = u.scale;
+    return [=, u = u](cudaStream_t stream) { return kernels::lamb(u.table, u.kind, u.scalars, settings, memory, stream); };
+  }
+  Start operator()(const spec::AdafactorOptions&) const { throw InternalError("adafactor on a GPU passed the check of the plan"); }
+};
 
 }  // namespace
 
 UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<const Instruction*>& run, const spec::OptimizerOptions& options,
                            const kernels::ScaleSettings& scale) {
   const ModelGraph& graph = memory.placed().graph;
-  const bool low = graph.compute == DType::bf16;
-  UpdateLaunch update;
-  update.settings = std::visit([&](const auto& o) -> decltype(update.settings) {
-    auto settings = settings_of(o);
-    settings.scale = scale;
-    return settings;
-  }, options);
   const auto states = std::visit([](const auto& o) { return spec::states(o); }, options);
   const Instruction& first = *run.front();
   const Use& table = use_of(first, UpdateSlot::lr_table);
+  Update update;
+  update.scale = scale;
   update.scalars = {memory.find<double>(first, UpdateSlot::norm2), memory.find<double>(first, UpdateSlot::target_count), memory.find<std::int64_t>(first, UpdateSlot::applied),
                     memory.find<double>(first, UpdateSlot::lr_table), (table.range.end - table.range.begin) / static_cast<std::int64_t>(sizeof(double))};
-  const Use* master = find_use(first, UpdateSlot::master);
-  const GroupSpec& group_of_first = graph.groups[static_cast<std::size_t>(first.block)];
-  update.kind = !low ? kernels::WeightKind::fp32
-      : !master ? kernels::WeightKind::bf16
-      : master->range.end - master->range.begin == group_of_first.elements * 4 ? kernels::WeightKind::bf16_with_master : kernels::WeightKind::bf16_split;
   std::vector<kernels::UpdateRange> ranges;
-  std::vector<std::int64_t> sizes;
   for (const Instruction* i : run) {
-    std::byte* const parameter = memory.address(use_of(*i, UpdateSlot::parameter));
-    std::byte* const exact = memory.find<std::byte>(*i, UpdateSlot::master);
-    const std::int64_t width = low ? 2 : 4, master_width = update.kind == kernels::WeightKind::bf16_with_master ? 4 : 2;
-    const GroupSpec& group = graph.groups[static_cast<std::size_t>(i->block)];
-    std::vector<StateLayout> layouts;
-    for (const StateSpec& s : states) layouts.push_back(state_layout(s, group));
-    for (std::size_t k = 0; k < group.parameters.size(); ++k) {
-      const ParameterSpec& p = group.parameters[k];
-      kernels::UpdateRange range{memory.find<float>(*i, UpdateSlot::gradient) + p.offset, parameter + p.offset * width, exact ? exact + p.offset * master_width : nullptr};
-      for (std::size_t s = 0; s < states.size(); ++s)
-        if (layouts[s].offsets[k] != none)
-          range.states[s] = memory.address(use_of(*i, UpdateSlot::first_state + static_cast<Slot>(s))) + layouts[s].offsets[k] * size_of(states[s].dtype);
-      range.elements = p.elements();
-      range.decays = p.decay;
-      ranges.push_back(range);
-      sizes.push_back(p.elements());
+    optim::GroupMemory group;
+    group.group = &graph.groups[static_cast<std::size_t>(i->block)];
+    group.gradient = memory.find<float>(*i, UpdateSlot::gradient);
+    group.parameter_dtype = graph.compute;
+    group.parameter = memory.address(use_of(*i, UpdateSlot::parameter));
+    if (const Use* master = find_use(*i, UpdateSlot::master)) {
+      group.master = memory.address(*master);
+      group.master_kind = master->range.end - master->range.begin == group.group->elements * 4 ? Master::fp32 : Master::split;
     }
+    for (std::size_t s = 0; s < states.size(); ++s) group.states.push_back(memory.find<std::byte>(*i, UpdateSlot::first_state + static_cast<Slot>(s)));
+    const auto more = optim::update_ranges(group, states);
+    ranges.insert(ranges.end(), more.begin(), more.end());
+    update.kind = optim::weight_kind(group);
   }
+  std::vector<std::int64_t> sizes;
+  for (const auto& r : ranges) sizes.push_back(r.elements);
   const auto chunks = kernels::chunks_of(sizes);
   update.table = {tables.copy(ranges), tables.copy(chunks), static_cast<std::int64_t>(chunks.size())};
-  return update;
+  return {std::visit(StartOf{update, chunks, ranges.size(), tables}, options)};
 }
 
-void UpdateLaunch::launch(cudaStream_t stream) const {
-  require(std::visit([&](const auto& s) { return start(*this, s, stream); }, settings), "the optimizer's update");
-}
+void UpdateLaunch::launch(cudaStream_t stream) const { require(start(stream), "the optimizer's update"); }
 
 // The tensors of the groups alone: what lies between them is nobody's.
 NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables, const Instruction& i) {

@@ -1,23 +1,17 @@
 // The launches that a program's grad_norm and update instructions become.
 #pragma once
-#include "kernels/optimizer/adagrad.hpp"
-#include "kernels/optimizer/adam.hpp"
-#include "kernels/optimizer/adamw.hpp"
-#include "kernels/optimizer/adamw_anyprecision.hpp"
-#include "kernels/optimizer/lion.hpp"
-#include "kernels/optimizer/sgd.hpp"
 #include "kernels/optimizer/squared_norm.hpp"
+#include "kernels/optimizer/update.hpp"
+#include "spec/optim/options.hpp"
 #include "train/cuda/device_tables.hpp"
 #include "train/cuda/placed_memory.hpp"
+#include <functional>
 
 namespace trainx::train {
 
-/// A run of `update` instructions as one launch.
+/// A run of `update` instructions, all at once.
 struct UpdateLaunch {
-  kernels::UpdateTable table;
-  kernels::WeightKind kind{};
-  kernels::UpdateScalars scalars;
-  std::variant<kernels::AdamWSettings, kernels::SgdSettings, kernels::AdamSettings, kernels::AdagradSettings, kernels::LionSettings, kernels::AnyPrecisionSettings> settings;
+  std::function<cudaError_t(cudaStream_t)> start;
   void launch(cudaStream_t stream) const;
 };
 UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<const program::Instruction*>& run, const spec::OptimizerOptions& options,

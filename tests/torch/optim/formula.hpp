@@ -42,6 +42,25 @@ std::vector<double> follow(GroupFixture& f, const Optimizer& optimizer, Formula 
   return w;
 }
 
+/// The same for a formula over whole tensors: `formula(step, parameter, index of it, gradients, weights)`, elements from the tensor's first.
+template <class Formula>
+std::vector<double> follow_tensors(GroupFixture& f, const Optimizer& optimizer, Formula formula, unsigned seed) {
+  std::vector<double> w(f.exact.begin(), f.exact.end());
+  for (unsigned step = 0; step < 50; ++step) {
+    f.new_gradient(seed * 100 + step);
+    const StepScalars s = scalars_of(f, step);
+    optimizer.update(f.memory(), s);
+    for (std::size_t k = 0; k < f.group.parameters.size(); ++k) {
+      const auto& p = f.group.parameters[k];
+      const FormulaStep now = formula_step(s);
+      std::vector<double> g(static_cast<std::size_t>(p.elements()));
+      for (std::size_t i = 0; i < g.size(); ++i) g[i] = f.gradient[static_cast<std::size_t>(p.offset) + i] * now.factor;
+      formula(now, p, k, g, &w[static_cast<std::size_t>(p.offset)]);
+    }
+  }
+  return w;
+}
+
 /// The largest |got - want| / (scale + |want|) over the tensors; infinite where one is NaN.
 inline double largest_difference(const GroupFixture& f, const std::vector<float>& got, const std::vector<double>& want, double scale = 1) {
   double largest = 0;

@@ -27,6 +27,17 @@ inline program::GroupSpec group_of(std::int64_t n) {
   return group;
 }
 
+/// A decayed matrix of rows x columns, of which the last `padding` rows are not saved, and a vector of `columns` that is not decayed.
+inline program::GroupSpec matrix_group(std::int64_t rows, std::int64_t columns, std::int64_t padding = 0) {
+  program::GroupSpec group{"g", {}, 0};
+  program::ParameterSpec matrix{.name = "matrix", .dims = {rows, columns}, .decay = true, .saved_dims = {rows - padding, columns}};
+  group.parameters.push_back(matrix);
+  group.elements = (rows * columns / program::group_alignment + 2) * program::group_alignment;
+  group.parameters.push_back({.name = "vector", .dims = {columns}, .offset = group.elements, .saved_dims = {columns}});
+  group.elements += (columns / program::group_alignment + 2) * program::group_alignment;
+  return group;
+}
+
 /// One state's buffer. Where nothing is kept it has bytes of ones: NaN in every floating type.
 struct StateMemory {
   program::StateSpec spec;

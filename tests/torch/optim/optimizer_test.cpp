@@ -15,8 +15,15 @@ spec::AdamWAnyPrecisionOptions any_precision() {
   o.weight_decay = 0.1;
   return o;
 }
+spec::AdafactorOptions adafactor(bool with_momentum) {
+  spec::AdafactorOptions o;
+  o.weight_decay = 0.1;
+  if (with_momentum) o.beta1 = 0.9;
+  return o;
+}
 const spec::OptimizerOptions optimizers[] = {spec::AdamWOptions{0.9, 0.99, 1e-8, 0.1}, spec::SgdOptions{}, spec::SgdOptions{0.9, false, 0.1}, spec::SgdOptions{0.9, true, 0.1},
-                                             spec::AdamOptions{0.9, 0.99, 1e-8, 0.1}, spec::AdagradOptions{0.1, 0.1, 1e-10, 0.1}, spec::LionOptions{0.9, 0.99, 0.1}, any_precision()};
+                                             spec::AdamOptions{0.9, 0.99, 1e-8, 0.1}, spec::AdagradOptions{0.1, 0.1, 1e-10, 0.1}, spec::LionOptions{0.9, 0.99, 0.1}, any_precision(),
+                                             spec::AdamW8bitOptions{}, adafactor(false), adafactor(true), spec::LambOptions{}};
 constexpr int optimizer_count = static_cast<int>(std::size(optimizers));
 
 void run(GroupFixture& f, const spec::OptimizerOptions& o, unsigned steps, unsigned seed) {

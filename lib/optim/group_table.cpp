@@ -1,0 +1,58 @@
+#include "optim/group_table.hpp"
+#include "core/error.hpp"
+#include <ATen/Parallel.h>
+
+namespace trainx::optim {
+
+kernels::WeightKind weight_kind(const GroupMemory& memory) {
+  const bool bf16 = memory.parameter_dtype == DType::bf16;
+  if ((!bf16 && (memory.parameter_dtype != DType::f32 || memory.master_kind != program::Master::none)) ||
+      (memory.master == nullptr) != (memory.master_kind == program::Master::none))
+    throw InternalError("parameters of type " + std::string(name_of(memory.parameter_dtype)) + " with a master that does not belong to them");
+  if (!bf16) return kernels::WeightKind::fp32;
+  switch (memory.master_kind) {
+    case program::Master::fp32: return kernels::WeightKind::bf16_with_master;
+    case program::Master::split: return kernels::WeightKind::bf16_split;
+    case program::Master::none: break;
+  }
+  return kernels::WeightKind::bf16;
+}
+
+std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory, const std::vector<program::StateSpec>& states) {
+  if (!memory.group || memory.states.size() > states.size()) throw InternalError("an optimizer that keeps " + std::to_string(states.size()) + " states was given " + std::to_string(memory.states.size()));
+  const kernels::WeightKind kind = weight_kind(memory);
+  std::vector<program::StateLayout> layouts;
+  for (const auto& s : states) layouts.push_back(program::state_layout(s, *memory.group));
+  const std::int64_t width = kind == kernels::WeightKind::fp32 ? 4 : 2, master_width = kind == kernels::WeightKind::bf16_with_master ? 4 : 2;
+  std::vector<kernels::UpdateRange> ranges;
+  for (std::size_t k = 0; k < memory.group->parameters.size(); ++k) {
+    const program::ParameterSpec& p = memory.group->parameters[k];
+    kernels::UpdateRange r{memory.gradient + p.offset, static_cast<std::byte*>(memory.parameter) + p.offset * width,
+                           memory.master ? static_cast<std::byte*>(memory.master) + p.offset * master_width : nullptr};
+    for (std::size_t s = 0; s < states.size(); ++s) {
+      if (layouts[s].offsets[k] == program::none) continue;
+      if (s >= memory.states.size() || !memory.states[s]) throw InternalError("an optimizer was not given its state " + states[s].name);
+      r.states[s] = static_cast<std::byte*>(memory.states[s]) + layouts[s].offsets[k] * size_of(states[s].dtype);
+    }
+    r.elements = p.elements();
+    r.decays = p.decay;
+    ranges.push_back(r);
+  }
+  return ranges;
+}
+
+GroupTable::GroupTable(const GroupMemory& memory, const std::vector<program::StateSpec>& states) : ranges(update_ranges(memory, states)), kind(weight_kind(memory)) {
+  std::vector<std::int64_t> elements;
+  for (const auto& r : ranges) elements.push_back(r.elements);
+  chunks = kernels::chunks_of(elements);
+}
+
+void GroupTable::for_each(const std::function<void(std::int64_t)>& use) const {
+  const auto count = static_cast<std::int64_t>(chunks.size());
+  constexpr std::int64_t grain = 4;               // waking a thread takes longer than a little work
+  at::parallel_for(0, count, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c) use(c);
+  });
+}
+
+}  // namespace trainx::optim

@@ -1,0 +1,11 @@
+#pragma once
+#include "kernels/optimizer/lamb.hpp"
+#include "optim/optimizer.hpp"
+
+namespace trainx::optim {
+
+kernels::LambSettings settings_of(const spec::LambOptions& options);
+/// LAMB, in fp32; norms of tensors in double.
+std::unique_ptr<Optimizer> make(const spec::LambOptions& options);
+
+}  // namespace trainx::optim

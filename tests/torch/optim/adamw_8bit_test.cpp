@@ -1,0 +1,119 @@
+#include "kernels/optimizer/dynamic_map.hpp"
+#include <algorithm>
+#include "formula.hpp"
+#include "support/catch.hpp"
+
+using namespace trainx;
+using namespace trainx::optim;
+using program::Master;
+
+namespace {
+
+// Dettmers et al. 2022: a sign, an exponent of base ten that as many zeros tell, and the bits that are left cut the power of ten evenly. In double, plainly.
+std::vector<double> map_of(bool is_signed) {
+  std::vector<double> map{0, 1};
+  for (int power = 0; power < 7; ++power) {
+    const int cuts = (is_signed ? 1 : 2) << power;
+    for (int k = 0; k < cuts; ++k) {
+      const double mean = std::pow(10.0, power - 6) * (0.1 + 0.9 * (k + 0.5) / cuts);
+      map.push_back(mean);
+      if (is_signed) map.push_back(-mean);
+    }
+  }
+  std::sort(map.begin(), map.end());
+  return map;
+}
+
+struct Quantised {
+  std::vector<double> value;            // as the bytes say
+  void store(const std::vector<double>& map, const std::vector<double>& x) {
+    value = x;
+    for (std::size_t begin = 0; begin < x.size(); begin += 256) {
+      const std::size_t end = std::min(x.size(), begin + 256);
+      double most = 0;
+      for (std::size_t i = begin; i < end; ++i) most = std::max(most, std::abs(x[i]));
+      for (std::size_t i = begin; i < end; ++i)
+        value[i] = most > 0 ? most * *std::min_element(map.begin(), map.end(), [&](double a, double b) { return std::abs(a - x[i] / most) < std::abs(b - x[i] / most); }) : 0;
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the dynamic maps are those of the paper") {
+  for (const bool is_signed : {false, true}) {
+    const float* map = kernels::dynamic_map(is_signed);
+    const auto want = map_of(is_signed);
+    REQUIRE(want.size() == 256);
+    for (std::size_t i = 0; i < 256; ++i) {
+      CHECK(std::abs(map[i] - want[i]) <= 2e-7 * std::abs(want[i]));
+      CHECK(kernels::nearest_code(map, map[i]) == i);
+      if (i > 0) CHECK(kernels::nearest_code(map, static_cast<float>(0.5 * (want[i - 1] + want[i]) + 0.1 * (want[i] - want[i - 1]))) == i);
+      if (i > 0) CHECK(kernels::nearest_code(map, static_cast<float>(0.5 * (want[i - 1] + want[i]) - 0.1 * (want[i] - want[i - 1]))) == i - 1);
+    }
+    CHECK(kernels::nearest_code(map, 2) == 255);
+    CHECK(kernels::nearest_code(map, -2) == 0);
+  }
+}
+
+TEST_CASE("adamw_8bit equals its formula in double over 50 steps") {
+  const spec::AdamW8bitOptions o{0.9, 0.95, 1e-8, 0.1, 4096};
+  const std::int64_t n = GENERATE(1, 4095, 4096, 4097, 20003);
+  GroupFixture f(n, o, DType::f32, Master::none, 67);
+  std::vector<Quantised> m(3), v(3);
+  const auto signed_map = map_of(true), unsigned_map = map_of(false);
+  const auto want = follow_tensors(f, *make_optimizer(o), [&](const FormulaStep& s, const auto& p, std::size_t k, const std::vector<double>& g, double* w) {
+    m[k].value.resize(g.size());
+    v[k].value.resize(g.size());
+    auto new_m = m[k].value, new_v = v[k].value;
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      new_m[i] = o.beta1 * new_m[i] + (1 - o.beta1) * g[i];
+      new_v[i] = o.beta2 * new_v[i] + (1 - o.beta2) * g[i] * g[i];
+      const double m_hat = new_m[i] / (1 - std::pow(o.beta1, s.t)), v_hat = new_v[i] / (1 - std::pow(o.beta2, s.t));
+      w[i] -= s.lr * (m_hat / (std::sqrt(v_hat) + o.eps) + (p.decay ? o.weight_decay * w[i] : 0));
+    }
+    if (p.elements() >= o.min_8bit_size) {
+      m[k].store(signed_map, new_m);
+      v[k].store(unsigned_map, new_v);
+    } else {
+      m[k].value = new_m;
+      v[k].value = new_v;
+    }
+  }, 67);
+  // A moment on the border between two bytes may go to the other one; from then on this element takes other steps.
+  std::size_t apart = 0, all = 0;
+  for (std::size_t i = 0; i < f.used.size(); ++i) {
+    if (!f.used[i]) continue;
+    ++all;
+    apart += !(std::abs(f.exact[i] - want[i]) <= 1e-4);
+    if (!(std::abs(f.exact[i] - want[i]) <= 0.2)) FAIL("n " << n << " element " << i << ": " << f.exact[i] << " instead of " << want[i]);
+  }
+  CHECK(apart <= all / 100);
+  CHECK(f.gaps_untouched());
+}
+
+TEST_CASE("small tensors, and embeddings where it is asked, have moments in fp32") {
+  spec::AdamW8bitOptions o;
+  program::ParameterSpec p{.name = "p", .dims = {64, 64}, .embedding = true};
+  const auto states = spec::states(o);
+  CHECK(states[0].dims(p).empty());
+  CHECK(states[2].dims(p) == p.dims);
+  CHECK(states[3].dims(p) == std::vector<std::int64_t>{16});
+  o.embeddings_32bit = true;
+  CHECK(spec::states(o)[0].dims(p) == p.dims);
+  CHECK(spec::states(o)[2].dims(p).empty());
+  p.embedding = false;
+  p.dims = {63, 65};
+  CHECK(spec::states(o)[0].dims(p) == p.dims);
+  const spec::AdamW8bitOptions never{0.9, 0.999, 1e-8, 0.01, 1LL << 40};
+  const spec::AdamWOptions adamw;
+  GroupFixture f(20003, never, DType::bf16, Master::split, 71), same(20003, adamw, DType::bf16, Master::split, 71);
+  for (std::int64_t step = 0; step < 5; ++step) {
+    f.new_gradient(static_cast<unsigned>(step));
+    same.gradient = f.gradient;
+    make_optimizer(never)->update(f.memory(), scalars_of(f, step));
+    make_optimizer(adamw)->update(same.memory(), scalars_of(same, step));
+  }
+  CHECK(same_bits(f.bf16, same.bf16));
+  CHECK(same_bits(f.low, same.low));
+}
