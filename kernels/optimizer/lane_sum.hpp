@@ -6,11 +6,8 @@ namespace trainx::kernels {
 
 constexpr int sum_threads = 256;
 
-/// Thread t adds term(t), term(t + 256), ...; then each warp halves and halves again, and the warps follow one another.
-template <class Term>
-double lane_sum(std::int64_t n, const Term& term) {
-  double lanes[sum_threads] = {};
-  for (std::int64_t i = 0; i < n; ++i) lanes[i % sum_threads] += term(i);
+/// Each warp halves and halves again, and the warps follow one another. Spoils `lanes`.
+inline double fold_lanes(double (&lanes)[sum_threads]) {
   double total = 0;
   for (int warp = 0; warp < sum_threads / 32; ++warp) {
     double* const x = lanes + 32 * warp;
@@ -19,6 +16,14 @@ double lane_sum(std::int64_t n, const Term& term) {
     total += x[0];
   }
   return total;
+}
+
+/// Thread t adds term(t), term(t + 256), ...; then the threads are folded.
+template <class Term>
+double lane_sum(std::int64_t n, const Term& term) {
+  double lanes[sum_threads] = {};
+  for (std::int64_t i = 0; i < n; ++i) lanes[i % sum_threads] += term(i);
+  return fold_lanes(lanes);
 }
 
 }  // namespace trainx::kernels

@@ -57,7 +57,6 @@ program::Master master_of(const recipe::PrecisionSection& precision) {
 // Parts that have no kernels for GPUs: a sentence, or nothing where all have.
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<spec::CustomOptions>(r.model.options)) return "a model of your own computes on CPUs so far";
-  if (std::holds_alternative<spec::AdafactorOptions>(r.optimizer.options)) return "optimizer.type adafactor has no kernel for GPUs so far";
   return "";
 }
 

@@ -84,4 +84,5 @@ def main():
     print(json.dumps(losses))
 
 
-main()
+if __name__ == "__main__":
+    main()

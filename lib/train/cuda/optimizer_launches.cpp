@@ -1,7 +1,7 @@
 #include "train/cuda/optimizer_launches.hpp"
-#include "core/error.hpp"
 #include "kernels/optimizer/dynamic_map.hpp"
 #include "kernels/optimizer/sgd.hpp"
+#include "optim/adafactor.hpp"
 #include "optim/adagrad.hpp"
 #include "optim/adam.hpp"
 #include "optim/adamw_8bit.hpp"
@@ -34,34 +34,65 @@ Start start_of(cudaError_t (*kernel)(const kernels::UpdateTable&, kernels::Weigh
 }
 
 /// Makes the launch of each optimizer; what it works through is taken from the tables.
-struct StartOf {
-  const Update& u;
-  const std::vector<kernels::Chunk>& chunks;
-  std::size_t ranges;
-  DeviceTables& tables;
+class StartOf {
+ public:
+  StartOf(const Update& update, const std::vector<kernels::Chunk>& chunks, const std::vector<const ParameterSpec*>& parameters, DeviceTables& tables)
+      : u_(update), chunks_(chunks), parameters_(parameters), tables_(tables) {}
 
-  Start operator()(const spec::AdamWOptions& o) const { return start_of(kernels::adamw, u, kernels::AdamWSettings{o.beta1, o.beta2, o.eps, o.weight_decay, {}}); }
-  Start operator()(const spec::SgdOptions& o) const { return start_of(kernels::sgd, u, kernels::SgdSettings{o.momentum, o.nesterov, o.weight_decay, {}}); }
-  Start operator()(const spec::AdamOptions& o) const { return start_of(kernels::adam, u, optim::settings_of(o)); }
-  Start operator()(const spec::AdagradOptions& o) const { return start_of(kernels::adagrad, u, optim::settings_of(o)); }
-  Start operator()(const spec::LionOptions& o) const { return start_of(kernels::lion, u, optim::settings_of(o)); }
-  Start operator()(const spec::AdamWAnyPrecisionOptions& o) const { return start_of(kernels::adamw_anyprecision, u, optim::settings_of(o)); }
+  Start operator()(const spec::AdamWOptions& o) const { return start_of(kernels::adamw, u_, kernels::AdamWSettings{o.beta1, o.beta2, o.eps, o.weight_decay, {}}); }
+  Start operator()(const spec::SgdOptions& o) const { return start_of(kernels::sgd, u_, kernels::SgdSettings{o.momentum, o.nesterov, o.weight_decay, {}}); }
+  Start operator()(const spec::AdamOptions& o) const { return start_of(kernels::adam, u_, optim::settings_of(o)); }
+  Start operator()(const spec::AdagradOptions& o) const { return start_of(kernels::adagrad, u_, optim::settings_of(o)); }
+  Start operator()(const spec::LionOptions& o) const { return start_of(kernels::lion, u_, optim::settings_of(o)); }
+  Start operator()(const spec::AdamWAnyPrecisionOptions& o) const { return start_of(kernels::adamw_anyprecision, u_, optim::settings_of(o)); }
   Start operator()(const spec::AdamW8bitOptions& o) const {
-    const auto map = [&](bool is_signed) { return tables.copy(std::vector<float>(kernels::dynamic_map(is_signed), kernels::dynamic_map(is_signed) + 256)); };
+    const auto map = [&](bool is_signed) { return tables_.copy(std::vector<float>(kernels::dynamic_map(is_signed), kernels::dynamic_map(is_signed) + 256)); };
     const kernels::DynamicMaps maps{map(true), map(false)};
     auto settings = optim::settings_of(o);
-    settings.scale = u.scale;
-    return [=, u = u](cudaStream_t stream) { return kernels::adamw_8bit(u.table, u.kind, u.scalars, settings, maps, stream); };
+    settings.scale = u_.scale;
+    return [=, u = u_](cudaStream_t stream) { return kernels::adamw_8bit(u.table, u.kind, u.scalars, settings, maps, stream); };
   }
   Start operator()(const spec::LambOptions& o) const {
-    const auto count = static_cast<std::int64_t>(ranges);
-    const kernels::LambMemory memory{reinterpret_cast<double*>(tables.take(static_cast<std::int64_t>(2 * chunks.size() * sizeof(double)))),
-                                     reinterpret_cast<float*>(tables.take(count * static_cast<std::int64_t>(sizeof(float)))), tables.copy(kernels::first_chunks(chunks, ranges)), count};
+    const auto count = static_cast<std::int64_t>(parameters_.size());
+    const kernels::LambMemory memory{take<double>(2 * chunks_.size()), take<float>(parameters_.size()), tables_.copy(kernels::first_chunks(chunks_, parameters_.size())), count};
     auto settings = optim::settings_of(o);
-    settings.scale = u.scale;
-    return [=, u = u](cudaStream_t stream) { return kernels::lamb(u.table, u.kind, u.scalars, settings, memory, stream); };
+    settings.scale = u_.scale;
+    return [=, u = u_](cudaStream_t stream) { return kernels::lamb(u.table, u.kind, u.scalars, settings, memory, stream); };
   }
-  Start operator()(const spec::AdafactorOptions&) const { throw InternalError("adafactor on a GPU passed the check of the plan"); }
+  Start operator()(const spec::AdafactorOptions& o) const {
+    std::vector<kernels::AdafactorShape> shapes;
+    for (const ParameterSpec* p : parameters_) shapes.push_back(optim::adafactor_shape(*p));
+    const kernels::AdafactorLayout cut(shapes);
+    kernels::AdafactorMemory memory;
+    memory.parts = tables_.copy(cut.parts);
+    memory.tiles = tables_.copy(cut.tiles);
+    memory.lines = tables_.copy(cut.lines);
+    memory.first_tiles = tables_.copy(cut.first_tiles);
+    memory.elements = tables_.copy(cut.elements);
+    memory.part_count = static_cast<std::int64_t>(cut.parts.size());
+    memory.tile_count = static_cast<std::int64_t>(cut.tiles.size());
+    memory.line_count = static_cast<std::int64_t>(cut.lines.size());
+    memory.ranges = static_cast<std::int64_t>(parameters_.size());
+    memory.row_sums = take<float>(static_cast<std::size_t>(cut.row_sums));
+    memory.column_sums = take<float>(static_cast<std::size_t>(cut.column_sums));
+    memory.weights2 = take<double>(cut.tiles.size());
+    memory.directions2 = take<double>(cut.tiles.size());
+    memory.row_means = take<float>(cut.parts.size());
+    memory.steps = take<float>(parameters_.size());
+    memory.clips = take<float>(parameters_.size());
+    auto settings = optim::settings_of(o);
+    settings.scale = u_.scale;
+    return [=, u = u_](cudaStream_t stream) { return kernels::adafactor(u.table, u.kind, u.scalars, settings, memory, stream); };
+  }
+
+ private:
+  template <class T>
+  T* take(std::size_t count) const { return reinterpret_cast<T*>(tables_.take(static_cast<std::int64_t>(count * sizeof(T)))); }
+
+  const Update& u_;
+  const std::vector<kernels::Chunk>& chunks_;
+  const std::vector<const ParameterSpec*>& parameters_;   // of the ranges
+  DeviceTables& tables_;
 };
 
 }  // namespace
@@ -77,6 +108,7 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
   update.scalars = {memory.find<double>(first, UpdateSlot::norm2), memory.find<double>(first, UpdateSlot::target_count), memory.find<std::int64_t>(first, UpdateSlot::applied),
                     memory.find<double>(first, UpdateSlot::lr_table), (table.range.end - table.range.begin) / static_cast<std::int64_t>(sizeof(double))};
   std::vector<kernels::UpdateRange> ranges;
+  std::vector<const ParameterSpec*> parameters;
   for (const Instruction* i : run) {
     optim::GroupMemory group;
     group.group = &graph.groups[static_cast<std::size_t>(i->block)];
@@ -90,13 +122,14 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
     for (std::size_t s = 0; s < states.size(); ++s) group.states.push_back(memory.find<std::byte>(*i, UpdateSlot::first_state + static_cast<Slot>(s)));
     const auto more = optim::update_ranges(group, states);
     ranges.insert(ranges.end(), more.begin(), more.end());
+    for (const ParameterSpec& p : group.group->parameters) parameters.push_back(&p);
     update.kind = optim::weight_kind(group);
   }
   std::vector<std::int64_t> sizes;
   for (const auto& r : ranges) sizes.push_back(r.elements);
   const auto chunks = kernels::chunks_of(sizes);
   update.table = {tables.copy(ranges), tables.copy(chunks), static_cast<std::int64_t>(chunks.size())};
-  return {std::visit(StartOf{update, chunks, ranges.size(), tables}, options)};
+  return {std::visit(StartOf{update, chunks, parameters, tables}, options)};
 }
 
 void UpdateLaunch::launch(cudaStream_t stream) const { require(start(stream), "the optimizer's update"); }
