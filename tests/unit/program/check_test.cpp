@@ -1,6 +1,8 @@
 #include "program/check.hpp"
 #include "support/toy/programs.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
+#include <functional>
 
 using namespace toy;
 
@@ -97,4 +99,37 @@ TEST_CASE("uses may be ranges: a reduce in two halves is as good as one") {
   steady[steady.size() - 8].uses[0].range.begin += 4;                                   // one element is in no half
   REQUIRE(steady[steady.size() - 8].op == Op::reduce);
   CHECK_FALSE(check(roles, {unplaced(roles.programs[0])}, e.training()).empty());
+}
+
+TEST_CASE("states of tensors and blocks: their own bytes, and an update that is taken as one") {
+  const auto rows = [](const ParameterSpec& p) { return p.dims.size() < 2 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{p.dims[0]}; };
+  ModelGraph graph = chain(2, true);
+  for (GroupSpec& g : graph.groups) {
+    g.parameters = {{.name = "matrix", .dims = {3, g.elements / 3}}};
+    if (g.name == "b1") g.parameters[0].dims = {g.elements};      // a vector: nothing is kept of it
+  }
+  const UpdateSpec update{{{"m"}, {"row", DType::u8, 0, rows}}, Master::none, 4, Unit::tensor};
+  const StepProgram p = plain_program(graph, update);
+  const Reference reference{&graph, update, 1};
+  const auto find = [&](const std::string& name) { return std::find_if(p.buffers.begin(), p.buffers.end(), [&](const Buffer& b) { return b.name == name; }); };
+  CHECK(find("row.b1") == p.buffers.end());
+  REQUIRE(find("row.b2") != p.buffers.end());
+  CHECK(find("row.b2")->size == group_alignment);                 // a byte for each of three rows, and the gap behind them
+  CHECK(find("m.b1")->size == graph.groups[0].elements * 4);
+  CHECK(check_program(p, unplaced(p), &reference) == "");
+  CHECK(check_program(p, plan_memory(p), &reference) == "");
+
+  const auto with = [&](const std::function<void(Instruction&)>& change) {
+    StepProgram other = p;
+    for (Instruction& i : other.steady)
+      if (i.op == Op::update && other.buffers[i.uses.back().buffer].name == "w.b2") change(i);
+    return check_program(other, unplaced(other), &reference);
+  };
+  const auto use_of = [&](Instruction& i, const std::string& name) -> Use& {
+    return *std::find_if(i.uses.begin(), i.uses.end(), [&](const Use& u) { return p.buffers[u.buffer].name == name; });
+  };
+  CHECK(part_of(with([&](Instruction& i) { use_of(i, "row.b2").range.end -= 8; }), "uses a part of row.b2, which cannot be cut") == "uses a part of row.b2, which cannot be cut");
+  CHECK(with([&](Instruction& i) { use_of(i, "g.b2").range.end -= 4; }) != "");
+  CHECK(with([&](Instruction& i) { use_of(i, "row.b2").how = How::read; }) != "");
+  CHECK(with([&](Instruction& i) { i.uses.erase(i.uses.begin()); }) != "");   // its gradient
 }
