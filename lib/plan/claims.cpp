@@ -34,6 +34,7 @@ bool has_norm(const program::BlockSpec& block, Op op) {
 
 StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows) {
   StepClaims claims;
+  claims.captured = !plan.recipe.run.execution.is_auto() && *plan.recipe.run.execution.value == recipe::Execution::graph;
   const ActivationCheckpoint level = plan.recipe.memory.activation_checkpoint;
   const bool everything = level == ActivationCheckpoint::full;
   const auto turns = [&](std::int64_t rows) { return (rows + graph.target_chunk - 1) / graph.target_chunk; };

@@ -156,6 +156,9 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (plan.memory.budget_bytes > 0) r.memory.budget.value = ByteSize{plan.memory.budget_bytes};
   r.batch = {plan.batch.global_batch_size, plan.batch.micro_batch_size, plan.batch.grad_accum_steps};
   r.run.device.value = plan.on_gpu ? recipe::DeviceKind::gpu : recipe::DeviceKind::cpu;
+  if (!plan.on_gpu && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::graph)
+    throw UserError(ExitCode::invalid_recipe, "run.execution is graph, which only a GPU replays, and this run computes on the CPU; write auto");
+  if (r.run.execution.is_auto()) r.run.execution.value = plan.on_gpu ? recipe::Execution::graph : recipe::Execution::eager;
   r.parallel.mode.value = recipe::ParallelMode::single;
   if (plan.compute == DType::bf16) r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32 : recipe::MasterWeights::split;
   return plan;

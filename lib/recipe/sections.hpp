@@ -13,6 +13,11 @@ inline const EnumNames<DeviceKind>& enum_names(DeviceKind) {
   static const EnumNames<DeviceKind> names{{DeviceKind::cpu, "cpu"}, {DeviceKind::gpu, "gpu"}};
   return names;
 }
+enum class Execution : std::uint8_t { graph, eager };
+inline const EnumNames<Execution>& enum_names(Execution) {
+  static const EnumNames<Execution> names{{Execution::graph, "graph"}, {Execution::eager, "eager"}};
+  return names;
+}
 struct RunSection {
   std::string name;                     // default: the recipe's file name without .yaml
   std::int64_t seed = 42;
@@ -20,6 +25,7 @@ struct RunSection {
   std::string output_dir = "outputs";
   bool deterministic = false;
   Auto<DeviceKind> device;
+  Auto<Execution> execution;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, RunSection& s) {
@@ -28,7 +34,8 @@ void visit_fields(Visitor& field, RunSection& s) {
   field("duration", s.duration, anything(), "how long to train: `2000 steps`, `3 epochs`, `2B tokens`, `30 min`");
   field("output_dir", s.output_dir, anything(), "where the run's folder is made");
   field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: on a CPU the thread count is stored and replayed, on a GPU attention is slower");
-  field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (gpt2 and bert with adamw)");
+  field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (gpt2 and bert)");
+  field("execution", s.execution, anything(), "graph: a step on a GPU is replayed as one CUDA graph; eager: its instructions are launched one by one, with the same bits; auto: graph on a GPU");
 }
 
 struct ModelSection {

@@ -22,9 +22,13 @@ class GpuExecutor final : public Executor {
  private:
   static constexpr std::int64_t ring = 4;       // steps whose batches and reports the host may hold
 
+  struct DestroyGraph { void operator()(cudaGraph_t g) const { cudaGraphDestroy(g); } };
+  using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
+
   /// Of a shape and what its steps' batches need.
   struct Launch {
     bool warm = false;                          // its first step ran: libraries have chosen and loaded what they use
+    bool attested = false;                      // where steps are not replayed: what they launch was looked at
     cudaGraphExec_t graph = nullptr;
     std::uint64_t tunings = 0;                  // of the device when the graph was captured
   };
@@ -53,12 +57,15 @@ class GpuExecutor final : public Executor {
   void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);   // all instructions, one after the other
   void launch(Shape& s, const ops::BatchNeeds& needs);
   void launch_timed(Shape& s, const ops::BatchNeeds& needs);
-  cudaGraphExec_t capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
+  Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
+  void attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph);
+  cudaGraphExec_t instantiate(cudaGraph_t graph);
   void execute(Shape& s, const program::Instruction& i);
   kernels::StepScalars report_scalars(const Shape& s, const program::Instruction& i) const;
 
   GpuDevice& device_;
   cudaStream_t stream_;
+  bool replays_;                                // steps as CUDA graphs
   ExecutorParts parts_;
   std::vector<Shape> shapes_;
   DeviceTables tables_;

@@ -43,6 +43,17 @@ TEST_CASE("an honest run is what its recipe claims", "[gpu]") {
   CHECK(out.losses.size() == 3);
 }
 
+TEST_CASE("steps that are launched one by one because that was asked for are what their recipe claims", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  plan::RunPlan plan = attested_plan(split);
+  plan.recipe.run.execution.value = recipe::Execution::eager;
+  const Outcome out = run(plan), replayed = run(attested_plan(split));
+  CHECK(out.refusal.empty());
+  REQUIRE(out.evidence);
+  CHECK(!out.evidence->captured);
+  CHECK(out.losses == replayed.losses);
+}
+
 TEST_CASE("attention by math instead of the fused kernel is found out, be it in one layer", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const auto precision = GENERATE(as<std::string>{}, split, "fp32");
