@@ -123,7 +123,8 @@ class StepBench {
     j["samples_per_second"] = static_cast<double>(plan_.batch.global_batch_size) / step;
     j["joules_per_token"] = joules.empty() ? Json() : Json(median(joules) / tokens);
     j["predicted_step_time_ms"] = plan_.time ? Json(1e3 * plan_.time->step_s) : Json();
-    j["predicted_peak_memory_bytes"] = plan_.memory.total_bytes();
+    j["predicted_peak_memory_bytes"] = plan_.memory.arena_bytes + plan_.memory.library_bytes;
+    j["predicted_device_memory_bytes"] = plan_.memory.total_bytes();
     j["peak_memory_bytes"] = parts_.device->peak_bytes();
     j["device_memory_bytes"] = parts_.device->process_bytes();
     j["first_step_seconds"] = first_step_seconds_;

@@ -40,6 +40,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += row("tokens per step", human_count(static_cast<double>(plan.tokens_per_step)));
   out += row("steps", plan.total_steps >= 0 ? std::to_string(plan.total_steps) + " (" + human_count(static_cast<double>(plan.total_steps) * static_cast<double>(plan.tokens_per_step)) + " tokens)"
                                             : "as many as fit " + human_seconds(plan.total_seconds));
+  if (!plan.choices.empty()) out += "chosen\n";
+  for (const auto& choice : plan.choices) out += "  " + choice + "\n";
   out += "model\n";
   out += row("parameters", human_count(parameters_of(plan.train.back().graph)));
   out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : ""));
@@ -103,6 +105,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["fingerprint"] = fingerprint(plan);
   j["instructions"] = plan.train.back().program.steady.size();
   if (with_program) j["program"] = program::print(plan.train.back().program, &plan.train.back().graph);
+  j["choices"] = plan.choices;
   j["notes"] = plan.notes;
   return j;
 }

@@ -2,6 +2,7 @@
 #include "core/hash.hpp"
 #include "passes/passes.hpp"
 #include "plan/batch.hpp"
+#include "plan/fit.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/model_dims.hpp"
 #include "plan/rates.hpp"
@@ -49,6 +50,18 @@ std::string lacks_kernels(const recipe::Recipe& r) {
   return "";
 }
 
+/// Null where they were not measured.
+const program::Rates* rates_of(const Device& device, recipe::Compute compute) {
+  const program::Rates& rates = compute == recipe::Compute::bf16 ? device.bf16 : compute == recipe::Compute::tf32 ? device.tf32 : device.fp32;
+  return rates.gemm_flops_per_s > 0 ? &rates : nullptr;
+}
+
+void require_level_for_each_layer(const passes::CheckpointLevels& levels, const program::ModelGraph& graph) {
+  if (levels.of_layer.size() != 1 && levels.of_layer.size() != static_cast<std::size_t>(graph.layers()))
+    throw UserError(ExitCode::invalid_recipe, "memory.activation_checkpoint lists " + std::to_string(levels.of_layer.size()) + " levels, and the model has " + std::to_string(graph.layers()) +
+                                                  " layers; give one for each, or one for all");
+}
+
 bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware, bool planned_for_gpu) {
   const bool asked = !r.run.device.is_auto() && *r.run.device.value == recipe::DeviceKind::gpu;
   const std::string lacks = lacks_kernels(r);
@@ -69,11 +82,13 @@ void plan_programs(RunPlan& plan) {
   const auto& r = plan.recipe;
   plan.train.clear();
   plan.evaluate.clear();
+  const passes::CheckpointLevels levels = checkpoint_levels(r.memory);
   std::vector<program::Bytes> residents;    // where the first program has them
   for (const std::int64_t length : plan.row_lengths) {
     const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.on_gpu ? spec::Machine::one_gpu(r.run.deterministic) : spec::Machine(plan.threads));
     auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
-    p = passes::activation_checkpoint(std::move(p), graph, static_cast<passes::CheckpointLevel>(r.memory.activation_checkpoint));
+    require_level_for_each_layer(levels, graph);
+    p = passes::activation_checkpoint(std::move(p), graph, levels);
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
@@ -133,6 +148,9 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (facts.data.eval_present) plan.eval_samples = std::min(r.eval.batches * plan.batch.global_batch_size, facts.data.eval_samples);
   if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
 
+  const program::Rates* const rates = device ? rates_of(*device, r.precision.compute) : nullptr;
+  const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes;
+  choose_what_fits(plan, budget, rates);
   plan_programs(plan);
   for (const PlacedProgram& train : plan.train) {
     const program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
@@ -143,18 +161,17 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (!options.gpu.empty() && std::holds_alternative<spec::CustomDims>(plan.dims))
     throw UserError(ExitCode::usage, "plan --gpu: how long a model of your own takes is not known before it runs; only bytes are, without --gpu");
   plan.memory = plan_memory_budget(plan);
-  plan.memory.budget_bytes = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes;
+  plan.memory.budget_bytes = budget;
   require_fits(plan);
   if (device) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute == DType::bf16;
-    const program::Rates& rates = low ? device->bf16 : tf32 ? device->tf32 : device->fp32;
-    if (rates.gemm_flops_per_s > 0) plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, rates);
+    if (rates) plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, *rates);
     plan.peak_flops = low ? device->bf16_peak_flops : tf32 ? device->tf32_peak_flops : device->fp32_peak_flops;
   }
 
   // What was `auto` or derived is written into the recipe, so that the run's resolved.yaml says it.
   if (plan.memory.budget_bytes > 0) r.memory.budget.value = ByteSize{plan.memory.budget_bytes};
-  r.batch = {plan.batch.global_batch_size, plan.batch.micro_batch_size, plan.batch.grad_accum_steps};
+  r.batch = {plan.batch.global_batch_size, {plan.batch.micro_batch_size}, plan.batch.grad_accum_steps};
   r.run.device.value = plan.on_gpu ? recipe::DeviceKind::gpu : recipe::DeviceKind::cpu;
   if (!plan.on_gpu && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::graph)
     throw UserError(ExitCode::invalid_recipe, "run.execution is graph, which only a GPU replays, and this run computes on the CPU; write auto");

@@ -25,7 +25,7 @@ struct MemoryPlan {
   std::vector<std::pair<std::string, std::int64_t>> categories;   // weights, master, gradients, optimizer state, activations, ..., in bytes at the peak
   std::int64_t arena_bytes = 0;         // one arena for training and evaluation
   std::int64_t library_bytes = 0;       // what library calls allocate beside it, at most
-  std::int64_t process_bytes = 0;       // of a run on the CPU: LibTorch itself, copies of a group while weights are loaded and saved, batches ahead
+  std::int64_t process_bytes = 0;       // on a CPU LibTorch itself, copies of a group while weights are loaded and saved, batches ahead; on a GPU context and kernels
   std::int64_t budget_bytes = 0;
   std::int64_t total_bytes() const { return arena_bytes + library_bytes + process_bytes; }
 };
@@ -53,6 +53,7 @@ struct RunPlan {
   std::optional<program::TimePrediction> time;   // where rates of the device are known
   double peak_flops = 0;                // a second, of the chip in the plan's arithmetic; 0: not known
   double flops_per_token() const;       // of the model in a step: what is recomputed does not count
+  std::vector<std::string> choices;     // what trainx chose where the recipe leaves it to it: with the reason and what it costs
   std::vector<std::string> notes;       // e.g. a missing data file
 };
 

@@ -1,4 +1,5 @@
 #include "program/model_graph.hpp"
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -17,6 +18,12 @@ double Phase::gemm_flops() const {
   for (const Gemm& g : gemms)
     flops += 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count);
   return flops;
+}
+
+int ModelGraph::layers() const {
+  int count = 0;
+  for (const BlockSpec& b : blocks) count = std::max(count, b.layer + 1);
+  return count;
 }
 
 }  // namespace trainx::program

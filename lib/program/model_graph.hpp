@@ -84,6 +84,7 @@ struct ModelGraph {
   std::int64_t target_chunk = 0;        // rows with a target that the last block computes at a time, where it computes those alone; 0: it computes all rows
   std::int64_t target_rows = 0;         // that its products are declared for, where it does
   Bytes library_bytes = 0;              // most that library calls of one instruction allocate outside the arena
+  int layers() const;                   // that blocks belong to
 };
 
 }  // namespace trainx::program

@@ -68,8 +68,12 @@ class Rules {
 
   void dimensions(const spec::CustomOptions& o) {
     refuse(r_.model.size.has_value(), "model.size", {"model.type"}, "can have no effect: " + o.name + " has no published sizes, model.options says all");
-    refuse(r_.memory.activation_checkpoint == ActivationCheckpoint::selective, "memory.activation_checkpoint", {"model.type"},
-           "can have no effect with " + o.name + ", whose modules are recomputed as a whole: write none or full");
+    const auto& levels = r_.memory.activation_checkpoint.value;
+    const bool parts = levels && std::ranges::any_of(*levels, [](ActivationCheckpoint l) { return l == ActivationCheckpoint::selective || l == ActivationCheckpoint::mlp; });
+    refuse(parts, "memory.activation_checkpoint", {"model.type"}, "can have no effect with " + o.name + ", whose modules are recomputed as a whole: write none or full");
+    refuse(r_.memory.fit, "memory.fit", {"model.type"}, "cannot choose for " + o.name + ", whose bytes are known for the written sizes alone: give batch.micro_batch_size and memory.activation_checkpoint");
+    refuse(r_.batch.micro_batch_size.is_auto() && !r_.batch.grad_accum_steps, "batch.micro_batch_size", {"batch", "model.type"}, "cannot be chosen for " + o.name + ", whose bytes are known for the written sizes alone: give a number");
+    refuse(!levels, "memory.activation_checkpoint", {"model.type"}, "cannot be chosen for " + o.name + ", whose bytes are known for the written sizes alone: write none or full");
   }
 
   template <class Options>
@@ -174,11 +178,11 @@ class Rules {
 
   /// global_batch_size [samples per step] = micro_batch_size [samples per forward, per rank] * grad_accum_steps, with the one rank that parallel.mode has.
   void batch() {
-    const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size, &accum = r_.batch.grad_accum_steps;
+    const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value, &accum = r_.batch.grad_accum_steps;
     const std::initializer_list<std::string> keys{"batch", "batch.global_batch_size", "batch.micro_batch_size", "batch.grad_accum_steps"};
     const int given = global.has_value() + micro.has_value() + accum.has_value();
-    refuse(given < 2, "batch", keys,
-           "needs two of global_batch_size, micro_batch_size and grad_accum_steps, " + std::string(given == 0 ? "none is" : "only one is") + " given; the third follows");
+    refuse(given < 2 && !global, "batch", keys,
+           "needs global_batch_size, or two of global_batch_size, micro_batch_size and grad_accum_steps, " + std::string(given == 0 ? "none is" : "only one is") + " given; the rest follows");
     for (const auto& [name, value] : {std::pair{"micro_batch_size", micro}, std::pair{"grad_accum_steps", accum}}) {
       if (!global || !value || *global % *value == 0 || given == 3) continue;
       const std::int64_t below = *global / *value * *value, above = below > std::numeric_limits<std::int64_t>::max() - *value ? below : below + *value;
@@ -239,6 +243,9 @@ class Rules {
   }
 
   void memory() {
+    const auto& levels = r_.memory.activation_checkpoint.value;
+    refuse(r_.memory.checkpoint_segment > 1 && levels && !std::ranges::count(*levels, ActivationCheckpoint::full), "memory.checkpoint_segment", {"memory.activation_checkpoint"},
+           "can have no effect without layers whose memory.activation_checkpoint is full");
     refuse(!r_.memory.budget.is_auto() && r_.memory.budget.value->bytes == 0, "memory.budget", {}, "must be greater than 0");
   }
 

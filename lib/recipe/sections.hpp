@@ -71,13 +71,15 @@ void visit_fields(Visitor& field, DataSection& s) {
 /// Tokens of a row with padding, ascending: a step takes the smallest that holds its longest sample. sequence_length alone where no sample is shorter.
 std::vector<std::int64_t> row_lengths(const DataSection& data);
 
-struct BatchSection {                   // any two of three; the third is derived
-  std::optional<std::int64_t> global_batch_size, micro_batch_size, grad_accum_steps;
+struct BatchSection {                   // any two of three, the third is derived; or global_batch_size alone
+  std::optional<std::int64_t> global_batch_size;
+  Auto<std::int64_t> micro_batch_size;
+  std::optional<std::int64_t> grad_accum_steps;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, BatchSection& s) {
   field("global_batch_size", s.global_batch_size, between(1, 1 << 30), "samples of an optimizer step");
-  field("micro_batch_size", s.micro_batch_size, between(1, 1 << 30), "samples of one forward, per rank");
+  field("micro_batch_size", s.micro_batch_size, between(1, 1 << 30), "samples of one forward, per rank; auto: from the other two, or with global_batch_size alone the fastest that fits memory.budget");
   field("grad_accum_steps", s.grad_accum_steps, between(1, 1 << 30), "micro-steps of a step");
 }
 
@@ -137,19 +139,25 @@ void visit_fields(Visitor& field, ScheduleSection& s) {
   field("final_ratio", s.final_ratio, fraction(), "last learning rate as a share of lr (linear, cosine)");
 }
 
-enum class ActivationCheckpoint : std::uint8_t { none, selective, full };
+enum class ActivationCheckpoint : std::uint8_t { none, selective, mlp, full };
 inline const EnumNames<ActivationCheckpoint>& enum_names(ActivationCheckpoint) {
-  static const EnumNames<ActivationCheckpoint> names{{ActivationCheckpoint::none, "none"}, {ActivationCheckpoint::selective, "selective"}, {ActivationCheckpoint::full, "full"}};
+  static const EnumNames<ActivationCheckpoint> names{{ActivationCheckpoint::none, "none"}, {ActivationCheckpoint::selective, "selective"}, {ActivationCheckpoint::mlp, "mlp"},
+                                                     {ActivationCheckpoint::full, "full"}};
   return names;
 }
 struct MemorySection {
   Auto<ByteSize> budget;
-  ActivationCheckpoint activation_checkpoint = ActivationCheckpoint::none;
+  Auto<std::vector<ActivationCheckpoint>> activation_checkpoint{{{ActivationCheckpoint::none}}};   // of all layers, or of each
+  std::int64_t checkpoint_segment = 1;
+  bool fit = false;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, MemorySection& s) {
   field("budget", s.budget, anything(), "memory a rank may take, e.g. 8 GiB; auto: what the machine (cgroup) has");
-  field("activation_checkpoint", s.activation_checkpoint, anything(), "recompute in backward instead of keeping: none; selective, norm and GELU outputs; full, all but one hidden a layer");
+  field("activation_checkpoint", s.activation_checkpoint, anything(),
+        "recompute in backward instead of keeping: none; selective, norm and GELU outputs; mlp, those and the whole MLP; full, all but one hidden a layer; one for all layers or a list; auto: the least that fits memory.budget");
+  field("checkpoint_segment", s.checkpoint_segment, between(1, 1 << 16), "neighbouring layers at full that keep one hidden together and are recomputed together");
+  field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size and activation_checkpoint anew, the cheapest that fits; global_batch_size stays");
 }
 
 enum class ParallelMode : std::uint8_t { single };

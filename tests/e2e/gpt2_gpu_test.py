@@ -82,7 +82,7 @@ class Gpt2OnGpu(Trainx):
         last = self.metrics("told")[-1]
         self.assertGreater(last["device_memory_bytes"], last["peak_memory_bytes"])
         plan = json.loads((self.folder / "outputs" / "told" / "plan.json").read_text())
-        self.assertLess(abs(last["peak_memory_bytes"] / plan["total_bytes"] - 1), 0.03)
+        self.assertLess(abs(last["device_memory_bytes"] / plan["total_bytes"] - 1), 0.05)
 
     def test_a_worker_that_does_something_else_ends_with_79(self):
         found = "0 launches of fused attention in a step, 2 were planned"
