@@ -23,8 +23,9 @@ struct Depth {
     const int whole = last_level * layers, level = std::min(depth, whole) / layers, more = std::min(depth, whole) % layers;
     std::vector<ActivationCheckpoint> levels(static_cast<std::size_t>(layers), static_cast<ActivationCheckpoint>(level));
     std::fill_n(levels.begin(), more, static_cast<ActivationCheckpoint>(std::min(level + 1, last_level)));
+    const bool any_full = std::ranges::count(levels, ActivationCheckpoint::full) > 0;
     memory.activation_checkpoint.value = compressed(std::move(levels));
-    memory.checkpoint_segment = std::max<std::int64_t>(memory.checkpoint_segment, depth > whole ? depth - whole + 1 : 1);
+    memory.checkpoint_segment = any_full ? std::max<std::int64_t>(memory.checkpoint_segment, depth > whole ? depth - whole + 1 : 1) : 1;
   }
 };
 

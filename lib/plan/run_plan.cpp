@@ -56,9 +56,16 @@ const program::Rates* rates_of(const Device& device, recipe::Compute compute) {
   return rates.gemm_flops_per_s > 0 ? &rates : nullptr;
 }
 
-void require_level_for_each_layer(const passes::CheckpointLevels& levels, const program::ModelGraph& graph) {
-  if (levels.of_layer.size() != 1 && levels.of_layer.size() != static_cast<std::size_t>(graph.layers()))
-    throw UserError(ExitCode::invalid_recipe, "memory.activation_checkpoint lists " + std::to_string(levels.of_layer.size()) + " levels, and the model has " + std::to_string(graph.layers()) +
+program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length) {
+  return spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic) : spec::Machine(plan.threads));
+}
+
+void require_level_for_each_layer(const RunPlan& plan) {
+  const auto& levels = plan.recipe.memory.activation_checkpoint.value;
+  if (!levels || levels->size() == 1) return;
+  const int layers = graph_of(plan, plan.row_lengths.back()).layers();
+  if (levels->size() != static_cast<std::size_t>(layers))
+    throw UserError(ExitCode::invalid_recipe, "memory.activation_checkpoint lists " + std::to_string(levels->size()) + " levels, and the model has " + std::to_string(layers) +
                                                   " layers; give one for each, or one for all");
 }
 
@@ -85,9 +92,8 @@ void plan_programs(RunPlan& plan) {
   const passes::CheckpointLevels levels = checkpoint_levels(r.memory);
   std::vector<program::Bytes> residents;    // where the first program has them
   for (const std::int64_t length : plan.row_lengths) {
-    const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.on_gpu ? spec::Machine::one_gpu(r.run.deterministic) : spec::Machine(plan.threads));
+    const auto graph = graph_of(plan, length);
     auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
-    require_level_for_each_layer(levels, graph);
     p = passes::activation_checkpoint(std::move(p), graph, levels);
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
@@ -150,6 +156,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 
   const program::Rates* const rates = device ? rates_of(*device, r.precision.compute) : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes;
+  require_level_for_each_layer(plan);
   choose_what_fits(plan, budget, rates);
   plan_programs(plan);
   for (const PlacedProgram& train : plan.train) {

@@ -106,7 +106,8 @@ TEST_CASE("memory.fit changes nothing that fits, and else the cheapest") {
 }
 
 TEST_CASE("what was chosen plans to itself, and levels must be as many as layers") {
-  for (const char* more : {"batch: {global_batch_size: 64}", "batch: {global_batch_size: 64}\nmemory: {activation_checkpoint: auto, budget: 300 MiB}", "batch: {global_batch_size: 64, micro_batch_size: 64}\nmemory: {fit: true, budget: 400 MiB}"}) {
+  for (const char* more : {"batch: {global_batch_size: 64}", "batch: {global_batch_size: 64}\nmemory: {activation_checkpoint: auto, budget: 300 MiB}", "batch: {global_batch_size: 64, micro_batch_size: 64}\nmemory: {fit: true, budget: 400 MiB}",
+                           "batch: {global_batch_size: 64}\nmemory: {fit: true, activation_checkpoint: full, checkpoint_segment: 2}", "batch: {global_batch_size: 64}\nmemory: {activation_checkpoint: auto, checkpoint_segment: 2}"}) {
     const auto first = planned(more);
     const auto second = plan::make_run_plan(recipe::parse_recipe(recipe::dump(first.recipe), "resolved").recipe, some_facts());
     INFO(more << "\n" << all_of(first.choices) << recipe::dump(first.recipe));
