@@ -148,7 +148,10 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (device) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute == DType::bf16;
     const program::Rates& rates = low ? device->bf16 : tf32 ? device->tf32 : device->fp32;
-    if (rates.gemm_flops_per_s > 0) plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, rates);
+    if (rates.gemm_flops_per_s > 0) {
+      plan.rates = rates;
+      plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, rates);
+    }
     plan.peak_flops = low ? device->bf16_peak_flops : tf32 ? device->tf32_peak_flops : device->fp32_peak_flops;
   }
 

@@ -30,13 +30,6 @@ bool makes(const Instruction& i, Slot slot) {
   return std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& u) { return u.slot == slot && writes(u.how); });
 }
 
-double attention_s(const Phase& phase, const Rates& rates) {
-  if (rates.plain_attention_flops_per_s <= 0 || phase.attention_head <= 0) return seconds(phase.attention_flops, rates.attention_flops_per_s);
-  if (!has_fused_attention(phase.attention_head)) return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
-  const double computed = static_cast<double>(fused_attention_head(phase.attention_head)) / static_cast<double>(phase.attention_head);
-  return seconds(phase.attention_flops * computed, rates.attention_flops_per_s);
-}
-
 /// Of an operation of a block. A recomputation does the part of the forward whose outputs it writes.
 Cost block_cost(const Instruction& i, const ModelGraph& graph, const Rates& rates) {
   Cost c{0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 0};
@@ -99,6 +92,13 @@ ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
     return {seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k), rates.gemm_flops_per_s), 0};
   const TiledProduct t = tiled_product(g.m, g.n, g.k, g.is_aligned(operands), rates.tiles);
   return {t.seconds, t.lost_s};
+}
+
+double attention_s(const Phase& phase, const Rates& rates) {
+  if (rates.plain_attention_flops_per_s <= 0 || phase.attention_head <= 0) return seconds(phase.attention_flops, rates.attention_flops_per_s);
+  if (!has_fused_attention(phase.attention_head)) return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
+  const double computed = static_cast<double>(fused_attention_head(phase.attention_head)) / static_cast<double>(phase.attention_head);
+  return seconds(phase.attention_flops * computed, rates.attention_flops_per_s);
 }
 
 double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {

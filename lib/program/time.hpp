@@ -26,6 +26,9 @@ std::int64_t fused_attention_head(std::int64_t head);
 struct ProductTime { double seconds = 0, lost_s = 0; };   // lost_s: see TiledProduct
 ProductTime product_time(const Gemm& g, DType operands, const Rates& rates);
 
+/// Of a phase's attention, without starting it.
+double attention_s(const Phase& phase, const Rates& rates);
+
 /// Seconds of one instruction alone.
 double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates);
 
