@@ -102,12 +102,12 @@ std::string describe_memory(const RunPlan& plan, const std::vector<MemoryRow>& r
   auto rules = rules_of_thumb();
   rules.push_back(of_recipe(plan, rows, n));
   for (const ParameterBytes& p : rules)
-    out += line(p.name, {text("%.3g", p.weights), text("%.3g", p.optimizer), text("%.3g", p.gradients), text("%.3g", p.total()), text("%.2f", p.total() * n / gigabyte)});
-  out += line("optimizer", {"bytes each", "3B, GB", "t5-3b, GB", "this model"});
+    out += line(p.name, {text("%.3g", p.weights), text("%.3g", p.optimizer), text("%.3g", p.gradients), text("%.3g", p.total()), text("%.3g", p.total() * n / gigabyte)});
+  out += line("optimizer", {"bytes each", "3B, GB", "t5-3b, GB", "this one, GB"});
   const auto of_t5 = optimizer_table(t5_3b()), of_this = optimizer_table(tensors);
   for (std::size_t k = 0; k < of_t5.size(); ++k)
     out += line(of_t5[k].name, {text("%.0f", of_t5[k].per_parameter) + (of_t5[k].extra_bytes > 0 ? " +" : ""), text("%.0f", 3 * of_t5[k].per_parameter) + (of_t5[k].extra_bytes > 0 ? " +" : ""),
-                                text("%.2f", of_t5[k].bytes / gigabyte), text("%.2f", of_this[k].bytes / gigabyte)});
+                                text("%.2f", of_t5[k].bytes / gigabyte), text("%.3g", of_this[k].bytes / gigabyte)});
   return out;
 }
 

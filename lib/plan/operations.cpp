@@ -54,7 +54,10 @@ void count_block(std::map<OperationKey, Arithmetic>& sums, const Instruction& i,
     const double bytes = static_cast<double>(u.range.end - u.range.begin) * (u.how == How::accumulate || u.how == How::modify ? 2 : 1);
     if (is_attention_slot(name) && phase->second.attention_flops > 0) sum(Operations::attention).bytes += bytes;
     else if (block.name == "embedding" && name.ends_with("residual_out")) add(sum(Operations::element_wise), bytes / element, 2 * bytes);
-    else if (is_activation_slot(name, op)) add(sum(Operations::element_wise), 0, bytes), activation_elements = std::max(activation_elements, bytes / element);
+    else if (is_activation_slot(name, op)) {
+      add(sum(Operations::element_wise), 0, name == "d_activated" ? 2 * bytes : bytes);   // the derivative goes over the gradient in place
+      activation_elements = std::max(activation_elements, bytes / element);
+    }
     else if (block.name != "embedding" && is_norm_slot(name, op, u.how)) {
       add(sum(Operations::statistical), 0, bytes);
       if (name == "residual_out" && (op == Op::backward || takes_part(u.slot))) norm_elements = bytes / element;

@@ -9,7 +9,7 @@ namespace {
 // kernel_s: the median of what matrix products of less than 40 us take beyond their FLOPs, of bench/results/<name>/gemm.json. The others are copied from
 // bench/results/<name>/rates.json, which bench/device/rates.py wrote on such a machine: sustained for seconds, at the power limit.
 // sustained: the median rate of the products of more than 300 us in bench/results/h200/gemm.json. flops_per_s and edge: those with the smallest mean error
-// over all of its products (tests/unit/plan/rates_test.cpp). unaligned_share is taken, not measured: bench_kernels --products tells.
+// over all of its products (tests/unit/plan/rates_test.cpp). unaligned_share is taken, not measured: `bench_libraries dimensions` tells.
 constexpr program::TileRates h200_tiles{132, 850e12, 20, 666.5e12, 0.35, 4.381e12};
 
 const std::vector<Device>& devices() {

@@ -3,6 +3,8 @@
 #include "passes/passes.hpp"
 #include "plan/memory_plan.hpp"
 #include <algorithm>
+#include <array>
+#include <map>
 
 namespace trainx::plan {
 namespace {
@@ -19,7 +21,10 @@ double compute_seconds(const RunPlan& plan, const program::ModelGraph& graph, in
   return seconds;
 }
 
-void add_losses(StepCost& cost, const Phase& phase, const program::ModelGraph& graph, const program::Rates& rates, double times) {
+/// By m, n, k: layers have products of the same sizes.
+using LostByProduct = std::map<std::array<std::int64_t, 3>, WorstProduct>;
+
+void add_losses(StepCost& cost, LostByProduct& lost, const Phase& phase, const program::ModelGraph& graph, const program::Rates& rates, double times) {
   for (const Gemm& g : phase.gemms) {
     const double count = static_cast<double>(g.count) * times;
     const double lost_s = program::product_time(g, graph.compute, rates).lost_s * count;
@@ -28,7 +33,9 @@ void add_losses(StepCost& cost, const Phase& phase, const program::ModelGraph& g
     const double tiles_s = g.is_aligned(graph.compute) ? lost_s : std::min(lost_s, program::product_time(aligned, graph.compute, rates).lost_s * count);
     cost.tiles_lost_s += tiles_s;
     cost.unaligned_lost_s += lost_s - tiles_s;
-    if (lost_s > cost.worst.lost_s) cost.worst = {g, lost_s};
+    WorstProduct& like = lost[{g.m, g.n, g.k}];
+    like.product = g;
+    like.lost_s += tiles_s;
   }
   if (phase.attention_flops > 0) cost.heads_lost_s += (program::attention_s(phase, rates) - phase.attention_flops / rates.attention_flops_per_s) * times;
 }
@@ -46,9 +53,12 @@ StepCost step_cost(const RunPlan& plan, const StepShape& shape) {
     const double two = compute_seconds(plan, graph, 2);
     cost.seconds = two + static_cast<double>(shape.grad_accum_steps - 2) * (two - cost.seconds);
   }
+  LostByProduct lost;
   for (const program::BlockSpec& block : graph.blocks)
     for (const program::Op op : {program::Op::forward, program::Op::loss, program::Op::backward})
-      if (const auto phase = block.phases.find(op); phase != block.phases.end()) add_losses(cost, phase->second, graph, *plan.rates, static_cast<double>(shape.grad_accum_steps));
+      if (const auto phase = block.phases.find(op); phase != block.phases.end()) add_losses(cost, lost, phase->second, graph, *plan.rates, static_cast<double>(shape.grad_accum_steps));
+  for (const auto& [sizes, product] : lost)
+    if (product.lost_s > cost.worst.lost_s) cost.worst = product;
   return cost;
 }
 

@@ -12,7 +12,7 @@ struct StepShape {
 };
 StepShape shape_of(const RunPlan& plan);
 
-/// Where a matrix product loses most, over all that are like it.
+/// What loses most to tiles, over all products of its sizes.
 struct WorstProduct { program::Gemm product; double lost_s = 0; };
 
 struct StepCost {

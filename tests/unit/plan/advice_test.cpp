@@ -79,6 +79,20 @@ TEST_CASE("a micro-batch that leaves multiprocessors idle, or is small, is told,
   check_gains(batch(24, 3));
 }
 
+TEST_CASE("where no cut of the global batch helps, one that fills the last wave of tiles is told, as another training") {
+  const auto settings = batch(7, 7);
+  const auto advice = plan::advise(planned(settings));
+  const auto* a = advice_on(advice, "batch.global_batch_size");
+  REQUIRE(a);
+  CHECK(a->changes_training);
+  CHECK(a->settings[0].better == 8);
+  CHECK(a->reason.find("waves of") != std::string::npos);
+  CHECK(plan::describe(advice, planned(settings)).find("batch.micro_batch_size 7 -> 8") != std::string::npos);
+  check_gains(settings);
+  check_gains({"model.size=774m", "batch.global_batch_size=5", "batch.micro_batch_size=5"});
+  CHECK(plan::advise(planned(batch(8, 8))).empty());
+}
+
 TEST_CASE("no micro-batch is advised that does not fit the budget") {
   const auto settings = batch(64, 2);
   const auto roomy = plan::advise(planned(settings));
