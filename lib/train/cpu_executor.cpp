@@ -96,8 +96,8 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
 }
 
 std::vector<std::int64_t> CpuExecutor::operand_bytes() const {
-  const Shape& s = shapes_.front();
-  std::vector<std::int64_t> bytes(s.placed->program.buffers.size());
+  const Shape& s = shapes_.back();
+  std::vector<std::int64_t> bytes;
   for (const auto& of_lane : s.contexts) count_operands(*s.placed, of_lane, bytes);
   return bytes;
 }

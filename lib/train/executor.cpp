@@ -89,6 +89,8 @@ std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instr
 }  // namespace
 
 void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts, std::vector<std::int64_t>& bytes) {
+  if (contexts.empty()) return;
+  bytes.resize(placed.program.buffers.size());
   const auto count = [&](BufferId buffer, std::int64_t of_use) {
     auto& most = bytes[static_cast<std::size_t>(buffer)];
     most = std::max(most, of_use);

@@ -265,7 +265,8 @@ class Step(Trainx):
         self.assertIn("profile of 2 steps", done.stderr)
         events = json.loads((self.folder / "outputs" / "quickstart" / "profile.json").read_text())["traceEvents"]
         names = [e["name"] for e in events]
-        self.assertEqual(names.count("forward h0.attention"), 2)
+        self.assertGreaterEqual(names.count("forward h0.attention"), 2)
+        self.assertLessEqual({"matrix products", "attention", "norm", "activation", "loss", "optimizer"}, {e["cat"] for e in events})
         self.assertIn("copy_in", {e["tid"] for e in events})
         self.assertTrue(all(e["dur"] >= 0 for e in events))
 

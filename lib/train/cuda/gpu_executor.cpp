@@ -168,8 +168,8 @@ std::int64_t GpuExecutor::kinds_of_steps() const {
 }
 
 std::vector<std::int64_t> GpuExecutor::operand_bytes() const {
-  const Shape& s = shapes_.front();
-  std::vector<std::int64_t> bytes(s.placed->program.buffers.size());
+  const Shape& s = shapes_.back();
+  std::vector<std::int64_t> bytes;
   count_operands(*s.placed, s.contexts, bytes);
   return bytes;
 }
