@@ -100,6 +100,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
       if (context->has(u.slot)) count(u.buffer, static_cast<std::int64_t>((*context)[u.slot].nbytes()));
   for (const Instruction& i : placed.program.steady)
     for (const Use& u : i.uses) {
+      if (i.op == Op::fetch_batch && u.slot >= FetchSlot::first_batch) count(u.buffer, placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
       if (i.op == Op::update) count(u.buffer, update_operand_bytes(placed, i, u));
       if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind; kind == Kind::scalar) count(u.buffer, u.range.end - u.range.begin);
     }
