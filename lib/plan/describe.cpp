@@ -25,6 +25,16 @@ double parameters_of(const program::ModelGraph& graph) {
   return n;
 }
 
+/// Rows of the embedding and columns of logits.
+std::int64_t padded_vocabulary(const spec::ModelDims& dims) {
+  return std::visit(
+      [](const auto& d) -> std::int64_t {
+        if constexpr (requires { d.padded_vocab_size(); }) return d.padded_vocab_size();
+        else return d.vocab_size;
+      },
+      dims);
+}
+
 std::string fixed(double x, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, x);
@@ -44,6 +54,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
   for (const auto& choice : plan.choices) out += "  " + choice + "\n";
   out += "model\n";
   out += row("parameters", human_count(parameters_of(plan.train.back().graph)));
+  if (const auto padded = padded_vocabulary(plan.dims); padded != spec::vocab_size(plan.dims))
+    out += row("vocabulary", std::to_string(spec::vocab_size(plan.dims)) + ", computed as " + std::to_string(padded) + " so that rows are whole tiles; nothing to change");
   out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : ""));
   out += row("FLOPs per step", human_count(step_flops(plan.train.back())));
   out += "memory per rank\n";

@@ -172,7 +172,10 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   require_fits(plan);
   if (device) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute == DType::bf16;
-    if (rates) plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, *rates);
+    if (rates) {
+      plan.rates = *rates;
+      plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, *rates);
+    }
     plan.peak_flops = low ? device->bf16_peak_flops : tf32 ? device->tf32_peak_flops : device->fp32_peak_flops;
   }
 

@@ -50,6 +50,7 @@ struct RunPlan {
   std::int64_t train_samples = 0;       // of an epoch
   std::int64_t eval_samples = 0;        // of an evaluation, however the batch is cut; 0: no held-out data
   MemoryPlan memory;
+  std::optional<program::Rates> rates;  // of the device in the plan's arithmetic, where they were measured
   std::optional<program::TimePrediction> time;   // where rates of the device are known
   double peak_flops = 0;                // a second, of the chip in the plan's arithmetic; 0: not known
   double flops_per_token() const;       // of the model in a step: what is recomputed does not count

@@ -53,7 +53,12 @@ struct SlotSpec {
 
 struct SlotUse { Slot slot; How how; };
 /// C[m, n] += A[m, k] B[k, n], `count` of them. Of a forward, `output` is the slot it makes: it is recomputed only with that.
-struct Gemm { std::int64_t m = 0, n = 0, k = 0, count = 1; Slot output = none; };
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0, count = 1;
+  Slot output = none;
+  bool a_transposed = false;            // A lies in memory as [k, m]: of a weight gradient
+  bool is_aligned(DType operands) const;   // the operands' and the result's rows are whole multiples of 16 bytes, as the tensor cores' fast kernels want
+};
 
 /// What one operation of a block uses, in the order of printing, and costs.
 struct Phase {
@@ -61,6 +66,7 @@ struct Phase {
   std::vector<Gemm> gemms;
   double attention_flops = 0;
   Slot attention_output = none;         // as Gemm::output
+  std::int64_t attention_head = 0;      // elements of a head
   std::int64_t other_kernels = 0;       // that a GPU launches beside products and attention: norms, activations, sums
   double gemm_flops() const;            // 2 m n k each
 };

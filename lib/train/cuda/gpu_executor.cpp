@@ -179,6 +179,13 @@ std::int64_t GpuExecutor::kinds_of_steps() const {
   return kinds;
 }
 
+std::vector<std::int64_t> GpuExecutor::operand_bytes() const {
+  const Shape& s = shapes_.back();
+  std::vector<std::int64_t> bytes;
+  count_operands(*s.placed, s.contexts, bytes);
+  return bytes;
+}
+
 void GpuExecutor::wait_for_step(std::int64_t n) {
   if (n > submitted_) throw InternalError("wait_for_step: step " + std::to_string(n) + " was never submitted");
   for (; reported_ < n; ++reported_) {

@@ -18,6 +18,7 @@ class GpuExecutor final : public Executor {
   void time_next(std::int64_t steps, OnTimes on_times) override;
   const std::vector<StepEvidence>& evidence() const override { return evidence_; }
   std::int64_t kinds_of_steps() const override;
+  std::vector<std::int64_t> operand_bytes() const override;
 
  private:
   static constexpr std::int64_t ring = 4;       // steps whose batches and reports the host may hold
@@ -43,7 +44,7 @@ class GpuExecutor final : public Executor {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
     std::optional<PlacedMemory> memory;
-    std::map<const program::Instruction*, std::unique_ptr<model::BlockContext>> contexts;
+    BlockContexts contexts;
     std::map<const program::Instruction*, UpdateLaunch> updates;   // of the first instruction of a run; the others have none
     std::map<const program::Instruction*, NormLaunch> norms;
     std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-step's record
