@@ -6,7 +6,6 @@
 #include "plan/memory_plan.hpp"
 #include "plan/model_dims.hpp"
 #include "plan/rates.hpp"
-#include "plan/schedule.hpp"
 #include "program/check.hpp"
 #include "program/print.hpp"
 #include <algorithm>
@@ -135,10 +134,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   auto steps = [&](const Duration& d, const char* key) { return steps_of(d, plan.batch, length, facts.data, key); };
   if (const auto total = steps(r.run.duration, "run.duration")) plan.total_steps = *total;
   else plan.total_seconds = r.run.duration.amount;
-  const std::int64_t warmup = steps(r.schedule.warmup, "schedule.warmup").value_or(0);
-  if (plan.total_steps >= 0 && warmup > plan.total_steps)
-    throw UserError(ExitCode::invalid_recipe, "schedule.warmup (" + std::to_string(warmup) + " steps) is longer than run.duration (" + std::to_string(plan.total_steps) + " steps)");
-  plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, warmup, plan.total_steps);
+  plan.schedule = plan_schedule(r.schedule, plan.total_steps, [&](const Duration& d, const char* key) { return steps(d, key).value_or(0); });
+  plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, plan.schedule);
   plan.update.lr_table_entries = static_cast<std::int64_t>(plan.lr_table.size());
   auto interval = [&](const Duration& d, const char* key) {
     const auto n = steps(d, key);

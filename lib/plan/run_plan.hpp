@@ -1,6 +1,7 @@
 // Everything that is decided before anything runs: a pure function of the recipe and the facts; no files, no clock, no device.
 #pragma once
 #include "facts/facts.hpp"
+#include "plan/schedule.hpp"
 #include "program/order.hpp"
 #include "program/plain.hpp"
 #include "program/time.hpp"
@@ -41,6 +42,7 @@ struct RunPlan {
   program::UpdateSpec update;
   std::int64_t total_steps = -1;        // -1: a duration in time
   double total_seconds = 0;             // of such a duration
+  ScheduleSteps schedule;
   std::vector<double> lr_table;         // by applied step; the last entry holds beyond its end
   Interval checkpoint_every, eval_every, metrics_every;
   std::int64_t tokens_per_step = 0;     // without padding, where all samples have data.sequence_length

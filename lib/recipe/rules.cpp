@@ -212,16 +212,47 @@ class Rules {
   }
 
   void schedule() {
-    const bool constant = r_.schedule.type == ScheduleType::constant;
-    const std::string type = write_value(r_.schedule.type);
-    refuse(constant && r_.schedule.final_ratio != 0, "schedule.final_ratio", {"schedule.type"},
-           "can have no effect with type: constant: remove it, or write type: linear or cosine");
-    refuse(r_.schedule.warmup.unit == Duration::Unit::seconds, "schedule.warmup", {},
-           "must be in steps, epochs or tokens, not in time: a learning rate that hangs on the clock cannot be repeated");
-    refuse(!constant && r_.run.duration.unit == Duration::Unit::seconds, "run.duration", {"schedule.type"},
+    const ScheduleSection& schedule = r_.schedule;
+    const std::string type = alternative_name(schedule.course);
+    const bool ends = std::visit([](const auto& o) { return o.has_final_ratio; }, schedule.course);
+    refuse(!ends && schedule.final_ratio != 0, "schedule.final_ratio", {"schedule.type"},
+           "can have no effect with type: " + type + ": remove it, or write type: " + types_with_final_ratio());
+    refuse(!std::holds_alternative<spec::ConstantSchedule>(schedule.course) && r_.run.duration.unit == Duration::Unit::seconds, "run.duration", {"schedule.type"},
            "cannot be in time with schedule.type: " + type + ", which needs the number of steps: give steps, epochs or tokens, or type: constant");
-    refuse(r_.schedule.warmup.unit == r_.run.duration.unit && r_.schedule.warmup.amount > r_.run.duration.amount, "schedule.warmup", {"run.duration"},
-           "(" + to_string(r_.schedule.warmup) + ") is longer than run.duration (" + to_string(r_.run.duration) + ")");
+    part_of_the_run("schedule.warmup", schedule.warmup);
+    if (const auto* wsd = std::get_if<spec::WsdSchedule>(&schedule.course); wsd && !wsd->decay.is_auto()) {
+      const Duration &decay = *wsd->decay.value, &warmup = schedule.warmup;
+      refuse(decay.amount <= 0, "schedule.decay", {}, "must be greater than 0: without a decay this is type: constant");
+      part_of_the_run("schedule.decay", decay);
+      refuse(decay.unit == warmup.unit && decay.unit == r_.run.duration.unit && std::max(decay.amount, warmup.amount) <= r_.run.duration.amount &&
+                 decay.amount + warmup.amount > r_.run.duration.amount,
+             "schedule.decay", {"run.duration", "schedule.warmup"},
+             "(" + to_string(decay) + ") and schedule.warmup (" + to_string(warmup) + ") together are longer than run.duration (" + to_string(r_.run.duration) + ")");
+    }
+    if (const auto* inverse = std::get_if<spec::InverseSqrtSchedule>(&schedule.course); inverse && !inverse->timescale.is_auto()) {
+      refuse(inverse->timescale.value->amount <= 0, "schedule.timescale", {}, "must be greater than 0");
+      refuse_time("schedule.timescale", *inverse->timescale.value);
+    }
+  }
+
+  void refuse_time(const std::string& key, const Duration& duration) {
+    refuse(duration.unit == Duration::Unit::seconds, key, {}, "must be in steps, epochs or tokens, not in time: a learning rate that hangs on the clock cannot be repeated");
+  }
+
+  void part_of_the_run(const std::string& key, const Duration& part) {
+    refuse_time(key, part);
+    refuse(part.unit == r_.run.duration.unit && part.amount > r_.run.duration.amount, key, {"run.duration"},
+           "(" + to_string(part) + ") is longer than run.duration (" + to_string(r_.run.duration) + ")");
+  }
+
+  static std::string types_with_final_ratio() {
+    std::vector<std::string> names;
+    for_each_alternative(spec::ScheduleOptions{}, [&](const auto& o) {
+      if (o.has_final_ratio) names.emplace_back(o.name);
+    });
+    const std::string last = names.back();
+    names.pop_back();
+    return joined(names, ", ") + " or " + last;
   }
 
   void intervals() {

@@ -3,6 +3,7 @@
 #include "spec/arch/options.hpp"
 #include "spec/data/options.hpp"
 #include "spec/optim/options.hpp"
+#include "spec/schedule/options.hpp"
 
 namespace trainx::recipe {
 
@@ -114,29 +115,15 @@ void visit_fields(Visitor& field, OptimizerSection& s) {
   field("max_grad_norm", s.max_grad_norm, non_negative(), "clips the global gradient norm; 0 clips nothing");
 }
 
-enum class ScheduleType : std::uint8_t { constant, linear, cosine };
-inline const EnumNames<ScheduleType>& enum_names(ScheduleType) {
-  static const EnumNames<ScheduleType> names{{ScheduleType::constant, "constant"}, {ScheduleType::linear, "linear"}, {ScheduleType::cosine, "cosine"}};
-  return names;
-}
-inline std::string_view summary_of(ScheduleType type) {
-  switch (type) {
-    case ScheduleType::constant: return "lr after warm-up";
-    case ScheduleType::linear: return "a straight line from lr to final_ratio * lr at the end";
-    case ScheduleType::cosine: return "half a cosine from lr to final_ratio * lr at the end (Loshchilov & Hutter 2017, arXiv:1608.03983)";
-  }
-  return "";
-}
 struct ScheduleSection {
-  ScheduleType type = ScheduleType::constant;
   Duration warmup{0, Duration::Unit::steps};
   double final_ratio = 0;
+  spec::ScheduleOptions course;         // `type` names the alternative, whose fields stand beside these
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ScheduleSection& s) {
-  field("type", s.type, anything(), "course of the learning rate after warm-up");
-  field("warmup", s.warmup, anything(), "linear rise to lr");
-  field("final_ratio", s.final_ratio, fraction(), "last learning rate as a share of lr (linear, cosine)");
+  field("warmup", s.warmup, anything(), "linear rise to lr, in steps, epochs or tokens");
+  field("final_ratio", s.final_ratio, fraction(), "last learning rate as a share of lr (not with constant and inverse_sqrt)");
 }
 
 enum class ActivationCheckpoint : std::uint8_t { none, selective, mlp, full };
