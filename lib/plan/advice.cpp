@@ -82,7 +82,8 @@ class Adviser {
     const std::int64_t samples = now_.micro_batch_size * now_.grad_accum_steps;
     for (const std::int64_t micro : divisors(samples)) {
       if (micro == now_.micro_batch_size) continue;
-      Candidate& c = candidates.emplace_back(Candidate{now_, {{"batch.micro_batch_size", now_.micro_batch_size, micro}, {"batch.grad_accum_steps", now_.grad_accum_steps, samples / micro}}});
+      Candidate& c = candidates.emplace_back(
+          Candidate{now_, {{"batch.micro_batch_size", now_.micro_batch_size, micro}, {"batch.grad_accum_steps", now_.grad_accum_steps, samples / micro}}});
       c.shape.micro_batch_size = micro, c.shape.grad_accum_steps = samples / micro;
     }
     tell_best(std::move(candidates));
@@ -94,7 +95,8 @@ class Adviser {
     const std::int64_t micro = now_.micro_batch_size, near = std::min<std::int64_t>(micro / 4, 8);
     for (std::int64_t other = std::max<std::int64_t>(1, micro - near); other <= micro + near; ++other) {
       if (other == micro) continue;
-      Candidate& c = candidates.emplace_back(Candidate{now_, {{"batch.micro_batch_size", micro, other}, {"batch.global_batch_size", micro * now_.grad_accum_steps, other * now_.grad_accum_steps}}, true});
+      Candidate& c = candidates.emplace_back(
+          Candidate{now_, {{"batch.micro_batch_size", micro, other}, {"batch.global_batch_size", micro * now_.grad_accum_steps, other * now_.grad_accum_steps}}, true});
       c.shape.micro_batch_size = other;
     }
     tell_best(std::move(candidates));
@@ -163,7 +165,8 @@ class Adviser {
                  tiles_s = cost_.tiles_lost_s - c.cost.tiles_lost_s * steps, rest_s = c.gain_s - heads_s - unaligned_s - tiles_s;
     const double most = std::max({heads_s, unaligned_s, tiles_s, rest_s});
     if (most == heads_s) return heads_reason();
-    if (most == unaligned_s) return "rows that are no multiple of 8 elements keep matrix products off the fast kernels, about " + text("%.0f ms", cost_.unaligned_lost_s * 1e3) + " of the step (estimated, not measured)";
+    if (most == unaligned_s)
+      return "rows that are no multiple of 8 elements keep matrix products off the fast kernels, about " + text("%.0f ms", cost_.unaligned_lost_s * 1e3) + " of the step (estimated, not measured)";
     if (most == tiles_s) return tiles_reason();
     return c.shape.micro_batch_size > now_.micro_batch_size ? "fewer, larger kernels, and gradients that are added to less often" : "smaller operands and results";
   }
@@ -172,9 +175,9 @@ class Adviser {
     return std::visit([&](const auto& dims) -> std::string {
       if constexpr (requires { dims.num_heads; }) {
         const std::int64_t head = dims.hidden_size / dims.num_heads;
-        const std::string size = "heads of " + std::to_string(head) + " elements ";
-        return program::has_fused_attention(head) ? size + "are computed as " + std::to_string(program::fused_attention_head(head)) + " by attention's kernels, " + text("%.1f ms", cost_.heads_lost_s * 1e3) + " of the step"
-                                                  : size + "are none that the fast attention takes (a multiple of 8, at most 128), " + text("%.1f ms", cost_.heads_lost_s * 1e3) + " of the step";
+        const std::string size = "heads of " + std::to_string(head) + " elements ", lost = text("%.1f ms", cost_.heads_lost_s * 1e3) + " of the step (estimated, not measured)";
+        if (!program::has_fused_attention(head)) return size + "are none that the fast attention takes (a multiple of 8, at most 128), " + lost;
+        return size + "are computed as " + std::to_string(program::fused_attention_head(head)) + " by attention's kernels, " + lost;
       }
       return "";
     }, plan_.dims);
@@ -183,8 +186,9 @@ class Adviser {
   std::string tiles_reason() const {
     const program::Gemm& g = cost_.worst.product;
     const auto t = program::tiled_product(g.m, g.n, g.k, true, plan_.rates->tiles);
-    return "matrix products lose " + text("%.1f ms", cost_.tiles_lost_s * 1e3) + " to tiles, most at m " + std::to_string(g.m) + " n " + std::to_string(g.n) + " k " + std::to_string(g.k) + ": " +
-           text("%.2f", t.waves) + " waves of " + std::to_string(t.tile_m) + " x " + std::to_string(t.tile_n) + " on " + std::to_string(plan_.rates->tiles.multiprocessors) + " multiprocessors take " + text("%.0f", std::ceil(t.waves));
+    const std::string sizes = "m " + std::to_string(g.m) + " n " + std::to_string(g.n) + " k " + std::to_string(g.k), tile = std::to_string(t.tile_m) + " x " + std::to_string(t.tile_n);
+    return "matrix products lose " + text("%.1f ms", cost_.tiles_lost_s * 1e3) + " to tiles, most at " + sizes + ": " + text("%.2f", t.waves) + " waves of " + tile + " on " +
+           std::to_string(plan_.rates->tiles.multiprocessors) + " multiprocessors take as long as " + text("%.0f", std::ceil(t.waves));
   }
 
   const RunPlan& plan_;
@@ -208,8 +212,9 @@ std::string describe(const std::vector<Advice>& advice, const RunPlan& plan) {
   for (const Advice& a : advice) {
     std::string settings;
     for (const auto& s : a.settings) settings += (settings.empty() ? "" : ", ") + s.key + " " + std::to_string(s.now) + " -> " + std::to_string(s.better);
-    out += "  " + settings + ": " + text("%.1f ms", a.gain_s * 1e3) + " of " + text("%.1f", plan.time->step_s * 1e3) + text(" (%.1f %%)", a.share * 100) + ", " + signed_bytes(a.more_bytes) + " memory; " + a.reason +
-           (a.changes_training ? " (another training: " + std::string(a.settings.front().key.starts_with("model.") ? "the model is another" : "steps have other samples") + ")" : "") + "\n";
+    out += "  " + settings + ": " + text("%.1f ms", a.gain_s * 1e3) + " of " + text("%.1f", plan.time->step_s * 1e3) + text(" (%.1f %%)", a.share * 100) + ", " + signed_bytes(a.more_bytes) + " memory; " + a.reason;
+    if (a.changes_training) out += a.settings.front().key.starts_with("model.") ? " (the model is another)" : " (the steps are others)";
+    out += "\n";
   }
   return out;
 }
@@ -219,7 +224,8 @@ nlohmann::json to_json(const std::vector<Advice>& advice) {
   for (const Advice& a : advice) {
     nlohmann::json now, better;
     for (const auto& s : a.settings) now[s.key] = s.now, better[s.key] = s.better;
-    all.push_back({{"now", now}, {"better", better}, {"gain_ms", a.gain_s * 1e3}, {"gain_share", a.share}, {"more_bytes", a.more_bytes}, {"reason", a.reason}, {"changes_training", a.changes_training}});
+    all.push_back({{"now", now}, {"better", better}, {"gain_ms", a.gain_s * 1e3}, {"gain_share", a.share}, {"more_bytes", a.more_bytes}, {"reason", a.reason},
+                   {"changes_training", a.changes_training}});
   }
   return all;
 }

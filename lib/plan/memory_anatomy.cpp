@@ -43,7 +43,8 @@ ParameterBytes of_recipe(const RunPlan& plan, const std::vector<MemoryRow>& rows
     return 0.0;
   };
   const char* master = plan.master == program::Master::split ? ", split master" : plan.master == program::Master::fp32 ? ", fp32 master" : "";
-  return {"this recipe, measured: " + std::string(name_of(plan.compute)) + master, measured("weights") + measured("master weights"), measured("optimizer state"), measured("gradients")};
+  const std::string name = "this recipe, measured: " + std::string(name_of(plan.compute)) + master;
+  return {name, measured("weights") + measured("master weights"), measured("optimizer state"), measured("gradients")};
 }
 
 /// The model's parameters as tensors, without padding.
@@ -64,7 +65,8 @@ std::vector<MemoryRow> memory_anatomy(const RunPlan& plan, const MeasuredMemory&
   using program::Kind;
   const PlacedProgram& train = plan.train.back();
   const auto& buffers = train.program.buffers;
-  if (measured.operand_bytes.size() != buffers.size()) throw InternalError("memory_anatomy: the program has " + std::to_string(buffers.size()) + " buffers, " + std::to_string(measured.operand_bytes.size()) + " were measured");
+  if (measured.operand_bytes.size() != buffers.size())
+    throw InternalError("memory_anatomy: the program has " + std::to_string(buffers.size()) + " buffers, " + std::to_string(measured.operand_bytes.size()) + " were measured");
   const int peak = program::peak_use(train.program).position;
   const auto lives = program::lifetimes(train.program);
   std::int64_t master = 0;
@@ -75,7 +77,8 @@ std::vector<MemoryRow> memory_anatomy(const RunPlan& plan, const MeasuredMemory&
     (is_master ? master : by_kind[static_cast<std::size_t>(buffers[b].kind)]) += measured.operand_bytes[b];
   }
   const auto of = [&](Kind k) { return by_kind[static_cast<std::size_t>(k)]; };
-  const std::vector<std::int64_t> values{of(Kind::parameter), master, of(Kind::gradient), of(Kind::state), of(Kind::value) + of(Kind::saved), of(Kind::value_gradient), of(Kind::scratch), of(Kind::batch) + of(Kind::scalar)};
+  const std::vector<std::int64_t> values{of(Kind::parameter), master,                   of(Kind::gradient), of(Kind::state),
+                                         of(Kind::value) + of(Kind::saved), of(Kind::value_gradient), of(Kind::scratch),  of(Kind::batch) + of(Kind::scalar)};   // as plan.memory has them
   std::vector<MemoryRow> rows;
   std::int64_t placed = 0;
   for (std::size_t k = 0; k < values.size(); ++k) {

@@ -18,7 +18,8 @@ using program::Use;
 constexpr double norm_forward = 9, norm_backward = 16, activation_forward = 12, activation_backward = 20, logit = 6, parameter_update = 16;
 
 bool is_norm_slot(const std::string& name, Op op, How how) {
-  static const std::set<std::string, std::less<>> forward{"residual_in", "branch_in", "residual_out", "mean", "rstd"}, backward{"residual_out", "d_residual_out", "d_normed", "d_residual_in", "d_branch_in", "mean", "rstd"};
+  static const std::set<std::string, std::less<>> forward{"residual_in", "branch_in", "residual_out", "mean", "rstd"},
+      backward{"residual_out", "d_residual_out", "d_normed", "d_residual_in", "d_branch_in", "mean", "rstd"};
   if (op == Op::backward) return backward.contains(name);
   return forward.contains(name) || (name == "normed" && how != How::read);
 }
@@ -175,8 +176,11 @@ std::string describe_operations(const RunPlan& plan, const std::vector<Operation
   const Sums forward = of_direction(rows, Direction::forward), backward = of_direction(rows, Direction::backward);
   out += "backward takes " + text("%.2f", share(backward.ms, forward.ms)) + " times as long as forward, at " + text("%.2f", share(backward.flops, forward.flops)) + " times the FLOPs and " +
          text("%.2f", share(backward.bytes, forward.bytes)) + " times the bytes\n";
-  out += "step " + text("%.3f ms", step_ms) + ", of it " + text("%.3f ms", step_ms - all.ms) + " between operations; " + human_count(all.flops) + " FLOPs, " + human_bytes(static_cast<std::int64_t>(all.bytes)) + " over memory at least\n";
-  if (plan.time) out += "predicted: " + text("%.3f ms", plan.time->step_s * 1e3) + ", matrix products " + text("%.3f", plan.time->gemm_s * 1e3) + ", attention " + text("%.3f", plan.time->attention_s * 1e3) + ", memory traffic " + text("%.3f", plan.time->memory_s * 1e3) + "\n";
+  out += "step " + text("%.3f ms", step_ms) + ", of it " + text("%.3f ms", step_ms - all.ms) + " between operations; " + human_count(all.flops) + " FLOPs, " +
+         human_bytes(static_cast<std::int64_t>(all.bytes)) + " over memory at least\n";
+  if (plan.time)
+    out += "predicted: " + text("%.3f ms", plan.time->step_s * 1e3) + ", matrix products " + text("%.3f", plan.time->gemm_s * 1e3) + ", attention " + text("%.3f", plan.time->attention_s * 1e3) +
+           ", memory traffic " + text("%.3f", plan.time->memory_s * 1e3) + "\n";
   return out;
 }
 
