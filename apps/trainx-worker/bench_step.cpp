@@ -1,9 +1,7 @@
+#include "bench_run.hpp"
 #include "commands.hpp"
 #include "core/process.hpp"
 #include "core/version.hpp"
-#include "model/model.hpp"
-#include "train/build.hpp"
-#include "train/threads.hpp"
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
@@ -56,15 +54,7 @@ Json to_json(const Round& r) {
 
 class StepBench {
  public:
-  StepBench(const plan::RunPlan& plan, const launch::Job& job) : plan_(plan), parts_(plan, train::open_split(plan, data::Split::train), nullptr) {
-    phase("opened");
-    train::set_compute_threads(job.facts.hardware.cpu_cores);
-    parts_.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)), train::ResidentState::Memory::new_arena);
-    if (plan.recipe.model.init_from) parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, train::MissingHead::keep);
-    phase("initialized");
-    parts_.start({}, [this](const train::StepScalarsReport& r) { loss_ = r.loss_sum / std::max(r.target_count, 1.0); });
-    phase("uploaded");
-  }
+  StepBench(const plan::RunPlan& plan, const launch::Job& job) : plan_(plan), bench_(plan, job, [this](const char* name) { phase(name); }) {}
 
   /// The step that pays for everything new; then tuning, and steps until all is warm.
   void warm_up() {
@@ -107,9 +97,7 @@ class StepBench {
       if (r.joules) joules.push_back(*r.joules / static_cast<double>(r.steps));
     }
     const double step = median(times), tokens = static_cast<double>(plan_.tokens_per_step);
-    std::vector<train::StepTimes> timed;
-    parts_.executor->time_next(timed_steps, [&](const train::StepTimes& t) { timed.push_back(t); });
-    run(timed_steps);
+    const auto timed = bench_.run_timed(timed_steps);
     Json work = Json::object();
     for (const auto& [kind, ms] : train::by_work(timed)) work[std::string(name_of(kind))] = ms;
     Json j{{"event", "done"}, {"tool", "trainx"}, {"machine", parts_.device->name()}, {"versions", {{"trainx", version}}}};
@@ -123,13 +111,14 @@ class StepBench {
     j["samples_per_second"] = static_cast<double>(plan_.batch.global_batch_size) / step;
     j["joules_per_token"] = joules.empty() ? Json() : Json(median(joules) / tokens);
     j["predicted_step_time_ms"] = plan_.time ? Json(1e3 * plan_.time->step_s) : Json();
-    j["predicted_peak_memory_bytes"] = plan_.memory.total_bytes();
+    j["predicted_peak_memory_bytes"] = plan_.memory.arena_bytes + plan_.memory.library_bytes;
+    j["predicted_device_memory_bytes"] = plan_.memory.total_bytes();
     j["peak_memory_bytes"] = parts_.device->peak_bytes();
     j["device_memory_bytes"] = parts_.device->process_bytes();
     j["first_step_seconds"] = first_step_seconds_;
     j["tuned"] = tuned_;
     j["tuning_seconds"] = tuning_seconds_;
-    j["loss"] = loss_;
+    j["loss"] = bench_.loss();
     j["work_ms"] = work;
     j["matrix_products"] = products_of(timed);
     if (const auto& captured = parts_.executor->evidence(); !captured.empty()) j["kernels"] = captured.back().kernels;
@@ -162,15 +151,13 @@ class StepBench {
   /// Seconds since the start when a phase of the set-up was done.
   void phase(const char* name) { phases_[name] = seconds_since_start(); }
 
-  void run(std::int64_t steps) {
-    for (std::int64_t i = 0; i < steps; ++i) parts_.executor->submit_step();
-    parts_.executor->wait_idle();
-  }
+  void run(std::int64_t steps) { bench_.run(steps); }
 
   const plan::RunPlan& plan_;
   Json phases_ = Json::object();
-  train::TrainingParts parts_;
-  double first_step_seconds_ = 0, tuning_seconds_ = 0, loss_ = 0;
+  BenchRun bench_;
+  train::TrainingParts& parts_ = bench_.parts();
+  double first_step_seconds_ = 0, tuning_seconds_ = 0;
   int tuned_ = 0;
   std::vector<Round> rounds_;
 };

@@ -11,6 +11,8 @@ int train(const launch::Job& job, metrics::Console& console);
 int evaluate(const launch::Job& job, metrics::Console& console);
 int generate(const launch::Job& job, metrics::Console& console);
 int bench_step(const launch::Job& job);
+int bench_memory_anatomy(const launch::Job& job);
+int bench_operations(const launch::Job& job);
 
 /// What an exception that leaves a command means: UserError its own code, memory that the machine refused 71, anything else a bug.
 ExitCode exit_code_of(const std::exception& e);

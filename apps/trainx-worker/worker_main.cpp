@@ -21,6 +21,8 @@ int run(const launch::Job& job, metrics::Console& console) {
   train::remove_signal_handlers();
   if (job.command == "eval") return worker::evaluate(job, console);
   if (job.command == "bench step") return worker::bench_step(job);
+  if (job.command == "bench memory-anatomy") return worker::bench_memory_anatomy(job);
+  if (job.command == "bench operations") return worker::bench_operations(job);
   if (job.command == "generate") return worker::generate(job, console);
   throw InternalError("no such job: " + job.command);
 }

@@ -6,15 +6,16 @@ namespace trainx::app {
 namespace {
 
 struct Arguments {
+  std::string command;                  // "bench step"
   RecipeArguments recipe;
   launch::BenchOptions options;
 };
 
-int run_step(const Arguments& a, const Context& context) {
+int run_bench(const Arguments& a, const Context& context) {
   if (a.options.rounds < 1 || !(a.options.seconds > 0)) throw UserError(ExitCode::usage, "bench step: --rounds and --seconds must be above 0");
-  const Prepared p = prepare(load(a.recipe, "bench step"));
+  const Prepared p = prepare(load(a.recipe, a.command));
   if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
-  launch::Job job = make_job("bench step", context);
+  launch::Job job = make_job(a.command, context);
   job.resolved_recipe = recipe::dump(p.plan.recipe);
   job.facts = p.facts;
   job.plan_fingerprint = plan::fingerprint(p.plan);
@@ -22,20 +23,32 @@ int run_step(const Arguments& a, const Context& context) {
   return launch::run_worker(job);
 }
 
+/// A bench of a recipe; what it takes beside is added by the caller.
+CLI::App& add(CLI::App& bench, Context& context, const std::string& name, const std::string& does, const std::string& options, const std::string& footer, const std::shared_ptr<Arguments>& a) {
+  CLI::App* command = bench.add_subcommand(name, does);
+  context.usage[command] = "CONFIG [key=value ...]" + options;
+  a->command = "bench " + name;
+  add_recipe_arguments(*command, a->recipe);
+  command->footer("Trains from new weights, saves nothing. " + footer);
+  command->callback([a, &context] { context.run = [a, &context] { return run_bench(*a, context); }; });
+  return *command;
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, Context& context) {
   CLI::App* bench = app.add_subcommand("bench", "measures this machine");
-  context.usage[bench] = "step CONFIG [key=value ...]";
-  CLI::App* step = bench->add_subcommand("step", "steps of a recipe: tokens/s, joules per token, memory and time, predicted and measured; JSON");
-  context.usage[step] = "CONFIG [key=value ...] [--rounds N] [--seconds S] [--paced]";
+  context.usage[bench] = "step|memory-anatomy|operations CONFIG [key=value ...]";
   const auto a = std::make_shared<Arguments>();
-  add_recipe_arguments(*step, a->recipe);
-  step->add_option("--rounds", a->options.rounds, "how often it is measured; the median counts (5)")->type_name("N");
-  step->add_option("--seconds", a->options.seconds, "of a round (3)")->type_name("S");
-  step->add_flag("--paced", a->options.paced, "runs N steps for each line `go N` on stdin, until its end: to take turns with others");
-  step->footer("Trains from new weights, saves nothing. Matrix products are tuned first where this machine has not met them yet.");
-  step->callback([a, &context] { context.run = [a, &context] { return run_step(*a, context); }; });
+  CLI::App& step = add(*bench, context, "step", "steps of a recipe: tokens/s, joules per token, memory and time, predicted and measured; JSON", " [--rounds N] [--seconds S] [--paced]",
+                       "Matrix products are tuned first where this machine has not met them yet.", a);
+  step.add_option("--rounds", a->options.rounds, "how often it is measured; the median counts (5)")->type_name("N");
+  step.add_option("--seconds", a->options.seconds, "of a round (3)")->type_name("S");
+  step.add_flag("--paced", a->options.paced, "runs N steps for each line `go N` on stdin, until its end: to take turns with others");
+  add(*bench, context, "memory-anatomy", "what memory goes to, predicted and measured: weights, optimizer, gradients, activations, libraries; bytes for each parameter", "",
+      "Measured is what the step's operations were given, what was allocated, and what the system counts for the process.", std::make_shared<Arguments>());
+  add(*bench, context, "operations", "what time goes to: contractions, attention, normalisations, element-wise operations, forward and backward, beside FLOPs and bytes", "",
+      "FLOPs and bytes are arithmetic; time is of steps that run alone.", std::make_shared<Arguments>());
 }
 
 }  // namespace trainx::app

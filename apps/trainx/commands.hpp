@@ -14,6 +14,7 @@ void add_eval(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_ckpt(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
+void add_import(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_version(CLI::App& app, Context& context);
 

@@ -1,5 +1,6 @@
 #include "commands.hpp"
 #include "inputs.hpp"
+#include "plan/advice.hpp"
 #include <nlohmann/json.hpp>
 
 namespace trainx::app {
@@ -13,8 +14,14 @@ struct Arguments {
 
 int run_plan(const Arguments& a, const Context& context) {
   const Prepared p = prepare(load(a.recipe, "plan"), a.gpu);
-  if (context.output.json) print(plan::to_json(p.plan, a.program).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  else print(plan::describe(p.plan, a.program));
+  const auto advice = plan::advise(p.plan);
+  if (context.output.json) {
+    auto j = plan::to_json(p.plan, a.program);
+    j["advice"] = plan::to_json(advice);
+    print(j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    print(plan::describe(p.plan, a.program) + plan::describe(advice, p.plan));
+  }
   return 0;
 }
 

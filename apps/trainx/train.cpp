@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "inputs.hpp"
+#include "rehearse.hpp"
 #include <filesystem>
 
 namespace trainx::app {
@@ -11,7 +12,7 @@ struct Arguments {
   RecipeArguments recipe;
   std::string fork_name;
   std::int64_t profile_steps = 0;
-  bool allow_degraded = false;
+  bool allow_degraded = false, rehearse = false;
 };
 
 // A run that goes on needs nothing of the folder that it began from: its checkpoints hold the same model.
@@ -24,13 +25,7 @@ facts::Facts gather(recipe::Recipe recipe) {
   return facts;
 }
 
-// What can be refused without writing anything or starting a worker is refused here.
-int run_train(const Arguments& a, const Context& context) {
-  if (a.fork_name.find('/') != std::string::npos || a.fork_name.starts_with(".")) throw UserError(ExitCode::usage, "train: --fork takes the name of a new run, not a path: '" + a.fork_name + "'");
-  if (a.profile_steps < 0) throw UserError(ExitCode::usage, "train: --profile takes a number of steps");
-  auto loaded = load(a.recipe, "train");
-  facts::Facts facts = gather(loaded.recipe);
-  const Prepared p = prepare(std::move(loaded), std::move(facts));
+int start(const Prepared& p, const Arguments& a, const Context& context) {
   if (a.allow_degraded && !p.plan.on_gpu) throw UserError(ExitCode::usage, "train: --allow-degraded has nothing to allow: the run computes on a CPU, where no kernels are held against the plan; leave it out");
   if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
   if (!p.facts.data.eval_problem.empty()) throw UserError(ExitCode::input_missing, p.facts.data.eval_problem);
@@ -47,16 +42,32 @@ int run_train(const Arguments& a, const Context& context) {
   return launch::run_worker(job);
 }
 
+// What can be refused without writing anything or starting a worker is refused here.
+int run_train(const Arguments& a, const Context& context) {
+  if (a.fork_name.find('/') != std::string::npos || a.fork_name.starts_with(".")) throw UserError(ExitCode::usage, "train: --fork takes the name of a new run, not a path: '" + a.fork_name + "'");
+  if (a.profile_steps < 0) throw UserError(ExitCode::usage, "train: --profile takes a number of steps");
+  if (a.rehearse && (!a.fork_name.empty() || a.profile_steps > 0)) throw UserError(ExitCode::usage, "train: --rehearse leaves nothing behind, so that --fork and --profile have no effect: leave them out");
+  if (a.rehearse) {
+    Context quiet = context;            // warnings and errors alone
+    quiet.output.quiet = true;
+    return rehearse(a.recipe, context, [&](const Prepared& p) { return start(p, a, quiet); });
+  }
+  auto loaded = load(a.recipe, "train");
+  facts::Facts facts = gather(loaded.recipe);
+  return start(prepare(std::move(loaded), std::move(facts)), a, context);
+}
+
 }  // namespace
 
 void add_train(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("train", "trains, or goes on training, what a recipe says");
-  context.usage[command] = "CONFIG [key=value ...] [--fork NAME] [--profile N] [--allow-degraded]";
+  context.usage[command] = "CONFIG [key=value ...] [--fork NAME] [--profile N] [--allow-degraded] [--rehearse]";
   const auto a = std::make_shared<Arguments>();
   add_recipe_arguments(*command, a->recipe);
   command->add_option("--fork", a->fork_name, "begin a new run of this name from the run's newest checkpoint, with a recipe that differs")->type_name("NAME");
   command->add_option("--profile", a->profile_steps, "times the instructions of N steps: what a step spends its time on, and a trace in the run's folder")->type_name("N");
   command->add_flag("--allow-degraded", a->allow_degraded, "goes on with a warning where what runs on the GPU is not what was planned, instead of ending with 79");
+  command->add_flag("--rehearse", a->rehearse, "a few steps with the longest rows, evaluation, save, resume and signals first, in minutes, and says what the whole run will take");
   command->footer("The same command again goes on from the newest checkpoint. SIGTERM and Ctrl-C save and end (143, 130; Ctrl-C twice: at once),\n"
                   "SIGUSR1 saves and ends with 75, SIGUSR2 saves and goes on.");
   command->callback([a, &context] { context.run = [a, &context] { return run_train(*a, context); }; });

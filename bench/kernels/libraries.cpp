@@ -1,5 +1,7 @@
 // The GPU's libraries as a training step uses them: matrix products of GPT-2 124M by the library's first choice and by the tuned one, and attention.
 // Sustained: every figure is taken back to back, at the power limit. One JSON object a line; times in ms.
+//   bench_libraries              what a step of GPT-2 124M has
+//   bench_libraries dimensions   sizes that plan's advice is about: last waves of tiles, rows off 16 bytes, heads of many sizes (program::TileRates, attention_s)
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -124,13 +126,39 @@ void bench_attention(Attention& attention, const DeviceMemory& memory, const Att
   std::fflush(stdout);
 }
 
+void bench_product(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratch, const GemmProblem& p) {
+  const auto times = gemm.tune(p, space, scratch.data(), scratch_bytes, {.seconds_per_problem = 0.5});
+  if (!times) return;
+  std::printf("%s\n", nlohmann::json{{"gemm", describe(p)}, {"tuned_ms", times->chosen_ms}, {"tuned_tflops", p.flops() / times->chosen_ms / 1e9}, {"candidates", times->candidates}}.dump().c_str());
+  std::fflush(stdout);
+}
+
+/// All three products of a linear layer.
+void bench_linear(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratch, std::int64_t rows, std::int64_t out, std::int64_t in) {
+  bench_product(gemm, space, scratch, linear_problem(rows, out, in, DType::bf16));
+  bench_product(gemm, space, scratch, linear_input_gradient_problem(rows, out, in, DType::bf16));
+  bench_product(gemm, space, scratch, linear_weight_gradient_problem(rows, out, in, DType::bf16));
+}
+
+void bench_dimensions(Gemm& gemm, Attention& attention, const StreamSpace& space, const DeviceMemory& scratch) {
+  for (const std::int64_t samples : {3, 5, 6, 7, 8, 9, 11, 13}) bench_linear(gemm, space, scratch, samples * 1024, 768, 768);
+  for (const std::int64_t samples : {5, 7, 8, 13}) bench_linear(gemm, space, scratch, samples * 1024, 5120, 1280);
+  for (const std::int64_t width : {1016, 1020, 1022, 1023, 1024}) bench_linear(gemm, space, scratch, 16384, width, width);
+  for (const std::int64_t head : {32, 36, 48, 64, 72, 80, 96, 112, 128}) bench_attention(attention, scratch, {16, 1024, 16, head, DType::bf16, true, false, false});
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   try {
     const DeviceMemory scratch(scratch_bytes), workspace(Gemm::workspace_bytes);
     const StreamSpace space{nullptr, workspace.data(), Gemm::workspace_bytes};
     Attention attention;
+    if (argc > 1 && std::string(argv[1]) == "dimensions") {
+      Gemm of_dimensions("");
+      bench_dimensions(of_dimensions, attention, space, scratch);
+      return 0;
+    }
     for (const bool deterministic : {false, true}) {
       bench_attention(attention, scratch, {64, 1024, 12, 64, DType::bf16, true, false, deterministic});
       bench_attention(attention, scratch, {4, 1024, 12, 64, DType::bf16, true, false, deterministic});

@@ -1,6 +1,7 @@
-// NVML through dlopen with prototypes of our own: nvml.h is not in every toolkit, the library not on every machine.
+// NVML through dlopen: the library is not on every machine.
 #include "gpu/power.hpp"
 #include "core/units.hpp"
+#include "gpu/nvml.hpp"
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -9,20 +10,11 @@
 
 namespace trainx::gpu {
 
-using Return = int;                     // nvmlReturn_t; 0 is success
-using NvmlDevice = struct nvmlDevice_st*;
-struct ViolationTime { unsigned long long reference_us, violation_ns; };                      // nvmlViolationTime_t
-struct ProcessInfo { unsigned pid; unsigned long long bytes; unsigned gpu_instance, compute_instance; };   // nvmlProcessInfo_t
-
 struct PowerMeter::State {
   void* library = nullptr;
   NvmlDevice device = nullptr;
-  Return (*energy)(NvmlDevice, unsigned long long* millijoules) = nullptr;
-  Return (*violation)(NvmlDevice, int policy, ViolationTime*) = nullptr;
-  Return (*clock)(NvmlDevice, int type, unsigned* mhz) = nullptr;
-  Return (*reasons)(NvmlDevice, unsigned long long*) = nullptr;
-  Return (*processes)(NvmlDevice, unsigned* count, ProcessInfo*) = nullptr;
-  Return (*shutdown)() = nullptr;
+  NvmlFunctions nvml;
+  NvmlReturn (*shutdown)() = nullptr;
 };
 
 namespace {
@@ -33,19 +25,10 @@ bool load(void* library, Function*& function, const char* name) {
   return function != nullptr;
 }
 
-std::string words_of(unsigned long long reasons) {
-  static constexpr std::array<std::pair<unsigned long long, const char*>, 6> names{{{0x4, "power limit"}, {0x8, "hardware slowdown"}, {0x20, "temperature"},
-                                                                                   {0x40, "hardware temperature"}, {0x80, "power brake"}, {0x2, "clocks set by a user"}}};
-  std::string words;
-  for (const auto& [bit, name] : names)
-    if (reasons & bit) words += (words.empty() ? "" : ", ") + std::string(name);
-  return words;
-}
-
-std::vector<ProcessInfo> processes_of(const PowerMeter::State& s) {
-  std::vector<ProcessInfo> all(64);
+std::vector<NvmlProcess> processes_of(const PowerMeter::State& s) {
+  std::vector<NvmlProcess> all(64);
   auto count = static_cast<unsigned>(all.size());
-  if (!s.device || !s.processes || s.processes(s.device, &count, all.data()) != 0) count = 0;
+  if (!s.device || !s.nvml.processes || s.nvml.processes(s.device, &count, all.data()) != 0) count = 0;
   all.resize(count);
   return all;
 }
@@ -56,8 +39,8 @@ PowerMeter::PowerMeter() : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!s.library) return;
-  Return (*init)() = nullptr;
-  Return (*by_address)(const char*, NvmlDevice*) = nullptr;
+  NvmlReturn (*init)() = nullptr;
+  NvmlReturn (*by_address)(const char*, NvmlDevice*) = nullptr;
   std::array<char, 32> address{};
   int device = 0;
   const bool found = load(s.library, init, "nvmlInit_v2") && load(s.library, by_address, "nvmlDeviceGetHandleByPciBusId_v2") && load(s.library, s.shutdown, "nvmlShutdown") &&
@@ -66,11 +49,7 @@ PowerMeter::PowerMeter() : state_(std::make_unique<State>()) {
     s.device = nullptr;
     return;
   }
-  load(s.library, s.energy, "nvmlDeviceGetTotalEnergyConsumption");
-  load(s.library, s.violation, "nvmlDeviceGetViolationStatus");
-  load(s.library, s.clock, "nvmlDeviceGetClockInfo");
-  load(s.library, s.reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
-  load(s.library, s.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  s.nvml = load_nvml_functions(s.library);
 }
 
 PowerMeter::~PowerMeter() {
@@ -78,30 +57,17 @@ PowerMeter::~PowerMeter() {
   if (state_->library) ::dlclose(state_->library);
 }
 
-PowerReading PowerMeter::read() const {
-  const State& s = *state_;
-  PowerReading out;
-  if (!s.device) return out;
-  constexpr int power_policy = 0, multiprocessors = 1;
-  unsigned long long millijoules = 0, reasons = 0;
-  ViolationTime violation{};
-  unsigned mhz = 0;
-  if (s.energy && s.energy(s.device, &millijoules) == 0) out.joules = static_cast<double>(millijoules) / 1e3;
-  if (s.violation && s.violation(s.device, power_policy, &violation) == 0) out.capped_seconds = static_cast<double>(violation.violation_ns) / 1e9;
-  if (s.clock && s.clock(s.device, multiprocessors, &mhz) == 0) out.clock_mhz = mhz;
-  if (s.reasons && s.reasons(s.device, &reasons) == 0) out.clock_reason = words_of(reasons);
-  return out;
-}
+PowerReading PowerMeter::read() const { return state_->device ? read_power(state_->nvml, state_->device) : PowerReading{}; }
 
 std::optional<std::int64_t> PowerMeter::process_bytes() const {
-  for (const ProcessInfo& p : processes_of(*state_))
+  for (const NvmlProcess& p : processes_of(*state_))
     if (p.pid == static_cast<unsigned>(::getpid())) return static_cast<std::int64_t>(p.bytes);
   return std::nullopt;
 }
 
 std::string PowerMeter::others() const {
   std::string text;
-  for (const ProcessInfo& p : processes_of(*state_))
+  for (const NvmlProcess& p : processes_of(*state_))
     if (p.pid != static_cast<unsigned>(::getpid())) text += (text.empty() ? "process " : ", process ") + std::to_string(p.pid) + " " + human_bytes(static_cast<std::int64_t>(p.bytes));
   return text;
 }

@@ -1,4 +1,4 @@
-// Energy, power and clock of a GPU, from NVML. What cannot be read is nothing.
+// Energy, power, clock, load and memory of a GPU, from NVML. What cannot be read is nothing.
 #pragma once
 #include <memory>
 #include "core/power_reading.hpp"

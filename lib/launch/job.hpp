@@ -28,7 +28,7 @@ struct BenchOptions {
 };
 
 struct Job {
-  std::string command;                  // "train", "eval", "generate", "bench step"
+  std::string command;                  // "train", "eval", "generate", "bench step", "bench memory-anatomy", "bench operations"
   std::string resolved_recipe;          // YAML
   std::string recipe_source;            // text of the user's file, kept in the run's folder
   std::map<std::string, std::string> origins;   // by dotted key: where each value came from, for the start-up table

@@ -15,6 +15,16 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
+/// The driver is asked for logged steps alone; between them the status line says what it said last.
+void keep_device(StepReport& r, const StepReport& before) {
+  r.clock_mhz = before.clock_mhz;
+  r.clock_reason = before.clock_reason;
+  r.clock_held_down = before.clock_held_down;
+  r.watts = before.watts;
+  r.gpu_utilization = before.gpu_utilization;
+  r.temperature_celsius = before.temperature_celsius;
+}
+
 std::string eval_text(const EvalReport& r) {
   char text[160];
   std::snprintf(text, sizeof text, "step %lld: eval loss %.4f", static_cast<long long>(r.step), r.loss);
@@ -105,13 +115,15 @@ void Console::start(const std::string& title, const std::string& run_folder, con
 
 void Console::step(const StepReport& report, bool logged) {
   const std::lock_guard lock(mutex_);
+  const StepReport before = std::move(last_);
   last_ = report;
+  if (!logged) keep_device(last_, before);
   left_s_ = seconds_left(report);
   if (logged) event("step", to_json(report));
   if (live_) {
     if (!shown_ || screen_.seconds() - drawn_s_ >= redraw_s) draw_line();
   } else if (progress_ && logged) {
-    print(status_line(report, goal_, left_s_, options_.verbose, INT_MAX));
+    print(status_line(last_, goal_, left_s_, options_.verbose, INT_MAX));
   }
 }
 

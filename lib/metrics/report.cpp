@@ -20,6 +20,12 @@ nlohmann::ordered_json to_json(const StepReport& r) {
   if (r.power_capped) j["power_capped"] = *r.power_capped;
   if (r.clock_mhz) j["clock_mhz"] = *r.clock_mhz;
   if (!r.clock_reason.empty()) j["clock_reason"] = r.clock_reason;
+  if (r.watts) j["watts"] = *r.watts;
+  if (r.gpu_utilization) j["gpu_utilization"] = *r.gpu_utilization;
+  if (r.memory_utilization) j["memory_utilization"] = *r.memory_utilization;
+  if (r.temperature_celsius) j["temperature_celsius"] = *r.temperature_celsius;
+  if (r.device_used_bytes) j["device_used_bytes"] = *r.device_used_bytes;
+  if (r.device_total_bytes) j["device_total_bytes"] = *r.device_total_bytes;
   return j;
 }
 

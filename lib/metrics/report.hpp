@@ -26,6 +26,11 @@ struct StepReport {
   std::optional<double> power_capped;   // share of the time in which the power limit lowered the clock
   std::optional<std::int64_t> clock_mhz;   // at the end
   std::string clock_reason;             // why it is below its most
+  bool clock_held_down = false;         // by something else than the power limit, which is the rule under full load
+  std::optional<double> watts;          // at the end
+  std::optional<double> gpu_utilization, memory_utilization;   // share of the last moments in which a kernel ran, and in which memory was read or written
+  std::optional<std::int64_t> temperature_celsius;
+  std::optional<std::int64_t> device_used_bytes, device_total_bytes;   // of the GPU's memory, by all processes
 };
 
 struct EvalReport {

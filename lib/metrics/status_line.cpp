@@ -21,11 +21,15 @@ std::string status_line(const StepReport& r, const Goal& goal, double seconds_le
   if (step.size() < total.size()) step.insert(0, total.size() - step.size(), ' ');   // columns stay where they are
   std::vector<std::string> parts{"step " + step + (total.empty() ? "" : "/" + total), "loss " + format("%.4f", r.loss), "lr " + format("%.2e", r.lr),
                                  human_count(r.tokens_per_second) + " tokens/s", human_bytes(r.peak_memory_bytes)};
+  if (r.clock_held_down && r.clock_mhz) parts.push_back(std::to_string(*r.clock_mhz) + " MHz (" + r.clock_reason + ")");
   if (seconds_left >= 0.5) parts.push_back(human_seconds(std::round(seconds_left)) + " left");
   if (verbose) {
     parts.push_back("grad norm " + format("%.3f", r.grad_norm));
     parts.push_back("step " + format("%.1f ms", r.step_time_ms));
     parts.push_back("data wait " + format("%.1f ms", r.data_wait_ms));
+    if (r.gpu_utilization) parts.push_back("GPU " + format("%.0f %%", 100 * *r.gpu_utilization));
+    if (r.watts) parts.push_back(format("%.0f W", *r.watts));
+    if (r.temperature_celsius) parts.push_back(std::to_string(*r.temperature_celsius) + " C");
   }
   std::string line;
   for (const std::string& part : parts) {

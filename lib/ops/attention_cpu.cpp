@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 #include "ops/gpu_scope.hpp"
+#include "ops/timed_work.hpp"
 #ifdef TRAINX_CUDA
 #include "ops/cuda/ops.hpp"
 #endif
@@ -56,16 +57,19 @@ void for_runs(const at::Tensor& lengths, std::int64_t longest, F f) {
 
 void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv) {
   TRAINX_ON_GPU(causal_attention(*gpu, out, lse, qkv));
+  const TimedWork timed(Work::attention);
   attend(out, lse, qkv, true);
 }
 
 void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse) {
   TRAINX_ON_GPU(causal_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse));
+  const TimedWork timed(Work::attention);
   attend_backward(d_qkv, d_out, qkv, out, lse, true);
 }
 
 void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths) {
   TRAINX_ON_GPU(bidirectional_attention(*gpu, out, lse, qkv, lengths));
+  const TimedWork timed(Work::attention);
   for_runs(lengths, qkv.size(1), [&](const Run& run) {
     if (run.length > 0) attend(run.of(out), run.of(lse), run.of(qkv), false);
     run.clear_padding(out);
@@ -76,6 +80,7 @@ void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const
 void bidirectional_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                                       const at::Tensor& lengths) {
   TRAINX_ON_GPU(bidirectional_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse, lengths));
+  const TimedWork timed(Work::attention);
   for_runs(lengths, qkv.size(1), [&](const Run& run) {
     if (run.length > 0) attend_backward(run.of(d_qkv), run.of(d_out), run.of(qkv), run.of(out), run.of(lse), false);
     run.clear_padding(d_qkv);

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <algorithm>
 #include "ops/gpu_scope.hpp"
+#include "ops/timed_work.hpp"
 #ifdef TRAINX_CUDA
 #include "ops/cuda/ops.hpp"
 #endif
@@ -29,6 +30,7 @@ TRAINX_CLONES void sum_strip(float* s, const Bf16* x, std::int64_t rows, std::in
 
 void column_sum(const at::Tensor& sums, const at::Tensor& x, bool accumulate) {
   TRAINX_ON_GPU(column_sum(*gpu, sums, x, accumulate));
+  const TimedWork timed(Work::sum);
   const std::int64_t rows = x.size(0), columns = x.size(1), strips = (columns + strip - 1) / strip;
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, strips, 1, [&](std::int64_t begin, std::int64_t end) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include "ops/gpu_scope.hpp"
+#include "ops/timed_work.hpp"
 #ifdef TRAINX_CUDA
 #include "ops/cuda/ops.hpp"
 #endif
@@ -46,6 +47,7 @@ void check_ids(const at::Tensor& ids, std::int64_t limit, const char* what) {
 
 void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position, const at::Tensor& type) {
   TRAINX_ON_GPU(segment_embedding(*gpu, out, tokens, token_types, word, position, type));
+  const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
   check_ids(tokens, word.size(0), "token id");
   check_ids(token_types, type.size(0), "token type");
@@ -60,6 +62,7 @@ void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at
 
 void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout) {
   TRAINX_ON_GPU(embedding(*gpu, out, tokens, wte, wpe, dropout));
+  const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
   const auto* token = data<std::int32_t>(tokens);
   check_ids(tokens, wte.size(0), "token id");
@@ -79,6 +82,7 @@ void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor
 
 void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d, const at::Tensor& tokens, bool accumulate, std::int64_t without_gradient) {
   TRAINX_ON_GPU(embedding_backward_tokens(*gpu, d_wte, d, tokens, accumulate, without_gradient));
+  const TimedWork timed(Work::embedding);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   const auto* token = data<std::int32_t>(tokens);
   auto* sums = data<float>(d_wte);
@@ -96,6 +100,7 @@ void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d, con
 
 void embedding_backward_positions(const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate) {
   TRAINX_ON_GPU(embedding_backward_positions(*gpu, d_wpe, d, length, accumulate));
+  const TimedWork timed(Work::embedding);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   auto* sums = data<float>(d_wpe);
   if (!accumulate) std::fill_n(sums, d_wpe.numel(), 0.0f);

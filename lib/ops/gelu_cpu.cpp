@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include "ops/column_sum.hpp"
 #include "ops/gpu_scope.hpp"
+#include "ops/timed_work.hpp"
 #ifdef TRAINX_CUDA
 #include "ops/cuda/ops.hpp"
 #endif
@@ -50,6 +51,7 @@ constexpr std::int64_t grain = 16384;   // elements that make starting a thread 
 
 void gelu(const at::Tensor& activated, const at::Tensor& x) {
   TRAINX_ON_GPU(gelu(*gpu, activated, x));
+  const TimedWork timed(Work::activation);
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) { forward_piece(data<T>(activated) + begin, data<T>(x) + begin, end - begin); });
   });
@@ -65,6 +67,7 @@ void gelu_backward(const at::Tensor& dx, const at::Tensor& d_activated, const at
 
 void gelu_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
   TRAINX_ON_GPU(gelu_backward_with_bias(*gpu, dx, d_bias, d_activated, x, accumulate));
+  const TimedWork timed(Work::activation);
   gelu_backward(dx, d_activated, x);
   column_sum(d_bias, dx, accumulate);
 }

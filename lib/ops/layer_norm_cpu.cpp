@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <algorithm>
 #include "ops/gpu_scope.hpp"
+#include "ops/timed_work.hpp"
 #ifdef TRAINX_CUDA
 #include "ops/cuda/ops.hpp"
 #endif
@@ -129,6 +130,7 @@ void layer_norm_apply(const at::Tensor& normed, const at::Tensor& x, const at::T
 
 void layer_norm(const at::Tensor& normed, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
   TRAINX_ON_GPU(layer_norm(*gpu, normed, x, weight, bias, epsilon));
+  const TimedWork timed(Work::norm);
   with_element(x, [&]<class T>(T) { for_rows(x, [&](Rows rows) { norm_rows(rows, data<T>(normed), data<T>(x), data<T>(weight), data<T>(bias), epsilon); }); });
 }
 

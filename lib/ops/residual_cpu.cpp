@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include "ops/gpu_scope.hpp"
+#include "ops/timed_work.hpp"
 #ifdef TRAINX_CUDA
 #include "ops/cuda/ops.hpp"
 #endif
@@ -86,6 +87,7 @@ void add_branch_to_norm(const at::Tensor& out, const at::Tensor& residual, const
 
 void scatter_rows(const at::Tensor& to, const at::Tensor& from, const at::Tensor& rows) {
   TRAINX_ON_GPU(scatter_rows(*gpu, to, from, rows));
+  const TimedWork timed(Work::copy);
   const std::int64_t columns = from.size(1);
   with_element(from, [&]<class T>(T) {
     for (std::int64_t r = 0; r < from.size(0); ++r)

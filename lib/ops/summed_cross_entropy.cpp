@@ -1,6 +1,7 @@
 #include "ops/cross_entropy.hpp"
 #include "ops/element.hpp"
 #include "ops/gpu_scope.hpp"
+#include "ops/timed_work.hpp"
 #include <algorithm>
 #ifdef TRAINX_CUDA
 #include "ops/cuda/ops.hpp"
@@ -43,18 +44,21 @@ void count(const Scores& scores, const at::Tensor& logits, const std::int32_t* t
 
 void summed_cross_entropy(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
   TRAINX_ON_GPU(summed_cross_entropy(*gpu, to, logits, targets, vocab_size));
+  const TimedWork timed(Work::loss);
   cross_entropy(to.row_loss, logits, targets, vocab_size);
   add_sums(to, targets);
 }
 
 void scored_cross_entropy(const LossTo& to, const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
   TRAINX_ON_GPU(scored_cross_entropy(*gpu, to, scores, logits, targets, vocab_size));
+  const TimedWork timed(Work::loss);
   summed_cross_entropy(to, logits, targets, vocab_size);
   count(scores, logits, targets, vocab_size, to.accumulate);
 }
 
 void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed) {
   TRAINX_ON_GPU(summed_cross_entropy_with_gradient(*gpu, to, logits, targets, vocab_size, seed));
+  const TimedWork timed(Work::loss);
   cross_entropy_with_gradient(to.row_loss, logits, targets, vocab_size, seed);
   add_sums(to, targets);
 }

@@ -15,6 +15,7 @@ struct Segment {
   struct Member { int block; int forward; int backward; };   // positions in steady, none where there is no such instruction
   std::vector<Member> members;          // in the order of the forward
   int first_backward = none;
+  bool everything = false;              // else what is cheap
 };
 
 Use* find_use(Instruction& i, Slot slot) {
@@ -26,8 +27,7 @@ Use* find_use(Instruction& i, Slot slot) {
 /// Plans one segment against the unchanged program, then edits its forward and backward and makes its recompute instructions.
 class Checkpointer {
  public:
-  Checkpointer(StepProgram& p, const ModelGraph& graph, const Segment& segment, bool everything)
-      : p_(p), graph_(graph), segment_(segment), everything_(everything) {}
+  Checkpointer(StepProgram& p, const ModelGraph& graph, const Segment& segment) : p_(p), graph_(graph), segment_(segment), everything_(segment.everything) {}
 
   std::vector<Instruction> apply() {
     const BufferId restart = everything_ ? cheapest_restart() : none;
@@ -171,15 +171,37 @@ class Checkpointer {
   bool everything_;
 };
 
-/// By micro-step and layer (full) or block (selective), each with the positions of its instructions.
-std::vector<Segment> segments_of(const StepProgram& p, const ModelGraph& graph, bool by_layer) {
+/// Which blocks are recomputed together.
+struct SegmentOfBlock { int segment = none; bool everything = false; };
+std::vector<SegmentOfBlock> segments_of_blocks(const ModelGraph& graph, const CheckpointLevels& levels) {
+  std::vector<SegmentOfBlock> out(graph.blocks.size());
+  int count = 0, first_layer = none;    // of the segment of whole layers that goes on
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+    const BlockSpec& block = graph.blocks[b];
+    const CheckpointLevel level = block.layer == none ? CheckpointLevel::none : levels.of(block.layer);
+    if (level == CheckpointLevel::full && first_layer != none && block.layer - first_layer < levels.segment) {
+      out[b] = out[b - 1];
+      continue;
+    }
+    first_layer = level == CheckpointLevel::full ? block.layer : none;
+    if (level == CheckpointLevel::none) continue;
+    const bool attends = block.phases.at(Op::forward).attention_flops > 0;
+    out[b] = {count++, level == CheckpointLevel::full || (level == CheckpointLevel::mlp && !attends)};
+  }
+  return out;
+}
+
+/// By micro-step, each with the positions of its instructions.
+std::vector<Segment> segments_of(const StepProgram& p, const ModelGraph& graph, const CheckpointLevels& levels) {
+  const std::vector<SegmentOfBlock> of_block = segments_of_blocks(graph, levels);
   std::map<std::pair<int, int>, Segment> segments;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     const Instruction& i = p.steady[k];
     if (i.op != Op::forward && i.op != Op::backward) continue;
-    const BlockSpec& block = graph.blocks[i.block];
-    if (block.layer == none) continue;
-    Segment& s = segments[{i.micro, by_layer ? block.layer : i.block}];
+    const SegmentOfBlock of = of_block[static_cast<std::size_t>(i.block)];
+    if (of.segment == none) continue;
+    Segment& s = segments[{i.micro, of.segment}];
+    s.everything = of.everything;
     if (i.op == Op::forward) {
       s.members.push_back({i.block, static_cast<int>(k), none});
       continue;
@@ -196,12 +218,14 @@ std::vector<Segment> segments_of(const StepProgram& p, const ModelGraph& graph, 
 
 }  // namespace
 
-StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, CheckpointLevel level) {
+StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, const CheckpointLevels& levels) {
   enter(p, Pass::activation_checkpoint);
-  if (level == CheckpointLevel::none) return p;
-  const bool everything = level == CheckpointLevel::full;
   std::map<int, std::vector<Instruction>> before;   // by position in steady: what is inserted there
-  for (const Segment& s : segments_of(p, graph, everything)) before[s.first_backward] = Checkpointer(p, graph, s, everything).apply();
+  for (const Segment& s : segments_of(p, graph, levels)) {
+    auto made = Checkpointer(p, graph, s).apply();
+    auto& at = before[s.first_backward];
+    std::move(made.begin(), made.end(), std::back_inserter(at));
+  }
   std::vector<Instruction> steady;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     if (const auto it = before.find(static_cast<int>(k)); it != before.end())

@@ -11,9 +11,17 @@ using program::StepProgram;
 /// Repeats forward..backward for each of `micro_steps`; who overwrites and who accumulates follows from the order of writers.
 StepProgram accumulation(StepProgram p, int micro_steps);
 
-enum class CheckpointLevel : std::uint8_t { none, selective, full };
-/// selective: saved operands marked cheap are recomputed just before backward; full: a layer keeps only what its forward begins with.
+/// selective: saved operands marked cheap are recomputed just before backward; mlp: those, and all that the layer's blocks without attention keep;
+/// full: a layer keeps only what its forward begins with.
+enum class CheckpointLevel : std::uint8_t { none, selective, mlp, full };
+struct CheckpointLevels {
+  std::vector<CheckpointLevel> of_layer;        // one for each, or one for all
+  int segment = 1;                              // so many neighbouring layers at `full` keep one hidden together, and are recomputed together
+  CheckpointLevels(CheckpointLevel all) : of_layer{all} {}   // NOLINT(google-explicit-constructor): a level is meant for all layers
+  CheckpointLevels(std::vector<CheckpointLevel> levels, int layers_together) : of_layer(std::move(levels)), segment(layers_together) {}
+  CheckpointLevel of(int layer) const { return of_layer.size() == 1 ? of_layer.front() : of_layer.at(static_cast<std::size_t>(layer)); }
+};
 /// What is dropped becomes scratch of the forward; what the recomputation takes follows from SlotSpec::from.
-StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, CheckpointLevel level);
+StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, const CheckpointLevels& levels);
 
 }  // namespace trainx::passes

@@ -45,11 +45,16 @@ std::string kernel_of(const spec::AdafactorOptions&) { return "adafactor_apply_k
 
 StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows) {
   StepClaims claims;
-  const ActivationCheckpoint level = plan.recipe.memory.activation_checkpoint;
-  const bool everything = level == ActivationCheckpoint::full;
+  claims.captured = !plan.recipe.run.execution.is_auto() && *plan.recipe.run.execution.value == recipe::Execution::graph;
+  const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
+  const auto level_of = [&](const program::BlockSpec& block) {
+    if (block.layer == program::none) return ActivationCheckpoint::none;
+    return levels.size() == 1 ? levels.front() : levels.at(static_cast<std::size_t>(block.layer));
+  };
   const auto turns = [&](std::int64_t rows) { return (rows + graph.target_chunk - 1) / graph.target_chunk; };
   for (const program::BlockSpec& block : graph.blocks) {
     const bool in_turns = target_rows > 0 && graph.target_chunk > 0 && &block == &graph.blocks.back();
+    const ActivationCheckpoint level = level_of(block);
     std::int64_t products = 0;
     for (const Op op : {Op::forward, Op::backward, Op::loss}) {
       const auto phase = block.phases.find(op);
@@ -57,18 +62,18 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
       for (const program::Gemm& g : phase->second.gemms) products += g.count;
       if (phase->second.attention_flops == 0) continue;
       if (op == Op::backward) ++claims.attention_backward;
-      else claims.attention_forward += everything ? 2 : 1;
+      else claims.attention_forward += level == ActivationCheckpoint::full ? 2 : 1;
     }
-    claims.norms_recomputed += has_norm(block, Op::backward) + (level != ActivationCheckpoint::none && block.layer != program::none && has_norm(block, Op::forward));
+    claims.norms_recomputed += has_norm(block, Op::backward) + (level != ActivationCheckpoint::none && has_norm(block, Op::forward));
+    claims.products_recomputed |= level == ActivationCheckpoint::mlp || level == ActivationCheckpoint::full;
     claims.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows) : products;
   }
-  claims.products_recomputed = everything;
   const std::int64_t micro_steps = plan.batch.grad_accum_steps;
   claims.attention_forward *= micro_steps;
   claims.attention_backward *= micro_steps * backward_calls(plan, graph);
   claims.matrix_products *= micro_steps;
   claims.norms_recomputed *= micro_steps;
-  claims.activation_checkpoint = recipe::write_value(level);
+  claims.activation_checkpoint = recipe::write_value(levels);
   claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
   const bool low = plan.compute == DType::bf16;
   claims.weights = !low ? "Fp32Weights" : plan.master == program::Master::split ? "SplitWeights" : plan.master == program::Master::fp32 ? "MasterWeights" : "Bf16Weights";

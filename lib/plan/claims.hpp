@@ -6,6 +6,7 @@
 namespace trainx::plan {
 
 struct StepClaims {
+  bool captured = true;                 // steps are replayed as a CUDA graph
   std::int64_t attention_forward = 0;   // launches of fused attention in a step; recomputed ones count
   std::int64_t attention_backward = 0;
   std::int64_t matrix_products = 0;     // without those that are recomputed

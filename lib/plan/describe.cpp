@@ -2,7 +2,9 @@
 #include "plan/run_plan.hpp"
 #include "plan/claims.hpp"
 #include "program/print.hpp"
+#include "recipe/walk.hpp"
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <cstdio>
 
 namespace trainx::plan {
@@ -25,6 +27,32 @@ double parameters_of(const program::ModelGraph& graph) {
   return n;
 }
 
+/// Rows of the embedding and columns of logits.
+std::int64_t padded_vocabulary(const spec::ModelDims& dims) {
+  return std::visit(
+      [](const auto& d) -> std::int64_t {
+        if constexpr (requires { d.padded_vocab_size(); }) return d.padded_vocab_size();
+        else return d.vocab_size;
+      },
+      dims);
+}
+
+std::string describe_schedule(const RunPlan& plan) {
+  const recipe::ScheduleSection& schedule = plan.recipe.schedule;
+  const auto steps = [](std::int64_t n) { return std::to_string(n) + (n == 1 ? " step" : " steps"); };
+  const auto rate = [](double lr) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", lr);
+    return std::string(text);
+  };
+  std::string out = plan.schedule.warmup > 0 ? "warm-up over " + steps(plan.schedule.warmup) + " to " + rate(plan.recipe.optimizer.lr) + ", then " : "";
+  out += recipe::alternative_name(schedule.course);
+  if (plan.schedule.decay > 0) out += ", decay over the last " + steps(plan.schedule.decay);
+  if (plan.schedule.timescale > 0) out += " over " + steps(plan.schedule.timescale);
+  if (const auto* restarts = std::get_if<spec::CosineRestartsSchedule>(&schedule.course)) out += ", " + std::to_string(restarts->cycles) + (restarts->cycles == 1 ? " cycle" : " cycles");
+  return out + "; " + rate(plan.lr_table.front()) + " in the first step, " + rate(plan.lr_table.back()) + " in the last";
+}
+
 std::string fixed(double x, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, x);
@@ -40,8 +68,13 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += row("tokens per step", human_count(static_cast<double>(plan.tokens_per_step)));
   out += row("steps", plan.total_steps >= 0 ? std::to_string(plan.total_steps) + " (" + human_count(static_cast<double>(plan.total_steps) * static_cast<double>(plan.tokens_per_step)) + " tokens)"
                                             : "as many as fit " + human_seconds(plan.total_seconds));
+  out += row("learning rate", describe_schedule(plan));
+  if (!plan.choices.empty()) out += "chosen\n";
+  for (const auto& choice : plan.choices) out += "  " + choice + "\n";
   out += "model\n";
   out += row("parameters", human_count(parameters_of(plan.train.back().graph)));
+  if (const auto padded = padded_vocabulary(plan.dims); padded != spec::vocab_size(plan.dims))
+    out += row("vocabulary", std::to_string(spec::vocab_size(plan.dims)) + ", computed as " + std::to_string(padded) + " so that rows are whole tiles; nothing to change");
   out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : ""));
   out += row("FLOPs per step", human_count(step_flops(plan.train.back())));
   out += "memory per rank\n";
@@ -88,6 +121,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["row_lengths"] = plan.row_lengths;
   j["total_steps"] = plan.total_steps;
   j["tokens_per_step"] = plan.tokens_per_step;
+  j["learning_rate"] = {{"schedule", recipe::alternative_name(plan.recipe.schedule.course)}, {"warmup_steps", plan.schedule.warmup}, {"first", plan.lr_table.front()},
+                        {"highest", *std::ranges::max_element(plan.lr_table)}, {"last", plan.lr_table.back()}};
   j["parameters"] = parameters_of(plan.train.back().graph);
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
@@ -103,6 +138,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["fingerprint"] = fingerprint(plan);
   j["instructions"] = plan.train.back().program.steady.size();
   if (with_program) j["program"] = program::print(plan.train.back().program, &plan.train.back().graph);
+  j["choices"] = plan.choices;
   j["notes"] = plan.notes;
   return j;
 }

@@ -2,10 +2,10 @@
 #include "core/hash.hpp"
 #include "passes/passes.hpp"
 #include "plan/batch.hpp"
+#include "plan/fit.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/model_dims.hpp"
 #include "plan/rates.hpp"
-#include "plan/schedule.hpp"
 #include "program/check.hpp"
 #include "program/print.hpp"
 #include <algorithm>
@@ -60,6 +60,25 @@ std::string lacks_kernels(const recipe::Recipe& r) {
   return "";
 }
 
+/// Null where they were not measured.
+const program::Rates* rates_of(const Device& device, recipe::Compute compute) {
+  const program::Rates& rates = compute == recipe::Compute::bf16 ? device.bf16 : compute == recipe::Compute::tf32 ? device.tf32 : device.fp32;
+  return rates.gemm_flops_per_s > 0 ? &rates : nullptr;
+}
+
+program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length) {
+  return spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic) : spec::Machine(plan.threads));
+}
+
+void require_level_for_each_layer(const RunPlan& plan) {
+  const auto& levels = plan.recipe.memory.activation_checkpoint.value;
+  if (!levels || levels->size() == 1) return;
+  const int layers = graph_of(plan, plan.row_lengths.back()).layers();
+  if (levels->size() != static_cast<std::size_t>(layers))
+    throw UserError(ExitCode::invalid_recipe, "memory.activation_checkpoint lists " + std::to_string(levels->size()) + " levels, and the model has " + std::to_string(layers) +
+                                                  " layers; give one for each, or one for all");
+}
+
 bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware, bool planned_for_gpu) {
   const bool asked = !r.run.device.is_auto() && *r.run.device.value == recipe::DeviceKind::gpu;
   const std::string lacks = lacks_kernels(r);
@@ -80,11 +99,12 @@ void plan_programs(RunPlan& plan) {
   const auto& r = plan.recipe;
   plan.train.clear();
   plan.evaluate.clear();
+  const passes::CheckpointLevels levels = checkpoint_levels(r.memory);
   std::vector<program::Bytes> residents;    // where the first program has them
   for (const std::int64_t length : plan.row_lengths) {
-    const auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.on_gpu ? spec::Machine::one_gpu(r.run.deterministic) : spec::Machine(plan.threads));
+    const auto graph = graph_of(plan, length);
     auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
-    p = passes::activation_checkpoint(std::move(p), graph, static_cast<passes::CheckpointLevel>(r.memory.activation_checkpoint));
+    p = passes::activation_checkpoint(std::move(p), graph, levels);
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
@@ -125,13 +145,11 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   auto steps = [&](const Duration& d, const char* key) { return steps_of(d, plan.batch, length, facts.data, key); };
   if (const auto total = steps(r.run.duration, "run.duration")) plan.total_steps = *total;
   else plan.total_seconds = r.run.duration.amount;
-  const std::int64_t warmup = steps(r.schedule.warmup, "schedule.warmup").value_or(0);
-  if (plan.total_steps >= 0 && warmup > plan.total_steps)
-    throw UserError(ExitCode::invalid_recipe, "schedule.warmup (" + std::to_string(warmup) + " steps) is longer than run.duration (" + std::to_string(plan.total_steps) + " steps)");
+  plan.schedule = plan_schedule(r.schedule, plan.total_steps, [&](const Duration& d, const char* key) { return steps(d, key).value_or(0); });
   const auto* adafactor = std::get_if<spec::AdafactorOptions>(&r.optimizer.options);
   if (adafactor && adafactor->relative_step)
     for (std::int64_t t = 1; t <= std::max<std::int64_t>(plan.total_steps, 1); ++t) plan.lr_table.push_back(spec::relative_step(*adafactor, static_cast<double>(t)));
-  else plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, warmup, plan.total_steps);
+  else plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, plan.schedule);
   plan.update.lr_table_entries = static_cast<std::int64_t>(plan.lr_table.size());
   auto interval = [&](const Duration& d, const char* key) {
     const auto n = steps(d, key);
@@ -147,6 +165,10 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (facts.data.eval_present) plan.eval_samples = std::min(r.eval.batches * plan.batch.global_batch_size, facts.data.eval_samples);
   if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
 
+  const program::Rates* const rates = device ? rates_of(*device, r.precision.compute) : nullptr;
+  const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes;
+  require_level_for_each_layer(plan);
+  choose_what_fits(plan, budget, rates);
   plan_programs(plan);
   for (const PlacedProgram& train : plan.train) {
     const program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
@@ -157,19 +179,24 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (!options.gpu.empty() && std::holds_alternative<spec::CustomDims>(plan.dims))
     throw UserError(ExitCode::usage, "plan --gpu: how long a model of your own takes is not known before it runs; only bytes are, without --gpu");
   plan.memory = plan_memory_budget(plan);
-  plan.memory.budget_bytes = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes;
+  plan.memory.budget_bytes = budget;
   require_fits(plan);
   if (device) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute == DType::bf16;
-    const program::Rates& rates = low ? device->bf16 : tf32 ? device->tf32 : device->fp32;
-    if (rates.gemm_flops_per_s > 0) plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, rates);
+    if (rates) {
+      plan.rates = *rates;
+      plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, *rates);
+    }
     plan.peak_flops = low ? device->bf16_peak_flops : tf32 ? device->tf32_peak_flops : device->fp32_peak_flops;
   }
 
   // What was `auto` or derived is written into the recipe, so that the run's resolved.yaml says it.
   if (plan.memory.budget_bytes > 0) r.memory.budget.value = ByteSize{plan.memory.budget_bytes};
-  r.batch = {plan.batch.global_batch_size, plan.batch.micro_batch_size, plan.batch.grad_accum_steps};
+  r.batch = {plan.batch.global_batch_size, {plan.batch.micro_batch_size}, plan.batch.grad_accum_steps};
   r.run.device.value = plan.on_gpu ? recipe::DeviceKind::gpu : recipe::DeviceKind::cpu;
+  if (!plan.on_gpu && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::graph)
+    throw UserError(ExitCode::invalid_recipe, "run.execution is graph, which only a GPU replays, and this run computes on the CPU; write auto");
+  if (r.run.execution.is_auto()) r.run.execution.value = plan.on_gpu ? recipe::Execution::graph : recipe::Execution::eager;
   r.parallel.mode.value = recipe::ParallelMode::single;
   if (plan.compute == DType::bf16 && r.precision.master.is_auto()) r.precision.master.value = recipe::MasterWeights::split;
   return plan;

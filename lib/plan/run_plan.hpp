@@ -1,6 +1,7 @@
 // Everything that is decided before anything runs: a pure function of the recipe and the facts; no files, no clock, no device.
 #pragma once
 #include "facts/facts.hpp"
+#include "plan/schedule.hpp"
 #include "program/order.hpp"
 #include "program/plain.hpp"
 #include "program/time.hpp"
@@ -25,7 +26,7 @@ struct MemoryPlan {
   std::vector<std::pair<std::string, std::int64_t>> categories;   // weights, master, gradients, optimizer state, activations, ..., in bytes at the peak
   std::int64_t arena_bytes = 0;         // one arena for training and evaluation
   std::int64_t library_bytes = 0;       // what library calls allocate beside it, at most
-  std::int64_t process_bytes = 0;       // of a run on the CPU: LibTorch itself, copies of a group while weights are loaded and saved, batches ahead
+  std::int64_t process_bytes = 0;       // on a CPU LibTorch itself, copies of a group while weights are loaded and saved, batches ahead; on a GPU context and kernels
   std::int64_t budget_bytes = 0;
   std::int64_t total_bytes() const { return arena_bytes + library_bytes + process_bytes; }
 };
@@ -41,6 +42,7 @@ struct RunPlan {
   program::UpdateSpec update;
   std::int64_t total_steps = -1;        // -1: a duration in time
   double total_seconds = 0;             // of such a duration
+  ScheduleSteps schedule;
   std::vector<double> lr_table;         // by applied step; the last entry holds beyond its end
   Interval checkpoint_every, eval_every, metrics_every;
   std::int64_t tokens_per_step = 0;     // without padding, where all samples have data.sequence_length
@@ -50,9 +52,11 @@ struct RunPlan {
   std::int64_t train_samples = 0;       // of an epoch
   std::int64_t eval_samples = 0;        // of an evaluation, however the batch is cut; 0: no held-out data
   MemoryPlan memory;
+  std::optional<program::Rates> rates;  // of the device in the plan's arithmetic, where they were measured
   std::optional<program::TimePrediction> time;   // where rates of the device are known
   double peak_flops = 0;                // a second, of the chip in the plan's arithmetic; 0: not known
   double flops_per_token() const;       // of the model in a step: what is recomputed does not count
+  std::vector<std::string> choices;     // what trainx chose where the recipe leaves it to it: with the reason and what it costs
   std::vector<std::string> notes;       // e.g. a missing data file
 };
 

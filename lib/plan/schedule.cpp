@@ -1,23 +1,82 @@
 #include "plan/schedule.hpp"
+#include "core/error.hpp"
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 namespace trainx::plan {
+namespace {
 
-double learning_rate(const recipe::ScheduleSection& schedule, double lr, std::int64_t s, std::int64_t w, std::int64_t total_steps) {
-  if (s < w) return lr * static_cast<double>(s + 1) / static_cast<double>(w);
-  if (schedule.type == recipe::ScheduleType::constant) return lr;
-  const double progress = total_steps > w ? std::min(1.0, static_cast<double>(s - w) / static_cast<double>(total_steps - w)) : 1.0;
-  const double f = schedule.final_ratio;
-  if (schedule.type == recipe::ScheduleType::linear) return lr * (1 + (f - 1) * progress);
-  return lr * (f + (1 - f) * (1 + std::cos(std::numbers::pi * progress)) / 2);
+double half_cosine(double p) { return (1 + std::cos(std::numbers::pi * p)) / 2; }
+
+/// Share of the way from `from` to `to` that step s has gone, at most 1.
+double progress(std::int64_t s, std::int64_t from, std::int64_t to) {
+  return to > from ? std::min(1.0, static_cast<double>(s - from) / static_cast<double>(to - from)) : 1.0;
 }
 
-std::vector<double> learning_rate_table(const recipe::ScheduleSection& schedule, double lr, std::int64_t warmup_steps, std::int64_t total_steps) {
-  const std::int64_t entries = schedule.type == recipe::ScheduleType::constant || total_steps < 0 ? warmup_steps + 1 : total_steps;
-  std::vector<double> table(static_cast<std::size_t>(std::max<std::int64_t>(entries, 1)));
-  for (std::size_t s = 0; s < table.size(); ++s) table[s] = learning_rate(schedule, lr, static_cast<std::int64_t>(s), warmup_steps, total_steps);
+/// What is left of lr - final_ratio * lr (of lr, where a schedule has no final_ratio) at step s >= warm-up: 1 at first.
+struct Left {
+  std::int64_t s;
+  const ScheduleSteps& steps;
+  double p() const { return progress(s, steps.warmup, steps.total); }
+
+  double operator()(const spec::ConstantSchedule&) const { return 1; }
+  double operator()(const spec::LinearSchedule&) const { return 1 - p(); }
+  double operator()(const spec::PolynomialSchedule& o) const { return std::pow(1 - p(), o.power); }
+  double operator()(const spec::CosineSchedule&) const { return half_cosine(p()); }
+  double operator()(const spec::CosineRestartsSchedule& o) const {
+    const double cycle = p() * static_cast<double>(o.cycles);
+    return p() < 1 ? half_cosine(cycle - std::floor(cycle)) : 0;
+  }
+  double operator()(const spec::WsdSchedule& o) const {
+    const std::int64_t begin = steps.total - steps.decay;
+    if (s < begin) return 1;
+    const double q = progress(s, begin, steps.total);
+    switch (o.shape) {
+      case spec::DecayShape::linear: return 1 - q;
+      case spec::DecayShape::cosine: return half_cosine(q);
+      case spec::DecayShape::one_minus_sqrt: break;
+    }
+    return 1 - std::sqrt(q);
+  }
+  double operator()(const spec::InverseSqrtSchedule&) const {
+    return std::sqrt(static_cast<double>(steps.timescale) / static_cast<double>(s - steps.warmup + steps.timescale));
+  }
+};
+
+std::string in_steps(std::int64_t n) { return "(" + std::to_string(n) + " steps)"; }
+
+}  // namespace
+
+ScheduleSteps plan_schedule(recipe::ScheduleSection& schedule, std::int64_t total, const std::function<std::int64_t(const Duration&, const char* key)>& steps_of) {
+  ScheduleSteps steps{steps_of(schedule.warmup, "schedule.warmup"), total};
+  const auto refuse = [](const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, sentence); };
+  const std::string run = "run.duration " + in_steps(total);
+  if (total >= 0 && steps.warmup > total) refuse("schedule.warmup " + in_steps(steps.warmup) + " is longer than " + run);
+  if (auto* wsd = std::get_if<spec::WsdSchedule>(&schedule.course)) {
+    if (wsd->decay.is_auto()) wsd->decay.value = Duration{static_cast<double>(std::clamp<std::int64_t>(std::llround(static_cast<double>(total) / 10), 1, std::max<std::int64_t>(total - steps.warmup, 1)))};
+    steps.decay = steps_of(*wsd->decay.value, "schedule.decay");
+    if (steps.warmup + steps.decay > total)
+      refuse("schedule.warmup " + in_steps(steps.warmup) + " and schedule.decay " + in_steps(steps.decay) + " together are longer than " + run);
+  }
+  if (auto* inverse = std::get_if<spec::InverseSqrtSchedule>(&schedule.course)) {
+    if (inverse->timescale.is_auto()) inverse->timescale.value = Duration{static_cast<double>(steps.warmup > 0 ? steps.warmup : 10000)};
+    steps.timescale = steps_of(*inverse->timescale.value, "schedule.timescale");
+    if (steps.timescale < 1) refuse("schedule.timescale is less than a step");
+  }
+  return steps;
+}
+
+double learning_rate(const recipe::ScheduleSection& schedule, double lr, std::int64_t s, const ScheduleSteps& steps) {
+  if (s < steps.warmup) return lr * static_cast<double>(s + 1) / static_cast<double>(steps.warmup);
+  const double f = schedule.final_ratio;
+  return lr * (f + (1 - f) * std::visit(Left{s, steps}, schedule.course));
+}
+
+std::vector<double> learning_rate_table(const recipe::ScheduleSection& schedule, double lr, const ScheduleSteps& steps) {
+  const bool flat = std::holds_alternative<spec::ConstantSchedule>(schedule.course) || steps.total < 0;
+  std::vector<double> table(static_cast<std::size_t>(std::max<std::int64_t>(flat ? steps.warmup + 1 : steps.total, 1)));
+  for (std::size_t s = 0; s < table.size(); ++s) table[s] = learning_rate(schedule, lr, static_cast<std::int64_t>(s), steps);
   return table;
 }
 

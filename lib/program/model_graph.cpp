@@ -1,4 +1,5 @@
 #include "program/model_graph.hpp"
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -13,11 +14,22 @@ std::int64_t TensorSpec::elements() const { return product(dims); }
 std::int64_t ParameterSpec::elements() const { return product(dims); }
 std::int64_t ParameterSpec::rows() const { return (saved_dims.empty() ? elements() : product(saved_dims)) / dims.back(); }
 
+bool Gemm::is_aligned(DType operands) const {
+  const std::int64_t sixteen_bytes = 16 / size_of(operands);
+  return n % sixteen_bytes == 0 && (a_transposed ? m : k) % sixteen_bytes == 0;
+}
+
 double Phase::gemm_flops() const {
   double flops = 0;
   for (const Gemm& g : gemms)
     flops += 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count);
   return flops;
+}
+
+int ModelGraph::layers() const {
+  int count = 0;
+  for (const BlockSpec& b : blocks) count = std::max(count, b.layer + 1);
+  return count;
 }
 
 }  // namespace trainx::program

@@ -55,7 +55,12 @@ struct SlotSpec {
 
 struct SlotUse { Slot slot; How how; };
 /// C[m, n] += A[m, k] B[k, n], `count` of them. Of a forward, `output` is the slot it makes: it is recomputed only with that.
-struct Gemm { std::int64_t m = 0, n = 0, k = 0, count = 1; Slot output = none; };
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0, count = 1;
+  Slot output = none;
+  bool a_transposed = false;            // A lies in memory as [k, m]: of a weight gradient
+  bool is_aligned(DType operands) const;   // the operands' and the result's rows are whole multiples of 16 bytes, as the tensor cores' fast kernels want
+};
 
 /// What one operation of a block uses, in the order of printing, and costs.
 struct Phase {
@@ -63,6 +68,7 @@ struct Phase {
   std::vector<Gemm> gemms;
   double attention_flops = 0;
   Slot attention_output = none;         // as Gemm::output
+  std::int64_t attention_head = 0;      // elements of a head
   std::int64_t other_kernels = 0;       // that a GPU launches beside products and attention: norms, activations, sums
   double gemm_flops() const;            // 2 m n k each
 };
@@ -86,6 +92,7 @@ struct ModelGraph {
   std::int64_t target_chunk = 0;        // rows with a target that the last block computes at a time, where it computes those alone; 0: it computes all rows
   std::int64_t target_rows = 0;         // that its products are declared for, where it does
   Bytes library_bytes = 0;              // most that library calls of one instruction allocate outside the arena
+  int layers() const;                   // that blocks belong to
 };
 
 }  // namespace trainx::program

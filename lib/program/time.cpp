@@ -41,12 +41,11 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, const Rates& rate
   c.kernels = static_cast<double>(phase.other_kernels);
   for (const Gemm& g : phase.gemms)
     if (takes_part(g.output)) {
-      c.gemm_s += seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count),
-                          rates.gemm_flops_per_s);
+      c.gemm_s += product_time(g, graph.compute, rates).seconds * static_cast<double>(g.count);
       c.kernels += static_cast<double>(g.count);
     }
   if (phase.attention_flops > 0 && takes_part(phase.attention_output)) {
-    c.attention_s = seconds(phase.attention_flops, rates.attention_flops_per_s);
+    c.attention_s = attention_s(phase, rates);
     c.kernels += i.op == Op::backward ? 3 : 1;    // backward: sums before it, its rounding after it
   }
   return c;
@@ -84,6 +83,23 @@ std::string name_bottleneck(const TimePrediction& t) {
 }
 
 }  // namespace
+
+bool has_fused_attention(std::int64_t head) { return head % 8 == 0 && head <= 128; }
+std::int64_t fused_attention_head(std::int64_t head) { return head <= 64 ? 64 : 128; }
+
+ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
+  if (rates.tiles.multiprocessors == 0 || rates.gemm_flops_per_s <= 0)
+    return {seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k), rates.gemm_flops_per_s), 0};
+  const TiledProduct t = tiled_product(g.m, g.n, g.k, g.is_aligned(operands), rates.tiles);
+  return {t.seconds, t.lost_s};
+}
+
+double attention_s(const Phase& phase, const Rates& rates) {
+  if (rates.plain_attention_flops_per_s <= 0 || phase.attention_head <= 0) return seconds(phase.attention_flops, rates.attention_flops_per_s);
+  if (!has_fused_attention(phase.attention_head)) return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
+  const double computed = static_cast<double>(fused_attention_head(phase.attention_head)) / static_cast<double>(phase.attention_head);
+  return seconds(phase.attention_flops * computed, rates.attention_flops_per_s);
+}
 
 double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {
   return cost_of(i, p, graph, rates).total(rates);

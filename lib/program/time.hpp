@@ -2,6 +2,7 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include "program/order.hpp"
+#include "program/tiles.hpp"
 
 namespace trainx::program {
 
@@ -12,7 +13,21 @@ struct Rates {
   double memory_bytes_per_s = 0, host_bytes_per_s = 0, link_bytes_per_s = 0, disk_bytes_per_s = 0;
   double launch_s = 0;                  // fixed cost of an instruction
   double kernel_s = 0;                  // what a kernel of a GPU takes beyond its work: until all of the chip is busy, and while it no longer is
+  TileRates tiles;                      // of matrix products, where known; else gemm_flops_per_s is all that there is
+  double plain_attention_flops_per_s = 0;   // where the head is none of the fused kernels'; 0: those take every head
 };
+
+/// Whether the library's fused attention takes heads of this size, in bf16.
+bool has_fused_attention(std::int64_t head);
+/// What its kernels compute a head as: they are made for 64 and 128 elements.
+std::int64_t fused_attention_head(std::int64_t head);
+
+/// Of one of a graph's matrix products, without starting it.
+struct ProductTime { double seconds = 0, lost_s = 0; };   // lost_s: see TiledProduct
+ProductTime product_time(const Gemm& g, DType operands, const Rates& rates);
+
+/// Of a phase's attention, without starting it.
+double attention_s(const Phase& phase, const Rates& rates);
 
 /// Seconds of one instruction alone.
 double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates);

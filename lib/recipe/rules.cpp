@@ -68,8 +68,12 @@ class Rules {
 
   void dimensions(const spec::CustomOptions& o) {
     refuse(r_.model.size.has_value(), "model.size", {"model.type"}, "can have no effect: " + o.name + " has no published sizes, model.options says all");
-    refuse(r_.memory.activation_checkpoint == ActivationCheckpoint::selective, "memory.activation_checkpoint", {"model.type"},
-           "can have no effect with " + o.name + ", whose modules are recomputed as a whole: write none or full");
+    const auto& levels = r_.memory.activation_checkpoint.value;
+    const bool parts = levels && std::ranges::any_of(*levels, [](ActivationCheckpoint l) { return l == ActivationCheckpoint::selective || l == ActivationCheckpoint::mlp; });
+    refuse(parts, "memory.activation_checkpoint", {"model.type"}, "can have no effect with " + o.name + ", whose modules are recomputed as a whole: write none or full");
+    refuse(r_.memory.fit, "memory.fit", {"model.type"}, "cannot choose for " + o.name + ", whose bytes are known for the written sizes alone: give batch.micro_batch_size and memory.activation_checkpoint");
+    refuse(r_.batch.micro_batch_size.is_auto() && !r_.batch.grad_accum_steps, "batch.micro_batch_size", {"batch", "model.type"}, "cannot be chosen for " + o.name + ", whose bytes are known for the written sizes alone: give a number");
+    refuse(!levels, "memory.activation_checkpoint", {"model.type"}, "cannot be chosen for " + o.name + ", whose bytes are known for the written sizes alone: write none or full");
   }
 
   template <class Options>
@@ -174,11 +178,11 @@ class Rules {
 
   /// global_batch_size [samples per step] = micro_batch_size [samples per forward, per rank] * grad_accum_steps, with the one rank that parallel.mode has.
   void batch() {
-    const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size, &accum = r_.batch.grad_accum_steps;
+    const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value, &accum = r_.batch.grad_accum_steps;
     const std::initializer_list<std::string> keys{"batch", "batch.global_batch_size", "batch.micro_batch_size", "batch.grad_accum_steps"};
     const int given = global.has_value() + micro.has_value() + accum.has_value();
-    refuse(given < 2, "batch", keys,
-           "needs two of global_batch_size, micro_batch_size and grad_accum_steps, " + std::string(given == 0 ? "none is" : "only one is") + " given; the third follows");
+    refuse(given < 2 && !global, "batch", keys,
+           "needs global_batch_size, or two of global_batch_size, micro_batch_size and grad_accum_steps, " + std::string(given == 0 ? "none is" : "only one is") + " given; the rest follows");
     for (const auto& [name, value] : {std::pair{"micro_batch_size", micro}, std::pair{"grad_accum_steps", accum}}) {
       if (!global || !value || *global % *value == 0 || given == 3) continue;
       const std::int64_t below = *global / *value * *value, above = below > std::numeric_limits<std::int64_t>::max() - *value ? below : below + *value;
@@ -220,7 +224,7 @@ class Rules {
     const std::string own = "can have no effect with optimizer.options.relative_step: true, by which Adafactor makes its own step sizes: leave it out, or write relative_step: false";
     const std::initializer_list<std::string> also{"optimizer.type", "optimizer.options.relative_step"};
     refuse(o.relative_step && r_.optimizer.lr != OptimizerSection{}.lr, "optimizer.lr", also, own);
-    refuse(o.relative_step && r_.schedule.type != ScheduleType::constant, "schedule.type", also, own);
+    refuse(o.relative_step && !std::holds_alternative<spec::ConstantSchedule>(r_.schedule.course), "schedule.type", also, own);
     refuse(o.relative_step && r_.schedule.warmup.amount > 0, "schedule.warmup", also, own);
     refuse(o.relative_step && r_.run.duration.unit == Duration::Unit::seconds, "run.duration", also,
            "cannot be in time with optimizer.options.relative_step: true, whose step sizes follow from the step: give steps, epochs or tokens, or write relative_step: false");
@@ -230,16 +234,47 @@ class Rules {
   }
 
   void schedule() {
-    const bool constant = r_.schedule.type == ScheduleType::constant;
-    const std::string type = write_value(r_.schedule.type);
-    refuse(constant && r_.schedule.final_ratio != 0, "schedule.final_ratio", {"schedule.type"},
-           "can have no effect with type: constant: remove it, or write type: linear or cosine");
-    refuse(r_.schedule.warmup.unit == Duration::Unit::seconds, "schedule.warmup", {},
-           "must be in steps, epochs or tokens, not in time: a learning rate that hangs on the clock cannot be repeated");
-    refuse(!constant && r_.run.duration.unit == Duration::Unit::seconds, "run.duration", {"schedule.type"},
+    const ScheduleSection& schedule = r_.schedule;
+    const std::string type = alternative_name(schedule.course);
+    const bool ends = std::visit([](const auto& o) { return o.has_final_ratio; }, schedule.course);
+    refuse(!ends && schedule.final_ratio != 0, "schedule.final_ratio", {"schedule.type"},
+           "can have no effect with type: " + type + ": remove it, or write type: " + types_with_final_ratio());
+    refuse(!std::holds_alternative<spec::ConstantSchedule>(schedule.course) && r_.run.duration.unit == Duration::Unit::seconds, "run.duration", {"schedule.type"},
            "cannot be in time with schedule.type: " + type + ", which needs the number of steps: give steps, epochs or tokens, or type: constant");
-    refuse(r_.schedule.warmup.unit == r_.run.duration.unit && r_.schedule.warmup.amount > r_.run.duration.amount, "schedule.warmup", {"run.duration"},
-           "(" + to_string(r_.schedule.warmup) + ") is longer than run.duration (" + to_string(r_.run.duration) + ")");
+    part_of_the_run("schedule.warmup", schedule.warmup);
+    if (const auto* wsd = std::get_if<spec::WsdSchedule>(&schedule.course); wsd && !wsd->decay.is_auto()) {
+      const Duration &decay = *wsd->decay.value, &warmup = schedule.warmup;
+      refuse(decay.amount <= 0, "schedule.decay", {}, "must be greater than 0: without a decay this is type: constant");
+      part_of_the_run("schedule.decay", decay);
+      refuse(decay.unit == warmup.unit && decay.unit == r_.run.duration.unit && std::max(decay.amount, warmup.amount) <= r_.run.duration.amount &&
+                 decay.amount + warmup.amount > r_.run.duration.amount,
+             "schedule.decay", {"run.duration", "schedule.warmup"},
+             "(" + to_string(decay) + ") and schedule.warmup (" + to_string(warmup) + ") together are longer than run.duration (" + to_string(r_.run.duration) + ")");
+    }
+    if (const auto* inverse = std::get_if<spec::InverseSqrtSchedule>(&schedule.course); inverse && !inverse->timescale.is_auto()) {
+      refuse(inverse->timescale.value->amount <= 0, "schedule.timescale", {}, "must be greater than 0");
+      refuse_time("schedule.timescale", *inverse->timescale.value);
+    }
+  }
+
+  void refuse_time(const std::string& key, const Duration& duration) {
+    refuse(duration.unit == Duration::Unit::seconds, key, {}, "must be in steps, epochs or tokens, not in time: a learning rate that hangs on the clock cannot be repeated");
+  }
+
+  void part_of_the_run(const std::string& key, const Duration& part) {
+    refuse_time(key, part);
+    refuse(part.unit == r_.run.duration.unit && part.amount > r_.run.duration.amount, key, {"run.duration"},
+           "(" + to_string(part) + ") is longer than run.duration (" + to_string(r_.run.duration) + ")");
+  }
+
+  static std::string types_with_final_ratio() {
+    std::vector<std::string> names;
+    for_each_alternative(spec::ScheduleOptions{}, [&](const auto& o) {
+      if (o.has_final_ratio) names.emplace_back(o.name);
+    });
+    const std::string last = names.back();
+    names.pop_back();
+    return joined(names, ", ") + " or " + last;
   }
 
   void intervals() {
@@ -261,6 +296,9 @@ class Rules {
   }
 
   void memory() {
+    const auto& levels = r_.memory.activation_checkpoint.value;
+    refuse(r_.memory.checkpoint_segment > 1 && levels && !std::ranges::count(*levels, ActivationCheckpoint::full), "memory.checkpoint_segment", {"memory.activation_checkpoint"},
+           "can have no effect without layers whose memory.activation_checkpoint is full");
     refuse(!r_.memory.budget.is_auto() && r_.memory.budget.value->bytes == 0, "memory.budget", {}, "must be greater than 0");
   }
 

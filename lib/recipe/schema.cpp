@@ -74,11 +74,7 @@ std::vector<std::pair<std::string, std::string>> list_alternatives(const std::st
   if (what == "optimizers") return summaries(spec::OptimizerOptions{});
   if (what == "models") return summaries(spec::ModelOptions{});
   if (what == "data") return summaries(spec::DataOptions{});
-  if (what == "schedules") {
-    std::vector<std::pair<std::string, std::string>> out;
-    for (const auto& [type, name] : enum_names(ScheduleType{})) out.emplace_back(name, summary_of(type));
-    return out;
-  }
+  if (what == "schedules") return summaries(spec::ScheduleOptions{});
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include "spec/arch/options.hpp"
 #include "spec/data/options.hpp"
 #include "spec/optim/options.hpp"
+#include "spec/schedule/options.hpp"
 
 namespace trainx::recipe {
 
@@ -13,6 +14,11 @@ inline const EnumNames<DeviceKind>& enum_names(DeviceKind) {
   static const EnumNames<DeviceKind> names{{DeviceKind::cpu, "cpu"}, {DeviceKind::gpu, "gpu"}};
   return names;
 }
+enum class Execution : std::uint8_t { graph, eager };
+inline const EnumNames<Execution>& enum_names(Execution) {
+  static const EnumNames<Execution> names{{Execution::graph, "graph"}, {Execution::eager, "eager"}};
+  return names;
+}
 struct RunSection {
   std::string name;                     // default: the recipe's file name without .yaml
   std::int64_t seed = 42;
@@ -20,6 +26,7 @@ struct RunSection {
   std::string output_dir = "outputs";
   bool deterministic = false;
   Auto<DeviceKind> device;
+  Auto<Execution> execution;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, RunSection& s) {
@@ -29,6 +36,7 @@ void visit_fields(Visitor& field, RunSection& s) {
   field("output_dir", s.output_dir, anything(), "where the run's folder is made");
   field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: on a CPU the thread count is stored and replayed, on a GPU attention is slower");
   field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (gpt2 and bert)");
+  field("execution", s.execution, anything(), "graph: a step on a GPU is replayed as one CUDA graph; eager: its instructions are launched one by one, with the same bits; auto: graph on a GPU");
 }
 
 struct ModelSection {
@@ -64,13 +72,15 @@ void visit_fields(Visitor& field, DataSection& s) {
 /// Tokens of a row with padding, ascending: a step takes the smallest that holds its longest sample. sequence_length alone where no sample is shorter.
 std::vector<std::int64_t> row_lengths(const DataSection& data);
 
-struct BatchSection {                   // any two of three; the third is derived
-  std::optional<std::int64_t> global_batch_size, micro_batch_size, grad_accum_steps;
+struct BatchSection {                   // any two of three, the third is derived; or global_batch_size alone
+  std::optional<std::int64_t> global_batch_size;
+  Auto<std::int64_t> micro_batch_size;
+  std::optional<std::int64_t> grad_accum_steps;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, BatchSection& s) {
   field("global_batch_size", s.global_batch_size, between(1, 1 << 30), "samples of an optimizer step");
-  field("micro_batch_size", s.micro_batch_size, between(1, 1 << 30), "samples of one forward, per rank");
+  field("micro_batch_size", s.micro_batch_size, between(1, 1 << 30), "samples of one forward, per rank; auto: from the other two, or with global_batch_size alone the fastest that fits memory.budget");
   field("grad_accum_steps", s.grad_accum_steps, between(1, 1 << 30), "micro-steps of a step");
 }
 
@@ -105,44 +115,36 @@ void visit_fields(Visitor& field, OptimizerSection& s) {
   field("max_grad_norm", s.max_grad_norm, non_negative(), "clips the global gradient norm; 0 clips nothing");
 }
 
-enum class ScheduleType : std::uint8_t { constant, linear, cosine };
-inline const EnumNames<ScheduleType>& enum_names(ScheduleType) {
-  static const EnumNames<ScheduleType> names{{ScheduleType::constant, "constant"}, {ScheduleType::linear, "linear"}, {ScheduleType::cosine, "cosine"}};
-  return names;
-}
-inline std::string_view summary_of(ScheduleType type) {
-  switch (type) {
-    case ScheduleType::constant: return "lr after warm-up";
-    case ScheduleType::linear: return "a straight line from lr to final_ratio * lr at the end";
-    case ScheduleType::cosine: return "half a cosine from lr to final_ratio * lr at the end (Loshchilov & Hutter 2017, arXiv:1608.03983)";
-  }
-  return "";
-}
 struct ScheduleSection {
-  ScheduleType type = ScheduleType::constant;
   Duration warmup{0, Duration::Unit::steps};
   double final_ratio = 0;
+  spec::ScheduleOptions course;         // `type` names the alternative, whose fields stand beside these
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ScheduleSection& s) {
-  field("type", s.type, anything(), "course of the learning rate after warm-up");
-  field("warmup", s.warmup, anything(), "linear rise to lr");
-  field("final_ratio", s.final_ratio, fraction(), "last learning rate as a share of lr (linear, cosine)");
+  field("warmup", s.warmup, anything(), "linear rise to lr, in steps, epochs or tokens");
+  field("final_ratio", s.final_ratio, fraction(), "last learning rate as a share of lr (not with constant and inverse_sqrt)");
 }
 
-enum class ActivationCheckpoint : std::uint8_t { none, selective, full };
+enum class ActivationCheckpoint : std::uint8_t { none, selective, mlp, full };
 inline const EnumNames<ActivationCheckpoint>& enum_names(ActivationCheckpoint) {
-  static const EnumNames<ActivationCheckpoint> names{{ActivationCheckpoint::none, "none"}, {ActivationCheckpoint::selective, "selective"}, {ActivationCheckpoint::full, "full"}};
+  static const EnumNames<ActivationCheckpoint> names{{ActivationCheckpoint::none, "none"}, {ActivationCheckpoint::selective, "selective"}, {ActivationCheckpoint::mlp, "mlp"},
+                                                     {ActivationCheckpoint::full, "full"}};
   return names;
 }
 struct MemorySection {
   Auto<ByteSize> budget;
-  ActivationCheckpoint activation_checkpoint = ActivationCheckpoint::none;
+  Auto<std::vector<ActivationCheckpoint>> activation_checkpoint{{{ActivationCheckpoint::none}}};   // of all layers, or of each
+  std::int64_t checkpoint_segment = 1;
+  bool fit = false;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, MemorySection& s) {
   field("budget", s.budget, anything(), "memory a rank may take, e.g. 8 GiB; auto: what the machine (cgroup) has");
-  field("activation_checkpoint", s.activation_checkpoint, anything(), "recompute in backward instead of keeping: none; selective, norm and GELU outputs; full, all but one hidden a layer");
+  field("activation_checkpoint", s.activation_checkpoint, anything(),
+        "recompute in backward instead of keeping: none; selective, norm and GELU outputs; mlp, those and the whole MLP; full, all but one hidden a layer; one for all layers or a list; auto: the least that fits memory.budget");
+  field("checkpoint_segment", s.checkpoint_segment, between(1, 1 << 16), "neighbouring layers at full that keep one hidden together and are recomputed together");
+  field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size and activation_checkpoint anew, the cheapest that fits; global_batch_size stays");
 }
 
 enum class ParallelMode : std::uint8_t { single };

@@ -48,6 +48,18 @@ ValueProblem read_value(const yaml::Node& node, E& value, const Limits&) {
   return std::nullopt;
 }
 
+/// A single name is a list of one.
+template <NamedEnum E>
+ValueProblem read_value(const yaml::Node& node, std::vector<E>& value, const Limits& limits) {
+  const bool list = node.kind == yaml::Node::Kind::sequence;
+  std::vector<E> read(list ? node.items.size() : 1);
+  for (std::size_t i = 0; i < read.size(); ++i)
+    if (auto problem = read_value(list ? node.items[i] : node, read[i], limits)) return (list ? "item " + std::to_string(i + 1) + " " : "") + *problem;
+  if (read.empty()) return "must not be an empty list";
+  value = std::move(read);
+  return std::nullopt;
+}
+
 template <class T>
 ValueProblem read_value(const yaml::Node& node, std::optional<T>& value, const Limits& limits) {
   const bool spelled = node.kind == yaml::Node::Kind::null || (node.is_scalar() && node.interpolated && !node.quoted);
@@ -100,6 +112,13 @@ std::string write_value(E value) {
     if (candidate == value) return std::string(name);
   return "?";
 }
+template <NamedEnum E>
+std::string write_value(const std::vector<E>& values) {
+  if (values.size() == 1) return write_value(values.front());
+  std::string text;
+  for (const E value : values) text += (text.empty() ? "[" : ", ") + write_value(value);
+  return text + "]";
+}
 template <class T>
 std::string write_value(const std::optional<T>& value) { return value ? write_value(*value) : "null"; }
 template <class T>
@@ -119,6 +138,8 @@ inline std::string type_text(const Choice& value) { return joined(value.words, "
 
 template <NamedEnum E>
 std::string type_text(E) { return joined(names_of<E>(), " | "); }
+template <NamedEnum E>
+std::string type_text(const std::vector<E>&) { return type_text(E{}) + " | list of these"; }
 template <class T>
 std::string type_text(const std::optional<T>&) { return type_text(T{}) + " | null"; }
 template <class T>

@@ -50,7 +50,11 @@ void walk(Walker& w, Recipe& r) {
   walk_section(w, "batch", r.batch);
   walk_section(w, "precision", r.precision);
   walk_typed_section(w, "optimizer", r.optimizer);
-  walk_section(w, "schedule", r.schedule);
+  w.begin("schedule");
+  w.type(r.schedule.course);
+  visit_fields(w, r.schedule);
+  w.alternative(r.schedule.course);
+  w.end();
   walk_section(w, "memory", r.memory);
   walk_section(w, "parallel", r.parallel);
   walk_section(w, "checkpoint", r.checkpoint);

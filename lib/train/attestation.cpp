@@ -41,10 +41,8 @@ std::int64_t products(const StepEvidence& e) {
 
 std::vector<std::string> differences(const plan::StepClaims& claims, const StepEvidence& evidence) {
   std::vector<std::string> out;
-  if (!evidence.captured) {
-    out.push_back("steps are not replayed as a CUDA graph");
-    return out;
-  }
+  if (evidence.captured != claims.captured) out.push_back(claims.captured ? "steps are not replayed as a CUDA graph" : "steps are replayed as a CUDA graph");
+  if (evidence.kernels.empty()) return out;
   const auto expect = [&](std::int64_t seen, std::int64_t planned, const std::string& what, const std::string& because = "") {
     if (seen != planned) out.push_back(std::to_string(seen) + " launches of " + what + " in a step, " + std::to_string(planned) + " were planned" + because);
   };

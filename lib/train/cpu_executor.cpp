@@ -1,5 +1,6 @@
 #include "train/cpu_executor.hpp"
 #include "core/error.hpp"
+#include "ops/timed_work.hpp"
 #include "program/operations.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
@@ -59,13 +60,25 @@ void CpuExecutor::time_next(std::int64_t steps, OnTimes on_times) {
 }
 
 void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
-  const auto since_begin = [&] { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - timed_since_).count(); };
-  const double begin = since_begin();
+  using Clock = ops::WorkTimes::Clock;
+  const Clock::time_point begin = Clock::now();
+  ops::WorkTimes parts;
   execute(s, i);
-  const double end = since_begin();
-  const Work work = i.op == Op::update || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy ? Work::copy : Work::other;
+  const Clock::time_point end = Clock::now();
+  const Work rest = i.op == Op::update || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy ? Work::copy : Work::other;
+  const std::string name = describe(*s.placed, i);
+  const auto ms = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
   const std::lock_guard lock(times_mutex_);
-  times_.spans.push_back({describe(*s.placed, i), work, "", i.lane, begin, end - begin});
+  const auto add = [&](Work work, Clock::time_point from, Clock::time_point to) {
+    if (to > from) times_.spans.push_back({name, work, "", i.lane, ms(from - timed_since_), ms(to - from)});
+  };
+  Clock::time_point at = begin;
+  for (const auto& part : parts.spans) {
+    add(rest, at, part.begin);
+    add(part.work, part.begin, part.end);
+    at = part.end;
+  }
+  add(rest, at, end);
 }
 
 void CpuExecutor::execute(Shape& s, const Instruction& i) {
@@ -81,6 +94,13 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
   }
   throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
+}
+
+std::vector<std::int64_t> CpuExecutor::operand_bytes() const {
+  const Shape& s = shapes_.back();
+  std::vector<std::int64_t> bytes;
+  for (const auto& of_lane : s.contexts) count_operands(*s.placed, of_lane, bytes);
+  return bytes;
 }
 
 std::byte* CpuExecutor::address(const Shape& s, const Use& u) const { return arena_.data() + s.placed->placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin; }

@@ -18,6 +18,7 @@ class CpuExecutor final : public Executor {
   void wait_for_step(std::int64_t n) override { lanes_->wait_for_round(n); }
   void wait_idle() override { lanes_->wait_idle(); }
   void time_next(std::int64_t steps, OnTimes on_times) override;
+  std::vector<std::int64_t> operand_bytes() const override;
   /// Where the buffer of that name lies in the first program, e.g. predict's "logits". InternalError if there is none.
   const std::byte* output(const std::string& name) const;
 
@@ -26,7 +27,7 @@ class CpuExecutor final : public Executor {
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
-    std::array<std::map<const program::Instruction*, std::unique_ptr<model::BlockContext>>, program::lane_count> contexts;   // by lane: each touches its own
+    std::array<BlockContexts, program::lane_count> contexts;   // by lane: each touches its own
   };
   void execute(Shape& s, const program::Instruction& i);
   void execute_timed(Shape& s, const program::Instruction& i);

@@ -19,6 +19,7 @@ class CpuDevice final : public Device {
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
     return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts));
   }
+  std::int64_t arena_bytes() const override { return arena_.bytes(); }
   std::int64_t peak_bytes() const override { return arena_.bytes() + tensor::allocator_bytes().peak; }
   std::int64_t process_bytes() const override { return resident_bytes(); }
   std::string name() const override { return std::to_string(threads_) + " CPU threads"; }

@@ -16,6 +16,7 @@ class Device {
   virtual void download() = 0;
   /// The plan's programs of one kind. They and the parts must outlive the executor.
   virtual std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) = 0;
+  virtual std::int64_t arena_bytes() const = 0;
   /// Of the arena and of what was taken beside it, at the peak so far.
   virtual std::int64_t peak_bytes() const = 0;
   /// Of this process, as the driver or the kernel sees it.

@@ -1,5 +1,6 @@
 #include "train/executor.hpp"
 #include "core/error.hpp"
+#include "program/operations.hpp"
 #include "tensor/view.hpp"
 
 namespace trainx::train {
@@ -73,6 +74,36 @@ void run_block(model::Block& block, Op op, model::BlockContext& context) {
     case Op::predict: return block.predict(context);
     default: return block.forward(context);
   }
+}
+
+namespace {
+
+/// What an optimizer takes of a group, by its own arithmetic (optim::GroupMemory): one element each of gradient, parameter, master and states.
+std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instruction& i, const Use& u) {
+  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements;
+  if (u.slot == UpdateSlot::parameter) return elements * size_of(placed.graph.compute);
+  if (u.slot == UpdateSlot::master) return u.range.end - u.range.begin == elements * 4 ? elements * 4 : elements * 2;
+  return u.slot == UpdateSlot::gradient || u.slot >= UpdateSlot::first_state ? elements * 4 : 0;
+}
+
+}  // namespace
+
+void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts, std::vector<std::int64_t>& bytes) {
+  if (contexts.empty()) return;
+  bytes.resize(placed.program.buffers.size());
+  const auto count = [&](BufferId buffer, std::int64_t of_use) {
+    auto& most = bytes[static_cast<std::size_t>(buffer)];
+    most = std::max(most, of_use);
+  };
+  for (const auto& [instruction, context] : contexts)
+    for (const Use& u : instruction->uses)
+      if (context->has(u.slot)) count(u.buffer, static_cast<std::int64_t>((*context)[u.slot].nbytes()));
+  for (const Instruction& i : placed.program.steady)
+    for (const Use& u : i.uses) {
+      if (i.op == Op::fetch_batch && u.slot >= FetchSlot::first_batch) count(u.buffer, placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
+      if (i.op == Op::update) count(u.buffer, update_operand_bytes(placed, i, u));
+      if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind; kind == Kind::scalar) count(u.buffer, u.range.end - u.range.begin);
+    }
 }
 
 std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {

@@ -18,6 +18,9 @@ struct StepScalarsReport {
   std::map<std::string, std::vector<double>> metrics;   // evaluation: further scalars that the last block summed, e.g. "confusion", by name
 };
 
+/// What the instructions of blocks compute on, made when each is first met.
+using BlockContexts = std::map<const program::Instruction*, std::unique_ptr<model::BlockContext>>;
+
 /// Which of the programs step `step` takes, by the length of its rows.
 using ShapeOf = std::function<std::size_t(std::int64_t step)>;
 /// Puts the batch of (step, micro-step) into the view.
@@ -60,6 +63,9 @@ class Executor {
     static const std::vector<StepEvidence> none;
     return none;
   }
+  /// Of the last program's buffers (that of the longest rows): the bytes of the largest tensor that an instruction of the steps so far was given of each.
+  /// Nothing where no step was of that program. At rest.
+  virtual std::vector<std::int64_t> operand_bytes() const { return {}; }
   /// Kinds of steps submitted so far, each with a graph of its own where there are graphs. The first of a kind is not captured.
   virtual std::int64_t kinds_of_steps() const { return 1; }
 };
@@ -69,6 +75,8 @@ const program::Use* find_use(const program::Instruction& i, program::Slot slot);
 const program::Use& use_of(const program::Instruction& i, program::Slot slot);
 /// What the block of an instruction computes on: views of memory at `base`, where the program's buffers lie as its placement says.
 std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed, const program::Instruction& i, std::byte* base, const ExecutorParts& parts);
+/// Adds what the contexts' tensors, and the operands of instructions that are no block's, take of each buffer; nothing where there are no contexts.
+void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts, std::vector<std::int64_t>& bytes);
 /// Calls the instruction's operation of the block.
 void run_block(model::Block& block, program::Op op, model::BlockContext& context);
 /// "backward h3.mlp", and in which micro-step where there are several.

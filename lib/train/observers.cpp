@@ -41,13 +41,15 @@ void MetricsObserver::add_device(const TrainState& state, metrics::StepReport& r
   if (now.joules && last_.joules) r.joules_per_token = (*now.joules - *last_.joules) / tokens;
   if (now.capped_seconds && last_.capped_seconds) r.power_capped = std::min(1.0, (*now.capped_seconds - *last_.capped_seconds) / seconds);
   r.clock_mhz = now.clock_mhz;
-  r.clock_reason = now.clock_reason;
-  // Under load the power limit sets the clock; anything else is worth a word, once.
-  if (now.clock_reason != told_reason_) {
-    told_reason_ = now.clock_reason;
-    if (!told_reason_.empty() && told_reason_ != "power limit")
-      console_.warning("step " + std::to_string(state.step) + ": the GPU's clock is lowered" + (now.clock_mhz ? " to " + std::to_string(*now.clock_mhz) + " MHz" : "") + " (" + told_reason_ + ")");
-  }
+  r.clock_reason = now.clock_reason();
+  r.clock_held_down = metrics::is_held_down(now);
+  r.watts = now.watts;
+  r.gpu_utilization = now.utilization;
+  r.memory_utilization = now.memory_utilization;
+  r.temperature_celsius = now.temperature_celsius;
+  r.device_used_bytes = now.used_bytes;
+  r.device_total_bytes = now.total_bytes;
+  for (const std::string& sentence : clock_watch_.news(now)) console_.warning("step " + std::to_string(state.step) + ": " + sentence);
   last_ = now;
   last_tokens_ = state.tokens_seen;
   last_seconds_ = state.seconds;

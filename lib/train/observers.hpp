@@ -1,5 +1,6 @@
 // What is done between steps: telling, evaluating, saving.
 #pragma once
+#include "metrics/clock_watch.hpp"
 #include "metrics/console.hpp"
 #include "metrics/metrics_file.hpp"
 #include "train/build.hpp"
@@ -41,7 +42,7 @@ class MetricsObserver : public Observer {
   Recurrence every_;
   std::string told_problem_;            // of the file
   PowerReading last_;                   // at the last report
-  std::string told_reason_;             // of a lowered clock
+  metrics::ClockWatch clock_watch_;
   std::int64_t last_tokens_;
   double last_seconds_;
 };

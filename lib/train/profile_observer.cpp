@@ -47,7 +47,7 @@ void ProfileObserver::write() {
   const bool waits = wait_s_ > step_s_ / 2;
   const PowerReading power = parts_.device->power();
   text += "; bound by " + (waits ? std::string("the data: more data.workers, or a larger data.prefetch") : std::string(work.empty() ? "nothing that was seen" : name_of(work.front().first)));
-  if (!waits && !power.clock_reason.empty()) text += " under the GPU's " + power.clock_reason + (power.clock_mhz ? " (" + std::to_string(*power.clock_mhz) + " MHz)" : "");
+  if (!waits && !power.clock_limits.empty()) text += " under the GPU's " + power.clock_reason() + (power.clock_mhz ? " (" + std::to_string(*power.clock_mhz) + " MHz)" : "");
   console_.message(text);
   console_.message("the trace is in " + path_ + "; open it in chrome://tracing or Perfetto");
 }

@@ -7,7 +7,7 @@ namespace trainx::train {
 
 /// What a step turned out to be, read from the machine.
 struct StepEvidence {
-  bool captured = false;                // it is replayed as a CUDA graph
+  bool captured = false;                // it is replayed as a CUDA graph; else it was captured once, to be looked at
   std::size_t shape = 0;                // which of the plan's programs it is
   std::map<std::string, std::int64_t> kernels;   // launches of one step, by the name that the driver has (mangled)
   std::int64_t copies = 0, copied_bytes = 0, memsets = 0;

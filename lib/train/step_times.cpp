@@ -14,6 +14,19 @@ std::vector<std::pair<Work, double>> by_work(const std::vector<StepTimes>& steps
   return out;
 }
 
+std::map<plan::OperationKey, double> by_operation(const std::vector<StepTimes>& steps) {
+  std::map<std::string, plan::Direction, std::less<>> directions;
+  for (int op = 0; op <= static_cast<int>(program::Op::report); ++op) directions[std::string(name_of(static_cast<program::Op>(op)))] = plan::direction_of(static_cast<program::Op>(op));
+  std::map<plan::OperationKey, double> sums;
+  for (const StepTimes& step : steps)
+    for (const StepSpan& span : step.spans) {
+      const auto found = directions.find(span.instruction.substr(0, span.instruction.find(' ')));
+      const plan::Direction direction = found == directions.end() ? plan::Direction::other : found->second;
+      sums[{direction, plan::operations_of(span.work)}] += span.ms / static_cast<double>(steps.size());
+    }
+  return sums;
+}
+
 std::string chrome_trace(const std::vector<StepTimes>& steps) {
   auto events = nlohmann::ordered_json::array();
   double step_begin_ms = 0;

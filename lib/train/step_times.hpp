@@ -1,5 +1,6 @@
 #pragma once
 #include "core/work.hpp"
+#include "plan/operations.hpp"
 #include "program/program.hpp"
 #include <functional>
 #include <string>
@@ -24,6 +25,9 @@ using OnTimes = std::function<void(const StepTimes&)>;
 
 /// Milliseconds by kind of work, on average over the steps, the longest first.
 std::vector<std::pair<Work, double>> by_work(const std::vector<StepTimes>& steps);
+
+/// Milliseconds by direction and kind of operations (plan/operations.hpp), on average over the steps.
+std::map<plan::OperationKey, double> by_operation(const std::vector<StepTimes>& steps);
 
 /// The steps as a Chrome trace (chrome://tracing, Perfetto): a row for each lane, spans by instruction.
 std::string chrome_trace(const std::vector<StepTimes>& steps);

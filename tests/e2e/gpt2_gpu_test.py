@@ -11,8 +11,12 @@ from support import BUILD, ROOT, Trainx, main, sha256
 
 GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
 QUICKSTART = ROOT / "configs" / "quickstart.yaml"
-MATH_WORKER = next((p for p in (BUILD / "tests" / "math-worker", BUILD / "math-worker") if p.exists()), BUILD / "tests" / "math-worker")   # its attention is plain math
 FAST = ("run.duration=60 steps", "metrics.every=1 steps", "eval.every=1000 steps", "checkpoint.every=5 steps")
+
+
+def test_worker(name):
+    """Of tests/gpu/attestation/worker, in a build folder or packed."""
+    return next((p for p in (BUILD / "tests" / name, BUILD / name) if p.exists()), BUILD / "tests" / name)
 
 
 @unittest.skipUnless(GPU, "no GPU on this machine")
@@ -46,7 +50,8 @@ class Gpt2OnGpu(Trainx):
         fixed = ("run.deterministic=true", "precision=bf16")
         self.train("once", *fixed)
         want = self.weights("once")
-        for name, more in (("twice", ()), ("fp32-master", ("precision.master=fp32",)), ("recomputed", ("memory.activation_checkpoint=full",)), ("selective", ("memory.activation_checkpoint=selective",))):
+        for name, more in (("twice", ()), ("fp32-master", ("precision.master=fp32",)), ("recomputed", ("memory.activation_checkpoint=full",)), ("selective", ("memory.activation_checkpoint=selective",)),
+                           ("eager", ("run.execution=eager",))):
             self.train(name, *fixed, *more)
             self.assertEqual(self.weights(name), want, name)
         for k in range(4):
@@ -77,18 +82,27 @@ class Gpt2OnGpu(Trainx):
         last = self.metrics("told")[-1]
         self.assertGreater(last["device_memory_bytes"], last["peak_memory_bytes"])
         plan = json.loads((self.folder / "outputs" / "told" / "plan.json").read_text())
-        self.assertLess(abs(last["peak_memory_bytes"] / plan["total_bytes"] - 1), 0.03)
+        self.assertLess(abs(last["device_memory_bytes"] / plan["total_bytes"] - 1), 0.05)
 
     def test_a_worker_that_does_something_else_ends_with_79(self):
         found = "0 launches of fused attention in a step, 2 were planned"
-        ended = self.run_trainx("--worker", MATH_WORKER, "train", QUICKSTART, "run.name=refused", *FAST, "precision=bf16", expect=79)
+        ended = self.run_trainx("--worker", test_worker("math-worker"), "train", QUICKSTART, "run.name=refused", *FAST, "precision=bf16", expect=79)
         self.assertIn(found, ended.stderr)
         self.assertIn("--allow-degraded", ended.stderr)
         self.assertEqual(self.status("refused")["exit_code"], 79)
-        went_on = self.run_trainx("--worker", MATH_WORKER, "train", QUICKSTART, "run.name=allowed", *FAST, "precision=bf16", "--allow-degraded")
+        went_on = self.run_trainx("--worker", test_worker("math-worker"), "train", QUICKSTART, "run.name=allowed", *FAST, "precision=bf16", "--allow-degraded")
         self.assertIn(found, went_on.stderr)
         self.assertEqual(len(self.losses("allowed")), 60)
         self.assertLess(self.losses("allowed")[-1], self.losses("allowed")[0])
+
+    def test_a_kernel_that_fails(self):
+        """The run is told how to find out which instruction it was, and that way does."""
+        command = ("--worker", test_worker("failing-worker"), "train", QUICKSTART, *FAST, "precision=bf16", "--allow-degraded")
+        told = self.run_trainx(*command, "run.name=replayed", expect=69).stderr
+        self.assertIn("step 2 on the GPU failed", told)
+        self.assertIn("CUDA_LAUNCH_BLOCKING=1 and run.execution=eager", told)
+        told = self.run_trainx(*command, "run.name=one-by-one", "run.execution=eager", env=self.environment(CUDA_LAUNCH_BLOCKING="1"), expect=69).stderr
+        self.assertRegex(told, r"illegal.*\(in .*backward.*attention")
 
     def test_refusals(self):
         none = self.environment(CUDA_VISIBLE_DEVICES="")

@@ -46,13 +46,33 @@ class Plan(Trainx):
             batch, length = shape.split("x")
             plan = json.loads(self.run_trainx("plan", ROOT / "configs" / "bench" / f"{model}.yaml", f"model.size={size}", f"batch.global_batch_size={batch}", f"batch.micro_batch_size={batch}",
                                               f"data.sequence_length={length}", "data.train=none", "--gpu", "h200", "--json", *(f"run.{word}=true" for word in more)).stdout)
-            of_time, of_memory = plan["time"]["step_ms"] / measured["step_time_ms"] - 1, plan["total_bytes"] / measured["peak_memory_bytes"] - 1
+            of_time, of_memory = plan["time"]["step_ms"] / measured["step_time_ms"] - 1, plan["total_bytes"] / measured["device_memory_bytes"] - 1
             print(f"  {name}: {plan['time']['step_ms']:.2f} ms predicted, {measured['step_time_ms']:.2f} measured ({of_time:+.1%}); memory {of_memory:+.2%}")
-            self.assertLess(abs(of_time), 0.15, name)
+            self.assertLess(abs(of_time), 0.08, name)
             self.assertLess(abs(of_memory), 0.03, name)
-            # peak_memory_bytes is what trainx itself allocated. The driver's figure also has the CUDA context and the kernels: as much in every row.
-            beyond = measured["device_memory_bytes"] - plan["total_bytes"]
-            self.assertTrue(0.5 * 2**30 < beyond < 0.6 * 2**30, f"{name}: {beyond / 2**30:.3f} GiB")
+            # What trainx itself allocates, without the CUDA context and the kernels, which the driver counts too.
+            self.assertLess(abs((plan["arena_bytes"] + plan["library_bytes"]) / measured["peak_memory_bytes"] - 1), 0.001, name)
+
+    def test_advice_on_sizes(self):
+        recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
+
+        def plan(*settings):
+            return json.loads(self.run_trainx("plan", recipe, "data.train=none", *settings, "--gpu", "h200", "--json").stdout)
+
+        self.assertEqual(plan("batch.global_batch_size=64", "batch.micro_batch_size=64")["advice"], [])
+        settings = ["batch.global_batch_size=72", "batch.micro_batch_size=9"]
+        before = plan(*settings)
+        gains = [a["gain_ms"] for a in before["advice"]]
+        self.assertEqual(gains, sorted(gains, reverse=True))
+        first = before["advice"][0]
+        self.assertGreater(first["gain_share"], 0.01)
+        after = plan(*settings, *(f"{key}={value}" for key, value in first["better"].items()))
+        self.assertAlmostEqual(before["time"]["step_ms"] - after["time"]["step_ms"], first["gain_ms"], delta=0.02 * first["gain_ms"])
+        text = self.run_trainx("plan", recipe, "data.train=none", *settings, "--gpu", "h200").stdout
+        self.assertIn("batch.micro_batch_size 9 -> ", text)
+        self.assertIn("50257, computed as 50304", text)
+        cpu = self.run_trainx("plan", self.recipe(tiny()), "run.device=cpu", "--json").stdout
+        self.assertEqual(json.loads(cpu)["advice"], [])
 
     def test_program_is_printed_and_json_is_one_object(self):
         recipe = self.recipe(tiny())

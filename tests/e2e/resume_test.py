@@ -65,7 +65,7 @@ class Resume(Trainx):
                 shutil.rmtree(self.folder / "outputs", ignore_errors=True)
                 recipe = self.recipe(tiny(steps=10, every=100, precision=precision))
                 digests = set()
-                for level in ("none", "selective", "full"):
+                for level in ("none", "selective", "mlp", "full"):
                     self.run_trainx("train", recipe, f"run.name={level}", f"memory.activation_checkpoint={level}")
                     digests.add(sha256(self.weights(level)))
                 self.assertEqual(len(digests), 1)

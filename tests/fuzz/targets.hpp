@@ -16,5 +16,6 @@ void fuzz_jsonl(Bytes file);
 void fuzz_csv(Bytes file);
 void fuzz_recipe(Bytes file);
 void fuzz_config(Bytes file);
+void fuzz_import(Bytes file);
 
 }  // namespace trainx::fuzz

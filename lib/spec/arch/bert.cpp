@@ -188,6 +188,7 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   use(backward, How::read, {S::lengths, S::qkv, S::attention_out, S::lse});
   use(backward, How::overwrite, {S::d_qkv});
   backward.attention_flops = 5 * product_flops(s);
+  forward.attention_head = backward.attention_head = s.D;
   backward.other_kernels = 2;
   add_linear(b, s.N, 3 * s.C, s.C, S::qkv);
   add_linear(b, s.N, s.C, s.C, S::branch_out);
@@ -282,7 +283,7 @@ BlockSpec classifier_block(const ModelGraph& graph, const Shape& s) {
     phase.other_kernels = op == Op::loss ? 8 : 4;
     if (op != Op::loss) continue;
     if (s.dropout) use(phase, How::overwrite, {S::dropped});
-    for (const Gemm& g : {Gemm{s.B, s.C, L}, Gemm{L, s.C, s.B}, Gemm{s.B, s.C, s.C}, Gemm{s.C, s.C, s.B}}) phase.gemms.push_back(g);
+    for (const Gemm& g : {Gemm{s.B, s.C, L}, Gemm{.m = L, .n = s.C, .k = s.B, .a_transposed = true}, Gemm{s.B, s.C, s.C}, Gemm{.m = s.C, .n = s.C, .k = s.B, .a_transposed = true}}) phase.gemms.push_back(g);
   }
   return std::move(b.block);
 }
@@ -326,9 +327,9 @@ BlockSpec masked_lm_block(const ModelGraph& graph, const Shape& s) {
     if (op != Op::loss) continue;
     use(phase, How::accumulate, {S::d_word});
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, C, s.Vp}; });
-    add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{s.Vp, C, r}; });
+    add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{.m = s.Vp, .n = C, .k = r, .a_transposed = true}; });
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, C, C}; });
-    add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{C, C, r}; });
+    add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{.m = C, .n = C, .k = r, .a_transposed = true}; });
   }
   return std::move(b.block);
 }

@@ -41,7 +41,7 @@ inline void use(program::Phase& phase, program::How how, std::initializer_list<i
 inline void add_linear(BlockBuilder& b, std::int64_t N, std::int64_t n, std::int64_t k, int output) {
   b.block.phases[program::Op::forward].gemms.push_back({N, n, k, 1, output});
   b.block.phases[program::Op::backward].gemms.push_back({N, k, n});
-  b.block.phases[program::Op::backward].gemms.push_back({n, k, N});
+  b.block.phases[program::Op::backward].gemms.push_back({.m = n, .n = k, .k = N, .a_transposed = true});
 }
 
 /// The products over `rows` rows in chunks of `chunk`, of the shape that `make` gives for a number of rows.

@@ -150,6 +150,7 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   use(backward, How::read, {S::qkv, S::attention_out, S::lse});
   use(backward, How::overwrite, {S::d_qkv});
   backward.attention_flops = 5 * causal_product_flops(s);
+  forward.attention_head = backward.attention_head = s.D;
   backward.other_kernels = 2;
   add_linear(b, s.N, 3 * s.C, s.C, S::qkv);
   add_linear(b, s.N, s.C, s.C, S::branch_out);
@@ -228,7 +229,7 @@ BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
     phase.other_kernels = (op == Op::loss ? 3 : 2) * ((rows + R - 1) / R);
     if (op != Op::loss) continue;
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, s.C, s.Vp}; });
-    add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{s.Vp, s.C, r}; });
+    add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{.m = s.Vp, .n = s.C, .k = r, .a_transposed = true}; });
   }
   return std::move(b.block);
 }

@@ -20,8 +20,11 @@ std::int64_t resident_bytes(const plan::PlacedProgram& placed) {
 std::string open_first_gpu() {
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
-    throw gpu::GpuError(ExitCode::unavailable, std::string("no GPU can be used: ") + (error != cudaSuccess ? cudaGetErrorString(error) : "the driver shows none to this process (CUDA_VISIBLE_DEVICES)") +
-                                                   "; set run.device to cpu to train without one");
+    throw gpu::GpuError(ExitCode::unavailable, std::string("no GPU can be used: ") +
+                                                   (error == cudaErrorInsufficientDriver ? "its driver is too old for CUDA 13; update it (580 or newer), or"
+                                                    : error != cudaSuccess               ? cudaGetErrorString(error) + std::string(";")
+                                                                                         : "the driver shows none to this process (CUDA_VISIBLE_DEVICES);") +
+                                                   " set run.device to cpu to train without one");
   cudaDeviceProp properties{};
   gpu::require(cudaGetDeviceProperties(&properties, 0), "GPU 0 cannot be asked for its properties");
   if (properties.major < 9)

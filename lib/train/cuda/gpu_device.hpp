@@ -14,6 +14,7 @@ class GpuDevice final : public Device {
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override;
+  std::int64_t arena_bytes() const override { return arena_bytes_; }
   std::int64_t peak_bytes() const override { return taken_; }   // nothing is given back before the end
   std::int64_t process_bytes() const override;
   PowerReading power() const override { return meter_->read(); }

@@ -33,10 +33,16 @@ Work work_of(Op op) {
   }
 }
 
+// A kernel fails while others are on their way: which one it was shows where each is waited for.
+[[noreturn]] void throw_step_failed(cudaError_t error, std::int64_t step) {
+  throw gpu::GpuError(ExitCode::unavailable, "step " + std::to_string(step) + " on the GPU failed: " + cudaGetErrorString(error) + " (CUDA error " + std::to_string(static_cast<int>(error)) +
+                                                 "); the run again with CUDA_LAUNCH_BLOCKING=1 and run.execution=eager goes on from the last checkpoint and names the instruction");
+}
+
 }  // namespace
 
 GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts)
-    : device_(device), stream_(device.ops().space.stream), parts_(std::move(parts)), shapes_(programs.size()), tables_(device.taken()) {
+    : device_(device), stream_(device.ops().space.stream), replays_(*device.plan().recipe.run.execution.value == recipe::Execution::graph), parts_(std::move(parts)), shapes_(programs.size()), tables_(device.taken()) {
   if (programs.size() > 1 && !parts_.shape_of) throw InternalError("the executor has several programs and nothing that tells which one a step takes");
   for (std::size_t k = 0; k < programs.size(); ++k) {
     require_executable(programs[k]);
@@ -120,16 +126,22 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs) {
   Launch& l = s.launches[needs];
   if (!l.warm) {
     issue(s, needs, nullptr);
-    require(cudaStreamSynchronize(stream_), "the first step on the GPU");
+    if (const cudaError_t error = cudaStreamSynchronize(stream_); error != cudaSuccess) throw_step_failed(error, parts_.first_step + submitted_ + 1);
     l.warm = true;
     return;
+  }
+  if (!replays_) {
+    if (!std::exchange(l.attested, true)) attest(s, needs, capture(s, needs, nullptr).get());
+    return issue(s, needs, nullptr);
   }
   if (l.graph && l.tunings != device_.tunings()) {
     require(cudaStreamSynchronize(stream_), "step on the GPU");
     cudaGraphExecDestroy(std::exchange(l.graph, nullptr));
   }
   if (!l.graph) {
-    l.graph = capture(s, needs, nullptr);
+    const Graph graph = capture(s, needs, nullptr);
+    attest(s, needs, graph.get());
+    l.graph = instantiate(graph.get());
     l.tunings = device_.tunings();
   }
   require(cudaGraphLaunch(l.graph, stream_), "step on the GPU");
@@ -137,12 +149,12 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs) {
 
 void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
   --to_time_;
-  if (Launch& l = s.launches[needs]; !l.warm) {
+  if (Launch& l = s.launches[needs]; !l.warm || !replays_) {
     issue(s, needs, &timeline_);
     l.warm = true;
-    require(cudaStreamSynchronize(stream_), "the first step on the GPU");
+    require(cudaStreamSynchronize(stream_), "timed step on the GPU");
   } else {
-    const cudaGraphExec_t graph = capture(s, needs, &timeline_);
+    const cudaGraphExec_t graph = instantiate(capture(s, needs, &timeline_).get());
     cudaError_t error = cudaGraphLaunch(graph, stream_);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream_);
     cudaGraphExecDestroy(graph);
@@ -167,11 +179,18 @@ std::int64_t GpuExecutor::kinds_of_steps() const {
   return kinds;
 }
 
+std::vector<std::int64_t> GpuExecutor::operand_bytes() const {
+  const Shape& s = shapes_.back();
+  std::vector<std::int64_t> bytes;
+  count_operands(*s.placed, s.contexts, bytes);
+  return bytes;
+}
+
 void GpuExecutor::wait_for_step(std::int64_t n) {
   if (n > submitted_) throw InternalError("wait_for_step: step " + std::to_string(n) + " was never submitted");
   for (; reported_ < n; ++reported_) {
     const std::int64_t place = reported_ % ring;
-    require(cudaEventSynchronize(done_[static_cast<std::size_t>(place)]), "step " + std::to_string(parts_.first_step + reported_ + 1) + " on the GPU");
+    if (const cudaError_t error = cudaEventSynchronize(done_[static_cast<std::size_t>(place)]); error != cudaSuccess) throw_step_failed(error, parts_.first_step + reported_ + 1);
     const std::byte* const report = reports_ + place * report_bytes_;
     const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);
     StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps, r.lr, {}};
@@ -183,7 +202,7 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
   }
 }
 
-cudaGraphExec_t GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline) {
+GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline) {
   require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
   cudaGraph_t graph = nullptr;
   try {
@@ -194,14 +213,17 @@ cudaGraphExec_t GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu
     throw;
   }
   require(cudaStreamEndCapture(stream_, &graph), "capture of the step");
+  return Graph(graph);
+}
+
+void GpuExecutor::attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph) {
+  gpu::CapturedStep step = gpu::read_graph(graph);
+  evidence_.push_back({replays_, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.memsets, needs.target_rows});
+}
+
+cudaGraphExec_t GpuExecutor::instantiate(cudaGraph_t graph) {
   cudaGraphExec_t made = nullptr;
-  if (!timeline) {
-    gpu::CapturedStep step = gpu::read_graph(graph);
-    evidence_.push_back({true, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.memsets, needs.target_rows});
-  }
-  const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
-  cudaGraphDestroy(graph);
-  require(error, "CUDA graph of the step");
+  require(cudaGraphInstantiate(&made, graph, 0), "CUDA graph of the step");
   require(cudaGraphUpload(made, stream_), "CUDA graph of the step");
   return made;
 }
@@ -212,7 +234,7 @@ void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* t
   gpu.needs = needs;
   gpu.timeline = timeline;
   const ops::GpuScope scope(gpu);
-  if (timeline) timeline->begin(stream_, s.launches[needs].warm);
+  if (timeline) timeline->begin(stream_, replays_ && s.launches[needs].warm);
   for (const Instruction& i : s.placed->program.steady) {
     if (timeline) timeline->enter(describe(*s.placed, i));
     try {

@@ -18,13 +18,18 @@ class GpuExecutor final : public Executor {
   void time_next(std::int64_t steps, OnTimes on_times) override;
   const std::vector<StepEvidence>& evidence() const override { return evidence_; }
   std::int64_t kinds_of_steps() const override;
+  std::vector<std::int64_t> operand_bytes() const override;
 
  private:
   static constexpr std::int64_t ring = 4;       // steps whose batches and reports the host may hold
 
+  struct DestroyGraph { void operator()(cudaGraph_t g) const { cudaGraphDestroy(g); } };
+  using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
+
   /// Of a shape and what its steps' batches need.
   struct Launch {
     bool warm = false;                          // its first step ran: libraries have chosen and loaded what they use
+    bool attested = false;                      // where steps are not replayed: what they launch was looked at
     cudaGraphExec_t graph = nullptr;
     std::uint64_t tunings = 0;                  // of the device when the graph was captured
   };
@@ -39,7 +44,7 @@ class GpuExecutor final : public Executor {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
     std::optional<PlacedMemory> memory;
-    std::map<const program::Instruction*, std::unique_ptr<model::BlockContext>> contexts;
+    BlockContexts contexts;
     std::map<const program::Instruction*, UpdateLaunch> updates;   // of the first instruction of a run; the others have none
     std::map<const program::Instruction*, NormLaunch> norms;
     std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-step's record
@@ -53,12 +58,15 @@ class GpuExecutor final : public Executor {
   void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);   // all instructions, one after the other
   void launch(Shape& s, const ops::BatchNeeds& needs);
   void launch_timed(Shape& s, const ops::BatchNeeds& needs);
-  cudaGraphExec_t capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
+  Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
+  void attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph);
+  cudaGraphExec_t instantiate(cudaGraph_t graph);
   void execute(Shape& s, const program::Instruction& i);
   kernels::StepScalars report_scalars(const Shape& s, const program::Instruction& i) const;
 
   GpuDevice& device_;
   cudaStream_t stream_;
+  bool replays_;                                // steps as CUDA graphs
   ExecutorParts parts_;
   std::vector<Shape> shapes_;
   DeviceTables tables_;

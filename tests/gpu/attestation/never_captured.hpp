@@ -14,6 +14,7 @@ class NeverCaptured final : public Device {
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
     return std::make_unique<Steps>(*device_, programs, std::move(parts));
   }
+  std::int64_t arena_bytes() const override { return device_->arena_bytes(); }
   std::int64_t peak_bytes() const override { return device_->peak_bytes(); }
   std::int64_t process_bytes() const override { return device_->process_bytes(); }
   std::string name() const override { return device_->name(); }

@@ -120,7 +120,7 @@ TEST_CASE("BERT on the GPU: what is recomputed has the same bits", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const BertCase& t = wide_cases().at(GENERATE(0, 1, 3));
   const DType compute = GENERATE(DType::f32, DType::bf16);
-  const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::full);
+  const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::mlp, passes::CheckpointLevel::full);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = gpu_run(t, compute);
   PlainRun again(t.dims, run.graph, passes::activation_checkpoint(run.program, run.graph, level));

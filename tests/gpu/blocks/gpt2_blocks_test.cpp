@@ -73,7 +73,7 @@ TEST_CASE("GPT-2 on the GPU: what is recomputed has the same bits", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const Case& t = wide_cases().at(GENERATE(0, 1));
   const DType compute = GENERATE(DType::f32, DType::bf16);
-  const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::full);
+  const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::mlp, passes::CheckpointLevel::full);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = gpu_run(t, compute);
   PlainRun again(t.dims, run.graph, passes::activation_checkpoint(run.program, run.graph, level));

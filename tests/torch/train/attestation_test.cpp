@@ -47,6 +47,16 @@ TEST_CASE("a step that is what was planned has no differences") {
   CHECK(all_of(norms_twice, selective).empty());
 }
 
+TEST_CASE("how steps are launched is held against what was asked for") {
+  auto eager = as_planned();
+  eager.captured = false;
+  auto asked = claims;
+  asked.captured = false;
+  CHECK(all_of(eager, asked).empty());
+  CHECK(all_of(eager).find("not replayed") != std::string::npos);
+  CHECK(all_of(as_planned(), asked).find("are replayed") != std::string::npos);
+}
+
 TEST_CASE("each sabotage of a step is named") {
   CHECK(all_of({}).find("CUDA graph") != std::string::npos);
   auto math = as_planned();                              // attention as products and a softmax

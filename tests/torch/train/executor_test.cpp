@@ -60,7 +60,7 @@ TEST_CASE("deleting or swapping instructions of a real program is refused or cha
 }
 
 TEST_CASE("bytes between two lives may hold anything: filled with NaN they change nothing") {
-  for (const char* level : {"none", "selective", "full"}) {
+  for (const char* level : {"none", "selective", "mlp", "full"}) {
     const auto plan = small_plan({.dropout = 0.1, .activation_checkpoint = level});
     const auto want = SmallRun(plan).run(3);
     auto sequential = plan.train[0].program;
@@ -87,7 +87,7 @@ TEST_CASE("lanes delayed at random, and checkpoint levels change no bit") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   const auto want = SmallRun(small_plan({.dropout = 0.1})).run(4);
-  for (const char* level : {"none", "selective", "full"}) {
+  for (const char* level : {"none", "selective", "mlp", "full"}) {
     const auto plan = small_plan({.dropout = 0.1, .activation_checkpoint = level});
     const auto got = SmallRun(plan).run(4, {[&](program::Lane lane) {
                                               thread_local std::minstd_rand random(seed + static_cast<unsigned>(lane));

@@ -99,7 +99,7 @@ TEST_CASE("the more is recomputed, the less memory; each micro-step alike; none 
   const ModelGraph graph = pairs(6);
   const UpdateSpec update = momentum();
   Bytes before = std::numeric_limits<Bytes>::max();
-  for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::full}) {
+  for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::mlp, CheckpointLevel::full}) {
     const StepProgram plain = passes::accumulation(plain_program(graph, update), 3);
     const StepProgram p = passes::activation_checkpoint(plain, graph, level);
     if (level == CheckpointLevel::none) CHECK(print(p) == print(plain));
@@ -108,6 +108,32 @@ TEST_CASE("the more is recomputed, the less memory; each micro-step alike; none 
     before = peak;
     CHECK(prove(p, {&graph, update, 3, 1}) == "");
   }
+}
+
+TEST_CASE("each layer may have a level of its own, and layers at full may be recomputed together") {
+  const ModelGraph graph = pairs(6);
+  const UpdateSpec update = momentum();
+  const auto N = CheckpointLevel::none, S = CheckpointLevel::selective, M = CheckpointLevel::mlp, F = CheckpointLevel::full;
+  const auto recomputed = [&](const StepProgram& p) {
+    std::vector<int> layers(6);
+    for (const Instruction& i : p.steady)
+      if (i.op == Op::recompute) ++layers[static_cast<std::size_t>(graph.blocks[static_cast<std::size_t>(i.block)].layer)];
+    return layers;
+  };
+  const auto peak = [](const StepProgram& p) { return plan_memory(p, {.alignment = 4, .overlap = 0}).peak_of(Space::device); };
+  for (const int segment : {1, 2, 3, 6})
+    for (const std::vector<CheckpointLevel>& levels : {std::vector{F, F, F, F, F, F}, {F, N, F, F, N, F}, {N, S, M, F, F, S}, {M, M, M, N, N, N}, {N, N, N, N, N, N}}) {
+      const StepProgram p = passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), 2), graph, {levels, segment});
+      CAPTURE(segment, print(p, &graph));
+      CHECK(prove(p, {&graph, update, 2, 1}) == "");
+      const auto seen = recomputed(p);
+      for (std::size_t l = 0; l < levels.size(); ++l) CHECK((seen[l] > 0) == (levels[l] != N));
+    }
+  const auto together = [&](int segment) { return passes::activation_checkpoint(plain_program(graph, update), graph, {{F}, segment}); };
+  CHECK(kept_at_loss(together(1)).size() == 6);
+  CHECK(kept_at_loss(together(2)).size() == 3);
+  CHECK(kept_at_loss(together(6)).size() == 1);
+  CHECK(peak(passes::activation_checkpoint(plain_program(graph, update), graph, {{F, F, F, N, N, N}, 1})) < peak(passes::activation_checkpoint(plain_program(graph, update), graph, N)));
 }
 
 TEST_CASE("an operand that does not say what it is computed from cannot be dropped") {

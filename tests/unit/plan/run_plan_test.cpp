@@ -40,7 +40,7 @@ TEST_CASE("durations become steps") {
 
 TEST_CASE("activation checkpointing lowers the arena, level by level; split master weights save two bytes a parameter") {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
-  for (const char* level : {"none", "selective", "full"}) {
+  for (const char* level : {"none", "selective", "mlp", "full"}) {
     const auto plan = plan::make_run_plan(recipe_of(std::string("memory: {activation_checkpoint: ") + level + "}"), some_facts());
     CHECK(plan.memory.arena_bytes < before);
     before = plan.memory.arena_bytes;
@@ -67,7 +67,7 @@ TEST_CASE("a budget that is too small is refused with what would fit, and that f
   const auto plan = plan::make_run_plan(recipe_of(""), some_facts());
   const std::int64_t need = plan.memory.total_bytes();
   auto smaller = recipe_of("");
-  smaller.batch.micro_batch_size = 2;
+  smaller.batch.micro_batch_size.value = 2;
   const std::int64_t enough = plan::make_run_plan(smaller, some_facts()).memory.total_bytes();
   REQUIRE(enough < need);
   const std::string budget = "memory: {budget: " + std::to_string(enough) + " B}";
@@ -86,7 +86,8 @@ TEST_CASE("a budget that is too small is refused with what would fit, and that f
 }
 
 TEST_CASE("the resolved recipe plans to itself") {
-  for (const char* more : {"", "precision: bf16", "memory: {activation_checkpoint: full}\nrun: {name: t, duration: 3 epochs}"}) {
+  for (const char* more : {"", "precision: bf16", "memory: {activation_checkpoint: full}\nrun: {name: t, duration: 3 epochs}",
+                           "memory: {activation_checkpoint: [full, full, mlp, none], checkpoint_segment: 2}"}) {
     const auto first = plan::make_run_plan(recipe_of(more), some_facts());
     const auto second = plan::make_run_plan(recipe::parse_recipe(recipe::dump(first.recipe), "resolved").recipe, some_facts());
     CHECK(plan::fingerprint(first) == plan::fingerprint(second));

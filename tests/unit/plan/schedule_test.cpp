@@ -1,21 +1,105 @@
 #include "plan/schedule.hpp"
+#include "core/error.hpp"
 #include <cmath>
+#include <functional>
 #include "support/catch.hpp"
 
 using namespace trainx;
-using recipe::ScheduleType;
+using plan::ScheduleSteps;
+using recipe::ScheduleSection;
 
-TEST_CASE("learning rates follow the formulas of the contract") {
-  const double lr = 6e-4;
-  recipe::ScheduleSection cosine{ScheduleType::cosine, {}, 0.1}, linear{ScheduleType::linear, {}, 0.1}, constant{};
-  const auto table = plan::learning_rate_table(cosine, lr, 4, 100);
-  REQUIRE(table.size() == 100);
-  for (std::size_t s = 0; s < 100; ++s) {
-    const double want = s < 4 ? lr * static_cast<double>(s + 1) / 4 : lr * (0.1 + 0.9 * (1 + std::cos(3.14159265358979323846 * static_cast<double>(s - 4) / 96)) / 2);
-    if (!(std::abs(table[s] - want) <= 1e-12 * lr)) FAIL("step " << s);
+namespace {
+
+constexpr double pi = 3.14159265358979323846;
+constexpr double lr = 6e-4;
+
+struct Case {
+  const char* name;
+  ScheduleSection schedule;
+  ScheduleSteps steps;
+  std::function<double(double)> after_warmup;   // of the 0-based step: the learning rate over lr, as the papers write it
+};
+
+std::vector<Case> cases() {
+  const Duration none;
+  return {
+      {"constant", {none, 0, spec::ConstantSchedule{}}, {4, 100}, [](double) { return 1; }},
+      {"linear", {none, 0.1, spec::LinearSchedule{}}, {4, 100}, [](double s) { return 1 + (0.1 - 1) * (s - 4) / 96; }},
+      {"cosine", {none, 0.1, spec::CosineSchedule{}}, {4, 100}, [](double s) { return 0.1 + 0.9 * (1 + std::cos(pi * (s - 4) / 96)) / 2; }},
+      {"cosine without warm-up", {none, 0, spec::CosineSchedule{}}, {0, 100}, [](double s) { return (1 + std::cos(pi * s / 100)) / 2; }},
+      {"restarts", {none, 0.2, spec::CosineRestartsSchedule{3}}, {4, 100}, [](double s) { return 0.2 + 0.8 * (1 + std::cos(pi * std::fmod(s - 4, 32) / 32)) / 2; }},
+      {"a single cycle is cosine", {none, 0.1, spec::CosineRestartsSchedule{1}}, {4, 100}, [](double s) { return 0.1 + 0.9 * (1 + std::cos(pi * (s - 4) / 96)) / 2; }},
+      {"wsd, linear", {none, 0.1, spec::WsdSchedule{{}, spec::DecayShape::linear}}, {4, 100, 20}, [](double s) { return s < 80 ? 1 : 0.1 + 0.9 * (1 - (s - 80) / 20); }},
+      {"wsd, cosine", {none, 0, spec::WsdSchedule{{}, spec::DecayShape::cosine}}, {4, 100, 20}, [](double s) { return s < 80 ? 1 : (1 + std::cos(pi * (s - 80) / 20)) / 2; }},
+      {"wsd, 1-sqrt", {none, 0.1, spec::WsdSchedule{{}, spec::DecayShape::one_minus_sqrt}}, {4, 100, 20}, [](double s) { return s < 80 ? 1 : 0.1 + 0.9 * (1 - std::sqrt((s - 80) / 20)); }},
+      {"wsd without a stable part", {none, 0, spec::WsdSchedule{{}, spec::DecayShape::linear}}, {4, 100, 96}, [](double s) { return 1 - (s - 4) / 96; }},
+      {"inverse square root", {none, 0, spec::InverseSqrtSchedule{}}, {4, 100, 0, 4}, [](double s) { return std::sqrt(4 / s); }},
+      {"inverse square root of another timescale", {none, 0, spec::InverseSqrtSchedule{}}, {4, 100, 0, 30}, [](double s) { return std::sqrt(30 / (s - 4 + 30)); }},
+      {"polynomial", {none, 0.1, spec::PolynomialSchedule{2.5}}, {4, 100}, [](double s) { return 0.1 + 0.9 * std::pow(1 - (s - 4) / 96, 2.5); }},
+  };
+}
+
+ScheduleSteps planned(ScheduleSection& schedule, std::int64_t total) {
+  return plan::plan_schedule(schedule, total, [](const Duration& d, const char*) { return static_cast<std::int64_t>(d.unit == Duration::Unit::tokens ? std::ceil(d.amount / 1000) : d.amount); });
+}
+
+std::string refusal(ScheduleSection schedule, std::int64_t total) {
+  try {
+    planned(schedule, total);
+  } catch (const UserError& e) {
+    CHECK(e.code() == ExitCode::invalid_recipe);
+    return e.what();
   }
-  CHECK(std::abs(plan::learning_rate(linear, lr, 52, 4, 100) - lr * (1 - 0.9 * 0.5)) <= 1e-12 * lr);
-  CHECK(std::abs(plan::learning_rate(linear, lr, 1000, 4, 100) - lr * 0.1) <= 1e-12 * lr);
-  CHECK(plan::learning_rate_table(constant, lr, 3, -1) == std::vector<double>{lr / 3, lr * 2 / 3, lr, lr});
-  CHECK(plan::learning_rate_table(cosine, lr, 0, 1) == std::vector<double>{lr});
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("learning rates follow their formulas at every step") {
+  for (const Case& c : cases()) {
+    INFO(c.name);
+    const auto table = plan::learning_rate_table(c.schedule, lr, c.steps);
+    const auto w = static_cast<std::size_t>(c.steps.warmup);
+    REQUIRE(table.size() == (std::holds_alternative<spec::ConstantSchedule>(c.schedule.course) ? w + 1 : 100));
+    for (std::size_t s = 0; s < 100; ++s) {
+      const double want = lr * (s < w ? static_cast<double>(s + 1) / static_cast<double>(w) : c.after_warmup(static_cast<double>(s)));
+      const double got = plan::learning_rate(c.schedule, lr, static_cast<std::int64_t>(s), c.steps);
+      INFO("step " << s);
+      REQUIRE(std::abs(got - want) <= 1e-12 * lr);
+      REQUIRE((s >= table.size() || table[s] == got));
+    }
+  }
+}
+
+TEST_CASE("beyond the end a schedule stays where it ended") {
+  for (const Case& c : cases()) {
+    INFO(c.name);
+    const bool ends = std::visit([](const auto& o) { return o.has_final_ratio; }, c.schedule.course);
+    if (ends) CHECK(std::abs(plan::learning_rate(c.schedule, lr, 1000, c.steps) - lr * c.schedule.final_ratio) <= 1e-12 * lr);
+  }
+  CHECK(plan::learning_rate_table(ScheduleSection{}, lr, {3, -1}) == std::vector<double>{lr / 3, lr * 2 / 3, lr, lr});
+  CHECK(plan::learning_rate_table({{}, 0.1, spec::CosineSchedule{}}, lr, {0, 1}) == std::vector<double>{lr});
+  CHECK(plan::learning_rate_table({{}, 0, spec::LinearSchedule{}}, lr, {2, 2}) == std::vector<double>{lr / 2, lr});   // nothing but warm-up
+}
+
+TEST_CASE("durations of a schedule are counted in steps, and auto is written down") {
+  ScheduleSection wsd{{3500, Duration::Unit::tokens}, 0, spec::WsdSchedule{}};
+  auto steps = planned(wsd, 250);
+  CHECK(steps.warmup == 4);
+  CHECK(steps.decay == 25);
+  CHECK(std::get<spec::WsdSchedule>(wsd.course).decay.value == Duration{25});
+  ScheduleSection by_tokens{{}, 0, spec::WsdSchedule{{Duration{60000, Duration::Unit::tokens}}}};
+  CHECK(planned(by_tokens, 250).decay == 60);
+  ScheduleSection short_run{{}, 0, spec::WsdSchedule{}};
+  CHECK(planned(short_run, 2).decay == 1);
+
+  ScheduleSection inverse{{40}, 0, spec::InverseSqrtSchedule{}}, cold{{}, 0, spec::InverseSqrtSchedule{}};
+  CHECK(planned(inverse, 250).timescale == 40);
+  CHECK(std::get<spec::InverseSqrtSchedule>(inverse.course).timescale.value == Duration{40});
+  CHECK(planned(cold, 250).timescale == 10000);
+
+  CHECK(refusal({{11}, 0, spec::CosineSchedule{}}, 10) == "schedule.warmup (11 steps) is longer than run.duration (10 steps)");
+  CHECK(refusal({{5}, 0, spec::WsdSchedule{{Duration{6}}}}, 10) == "schedule.warmup (5 steps) and schedule.decay (6 steps) together are longer than run.duration (10 steps)");
+  CHECK(refusal({{10}, 0, spec::WsdSchedule{}}, 10) == "schedule.warmup (10 steps) and schedule.decay (1 steps) together are longer than run.duration (10 steps)");
+  CHECK(refusal({{5}, 0, spec::WsdSchedule{{Duration{5}}}}, 10).empty());
 }

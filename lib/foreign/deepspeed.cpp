@@ -1,0 +1,82 @@
+// DeepSpeed's config JSON. `auto` stands for what TrainingArguments says.
+#include "core/number.hpp"
+#include "foreign/optimizers.hpp"
+#include "foreign/readers.hpp"
+#include "foreign/registry.hpp"
+#include "foreign/schedules.hpp"
+#include "foreign/unmapped.hpp"
+
+namespace trainx::foreign {
+namespace {
+
+void set_number(Settings& s, const std::string& recipe_key, std::string_view key) {
+  if (const auto x = s.number(key)) s.set(recipe_key, shortest(*x), key);
+}
+
+void read_batch(Settings& s) {
+  for (const auto& [key, ours] : {std::pair{"train_batch_size", "global_batch"}, {"train_micro_batch_size_per_gpu", "rank_batch"}, {"gradient_accumulation_steps", "accumulation"}})
+    set_number(s, ours, key);
+}
+
+void read_optimizer(Settings& s, std::optional<double> scheduler_lr) {
+  if (s.empty()) return;
+  const std::string theirs = s.text("type").value_or("");
+  Settings p = s.section("params");
+  OptimizerName name{"", "", true, true, ""};
+  if (const OptimizerName* found = find_deepspeed_optimizer(theirs)) name = *found;
+  const bool is_known = find_deepspeed_optimizer(theirs) != nullptr;
+  const bool couples_decay = name.ours == "adamw" && !p.flag("adam_w_mode").value_or(true);
+  if (couples_decay) name.ours = "adam";
+  p.flag("torch_adam");
+  map_optimizer(s, "type", is_known ? &name : nullptr, "");
+  const auto lr = p.number("lr");
+  if (lr && scheduler_lr && *lr != *scheduler_lr) p.leave("lr", "the scheduler's warmup_max_lr holds");
+  else set_number(p, "optimizer.lr", "lr");
+  for (const char* option : {"weight_decay", "eps", "momentum"}) set_number(p, std::string("optimizer.options.") + option, option);
+  if (p.flag("nesterov").value_or(false)) p.set("optimizer.options.nesterov", "true", "nesterov");
+  if (const yaml::Node* betas = p.take("betas")) {
+    const bool is_pair = betas->kind == yaml::Node::Kind::sequence && betas->items.size() == 2;
+    const auto first = is_pair ? parse_decimal(plain_text(betas->items[0])) : std::nullopt, second = is_pair ? parse_decimal(plain_text(betas->items[1])) : std::nullopt;
+    const bool is_auto = is_pair && plain_text(betas->items[0]) == "auto";
+    if (!is_auto && (!first || !second)) p.refuse("betas", "must be a list of two numbers");
+    if (first && second) {
+      p.set("optimizer.options.beta1", shortest(*first), "betas");
+      p.set("optimizer.options.beta2", shortest(*second), "betas");
+    }
+  }
+  static constexpr Unmapped rest[]{{"optimizer.params.bias_correction", "true", "bias is always corrected"}, {"optimizer.params.amsgrad", "false", "there is no AMSGrad"}};
+  leave_rest(p, rest, "DeepSpeed's optimizer");
+  leave_rest(s, {}, "DeepSpeed's optimizer");
+}
+
+void read_zero(Settings& s) {
+  map_zero_stage(s, "stage");
+  for (const auto& [key, ours] : {std::pair{"offload_optimizer", "memory.optimizer_offload"}, {"offload_param", "memory.parameter_offload"}}) {
+    Settings offload = s.section(key);
+    map_offload(offload, "device", ours);
+    leave_rest(offload, deepspeed_unmapped(), "DeepSpeed");
+  }
+  leave_rest(s, deepspeed_unmapped(), "DeepSpeed");
+}
+
+}  // namespace
+
+void read_deepspeed(Settings& s) {
+  read_batch(s);
+  set_number(s, "optimizer.max_grad_norm", "gradient_clipping");
+  Settings scheduler = s.section("scheduler");
+  if (!scheduler.empty()) map_deepspeed_schedule(scheduler);
+  Settings optimizer = s.section("optimizer");
+  read_optimizer(optimizer, scheduler.section("params").number("warmup_max_lr"));
+  for (const auto& [key, compute] : {std::pair{"bf16", "bf16"}, {"bfloat16", "bf16"}, {"fp16", "fp16"}}) {
+    if (!s.has(key)) continue;
+    Settings precision = s.section(key);
+    if (precision.flag("enabled").value_or(false)) map_precision(precision, compute, "enabled", "");
+    leave_rest(precision, deepspeed_unmapped(), "DeepSpeed");
+  }
+  Settings zero = s.section("zero_optimization");
+  read_zero(zero);
+  leave_rest(s, deepspeed_unmapped(), "DeepSpeed");
+}
+
+}  // namespace trainx::foreign

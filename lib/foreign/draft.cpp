@@ -1,0 +1,39 @@
+#include "foreign/draft.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+
+namespace trainx::foreign {
+
+std::string to_string(const Leftover& l) { return yaml::to_string(l.where) + ": " + l.key + ": " + (l.value.empty() ? "" : l.value + ": ") + l.why; }
+
+void Draft::set(const std::string& key, Value value) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) {
+    values_.emplace(key, std::move(value));
+    return;
+  }
+  Value& there = found->second;
+  if (value.weight == Weight::assumed) return;
+  if (there.weight == Weight::said && there.text != value.text)
+    throw UserError(ExitCode::bad_data, yaml::to_string(value.where) + ": " + value.origin + " stands against " + there.origin + " at " + yaml::to_string(there.where) + ": " + value.text + " and " +
+                                            there.text + " cannot both hold; make them agree, or leave one out");
+  there = std::move(value);
+}
+
+const Value* Draft::find(const std::string& key) const {
+  const auto found = values_.find(key);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+void Draft::leave(Leftover leftover) {
+  const auto same = [&](const Leftover& l) { return l.where == leftover.where && l.key == leftover.key && l.why == leftover.why; };
+  if (std::ranges::none_of(leftovers_, same)) leftovers_.push_back(std::move(leftover));
+}
+
+std::vector<Leftover> Draft::leftovers() const {
+  std::vector<Leftover> sorted = leftovers_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Leftover& a, const Leftover& b) { return a.where < b.where; });
+  return sorted;
+}
+
+}  // namespace trainx::foreign

@@ -1,0 +1,21 @@
+// A file of each tool, into the draft.
+#pragma once
+#include "foreign/settings.hpp"
+
+namespace trainx::foreign {
+
+/// `has_deepspeed_file`: another of the files is DeepSpeed's.
+void read_training_arguments(Settings& settings, bool has_deepspeed_file);
+void read_deepspeed(Settings& settings);
+void read_accelerate(Settings& settings, bool has_deepspeed_file);
+
+/// ZeRO's stages, for DeepSpeed's and Accelerate's spelling of them.
+void map_zero_stage(Settings& settings, std::string_view key);
+/// `where` of offload; `recipe_key`: memory.optimizer_offload or memory.parameter_offload.
+void map_offload(Settings& settings, std::string_view key, const std::string& recipe_key);
+/// precision.compute: fp32, fp16, bf16, tf32; bf16 for fp16 where this trainx has none.
+void map_precision(Settings& settings, const std::string& compute, std::string_view key, std::string_view defaults);
+/// num_processes and its like.
+void map_world(Settings& settings, std::string_view key);
+
+}  // namespace trainx::foreign

@@ -1,0 +1,45 @@
+#include "program/tiles.hpp"
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace trainx::program {
+namespace {
+
+struct Tile { int n, m; };
+
+// Those that cuBLASLt picks on Hopper: of the kernels in bench/results/h200/rows (nvjet_sm90_..._192x128_...: columns, rows).
+constexpr std::array<Tile, 21> tiles{{{128, 160}, {128, 128}, {128, 256}, {256, 128}, {96, 128}, {320, 128}, {128, 192}, {192, 192}, {176, 128}, {96, 64}, {168, 128},
+                                      {64, 128}, {320, 64}, {192, 128}, {256, 64}, {192, 96}, {64, 96}, {128, 64}, {144, 128}, {128, 96}, {192, 64}}};
+constexpr std::array<int, 4> split_counts{1, 2, 4, 8};
+constexpr std::int64_t shortest_part = 512;     // of k
+
+std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
+
+}  // namespace
+
+TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, bool aligned, const TileRates& rates) {
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k), processors = rates.multiprocessors;
+  TiledProduct best;
+  for (const Tile tile : tiles) {
+    const double rate = rates.flops_per_s / (1 + rates.edge * (1.0 / tile.m + 1.0 / tile.n));
+    for (const int splits : split_counts) {
+      if (splits > 1 && k / splits < shortest_part) continue;
+      const double waves = static_cast<double>(parts(m, tile.m) * parts(n, tile.n) * splits) / processors;
+      const double wave_s = 2.0 * tile.m * tile.n * (static_cast<double>(k) / splits) * processors / rate;
+      const double parts_s = splits > 1 ? static_cast<double>(m * n) * 4 * (splits + 1) / rates.memory_bytes_per_s : 0;
+      const double seconds = std::max(std::ceil(waves) * wave_s + parts_s, flops / rates.sustained_flops_per_s);
+      if (best.tile_m > 0 && seconds >= best.seconds) continue;
+      const double busy_s = std::max(flops / rate, flops / rates.sustained_flops_per_s);
+      best = {seconds, seconds - busy_s, tile.m, tile.n, splits, waves};
+    }
+  }
+  if (!aligned) {
+    const double slower_s = best.seconds * (1 / rates.unaligned_share - 1);
+    best.seconds += slower_s;
+    best.lost_s += slower_s;
+  }
+  return best;
+}
+
+}  // namespace trainx::program

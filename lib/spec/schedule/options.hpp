@@ -1,0 +1,85 @@
+// Courses of the learning rate after warm-up: a struct each, and a line in the list. `has_final_ratio`: ends at final_ratio * lr.
+#pragma once
+#include "spec/field.hpp"
+#include <variant>
+
+namespace trainx::spec {
+
+struct ConstantSchedule {
+  static constexpr std::string_view name = "constant";
+  static constexpr std::string_view summary = "lr after warm-up";
+  static constexpr bool has_final_ratio = false;
+};
+template <class Visitor>
+void visit_fields(Visitor&, ConstantSchedule&) {}
+
+struct LinearSchedule {
+  static constexpr std::string_view name = "linear";
+  static constexpr std::string_view summary = "a straight line from lr to final_ratio * lr at the end";
+  static constexpr bool has_final_ratio = true;
+};
+template <class Visitor>
+void visit_fields(Visitor&, LinearSchedule&) {}
+
+struct CosineSchedule {
+  static constexpr std::string_view name = "cosine";
+  static constexpr std::string_view summary = "half a cosine from lr to final_ratio * lr at the end (Loshchilov & Hutter 2017, arXiv:1608.03983)";
+  static constexpr bool has_final_ratio = true;
+};
+template <class Visitor>
+void visit_fields(Visitor&, CosineSchedule&) {}
+
+struct CosineRestartsSchedule {
+  static constexpr std::string_view name = "cosine_restarts";
+  static constexpr std::string_view summary = "half cosines of equal length, each from lr to final_ratio * lr (arXiv:1608.03983)";
+  static constexpr bool has_final_ratio = true;
+  std::int64_t cycles = 2;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, CosineRestartsSchedule& o) {
+  field("cycles", o.cycles, between(1, 1 << 20), "half cosines between warm-up and the end");
+}
+
+enum class DecayShape : std::uint8_t { linear, cosine, one_minus_sqrt };
+inline const EnumNames<DecayShape>& enum_names(DecayShape) {
+  static const EnumNames<DecayShape> names{{DecayShape::linear, "linear"}, {DecayShape::cosine, "cosine"}, {DecayShape::one_minus_sqrt, "1-sqrt"}};
+  return names;
+}
+struct WsdSchedule {
+  static constexpr std::string_view name = "wsd";
+  static constexpr std::string_view summary = "warm-up, stable, decay: lr, then down to final_ratio * lr in the last steps (Hu et al. 2024, arXiv:2404.06395, section 4)";
+  static constexpr bool has_final_ratio = true;
+  Auto<Duration> decay;                 // auto: a tenth of the run
+  DecayShape shape = DecayShape::one_minus_sqrt;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, WsdSchedule& o) {
+  field("decay", o.decay, anything(), "length of the decay at the end, in steps, epochs or tokens; auto: a tenth of run.duration");
+  field("shape", o.shape, anything(), "of the decay: linear, cosine, or 1-sqrt, which falls fast at first (Haegele et al. 2024, arXiv:2405.18392)");
+}
+
+struct InverseSqrtSchedule {
+  static constexpr std::string_view name = "inverse_sqrt";
+  static constexpr std::string_view summary = "lr * sqrt(timescale / (steps after warm-up + timescale)) (Vaswani et al. 2017, arXiv:1706.03762)";
+  static constexpr bool has_final_ratio = false;
+  Auto<Duration> timescale;             // auto: the warm-up
+};
+template <class Visitor>
+void visit_fields(Visitor& field, InverseSqrtSchedule& o) {
+  field("timescale", o.timescale, anything(), "three of these after warm-up lr has halved; auto: as long as the warm-up, 10000 steps without one");
+}
+
+struct PolynomialSchedule {
+  static constexpr std::string_view name = "polynomial";
+  static constexpr std::string_view summary = "(what is left of the steps) ^ power, from lr to final_ratio * lr at the end";
+  static constexpr bool has_final_ratio = true;
+  double power = 1;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, PolynomialSchedule& o) {
+  field("power", o.power, positive(), "1: a straight line");
+}
+
+using ScheduleOptions = std::variant<ConstantSchedule, LinearSchedule, CosineSchedule, CosineRestartsSchedule, WsdSchedule, InverseSqrtSchedule, PolynomialSchedule>;
+
+}  // namespace trainx::spec

@@ -1,0 +1,145 @@
+"""Every method with every other: what tests/recipes/legality.json calls illegal is refused for that reason; all else trains, with the plain run's losses.
+
+Bit-equal where the arithmetic is the same: whatever is recomputed, wherever exact weights lie. Within rounding where micro-batches are cut otherwise.
+TRAINX_LONG=1: 2,000 random recipes and all pairs; else a sample.
+"""
+import itertools
+import json
+import re
+import unittest
+
+from support import LONG, ROOT, Trainx, main
+
+LEGALITY = json.loads((ROOT / "tests" / "recipes" / "legality.json").read_text())
+# The first value of a method is the plain one. The table has first what the reading of a recipe finds, all of
+# it at once, and then what planning finds, one thing at a time.
+METHODS = {
+    "data.kind": ["words", "lines"],
+    "data.shuffle": ["true", "false"],
+    "data.group_by_length": ["false", "true"],
+    "data.pad_to": ["auto", "[16, 32]"],
+    "data.workers": ["1", "2"],
+    "model.options.dropout": ["0", "0.1"],
+    "precision.compute": ["fp32", "bf16", "tf32"],
+    "precision.master": ["auto", "fp32", "split"],
+    "batch.micro_batch_size": ["8", "4", "2", "1", "auto", "3"],
+    "memory.activation_checkpoint": ["none", "selective", "mlp", "full", "auto", "[full, none]", "[selective, full]", "[full, none, mlp]"],
+    "memory.checkpoint_segment": ["1", "2"],
+    "memory.fit": ["false", "true"],
+    "memory.budget": ["auto", "2 GiB", "1 MiB"],
+    "run.deterministic": ["true", "false"],
+    "run.execution": ["auto", "eager", "graph"],
+    "optimizer": ["{type: adamw, options: {weight_decay: 0.1}}", "{type: sgd}", "{type: sgd, options: {momentum: 0.9, nesterov: true}}", "{type: sgd, options: {momentum: 0.9}}", "{type: adamw}",
+                  "{type: sgd, options: {nesterov: true}}"],
+    "optimizer.max_grad_norm": ["1", "0"],
+    "schedule.type": ["cosine", "linear", "constant"],
+    "schedule.final_ratio": ["0", "0.1"],
+}
+# What the losses follow from; all else must not change them.
+NUMBERS = ("data.kind", "data.shuffle", "data.group_by_length", "model.options.dropout", "precision.compute", "optimizer", "optimizer.max_grad_norm", "schedule.type", "schedule.final_ratio")
+MODELS = {
+    "words": "model: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32}}\ndata: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}\n",
+    "lines": "model: {type: bert, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, vocab_size: 200, task: masked_lm, mask_probability: 0.3}}\n"
+             "data: {type: jsonl, train: lines.jsonl, sequence_length: 32}\n",
+}
+STEPS = 3
+
+
+def broken_rule(chosen):
+    """The rule of the table that makes the choice illegal; None where it is legal."""
+    return next((rule for rule in LEGALITY if all(chosen[method] in values for method, values in rule["illegal"].items())), None)
+
+
+def draw(random):
+    """Any values; of four recipes three are drawn on, where a rule is broken, until none is."""
+    chosen = {method: random.choice(values) for method, values in METHODS.items()}
+    legal = random.random() < 0.75
+    while legal and (rule := broken_rule(chosen)):
+        method = random.choice(list(rule["illegal"]))
+        chosen[method] = random.choice(METHODS[method])
+    return chosen
+
+
+class Combinations(Trainx):
+    def setUp(self):
+        super().setUp()
+        with open(self.folder / "lines.jsonl", "w") as out:
+            for _ in range(64):
+                print(json.dumps({"input_ids": [self.random.randrange(104, 200) for _ in range(self.random.randrange(6, 33))]}), file=out)
+        self.plain = {}
+
+    def settings(self, chosen):
+        return [f"{method}={value}" for method, value in chosen.items() if method not in ("data.kind", "optimizer") and value != METHODS[method][0] or method == "batch.micro_batch_size"]
+
+    def text(self, chosen):
+        optimizer = chosen["optimizer"].replace("{type:", "{lr: 1e-2, type:", 1)
+        return f"run: {{duration: {STEPS} steps, deterministic: true}}\n{MODELS[chosen['data.kind']]}batch: {{global_batch_size: 8}}\noptimizer: {optimizer}\nschedule: {{type: cosine}}\nmetrics: {{every: 1 steps}}\n"
+
+    def plan(self, chosen):
+        path = self.folder / f"{self.name_of(chosen)}.yaml"
+        path.write_text(self.text(chosen))
+        return self.run_trainx("plan", path, *self.settings(chosen), expect=None)
+
+    def name_of(self, chosen):
+        return "run-" + re.sub(r"[^a-z0-9]+", "-", "-".join(f"{list(METHODS).index(m)}{v}" for m, v in chosen.items() if v != METHODS[m][0]).lower()).strip("-")
+
+    def losses(self, chosen):
+        name = self.name_of(chosen)
+        path = self.folder / f"{name}.yaml"
+        path.write_text(self.text(chosen))
+        self.run_trainx("train", path, f"run.name={name}", *self.settings(chosen), env=self.environment(OMP_NUM_THREADS="1"))
+        return [m["loss"] for m in self.metrics(name)]
+
+    def check_refused(self, chosen, reason):
+        done = self.plan(chosen)
+        self.assertIn(done.returncode, (71, 78), f"{chosen} should be refused: {reason}\n{done.stdout[-300:]}")
+        self.assertIn(reason, done.stderr, chosen)
+
+    def check_trains(self, chosen):
+        numbers = {m: chosen[m] for m in NUMBERS}
+        key = tuple(numbers.values())
+        if key not in self.plain:
+            self.plain[key] = self.losses({m: numbers.get(m, values[0]) for m, values in METHODS.items()})
+        want, got = self.plain[key], self.losses(chosen)
+        self.assertEqual(len(got), STEPS, chosen)
+        whole = chosen["batch.micro_batch_size"] in ("8", "auto") and chosen["data.pad_to"] == "auto"
+        if whole:
+            self.assertEqual(got, want, chosen)
+        else:
+            self.assertLess(max(abs(g / w - 1) for g, w in zip(got, want)), 1e-5 if chosen["precision.compute"] == "fp32" else 1e-2, chosen)
+
+    def check(self, chosen):
+        rule = broken_rule(chosen)
+        if rule:
+            self.check_refused(chosen, rule["reason"])
+        else:
+            self.check_trains(chosen)
+        return rule is None
+
+    def check_all(self, choices):
+        legal = [self.check(chosen) for chosen in choices]
+        return sum(legal) / len(legal)
+
+    def test_the_reason_of_each_refusal(self):
+        for rule in LEGALITY:
+            for values in itertools.product(*rule["illegal"].values()):
+                with self.subTest(values=values):
+                    self.check_refused({m: v[0] for m, v in METHODS.items()} | dict(zip(rule["illegal"], values)), rule["reason"])
+
+    def test_all_pairs(self):
+        each = [(m, v) for m, values in METHODS.items() for v in dict.fromkeys(values)]
+        pairs = [(a, b) for a, b in itertools.combinations(each, 2) if a[0] != b[0]]
+        chosen = [{m: v[0] for m, v in METHODS.items()} | dict(pair) for pair in (pairs if LONG else self.random.sample(pairs, 25))]
+        share = self.check_all(chosen)
+        print(f"  {len(chosen)} of {len(pairs)} pairs, {share:.0%} legal")
+
+    def test_random_recipes(self):
+        chosen = [draw(self.random) for _ in range(2000 if LONG else 25)]
+        share = self.check_all(chosen)
+        print(f"  {len(chosen)} recipes, {share:.0%} legal")
+        if LONG:
+            self.assertGreater(share, 0.7)
+
+
+if __name__ == "__main__":
+    main()
