@@ -30,7 +30,7 @@ void add_losses(StepCost& cost, LostByProduct& lost, const Phase& phase, const p
     const double lost_s = program::product_time(g, graph.compute, rates).lost_s * count;
     Gemm aligned = g;
     aligned.n = (g.n + 7) / 8 * 8, aligned.k = (g.k + 7) / 8 * 8, aligned.m = (g.m + 7) / 8 * 8;
-    const double tiles_s = g.is_aligned(graph.compute) ? lost_s : std::min(lost_s, program::product_time(aligned, graph.compute, rates).lost_s * count);
+    const double tiles_s = g.row_alignment(graph.compute) == 16 ? lost_s : std::min(lost_s, program::product_time(aligned, graph.compute, rates).lost_s * count);
     cost.tiles_lost_s += tiles_s;
     cost.unaligned_lost_s += lost_s - tiles_s;
     WorstProduct& like = lost[{g.m, g.n, g.k}];

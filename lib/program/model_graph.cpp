@@ -14,9 +14,8 @@ std::int64_t TensorSpec::elements() const { return product(dims); }
 std::int64_t ParameterSpec::elements() const { return product(dims); }
 std::int64_t ParameterSpec::rows() const { return (saved_dims.empty() ? elements() : product(saved_dims)) / dims.back(); }
 
-bool Gemm::is_aligned(DType operands) const {
-  const std::int64_t sixteen_bytes = 16 / size_of(operands);
-  return n % sixteen_bytes == 0 && (a_transposed ? m : k) % sixteen_bytes == 0;
+std::int64_t Gemm::row_alignment(DType operands) const {
+  return std::gcd(16, std::gcd(n, a_transposed ? m : k) * size_of(operands));
 }
 
 double Phase::gemm_flops() const {

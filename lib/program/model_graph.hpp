@@ -59,7 +59,8 @@ struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, count = 1;
   Slot output = none;
   bool a_transposed = false;            // A lies in memory as [k, m]: of a weight gradient
-  bool is_aligned(DType operands) const;   // the operands' and the result's rows are whole multiples of 16 bytes, as the tensor cores' fast kernels want
+  /// The largest of 16, 8, 4, 2 and 1 bytes that the operands' and the result's rows are whole multiples of; the tensor cores' fast kernels want 16.
+  std::int64_t row_alignment(DType operands) const;
 };
 
 /// What one operation of a block uses, in the order of printing, and costs.

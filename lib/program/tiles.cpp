@@ -18,7 +18,7 @@ std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part
 
 }  // namespace
 
-TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, bool aligned, const TileRates& rates) {
+TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t row_alignment, const TileRates& rates) {
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k), processors = rates.multiprocessors;
   TiledProduct best;
   for (const Tile tile : tiles) {
@@ -34,8 +34,8 @@ TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, bool 
       best = {seconds, seconds - busy_s, tile.m, tile.n, splits, waves};
     }
   }
-  if (!aligned) {
-    const double slower_s = best.seconds * (1 / rates.unaligned_share - 1);
+  if (row_alignment < 16) {
+    const double slower_s = best.seconds * (1 / (row_alignment < 4 ? rates.share_of_2 : rates.share_of_4) - 1);
     best.seconds += slower_s;
     best.lost_s += slower_s;
   }

@@ -11,17 +11,17 @@ struct TileRates {
   double flops_per_s = 0;               // of all of them, on tiles so large that loading operands is nothing
   double edge = 0;                      // a tile of a x b runs at 1 / (1 + edge (1/a + 1/b)) of it
   double sustained_flops_per_s = 0;     // what the power limit allows: a product that keeps multiprocessors idle is not held down by it
-  double unaligned_share = 1;           // of the speed, where rows are no whole multiple of 16 bytes: kernels of an older kind compute those
+  double share_of_4 = 1, share_of_2 = 1; // of the speed, where rows are whole multiples of 4 or of 2 bytes alone, not of 16: kernels of an older kind compute those
   double memory_bytes_per_s = 0;        // where the sum is split, its parts go through memory
 };
 
-/// C[m, n] = A[m, k] B[k, n] as the fastest choice of tiles and of splits of k would compute it.
+/// C[m, n] = A[m, k] B[k, n], rows whole multiples of `row_alignment` bytes, as the fastest choice of tiles and of splits of k would compute it.
 struct TiledProduct {
   double seconds = 0;
   double lost_s = 0;                    // of seconds: against multiprocessors that are all busy to the end, on aligned rows
   int tile_m = 0, tile_n = 0, splits = 1;
   double waves = 0;                     // tiles over multiprocessors; the last, partial one takes as long as a full one
 };
-TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, bool aligned, const TileRates& rates);
+TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t row_alignment, const TileRates& rates);
 
 }  // namespace trainx::program

@@ -90,7 +90,7 @@ std::int64_t fused_attention_head(std::int64_t head) { return head <= 64 ? 64 : 
 ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
   if (rates.tiles.multiprocessors == 0 || rates.gemm_flops_per_s <= 0)
     return {seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k), rates.gemm_flops_per_s), 0};
-  const TiledProduct t = tiled_product(g.m, g.n, g.k, g.is_aligned(operands), rates.tiles);
+  const TiledProduct t = tiled_product(g.m, g.n, g.k, g.row_alignment(operands), rates.tiles);
   return {t.seconds, t.lost_s};
 }
 

@@ -5,6 +5,7 @@
 #include "program/operations.hpp"
 #include "train/cuda/step_needs.hpp"
 #include <ATen/core/grad_mode.h>
+#include <algorithm>
 #include <utility>
 
 namespace trainx::train {
@@ -33,9 +34,10 @@ Work work_of(Op op) {
   }
 }
 
-// A kernel fails while others are on their way: which one it was shows where each is waited for.
-[[noreturn]] void throw_step_failed(cudaError_t error, std::int64_t step) {
-  throw gpu::GpuError(ExitCode::unavailable, "step " + std::to_string(step) + " on the GPU failed: " + cudaGetErrorString(error) + " (CUDA error " + std::to_string(static_cast<int>(error)) +
+// A kernel fails while others are on their way, and whatever is asked of the GPU next says so: one of the steps [first, last] it was. Which kernel shows where each is waited for.
+[[noreturn]] void throw_step_failed(cudaError_t error, std::int64_t first, std::int64_t last) {
+  const std::string which = first == last ? "step " + std::to_string(first) : "one of the steps " + std::to_string(first) + " to " + std::to_string(last);
+  throw gpu::GpuError(ExitCode::unavailable, which + " on the GPU failed: " + cudaGetErrorString(error) + " (CUDA error " + std::to_string(static_cast<int>(error)) +
                                                  "); the run again with CUDA_LAUNCH_BLOCKING=1 and run.execution=eager goes on from the last checkpoint and names the instruction");
 }
 
@@ -113,12 +115,16 @@ void GpuExecutor::submit_step() {
     parts_.fetch(step, micro, out);
     needs = with_batch(needs, out, s.placed->graph);
   }
-  require(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes * s.micro_steps), cudaMemcpyHostToDevice, stream_), "batches to the GPU");
+  require_step(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes * s.micro_steps), cudaMemcpyHostToDevice, stream_), std::max<std::int64_t>(submitted_, 1));
   if (to_time_ > 0) launch_timed(s, needs);
   else launch(s, needs);
-  require(cudaMemcpyAsync(reports_ + place * report_bytes_, report_, static_cast<std::size_t>(report_bytes_), cudaMemcpyDeviceToHost, stream_), "report from the GPU");
-  require(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), "event");
   ++submitted_;
+  require_step(cudaMemcpyAsync(reports_ + place * report_bytes_, report_, static_cast<std::size_t>(report_bytes_), cudaMemcpyDeviceToHost, stream_), submitted_);
+  require_step(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), submitted_);
+}
+
+void GpuExecutor::require_step(cudaError_t error, std::int64_t last) const {
+  if (error != cudaSuccess) throw_step_failed(error, parts_.first_step + std::min(reported_ + 1, last), parts_.first_step + last);
 }
 
 // The first step is not captured: libraries choose, plan and load in it.
@@ -126,7 +132,7 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs) {
   Launch& l = s.launches[needs];
   if (!l.warm) {
     issue(s, needs, nullptr);
-    if (const cudaError_t error = cudaStreamSynchronize(stream_); error != cudaSuccess) throw_step_failed(error, parts_.first_step + submitted_ + 1);
+    require_step(cudaStreamSynchronize(stream_), submitted_ + 1);
     l.warm = true;
     return;
   }
@@ -135,7 +141,7 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs) {
     return issue(s, needs, nullptr);
   }
   if (l.graph && l.tunings != device_.tunings()) {
-    require(cudaStreamSynchronize(stream_), "step on the GPU");
+    require_step(cudaStreamSynchronize(stream_), submitted_);
     cudaGraphExecDestroy(std::exchange(l.graph, nullptr));
   }
   if (!l.graph) {
@@ -144,7 +150,7 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs) {
     l.graph = instantiate(graph.get());
     l.tunings = device_.tunings();
   }
-  require(cudaGraphLaunch(l.graph, stream_), "step on the GPU");
+  require_step(cudaGraphLaunch(l.graph, stream_), submitted_ + 1);
 }
 
 void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
@@ -152,13 +158,13 @@ void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
   if (Launch& l = s.launches[needs]; !l.warm || !replays_) {
     issue(s, needs, &timeline_);
     l.warm = true;
-    require(cudaStreamSynchronize(stream_), "timed step on the GPU");
+    require_step(cudaStreamSynchronize(stream_), submitted_ + 1);
   } else {
     const cudaGraphExec_t graph = instantiate(capture(s, needs, &timeline_).get());
     cudaError_t error = cudaGraphLaunch(graph, stream_);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream_);
     cudaGraphExecDestroy(graph);
-    require(error, "timed step on the GPU");
+    require_step(error, submitted_ + 1);
   }
   StepTimes times;
   for (gpu::TimelineSpan& span : timeline_.spans()) {
@@ -190,7 +196,7 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
   if (n > submitted_) throw InternalError("wait_for_step: step " + std::to_string(n) + " was never submitted");
   for (; reported_ < n; ++reported_) {
     const std::int64_t place = reported_ % ring;
-    if (const cudaError_t error = cudaEventSynchronize(done_[static_cast<std::size_t>(place)]); error != cudaSuccess) throw_step_failed(error, parts_.first_step + reported_ + 1);
+    require_step(cudaEventSynchronize(done_[static_cast<std::size_t>(place)]), reported_ + 1);
     const std::byte* const report = reports_ + place * report_bytes_;
     const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);
     StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps, r.lr, {}};

@@ -58,6 +58,8 @@ class GpuExecutor final : public Executor {
   void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);   // all instructions, one after the other
   void launch(Shape& s, const ops::BatchNeeds& needs);
   void launch_timed(Shape& s, const ops::BatchNeeds& needs);
+  /// Throws GpuError 69 that names the steps on their way, the last of them the `last` that was submitted, counted from 1.
+  void require_step(cudaError_t error, std::int64_t last) const;
   Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
   void attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph);
   cudaGraphExec_t instantiate(cudaGraph_t graph);

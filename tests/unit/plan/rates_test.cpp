@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
 
@@ -112,4 +113,36 @@ TEST_CASE("what a kernel takes beyond its work is the median over the measured s
   std::ranges::sort(beyond);
   const double median = beyond.size() % 2 ? beyond[beyond.size() / 2] : (beyond[beyond.size() / 2 - 1] + beyond[beyond.size() / 2]) / 2;
   CHECK(std::abs(device.bf16.kernel_s / median - 1) < 0.01);
+}
+
+TEST_CASE("rows off 16 bytes, and heads that fused attention does not take, are the medians of measured ones") {
+  const auto device = plan::device_named("h200");
+  const auto file = nlohmann::json::parse(read_file(std::string(TRAINX_SOURCE_DIR) + "/bench/results/h200/dimensions.json"));
+  std::map<std::string, double> aligned;                  // of 1024 columns, by the kind of product
+  std::map<std::int64_t, std::vector<double>> shares;
+  const auto each = [&](const auto& use) {
+    for (const auto& row : file.at("rows")) {
+      if (!row.contains("gemm")) continue;
+      std::int64_t m = 0, n = 0, k = 0;
+      int kind = 0;
+      REQUIRE(std::sscanf(row.at("gemm").get<std::string>().c_str(), "m %ld n %ld k %ld %n", &m, &n, &k, &kind) == 3);
+      if (n > 1015 && n < 1025) use(n, row.at("gemm").get<std::string>().substr(static_cast<std::size_t>(kind)), row.at("tuned_tflops").get<double>());
+    }
+  };
+  each([&](std::int64_t n, const std::string& kind, double tflops) { if (n == 1024) aligned[kind] = tflops; });
+  each([&](std::int64_t n, const std::string& kind, double tflops) { if (n % 8 != 0) shares[n % 2].push_back(tflops / aligned.at(kind)); });
+  REQUIRE(shares[0].size() == 6);
+  REQUIRE(shares[1].size() == 3);
+  CHECK(std::abs(device.bf16.tiles.share_of_4 / median(shares[0]) - 1) < 0.01);
+  CHECK(std::abs(device.bf16.tiles.share_of_2 / median(shares[1]) - 1) < 0.01);
+
+  for (const auto& row : file.at("rows")) {
+    std::int64_t batch = 0, length = 0, heads = 0, head = 0;
+    if (!row.contains("attention") || std::sscanf(row.at("attention").get<std::string>().c_str(), "B %ld T %ld H %ld D %ld", &batch, &length, &heads, &head) != 4) continue;
+    CAPTURE(head);
+    CHECK((row.at("path") == "cudnn") == program::has_fused_attention(head));
+    if (row.at("path") == "cudnn") continue;
+    const double flops = 3.5 * 2 * static_cast<double>(batch * heads * length * length * head);   // causal; backward is 2.5 times forward
+    CHECK(std::abs(device.bf16.plain_attention_flops_per_s * (row.at("forward_ms").get<double>() + row.at("backward_ms").get<double>()) * 1e-3 / flops - 1) < 0.01);
+  }
 }

@@ -9,7 +9,7 @@ using trainx::DType;
 namespace {
 
 /// 100 multiprocessors of 1e12 each, no limit of power, nothing lost at edges.
-constexpr TileRates even{100, 1e14, 0, 1e18, 0.5, 1e18};
+constexpr TileRates even{100, 1e14, 0, 1e18, 0.5, 0.25, 1e18};
 constexpr double tile_s(double m, double n, double k) { return 2 * m * n * k / 1e12; }
 
 bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * b; }
@@ -18,7 +18,7 @@ bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * b; }
 
 TEST_CASE("a last wave that is not full takes as long as a full one") {
   // 64 columns leave tiles of 64 columns as the fastest; k is too short to be split.
-  const TiledProduct full = tiled_product(100 * 128, 64, 512, true, even), over = tiled_product(100 * 128 + 1, 64, 512, true, even);
+  const TiledProduct full = tiled_product(100 * 128, 64, 512, 16, even), over = tiled_product(100 * 128 + 1, 64, 512, 16, even);
   CHECK(close(full.seconds, 100 * tile_s(128, 64, 512) / 100));
   CHECK(full.waves == std::floor(full.waves));
   CHECK(full.lost_s < 1e-12);
@@ -28,30 +28,35 @@ TEST_CASE("a last wave that is not full takes as long as a full one") {
 }
 
 TEST_CASE("few tiles are split along k, so that more multiprocessors are busy") {
-  const TiledProduct t = tiled_product(128, 128, 65536, true, even);
+  const TiledProduct t = tiled_product(128, 128, 65536, 16, even);
   CHECK(t.splits == 8);
   CHECK(t.seconds < tile_s(64, 96, 65536));
-  CHECK(tiled_product(128, 128, 1000, true, even).splits == 1);
+  CHECK(tiled_product(128, 128, 1000, 16, even).splits == 1);
 }
 
 TEST_CASE("the power limit hides waves that are nearly full, and no emptier ones") {
   TileRates limited = even;
   limited.sustained_flops_per_s = 0.8e14;
   const double flops = 2.0 * 1600 * 1024 * 4096;      // 100 tiles of 128 x 128, or fewer, larger ones
-  const TiledProduct t = tiled_product(1600, 1024, 4096, true, limited);
+  const TiledProduct t = tiled_product(1600, 1024, 4096, 16, limited);
   CHECK(t.seconds >= flops / 0.8e14 * (1 - 1e-9));
   CHECK(close(t.lost_s, t.seconds - flops / 0.8e14));
 }
 
 TEST_CASE("rows that are no multiple of 16 bytes are computed slower, and the loss says so") {
-  const TiledProduct aligned = tiled_product(4096, 1024, 1024, true, even), off = tiled_product(4096, 1024, 1024, false, even);
-  CHECK(close(off.seconds, 2 * aligned.seconds));
-  CHECK(close(off.lost_s, aligned.lost_s + aligned.seconds));
-  CHECK(Gemm{4096, 1024, 1024}.is_aligned(DType::bf16));
-  CHECK(Gemm{4097, 1024, 1024}.is_aligned(DType::bf16));                  // rows of any number
-  CHECK_FALSE(Gemm{4096, 1025, 1024}.is_aligned(DType::bf16));
-  CHECK_FALSE(Gemm{4096, 1024, 1020}.is_aligned(DType::bf16));
-  CHECK(Gemm{4096, 1024, 1020}.is_aligned(DType::f32));
-  CHECK(Gemm{.m = 1024, .n = 1024, .k = 4097, .a_transposed = true}.is_aligned(DType::bf16));
-  CHECK_FALSE(Gemm{.m = 1025, .n = 1024, .k = 4096, .a_transposed = true}.is_aligned(DType::bf16));
+  const TiledProduct aligned = tiled_product(4096, 1024, 1024, 16, even);
+  for (const auto& [alignment, times] : {std::pair{8, 2.0}, {4, 2.0}, {2, 4.0}}) {
+    CAPTURE(alignment);
+    const TiledProduct off = tiled_product(4096, 1024, 1024, alignment, even);
+    CHECK(close(off.seconds, times * aligned.seconds));
+    CHECK(close(off.lost_s, aligned.lost_s + (times - 1) * aligned.seconds));
+  }
+  CHECK(Gemm{4096, 1024, 1024}.row_alignment(DType::bf16) == 16);
+  CHECK(Gemm{4097, 1024, 1024}.row_alignment(DType::bf16) == 16);                  // rows of any number
+  CHECK(Gemm{4096, 1025, 1024}.row_alignment(DType::bf16) == 2);
+  CHECK(Gemm{4096, 1024, 1020}.row_alignment(DType::bf16) == 8);
+  CHECK(Gemm{4096, 1022, 1020}.row_alignment(DType::bf16) == 4);
+  CHECK(Gemm{4096, 1024, 1020}.row_alignment(DType::f32) == 16);
+  CHECK(Gemm{.m = 1024, .n = 1024, .k = 4097, .a_transposed = true}.row_alignment(DType::bf16) == 16);
+  CHECK(Gemm{.m = 1025, .n = 1024, .k = 4096, .a_transposed = true}.row_alignment(DType::bf16) == 2);
 }
