@@ -20,7 +20,7 @@ constexpr OptimizerName transformers_names[]{
     {"adamw_hf", "adamw", true, true, ""},
     {"paged_adamw", "adamw", true, true, no_paging},
     {"paged_adamw_32bit", "adamw", true, true, no_paging},
-    {"adamw_anyprecision", "anyprecision_adamw", true, true, ""},
+    {"adamw_anyprecision", "adamw_anyprecision", true, true, ""},
     {"adamw_bnb_8bit", "adamw_8bit", true, true, ""},
     {"adamw_8bit", "adamw_8bit", true, true, ""},
     {"paged_adamw_8bit", "adamw_8bit", true, true, no_paging},

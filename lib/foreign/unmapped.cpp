@@ -251,7 +251,8 @@ constexpr Unmapped accelerate[]{
     {"fsdp_config", "", no_shards},
     {"megatron_lm_config*", "", no_shards},
     {"parallelism_config*", "", no_shards},
-    {"dynamo_config*", "", no_compiler},
+    {"dynamo_config.dynamo_backend", "no", no_compiler},
+    {"dynamo_config.dynamo_*", "*", ""},         // act with a backend
     {"dynamo_backend", "no", no_compiler},
     {"fp8_config*", "", "precision is fp32, tf32 or bf16"},
     {"downcast_bf16", "false|no", "trainx computes on GPUs and CPUs"},
