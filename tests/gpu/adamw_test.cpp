@@ -30,7 +30,7 @@ struct Elements {
     }
   }
   UpdateRange range(WeightKind kind) {
-    UpdateRange r{gradient.data(), rounded.data(), nullptr, exp_avg.data(), exp_avg_sq.data(), static_cast<std::int64_t>(exact.size()), decays};
+    UpdateRange r{gradient.data(), rounded.data(), nullptr, {exp_avg.data(), exp_avg_sq.data()}, static_cast<std::int64_t>(exact.size()), decays};
     if (kind == WeightKind::fp32) r.parameter = exact.data();
     if (kind == WeightKind::bf16_with_master) r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();
@@ -46,7 +46,7 @@ struct DeviceElements {
   DeviceElements(const Elements& e, std::size_t shift)
       : gradient(e.gradient, shift), exact(e.exact, shift), exp_avg(e.exp_avg, shift), exp_avg_sq(e.exp_avg_sq, shift), rounded(e.rounded, shift), low(e.low, shift) {}
   UpdateRange range(WeightKind kind, const Elements& e) const {
-    UpdateRange r{gradient.data(), rounded.data(), nullptr, exp_avg.data(), exp_avg_sq.data(), static_cast<std::int64_t>(e.exact.size()), e.decays};
+    UpdateRange r{gradient.data(), rounded.data(), nullptr, {exp_avg.data(), exp_avg_sq.data()}, static_cast<std::int64_t>(e.exact.size()), e.decays};
     if (kind == WeightKind::fp32) r.parameter = exact.data();
     if (kind == WeightKind::bf16_with_master) r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();

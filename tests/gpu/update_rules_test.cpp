@@ -52,13 +52,13 @@ TEST_CASE("the adam kernel gives the bits of its reference", "[gpu]") {
 
 TEST_CASE("the adagrad kernel gives the bits of its reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const Kept kept = [](const auto& n) { return std::vector{states_of<float>(n, variance)}; };
+  const Kept kept = [](const auto& n) { return std::vector<std::vector<StateBytes>>{states_of<float>(n, variance)}; };
   for (const AdagradSettings& s : {AdagradSettings{0, 1e-10, 0, {128, 0}}, AdagradSettings{0.1, 1e-6, 0.1, {128, 1}}}) check_rule(s, kept, adagrad, adagrad_reference);
 }
 
 TEST_CASE("the lion kernel gives the bits of its reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const Kept kept = [](const auto& n) { return std::vector{states_of<float>(n, momentum)}; };
+  const Kept kept = [](const auto& n) { return std::vector<std::vector<StateBytes>>{states_of<float>(n, momentum)}; };
   for (const LionSettings& s : {LionSettings{0.9, 0.99, 0, {128, 0}}, LionSettings{0.9, 0.99, 0.1, {128, 1}}}) check_rule(s, kept, lion, lion_reference);
 }
 
