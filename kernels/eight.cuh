@@ -50,6 +50,11 @@ __device__ __forceinline__ void widen8(const Eight<Bf16>& x, float (&to)[8]) {
     to[2 * j + 1] = __uint_as_float(words[j] & 0xffff0000u);
   }
 }
+__device__ __forceinline__ void widen8(const Eight<Fp16>& x, float (&to)[8]) {
+  const std::uint32_t words[4] = {x.at[0].x, x.at[0].y, x.at[0].z, x.at[0].w};
+#pragma unroll
+  for (int j = 0; j < 8; ++j) to[j] = widened(Fp16{static_cast<std::uint16_t>(words[j / 2] >> 16 * (j % 2))});
+}
 __device__ __forceinline__ void widen8(const Eight<float>& x, float (&to)[8]) {
 #pragma unroll
   for (int w = 0; w < 2; ++w) {
@@ -61,13 +66,19 @@ __device__ __forceinline__ void widen8(const Eight<float>& x, float (&to)[8]) {
 }
 
 /// Two elements in one instruction, nearest, ties to even; NaN stays NaN. As narrow(), but for the bits of NaN.
-__device__ __forceinline__ std::uint32_t narrow_pair(float low, float high) {
+__device__ __forceinline__ std::uint32_t narrow_pair(float low, float high, Bf16) {
   std::uint32_t pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
-__device__ __forceinline__ void narrow8(const float (&x)[8], Eight<Bf16>& to) {
-  to.at[0] = make_uint4(narrow_pair(x[0], x[1]), narrow_pair(x[2], x[3]), narrow_pair(x[4], x[5]), narrow_pair(x[6], x[7]));
+__device__ __forceinline__ std::uint32_t narrow_pair(float low, float high, Fp16) {
+  std::uint32_t pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+template <class T>
+__device__ __forceinline__ void narrow8(const float (&x)[8], Eight<T>& to) {
+  to.at[0] = make_uint4(narrow_pair(x[0], x[1], T{}), narrow_pair(x[2], x[3], T{}), narrow_pair(x[4], x[5], T{}), narrow_pair(x[6], x[7], T{}));
 }
 __device__ __forceinline__ void narrow8(const float (&x)[8], Eight<float>& to) {
 #pragma unroll
@@ -75,8 +86,8 @@ __device__ __forceinline__ void narrow8(const float (&x)[8], Eight<float>& to) {
     to.at[w] = make_uint4(__float_as_uint(x[4 * w]), __float_as_uint(x[4 * w + 1]), __float_as_uint(x[4 * w + 2]), __float_as_uint(x[4 * w + 3]));
 }
 
-template <bool aligned>
-__device__ __forceinline__ void store8(Bf16* p, const Eight<Bf16>& x, int count) {
+template <bool aligned, class T>
+__device__ __forceinline__ void store8(T* p, const Eight<T>& x, int count) {
   if constexpr (aligned) {
     if (count > 0) *reinterpret_cast<uint4*>(p) = x.at[0];
   } else {

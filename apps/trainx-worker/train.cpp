@@ -6,6 +6,7 @@
 #include "metrics/run_files.hpp"
 #include "model/model.hpp"
 #include "start.hpp"
+#include "trained_in.hpp"
 #include "status.hpp"
 #include "train/attest_observer.hpp"
 #include "train/observers.hpp"
@@ -116,6 +117,8 @@ int train(const launch::Job& job, metrics::Console& console) {
     if (!begun.empty()) console.warning(from + " was made for another task: it has no " + begun.front() + (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more tensors of this one" : "") +
                                         ", which begin" + (begun.size() > 1 ? "" : "s") + " as drawn from run.seed");
   }
+  if (plan.compute == DType::f16 && !began_from.empty() && trained_in(began_from) == "bf16")
+    console.warning(began_from + " was trained in bf16, whose values reach 3e38; in fp16 what goes beyond 65504 is infinite, and the run may skip steps or diverge: precision.compute: bf16 goes on as it was");
   for (const auto& difference : folder.differences(plan.recipe)) console.message("changed since the run began: " + difference);
   write_run_files(folder, plan, job);
 

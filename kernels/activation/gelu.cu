@@ -28,8 +28,7 @@ struct ErfCdf<float> {
   static __device__ __forceinline__ Cdf of(float x) { return {0.5f * erfcf(x * -0.7071067811865476f), 0.3989422804014327f * __expf(-0.5f * x * x)}; }
 };
 // Abramowitz & Stegun 7.1.26: erfc(z) = t (a1 + t (a2 + ...)) exp(-z^2), within 1.5e-7; the density has the same exponential.
-template <>
-struct ErfCdf<Bf16> {
+struct ShortErfCdf {
   static __device__ __forceinline__ Cdf of(float x) {
     const float e = __expf(-0.5f * x * x), t = __fdividef(1.0f, 1 + 0.3275911f * 0.7071067811865476f * fabsf(x));
     const float p = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
@@ -37,6 +36,10 @@ struct ErfCdf<Bf16> {
     return {x < 0 ? below : 1 - below, 0.3989422804014327f * e};
   }
 };
+template <>
+struct ErfCdf<Bf16> : ShortErfCdf {};
+template <>
+struct ErfCdf<Fp16> : ShortErfCdf {};
 
 template <class T, class Shape, bool aligned>
 __global__ void __launch_bounds__(threads) gelu_kernel(T* out, const T* pre, std::int64_t elements) {
@@ -128,7 +131,9 @@ cudaError_t backward(const GeluBackward<T>& op, GeluKind kind, const FoldMemory&
 std::int64_t gelu_backward_partial_bytes(std::int64_t columns) { return tile_partial_bytes(columns); }
 cudaError_t gelu(float* out, const float* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream) { return forward(out, pre, elements, kind, stream); }
 cudaError_t gelu(Bf16* out, const Bf16* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream) { return forward(out, pre, elements, kind, stream); }
+cudaError_t gelu(Fp16* out, const Fp16* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream) { return forward(out, pre, elements, kind, stream); }
 cudaError_t gelu_backward(const GeluBackward<float>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream) { return backward(op, kind, memory, stream); }
 cudaError_t gelu_backward(const GeluBackward<Bf16>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream) { return backward(op, kind, memory, stream); }
+cudaError_t gelu_backward(const GeluBackward<Fp16>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream) { return backward(op, kind, memory, stream); }
 
 }  // namespace trainx::kernels

@@ -28,16 +28,20 @@ struct GeluBackward {
 /// Pointers need their element's alignment; 16 bytes, with C a multiple of 8, are faster. The references work on host memory, in double precision.
 void gelu_reference(float* out, const float* pre, std::int64_t elements, GeluKind kind);
 void gelu_reference(Bf16* out, const Bf16* pre, std::int64_t elements, GeluKind kind);
+void gelu_reference(Fp16* out, const Fp16* pre, std::int64_t elements, GeluKind kind);
 void gelu_backward_reference(const GeluBackward<float>& op, GeluKind kind);
 void gelu_backward_reference(const GeluBackward<Bf16>& op, GeluKind kind);
+void gelu_backward_reference(const GeluBackward<Fp16>& op, GeluKind kind);
 /// Of FoldMemory::partial; without d_bias the memory may be null.
 std::int64_t gelu_backward_partial_bytes(std::int64_t columns);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; one launch, whose status is returned. `out` may be `pre`.
 cudaError_t gelu(float* out, const float* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream);
 cudaError_t gelu(Bf16* out, const Bf16* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream);
+cudaError_t gelu(Fp16* out, const Fp16* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream);
 cudaError_t gelu_backward(const GeluBackward<float>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream);
 cudaError_t gelu_backward(const GeluBackward<Bf16>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream);
+cudaError_t gelu_backward(const GeluBackward<Fp16>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -35,7 +35,9 @@ void backward(const GeluBackward<T>& op, GeluKind kind) {
 
 void gelu_reference(float* out, const float* pre, std::int64_t elements, GeluKind kind) { forward(out, pre, elements, kind); }
 void gelu_reference(Bf16* out, const Bf16* pre, std::int64_t elements, GeluKind kind) { forward(out, pre, elements, kind); }
+void gelu_reference(Fp16* out, const Fp16* pre, std::int64_t elements, GeluKind kind) { forward(out, pre, elements, kind); }
 void gelu_backward_reference(const GeluBackward<float>& op, GeluKind kind) { backward(op, kind); }
 void gelu_backward_reference(const GeluBackward<Bf16>& op, GeluKind kind) { backward(op, kind); }
+void gelu_backward_reference(const GeluBackward<Fp16>& op, GeluKind kind) { backward(op, kind); }
 
 }  // namespace trainx::kernels

@@ -77,7 +77,9 @@ cudaError_t backward(const TanhBackward<T>& op, const FoldMemory& memory, cudaSt
 std::int64_t tanh_backward_partial_bytes(std::int64_t columns) { return tile_partial_bytes(columns); }
 cudaError_t tanh(float* out, const float* pre, std::int64_t elements, cudaStream_t stream) { return forward(out, pre, elements, stream); }
 cudaError_t tanh(Bf16* out, const Bf16* pre, std::int64_t elements, cudaStream_t stream) { return forward(out, pre, elements, stream); }
+cudaError_t tanh(Fp16* out, const Fp16* pre, std::int64_t elements, cudaStream_t stream) { return forward(out, pre, elements, stream); }
 cudaError_t tanh_backward(const TanhBackward<float>& op, const FoldMemory& memory, cudaStream_t stream) { return backward(op, memory, stream); }
 cudaError_t tanh_backward(const TanhBackward<Bf16>& op, const FoldMemory& memory, cudaStream_t stream) { return backward(op, memory, stream); }
+cudaError_t tanh_backward(const TanhBackward<Fp16>& op, const FoldMemory& memory, cudaStream_t stream) { return backward(op, memory, stream); }
 
 }  // namespace trainx::kernels

@@ -28,7 +28,9 @@ void backward(const TanhBackward<T>& op) {
 
 void tanh_reference(float* out, const float* pre, std::int64_t elements) { forward(out, pre, elements); }
 void tanh_reference(Bf16* out, const Bf16* pre, std::int64_t elements) { forward(out, pre, elements); }
+void tanh_reference(Fp16* out, const Fp16* pre, std::int64_t elements) { forward(out, pre, elements); }
 void tanh_backward_reference(const TanhBackward<float>& op) { backward(op); }
 void tanh_backward_reference(const TanhBackward<Bf16>& op) { backward(op); }
+void tanh_backward_reference(const TanhBackward<Fp16>& op) { backward(op); }
 
 }  // namespace trainx::kernels

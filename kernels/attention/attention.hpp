@@ -19,15 +19,18 @@ struct AttentionSize {
 /// lse too. Sums are in one order: repeats give the same bits. Asynchronous on `stream`.
 cudaError_t attention_forward(const float* qkv, const std::int32_t* lengths, float* out, float* lse, const AttentionSize& size, cudaStream_t stream);
 cudaError_t attention_forward(const Bf16* qkv, const std::int32_t* lengths, Bf16* out, float* lse, const AttentionSize& size, cudaStream_t stream);
+cudaError_t attention_forward(const Fp16* qkv, const std::int32_t* lengths, Fp16* out, float* lse, const AttentionSize& size, cudaStream_t stream);
 
 /// Writes all of d_qkv. `delta`: B * H * T floats of scratch.
 cudaError_t attention_backward(const float* qkv, const std::int32_t* lengths, const float* out, const float* lse, const float* d_out, float* d_qkv, float* delta,
                                const AttentionSize& size, cudaStream_t stream);
 cudaError_t attention_backward(const Bf16* qkv, const std::int32_t* lengths, const Bf16* out, const float* lse, const Bf16* d_out, Bf16* d_qkv, float* delta,
                                const AttentionSize& size, cudaStream_t stream);
+cudaError_t attention_backward(const Fp16* qkv, const std::int32_t* lengths, const Fp16* out, const float* lse, const Fp16* d_out, Fp16* d_qkv, float* delta,
+                               const AttentionSize& size, cudaStream_t stream);
 
 /// Zeros the rows past lengths[b] of rows[B, T, width] of 2-byte elements.
-cudaError_t zero_padding(Bf16* rows, const std::int32_t* lengths, std::int64_t batch, std::int64_t tokens, std::int64_t width, cudaStream_t stream);
+cudaError_t zero_padding(std::uint16_t* rows, const std::int32_t* lengths, std::int64_t batch, std::int64_t tokens, std::int64_t width, cudaStream_t stream);
 
 /// Same contracts on host memory, in double precision inside: the reference for tests. d_qkv may be null, then d_out is not read.
 void attention_reference(const float* qkv, const std::int32_t* lengths, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& size);

@@ -140,5 +140,9 @@ cudaError_t attention_backward(const Bf16* qkv, const std::int32_t* lengths, con
                                const AttentionSize& size, cudaStream_t stream) {
   return backward(qkv, lengths, out, lse, d_out, d_qkv, delta, size, stream);
 }
+cudaError_t attention_backward(const Fp16* qkv, const std::int32_t* lengths, const Fp16* out, const float* lse, const Fp16* d_out, Fp16* d_qkv, float* delta,
+                               const AttentionSize& size, cudaStream_t stream) {
+  return backward(qkv, lengths, out, lse, d_out, d_qkv, delta, size, stream);
+}
 
 }  // namespace trainx::kernels

@@ -79,5 +79,8 @@ cudaError_t attention_forward(const float* qkv, const std::int32_t* lengths, flo
 cudaError_t attention_forward(const Bf16* qkv, const std::int32_t* lengths, Bf16* out, float* lse, const AttentionSize& size, cudaStream_t stream) {
   return launch_by_head<Forward, Bf16>(size, stream, qkv, lengths, out, lse);
 }
+cudaError_t attention_forward(const Fp16* qkv, const std::int32_t* lengths, Fp16* out, float* lse, const AttentionSize& size, cudaStream_t stream) {
+  return launch_by_head<Forward, Fp16>(size, stream, qkv, lengths, out, lse);
+}
 
 }  // namespace trainx::kernels

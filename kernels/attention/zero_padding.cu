@@ -13,10 +13,10 @@ __global__ void zero_rows(std::uint16_t* rows, const std::int32_t* lengths, long
 
 }  // namespace
 
-cudaError_t zero_padding(Bf16* rows, const std::int32_t* lengths, std::int64_t batch, std::int64_t tokens, std::int64_t width, cudaStream_t stream) {
+cudaError_t zero_padding(std::uint16_t* rows, const std::int32_t* lengths, std::int64_t batch, std::int64_t tokens, std::int64_t width, cudaStream_t stream) {
   if (batch == 0 || tokens == 0 || width == 0) return cudaSuccess;
   const dim3 grid(static_cast<unsigned>((tokens + 7) / 8), static_cast<unsigned>(batch));
-  zero_rows<<<grid, 256, 0, stream>>>(reinterpret_cast<std::uint16_t*>(rows), lengths, tokens, width);
+  zero_rows<<<grid, 256, 0, stream>>>(rows, lengths, tokens, width);
   return cudaGetLastError();
 }
 

@@ -63,5 +63,6 @@ cudaError_t launch(const Embedding<T>& op, const FusedDropout& fused, cudaStream
 
 cudaError_t embedding(const Embedding<float>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
 cudaError_t embedding(const Embedding<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
+cudaError_t embedding(const Embedding<Fp16>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
 
 }  // namespace trainx::kernels

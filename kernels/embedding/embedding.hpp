@@ -3,7 +3,7 @@
 
 namespace trainx::kernels {
 
-/// out[N, C] = dropout(word[token] + position[row % length] + type[token type]); float or Bf16. Memory of the device; for the reference, of the host.
+/// out[N, C] = dropout(word[token] + position[row % length] + type[token type]); float, Bf16 or Fp16. Memory of the device; for the reference, of the host.
 template <class T>
 struct Embedding {
   std::int64_t rows = 0, columns = 0, length = 1;   // N, C, rows of a sample
@@ -19,10 +19,12 @@ struct Embedding {
 /// Pointers need their element's alignment; 16 bytes, with C a multiple of 8, are faster.
 void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout);
 void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout);
+void embedding_reference(const Embedding<Fp16>& op, const FusedDropout& dropout);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launch.
 cudaError_t embedding(const Embedding<float>& op, const FusedDropout& dropout, cudaStream_t stream);
 cudaError_t embedding(const Embedding<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream);
+cudaError_t embedding(const Embedding<Fp16>& op, const FusedDropout& dropout, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -134,5 +134,6 @@ std::int64_t embedding_backward_scratch_bytes(std::int64_t rows, std::int64_t co
 }
 cudaError_t embedding_backward(const EmbeddingBackward<float>& op, void* scratch, cudaStream_t stream) { return launch(op, scratch, stream); }
 cudaError_t embedding_backward(const EmbeddingBackward<Bf16>& op, void* scratch, cudaStream_t stream) { return launch(op, scratch, stream); }
+cudaError_t embedding_backward(const EmbeddingBackward<Fp16>& op, void* scratch, cudaStream_t stream) { return launch(op, scratch, stream); }
 
 }  // namespace trainx::kernels

@@ -34,8 +34,10 @@ struct PositionBackward {
 /// Of tables with few rows, each of which many tokens name (token types), type_embedding_backward does the same faster; V at most 64.
 void embedding_backward_reference(const EmbeddingBackward<float>& op);
 void embedding_backward_reference(const EmbeddingBackward<Bf16>& op);
+void embedding_backward_reference(const EmbeddingBackward<Fp16>& op);
 void position_backward_reference(const PositionBackward<float>& op);
 void position_backward_reference(const PositionBackward<Bf16>& op);
+void position_backward_reference(const PositionBackward<Fp16>& op);
 /// Of `scratch` (16-byte aligned, may hold anything), and of FoldMemory::partial.
 std::int64_t embedding_backward_scratch_bytes(std::int64_t rows, std::int64_t columns);
 std::int64_t type_embedding_backward_partial_bytes(std::int64_t columns);
@@ -43,10 +45,13 @@ std::int64_t type_embedding_backward_partial_bytes(std::int64_t columns);
 /// Asynchronous on `stream`; several launches, the status of which is returned.
 cudaError_t embedding_backward(const EmbeddingBackward<float>& op, void* scratch, cudaStream_t stream);
 cudaError_t embedding_backward(const EmbeddingBackward<Bf16>& op, void* scratch, cudaStream_t stream);
+cudaError_t embedding_backward(const EmbeddingBackward<Fp16>& op, void* scratch, cudaStream_t stream);
 cudaError_t type_embedding_backward(const EmbeddingBackward<float>& op, const FoldMemory& memory, cudaStream_t stream);
 cudaError_t type_embedding_backward(const EmbeddingBackward<Bf16>& op, const FoldMemory& memory, cudaStream_t stream);
+cudaError_t type_embedding_backward(const EmbeddingBackward<Fp16>& op, const FoldMemory& memory, cudaStream_t stream);
 cudaError_t position_backward(const PositionBackward<float>& op, cudaStream_t stream);
 cudaError_t position_backward(const PositionBackward<Bf16>& op, cudaStream_t stream);
+cudaError_t position_backward(const PositionBackward<Fp16>& op, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -27,7 +27,9 @@ void add_positions(const PositionBackward<T>& op) {
 
 void embedding_backward_reference(const EmbeddingBackward<float>& op) { add_tokens(op); }
 void embedding_backward_reference(const EmbeddingBackward<Bf16>& op) { add_tokens(op); }
+void embedding_backward_reference(const EmbeddingBackward<Fp16>& op) { add_tokens(op); }
 void position_backward_reference(const PositionBackward<float>& op) { add_positions(op); }
 void position_backward_reference(const PositionBackward<Bf16>& op) { add_positions(op); }
+void position_backward_reference(const PositionBackward<Fp16>& op) { add_positions(op); }
 
 }  // namespace trainx::kernels

@@ -20,5 +20,6 @@ void rows(const Embedding<T>& op, const FusedDropout& dropout) {
 
 void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout) { rows(op, dropout); }
 void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout) { rows(op, dropout); }
+void embedding_reference(const Embedding<Fp16>& op, const FusedDropout& dropout) { rows(op, dropout); }
 
 }  // namespace trainx::kernels

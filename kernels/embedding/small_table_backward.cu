@@ -91,7 +91,9 @@ cudaError_t launch_positions(const PositionBackward<T>& op, cudaStream_t stream)
 std::int64_t type_embedding_backward_partial_bytes(std::int64_t columns) { return tile_partial_bytes(columns); }
 cudaError_t type_embedding_backward(const EmbeddingBackward<float>& op, const FoldMemory& memory, cudaStream_t stream) { return launch_types(op, memory, stream); }
 cudaError_t type_embedding_backward(const EmbeddingBackward<Bf16>& op, const FoldMemory& memory, cudaStream_t stream) { return launch_types(op, memory, stream); }
+cudaError_t type_embedding_backward(const EmbeddingBackward<Fp16>& op, const FoldMemory& memory, cudaStream_t stream) { return launch_types(op, memory, stream); }
 cudaError_t position_backward(const PositionBackward<float>& op, cudaStream_t stream) { return launch_positions(op, stream); }
 cudaError_t position_backward(const PositionBackward<Bf16>& op, cudaStream_t stream) { return launch_positions(op, stream); }
+cudaError_t position_backward(const PositionBackward<Fp16>& op, cudaStream_t stream) { return launch_positions(op, stream); }
 
 }  // namespace trainx::kernels

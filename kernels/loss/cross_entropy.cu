@@ -135,6 +135,7 @@ __device__ void add_up(const CrossEntropy<T>& op, const LossSums& sums, const Pr
 template <class T, int threads, bool aligned>
 __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
 gradient_kernel(CrossEntropy<T> op, Row width, float seed, LossSums sums, std::uint32_t* counters) {
+  if (op.loss_scale) seed *= static_cast<float>(*op.loss_scale);
   constexpr int n = chunk_elements_of<T>;
   extern __shared__ uint4 slots[];                // [held][threads]
   __shared__ SoftmaxSum of_warps[2 * 32];
@@ -369,10 +370,16 @@ cudaError_t cross_entropy_with_gradient(const CrossEntropy<float>& op, double se
 cudaError_t cross_entropy_with_gradient(const CrossEntropy<Bf16>& op, double seed, const LossSums& sums, std::uint32_t* counters, cudaStream_t stream) {
   return with_gradient(op, seed, sums, counters, stream);
 }
+cudaError_t cross_entropy_with_gradient(const CrossEntropy<Fp16>& op, double seed, const LossSums& sums, std::uint32_t* counters, cudaStream_t stream) {
+  return with_gradient(op, seed, sums, counters, stream);
+}
 cudaError_t cross_entropy(const CrossEntropy<float>& op, const LossSums& sums, const PredictionCounts& counts, std::uint32_t* counters, cudaStream_t stream) {
   return without_gradient(op, sums, counts, counters, stream);
 }
 cudaError_t cross_entropy(const CrossEntropy<Bf16>& op, const LossSums& sums, const PredictionCounts& counts, std::uint32_t* counters, cudaStream_t stream) {
+  return without_gradient(op, sums, counts, counters, stream);
+}
+cudaError_t cross_entropy(const CrossEntropy<Fp16>& op, const LossSums& sums, const PredictionCounts& counts, std::uint32_t* counters, cudaStream_t stream) {
   return without_gradient(op, sums, counts, counters, stream);
 }
 

@@ -15,6 +15,7 @@ struct CrossEntropy {
   T* logits = nullptr;                  // only the variant with gradient writes them
   const std::int32_t* targets = nullptr;   // [R]: below vocab_size, or no_target. Any other makes its row's loss and gradient NaN.
   float* row_loss = nullptr;            // [R] in nats; 0 where there is no target
+  const double* loss_scale = nullptr;   // the seed of the gradient is multiplied by it; null: by 1
 };
 
 /// Sums over the rows, each in fp64 in a fixed order: repeats are bit-equal.
@@ -36,14 +37,18 @@ struct PredictionCounts {
 /// Vp a multiple of 16 bytes, are faster: a row of up to 224 KiB is then read once and written once. References compute in double precision.
 void cross_entropy_with_gradient_reference(const CrossEntropy<float>& op, double seed, const LossSums& sums);
 void cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>& op, double seed, const LossSums& sums);
+void cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>& op, double seed, const LossSums& sums);
 void cross_entropy_reference(const CrossEntropy<float>& op, const LossSums& sums, const PredictionCounts& counts);
 void cross_entropy_reference(const CrossEntropy<Bf16>& op, const LossSums& sums, const PredictionCounts& counts);
+void cross_entropy_reference(const CrossEntropy<Fp16>& op, const LossSums& sums, const PredictionCounts& counts);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; one launch, whose status is returned. `counters` as in FoldMemory. With no rows the sums are 0.
 cudaError_t cross_entropy_with_gradient(const CrossEntropy<float>& op, double seed, const LossSums& sums, std::uint32_t* counters, cudaStream_t stream);
 cudaError_t cross_entropy_with_gradient(const CrossEntropy<Bf16>& op, double seed, const LossSums& sums, std::uint32_t* counters, cudaStream_t stream);
+cudaError_t cross_entropy_with_gradient(const CrossEntropy<Fp16>& op, double seed, const LossSums& sums, std::uint32_t* counters, cudaStream_t stream);
 cudaError_t cross_entropy(const CrossEntropy<float>& op, const LossSums& sums, const PredictionCounts& counts, std::uint32_t* counters, cudaStream_t stream);
 cudaError_t cross_entropy(const CrossEntropy<Bf16>& op, const LossSums& sums, const PredictionCounts& counts, std::uint32_t* counters, cudaStream_t stream);
+cudaError_t cross_entropy(const CrossEntropy<Fp16>& op, const LossSums& sums, const PredictionCounts& counts, std::uint32_t* counters, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

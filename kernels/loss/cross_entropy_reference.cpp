@@ -43,6 +43,7 @@ void add_up(const CrossEntropy<T>& op, const LossSums& sums, const PredictionCou
 
 template <class T>
 void gradient_rows(const CrossEntropy<T>& op, double seed, const LossSums& sums) {
+  if (op.loss_scale) seed *= *op.loss_scale;
   for (std::int64_t r = 0; r < op.rows; ++r) {
     T* const row = op.logits + r * op.columns;
     const std::int32_t target = op.targets[r];
@@ -81,7 +82,9 @@ void loss_rows(const CrossEntropy<T>& op, const LossSums& sums, const Prediction
 
 void cross_entropy_with_gradient_reference(const CrossEntropy<float>& op, double seed, const LossSums& sums) { gradient_rows(op, seed, sums); }
 void cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>& op, double seed, const LossSums& sums) { gradient_rows(op, seed, sums); }
+void cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>& op, double seed, const LossSums& sums) { gradient_rows(op, seed, sums); }
 void cross_entropy_reference(const CrossEntropy<float>& op, const LossSums& sums, const PredictionCounts& counts) { loss_rows(op, sums, counts); }
 void cross_entropy_reference(const CrossEntropy<Bf16>& op, const LossSums& sums, const PredictionCounts& counts) { loss_rows(op, sums, counts); }
+void cross_entropy_reference(const CrossEntropy<Fp16>& op, const LossSums& sums, const PredictionCounts& counts) { loss_rows(op, sums, counts); }
 
 }  // namespace trainx::kernels

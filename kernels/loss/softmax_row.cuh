@@ -56,10 +56,12 @@ __device__ __forceinline__ void widen16(const uint4& x, float (&to)[4], float) {
   to[2] = __uint_as_float(x.z);
   to[3] = __uint_as_float(x.w);
 }
-__device__ __forceinline__ void widen16(const uint4& x, float (&to)[8], Bf16) { widen8(Eight<Bf16>{{x}}, to); }
+template <class T>
+__device__ __forceinline__ void widen16(const uint4& x, float (&to)[8], T) { widen8(Eight<T>{{x}}, to); }
 __device__ __forceinline__ uint4 narrow16(const float (&x)[4], float) { return make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]), __float_as_uint(x[3])); }
-__device__ __forceinline__ uint4 narrow16(const float (&x)[8], Bf16) {
-  Eight<Bf16> to;
+template <class T>
+__device__ __forceinline__ uint4 narrow16(const float (&x)[8], T) {
+  Eight<T> to;
   narrow8(x, to);
   return to.at[0];
 }

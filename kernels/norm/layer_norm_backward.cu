@@ -261,5 +261,8 @@ cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedD
 cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream) {
   return launch(op, dropout, memory, stream);
 }
+cudaError_t layer_norm_backward(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream) {
+  return launch(op, dropout, memory, stream);
+}
 
 }  // namespace trainx::kernels

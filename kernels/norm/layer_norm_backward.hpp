@@ -4,7 +4,7 @@
 
 namespace trainx::kernels {
 
-/// Operands are [N, C] unless said; float or Bf16. N >= 0, C from 0 to 32768. Memory of the device; for the reference, of the host.
+/// Operands are [N, C] unless said; float, Bf16 or Fp16. N >= 0, C from 0 to 32768. Memory of the device; for the reference, of the host.
 template <class T>
 struct LayerNormBackward {
   std::int64_t rows = 0, columns = 0;   // N, C
@@ -28,12 +28,14 @@ struct LayerNormBackward {
 /// multiple of 8, are faster. With no rows the sums are 0.
 void layer_norm_backward_reference(const LayerNormBackward<float>& op, const FusedDropout& dropout);
 void layer_norm_backward_reference(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout);
+void layer_norm_backward_reference(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout);
 /// Of FoldMemory::partial.
 std::int64_t layer_norm_backward_partial_bytes(std::int64_t columns);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; one launch, whose status it returns.
 cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream);
 cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream);
+cudaError_t layer_norm_backward(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -49,5 +49,6 @@ void rows(const LayerNormBackward<T>& op, const FusedDropout& dropout) {
 
 void layer_norm_backward_reference(const LayerNormBackward<float>& op, const FusedDropout& dropout) { rows(op, dropout); }
 void layer_norm_backward_reference(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout) { rows(op, dropout); }
+void layer_norm_backward_reference(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout) { rows(op, dropout); }
 
 }  // namespace trainx::kernels

@@ -161,5 +161,6 @@ cudaError_t launch(const ResidualLayerNorm<T>& op, const FusedDropout& fused, cu
 
 cudaError_t residual_layer_norm(const ResidualLayerNorm<float>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
 cudaError_t residual_layer_norm(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
+cudaError_t residual_layer_norm(const ResidualLayerNorm<Fp16>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
 
 }  // namespace trainx::kernels

@@ -3,7 +3,7 @@
 
 namespace trainx::kernels {
 
-/// Operands are [N, C] unless said; float or Bf16. N >= 0, C from 0 to 32768. Memory of the device; for the reference, of the host.
+/// Operands are [N, C] unless said; float, Bf16 or Fp16. N >= 0, C from 0 to 32768. Memory of the device; for the reference, of the host.
 template <class T>
 struct ResidualLayerNorm {
   std::int64_t rows = 0, columns = 0;   // N, C
@@ -30,10 +30,12 @@ struct ResidualLayerNorm {
 /// where there is no norm before. NaN makes its row NaN. Pointers need their element's alignment; 16 bytes, with C a multiple of 8, are faster.
 void residual_layer_norm_reference(const ResidualLayerNorm<float>& op, const FusedDropout& dropout);
 void residual_layer_norm_reference(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout);
+void residual_layer_norm_reference(const ResidualLayerNorm<Fp16>& op, const FusedDropout& dropout);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launch; needs no scratch.
 cudaError_t residual_layer_norm(const ResidualLayerNorm<float>& op, const FusedDropout& dropout, cudaStream_t stream);
 cudaError_t residual_layer_norm(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream);
+cudaError_t residual_layer_norm(const ResidualLayerNorm<Fp16>& op, const FusedDropout& dropout, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -52,5 +52,6 @@ void rows(const ResidualLayerNorm<T>& op, const FusedDropout& dropout) {
 
 void residual_layer_norm_reference(const ResidualLayerNorm<float>& op, const FusedDropout& dropout) { rows(op, dropout); }
 void residual_layer_norm_reference(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout) { rows(op, dropout); }
+void residual_layer_norm_reference(const ResidualLayerNorm<Fp16>& op, const FusedDropout& dropout) { rows(op, dropout); }
 
 }  // namespace trainx::kernels

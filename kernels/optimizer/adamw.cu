@@ -55,6 +55,7 @@ cudaError_t adamw(const UpdateTable& table, WeightKind kind, const UpdateScalars
     case WeightKind::bf16: adamw_kernel<Bf16Weights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
     case WeightKind::bf16_with_master: adamw_kernel<MasterWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
     case WeightKind::bf16_split: adamw_kernel<SplitWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
+    case WeightKind::fp16_with_master: adamw_kernel<HalfWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
   }
   return cudaGetLastError();
 }

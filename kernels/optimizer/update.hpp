@@ -10,12 +10,13 @@ enum class WeightKind : std::uint8_t {
   bf16,                                 // the parameter is bf16; what is rounded away is lost
   bf16_with_master,                     // bf16 beside an exact fp32 master
   bf16_split,                           // bf16 beside the 16 bits that it lacks (see bits.hpp)
+  fp16_with_master,                     // fp16 beside an exact fp32 master
 };
 
 /// Elements that are updated alike: one parameter tensor, or a part of it. Memory of the device; for the reference, of the host.
 struct UpdateRange {
   const float* gradient = nullptr;
-  void* parameter = nullptr;            // float or bf16
+  void* parameter = nullptr;            // float, bf16 or fp16
   void* master = nullptr;               // float, 16-bit integers, or null, by WeightKind
   void* states[6] = {};                 // of the optimizer, in its order and of its types; null where this range has none
   std::int64_t elements = 0;
@@ -36,11 +37,12 @@ struct UpdateScalars {
   const std::int64_t* applied_steps = nullptr;   // updates before this one
   const double* lr_table = nullptr;              // learning rate by applied steps; the last entry holds from there on
   std::int64_t lr_entries = 0;
+  const double* loss_scale = nullptr;            // that gradients and norm2 carry beside; null: 1
 };
 
 /// Of the gradients, before any rule.
 struct ScaleSettings {
-  double nominal_targets = 1;           // gradients are multiplied by nominal_targets / target_count
+  double nominal_targets = 1;           // gradients are multiplied by nominal_targets / target_count / loss scale
   double max_grad_norm = 0;             // 0: no clipping; else gradients are multiplied by max_grad_norm / (norm + 1e-6) where that is below 1
 };
 

@@ -93,6 +93,7 @@ cudaError_t launch_update(const UpdateTable& table, WeightKind kind, const Updat
     case WeightKind::bf16: return launch_update<Rule, Bf16Weights>(table, scalars, settings, stream);
     case WeightKind::bf16_with_master: return launch_update<Rule, MasterWeights>(table, scalars, settings, stream);
     case WeightKind::bf16_split: return launch_update<Rule, SplitWeights>(table, scalars, settings, stream);
+    case WeightKind::fp16_with_master: return launch_update<Rule, HalfWeights>(table, scalars, settings, stream);
   }
   return cudaErrorInvalidValue;
 }

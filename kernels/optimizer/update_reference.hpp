@@ -31,6 +31,7 @@ void update_reference(const UpdateTable& table, WeightKind kind, const UpdateSca
     case WeightKind::bf16: return update_on_host<Rule, Bf16Weights>(table, step);
     case WeightKind::bf16_with_master: return update_on_host<Rule, MasterWeights>(table, step);
     case WeightKind::bf16_split: return update_on_host<Rule, SplitWeights>(table, step);
+    case WeightKind::fp16_with_master: return update_on_host<Rule, HalfWeights>(table, step);
   }
 }
 

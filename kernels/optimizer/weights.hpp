@@ -30,6 +30,17 @@ struct MasterWeights {
   }
 };
 
+struct HalfWeights {                    // fp16 beside its master
+  Fp16* rounded;
+  float* exact;
+  TRAINX_HOST_DEVICE explicit HalfWeights(const UpdateRange& r) : rounded(static_cast<Fp16*>(r.parameter)), exact(static_cast<float*>(r.master)) {}
+  TRAINX_HOST_DEVICE float load(std::int64_t i) const { return exact[i]; }
+  TRAINX_HOST_DEVICE void store(std::int64_t i, float x) const {
+    exact[i] = x;
+    narrow(x, rounded[i]);
+  }
+};
+
 struct SplitWeights {
   Bf16* rounded;
   std::uint16_t* low;

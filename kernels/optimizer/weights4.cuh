@@ -8,10 +8,12 @@ namespace trainx::kernels {
 __device__ __forceinline__ bool weights_aligned4(const Fp32Weights& w) { return aligned4(w.exact); }
 __device__ __forceinline__ bool weights_aligned4(const Bf16Weights& w) { return aligned4(w.rounded); }
 __device__ __forceinline__ bool weights_aligned4(const MasterWeights& w) { return aligned4(w.rounded) && aligned4(w.exact); }
+__device__ __forceinline__ bool weights_aligned4(const HalfWeights& w) { return aligned4(w.rounded) && aligned4(w.exact); }
 __device__ __forceinline__ bool weights_aligned4(const SplitWeights& w) { return aligned4(w.rounded) && aligned4(w.low); }
 
 __device__ __forceinline__ Four<float> load_weights4(const Fp32Weights& w, std::int64_t i) { return load4(w.exact + i); }
 __device__ __forceinline__ Four<float> load_weights4(const MasterWeights& w, std::int64_t i) { return load4(w.exact + i); }
+__device__ __forceinline__ Four<float> load_weights4(const HalfWeights& w, std::int64_t i) { return load4(w.exact + i); }
 __device__ __forceinline__ Four<float> load_weights4(const Bf16Weights& w, std::int64_t i) {
   const Four<Bf16> high = load4(w.rounded + i);
   return {{widened(high.at[0]), widened(high.at[1]), widened(high.at[2]), widened(high.at[3])}};
@@ -30,6 +32,13 @@ __device__ __forceinline__ void store_weights4(const Bf16Weights& w, std::int64_
 __device__ __forceinline__ void store_weights4(const MasterWeights& w, std::int64_t i, const Four<float>& x) {
   store4(w.exact + i, x);
   store4(w.rounded + i, rounded4(x));
+}
+__device__ __forceinline__ void store_weights4(const HalfWeights& w, std::int64_t i, const Four<float>& x) {
+  store4(w.exact + i, x);
+  Four<Fp16> rounded;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) narrow(x.at[j], rounded.at[j]);
+  store4(w.rounded + i, rounded);
 }
 __device__ __forceinline__ void store_weights4(const SplitWeights& w, std::int64_t i, const Four<float>& x) {
   store4(w.rounded + i, rounded4(x));

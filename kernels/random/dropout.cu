@@ -71,5 +71,6 @@ cudaError_t launch(T* out, const T* in, const DropoutRows& rows, const DropoutKe
 
 cudaError_t dropout(float* out, const float* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream) { return launch(out, in, rows, key, stream); }
 cudaError_t dropout(Bf16* out, const Bf16* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream) { return launch(out, in, rows, key, stream); }
+cudaError_t dropout(Fp16* out, const Fp16* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream) { return launch(out, in, rows, key, stream); }
 
 }  // namespace trainx::kernels

@@ -26,10 +26,12 @@ struct DropoutRows {
 /// which is dropped where the word is below probability * 2^32. Pointers need their element's alignment; that of four elements is faster.
 void dropout_reference(float* out, const float* in, const DropoutRows& rows, const DropoutKey& key);
 void dropout_reference(Bf16* out, const Bf16* in, const DropoutRows& rows, const DropoutKey& key);
+void dropout_reference(Fp16* out, const Fp16* in, const DropoutRows& rows, const DropoutKey& key);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launch.
 cudaError_t dropout(float* out, const float* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream);
 cudaError_t dropout(Bf16* out, const Bf16* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream);
+cudaError_t dropout(Fp16* out, const Fp16* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -22,5 +22,6 @@ void dropout_elements(T* out, const T* in, const DropoutRows& rows, const Dropou
 
 void dropout_reference(float* out, const float* in, const DropoutRows& rows, const DropoutKey& key) { dropout_elements(out, in, rows, key); }
 void dropout_reference(Bf16* out, const Bf16* in, const DropoutRows& rows, const DropoutKey& key) { dropout_elements(out, in, rows, key); }
+void dropout_reference(Fp16* out, const Fp16* in, const DropoutRows& rows, const DropoutKey& key) { dropout_elements(out, in, rows, key); }
 
 }  // namespace trainx::kernels

@@ -30,5 +30,6 @@ cudaError_t launch(const ColumnSum<T>& op, const FoldMemory& memory, cudaStream_
 std::int64_t column_sum_partial_bytes(std::int64_t columns) { return tile_partial_bytes(columns); }
 cudaError_t column_sum(const ColumnSum<float>& op, const FoldMemory& memory, cudaStream_t stream) { return launch(op, memory, stream); }
 cudaError_t column_sum(const ColumnSum<Bf16>& op, const FoldMemory& memory, cudaStream_t stream) { return launch(op, memory, stream); }
+cudaError_t column_sum(const ColumnSum<Fp16>& op, const FoldMemory& memory, cudaStream_t stream) { return launch(op, memory, stream); }
 
 }  // namespace trainx::kernels

@@ -20,12 +20,14 @@ struct ColumnSum {
 /// Pointers need their element's alignment; 16 bytes, with C a multiple of 8, are faster. The references work on host memory, in double precision.
 void column_sum_reference(const ColumnSum<float>& op);
 void column_sum_reference(const ColumnSum<Bf16>& op);
+void column_sum_reference(const ColumnSum<Fp16>& op);
 /// Of FoldMemory::partial.
 std::int64_t column_sum_partial_bytes(std::int64_t columns);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; one launch, whose status is returned.
 cudaError_t column_sum(const ColumnSum<float>& op, const FoldMemory& memory, cudaStream_t stream);
 cudaError_t column_sum(const ColumnSum<Bf16>& op, const FoldMemory& memory, cudaStream_t stream);
+cudaError_t column_sum(const ColumnSum<Fp16>& op, const FoldMemory& memory, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -16,5 +16,6 @@ void columns(const ColumnSum<T>& op) {
 
 void column_sum_reference(const ColumnSum<float>& op) { columns(op); }
 void column_sum_reference(const ColumnSum<Bf16>& op) { columns(op); }
+void column_sum_reference(const ColumnSum<Fp16>& op) { columns(op); }
 
 }  // namespace trainx::kernels

@@ -82,8 +82,10 @@ __global__ void __launch_bounds__(threads) first_rows_kernel(std::int64_t* rows,
 
 cudaError_t gather_rows(const CopyRows<float>& op, cudaStream_t stream) { return launch<true>(op, stream); }
 cudaError_t gather_rows(const CopyRows<Bf16>& op, cudaStream_t stream) { return launch<true>(op, stream); }
+cudaError_t gather_rows(const CopyRows<Fp16>& op, cudaStream_t stream) { return launch<true>(op, stream); }
 cudaError_t scatter_rows(const CopyRows<float>& op, cudaStream_t stream) { return launch<false>(op, stream); }
 cudaError_t scatter_rows(const CopyRows<Bf16>& op, cudaStream_t stream) { return launch<false>(op, stream); }
+cudaError_t scatter_rows(const CopyRows<Fp16>& op, cudaStream_t stream) { return launch<false>(op, stream); }
 cudaError_t select_targets(const SelectTargets& op, cudaStream_t stream) {
   select_targets_kernel<<<1, select_threads, 0, stream>>>(op);
   return cudaGetLastError();

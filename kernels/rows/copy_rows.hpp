@@ -18,8 +18,10 @@ struct CopyRows {
 
 void gather_rows_reference(const CopyRows<float>& op);
 void gather_rows_reference(const CopyRows<Bf16>& op);
+void gather_rows_reference(const CopyRows<Fp16>& op);
 void scatter_rows_reference(const CopyRows<float>& op);
 void scatter_rows_reference(const CopyRows<Bf16>& op);
+void scatter_rows_reference(const CopyRows<Fp16>& op);
 
 /// The rows that have a target, in order: rows[i] and row_targets[i] for i below the number found; from there to `capacity` -1 and no_target. What goes beyond
 /// capacity is left out, and `found` says how many there were. Memory of the device; for the reference, of the host.
@@ -39,8 +41,10 @@ void first_rows_reference(std::int64_t* rows, std::int64_t samples, std::int64_t
 /// Asynchronous on `stream`; each is one launch, whose status is returned. Pointers need their element's alignment; 16 bytes, with C a multiple of 8, are faster.
 cudaError_t gather_rows(const CopyRows<float>& op, cudaStream_t stream);
 cudaError_t gather_rows(const CopyRows<Bf16>& op, cudaStream_t stream);
+cudaError_t gather_rows(const CopyRows<Fp16>& op, cudaStream_t stream);
 cudaError_t scatter_rows(const CopyRows<float>& op, cudaStream_t stream);
 cudaError_t scatter_rows(const CopyRows<Bf16>& op, cudaStream_t stream);
+cudaError_t scatter_rows(const CopyRows<Fp16>& op, cudaStream_t stream);
 cudaError_t select_targets(const SelectTargets& op, cudaStream_t stream);
 cudaError_t first_rows(std::int64_t* rows, std::int64_t samples, std::int64_t length, cudaStream_t stream);
 #endif

@@ -22,8 +22,10 @@ void scatter(const CopyRows<T>& op) {
 
 void gather_rows_reference(const CopyRows<float>& op) { gather(op); }
 void gather_rows_reference(const CopyRows<Bf16>& op) { gather(op); }
+void gather_rows_reference(const CopyRows<Fp16>& op) { gather(op); }
 void scatter_rows_reference(const CopyRows<float>& op) { scatter(op); }
 void scatter_rows_reference(const CopyRows<Bf16>& op) { scatter(op); }
+void scatter_rows_reference(const CopyRows<Fp16>& op) { scatter(op); }
 
 void select_targets_reference(const SelectTargets& op) {
   std::int64_t found = 0;

@@ -11,6 +11,7 @@ namespace trainx::kernels {
 struct StepReport {
   double loss_sum = 0, target_count = 0, norm2 = 0, lr = 0;
   std::int64_t applied_steps = 0;       // after the step
+  double loss_scale = 1;                // the one used
 };
 
 /// Device addresses; null: not told (0).
@@ -21,6 +22,7 @@ struct StepScalars {
   const std::int64_t* applied_steps = nullptr;
   const double* lr_table = nullptr;     // by applied steps; the last entry holds beyond its end
   std::int64_t lr_entries = 0;
+  const double* loss_scale = nullptr;   // null: 1
 };
 
 #if __has_include(<cuda_runtime_api.h>)

@@ -7,14 +7,19 @@ namespace trainx::gpu {
 
 namespace {
 
-using kernels::Bf16;
+template <class F>
+void with_element(DType dtype, F f) {
+  if (dtype == DType::f32) f(float{});
+  else if (dtype == DType::f16) f(kernels::Fp16{});
+  else f(kernels::Bf16{});
+}
 
 kernels::AttentionSize size_of(const AttentionProblem& p) { return {p.batch, p.tokens, p.heads, p.head_size, p.causal}; }
 std::int64_t delta_bytes(const AttentionProblem& p) { return p.batch * p.heads * p.tokens * 4; }
 
 void check(const AttentionProblem& p, const std::int32_t* lengths) {
   const bool sizes = p.batch >= 0 && p.tokens >= 0 && p.heads > 0 && p.head_size > 0 && p.head_size <= kernels::largest_attention_head;
-  if (!sizes || (p.dtype != DType::bf16 && p.dtype != DType::f32)) throw InternalError("attention " + describe(p) + " is none");
+  if (!sizes || (size_of(p.dtype) != 2 && p.dtype != DType::f32)) throw InternalError("attention " + describe(p) + " is none");
   if (p.padded != (lengths != nullptr)) throw InternalError("attention " + describe(p) + ": lengths belong to padded problems alone");
 }
 
@@ -26,7 +31,7 @@ std::string describe(const AttentionProblem& p) {
 }
 
 AttentionPath path_of(const AttentionProblem& p) {
-  const bool library = p.dtype == DType::bf16 && p.tokens > 1 && p.head_size % 8 == 0 && p.head_size <= 128;
+  const bool library = p.dtype != DType::f32 && p.tokens > 1 && p.head_size % 8 == 0 && p.head_size <= 128;
   return library ? AttentionPath::cudnn : AttentionPath::kernels;
 }
 
@@ -57,11 +62,11 @@ void Attention::forward(const AttentionProblem& p, const void* qkv, const std::i
   const std::string doing = "attention " + describe(p) + " failed";
   if (path_of(p) == AttentionPath::cudnn) {
     state_->cudnn().forward(p, qkv, lengths, out, lse, space);
-    if (p.padded) require(kernels::zero_padding(static_cast<Bf16*>(out), lengths, p.batch, p.tokens, p.heads * p.head_size, space.stream), doing);
-  } else if (p.dtype == DType::bf16) {
-    require(kernels::attention_forward(static_cast<const Bf16*>(qkv), lengths, static_cast<Bf16*>(out), lse, size_of(p), space.stream), doing);
+    if (p.padded) require(kernels::zero_padding(static_cast<std::uint16_t*>(out), lengths, p.batch, p.tokens, p.heads * p.head_size, space.stream), doing);
   } else {
-    require(kernels::attention_forward(static_cast<const float*>(qkv), lengths, static_cast<float*>(out), lse, size_of(p), space.stream), doing);
+    with_element(p.dtype, [&]<class T>(T) {
+      require(kernels::attention_forward(static_cast<const T*>(qkv), lengths, static_cast<T*>(out), lse, size_of(p), space.stream), doing);
+    });
   }
 }
 
@@ -72,17 +77,15 @@ void Attention::backward(const AttentionProblem& p, const void* qkv, const std::
   const std::string doing = "attention " + describe(p) + " backward failed";
   if (path_of(p) == AttentionPath::cudnn) {
     state_->cudnn().backward(p, qkv, lengths, out, lse, d_out, d_qkv, space);
-    if (p.padded) require(kernels::zero_padding(static_cast<Bf16*>(d_qkv), lengths, p.batch, p.tokens, 3 * p.heads * p.head_size, space.stream), doing);
+    if (p.padded) require(kernels::zero_padding(static_cast<std::uint16_t*>(d_qkv), lengths, p.batch, p.tokens, 3 * p.heads * p.head_size, space.stream), doing);
     return;
   }
   if (space.workspace_bytes < delta_bytes(p)) throw InternalError("attention " + describe(p) + " needs a workspace of " + std::to_string(delta_bytes(p)) + " bytes");
   const auto delta = static_cast<float*>(space.workspace);
-  if (p.dtype == DType::bf16)
-    require(kernels::attention_backward(static_cast<const Bf16*>(qkv), lengths, static_cast<const Bf16*>(out), lse, static_cast<const Bf16*>(d_out),
-                                        static_cast<Bf16*>(d_qkv), delta, size_of(p), space.stream), doing);
-  else
-    require(kernels::attention_backward(static_cast<const float*>(qkv), lengths, static_cast<const float*>(out), lse, static_cast<const float*>(d_out),
-                                        static_cast<float*>(d_qkv), delta, size_of(p), space.stream), doing);
+  with_element(p.dtype, [&]<class T>(T) {
+    require(kernels::attention_backward(static_cast<const T*>(qkv), lengths, static_cast<const T*>(out), lse, static_cast<const T*>(d_out), static_cast<T*>(d_qkv), delta, size_of(p),
+                                        space.stream), doing);
+  });
 }
 
 }  // namespace trainx::gpu

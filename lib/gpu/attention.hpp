@@ -11,7 +11,7 @@ namespace trainx::gpu {
 
 struct AttentionProblem {
   std::int64_t batch = 0, tokens = 0, heads = 0, head_size = 0;
-  DType dtype = DType::bf16;        // bf16 or f32, of all but lse
+  DType dtype = DType::bf16;        // bf16, f16 or f32, of all but lse
   bool causal = false;              // a token sees itself and those before it
   bool padded = false;              // a token sees the first lengths[b] tokens of its sample; rows past a length get zeros, and so do their gradients
   bool deterministic = false;       // backward gives the same bits each time
@@ -22,7 +22,7 @@ struct AttentionProblem {
 /// "B 64 T 1024 H 12 D 64 bf16 causal deterministic": for error sentences and tables.
 std::string describe(const AttentionProblem& p);
 
-/// Who computes a problem: a pure function of it. cudnn: bf16 of at least 2 tokens, with a head size that is a multiple of 8 up to 128. kernels: trainx's own
+/// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a head size that is a multiple of 8 up to 128. kernels: trainx's own
 /// (kernels/attention: fp32 arithmetic, always deterministic, head sizes to 256), for all others.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);

@@ -95,30 +95,32 @@ void mask(Attributes& attributes, fe::graph::Graph& graph, const AttentionProble
   }
 }
 
-constexpr auto bf16 = fe::DataType_t::BFLOAT16;
+fe::DataType_t element_of(const AttentionProblem& p) { return p.dtype == DType::f16 ? fe::DataType_t::HALF : fe::DataType_t::BFLOAT16; }
 
 void describe_forward(fe::graph::Graph& graph, const AttentionProblem& p) {
   const auto packed = packed_strides(p);
+  const auto element = element_of(p);
   fe::graph::SDPA_attributes attributes;
   attributes.set_name("attention").set_generate_stats(true);
   mask(attributes, graph, p);
-  auto [out, lse] = graph.sdpa(tensor(graph, query, dims(p), packed, bf16), tensor(graph, key, dims(p), packed, bf16), tensor(graph, value, dims(p), packed, bf16),
+  auto [out, lse] = graph.sdpa(tensor(graph, query, dims(p), packed, element), tensor(graph, key, dims(p), packed, element), tensor(graph, value, dims(p), packed, element),
                                attributes);
-  give(out, output, dims(p), out_strides(p), bf16);
+  give(out, output, dims(p), out_strides(p), element);
   give(lse, statistics, {p.batch, p.heads, p.tokens, 1}, {p.heads * p.tokens, p.tokens, 1, 1}, fe::DataType_t::FLOAT);
 }
 
 void describe_backward(fe::graph::Graph& graph, const AttentionProblem& p) {
   const auto packed = packed_strides(p), plain = out_strides(p);
+  const auto element = element_of(p);
   fe::graph::SDPA_backward_attributes attributes;
   attributes.set_name("attention_backward").set_deterministic_algorithm(p.deterministic);
   mask(attributes, graph, p);
-  auto [dq, dk, dv] = graph.sdpa_backward(tensor(graph, query, dims(p), packed, bf16), tensor(graph, key, dims(p), packed, bf16),
-                                          tensor(graph, value, dims(p), packed, bf16), tensor(graph, output, dims(p), plain, bf16),
-                                          tensor(graph, d_output, dims(p), plain, bf16), statistics_tensor(graph, p), attributes);
-  give(dq, d_query, dims(p), packed, bf16);
-  give(dk, d_key, dims(p), packed, bf16);
-  give(dv, d_value, dims(p), packed, bf16);
+  auto [dq, dk, dv] = graph.sdpa_backward(tensor(graph, query, dims(p), packed, element), tensor(graph, key, dims(p), packed, element),
+                                          tensor(graph, value, dims(p), packed, element), tensor(graph, output, dims(p), plain, element),
+                                          tensor(graph, d_output, dims(p), plain, element), statistics_tensor(graph, p), attributes);
+  give(dq, d_query, dims(p), packed, element);
+  give(dk, d_key, dims(p), packed, element);
+  give(dv, d_value, dims(p), packed, element);
 }
 
 /// The deterministic backward keeps the gradients of all scores, B H T T elements of 2 bytes: it goes through the batch in slices that need at most
@@ -155,7 +157,7 @@ struct CudnnAttention::State {
     for (Plan& known : plans)
       if (known.problem == p && known.backward == backward) return known;
     const auto graph = std::make_shared<fe::graph::Graph>();
-    graph->set_io_data_type(bf16).set_intermediate_data_type(fe::DataType_t::FLOAT).set_compute_data_type(fe::DataType_t::FLOAT);
+    graph->set_io_data_type(element_of(p)).set_intermediate_data_type(fe::DataType_t::FLOAT).set_compute_data_type(fe::DataType_t::FLOAT);
     const auto build = [&] {
       if (backward) describe_backward(*graph, p);
       else describe_forward(*graph, p);

@@ -11,6 +11,7 @@ static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(AlgorithmBits));
 
 cudaDataType_t data_type(DType t) {
   if (t == DType::bf16) return CUDA_R_16BF;
+  if (t == DType::f16) return CUDA_R_16F;
   if (t == DType::f32) return CUDA_R_32F;
   throw InternalError("GEMM of type " + std::string(name_of(t)));
 }
@@ -39,7 +40,7 @@ Layout layout(cudaDataType_t type, std::int64_t stored_rows, std::int64_t stored
 
 void check(const GemmProblem& p) {
   const bool sizes = p.m > 0 && p.n > 0 && p.k > 0 && p.lda >= (p.a_transposed ? p.m : p.k) && p.ldb >= (p.b_transposed ? p.k : p.n) && p.ldd >= p.n;
-  const bool types = (p.operands == DType::f32 || p.operands == DType::bf16) && (p.result == p.operands || p.result == DType::f32) &&
+  const bool types = (p.operands == DType::f32 || size_of(p.operands) == 2) && (p.result == p.operands || p.result == DType::f32) &&
                      (!p.tf32 || p.operands == DType::f32);
   if (!sizes || !types || (p.accumulate && p.epilogue != GemmEpilogue::none)) throw InternalError("GEMM " + key_of(p) + " is none");
 }
@@ -93,7 +94,7 @@ std::vector<GemmChoice> GemmPlan::candidates(cublasLtHandle_t handle, const Alig
     lt.require(lt.preference_set(preference.get(), attribute, &value, sizeof value), doing);
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes));
-  // Parts of a sum over k meet in fp32, never rounded to bf16 in between.
+  // Parts of a sum over k meet in fp32, never rounded to 16 bits in between.
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if (problem_.result == DType::f32) reductions |= CUBLASLT_REDUCTION_SCHEME_INPLACE;
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);

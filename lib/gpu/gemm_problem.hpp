@@ -19,7 +19,7 @@ struct GemmProblem {
   bool a_transposed = false;        // A lies in memory as [k, m]
   bool b_transposed = false;        // B lies in memory as [n, k]
   std::int64_t lda = 0, ldb = 0, ldd = 0;   // elements from one row in memory to the next; aux has D's
-  DType operands = DType::bf16;     // of A and B: bf16 or f32
+  DType operands = DType::bf16;     // of A and B: bf16, f16 or f32
   DType result = DType::bf16;       // of D, C, bias and aux: the operands' type, or f32
   bool tf32 = false;                // f32 operands are rounded to tf32 (10 mantissa bits) inside; sums stay fp32
   bool accumulate = false;          // D = AB + C; only with GemmEpilogue::none

@@ -42,8 +42,8 @@ void fill_with_random(void* memory, std::int64_t bytes, DType t, cudaStream_t st
   std::vector<float> values(1 << 16);
   for (float& v : values) v = normal(random);
   std::vector<std::uint16_t> halves(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) halves[i] = round_to_bf16(values[i]);
-  const void* host = t == DType::bf16 ? static_cast<const void*>(halves.data()) : values.data();
+  for (std::size_t i = 0; i < values.size(); ++i) halves[i] = t == DType::f16 ? round_to_f16(values[i]) : round_to_bf16(values[i]);
+  const void* host = size_of(t) == 2 ? static_cast<const void*>(halves.data()) : values.data();
   std::int64_t filled = std::min<std::int64_t>(bytes, static_cast<std::int64_t>(values.size()) * size_of(t));
   require(cudaMemcpyAsync(memory, host, static_cast<std::size_t>(filled), cudaMemcpyHostToDevice, stream), "cannot fill a GEMM's operands");
   require(cudaStreamSynchronize(stream), "cannot fill a GEMM's operands");

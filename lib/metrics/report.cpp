@@ -15,6 +15,7 @@ nlohmann::ordered_json to_json(const StepReport& r) {
           {"peak_memory_bytes", r.peak_memory_bytes},
           {"device_memory_bytes", r.device_memory_bytes},
           {"applied_steps", r.applied_steps}};
+  if (r.loss_scale) j["loss_scale"] = *r.loss_scale;
   if (r.mfu) j["mfu"] = *r.mfu;
   if (r.joules_per_token) j["joules_per_token"] = *r.joules_per_token;
   if (r.power_capped) j["power_capped"] = *r.power_capped;

@@ -20,6 +20,7 @@ struct StepReport {
   std::int64_t peak_memory_bytes = 0;   // the arena and what libraries took beside it
   std::int64_t device_memory_bytes = 0; // of the whole process, as the driver or the kernel sees it
   std::int64_t applied_steps = 0;       // steps whose update reached the weights
+  std::optional<double> loss_scale;     // used by this step, under fp16
   // Of a GPU, since the last report; nothing where it is not known.
   std::optional<double> mfu;            // model FLOPs a second, as a share of what the chip could do (Chowdhery et al. 2022, arXiv:2204.02311)
   std::optional<double> joules_per_token;

@@ -1,4 +1,5 @@
 #pragma once
+#include "ops/cross_entropy.hpp"
 #include "program/model_graph.hpp"
 #include "tensor/random_key.hpp"
 #include <ATen/core/Tensor.h>
@@ -32,6 +33,8 @@ class BlockContext {
   bool training() const { return mode_ == Mode::train; }
   /// 1 / nominal target count of the global batch: what the loss gradient is multiplied with.
   double loss_seed() const { return loss_seed_; }
+  /// That, times the loss scale in this slot, where the instruction uses it.
+  ops::LossSeed loss_seed(program::Slot loss_scale) const { return {loss_seed_, has(loss_scale) ? static_cast<const double*>(operands_[loss_scale].const_data_ptr()) : nullptr}; }
   /// Key of a dropout site of this block; the sample's position and the element are the counter.
   tensor::RandomKey random_key(int site) const;
 

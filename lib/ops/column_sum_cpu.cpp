@@ -25,6 +25,7 @@ TRAINX_INLINE void sum(float* sums, const T* x, std::int64_t rows, std::int64_t 
 }
 TRAINX_CLONES void sum_strip(float* s, const float* x, std::int64_t rows, std::int64_t columns, std::int64_t width, bool acc) { sum(s, x, rows, columns, width, acc); }
 TRAINX_CLONES void sum_strip(float* s, const Bf16* x, std::int64_t rows, std::int64_t columns, std::int64_t width, bool acc) { sum(s, x, rows, columns, width, acc); }
+TRAINX_CLONES void sum_strip(float* s, const Fp16* x, std::int64_t rows, std::int64_t columns, std::int64_t width, bool acc) { sum(s, x, rows, columns, width, acc); }
 
 }  // namespace
 

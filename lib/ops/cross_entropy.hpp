@@ -5,6 +5,12 @@ namespace trainx::ops {
 
 constexpr std::int32_t no_target = -100;
 
+/// What a loss' gradient begins as.
+struct LossSeed {
+  double factor = 1;
+  const double* scale = nullptr;        // where the loss is: the factor is multiplied by it; null: by 1
+};
+
 /// Cross-entropy of rows of logits[R, Vp] (f32) over the first `vocab_size` columns: row_loss[R] (f32) in nats, 0 where targets[r] is no_target.
 void cross_entropy(const at::Tensor& row_loss, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
 /// The same, and the logits become their gradient, (softmax - one_hot(target)) * seed; 0 in padded columns and in rows without target.
@@ -15,7 +21,7 @@ struct LossTo {
   at::Tensor row_loss, loss_sum, target_count;
   bool accumulate = false;
 };
-/// Both of the above with their sums. On a GPU the logits may be bf16 as well.
+/// Both of the above with their sums. On a GPU the logits may be bf16 or fp16 as well.
 void summed_cross_entropy(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
 /// What is counted of each row's most probable class, the first of equals; a row without target counts nowhere. Undefined: not wanted.
 struct Scores {
@@ -25,6 +31,6 @@ struct Scores {
 };
 /// summed_cross_entropy with scores, which are overwritten or added to as the sums are.
 void scored_cross_entropy(const LossTo& to, const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
-void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed);
+void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, LossSeed seed);
 
 }  // namespace trainx::ops

@@ -55,6 +55,7 @@ TRAINX_INLINE void multiply(T* out, const T* in, const float* factors, std::int6
 }
 TRAINX_CLONES void multiply_row(float* out, const float* in, const float* factors, std::int64_t n) { multiply(out, in, factors, n); }
 TRAINX_CLONES void multiply_row(Bf16* out, const Bf16* in, const float* factors, std::int64_t n) { multiply(out, in, factors, n); }
+TRAINX_CLONES void multiply_row(Fp16* out, const Fp16* in, const float* factors, std::int64_t n) { multiply(out, in, factors, n); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
-// Elements of tensors as the CPU loops see them: fp32 or bf16 in memory, fp32 in arithmetic.
+// Elements of tensors as the CPU loops see them: fp32, bf16 or fp16 in memory, fp32 in arithmetic.
 #pragma once
 #include "core/error.hpp"
+#include "kernels/bits.hpp"
 #include <ATen/core/Tensor.h>
 #include <cstdint>
 
@@ -11,17 +12,14 @@
 
 namespace trainx::ops {
 
-struct Bf16 { std::uint16_t bits; };
+using kernels::Bf16, kernels::Fp16;
 
 TRAINX_INLINE float load(float x) { return x; }
-TRAINX_INLINE float load(Bf16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16); }
-TRAINX_INLINE void store(float& to, float x) { to = x; }
+TRAINX_INLINE float load(Bf16 x) { return kernels::widened(x); }
+TRAINX_INLINE float load(Fp16 x) { return kernels::widened(x); }
 /// Rounds to nearest, ties to even; NaN stays NaN.
-TRAINX_INLINE void store(Bf16& to, float x) {
-  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
-  const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  to.bits = static_cast<std::uint16_t>(x == x ? rounded : 0x7fc0);
-}
+template <class T>
+TRAINX_INLINE void store(T& to, float x) { kernels::narrow(x, to); }
 /// What would be read back.
 template <class T>
 TRAINX_INLINE float rounded(float x) {
@@ -38,6 +36,7 @@ template <class F>
 void with_element(const at::Tensor& t, F f) {
   if (t.scalar_type() == at::kFloat) f(float{});
   else if (t.scalar_type() == at::kBFloat16) f(Bf16{});
+  else if (t.scalar_type() == at::kHalf) f(Fp16{});
   else throw InternalError(std::string("operation on elements of type ") + c10::toString(t.scalar_type()));
 }
 

@@ -20,6 +20,7 @@ TRAINX_INLINE void add(T* out, const T* a, const T* b, const float* factors, std
 }
 TRAINX_CLONES void add_rows(float* out, const float* a, const float* b, const float* f, std::int64_t n) { add(out, a, b, f, n); }
 TRAINX_CLONES void add_rows(Bf16* out, const Bf16* a, const Bf16* b, const float* f, std::int64_t n) { add(out, a, b, f, n); }
+TRAINX_CLONES void add_rows(Fp16* out, const Fp16* a, const Fp16* b, const float* f, std::int64_t n) { add(out, a, b, f, n); }
 
 template <class T>
 TRAINX_INLINE void accumulate_row(float* sum, const T* x, std::int64_t n) {
@@ -28,6 +29,7 @@ TRAINX_INLINE void accumulate_row(float* sum, const T* x, std::int64_t n) {
 }
 TRAINX_CLONES void add_to(float* sum, const float* x, std::int64_t n) { accumulate_row(sum, x, n); }
 TRAINX_CLONES void add_to(float* sum, const Bf16* x, std::int64_t n) { accumulate_row(sum, x, n); }
+TRAINX_CLONES void add_to(float* sum, const Fp16* x, std::int64_t n) { accumulate_row(sum, x, n); }
 
 template <class T>
 TRAINX_INLINE void add_three(T* out, const T* a, const T* b, const T* c, std::int64_t n) {
@@ -36,6 +38,7 @@ TRAINX_INLINE void add_three(T* out, const T* a, const T* b, const T* c, std::in
 }
 TRAINX_CLONES void sum_rows(float* out, const float* a, const float* b, const float* c, std::int64_t n) { add_three(out, a, b, c, n); }
 TRAINX_CLONES void sum_rows(Bf16* out, const Bf16* a, const Bf16* b, const Bf16* c, std::int64_t n) { add_three(out, a, b, c, n); }
+TRAINX_CLONES void sum_rows(Fp16* out, const Fp16* a, const Fp16* b, const Fp16* c, std::int64_t n) { add_three(out, a, b, c, n); }
 
 void check_ids(const at::Tensor& ids, std::int64_t limit, const char* what) {
   const auto* id = data<std::int32_t>(ids);

@@ -34,6 +34,7 @@ TRAINX_INLINE void forward(T* y, const T* x, std::int64_t n) {
 }
 TRAINX_CLONES void forward_piece(float* y, const float* x, std::int64_t n) { forward(y, x, n); }
 TRAINX_CLONES void forward_piece(Bf16* y, const Bf16* x, std::int64_t n) { forward(y, x, n); }
+TRAINX_CLONES void forward_piece(Fp16* y, const Fp16* x, std::int64_t n) { forward(y, x, n); }
 
 template <class T>
 TRAINX_INLINE void backward(T* dx, const T* dy, const T* in, std::int64_t n) {
@@ -46,6 +47,7 @@ TRAINX_INLINE void backward(T* dx, const T* dy, const T* in, std::int64_t n) {
 }
 TRAINX_CLONES void backward_piece(float* dx, const float* dy, const float* x, std::int64_t n) { backward(dx, dy, x, n); }
 TRAINX_CLONES void backward_piece(Bf16* dx, const Bf16* dy, const Bf16* x, std::int64_t n) { backward(dx, dy, x, n); }
+TRAINX_CLONES void backward_piece(Fp16* dx, const Fp16* dy, const Fp16* x, std::int64_t n) { backward(dx, dy, x, n); }
 
 constexpr std::int64_t grain = 16384;
 

@@ -26,6 +26,7 @@ TRAINX_INLINE void statistics(Rows rows, float* mean, float* rstd, const T* x, d
 }
 TRAINX_CLONES void statistics_rows(Rows rows, float* mean, float* rstd, const float* x, double e) { statistics(rows, mean, rstd, x, e); }
 TRAINX_CLONES void statistics_rows(Rows rows, float* mean, float* rstd, const Bf16* x, double e) { statistics(rows, mean, rstd, x, e); }
+TRAINX_CLONES void statistics_rows(Rows rows, float* mean, float* rstd, const Fp16* x, double e) { statistics(rows, mean, rstd, x, e); }
 
 template <class T>
 TRAINX_INLINE void apply_row(T* out, const T* in, RowStatistics row, const T* weight, const T* bias, std::int64_t columns) {
@@ -40,6 +41,7 @@ TRAINX_INLINE void apply(Rows rows, T* normed, const T* x, const float* mean, co
 }
 TRAINX_CLONES void apply_rows(Rows rows, float* y, const float* x, const float* m, const float* s, const float* w, const float* b) { apply(rows, y, x, m, s, w, b); }
 TRAINX_CLONES void apply_rows(Rows rows, Bf16* y, const Bf16* x, const float* m, const float* s, const Bf16* w, const Bf16* b) { apply(rows, y, x, m, s, w, b); }
+TRAINX_CLONES void apply_rows(Rows rows, Fp16* y, const Fp16* x, const float* m, const float* s, const Fp16* w, const Fp16* b) { apply(rows, y, x, m, s, w, b); }
 
 template <class T>
 TRAINX_INLINE void norm(Rows rows, T* normed, const T* x, const T* weight, const T* bias, double epsilon) {
@@ -50,6 +52,7 @@ TRAINX_INLINE void norm(Rows rows, T* normed, const T* x, const T* weight, const
 }
 TRAINX_CLONES void norm_rows(Rows rows, float* y, const float* x, const float* w, const float* b, double e) { norm(rows, y, x, w, b, e); }
 TRAINX_CLONES void norm_rows(Rows rows, Bf16* y, const Bf16* x, const Bf16* w, const Bf16* b, double e) { norm(rows, y, x, w, b, e); }
+TRAINX_CLONES void norm_rows(Rows rows, Fp16* y, const Fp16* x, const Fp16* w, const Fp16* b, double e) { norm(rows, y, x, w, b, e); }
 
 /// With g = d_normed * weight and z = (x - mean) * rstd: dx = rstd * (g - average(g) - z * average(g z)).
 template <class T>
@@ -80,6 +83,9 @@ TRAINX_CLONES void backward_rows(Rows rows, float* dx, const float* ds, const fl
 TRAINX_CLONES void backward_rows(Rows rows, Bf16* dx, const Bf16* ds, const Bf16* dy, const Bf16* x, const float* m, const float* s, const Bf16* w) {
   backward(rows, dx, ds, dy, x, m, s, w);
 }
+TRAINX_CLONES void backward_rows(Rows rows, Fp16* dx, const Fp16* ds, const Fp16* dy, const Fp16* x, const float* m, const float* s, const Fp16* w) {
+  backward(rows, dx, ds, dy, x, m, s, w);
+}
 
 constexpr std::int64_t strip = 64;      // columns summed side by side over all rows: the sums stay in registers and need no scratch
 
@@ -107,6 +113,10 @@ TRAINX_CLONES void parameters_strip(std::int64_t first, std::int64_t width, std:
   parameters(first, width, rows, columns, dw, db, dy, x, m, s, accumulate);
 }
 TRAINX_CLONES void parameters_strip(std::int64_t first, std::int64_t width, std::int64_t rows, std::int64_t columns, float* dw, float* db, const Bf16* dy, const Bf16* x,
+                                    const float* m, const float* s, bool accumulate) {
+  parameters(first, width, rows, columns, dw, db, dy, x, m, s, accumulate);
+}
+TRAINX_CLONES void parameters_strip(std::int64_t first, std::int64_t width, std::int64_t rows, std::int64_t columns, float* dw, float* db, const Fp16* dy, const Fp16* x,
                                     const float* m, const float* s, bool accumulate) {
   parameters(first, width, rows, columns, dw, db, dy, x, m, s, accumulate);
 }

@@ -26,6 +26,7 @@ TRAINX_INLINE void add(T* out, const T* residual, const T* branch, const T* bias
 }
 TRAINX_CLONES void add_row(float* o, const float* r, const float* b, const float* bias, const float* f, std::int64_t n) { add(o, r, b, bias, f, n); }
 TRAINX_CLONES void add_row(Bf16* o, const Bf16* r, const Bf16* b, const Bf16* bias, const float* f, std::int64_t n) { add(o, r, b, bias, f, n); }
+TRAINX_CLONES void add_row(Fp16* o, const Fp16* r, const Fp16* b, const Fp16* bias, const float* f, std::int64_t n) { add(o, r, b, bias, f, n); }
 
 /// normed[n] (fp32) = norm of a part of a row.
 template <class T>
@@ -36,8 +37,10 @@ TRAINX_INLINE void norm(float* normed, const T* x, RowStatistics row, const T* w
 }
 TRAINX_CLONES void norm_piece(float* y, const float* x, RowStatistics row, const float* w, const float* b, std::int64_t n) { norm(y, x, row, w, b, n); }
 TRAINX_CLONES void norm_piece(float* y, const Bf16* x, RowStatistics row, const Bf16* w, const Bf16* b, std::int64_t n) { norm(y, x, row, w, b, n); }
+TRAINX_CLONES void norm_piece(float* y, const Fp16* x, RowStatistics row, const Fp16* w, const Fp16* b, std::int64_t n) { norm(y, x, row, w, b, n); }
 TRAINX_CLONES RowStatistics statistics_of(const float* row, std::int64_t columns, double epsilon) { return row_statistics(row, columns, epsilon); }
 TRAINX_CLONES RowStatistics statistics_of(const Bf16* row, std::int64_t columns, double epsilon) { return row_statistics(row, columns, epsilon); }
+TRAINX_CLONES RowStatistics statistics_of(const Fp16* row, std::int64_t columns, double epsilon) { return row_statistics(row, columns, epsilon); }
 
 /// out = normed (fp32) + (branch + bias) * factors
 template <class T>
@@ -47,6 +50,7 @@ TRAINX_INLINE void add_to_normed(T* out, const float* normed, const T* branch, c
 }
 TRAINX_CLONES void add_piece(float* o, const float* r, const float* b, const float* bias, const float* f, std::int64_t n) { add_to_normed(o, r, b, bias, f, n); }
 TRAINX_CLONES void add_piece(Bf16* o, const float* r, const Bf16* b, const Bf16* bias, const float* f, std::int64_t n) { add_to_normed(o, r, b, bias, f, n); }
+TRAINX_CLONES void add_piece(Fp16* o, const float* r, const Fp16* b, const Fp16* bias, const float* f, std::int64_t n) { add_to_normed(o, r, b, bias, f, n); }
 
 constexpr std::int64_t piece = 512;     // elements of a row for which factors exist at once
 

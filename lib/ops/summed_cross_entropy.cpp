@@ -56,10 +56,10 @@ void scored_cross_entropy(const LossTo& to, const Scores& scores, const at::Tens
   count(scores, logits, targets, vocab_size, to.accumulate);
 }
 
-void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed) {
+void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, LossSeed seed) {
   TRAINX_ON_GPU(summed_cross_entropy_with_gradient(*gpu, to, logits, targets, vocab_size, seed));
   const TimedWork timed(Work::loss);
-  cross_entropy_with_gradient(to.row_loss, logits, targets, vocab_size, seed);
+  cross_entropy_with_gradient(to.row_loss, logits, targets, vocab_size, seed.scale ? seed.factor * *seed.scale : seed.factor);
   add_sums(to, targets);
 }
 

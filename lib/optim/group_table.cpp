@@ -6,9 +6,11 @@ namespace trainx::optim {
 
 kernels::WeightKind weight_kind(const GroupMemory& memory) {
   const bool bf16 = memory.parameter_dtype == DType::bf16;
-  if ((!bf16 && (memory.parameter_dtype != DType::f32 || memory.master_kind != program::Master::none)) ||
-      (memory.master == nullptr) != (memory.master_kind == program::Master::none))
+  const bool belongs = bf16 || (memory.parameter_dtype == DType::f32 && memory.master_kind == program::Master::none) ||
+      (memory.parameter_dtype == DType::f16 && memory.master_kind == program::Master::fp32);
+  if (!belongs || (memory.master == nullptr) != (memory.master_kind == program::Master::none))
     throw InternalError("parameters of type " + std::string(name_of(memory.parameter_dtype)) + " with a master that does not belong to them");
+  if (memory.parameter_dtype == DType::f16) return kernels::WeightKind::fp16_with_master;
   if (!bf16) return kernels::WeightKind::fp32;
   switch (memory.master_kind) {
     case program::Master::fp32: return kernels::WeightKind::bf16_with_master;
@@ -23,7 +25,7 @@ std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory, const
   const kernels::WeightKind kind = weight_kind(memory);
   std::vector<program::StateLayout> layouts;
   for (const auto& s : states) layouts.push_back(program::state_layout(s, *memory.group));
-  const std::int64_t width = kind == kernels::WeightKind::fp32 ? 4 : 2, master_width = kind == kernels::WeightKind::bf16_with_master ? 4 : 2;
+  const std::int64_t width = kind == kernels::WeightKind::fp32 ? 4 : 2, master_width = memory.master_kind == program::Master::fp32 ? 4 : 2;
   std::vector<kernels::UpdateRange> ranges;
   for (std::size_t k = 0; k < memory.group->parameters.size(); ++k) {
     const program::ParameterSpec& p = memory.group->parameters[k];

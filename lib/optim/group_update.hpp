@@ -17,7 +17,8 @@ void with_weights(const GroupMemory& memory, const Run& run) {
       if (bf16) return run([=](std::int64_t at) { return Bf16Weights{half + at}; });
       return run([exact = static_cast<float*>(memory.parameter)](std::int64_t at) { return Fp32Weights{exact + at}; });
     case program::Master::fp32:
-      return run([=, exact = static_cast<float*>(memory.master)](std::int64_t at) { return MasterWeights{half + at, exact + at}; });
+      if (bf16) return run([=, exact = static_cast<float*>(memory.master)](std::int64_t at) { return MasterWeights{half + at, exact + at}; });
+      return run([fp16 = static_cast<kernels::Fp16*>(memory.parameter), exact = static_cast<float*>(memory.master)](std::int64_t at) { return HalfWeights{fp16 + at, exact + at}; });
     case program::Master::split:
       return run([=, low = static_cast<std::uint16_t*>(memory.master)](std::int64_t at) { return SplitWeights{half + at, low + at}; });
   }

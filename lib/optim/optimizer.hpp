@@ -12,7 +12,7 @@ namespace trainx::optim {
 struct GroupMemory {
   const program::GroupSpec* group = nullptr;
   const float* gradient = nullptr;
-  DType parameter_dtype = DType::f32;   // f32 or bf16
+  DType parameter_dtype = DType::f32;   // f32, bf16 or, with a master, f16
   void* parameter = nullptr;
   program::Master master_kind = program::Master::none;
   void* master = nullptr;               // float (fp32) or std::uint16_t (split); null where the parameter is exact
@@ -21,8 +21,8 @@ struct GroupMemory {
 
 /// Scalars of the step, read from their buffers.
 struct StepScalars {
-  double norm2 = 0;                     // sum of squares of the accumulated gradients, which carry 1 / nominal count
-  double gradient_scale = 1;            // nominal target count / true target count: turns them into gradients of the mean loss
+  double norm2 = 0;                     // sum of squares of the accumulated gradients, which carry the loss scale / nominal count
+  double gradient_scale = 1;            // nominal target count / true target count / loss scale: turns them into gradients of the mean loss
   std::int64_t applied_steps = 0;       // updates applied before this one
   double lr = 0;
   double max_grad_norm = 0;             // 0: no clipping

@@ -38,7 +38,8 @@ TRAINX_OPTIM_INLINE void update_elements(Weights weights, const float* gradient,
   TRAINX_RULE_CHUNK(Rule, Fp32Weights)      \
   TRAINX_RULE_CHUNK(Rule, Bf16Weights)      \
   TRAINX_RULE_CHUNK(Rule, MasterWeights)    \
-  TRAINX_RULE_CHUNK(Rule, SplitWeights)
+  TRAINX_RULE_CHUNK(Rule, SplitWeights)     \
+  TRAINX_RULE_CHUNK(Rule, HalfWeights)
 
 /// Every chunk of the group; `chunk_update` calls update_chunk.
 template <class Rule, class ChunkUpdate>

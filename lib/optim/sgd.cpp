@@ -37,6 +37,7 @@ TRAINX_UPDATE(Fp32Weights)
 TRAINX_UPDATE(Bf16Weights)
 TRAINX_UPDATE(MasterWeights)
 TRAINX_UPDATE(SplitWeights)
+TRAINX_UPDATE(HalfWeights)
 #undef TRAINX_UPDATE
 
 }  // namespace

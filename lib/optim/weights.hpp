@@ -1,5 +1,6 @@
-// How a weight lies in memory, as the update loops see it: read as the exact fp32 value, written back with its bf16 copy.
+// How a weight lies in memory, as the update loops see it: read as the exact fp32 value, written back with its 16-bit copy.
 #pragma once
+#include "kernels/bits.hpp"
 #include <cstdint>
 
 /// Compiled for three instruction sets, chosen when the program starts.
@@ -44,6 +45,16 @@ struct MasterWeights {                  // fp32 master beside the bf16 weight
   TRAINX_OPTIM_INLINE void store(std::int64_t i, float x) const {
     exact[i] = x;
     bf16[i] = nearest_bf16(x);
+  }
+};
+
+struct HalfWeights {                    // fp32 master beside the fp16 weight
+  kernels::Fp16* fp16;
+  float* exact;
+  TRAINX_OPTIM_INLINE float load(std::int64_t i) const { return exact[i]; }
+  TRAINX_OPTIM_INLINE void store(std::int64_t i, float x) const {
+    exact[i] = x;
+    kernels::narrow(x, fp16[i]);
   }
 };
 

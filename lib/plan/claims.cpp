@@ -75,8 +75,7 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   claims.norms_recomputed *= micro_steps;
   claims.activation_checkpoint = recipe::write_value(levels);
   claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
-  const bool low = plan.compute == DType::bf16;
-  claims.weights = !low ? "Fp32Weights" : plan.master == program::Master::split ? "SplitWeights" : plan.master == program::Master::fp32 ? "MasterWeights" : "Bf16Weights";
+  claims.weights = plan.compute == DType::f32 ? "Fp32Weights" : plan.compute == DType::f16 ? "HalfWeights" : plan.master == program::Master::split ? "SplitWeights" : plan.master == program::Master::fp32 ? "MasterWeights" : "Bf16Weights";
   return claims;
 }
 

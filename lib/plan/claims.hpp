@@ -14,7 +14,7 @@ struct StepClaims {
   std::int64_t norms_recomputed = 0;    // launches of a norm's forward beyond one for each backward
   std::string activation_checkpoint;    // as the recipe has it, from which recomputations follow: "selective"
   std::string update;                   // the optimizer's kernel: "adamw_kernel", "SgdRule"
-  std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Bf16Weights", "Fp32Weights"
+  std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Bf16Weights", "HalfWeights", "Fp32Weights"
 };
 
 /// Of the program with this graph. `target_rows`: of the batch that was computed, where it decides (ModelGraph::target_chunk); 0: as many as declared.

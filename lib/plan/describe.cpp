@@ -76,6 +76,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
   if (const auto padded = padded_vocabulary(plan.dims); padded != spec::vocab_size(plan.dims))
     out += row("vocabulary", std::to_string(spec::vocab_size(plan.dims)) + ", computed as " + std::to_string(padded) + " so that rows are whole tiles; nothing to change");
   out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : ""));
+  if (plan.compute == DType::f16)
+    out += row("loss scale", fixed(plan.loss_scale.initial, 0) + (plan.loss_scale.window == 0 ? "" : " at first, halved in steps whose gradients are not finite, doubled after " + std::to_string(plan.loss_scale.window) + " others"));
   out += row("FLOPs per step", human_count(step_flops(plan.train.back())));
   out += "memory per rank\n";
   for (const auto& [name, bytes] : plan.memory.categories)
@@ -97,7 +99,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += row("fused attention", std::to_string(claims.attention_forward) + " forward, " + std::to_string(claims.attention_backward) + " backward");
     out += row("matrix products", std::to_string(claims.matrix_products) + (claims.products_recomputed ? " and those that are recomputed" : ""));
     out += row("norms recomputed", std::to_string(claims.norms_recomputed));
-    out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : "fp32 master beside bf16 weights");
+    out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
   }
   out += "program\n";
   if (plan.row_lengths.size() > 1) {

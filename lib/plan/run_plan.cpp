@@ -43,9 +43,18 @@ void require_sound(const PlacedProgram& placed, const program::Reference* refere
   if (!problem.empty()) throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
 }
 
-// Beside bf16 weights.
+DType dtype_of(recipe::Compute compute) {
+  switch (compute) {
+    case recipe::Compute::bf16: return DType::bf16;
+    case recipe::Compute::fp16: return DType::f16;
+    case recipe::Compute::fp32: case recipe::Compute::tf32: break;
+  }
+  return DType::f32;
+}
+
+// Beside 16-bit weights.
 program::Master master_of(const recipe::PrecisionSection& precision) {
-  if (precision.master.is_auto()) return program::Master::split;
+  if (precision.master.is_auto()) return precision.compute == recipe::Compute::fp16 ? program::Master::fp32 : program::Master::split;
   switch (*precision.master.value) {
     case recipe::MasterWeights::fp32: return program::Master::fp32;
     case recipe::MasterWeights::split: return program::Master::split;
@@ -62,7 +71,7 @@ std::string lacks_kernels(const recipe::Recipe& r) {
 
 /// Null where they were not measured.
 const program::Rates* rates_of(const Device& device, recipe::Compute compute) {
-  const program::Rates& rates = compute == recipe::Compute::bf16 ? device.bf16 : compute == recipe::Compute::tf32 ? device.tf32 : device.fp32;
+  const program::Rates& rates = size_of(dtype_of(compute)) == 2 ? device.bf16 : compute == recipe::Compute::tf32 ? device.tf32 : device.fp32;
   return rates.gemm_flops_per_s > 0 ? &rates : nullptr;
 }
 
@@ -130,8 +139,10 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   auto& r = plan.recipe;
   plan.batch = plan_batch(r.batch, 1);
   plan.dims = plan_model_dims(r, facts);
-  plan.compute = r.precision.compute == recipe::Compute::bf16 ? DType::bf16 : DType::f32;
-  if (plan.compute == DType::bf16) plan.master = master_of(r.precision);
+  plan.compute = dtype_of(r.precision.compute);
+  if (plan.compute != DType::f32) plan.master = master_of(r.precision);
+  const bool fixed_scale = !r.precision.loss_scale.is_auto();
+  plan.loss_scale = {fixed_scale ? *r.precision.loss_scale.value : r.precision.initial_loss_scale, fixed_scale ? 0 : r.precision.loss_scale_window};
   plan.threads = facts.hardware.cpu_cores;
   plan.update.states = std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options);
   plan.update.master = plan.master;
@@ -182,7 +193,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.memory.budget_bytes = budget;
   require_fits(plan);
   if (device) {
-    const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute == DType::bf16;
+    const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute != DType::f32;
     if (rates) {
       plan.rates = *rates;
       plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, *rates);
@@ -198,7 +209,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
     throw UserError(ExitCode::invalid_recipe, "run.execution is graph, which only a GPU replays, and this run computes on the CPU; write auto");
   if (r.run.execution.is_auto()) r.run.execution.value = plan.on_gpu ? recipe::Execution::graph : recipe::Execution::eager;
   r.parallel.mode.value = recipe::ParallelMode::single;
-  if (plan.compute == DType::bf16 && r.precision.master.is_auto()) r.precision.master.value = recipe::MasterWeights::split;
+  if (plan.compute != DType::f32 && r.precision.master.is_auto()) r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32 : recipe::MasterWeights::split;
   return plan;
 }
 

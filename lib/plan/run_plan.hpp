@@ -1,5 +1,6 @@
 // Everything that is decided before anything runs: a pure function of the recipe and the facts; no files, no clock, no device.
 #pragma once
+#include "kernels/step/loss_scale.hpp"
 #include "facts/facts.hpp"
 #include "plan/schedule.hpp"
 #include "program/order.hpp"
@@ -40,6 +41,7 @@ struct RunPlan {
   std::int64_t threads = 1;             // that compute with; what libraries allocate depends on it
   program::Master master = program::Master::none;
   program::UpdateSpec update;
+  kernels::LossScaleSettings loss_scale;   // of fp16
   std::int64_t total_steps = -1;        // -1: a duration in time
   double total_seconds = 0;             // of such a duration
   ScheduleSteps schedule;

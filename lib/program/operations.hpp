@@ -10,12 +10,12 @@ struct FetchSlot { enum : Slot { step, first_batch }; };
 struct CopySlot { enum : Slot { from, to }; };
 /// grad_norm: the gradients of all groups (first_gradient + group) > norm2, the sum of squares
 struct NormSlot { enum : Slot { norm2, first_gradient }; };
-/// update of one group: gradient norm2 target_count applied lr_table > ~states ~master ~parameter
-/// master: fp32, or the low 16 bits beside a bf16 parameter; absent when the parameter itself is fp32.
-struct UpdateSlot { enum : Slot { gradient, norm2, target_count, applied, lr_table, parameter, master, first_state }; };
-/// advance_step: ~step. advance_applied: norm2 > ~applied (not advanced where norm2 is not finite)
-struct AdvanceSlot { enum : Slot { counter, norm2 }; };
+/// update of one group: gradient norm2 target_count applied lr_table loss_scale > ~states ~master ~parameter
+/// master: fp32, or the low 16 bits beside a bf16 parameter; absent when the parameter itself is fp32. loss_scale: present where losses are scaled.
+struct UpdateSlot { enum : Slot { gradient, norm2, target_count, applied, lr_table, loss_scale, parameter, master, first_state }; };
+/// advance_step: ~step. advance_applied: norm2 > ~applied (not advanced where norm2 is not finite), or norm2 > ~loss_scale (smaller where norm2 is not finite)
+struct AdvanceSlot { enum : Slot { counter, norm2, loss_scale }; };
 /// report: what the host is told of a step; first_metric + k: graph.scalars[k], where evaluation sums more than the loss
-struct ReportSlot { enum : Slot { loss_sum, target_count, norm2, applied, lr_table, first_metric }; };
+struct ReportSlot { enum : Slot { loss_sum, target_count, norm2, applied, lr_table, loss_scale, first_metric }; };
 
 }  // namespace trainx::program

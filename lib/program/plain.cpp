@@ -105,6 +105,7 @@ void add_update(StepProgram& p, const Builder& builder, const UpdateSpec& update
   builder.use_if_any(i, "target_count", How::read, UpdateSlot::target_count);
   builder.use_if_any(i, "applied", How::read, UpdateSlot::applied);
   builder.use_if_any(i, "lr_table", How::read, UpdateSlot::lr_table);
+  builder.use_if_any(i, "loss_scale", How::read, UpdateSlot::loss_scale);
   for (std::size_t s = 0; s < update.states.size(); ++s)
     builder.use_if_any(i, update.states[s].name + "." + name, How::modify, UpdateSlot::first_state + static_cast<Slot>(s));
   builder.use_if_any(i, "master." + name, How::modify, UpdateSlot::master);
@@ -140,22 +141,19 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
   p.steady.push_back(std::move(norm));
   for (std::size_t k = 0; k < graph.groups.size(); ++k)
     if (builder.named("g." + graph.groups[k].name) != none) add_update(p, builder, update, static_cast<int>(k), graph.groups[k].name);
-  auto advance_with_norm = [&](const std::string& name) {
-    p.steady.push_back({Op::advance_applied,
-                        none,
-                        none,
-                        Lane::compute,
-                        {whole(p, norm2, How::read, AdvanceSlot::norm2), whole(p, builder.named(name), How::modify, AdvanceSlot::counter)}});
+  auto advance_with_norm = [&](const std::string& name, Slot slot) {
+    p.steady.push_back({Op::advance_applied, none, none, Lane::compute, {whole(p, norm2, How::read, AdvanceSlot::norm2), whole(p, builder.named(name), How::modify, slot)}});
   };
-  advance_with_norm("applied");
-  for (const std::string& name : kept_scalars) advance_with_norm(name);
+  advance_with_norm("applied", AdvanceSlot::counter);
   Instruction report{Op::report};
   builder.use_if_any(report, "loss_sum", How::read, ReportSlot::loss_sum);
   builder.use_if_any(report, "target_count", How::read, ReportSlot::target_count);
   builder.use_if_any(report, "norm2", How::read, ReportSlot::norm2);
   builder.use_if_any(report, "applied", How::read, ReportSlot::applied);
   builder.use_if_any(report, "lr_table", How::read, ReportSlot::lr_table);
+  builder.use_if_any(report, "loss_scale", How::read, ReportSlot::loss_scale);
   p.steady.push_back(std::move(report));
+  for (const std::string& name : kept_scalars) advance_with_norm(name, AdvanceSlot::loss_scale);
   first_writer_overwrites(p);
   return p;
 }

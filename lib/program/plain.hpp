@@ -13,7 +13,8 @@ struct UpdateSpec {
   Unit unit = Unit::element;
 };
 
-/// fetch, forward.., loss, backward.., advance_step, grad_norm, update.., advance_applied, report. Gradients are fp32.
+/// fetch, forward.., loss, backward.., advance_step, grad_norm, update.., advance_applied, report; after it kept scalars advance, so that it tells what the step used.
+/// Gradients are fp32.
 /// Resident: parameters, masters, states, the scalars step and applied (i64), lr_table, kept scalars of the graph; they are the first buffers.
 StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update);
 

@@ -122,13 +122,15 @@ class StepReference {
     const Symbol* const guard = reference_.update_reads_norm2 ? &norm2 : nullptr;
     const Symbol* loss_sum = nullptr;
     const Symbol* target_count = nullptr;
+    const Symbol* loss_scale = nullptr;
     for (std::size_t k = 0; k < scalars_.size(); ++k) {
+      if (graph_.scalars[k].name == "loss_scale") loss_scale = &state_.kept_scalars[k];
       if (graph_.scalars[k].name == "loss_sum") loss_sum = &scalars_[k];
       if (graph_.scalars[k].name == "target_count") target_count = &scalars_[k];
     }
     for (std::size_t g = 0; g < cuts_.size(); ++g) {
       if (reference_.update.unit != Unit::element) {
-        if (!gradients_[g].empty()) update_whole(g, guard, target_count);
+        if (!gradients_[g].empty()) update_whole(g, guard, target_count, loss_scale);
         continue;
       }
       for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) {
@@ -139,6 +141,7 @@ class StepReference {
         if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
         o.present.emplace_back(UpdateSlot::applied, state_.applied);
         o.present.emplace_back(UpdateSlot::lr_table, state_.lr_table);
+        if (loss_scale) o.present.emplace_back(UpdateSlot::loss_scale, *loss_scale);
         o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
         if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
         for (std::size_t s = 0; s < group.states.size(); ++s)
@@ -150,17 +153,18 @@ class StepReference {
     }
     state_.step = advanced_symbol(state_.step, nullptr);
     state_.applied = advanced_symbol(state_.applied, guard);
-    for (Symbol& k : state_.kept_scalars)
-      if (k) k = advanced_symbol(k, guard);
     if (loss_sum) state_.reports = mix(state_.reports, ReportSlot::loss_sum, *loss_sum);
     if (target_count) state_.reports = mix(state_.reports, ReportSlot::target_count, *target_count);
     if (guard) state_.reports = mix(state_.reports, ReportSlot::norm2, norm2);
     state_.reports = mix(state_.reports, ReportSlot::applied, state_.applied);
     state_.reports = mix(state_.reports, ReportSlot::lr_table, state_.lr_table);
+    if (loss_scale) state_.reports = mix(state_.reports, ReportSlot::loss_scale, *loss_scale);
+    for (Symbol& k : state_.kept_scalars)
+      if (k) k = advanced_symbol(k, guard);
   }
 
   /// Everything that is updated follows from everything that is read.
-  void update_whole(std::size_t g, const Symbol* guard, const Symbol* target_count) {
+  void update_whole(std::size_t g, const Symbol* guard, const Symbol* target_count, const Symbol* loss_scale) {
     auto& group = state_.groups[g];
     UpdateOperands o;
     o.present.emplace_back(UpdateSlot::gradient, joined(gradients_[g]));
@@ -168,6 +172,7 @@ class StepReference {
     if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
     o.present.emplace_back(UpdateSlot::applied, state_.applied);
     o.present.emplace_back(UpdateSlot::lr_table, state_.lr_table);
+    if (loss_scale) o.present.emplace_back(UpdateSlot::loss_scale, *loss_scale);
     std::vector<std::pair<Slot, std::vector<Symbol>*>> written{{UpdateSlot::parameter, &group.parameter}};
     if (!group.master.empty()) written.emplace_back(UpdateSlot::master, &group.master);
     for (std::size_t s = 0; s < group.states.size(); ++s)

@@ -145,6 +145,7 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     case Op::update: return update(i, rank);
     case Op::advance_step: case Op::advance_applied: {
       const Use* counter = find_use(i, AdvanceSlot::counter);
+      if (!counter) counter = find_use(i, AdvanceSlot::loss_scale);
       if (!counter) return std::string(name_of(i.op)) + " has no counter";
       const Use* norm = find_use(i, AdvanceSlot::norm2);
       const Symbol norm2 = norm ? operand(*norm, rank) : 0;
@@ -153,7 +154,7 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     }
     case Op::report: {
       Symbol& all = reports_[rank];
-      for (const Slot s : {ReportSlot::loss_sum, ReportSlot::target_count, ReportSlot::norm2, ReportSlot::applied, ReportSlot::lr_table})
+      for (const Slot s : {ReportSlot::loss_sum, ReportSlot::target_count, ReportSlot::norm2, ReportSlot::applied, ReportSlot::lr_table, ReportSlot::loss_scale})
         if (const Use* u = find_use(i, s)) all = mix(all, static_cast<Symbol>(s), operand(*u, rank));
       return "";
     }

@@ -201,8 +201,26 @@ class Rules {
   }
 
   void precision() {
-    refuse(r_.precision.compute != Compute::bf16 && !r_.precision.master.is_auto(), "precision.master", {"precision.compute"},
-           "can have no effect with compute: " + std::string(r_.precision.compute == Compute::fp32 ? "fp32" : "tf32") + ", whose weights are exact: remove it, or write auto");
+    const PrecisionSection& p = r_.precision;
+    const bool half = p.compute == Compute::fp16;
+    const std::string compute = "compute: " + std::string(p.compute == Compute::fp32 ? "fp32" : p.compute == Compute::tf32 ? "tf32" : "bf16");
+    refuse(p.compute != Compute::bf16 && !half && !p.master.is_auto(), "precision.master", {"precision.compute"}, "can have no effect with " + compute + ", whose weights are exact: remove it, or write auto");
+    if (half && !p.master.is_auto()) {
+      refuse(*p.master.value == MasterWeights::split, "precision.master", {"precision.compute"},
+             "split cannot complete compute: fp16, whose exponents are not those of fp32: write fp32, or compute: bf16");
+      refuse(*p.master.value == MasterWeights::none, "precision.master", {"precision.compute"},
+             "none loses updates below 2^-11 of a weight with compute: fp16, and no rounding brings them back: write fp32, or compute: bf16");
+    }
+    const std::string unscaled = "can have no effect with " + compute + ", whose gradients do not vanish: remove it, or write compute: fp16";
+    refuse(!half && !p.loss_scale.is_auto(), "precision.loss_scale", {"precision.compute"}, unscaled);
+    const std::string fixed = "can have no effect with a loss_scale that never changes: remove it, or write loss_scale: auto";
+    for (const auto& [key, written] : {std::pair{"precision.initial_loss_scale", p.initial_loss_scale != PrecisionSection{}.initial_loss_scale},
+                                       std::pair{"precision.loss_scale_window", p.loss_scale_window != PrecisionSection{}.loss_scale_window}}) {
+      refuse(!half && written, key, {"precision.compute"}, unscaled);
+      refuse(half && !p.loss_scale.is_auto() && written, key, {"precision.loss_scale"}, fixed);
+    }
+    refuse(half && std::holds_alternative<spec::CustomOptions>(r_.model.options), "precision.compute", {"model.type"},
+           "fp16 needs its loss scaled, which a model of your own does not do: write fp32 or bf16");
   }
 
   void optimizer() {

@@ -84,9 +84,9 @@ void visit_fields(Visitor& field, BatchSection& s) {
   field("grad_accum_steps", s.grad_accum_steps, between(1, 1 << 30), "micro-steps of a step");
 }
 
-enum class Compute : std::uint8_t { fp32, tf32, bf16 };
+enum class Compute : std::uint8_t { fp32, tf32, bf16, fp16 };
 inline const EnumNames<Compute>& enum_names(Compute) {
-  static const EnumNames<Compute> names{{Compute::fp32, "fp32"}, {Compute::tf32, "tf32"}, {Compute::bf16, "bf16"}};
+  static const EnumNames<Compute> names{{Compute::fp32, "fp32"}, {Compute::tf32, "tf32"}, {Compute::bf16, "bf16"}, {Compute::fp16, "fp16"}};
   return names;
 }
 enum class MasterWeights : std::uint8_t { fp32, split, none };
@@ -97,11 +97,17 @@ inline const EnumNames<MasterWeights>& enum_names(MasterWeights) {
 struct PrecisionSection {
   Compute compute = Compute::fp32;
   Auto<MasterWeights> master;
+  Auto<double> loss_scale;
+  double initial_loss_scale = 65536;
+  std::int64_t loss_scale_window = 2000;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, PrecisionSection& s) {
   field("compute", s.compute, anything(), "arithmetic of forward and backward; tf32: fp32 whose matrix products round their operands to 10 mantissa bits, on a GPU");
-  field("master", s.master, anything(), "exact weights beside bf16 ones: fp32, a full copy; split, the low 16 bits (2 bytes less); none, what bf16 cannot hold is lost; auto: split under bf16");
+  field("master", s.master, anything(), "exact weights beside 16-bit ones: fp32, a full copy; split, the low 16 bits of bf16 (2 bytes less); none, what bf16 cannot hold is lost; auto: split under bf16, fp32 under fp16");
+  field("loss_scale", s.loss_scale, positive(), "what losses are multiplied by under fp16, so that small gradients do not vanish; auto: halved in a step whose gradients are not finite, which is skipped, and doubled after loss_scale_window others");
+  field("initial_loss_scale", s.initial_loss_scale, positive(), "of loss_scale: auto");
+  field("loss_scale_window", s.loss_scale_window, between(1, 1 << 30), "of loss_scale: auto, in steps");
 }
 
 struct OptimizerSection {

@@ -34,10 +34,13 @@ TrainingParts::~TrainingParts() {
   executor.reset();
 }
 
-void TrainingParts::start(const TrainState& state, OnReport on_report) {
+void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   const auto& r = plan.recipe;
+  TrainState state = saved;
+  if (plan.compute == DType::f16 && (state.loss_scale == 0 || plan.loss_scale.window == 0)) state.loss_scale = plan.loss_scale.initial, state.finite_steps = 0;
   const auto seed = static_cast<std::uint64_t>(r.run.seed);
   resident.set_counters(state.step, state.applied_steps);
+  resident.set_loss_scale(state.loss_scale, state.finite_steps);
   resident.set_learning_rates(plan.lr_table);
   data::LoaderOptions options;
   options.global_batch_size = plan.batch.global_batch_size;
@@ -63,6 +66,7 @@ void TrainingParts::start(const TrainState& state, OnReport on_report) {
   parts.seed = seed;
   parts.nominal_targets = plan.nominal_targets;
   parts.max_grad_norm = r.optimizer.max_grad_norm;
+  parts.loss_scale = plan.loss_scale;
   parts.shape_of = [this](std::int64_t step) { return loader->shape_of(step); };
   parts.first_step = state.step;
   device->upload(resident.untouched());

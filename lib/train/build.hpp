@@ -22,7 +22,7 @@ struct TrainingParts {
 
   /// Call once the resident state and `state` are what training begins with.
   /// `on_report`: who hears of finished steps; null: the trainer.
-  void start(const TrainState& state, OnReport on_report = nullptr);
+  void start(const TrainState& saved, OnReport on_report = nullptr);
   std::unique_ptr<data::Loader> loader;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Trainer> trainer;

@@ -20,7 +20,9 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const Reside
          {"seconds", state.seconds},
          {"best_step", state.best_step},
          {"threads", threads},
+         {"compute", name_of(plan.compute)},
          {"loader", {{"next_position", state.step * plan.batch.global_batch_size}, {"samples", plan.train_samples}}}};
+  if (plan.compute == DType::f16) j["loss_scale"] = {{"scale", state.loss_scale}, {"finite_steps", state.finite_steps}};
   j["best_eval_loss"] = std::isfinite(state.best_eval_loss) ? json(state.best_eval_loss) : json(nullptr);
   c.text_files["trainer_state.json"] = j.dump(2) + "\n";
   return c;
@@ -36,6 +38,10 @@ SavedState read_saved_state(const std::string& folder) {
     j.at("tokens_seen").get_to(saved.state.tokens_seen);
     j.at("seconds").get_to(saved.state.seconds);
     j.at("best_step").get_to(saved.state.best_step);
+    if (j.contains("loss_scale")) {
+      j.at("loss_scale").at("scale").get_to(saved.state.loss_scale);
+      j.at("loss_scale").at("finite_steps").get_to(saved.state.finite_steps);
+    }
     if (const json& best = j.at("best_eval_loss"); !best.is_null()) best.get_to(saved.state.best_eval_loss);
     j.at("threads").get_to(saved.threads);
     j.at("loader").at("samples").get_to(saved.train_samples);

@@ -89,7 +89,12 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::grad_norm: return grad_norm(s, i);
     case Op::update: return update(s, i);
     case Op::advance_step: ++scalar<std::int64_t>(s, i, AdvanceSlot::counter); return;
-    case Op::advance_applied: scalar<std::int64_t>(s, i, AdvanceSlot::counter) += std::isfinite(scalar<double>(s, i, AdvanceSlot::norm2)); return;
+    case Op::advance_applied: {
+      const bool finite = std::isfinite(scalar<double>(s, i, AdvanceSlot::norm2));
+      if (find_use(i, AdvanceSlot::loss_scale)) kernels::advance_loss_scale(&scalar<double>(s, i, AdvanceSlot::loss_scale), finite, parts_.loss_scale);
+      else scalar<std::int64_t>(s, i, AdvanceSlot::counter) += finite;
+      return;
+    }
     case Op::report: return report(s, i);
     case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
   }
@@ -160,7 +165,8 @@ void CpuExecutor::update(const Shape& s, const Instruction& i) {
   }
   optim::StepScalars step;
   step.norm2 = scalar<double>(s, i, UpdateSlot::norm2);
-  const double targets = scalar<double>(s, i, UpdateSlot::target_count);
+  const double scale = find_use(i, UpdateSlot::loss_scale) ? scalar<double>(s, i, UpdateSlot::loss_scale) : 1;
+  const double targets = scalar<double>(s, i, UpdateSlot::target_count) * scale;
   step.gradient_scale = targets > 0 ? parts_.nominal_targets / targets : 0;   // a step without targets has no gradient, and counts
   step.applied_steps = scalar<std::int64_t>(s, i, UpdateSlot::applied);
   step.lr = learning_rate_at(&scalar<double>(s, i, UpdateSlot::lr_table), use_of(i, UpdateSlot::lr_table), step.applied_steps);
@@ -175,6 +181,7 @@ void CpuExecutor::report(const Shape& s, const Instruction& i) {
   if (find_use(i, ReportSlot::norm2)) {
     r.norm2 = scalar<double>(s, i, ReportSlot::norm2);
     r.applied_steps = scalar<std::int64_t>(s, i, ReportSlot::applied);
+    if (find_use(i, ReportSlot::loss_scale)) r.loss_scale = scalar<double>(s, i, ReportSlot::loss_scale);
     r.lr = learning_rate_at(&scalar<double>(s, i, ReportSlot::lr_table), use_of(i, ReportSlot::lr_table), r.applied_steps - std::isfinite(r.norm2));
   }
   const auto& scalars = s.placed->graph.scalars;

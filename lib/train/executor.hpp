@@ -1,5 +1,6 @@
 // Runs placed programs: one switch over Op for each kind of machine. It knows nothing of training or passes, and never reads the plan's totals.
 #pragma once
+#include "kernels/step/loss_scale.hpp"
 #include "data/loader.hpp"
 #include "model/block.hpp"
 #include "optim/optimizer.hpp"
@@ -15,6 +16,7 @@ struct StepScalarsReport {
   double norm2 = 0;                     // of the gradients before gradient_scale (training)
   std::int64_t applied_steps = 0;       // after the step
   double lr = 0;                        // the one used
+  double loss_scale = 1;                // the one used, which norm2 carries squared
   std::map<std::string, std::vector<double>> metrics;   // evaluation: further scalars that the last block summed, e.g. "confusion", by name
 };
 
@@ -38,6 +40,7 @@ struct ExecutorParts {
   std::uint64_t seed = 0;
   double nominal_targets = 1;           // expected of a global batch without padding
   double max_grad_norm = 0;
+  kernels::LossScaleSettings loss_scale;
   ShapeOf shape_of;                     // where there are several programs
   std::int64_t first_step = 0;          // which step the first submitted one is
 };

@@ -18,6 +18,7 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
   r.data_wait_ms = step.data_wait_s * 1e3;
   r.peak_memory_bytes = parts_.device->peak_bytes();
   r.applied_steps = state.applied_steps;
+  if (parts_.plan.compute == DType::f16) r.loss_scale = step.loss_scale;
   const bool logged = every_.due(state) || state.step == 1 || state.step == parts_.plan.total_steps;
   if (logged) {
     every_.acted(state);

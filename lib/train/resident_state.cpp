@@ -80,6 +80,7 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena, co
     if (buffer.kind == Kind::scalar) {
       if (buffer.name == "step") step_ = reinterpret_cast<std::int64_t*>(at);
       else if (buffer.name == "applied") applied_ = reinterpret_cast<std::int64_t*>(at);
+      else if (buffer.name == "loss_scale") loss_scale_ = reinterpret_cast<double*>(at);
       else lr_table_ = {reinterpret_cast<double*>(at), static_cast<std::size_t>(buffer.size) / sizeof(double)};
       continue;
     }
@@ -122,6 +123,12 @@ void ResidentState::set_counters(std::int64_t step, std::int64_t applied_steps) 
   *applied_ = applied_steps;
 }
 
+void ResidentState::set_loss_scale(double scale, double finite_steps) {
+  if (!loss_scale_) return;
+  loss_scale_[0] = scale;
+  loss_scale_[1] = finite_steps;
+}
+
 std::int64_t ResidentState::applied_steps() const { return *applied_; }
 
 std::vector<std::span<const std::byte>> ResidentState::untouched() const {
@@ -136,6 +143,11 @@ std::vector<std::span<const std::byte>> ResidentState::untouched() const {
 void ResidentState::store_exact(Group& group, std::span<const float> exact) {
   if (placed_.graph.compute == DType::f32) {
     std::memcpy(group.parameter, exact.data(), exact.size_bytes());
+    return;
+  }
+  if (placed_.graph.compute == DType::f16) {
+    std::ranges::transform(exact, reinterpret_cast<std::uint16_t*>(group.parameter), round_to_f16);
+    std::memcpy(group.master, exact.data(), exact.size_bytes());
     return;
   }
   auto* bf16 = reinterpret_cast<std::uint16_t*>(group.parameter);

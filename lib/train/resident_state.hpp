@@ -22,6 +22,8 @@ class ResidentState {
   void set_learning_rates(const std::vector<double>& table);
   void set_counters(std::int64_t step, std::int64_t applied_steps);
   std::int64_t applied_steps() const;
+  /// As kernels::advance_loss_scale has them; nothing where losses are not scaled.
+  void set_loss_scale(double scale, double finite_steps);
   /// What of the arena nothing was written to: states, until they are loaded.
   std::vector<std::span<const std::byte>> untouched() const;
 
@@ -58,6 +60,7 @@ class ResidentState {
   std::vector<Group> groups_;
   std::int64_t* step_ = nullptr;
   std::int64_t* applied_ = nullptr;
+  double* loss_scale_ = nullptr;        // [2]; null: losses are not scaled
   std::span<double> lr_table_;
 };
 

@@ -59,6 +59,18 @@ bool Trainer::rest_needed_after(std::int64_t step) const {
   return std::ranges::any_of(observers_, [&](const Observer* o) { return o->needs_rest_after(step); });
 }
 
+namespace {
+
+// What the device does as well: so the state to save is known without asking it.
+void advance_loss_scale(TrainState& state, bool finite, const kernels::LossScaleSettings& settings) {
+  double pair[2] = {state.loss_scale, state.finite_steps};
+  kernels::advance_loss_scale(pair, finite, settings);
+  state.loss_scale = pair[0];
+  state.finite_steps = pair[1];
+}
+
+}  // namespace
+
 FinishedStep Trainer::take_finished() {
   executor_.wait_for_step(state_.step + 1 - first_step_);
   StepScalarsReport report;
@@ -71,7 +83,8 @@ FinishedStep Trainer::take_finished() {
   FinishedStep step;
   const double targets = std::max(report.target_count, 1.0);   // a step without targets: loss and gradients are zero
   step.loss = report.loss_sum / targets;
-  step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / targets;
+  step.loss_scale = report.loss_scale;
+  step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / targets / report.loss_scale;
   step.lr = report.lr;
   step.step_time_s = seconds_between(last_, now);
   step.data_wait_s = loader_.take_wait_seconds();
@@ -79,6 +92,7 @@ FinishedStep Trainer::take_finished() {
   last_ = now;
   ++state_.step;
   state_.applied_steps = report.applied_steps;
+  if (plan_.compute == DType::f16) advance_loss_scale(state_, std::isfinite(report.norm2), plan_.loss_scale);
   state_.tokens_seen += step.tokens;
   state_.seconds += seconds_between(last_wall_, now);
   last_wall_ = now;
@@ -89,7 +103,8 @@ void Trainer::require_converging(const FinishedStep& step) {
   non_finite_in_a_row_ = std::isfinite(step.loss) && std::isfinite(step.grad_norm) ? 0 : non_finite_in_a_row_ + 1;
   if (non_finite_in_a_row_ >= non_finite_limit)
     throw UserError(ExitCode::diverged, "step " + std::to_string(state_.step) + ": loss or gradient has not been finite for " + std::to_string(non_finite_limit) +
-                                            " steps (weights were left as they were before); lower optimizer.lr, or set optimizer.max_grad_norm");
+                                            " steps (weights were left as they were before); lower optimizer.lr, " +
+                                            (plan_.compute == DType::f16 && plan_.loss_scale.window == 0 ? "lower precision.loss_scale or leave it at auto" : "or set optimizer.max_grad_norm"));
 }
 
 }  // namespace trainx::train

@@ -16,11 +16,12 @@ struct TrainState {
   double seconds = 0;                   // spent training, all processes together
   double best_eval_loss = std::numeric_limits<double>::infinity();
   std::int64_t best_step = 0;
+  double loss_scale = 0, finite_steps = 0;   // as kernels::advance_loss_scale has them; 0: losses have not been scaled
 };
 
 /// What came out of one step.
 struct FinishedStep {
-  double loss = 0, grad_norm = 0, lr = 0;   // loss: mean over the global batch's targets, before the update; grad_norm before clipping
+  double loss = 0, grad_norm = 0, lr = 0, loss_scale = 1;   // loss: mean over the global batch's targets, before the update; grad_norm before clipping
   double step_time_s = 0, data_wait_s = 0;
   std::int64_t tokens = 0;
 };

@@ -33,7 +33,7 @@ class Gpt2OnGpu(Trainx):
         return sha256(self.folder / "outputs" / name / "latest" / "model.safetensors")
 
     def test_the_losses_of_the_cpu(self):
-        for precision, tolerance in (("fp32", 1e-5), ("tf32", 2e-3), ("bf16", 1e-2)):
+        for precision, tolerance in (("fp32", 1e-5), ("tf32", 2e-3), ("bf16", 1e-2), ("fp16", 2e-3)):
             for cut in ((), ("batch.micro_batch_size=4",), ("memory.activation_checkpoint=full", "model.options.dropout=0.1")):
                 with self.subTest(precision=precision, cut=cut):
                     cpu = "fp32" if precision == "tf32" else precision

@@ -32,7 +32,7 @@ struct Elements {
   UpdateRange range(WeightKind kind) {
     UpdateRange r{gradient.data(), rounded.data(), nullptr, {exp_avg.data(), exp_avg_sq.data()}, static_cast<std::int64_t>(exact.size()), decays};
     if (kind == WeightKind::fp32) r.parameter = exact.data();
-    if (kind == WeightKind::bf16_with_master) r.master = exact.data();
+    if (kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master) r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();
     return r;
   }
@@ -48,7 +48,7 @@ struct DeviceElements {
   UpdateRange range(WeightKind kind, const Elements& e) const {
     UpdateRange r{gradient.data(), rounded.data(), nullptr, {exp_avg.data(), exp_avg_sq.data()}, static_cast<std::int64_t>(e.exact.size()), e.decays};
     if (kind == WeightKind::fp32) r.parameter = exact.data();
-    if (kind == WeightKind::bf16_with_master) r.master = exact.data();
+    if (kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master) r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();
     return r;
   }
@@ -111,7 +111,7 @@ bool same_bits(const Elements& a, const Elements& b) {
       trainx::kernels::same_bits(a.exp_avg_sq, b.exp_avg_sq) && trainx::kernels::same_bits(a.rounded, b.rounded) && trainx::kernels::same_bits(a.low, b.low);
 }
 
-const std::vector<WeightKind> kinds{WeightKind::fp32, WeightKind::bf16, WeightKind::bf16_with_master, WeightKind::bf16_split};
+const std::vector<WeightKind> kinds{WeightKind::fp32, WeightKind::bf16, WeightKind::bf16_with_master, WeightKind::bf16_split, WeightKind::fp16_with_master};
 
 }  // namespace
 
@@ -185,7 +185,7 @@ TEST_CASE("a NaN among finite ones stays where it is", "[gpu]") {
     ranges[0].gradient[4097] = std::numeric_limits<float>::quiet_NaN();   // a norm that was computed without it
     const auto want = device_of(sound, kind, {}, 0)[0], got = device_of(ranges, kind, {}, 0)[0];
     CHECK(std::isnan(got.exp_avg[4097]));
-    const bool weight_is_nan = kind == WeightKind::fp32 || kind == WeightKind::bf16_with_master ? std::isnan(got.exact[4097])
+    const bool weight_is_nan = kind == WeightKind::fp32 || kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master ? std::isnan(got.exact[4097])
         : kind == WeightKind::bf16 ? std::isnan(widened(got.rounded[4097])) : std::isnan(joined(got.rounded[4097], got.low[4097]));
     CHECK(weight_is_nan);
     for (std::size_t i = 0; i < 4099; ++i)

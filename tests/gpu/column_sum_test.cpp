@@ -40,6 +40,7 @@ TEST_CASE("column sums equal their reference for all sizes and alignments", "[gp
   TRAINX_NEEDS_GPU();
   check_sizes<float>();
   check_sizes<Bf16>();
+  check_sizes<Fp16>();
   check<Bf16>(17, 100'000, 0);          // wide tiles
   check<float>(60'007, 64, 0);
 }

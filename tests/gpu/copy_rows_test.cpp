@@ -43,6 +43,7 @@ TEST_CASE("rows are gathered and scattered as by the reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
   check_rows<float>();
   check_rows<Bf16>();
+  check_rows<Fp16>();
 }
 
 TEST_CASE("targets are selected in order, within the capacity", "[gpu]") {

@@ -107,12 +107,14 @@ TEST_CASE("cross-entropy equals its reference for all sizes and alignments", "[g
   TRAINX_NEEDS_GPU();
   check_sizes<float>();
   check_sizes<Bf16>();
+  check_sizes<Fp16>();
 }
 
 TEST_CASE("cross-entropy of GPT-2's vocabulary, and of one too wide for shared memory", "[gpu]") {
   TRAINX_NEEDS_GPU();
   for (const std::int64_t rows : {1, 700}) {
     compare<Bf16>(rows, 50304, 50257, 0);
+    compare<Fp16>(rows, 50304, 50257, 0);
     compare<float>(rows, 50304, 50257, 0);
   }
   compare<Bf16>(140, 151936, 151936, 0);

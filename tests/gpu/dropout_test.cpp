@@ -14,8 +14,9 @@ std::vector<float> values_of(std::size_t n, float) {
   for (float& f : x) f = normal(random);
   return x;
 }
-std::vector<Bf16> values_of(std::size_t n, Bf16) {
-  std::vector<Bf16> x(n);
+template <class T>
+std::vector<T> values_of(std::size_t n, T) {
+  std::vector<T> x(n);
   const auto exact = values_of(n, 0.0f);
   for (std::size_t i = 0; i < n; ++i) narrow(exact[i], x[i]);
   return x;
@@ -60,6 +61,7 @@ TEST_CASE("the dropout kernel gives the bits of its reference in fp32", "[gpu]")
 TEST_CASE("the dropout kernel gives the bits of its reference in bf16", "[gpu]") {
   TRAINX_NEEDS_GPU();
   check_sizes<Bf16>();
+  check_sizes<Fp16>();
 }
 
 TEST_CASE("dropout of a large operand, in place and in two launches, is the same; the share that is dropped is right", "[gpu]") {

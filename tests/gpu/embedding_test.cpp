@@ -106,12 +106,14 @@ TEST_CASE("embeddings have the bits of their reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
   check_forward<float>();
   check_forward<Bf16>();
+  check_forward<Fp16>();
 }
 
 TEST_CASE("gradients of embeddings equal their reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
   check_backward<float>();
   check_backward<Bf16>();
+  check_backward<Fp16>();
   compare<Bf16>(random_integers(40'000, 50257, 3), 64, 50257, 50256, 0, Way::sorted);
   compare<Bf16>(random_integers(200'000, 300'000, 3), 8, 300'000, -1, 0, Way::sorted);
 }
@@ -120,6 +122,7 @@ TEST_CASE("gradients of position embeddings equal their reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
   check_positions<float>();
   check_positions<Bf16>();
+  check_positions<Fp16>();
 }
 
 TEST_CASE("NaN reaches its token alone; repeats of the embedding's gradient give the same bits", "[gpu]") {

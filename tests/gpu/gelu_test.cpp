@@ -71,6 +71,7 @@ TEST_CASE("gelu equals its reference for all sizes, alignments and kinds", "[gpu
   for (const GeluKind kind : {GeluKind::tanh, GeluKind::erf}) {
     check_forward<float>(kind);
     check_forward<Bf16>(kind);
+    check_forward<Fp16>(kind);
   }
 }
 
@@ -79,6 +80,7 @@ TEST_CASE("gelu backward and the bias gradient equal their reference", "[gpu]") 
   for (const GeluKind kind : {GeluKind::tanh, GeluKind::erf}) {
     check_backward<float>(kind);
     check_backward<Bf16>(kind);
+    check_backward<Fp16>(kind);
   }
 }
 

@@ -26,7 +26,7 @@ inline std::vector<std::int32_t> random_integers(std::int64_t n, std::int64_t be
 }
 
 template <class T>
-constexpr double rounding = sizeof(T) == 2 ? 1.0 / 128 : 1e-5;   // that may separate two roundings of nearly the same value
+constexpr double rounding = std::is_same_v<T, Fp16> ? 1.0 / 512 : sizeof(T) == 2 ? 1.0 / 128 : 1e-5;   // that may separate two roundings of nearly the same value
 
 /// Every element within absolute + relative * |want|; NaN exactly where the reference has it.
 template <class T>

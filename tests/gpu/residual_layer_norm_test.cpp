@@ -116,12 +116,14 @@ TEST_CASE("residual + LayerNorm equals its reference for all sizes and alignment
   TRAINX_NEEDS_GPU();
   check_sizes<float>();
   check_sizes<Bf16>();
+  check_sizes<Fp16>();
 }
 
 TEST_CASE("residual + LayerNorm equals its reference with and without each operand", "[gpu]") {
   TRAINX_NEEDS_GPU();
   check_options<float>();
   check_options<Bf16>();
+  check_options<Fp16>();
 }
 
 TEST_CASE("residual + LayerNorm of many rows, in place", "[gpu]") {

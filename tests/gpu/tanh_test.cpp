@@ -78,12 +78,14 @@ TEST_CASE("tanh equals its reference for all sizes and alignments", "[gpu]") {
   TRAINX_NEEDS_GPU();
   check_forward<float>();
   check_forward<Bf16>();
+  check_forward<Fp16>();
 }
 
 TEST_CASE("tanh backward and the bias gradient equal their reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
   check_backward<float>();
   check_backward<Bf16>();
+  check_backward<Fp16>();
 }
 
 TEST_CASE("NaN goes through tanh and its backward; repeats give the same bits", "[gpu]") {

@@ -34,7 +34,7 @@ void Classifier::loss(BlockContext& c) {
   const bool accumulate = c.accumulates(S::d_parameters);
   begin_gradients(c);
   const at::Tensor d_logits = forward_logits(c), &d_pooled = c[S::d_residual], &pooled = c[S::pooled];   // d_residual is written last
-  ops::summed_cross_entropy_with_gradient(loss_to(c, all()), d_logits, labels(c), shape_.dims.num_labels, c.loss_seed());
+  ops::summed_cross_entropy_with_gradient(loss_to(c, all()), d_logits, labels(c), shape_.dims.num_labels, c.loss_seed(S::loss_scale));
   backward_logits(c, all(), d_logits, d_pooled, classified(c), c.tensor(S::parameters, P::classifier_weight), c.tensor(S::d_parameters, P::classifier_weight), accumulate,
                   c.tensor(S::d_parameters, P::classifier_bias), accumulate);
   if (const ops::Dropout drop = pooled_dropout(c)) ops::drop_out(d_pooled, d_pooled, drop);

@@ -56,7 +56,7 @@ void MaskedLm::loss(BlockContext& c) {
   if (found == 0) clear_unwritten(c, {S::d_word, S::d_parameters, S::loss_sum, S::target_count});
   for_chunks(c, found, [&](Chunk chunk) {
     const at::Tensor x = forward_logits(c, chunk);
-    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, row_targets(c) + chunk.first, shape_.dims.vocab_size, c.loss_seed());
+    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, row_targets(c) + chunk.first, shape_.dims.vocab_size, c.loss_seed(S::loss_scale));
     backward(c, chunk, x);
   });
   finish_gradients(c);

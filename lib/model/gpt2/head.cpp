@@ -73,7 +73,7 @@ void Head::backward(BlockContext& c, Chunk chunk, const at::Tensor& d_logits) co
 void Head::loss(BlockContext& c) {
   for_chunks(c, shape_.rows(), [&](Chunk chunk) {
     const at::Tensor x = logits(c, chunk);
-    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, targets(c) + chunk.first, shape_.dims.vocab_size, c.loss_seed());
+    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, targets(c) + chunk.first, shape_.dims.vocab_size, c.loss_seed(S::loss_scale));
     backward(c, chunk, x);
   });
 }

@@ -28,9 +28,11 @@ void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores
   gpu.done(Work::loss);
 }
 
-void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed) {
+void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, LossSeed seed) {
   with_kernel_element(logits, [&]<class T>(T) {
-    gpu::require(kernels::cross_entropy_with_gradient(rows_of<T>(to, logits, targets, vocab_size), seed, sums_of(to), gpu.fold.counters, gpu.space.stream), "cross-entropy");
+    auto rows = rows_of<T>(to, logits, targets, vocab_size);
+    rows.loss_scale = seed.scale;
+    gpu::require(kernels::cross_entropy_with_gradient(rows, seed.factor, sums_of(to), gpu.fold.counters, gpu.space.stream), "cross-entropy");
   });
   gpu.done(Work::loss);
 }

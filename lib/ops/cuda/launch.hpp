@@ -16,6 +16,7 @@ template <class F>
 void with_kernel_element(const at::Tensor& t, F f) {
   if (t.scalar_type() == at::kFloat) f(float{});
   else if (t.scalar_type() == at::kBFloat16) f(kernels::Bf16{});
+  else if (t.scalar_type() == at::kHalf) f(kernels::Fp16{});
   else throw InternalError(std::string("operation on elements of type ") + c10::toString(t.scalar_type()));
 }
 
@@ -29,6 +30,6 @@ inline kernels::FusedDropout fused(const Dropout& d) {
   return out;
 }
 
-inline DType type_of(const at::Tensor& t) { return t.scalar_type() == at::kBFloat16 ? DType::bf16 : DType::f32; }
+inline DType type_of(const at::Tensor& t) { return t.scalar_type() == at::kBFloat16 ? DType::bf16 : t.scalar_type() == at::kHalf ? DType::f16 : DType::f32; }
 
 }  // namespace trainx::ops::cuda

@@ -37,7 +37,7 @@ void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at
 void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate);
 void summed_cross_entropy(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
 void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
-void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed);
+void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, LossSeed seed);
 
 void scatter_rows(const Gpu& gpu, const at::Tensor& to, const at::Tensor& from, const at::Tensor& rows);
 void clear(const Gpu& gpu, const at::Tensor& x);

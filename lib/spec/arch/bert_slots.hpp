@@ -17,7 +17,7 @@ using program::Slot;
 
 /// graph.batch (labels: classification only), graph.scalars and the first groups.
 struct Batch { enum : int { tokens, targets, positions, token_types, lengths, labels }; };   // i32 [B, T] or [B]; positions i64 [B]; -100 is no target
-struct Scalars { enum : int { loss_sum, target_count, score }; };     // f64 [1]; score: of evaluate, confusion [L, L] or correct [1]
+struct Scalars { enum : int { loss_sum, target_count, score, loss_scale }; };   // f64 [1]; score: of evaluate, confusion [L, L] or correct [1]; loss_scale: fp16 alone, [2]
 struct Groups { enum : int { word, embedding, first_block }; };       // then one per attention and MLP block, then the head's
 
 /// > residual0 = dropout(norm(word[token] + position[t] + type[token_type]))
@@ -42,7 +42,7 @@ struct SublayerSlot {
     d_branch_out,                       // with dropout only
     d_parameters,
     d_normed,                           // scratch [N, C]: gradient of the branch's input, the residual's part added
-    cast,                               // scratch f32, bf16 on a CPU only: operands of weight gradients
+    cast,                               // scratch f32, 16 bits on a CPU only: operands of weight gradients
     residual_in, branch_in, d_residual_in, d_branch_in,   // not in the first block
     own,                                // what follows is the block's own
   };
@@ -72,15 +72,16 @@ struct HeadSlot {
     residual_in, branch_in, positions, targets, parameters, norm_parameters,
     d_residual_in, d_branch_in, d_parameters,
     loss_sum, target_count, score,
+    loss_scale,                         // fp16 compute only
     logits,                             // value f32: predict's output
     rows,                               // scratch i64: which rows of the micro-batch are looked at
     residual, mean, rstd, normed,       // scratch of R rows: hidden states are `normed`
     row_loss,                           // scratch f32 [R]
     predictions,                        // scratch i32 [R]: of evaluate, the most probable classes
     logits_chunk,                       // scratch [R, L] or [R, Vp], f32 on a CPU: logits, then their gradient
-    logits_low,                         // scratch, bf16 on a CPU only: logits as the product gives them, then their gradient rounded
+    logits_low,                         // scratch, 16 bits on a CPU only: logits as the product gives them, then their gradient rounded
     d_normed, d_residual,               // scratch [R, C]; d_normed serves earlier gradients too
-    cast,                               // scratch f32, bf16 on a CPU only: operands of weight gradients
+    cast,                               // scratch f32, 16 bits on a CPU only: operands of weight gradients
     own,
   };
 };

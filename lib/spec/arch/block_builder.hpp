@@ -53,6 +53,9 @@ void add_chunked(program::Phase& phase, std::int64_t rows, std::int64_t chunk, M
   if (rows % chunk > 0) phase.gemms.push_back(rest);
 }
 
+/// What fp16's losses are multiplied by, so that small gradients do not vanish: the scale and the steps since it last changed. Read by the loss, kept from step to step.
+inline program::TensorSpec loss_scale_scalar() { return {"loss_scale", DType::f64, {2}}; }
+
 /// Rows of logits that exist at once: 8 MiB of fp32, of `columns` each.
 inline std::int64_t logit_rows(std::int64_t columns, std::int64_t rows) { return std::clamp<std::int64_t>(std::int64_t{8} * 1024 * 1024 / 4 / columns, 1, rows); }
 

@@ -199,7 +199,7 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
     require_step(cudaEventSynchronize(done_[static_cast<std::size_t>(place)]), reported_ + 1);
     const std::byte* const report = reports_ + place * report_bytes_;
     const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);
-    StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps, r.lr, {}};
+    StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps, r.lr, r.loss_scale, {}};
     for (const Metric& m : metrics_) {
       const auto* const values = reinterpret_cast<const double*>(report + m.offset);
       out.metrics[m.name].assign(values, values + m.bytes / static_cast<std::int64_t>(sizeof(double)));
@@ -277,6 +277,8 @@ void GpuExecutor::execute(Shape& s, const Instruction& i) {
       return;
     case Op::advance_step: return require(kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), nullptr, stream_), "step counter");
     case Op::advance_applied:
+      if (find_use(i, AdvanceSlot::loss_scale))
+        return require(kernels::advance_loss_scale(s.memory->find<double>(i, AdvanceSlot::loss_scale), s.memory->find<double>(i, AdvanceSlot::norm2), parts_.loss_scale, stream_), "loss scale");
       return require(kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), s.memory->find<double>(i, AdvanceSlot::norm2), stream_), "step counter");
     case Op::report:
       require(kernels::store_report(reinterpret_cast<kernels::StepReport*>(report_), report_scalars(s, i), stream_), "report");
@@ -293,6 +295,7 @@ kernels::StepScalars GpuExecutor::report_scalars(const Shape& s, const Instructi
   out.target_count = s.memory->find<double>(i, ReportSlot::target_count);
   out.norm2 = s.memory->find<double>(i, ReportSlot::norm2);
   out.applied_steps = s.memory->find<std::int64_t>(i, ReportSlot::applied);
+  out.loss_scale = s.memory->find<double>(i, ReportSlot::loss_scale);
   if (const Use* table = find_use(i, ReportSlot::lr_table)) {
     out.lr_table = reinterpret_cast<const double*>(s.memory->address(*table));
     out.lr_entries = (table->range.end - table->range.begin) / static_cast<std::int64_t>(sizeof(double));

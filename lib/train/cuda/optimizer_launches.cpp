@@ -106,7 +106,7 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
   Update update;
   update.scale = scale;
   update.scalars = {memory.find<double>(first, UpdateSlot::norm2), memory.find<double>(first, UpdateSlot::target_count), memory.find<std::int64_t>(first, UpdateSlot::applied),
-                    memory.find<double>(first, UpdateSlot::lr_table), (table.range.end - table.range.begin) / static_cast<std::int64_t>(sizeof(double))};
+                    memory.find<double>(first, UpdateSlot::lr_table), (table.range.end - table.range.begin) / static_cast<std::int64_t>(sizeof(double)), memory.find<double>(first, UpdateSlot::loss_scale)};
   std::vector<kernels::UpdateRange> ranges;
   std::vector<const ParameterSpec*> parameters;
   for (const Instruction* i : run) {

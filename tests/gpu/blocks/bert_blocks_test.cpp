@@ -16,7 +16,7 @@ namespace {
 const spec::Task mlm = spec::Task::masked_lm, cls = spec::Task::classification;
 
 BertResult reference_of(PlainRun& run, const BertCase& t, at::ScalarType compute = at::kDouble) {
-  return reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed, run.loss_seed, compute);
+  return reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed, run.loss_seed * run.loss_scale(), compute);
 }
 
 PlainRun gpu_run(const BertCase& t, DType compute) { return make_run(t, compute, spec::Machine::one_gpu()); }
@@ -56,12 +56,13 @@ TEST_CASE("BERT on the GPU: loss and all gradients equal fp64 autograd's in fp32
   check_exact(run, want.gradients, want.loss_sum, want.target_count, 1e-5);
 }
 
-TEST_CASE("BERT on the GPU: bf16 is as near to fp64 as torch's", "[gpu]") {
+TEST_CASE("BERT on the GPU: bf16 and fp16 are as near to fp64 as torch's", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const BertCase& t = wide_cases().at(GENERATE(range(0, 5)));
-  INFO(t.name);
-  PlainRun run = gpu_run(t, DType::bf16);
-  const BertResult want = reference_of(run, t), torch = reference_of(run, t, at::kBFloat16);
+  const auto [compute, theirs] = GENERATE(std::pair{DType::bf16, at::kBFloat16}, std::pair{DType::f16, at::kHalf});
+  INFO(t.name << " " << name_of(compute));
+  PlainRun run = gpu_run(t, compute);
+  const BertResult want = reference_of(run, t), torch = reference_of(run, t, theirs);
   OnGpu gpu(run);
   gpu.run();
   check_as_torch(run, want.gradients, torch.gradients);
@@ -119,7 +120,7 @@ TEST_CASE("BERT on the GPU: a second micro-step adds to gradients and sums", "[g
 TEST_CASE("BERT on the GPU: what is recomputed has the same bits", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const BertCase& t = wide_cases().at(GENERATE(0, 1, 3));
-  const DType compute = GENERATE(DType::f32, DType::bf16);
+  const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::mlp, passes::CheckpointLevel::full);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = gpu_run(t, compute);

@@ -14,7 +14,7 @@ namespace {
 
 ReferenceResult reference_of(PlainRun& run, const Case& t, at::ScalarType compute = at::kDouble) {
   const ReferenceBatch batch{run.buffer("tokens", DType::i32).view({t.batch, t.length}), run.buffer("targets", DType::i32).view({t.batch, t.length}), run.buffer("positions", DType::i64)};
-  return reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch, run.seed, run.loss_seed, compute);
+  return reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch, run.seed, run.loss_seed * run.loss_scale(), compute);
 }
 
 PlainRun gpu_run(const Case& t, DType compute) { return make_run(t, spec::gpt2_graph(t.dims, t.batch, t.length, compute, spec::Machine::one_gpu())); }
@@ -41,12 +41,13 @@ TEST_CASE("GPT-2 on the GPU: loss and all gradients equal fp64 autograd's in fp3
   check_exact(run, want.gradients, want.loss_sum, want.target_count, 1e-5);
 }
 
-TEST_CASE("GPT-2 on the GPU: bf16 is as near to fp64 as torch's", "[gpu]") {
+TEST_CASE("GPT-2 on the GPU: bf16 and fp16 are as near to fp64 as torch's", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const Case& t = wide_cases().at(GENERATE(range(0, 3)));
-  INFO(t.name);
-  PlainRun run = gpu_run(t, DType::bf16);
-  const ReferenceResult want = reference_of(run, t), torch = reference_of(run, t, at::kBFloat16);
+  const auto [compute, theirs] = GENERATE(std::pair{DType::bf16, at::kBFloat16}, std::pair{DType::f16, at::kHalf});
+  INFO(t.name << " " << name_of(compute));
+  PlainRun run = gpu_run(t, compute);
+  const ReferenceResult want = reference_of(run, t), torch = reference_of(run, t, theirs);
   OnGpu(run).run();
   check_as_torch(run, want.gradients, torch.gradients);
 }
@@ -72,7 +73,7 @@ TEST_CASE("GPT-2 on the GPU: a second micro-step adds to gradients and sums", "[
 TEST_CASE("GPT-2 on the GPU: what is recomputed has the same bits", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const Case& t = wide_cases().at(GENERATE(0, 1));
-  const DType compute = GENERATE(DType::f32, DType::bf16);
+  const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::mlp, passes::CheckpointLevel::full);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = gpu_run(t, compute);

@@ -7,7 +7,7 @@
 
 using namespace trainx;
 using namespace trainx::gpu;
-using kernels::Bf16;
+using kernels::Bf16, kernels::Fp16;
 using kernels::OnDevice;
 
 namespace {
@@ -148,6 +148,10 @@ TEST_CASE("attention and its gradients equal the reference for all lengths, head
         check(p, computed<Bf16>(attention, p, in), want, 6e-3);
         p.deterministic = true;
         check(p, computed<Bf16>(attention, p, in), want, 6e-3);
+        p.dtype = DType::f16;
+        check(p, computed<Fp16>(attention, p, in), want, 1e-3);
+        p.deterministic = false;
+        check(p, computed<Fp16>(attention, p, in), want, 1e-3);
       }
 }
 
@@ -177,9 +181,9 @@ TEST_CASE("what is not finite shows in attention", "[gpu]") {
   Inputs in = inputs_of(p);
   in.qkv[static_cast<std::size_t>(70 * 192 + 3)] = std::nanf("");        // of query 70
   const auto out_of = [&](const Results& r, std::size_t t) { return r.out[t * 64]; };
-  for (const DType type : {DType::f32, DType::bf16}) {
+  for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
     p.dtype = type;
-    const Results r = type == DType::f32 ? computed<float>(attention, p, in) : computed<Bf16>(attention, p, in);
+    const Results r = type == DType::f32 ? computed<float>(attention, p, in) : type == DType::f16 ? computed<Fp16>(attention, p, in) : computed<Bf16>(attention, p, in);
     CHECK(std::isfinite(out_of(r, 69)));
     CHECK(std::isnan(out_of(r, 70)));
     CHECK(std::isfinite(out_of(r, 71)));

@@ -40,28 +40,39 @@ class Matrix {
  public:
   Matrix(std::vector<float> values, DType type, std::size_t shift) : host(std::move(values)), type_(type) {
     if (type == DType::bf16) {
-      std::vector<Bf16> rounded(host.size());
-      for (std::size_t i = 0; i < host.size(); ++i) {
-        kernels::narrow(host[i], rounded[i]);
-        host[i] = kernels::widened(rounded[i]);
-      }
-      bf16_.emplace_back(rounded, shift);
+      round(bf16_, shift);
+    } else if (type == DType::f16) {
+      round(f16_, shift);
     } else {
       f32_.emplace_back(host, shift);
     }
   }
-  void* data() const { return type_ == DType::bf16 ? static_cast<void*>(bf16_[0].data()) : f32_[0].data(); }
+  void* data() const { return type_ == DType::bf16 ? static_cast<void*>(bf16_[0].data()) : type_ == DType::f16 ? static_cast<void*>(f16_[0].data()) : f32_[0].data(); }
   std::vector<float> read() const {
     if (type_ == DType::f32) return f32_[0].host();
     std::vector<float> out;
-    for (const Bf16 b : bf16_[0].host()) out.push_back(kernels::widened(b));
+    if (type_ == DType::bf16)
+      for (const Bf16 b : bf16_[0].host()) out.push_back(kernels::widened(b));
+    else
+      for (const kernels::Fp16 b : f16_[0].host()) out.push_back(kernels::widened(b));
     return out;
   }
   std::vector<float> host;
 
  private:
+  template <class T>
+  void round(std::vector<OnDevice<T>>& to, std::size_t shift) {
+    std::vector<T> rounded(host.size());
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      kernels::narrow(host[i], rounded[i]);
+      host[i] = kernels::widened(rounded[i]);
+    }
+    to.emplace_back(rounded, shift);
+  }
+
   DType type_;
   std::vector<OnDevice<Bf16>> bf16_;
+  std::vector<OnDevice<kernels::Fp16>> f16_;
   std::vector<OnDevice<float>> f32_;
 };
 
@@ -92,7 +103,7 @@ void check_gemm(Gemm& gemm, GemmProblem p, const Options& o, const Workspace& wo
   gemm.run(p, {.a = a.data(), .b = b.data(), .d = d.data(), .c = o.separate_c ? c.data() : nullptr, .bias = has_bias ? bias.data() : nullptr,
                .aux = has_aux ? aux.data() : nullptr}, workspace.space());
   const std::vector<float> got = d.read(), got_aux = aux.read();
-  const double terms_error = p.tf32 ? 1e-3 : 2e-6, rounding = p.result == DType::bf16 ? 1.0 / 256 : 1e-6;
+  const double terms_error = p.tf32 ? 1e-3 : 2e-6, rounding = p.result == DType::bf16 ? 1.0 / 256 : p.result == DType::f16 ? 1.0 / 2048 : 1e-6;
   for (std::int64_t i = 0; i < p.m; ++i)
     for (std::int64_t j = 0; j < p.ldd; ++j) {
       const auto at = static_cast<std::size_t>(i * p.ldd + j);
@@ -133,9 +144,9 @@ TEST_CASE("matrix products of linear layers equal their sums for all sizes, type
   const Workspace workspace;
   struct Size { std::int64_t rows, out, in; };
   for (const Size s : {Size{1, 1, 1}, {3, 5, 7}, {8, 8, 8}, {1, 96, 64}, {17, 33, 65}, {130, 200, 96}, {257, 129, 64}, {64, 768, 768}})
-    for (const DType type : {DType::bf16, DType::f32})
+    for (const DType type : {DType::bf16, DType::f16, DType::f32})
       for (const bool tf32 : {false, true}) {
-        if (tf32 && type == DType::bf16) continue;
+        if (tf32 && type != DType::f32) continue;
         for (const Options o : {Options{}, {.gap = 8}, {.gap = 3, .shift = 1}}) {
           GemmProblem forward = linear_problem(s.rows, s.out, s.in, type), with_bias = linear_problem(s.rows, s.out, s.in, type, GemmEpilogue::bias);
           GemmProblem input = linear_input_gradient_problem(s.rows, s.out, s.in, type), weight = linear_weight_gradient_problem(s.rows, s.out, s.in, type);

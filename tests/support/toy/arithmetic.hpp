@@ -70,11 +70,12 @@ inline void compute_block(const ModelGraph& graph, int block, Op op, const std::
 }
 
 /// One element. What is absent is nullptr.
-struct Element { double gradient; const double *norm2, *target_count; double applied, lr; double *parameter, *master; std::vector<double*> states; };
+struct Element { double gradient; const double *norm2, *target_count, *loss_scale; double applied, lr; double *parameter, *master; std::vector<double*> states; };
 
 inline void update_element(const Element& x) {
   if (x.norm2 && !std::isfinite(*x.norm2)) return;
   double g = x.target_count ? x.gradient / (1 + std::abs(*x.target_count)) : x.gradient;
+  if (x.loss_scale) g /= *x.loss_scale;
   if (x.norm2 && *x.norm2 > 0.25) g *= 0.5 / std::sqrt(*x.norm2);
   double direction = g;
   for (double* s : x.states) direction = *s = 0.9 * *s + direction;

@@ -170,7 +170,7 @@ class Machine {
       case Op::update: return update(i, at);
       case Op::advance_step: case Op::advance_applied:
         for (const Use& u : i.uses)
-          if (u.slot == AdvanceSlot::counter) view(r, u)[0] = advanced(role(r.program->buffers[u.buffer]), view(r, u)[0], scalar(AdvanceSlot::norm2));
+          if (u.slot != AdvanceSlot::norm2) view(r, u)[0] = advanced(role(r.program->buffers[u.buffer]), view(r, u)[0], scalar(AdvanceSlot::norm2));
         return;
       case Op::report: {
         Report report;
@@ -217,7 +217,7 @@ class Machine {
   static void update(const Instruction& i, At at) {
     const auto parameter = at(UpdateSlot::parameter), gradient = at(UpdateSlot::gradient), master = at(UpdateSlot::master),
                applied = at(UpdateSlot::applied), table = at(UpdateSlot::lr_table);
-    const auto norm2 = at(UpdateSlot::norm2), target_count = at(UpdateSlot::target_count);
+    const auto norm2 = at(UpdateSlot::norm2), target_count = at(UpdateSlot::target_count), loss_scale = at(UpdateSlot::loss_scale);
     if (!parameter) return;
     std::vector<View> states;
     for (const Use& u : i.uses)
@@ -228,6 +228,7 @@ class Machine {
       Element x{gradient ? (*gradient)[e] : nothing(),
                 norm2 ? norm2->data : nullptr,
                 target_count ? target_count->data : nullptr,
+                loss_scale ? loss_scale->data : nullptr,
                 steps,
                 lr,
                 &(*parameter)[e],

@@ -123,12 +123,12 @@ m0 backward    embed                x dh0             > = g.embed
    advance_step      @copy_in                         > ~ step
    grad_norm                        g.embed g.b1 g.head > norm2
    reduce            @communication                   > ~ loss_sum ~ target_count
-   update      embed                g.embed norm2 target_count applied lr_table > ~ m.embed ~ w.embed
-   update      b1                   g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ w.b1
-   update      head                 g.head norm2 target_count applied lr_table > ~ m.head ~ w.head
+   update      embed                g.embed norm2 target_count applied lr_table loss_scale > ~ m.embed ~ w.embed
+   update      b1                   g.b1 norm2 target_count applied lr_table loss_scale > ~ m.b1 ~ w.b1
+   update      head                 g.head norm2 target_count applied lr_table loss_scale > ~ m.head ~ w.head
    advance_applied                  norm2             > ~ applied
+   report                           loss_sum target_count norm2 applied lr_table loss_scale
    advance_applied                  norm2             > ~ loss_scale
-   report                           loss_sum target_count norm2 applied lr_table
 )";
 
 /// (e) each update inside backward, one block after its reduce: gradients die early, and no norm of all of them exists.

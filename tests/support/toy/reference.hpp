@@ -96,12 +96,17 @@ inline void train_step(const Training& t, Trained& s) {
     for (const double x : g) norm2 += norm_term(x);
   const double* guard = t.update_reads_norm2 ? &norm2 : nullptr;
   double& applied = resident("applied")[0];
+  const double* loss_scale = nullptr;
+  for (const auto& scalar : graph.scalars)
+    if (scalar.name == "loss_scale") loss_scale = resident("loss_scale").data();
+  const double scale_used = loss_scale ? *loss_scale : 0;
   for (std::size_t g = 0; g < gradients.size(); ++g)
     for (std::size_t e = 0; e < gradients[g].size(); ++e) {
       const int group = static_cast<int>(g);
       Element x{gradients[g][e],
                 guard,
                 sums[1].data(),
+                loss_scale,
                 applied,
                 learning_rate(resident("lr_table"), applied),
                 &resident("w", group)[e],
@@ -120,6 +125,7 @@ inline void train_step(const Training& t, Trained& s) {
            {ReportSlot::applied, applied},
            {ReportSlot::lr_table, resident("lr_table")[0]}};
   if (guard) r[ReportSlot::norm2] = norm2;
+  if (loss_scale) r[ReportSlot::loss_scale] = scale_used;
   s.reports.push_back(std::move(r));
 }
 

@@ -121,14 +121,16 @@ class TextProgram {
         return one_of({{"norm2", UpdateSlot::norm2},
                        {"target_count", UpdateSlot::target_count},
                        {"applied", UpdateSlot::applied},
-                       {"lr_table", UpdateSlot::lr_table}});
-      case Op::advance_step: case Op::advance_applied: return how == How::read ? AdvanceSlot::norm2 : AdvanceSlot::counter;
+                       {"lr_table", UpdateSlot::lr_table},
+                       {"loss_scale", UpdateSlot::loss_scale}});
+      case Op::advance_step: case Op::advance_applied: return how == How::read ? AdvanceSlot::norm2 : base == "loss_scale" ? AdvanceSlot::loss_scale : AdvanceSlot::counter;
       case Op::report:
         return one_of({{"loss_sum", ReportSlot::loss_sum},
                        {"target_count", ReportSlot::target_count},
                        {"norm2", ReportSlot::norm2},
                        {"applied", ReportSlot::applied},
-                       {"lr_table", ReportSlot::lr_table}});
+                       {"lr_table", ReportSlot::lr_table},
+                       {"loss_scale", ReportSlot::loss_scale}});
       default: break;
     }
     const BlockSpec& block = graph_.blocks[i.block];

@@ -18,7 +18,7 @@ using model::test::relative_error;
 namespace {
 
 BertResult reference_of(PlainRun& run, const BertCase& t) {
-  return model::test::reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed, run.loss_seed);
+  return model::test::reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed, run.loss_seed * run.loss_scale());
 }
 
 /// Largest of the relative differences of the loss and of each gradient.
@@ -76,12 +76,13 @@ TEST_CASE("BERT: loss and all gradients equal autograd's in fp32") {
   compare(run, reference_of(run, t), 1e-5);
 }
 
-TEST_CASE("BERT: bf16 follows the reference at its weights") {
+TEST_CASE("BERT: 16-bit floats follow the reference at their weights") {
   const BertCase& t = bert_cases().at(GENERATE(0, 1, 2, 4, 5, 6, 8));
-  INFO(t.name);
-  PlainRun run = make_run(t, DType::bf16);
+  const DType compute = GENERATE(DType::bf16, DType::f16);
+  INFO(t.name << " " << name_of(compute));
+  PlainRun run = make_run(t, compute);
   run.run();
-  compare(run, reference_of(run, t), 6e-2);
+  compare(run, reference_of(run, t), compute == DType::f16 ? 1e-2 : 6e-2);
 }
 
 TEST_CASE("BERT: the comparison sees another dropout seed, a longer sample, another segment") {

@@ -70,7 +70,7 @@ std::multiset<std::vector<std::int64_t>> declared(const program::Phase& phase) {
 TEST_CASE("each forward output follows from the slots it declares, bit for bit") {
   const int which = GENERATE(0, 1, 3, 100, 101, 102, 105, 106);
   const AnyCase t = which < 100 ? gpt2_case(cases().at(which)) : bert_case(bert_cases().at(which - 100));
-  const DType compute = GENERATE(DType::f32, DType::bf16);
+  const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = t.make(compute, 2);
   run.run();
@@ -98,7 +98,7 @@ TEST_CASE("each forward output follows from the slots it declares, bit for bit")
 TEST_CASE("the matrix products of the spec are those that are issued") {
   const int which = GENERATE(0, 2, 6, 100, 103, 104, 108);
   const AnyCase t = which < 100 ? gpt2_case(cases().at(which)) : bert_case(bert_cases().at(which - 100));
-  const DType compute = GENERATE(DType::f32, DType::bf16);
+  const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   INFO(t.name << " " << name_of(compute));
   PlainRun train = t.make(compute, 2);
   std::vector<std::pair<PlainRun*, Op>> runs{{&train, Op::loss}};
@@ -129,7 +129,7 @@ TEST_CASE("libraries allocate no more than the graph says, and the graph does no
   tensor::install_allocator_meter();
   const int threads_before = at::get_num_threads();
   const int threads = GENERATE(1, 2);
-  const DType compute = GENERATE(DType::f32, DType::bf16);
+  const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   const int which = GENERATE(0, 1, 2, 3, 6, 7, 99, 100, 103, 104, 106, 108, 109, 199);
   const model::test::Case wide{"wide", {.num_layers = 1, .num_heads = 4, .hidden_size = 256, .intermediate_size = 512, .max_positions = 256, .vocab_size = 300}, 4, 200};
   const model::test::BertCase wide_bert{"wide BERT", {.num_layers = 1, .num_heads = 4, .hidden_size = 256, .intermediate_size = 512, .max_positions = 256, .vocab_size = 300}, 4, 200};

@@ -18,7 +18,7 @@ namespace {
 model::test::ReferenceResult reference_of(PlainRun& run, const Case& t) {
   const model::test::ReferenceBatch batch{run.buffer("tokens", DType::i32).view({t.batch, t.length}), run.buffer("targets", DType::i32).view({t.batch, t.length}),
                                           run.buffer("positions", DType::i64)};
-  return model::test::reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch, run.seed, run.loss_seed);
+  return model::test::reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch, run.seed, run.loss_seed * run.loss_scale());
 }
 
 void compare(PlainRun& run, const model::test::ReferenceResult& want, double tolerance) {
@@ -49,12 +49,13 @@ TEST_CASE("loss and all gradients equal autograd's in fp32") {
   compare(run, reference_of(run, t), 1e-5);
 }
 
-TEST_CASE("bf16 follows the reference at its weights") {
+TEST_CASE("16-bit floats follow the reference at their weights") {
   const Case& t = cases().at(GENERATE(0, 1, 2, 3, 6));
-  INFO(t.name);
-  PlainRun run = make_run(t, DType::bf16);
+  const DType compute = GENERATE(DType::bf16, DType::f16);
+  INFO(t.name << " " << name_of(compute));
+  PlainRun run = make_run(t, compute);
   run.run();
-  compare(run, reference_of(run, t), 5e-2);
+  compare(run, reference_of(run, t), compute == DType::f16 ? 1e-2 : 5e-2);
 }
 
 TEST_CASE("another dropout seed gives another loss and other gradients") {

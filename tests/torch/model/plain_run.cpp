@@ -14,6 +14,7 @@ PlainRun::PlainRun(const spec::ModelDims& dims, program::ModelGraph g, program::
     bytes.fill_(0xff);                  // NaN in every floating type
     by_buffer_.push_back(bytes);
     memory[b.name] = bytes;
+    if (b.name == "loss_scale") buffer("loss_scale", DType::f64).fill_(loss_scale());
   }
 }
 

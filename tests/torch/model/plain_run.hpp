@@ -15,6 +15,8 @@ struct PlainRun {
   Mode mode = Mode::train;
   std::uint64_t seed = 1;
   double loss_seed = 1;
+  /// What fp16 losses are multiplied by: gradients carry it.
+  double loss_scale() const { return graph.compute == DType::f16 ? 256 : 1; }
 
   /// Training step of `graph`, passes applied by the caller to `program`.
   PlainRun(const spec::ModelDims& dims, program::ModelGraph graph, program::StepProgram program);

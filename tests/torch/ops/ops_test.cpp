@@ -45,13 +45,13 @@ double error(const Tensor& got, const Tensor& want) {
 
 Tensor normal(at::IntArrayRef dims, at::ScalarType type, std::uint64_t seed) { return at::randn(dims, at::detail::createCPUGenerator(seed), at::kDouble).to(type); }
 Tensor poisoned(at::IntArrayRef dims, at::ScalarType type) { return at::full(dims, not_a_number, type); }
-double tolerance(at::ScalarType type) { return type == at::kFloat ? 2e-6 : 1.5e-2; }
+double tolerance(at::ScalarType type) { return type == at::kFloat ? 2e-6 : type == at::kHalf ? 2e-3 : 1.5e-2; }
 Tensor leaf(const Tensor& t) { return t.to(at::kDouble).detach().clone().requires_grad_(true); }
 
 }  // namespace
 
 TEST_CASE("layer norm, forward and backward") {
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t columns = GENERATE(1, 15, 16, 65, 128), rows = GENERATE(1, 37);
   INFO(c10::toString(type) << " rows " << rows << " columns " << columns);
   const Tensor x = normal({rows, columns}, type, 1) + 3, weight = normal({columns}, type, 2), bias = normal({columns}, type, 3), dy = normal({rows, columns}, type, 4),
@@ -79,7 +79,7 @@ TEST_CASE("layer norm, forward and backward") {
 }
 
 TEST_CASE("both forms of gelu and their derivatives, also far from zero") {
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const bool erf = GENERATE(false, true);
   Tensor x = normal({1003}, type, 1) * 4;
   const float extremes[] = {0, -0.0f, 30, -30, 1000, -1000, 1e-30f, -1e-6f, 5.5f, -5.5f};
@@ -96,7 +96,7 @@ TEST_CASE("both forms of gelu and their derivatives, also far from zero") {
 }
 
 TEST_CASE("tanh and its derivative, in place") {
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const Tensor x = normal({101}, type, 1) * 3, dy = normal({101}, type, 2), lx = leaf(x), want = at::tanh(lx);
   want.backward(dy.to(at::kDouble));
   const Tensor y = x.clone(), dx = dy.clone();
@@ -107,7 +107,7 @@ TEST_CASE("tanh and its derivative, in place") {
 }
 
 TEST_CASE("a branch added to the norm of what stands before it, of all rows or of some, and rows put back") {
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t columns = GENERATE(16, 65, 1030), rows = 12;
   const bool with_norm = GENERATE(false, true);
   const Tensor residual = normal({rows, columns}, type, 1) + 2, branch = normal({rows, columns}, type, 2), bias = normal({columns}, type, 3), weight = normal({columns}, type, 4),
@@ -134,7 +134,7 @@ TEST_CASE("a branch added to the norm of what stands before it, of all rows or o
 }
 
 TEST_CASE("operations in one give the bits of those they are made of") {
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t rows = 12, columns = 65;
   const auto random = [&](std::uint64_t seed) { return normal({rows, columns}, type, seed); };
   const Tensor residual = random(1), branch = random(2), bias = normal({columns}, type, 3), weight = normal({columns}, type, 4), shift = normal({columns}, type, 5);
@@ -202,7 +202,7 @@ TEST_CASE("predictions are counted by label and where they are right, rows witho
 }
 
 TEST_CASE("the sum of three embeddings, and the token that learns nothing") {
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t B = 3, T = 5, C = 40, V = 11;
   const Tensor word = normal({V, C}, type, 1), position = normal({9, C}, type, 2), segment = normal({2, C}, type, 3);
   const Tensor tokens = at::randint(V, {B, T}, at::detail::createCPUGenerator(2), at::kInt), types = at::randint(2, {B, T}, at::detail::createCPUGenerator(3), at::kInt);
@@ -221,7 +221,7 @@ TEST_CASE("the sum of three embeddings, and the token that learns nothing") {
 }
 
 TEST_CASE("linear layers: overwritten, added to, fp32 gradients of bf16 operands") {
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const Tensor x = normal({33, 20}, type, 1), w = normal({7, 20}, type, 2), b = normal({7}, type, 3), dy = normal({33, 7}, type, 4);
   const Tensor X = x.to(at::kDouble), W = w.to(at::kDouble), D = dy.to(at::kDouble);
   const Tensor y = poisoned({33, 7}, type), dx = poisoned({33, 20}, type), dw = poisoned({7, 20}, at::kFloat), cast = poisoned({33 * 27}, at::kFloat);
@@ -247,7 +247,7 @@ TEST_CASE("linear layers: overwritten, added to, fp32 gradients of bf16 operands
 }
 
 TEST_CASE("column sums") {
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t columns = GENERATE(1, 63, 64, 65, 200);
   const Tensor x = normal({50, columns}, type, 1), sums = poisoned({columns}, at::kFloat);
   ops::column_sum(sums, x, false);
@@ -293,7 +293,7 @@ TEST_CASE("cross-entropy does not hide what is not finite") {
 }
 
 TEST_CASE("dropout keeps the share it should, repeats, and adds a branch") {
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t columns = GENERATE(64, 100, 1031);
   const std::int64_t positions[] = {7, std::int64_t{1} << 40};
   const ops::Dropout dropout{0.3, {42, 3, 0}, positions, 50, 0};

@@ -52,7 +52,8 @@ namespace {
 template <class Options, class Reference>
 void check_reference(const Options& options, Reference run_reference, bool bf16_alone = false) {
   const auto [dtype, master, kind] = GENERATE(std::tuple{DType::f32, Master::none, kernels::WeightKind::fp32}, std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16},
-      std::tuple{DType::bf16, Master::fp32, kernels::WeightKind::bf16_with_master}, std::tuple{DType::bf16, Master::split, kernels::WeightKind::bf16_split});
+      std::tuple{DType::bf16, Master::fp32, kernels::WeightKind::bf16_with_master}, std::tuple{DType::bf16, Master::split, kernels::WeightKind::bf16_split},
+      std::tuple{DType::f16, Master::fp32, kernels::WeightKind::fp16_with_master});
   const std::int64_t n = GENERATE(1, 129, 20003);
   if (bf16_alone && kind != kernels::WeightKind::bf16) return;
   GroupFixture cpu(n, options, dtype, master, 31), reference = cpu;

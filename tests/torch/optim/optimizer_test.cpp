@@ -1,3 +1,4 @@
+#include "core/half.hpp"
 // What all optimizers promise: kinds of masters, guard, clipping, gaps, independence of the number of threads.
 #include <ATen/Parallel.h>
 #include "group_fixture.hpp"
@@ -48,19 +49,21 @@ bool same_state(const GroupFixture& a, const GroupFixture& b) {
 
 }  // namespace
 
-TEST_CASE("bf16 with an fp32 or a split master trains bit for bit like fp32") {
+TEST_CASE("16-bit weights with an fp32 or a split master train bit for bit like fp32") {
   const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
   const std::int64_t n = GENERATE(1, 127, 128, 129, 100003);
-  GroupFixture fp32(n, o, DType::f32, Master::none, 5), master(n, o, DType::bf16, Master::fp32, 5), split(n, o, DType::bf16, Master::split, 5);
+  GroupFixture fp32(n, o, DType::f32, Master::none, 5), master(n, o, DType::bf16, Master::fp32, 5), split(n, o, DType::bf16, Master::split, 5), half(n, o, DType::f16, Master::fp32, 5);
   run(fp32, o, 50, 500);
   run(master, o, 50, 500);
   run(split, o, 50, 500);
+  run(half, o, 50, 500);
   const auto exact = fp32.weights(), with_master = master.weights(), with_split = split.weights();
   for (std::size_t i = 0; i < exact.size(); ++i)
-    if (fp32.used[i] && !(exact[i] == with_master[i] && exact[i] == with_split[i] && master.bf16[i] == split.bf16[i])) FAIL("n " << n << " element " << i);
+    if (fp32.used[i] && !(exact[i] == with_master[i] && exact[i] == with_split[i] && master.bf16[i] == split.bf16[i] && half.exact[i] == exact[i] && half.bf16[i] == round_to_f16(exact[i]))) FAIL("n " << n << " element " << i);
   for (std::size_t s = 0; s < fp32.states.size(); ++s) {
     CHECK(same_bits(fp32.states[s], master.states[s]));
     CHECK(same_bits(fp32.states[s], split.states[s]));
+    CHECK(same_bits(fp32.states[s], half.states[s]));
   }
   CHECK(master.gaps_untouched());
   CHECK(split.gaps_untouched());
