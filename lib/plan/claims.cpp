@@ -1,4 +1,5 @@
 #include "plan/claims.hpp"
+#include "plan/precision.hpp"
 #include "recipe/value.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include <algorithm>
@@ -41,6 +42,12 @@ std::string kernel_of(const spec::AdamW8bitOptions&) { return "adamw_8bit_kernel
 std::string kernel_of(const spec::LambOptions&) { return "lamb_apply_kernel"; }
 std::string kernel_of(const spec::AdafactorOptions&) { return "adafactor_apply_kernel"; }
 
+std::string weights_of(DType compute, program::Master master) {
+  if (compute == DType::f32) return "Fp32Weights";
+  if (compute == DType::f16) return "HalfWeights";
+  return master == program::Master::split ? "SplitWeights" : master == program::Master::fp32 ? "MasterWeights" : "Bf16Weights";
+}
+
 }  // namespace
 
 StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows) {
@@ -75,7 +82,7 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   claims.norms_recomputed *= micro_steps;
   claims.activation_checkpoint = recipe::write_value(levels);
   claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
-  claims.weights = plan.compute == DType::f32 ? "Fp32Weights" : plan.compute == DType::f16 ? "HalfWeights" : plan.master == program::Master::split ? "SplitWeights" : plan.master == program::Master::fp32 ? "MasterWeights" : "Bf16Weights";
+  claims.weights = weights_of(dtype_of(plan.recipe.precision.compute), master_of(plan.recipe.precision));   // as asked, whatever the program came to keep
   return claims;
 }
 

@@ -5,6 +5,7 @@
 #include "plan/fit.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/model_dims.hpp"
+#include "plan/precision.hpp"
 #include "plan/rates.hpp"
 #include "program/check.hpp"
 #include "program/print.hpp"
@@ -41,26 +42,6 @@ PlacedProgram place(program::ModelGraph graph, program::StepProgram p, std::vect
 void require_sound(const PlacedProgram& placed, const program::Reference* reference, const char* what) {
   const std::string problem = program::check_program(placed.program, placed.placement, reference);
   if (!problem.empty()) throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
-}
-
-DType dtype_of(recipe::Compute compute) {
-  switch (compute) {
-    case recipe::Compute::bf16: return DType::bf16;
-    case recipe::Compute::fp16: return DType::f16;
-    case recipe::Compute::fp32: case recipe::Compute::tf32: break;
-  }
-  return DType::f32;
-}
-
-// Beside 16-bit weights.
-program::Master master_of(const recipe::PrecisionSection& precision) {
-  if (precision.master.is_auto()) return precision.compute == recipe::Compute::fp16 ? program::Master::fp32 : program::Master::split;
-  switch (*precision.master.value) {
-    case recipe::MasterWeights::fp32: return program::Master::fp32;
-    case recipe::MasterWeights::split: return program::Master::split;
-    case recipe::MasterWeights::none: break;
-  }
-  return program::Master::none;
 }
 
 // Parts that have no kernels for GPUs: a sentence, or nothing where all have.
@@ -140,7 +121,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.batch = plan_batch(r.batch, 1);
   plan.dims = plan_model_dims(r, facts);
   plan.compute = dtype_of(r.precision.compute);
-  if (plan.compute != DType::f32) plan.master = master_of(r.precision);
+  plan.master = master_of(r.precision);
   const bool fixed_scale = !r.precision.loss_scale.is_auto();
   plan.loss_scale = {fixed_scale ? *r.precision.loss_scale.value : r.precision.initial_loss_scale, fixed_scale ? 0 : r.precision.loss_scale_window};
   plan.threads = facts.hardware.cpu_cores;

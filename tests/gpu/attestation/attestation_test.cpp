@@ -31,7 +31,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 TEST_CASE("an honest run is what its recipe claims", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const auto precision = GENERATE(as<std::string>{}, split, fp32_master, "tf32", "fp32");
+  const auto precision = GENERATE(as<std::string>{}, split, fp32_master, "fp16", "tf32", "fp32");
   const auto level = GENERATE(as<std::string>{}, "none", "selective", "mlp", "full");
   const bool deterministic = GENERATE(false, true);
   const Outcome out = run(attested_plan(precision, level, deterministic));

@@ -1,0 +1,14 @@
+// What the recipe's precision means for the program.
+#pragma once
+#include "core/dtype.hpp"
+#include "program/plain.hpp"
+#include "recipe/sections.hpp"
+
+namespace trainx::plan {
+
+/// Of parameters and values.
+DType dtype_of(recipe::Compute compute);
+/// Where the exact weights are.
+program::Master master_of(const recipe::PrecisionSection& precision);
+
+}  // namespace trainx::plan
