@@ -1,4 +1,5 @@
-# cmake --install build --prefix X: the two binaries; the worker as a library (trainx::worker) with its headers, for workers of the user's own.
+# cmake --install build --prefix X: the two binaries; the worker as a library (trainx::worker) with its headers, for workers of the user's own;
+# what `trainx bench guides` runs.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/trainx)
@@ -10,6 +11,9 @@ target_compile_features(trainx_worker PUBLIC cxx_std_20)
 install(TARGETS trainx_worker ${TRAINX_LAYERS} EXPORT trainxTargets ARCHIVE)
 install(EXPORT trainxTargets NAMESPACE trainx:: DESTINATION ${package})
 install(DIRECTORY include/trainx DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY bench/driver bench/peers DESTINATION ${CMAKE_INSTALL_DATADIR}/trainx/bench FILES_MATCHING PATTERN "*.py")
+install(PROGRAMS bench/drive DESTINATION ${CMAKE_INSTALL_DATADIR}/trainx/bench)
+install(DIRECTORY configs/bench DESTINATION ${CMAKE_INSTALL_DATADIR}/trainx/configs)
 configure_package_config_file(cmake/trainxConfig.cmake.in ${CMAKE_BINARY_DIR}/trainxConfig.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/trainxConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/trainxConfig.cmake ${CMAKE_BINARY_DIR}/trainxConfigVersion.cmake cmake/Dependencies.cmake cmake/TorchWheel.cmake DESTINATION ${package})

@@ -38,7 +38,7 @@ CLI::App& add(CLI::App& bench, Context& context, const std::string& name, const 
 
 void add_bench(CLI::App& app, Context& context) {
   CLI::App* bench = app.add_subcommand("bench", "measures this machine");
-  context.usage[bench] = "step|memory-anatomy|operations CONFIG [key=value ...]";
+  context.usage[bench] = "step|memory-anatomy|operations CONFIG [key=value ...], guides";
   const auto a = std::make_shared<Arguments>();
   CLI::App& step = add(*bench, context, "step", "steps of a recipe: tokens/s, joules per token, memory and time, predicted and measured; JSON", " [--rounds N] [--seconds S] [--paced]",
                        "Matrix products are tuned first where this machine has not met them yet.", a);
@@ -49,6 +49,7 @@ void add_bench(CLI::App& app, Context& context) {
       "Measured is what the step's operations were given, what was allocated, and what the system counts for the process.", std::make_shared<Arguments>());
   add(*bench, context, "operations", "what time goes to: contractions, attention, normalisations, element-wise operations, forward and backward, beside FLOPs and bytes", "",
       "FLOPs and bytes are arithmetic; time is of steps that run alone.", std::make_shared<Arguments>());
+  add_bench_guides(*bench, context);
 }
 
 }  // namespace trainx::app

@@ -16,8 +16,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 CACHES = ("XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 
+quiet = False
+
+
 def say(text):
-    print(text, file=sys.stderr, flush=True)
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)
 
 
 class Failed(Exception):
@@ -29,15 +33,15 @@ class Late(Failed):
 
 
 class Contestant:
-    """A process that speaks the protocol. Its stderr and what else it prints go to `log`."""
+    """A process that speaks the protocol. Its stderr and what else it prints go to `log`. `loads_ahead`: it can load itself and wait, the GPU untouched."""
 
-    def __init__(self, name, command, log):
-        self.name, self.command, self.log = name, command, log
+    def __init__(self, name, command, log, *, loads_ahead=False):
+        self.name, self.command, self.log, self.loads_ahead = name, command, log, loads_ahead
         self.ready, self.done, self.calibration, self.rounds = {}, {}, [], []
-        self.failure = self.ready_seconds = self.device_memory = self.process = None
-        self.interleaved, self.buffer, self.errors = True, b"", open(log, "wb")
+        self.failure = self.ready_seconds = self.device_memory = self.process = self.same_as = self.plan = None
+        self.interleaved, self.loaded, self.stopped, self.buffer, self.errors = True, False, False, b"", open(log, "wb")
 
-    def start(self, gpu, caches, deadline):
+    def spawn(self, caches):
         """`caches`: an empty folder in place of the user's caches, or None."""
         environment = dict(os.environ)
         if nvml.visible() is not None:                                  # one GPU: the Trainer would split its batches over all that it sees
@@ -45,9 +49,23 @@ class Contestant:
         for name in CACHES if caches else ():
             environment[name] = str(caches / self.log.stem / name.lower())
             os.makedirs(environment[name])
+        command = [*self.command, "--wait"] if self.loads_ahead else self.command
+        self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, process_group=0)
+
+    def load(self, deadline):
+        """Of one that loads ahead: it is spawned, and waits for `begin`."""
+        if not self.loaded:
+            self.expect("loaded", deadline)
+        self.loaded = True
+
+    def start(self, gpu, caches, deadline):
+        if self.process is None:
+            self.spawn(caches)
+        if self.loads_ahead:
+            self.load(deadline)
         used, began = gpu.used_bytes(), time.monotonic()
-        self.process = subprocess.Popen(self.command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                        process_group=0)
+        if self.loads_ahead:
+            self._tell("begin\n")
         self.ready = self.expect("ready", deadline)
         self.ready_seconds = time.monotonic() - began
         if used is not None and gpu.used_bytes() is not None:           # everybody else is at rest meanwhile: what comes on top is its own
@@ -63,6 +81,9 @@ class Contestant:
     def finish(self, deadline):
         self.process.stdin.close()
         self.done = self.expect("done", deadline)
+
+    def end(self):
+        """After `finish`: that it ended well."""
         try:
             code = self.process.wait(timeout=60)
         except subprocess.TimeoutExpired:
@@ -110,7 +131,7 @@ class Contestant:
             self.process.stdin.write(text.encode())
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise Failed(f"exited with {self.process.wait()} between rounds")
+            raise Failed(f"exited with {self.process.wait()} while it was waited for")
 
     def fail(self, why):
         self.stop()
@@ -123,8 +144,9 @@ class Contestant:
     def stop(self):
         """Ends it and the processes that it started, whatever state they are in."""
         self.errors.close()
-        if self.process is None:
+        if self.process is None or self.stopped:
             return
+        self.stopped = True
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

@@ -2,7 +2,7 @@
 import html
 import json
 
-from measure import OURS
+from figures import OURS
 
 GIB = 2**30
 

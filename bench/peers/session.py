@@ -36,8 +36,17 @@ class Session:
         self.out = os.fdopen(os.dup(1), "w")                            # what libraries print goes to stderr: stdout is the protocol's
         os.dup2(2, 1)
         self.steps = self.left = 0
+        self.waited_seconds = 0.0
         self.first_step_seconds = self.warm_since = self.device_memory = self.warm_up_peak = None
         self.ready = False
+
+    def wait_to_begin(self):
+        """All is loaded, the GPU untouched; others may be measured until the driver says `begin`."""
+        since = time.monotonic()
+        self.say("loaded")
+        if sys.stdin.readline().strip() != "begin":
+            raise SystemExit("`begin` was expected")
+        self.waited_seconds = time.monotonic() - since
 
     def say(self, event, **what):
         self.out.write(json.dumps({"event": event, **what}) + "\n")
@@ -59,7 +68,7 @@ class Session:
         self.synchronize()
         now = time.monotonic()
         if self.first_step_seconds is None:
-            self.first_step_seconds, self.warm_since = seconds_since_process_start(), now
+            self.first_step_seconds, self.warm_since = seconds_since_process_start() - self.waited_seconds, now
         if self.steps < self.warm_up_steps or now - self.warm_since < self.warm_up_seconds:
             return True
         self.ready, cuda, which = True, self.torch.cuda, None
@@ -109,7 +118,7 @@ class Session:
 
 def add_arguments(parser):
     """What every contestant in torch takes."""
-    parser.add_argument("--micro-batch", type=int, required=True, help="samples of a step")
+    parser.add_argument("--micro-batch", type=int, required=True, help="samples of a forward; of a step where nothing is accumulated")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--warm-up-steps", type=int, default=10)
     parser.add_argument("--warm-up-seconds", type=float, default=2.0)

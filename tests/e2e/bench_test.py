@@ -1,77 +1,15 @@
 """bench/drive with contestants that only pretend: turns, medians, resume, failures, and what it makes of them."""
 import json
 import subprocess
-import sys
 import time
 import unittest
 import xml.etree.ElementTree
 
+from contestants import Driven
 from support import BUILD, ROOT, Trainx, main
 
-# Speaks the protocol. Its name goes into FOLDER/turns when a round runs; a round claims the seconds that the traits say, and takes none.
-FAKE = '''
-import json, os, pathlib, sys, time
-folder, name, *traits = sys.argv[1:]
-traits = dict(t.split("=") for t in traits)
-def say(event, **what): print(json.dumps({"event": event, **what}), flush=True)
-def note(text):
-    with open(os.path.join(folder, "turns"), "a") as f: f.write(text + "\\n")
-def out_of_memory():
-    sys.stderr.write("torch.OutOfMemoryError: CUDA out of memory.\\n"); sys.exit(1)
-note(f"start {name}")
-if "broken" in traits: sys.stderr.write("one line\\nno such thing\\n"); sys.exit(3)
-if "memory" in traits and not pathlib.Path(folder, "freed").exists():
-    pathlib.Path(folder, "freed").touch(); out_of_memory()
-print("a library says hello", flush=True)
-say("ready", first_step_seconds=float(traits.get("first", 1)))
-steps, rounds = 0, 0
-for line in sys.stdin:
-    n = int(line.split()[1]); note(name); rounds += 1
-    if rounds == int(traits.get("dies_in", 0)): sys.stderr.write("the kernel failed\\n"); os.abort()
-    if "hangs" in traits: time.sleep(600)
-    time.sleep(float(traits.get("sleep", 0)))
-    each = float(traits["step"]) * (1 + (rounds - 3) ** 2 / 100)       # the third is the fastest
-    steps += n
-    say("round", steps=n, seconds=n * each, joules=None if "no_energy" in traits else 7.0 * n)
-say("done", tool=name, samples_per_step=int(traits.get("samples", 4)), tokens_per_step=32, peak_memory_bytes=int(traits.get("peak", 2**30)),
-    loss=float(traits.get("loss", 2.5)), versions={"torch": "9.9"}, commit="c0ffee", predicted_peak_memory_bytes=2**30, predicted_step_time_ms=11.0)
-'''
 
-
-class Bench(Trainx):
-    def setUp(self):
-        super().setUp()
-        self.out, self.fake = self.folder / "out", self.folder / "fake.py"
-        self.fake.write_text(FAKE)
-        self.ours("step=0.01")
-
-    def ours(self, *traits):
-        """A program that is called as trainx is."""
-        program = self.folder / "ours"
-        run = f"exec {sys.executable} {self.fake} {self.folder} trainx {' '.join(traits)}"
-        program.write_text(f'#!/bin/sh\necho "$@" >"{self.folder}/arguments"\n{run}\n')
-        program.chmod(0o755)
-
-    def row(self, name="tiny", unit="samples", **peers):
-        peers = {peer.replace("_", " "): f"{self.fake} {self.folder} {peer} {traits}" for peer, traits in peers.items()}
-        return {"name": name, "title": f"Tiny <{name}>", "unit": unit, "batch": 4, "length": 8, "recipe": "configs/bench/gpt2.yaml", "peers": peers,
-                "goal": 500, "goal_ratio": 1.5, "against": "plain", "goal_memory": {"share": 0.9}, "set_up_seconds": 1}
-
-    def drive(self, *args, rows=None, expect=0):
-        command = [sys.executable, ROOT / "bench" / "drive", *map(str, args)]
-        if rows is not None:
-            (self.folder / "rows.json").write_text(json.dumps(rows))
-            command += ["--rows-file", self.folder / "rows.json", "--trainx", self.folder / "ours", "--out", self.out, "--seconds-per-round", "0.1"]
-        done = subprocess.run(command, capture_output=True, text=True, env=self.environment(CUDA_VISIBLE_DEVICES=""), timeout=120)
-        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
-        return done
-
-    def answer(self, name="tiny"):
-        return json.loads((self.out / f"{name}.json").read_text())
-
-    def turns(self):
-        return (self.folder / "turns").read_text().splitlines()
-
+class Bench(Driven):
     def test_contestants_take_turns_and_medians_are_told(self):
         self.drive("run", "--rounds", 5, "--set", "run.deterministic=true", rows=[self.row(plain="step=0.02", other_one="step=0.005 no_energy=1")])
         names = ["trainx", "plain", "other_one"]
@@ -100,7 +38,7 @@ class Bench(Trainx):
     def test_who_fails_is_recorded_and_the_rest_goes_on(self):
         peers = {"plain": "step=0.02", "broken": "broken=1", "dying": "step=0.02 dies_in=4", "not_a_number": "step=0.02 loss=nan",
                  "else": "step=0.02 samples=5"}
-        done = self.drive("run", "--rounds", 3, rows=[self.row(**peers)], expect=1)
+        done = self.drive("run", "--rounds", 3, rows=[self.row(**peers)], expect=69)
         got = self.answer()
         self.assertTrue(got["complete"], "a failure is an answer")
         failures = {n: c["failure"] for n, c in got["contestants"].items()}
@@ -140,7 +78,7 @@ class Bench(Trainx):
 
     def test_who_hangs_is_ended_in_time(self):
         began = time.monotonic()
-        self.drive("run", "--rounds", 1, "--patience", 3, rows=[self.row(plain="step=0.02 hangs=1", slow="step=0.02 sleep=0.3")], expect=1)
+        self.drive("run", "--rounds", 1, "--patience", 3, rows=[self.row(plain="step=0.02 hangs=1", slow="step=0.02 sleep=0.3")], expect=69)
         self.assertTrue(time.monotonic() - began < 60)
         got = self.answer()
         self.assertIn("waited 3 s", got["contestants"]["plain"]["failure"]["why"])
@@ -156,7 +94,7 @@ class Bench(Trainx):
 
     def test_table_and_plot_say_what_was_measured_and_no_more(self):
         rows = [self.row("one", plain="step=0.02 peak=2147483648", broken="broken=1"), self.row("two", unit="tokens", plain="step=0.02 no_energy=1")]
-        self.drive("run", "--rounds", 5, rows=rows, expect=1)
+        self.drive("run", "--rounds", 5, rows=rows, expect=69)
         later = self.folder / "later"
         later.mkdir()
         newer = {**self.answer("two"), "title": "newer"}
@@ -189,15 +127,14 @@ class Bench(Trainx):
 
     def test_wrong_words_are_named(self):
         rows = [self.row(plain="step=0.02")]
-        self.assertIn("no row 'tinny'", self.drive("run", "tinny", rows=rows, expect=1).stderr)
-        self.assertIn("no contestant is called 'nobody'", self.drive("run", "--without", "nobody", rows=rows, expect=1).stderr)
-        self.assertIn("is no folder", self.drive("table", self.folder / "nowhere", expect=1).stderr)
+        self.assertIn("no row 'tinny'", self.drive("run", "tinny", rows=rows, expect=2).stderr)
+        self.assertIn("no contestant is called 'nobody'", self.drive("run", "--without", "nobody", rows=rows, expect=2).stderr)
+        self.assertIn("is no folder", self.drive("table", self.folder / "nowhere", expect=2).stderr)
         self.assertIn("gpt2-124m-64x1024", self.drive("list").stdout)
 
     def test_the_recipes_are_valid(self):
-        for row in ("gpt2", "bert"):
+        for row in ("gpt2", "bert", "guides"):
             self.run_trainx("validate", ROOT / "configs" / "bench" / f"{row}.yaml")
-
 
 
 class Step(Trainx):
