@@ -20,8 +20,10 @@ METHODS = {
     "data.pad_to": ["auto", "[16, 32]"],
     "data.workers": ["1", "2"],
     "model.options.dropout": ["0", "0.1"],
-    "precision.compute": ["fp32", "bf16", "tf32"],
-    "precision.master": ["auto", "fp32", "split"],
+    "precision.compute": ["fp32", "bf16", "fp16", "tf32"],
+    "precision.master": ["auto", "fp32", "split", "none"],
+    "precision.loss_scale": ["auto", "1024"],
+    "precision.loss_scale_window": ["2000", "100"],
     "batch.micro_batch_size": ["8", "4", "2", "1", "auto", "3"],
     "memory.activation_checkpoint": ["none", "selective", "mlp", "full", "auto", "[full, none]", "[selective, full]", "[full, none, mlp]"],
     "memory.checkpoint_segment": ["1", "2"],
@@ -30,13 +32,14 @@ METHODS = {
     "run.deterministic": ["true", "false"],
     "run.execution": ["auto", "eager", "graph"],
     "optimizer": ["{type: adamw, options: {weight_decay: 0.1}}", "{type: sgd}", "{type: sgd, options: {momentum: 0.9, nesterov: true}}", "{type: sgd, options: {momentum: 0.9}}", "{type: adamw}",
-                  "{type: sgd, options: {nesterov: true}}"],
+                  "{type: sgd, options: {nesterov: true}}", "{type: adam}", "{type: adagrad}", "{type: lion}", "{type: lamb}", "{type: adamw_8bit, options: {min_8bit_size: 1024}}",
+                  "{type: adamw_anyprecision}", "{type: adamw_anyprecision, options: {use_kahan_summation: true}}", "{type: adafactor, options: {relative_step: false}}", "{type: adafactor}"],
     "optimizer.max_grad_norm": ["1", "0"],
     "schedule.type": ["cosine", "linear", "constant"],
     "schedule.final_ratio": ["0", "0.1"],
 }
 # What the losses follow from; all else must not change them.
-NUMBERS = ("data.kind", "data.shuffle", "data.group_by_length", "model.options.dropout", "precision.compute", "optimizer", "optimizer.max_grad_norm", "schedule.type", "schedule.final_ratio")
+NUMBERS = ("data.kind", "data.shuffle", "data.group_by_length", "model.options.dropout", "precision.compute", "precision.loss_scale", "optimizer", "optimizer.max_grad_norm", "schedule.type", "schedule.final_ratio")
 MODELS = {
     "words": "model: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32}}\ndata: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}\n",
     "lines": "model: {type: bert, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, vocab_size: 200, task: masked_lm, mask_probability: 0.3}}\n"
@@ -96,7 +99,7 @@ class Combinations(Trainx):
         self.assertIn(reason, done.stderr, chosen)
 
     def check_trains(self, chosen):
-        numbers = {m: chosen[m] for m in NUMBERS}
+        numbers = {m: chosen[m] for m in NUMBERS} | {"precision.master": "none" if chosen["precision.master"] == "none" else "auto"}
         key = tuple(numbers.values())
         if key not in self.plain:
             self.plain[key] = self.losses({m: numbers.get(m, values[0]) for m, values in METHODS.items()})
@@ -106,7 +109,9 @@ class Combinations(Trainx):
         if whole:
             self.assertEqual(got, want, chosen)
         else:
-            self.assertLess(max(abs(g / w - 1) for g, w in zip(got, want)), 1e-5 if chosen["precision.compute"] == "fp32" else 1e-2, chosen)
+            # A sign, or a code of 8 bits, falls on another side where sums round otherwise.
+            tolerance = 1e-2 if chosen["precision.compute"] != "fp32" else 1e-3 if "lion" in chosen["optimizer"] or "8bit" in chosen["optimizer"] else 1e-5
+            self.assertLess(max(abs(g / w - 1) for g, w in zip(got, want)), tolerance, chosen)
 
     def check(self, chosen):
         rule = broken_rule(chosen)

@@ -1,0 +1,82 @@
+"""fp16 as a user meets it: the losses of fp32, steps that overflow are skipped and the scale remembered, through kills as well."""
+import json
+import signal
+import time
+
+from support import Trainx, main, sha256, tiny
+
+LARGE = 2.0**40                             # overflows in any model's first steps
+
+
+class LossScale(Trainx):
+    def state(self, run):
+        return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
+
+    def weights(self, run):
+        return sha256(self.folder / "outputs" / run / "latest" / "model.safetensors")
+
+    def test_losses_of_fp32(self):
+        for cut in ((), ("batch.micro_batch_size=2",), ("memory.activation_checkpoint=full",)):
+            with self.subTest(cut=cut):
+                for name in ("fp32", "fp16"):
+                    self.run_trainx("train", self.recipe(tiny(30, precision=name)), f"run.name={name}-{len(cut)}-{cut}", *cut)
+                exact, half = ([m for m in self.metrics(f"{name}-{len(cut)}-{cut}")] for name in ("fp32", "fp16"))
+                self.assertEqual(len(half), 30)
+                for a, b in zip(exact, half):
+                    self.assertLess(abs(b["loss"] / a["loss"] - 1), 2e-3)
+                    self.assertLess(abs(b["grad_norm"] / a["grad_norm"] - 1), 3e-2)
+                self.assertEqual({m["loss_scale"] for m in half}, {65536})
+                self.assertNotIn("loss_scale", exact[0])
+
+    def test_what_overflows_is_skipped_and_the_scale_follows(self):
+        self.run_trainx("train", self.recipe(tiny(40, precision=f"{{compute: fp16, initial_loss_scale: {LARGE}, loss_scale_window: 5}}")), "run.name=run")
+        metrics = self.metrics("run")
+        skipped = 0
+        for i, m in enumerate(metrics):
+            finite = m["applied_steps"] > (metrics[i - 1]["applied_steps"] if i else 0)
+            self.assertEqual(m["grad_norm"] is not None, finite, m)                # JSON has no infinity: null
+            skipped += not finite
+            self.assertEqual(m["applied_steps"], m["step"] - skipped)
+            if i + 1 < len(metrics) and not finite:
+                self.assertEqual(metrics[i + 1]["loss_scale"], m["loss_scale"] / 2)
+        self.assertGreater(skipped, 3)
+        self.assertGreater(len(metrics) - skipped, 10)
+        scales = [m["loss_scale"] for m in metrics]
+        self.assertEqual(scales[0], LARGE)
+        self.assertTrue(any(b == 2 * a for a, b in zip(scales, scales[1:])), scales)   # five finite steps in a row double it
+        self.assertLess(metrics[-1]["loss"], metrics[0]["loss"])
+
+    def test_killed_runs_end_with_the_weights_and_the_scale_of_the_uninterrupted_run(self):
+        precision = f"{{compute: fp16, initial_loss_scale: {LARGE}, loss_scale_window: 3}}"
+        recipe = self.recipe(tiny(60, every=4, precision=precision))
+        self.run_trainx("train", recipe, "run.name=whole")
+        for _ in range(4):
+            process = self.start_trainx("train", recipe, "run.name=killed")
+            time.sleep(self.random.uniform(0.2, 1.2))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        self.run_trainx("train", recipe, "run.name=killed")
+        self.assertEqual(self.weights("killed"), self.weights("whole"))
+        self.assertEqual(self.state("killed")["loss_scale"], self.state("whole")["loss_scale"])
+
+    def test_a_fixed_scale(self):
+        """Powers of two scale exactly; one that always overflows ends the run with what helps."""
+        for scale in (1024, 4096):
+            self.run_trainx("train", self.recipe(tiny(20, precision=f"{{compute: fp16, loss_scale: {scale}}}")), f"run.name=by-{scale}")
+            self.assertEqual({m["loss_scale"] for m in self.metrics(f"by-{scale}")}, {scale})
+        for a, b in zip(self.metrics("by-1024"), self.metrics("by-4096")):
+            self.assertLess(abs(a["loss"] / b["loss"] - 1), 1e-4)
+        told = self.run_trainx("train", self.recipe(tiny(60, precision="{compute: fp16, loss_scale: 1e30}")), "run.name=lost", expect=80).stderr
+        self.assertIn("precision.loss_scale", told)
+        self.assertEqual(self.metrics("lost")[-1]["applied_steps"], 0)
+
+    def test_what_was_trained_in_bf16_goes_on_with_a_warning(self):
+        self.run_trainx("train", self.recipe(tiny(5, precision="bf16")), "run.name=first")
+        folder = self.folder / "outputs" / "first" / "latest"
+        for precision, warned in (("fp16", True), ("bf16", False)):
+            told = self.run_trainx("train", self.recipe(tiny(3, precision=precision)), f"run.name=from-{precision}", f"model.init_from={folder}").stderr
+            self.assertEqual("was trained in bf16" in told, warned, told)
+
+
+if __name__ == "__main__":
+    main()
