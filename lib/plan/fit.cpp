@@ -84,9 +84,10 @@ class Search {
     return best;
   }
 
-  /// With activations on the host: the fastest level that fits, without rates the one that leaves the least to copy; the least bytes where none fits.
+  /// With activations on the host: the fastest level that fits, where it is not known how fast copies are the one that leaves the least to copy.
   Candidate offloaded(std::int64_t micro_batch_size) const {
     Candidate best = weigh({micro_batch_size, last_level * depth_.layers, true});
+    if (!rates_ || rates_->host_bytes_per_s <= 0) return best;
     for (int level = last_level; level-- > 0;)
       if (const Candidate c = weigh({micro_batch_size, level * depth_.layers, true}); fits(c) && c.seconds < best.seconds) best = c;
     return best;

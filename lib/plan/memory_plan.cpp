@@ -75,7 +75,8 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   using recipe::ActivationOffload;
   std::vector<ActivationOffload> places{plan.recipe.memory.activation_offload};
   if (plan.on_gpu && places.front() == ActivationOffload::none && !std::holds_alternative<spec::CustomDims>(plan.dims)) places.push_back(ActivationOffload::cpu);
-  for (const ActivationOffload place : places)
+  for (const ActivationOffload place : places) {
+    if (place != places.front()) std::ranges::reverse(levels);   // the least to copy first
     for (std::int64_t micro = plan.batch.micro_batch_size; micro >= smallest; --micro) {   // the largest micro-batch that keeps the global batch
       if (plan.batch.micro_batch_size * plan.batch.grad_accum_steps % micro != 0) continue;
       for (const auto& level : levels) {
@@ -95,6 +96,7 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
         return remedy + " would fit (" + human_bytes(memory.total_bytes()) + "), and memory.fit: true chooses by itself";
       }
     }
+  }
   return "";
 }
 

@@ -1,6 +1,7 @@
 """Levers on memory: each changes no loss, and memory falls by what it says, in the plan and as measured."""
 import json
 import math
+import re
 
 from support import Trainx, main
 
@@ -92,6 +93,30 @@ class Memory(Trainx):
         plan, _ = self.run_of("all", "memory={activation_checkpoint: full, activation_offload: cpu, release_cache_every: 1 steps}", "optimizer.update_in_backward=true")
         self.assertEqual(self.losses("all"), self.losses("plain"))
         self.assertEqual(self.weights("all"), self.weights("plain"))
+
+    def test_caches_are_released_and_no_loss_changes(self):
+        with open(self.folder / "lines.jsonl", "w") as out:
+            for _ in range(80):
+                print(json.dumps({"input_ids": [self.random.randrange(104, 4000) for _ in range(self.random.randrange(6, 257))]}), file=out)
+        text = """run: {name: NAME, duration: 4 steps, deterministic: true}
+model: {type: bert, options: {num_layers: 4, num_heads: 4, hidden_size: 256, max_positions: 256, vocab_size: 4000, task: masked_lm, mask_probability: 0.3}}
+data: {type: jsonl, train: lines.jsonl, sequence_length: 256}
+batch: {global_batch_size: 16, micro_batch_size: 16}
+optimizer: {type: adamw}
+metrics: {every: 1 steps}
+"""
+        plain = self.recipe(text.replace("NAME", "plain"), "plain.yaml")
+        self.run_trainx("train", plain)
+        done = self.run_trainx("train", self.recipe(text.replace("NAME", "released"), "released.yaml"), "memory.release_cache_every=2 steps")
+        told = re.findall(r"step (\d+): gave ([\d.]+ [KMG]iB) that libraries kept back to the system", done.stderr)
+        print("  ", told)
+        self.assertTrue(set(step for step, _ in told) & {"2", "4"}, done.stderr)
+        self.assertTrue(set(step for step, _ in told) <= {"2", "4"}, done.stderr)
+        self.assertEqual(self.losses("released"), self.losses("plain"))
+        done = self.run_trainx("plan", plain, "--gpu", "h200", "memory.release_cache_every=2 steps", expect=78)
+        self.assertIn("memory.release_cache_every can have no effect on a GPU", done.stderr)
+        done = self.run_trainx("plan", plain, "memory.release_cache_every=0 steps", expect=78)
+        self.assertIn("memory.release_cache_every: must be greater than 0", done.stderr)
 
     def test_offload_without_anything_to_offload_is_refused(self):
         path = self.recipe(RECIPE.format(name="short", steps=2, precision="fp32", micro=16).replace("num_layers: 8", "num_layers: 1"))
