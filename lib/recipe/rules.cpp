@@ -224,7 +224,8 @@ class Rules {
     }
   }
 
-  /// Each update comes before backward is done: nothing that needs all gradients at once goes together with it.
+  /// Each update comes before backward is done: nothing that needs all gradients at once (clipping, their sum over micro-steps, the steps that a loss scale skips) goes
+  /// together with it. Optimizers all do: none looks beyond a tensor.
   void update_in_backward() {
     if (!r_.optimizer.update_in_backward) return;
     const std::string key = "optimizer.update_in_backward";
