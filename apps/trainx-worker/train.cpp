@@ -11,6 +11,7 @@
 #include "train/attest_observer.hpp"
 #include "train/observers.hpp"
 #include "train/profile_observer.hpp"
+#include "train/release_observer.hpp"
 #include "train/tune_observer.hpp"
 #include "train/run_folder.hpp"
 #include "train/threads.hpp"
@@ -137,6 +138,8 @@ int train(const launch::Job& job, metrics::Console& console) {
   parts.trainer->add(attest);
   train::TuneObserver tune(parts, console);
   parts.trainer->add(tune);
+  std::optional<train::ReleaseObserver> release;
+  if (plan.recipe.memory.release_cache_every) parts.trainer->add(release.emplace(parts, console, state));
   std::optional<train::ProfileObserver> profile;
   if (job.profile_steps > 0) parts.trainer->add(profile.emplace(parts, console, folder.file("profile.json"), job.profile_steps));
   Status status(folder, checkpoints, console);

@@ -2,6 +2,7 @@
 
     python3 bench/device/rates.py [OUT.json]      needs torch and a GPU; under two minutes
     python3 bench/device/rates.py OUT.json --tf32   adds matrix products in tf32 to a file that lacks them
+    python3 bench/device/rates.py OUT.json --host   adds copies to and from pinned host memory
 
 GPT-2 124M's shapes with 64 x 1024 tokens, random data, each measured for seconds on end, so that the power limit acts as in training.
 Attention counts multiply-adds under the causal mask only, forward 2 and backward 5 products, as lib/spec/arch/gpt2.cpp does.
@@ -74,11 +75,23 @@ def products_alone(allow_tf32):
     return rate
 
 
+def host_link():
+    """As offloaded activations go: 64 MiB pieces, one direction at a time; the slower one counts."""
+    host, device = torch.empty(2**30, dtype=torch.uint8, pin_memory=True), torch.empty(2**30, dtype=torch.uint8, device="cuda")
+    pieces = list(zip(host.split(2**26), device.split(2**26)))
+    out = sustained(lambda: [h.copy_(d, non_blocking=True) for h, d in pieces], 2**30, 2.0)
+    back = sustained(lambda: [d.copy_(h, non_blocking=True) for h, d in pieces], 2**30, 2.0)
+    return {"to_host_bytes_per_s": out, "from_host_bytes_per_s": back, "host_bytes_per_s": min(out, back)}
+
+
 def main():
-    if "--tf32" in sys.argv:                                 # only what an older file lacks, added to it
+    if "--tf32" in sys.argv or "--host" in sys.argv:         # only what an older file lacks, added to it
         rates = json.load(open(sys.argv[1]))
         assert rates["gpu"] == torch.cuda.get_device_name(), rates["gpu"]
-        rates["tf32"] = {"gemm_flops_per_s": products_alone(True)}
+        if "--tf32" in sys.argv:
+            rates["tf32"] = {"gemm_flops_per_s": products_alone(True)}
+        if "--host" in sys.argv:
+            rates |= host_link()
         open(sys.argv[1], "w").write(json.dumps(rates, indent=2) + "\n")
         return
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -87,6 +100,7 @@ def main():
     for name, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
         rates[name] = {"gemm_flops_per_s": sustained(*gemms(dtype)), "attention_flops_per_s": sustained(*attention(dtype))}
     rates["tf32"] = {"gemm_flops_per_s": products_alone(True)}
+    rates |= host_link()
     text = json.dumps(rates, indent=2)
     print(text)
     if len(sys.argv) > 1:

@@ -34,24 +34,24 @@ __global__ void __launch_bounds__(threads) partial_sums(NormTable table, double*
   }
 }
 
-__global__ void __launch_bounds__(threads) total_of(const double* partial, std::int64_t count, double* norm2) {
+__global__ void __launch_bounds__(threads) total_of(const double* partial, std::int64_t count, double* norm2, bool add) {
   __shared__ double shared[threads / 32];
   double total = 0;
   for (std::int64_t i = threadIdx.x; i < count; i += threads) total += partial[i];
   total = block_sum(total, shared);
-  if (threadIdx.x == 0) *norm2 = total;
+  if (threadIdx.x == 0) *norm2 = add ? *norm2 + total : total;
 }
 
 }  // namespace
 
-cudaError_t squared_norm(const NormTable& table, double* partial, double* norm2, cudaStream_t stream) {
+cudaError_t squared_norm(const NormTable& table, double* partial, double* norm2, bool add, cudaStream_t stream) {
   if (table.chunk_count > 0) {
     unsigned blocks = 0;
     if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
     partial_sums<<<blocks, threads, 0, stream>>>(table, partial);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   }
-  total_of<<<1, threads, 0, stream>>>(partial, table.chunk_count, norm2);
+  total_of<<<1, threads, 0, stream>>>(partial, table.chunk_count, norm2, add);
   return cudaGetLastError();
 }
 

@@ -28,6 +28,12 @@ std::string kernel_name(CUgraphNode node) {
   return name;
 }
 
+bool is_on_host(const void* p) {
+  cudaPointerAttributes attributes{};
+  require(cudaPointerGetAttributes(&attributes, p), "where a copy of a CUDA graph leads");
+  return attributes.type == cudaMemoryTypeHost || attributes.type == cudaMemoryTypeUnregistered;
+}
+
 }  // namespace
 
 CapturedStep read_graph(cudaGraph_t graph) {
@@ -45,7 +51,11 @@ CapturedStep read_graph(cudaGraph_t graph) {
       cudaMemcpy3DParms params{};
       require(cudaGraphMemcpyNodeGetParams(node, &params), "copy of a CUDA graph");
       ++step.copies;
-      step.copied_bytes += static_cast<std::int64_t>(params.extent.width * params.extent.height * params.extent.depth);
+      const auto bytes = static_cast<std::int64_t>(params.extent.width * params.extent.height * params.extent.depth);
+      step.copied_bytes += bytes;
+      const bool from_host = is_on_host(params.srcPtr.ptr), to_host = is_on_host(params.dstPtr.ptr);
+      if (to_host && !from_host) step.bytes_to_host += bytes;
+      if (from_host && !to_host) step.bytes_from_host += bytes;
     }
   }
   return step;

@@ -9,7 +9,9 @@ namespace trainx::gpu {
 
 struct CapturedStep {
   std::map<std::string, std::int64_t> kernels;    // launches, by the kernel's name as the driver has it (mangled)
-  std::int64_t copies = 0, copied_bytes = 0, memsets = 0;
+  std::int64_t copies = 0, copied_bytes = 0;
+  std::int64_t bytes_to_host = 0, bytes_from_host = 0;   // of the copied ones
+  std::int64_t memsets = 0;
 };
 
 /// Kernels of libraries too: their names come from the driver, which the runtime's own query refuses. Throws GpuError.

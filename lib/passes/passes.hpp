@@ -24,4 +24,12 @@ struct CheckpointLevels {
 /// What is dropped becomes scratch of the forward; what the recomputation takes follows from SlotSpec::from.
 StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, const CheckpointLevels& levels);
 
+/// What stays from forward to backward for longer than its neighbours take is copied to the host after its last use in forward, beside the next block, and
+/// comes back, into a buffer of its own, one block before its first use in backward.
+StepProgram activation_offload(StepProgram p);
+
+/// Each group is updated, and its part of the norm summed, right behind the last instruction that writes its gradient or uses its parameters, so that gradients
+/// die early. An update's norm2 then holds the gradients so far.
+StepProgram update_in_backward(StepProgram p);
+
 }  // namespace trainx::passes

@@ -3,6 +3,8 @@
 #include "recipe/value.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace trainx::plan {
 
@@ -29,6 +31,31 @@ bool has_norm(const program::BlockSpec& block, Op op) {
   return phase != block.phases.end() && std::ranges::any_of(phase->second.uses, [&](const program::SlotUse& u) {
     return u.how == program::How::overwrite && block.slots[static_cast<std::size_t>(u.slot)].name == "mean";
   });
+}
+
+// How many operations of a step are the last that have to do with some group of parameters: behind each of them is an update.
+std::int64_t places_of_updates(const program::ModelGraph& graph) {
+  std::map<int, std::pair<Op, const program::BlockSpec*>> last;   // by group
+  const auto use = [&](const program::BlockSpec& block, Op op) {
+    if (const auto phase = block.phases.find(op); phase != block.phases.end())
+      for (const program::SlotUse& u : phase->second.uses)
+        if (const program::SlotSpec& s = block.slots[static_cast<std::size_t>(u.slot)]; s.kind == program::Kind::parameter || s.kind == program::Kind::gradient) last[s.index] = {op, &block};
+  };
+  for (const program::BlockSpec& block : graph.blocks) use(block, Op::loss);
+  for (std::size_t b = graph.blocks.size(); b-- > 0;) use(graph.blocks[b], Op::backward);
+  std::set<std::pair<Op, const program::BlockSpec*>> places;
+  for (const auto& [group, place] : last) places.insert(place);
+  return static_cast<std::int64_t>(places.size());
+}
+
+// Of what a layer before the last one keeps for backward, without the small things beside it; of one that is recomputed as a whole, which keeps a hidden, nothing is said.
+std::int64_t least_offloaded_bytes(const program::ModelGraph& graph, const program::BlockSpec& block, ActivationCheckpoint level) {
+  const bool attends = block.phases.contains(Op::forward) && block.phases.at(Op::forward).attention_flops > 0;
+  if (block.layer == program::none || block.layer + 1 >= graph.layers() || level == ActivationCheckpoint::full || (level == ActivationCheckpoint::mlp && !attends)) return 0;
+  std::int64_t kept = 0;
+  for (const program::SlotSpec& s : block.slots)
+    if (s.kind == program::Kind::saved && s.space == program::Space::device && !(s.cheap && level != ActivationCheckpoint::none)) kept += s.tensor.bytes();
+  return kept / 4 * 3;
 }
 
 // What the name of an optimizer's kernel holds.
@@ -81,6 +108,9 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   claims.matrix_products *= micro_steps;
   claims.norms_recomputed *= micro_steps;
   claims.activation_checkpoint = recipe::write_value(levels);
+  if (plan.recipe.optimizer.update_in_backward) claims.update_launches = places_of_updates(graph);
+  if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
+    for (const program::BlockSpec& block : graph.blocks) claims.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) * micro_steps;
   claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
   claims.weights = weights_of(dtype_of(plan.recipe.precision.compute), master_of(plan.recipe.precision));   // as asked, whatever the program came to keep
   return claims;

@@ -13,6 +13,8 @@ struct StepClaims {
   bool products_recomputed = false;     // then there are more of them
   std::int64_t norms_recomputed = 0;    // launches of a norm's forward beyond one for each backward
   std::string activation_checkpoint;    // as the recipe has it, from which recomputations follow: "selective"
+  std::int64_t update_launches = 0;     // of the optimizer's kernel in a step: one for each place in backward where gradients become complete; 0: not counted
+  std::int64_t offloaded_bytes = 0;     // that a step copies to the host and back, at least
   std::string update;                   // the optimizer's kernel: "adamw_kernel", "SgdRule"
   std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Bf16Weights", "HalfWeights", "Fp32Weights"
 };

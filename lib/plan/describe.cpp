@@ -1,6 +1,7 @@
 // The plan for people and for programs that read JSON.
 #include "plan/run_plan.hpp"
 #include "plan/claims.hpp"
+#include "plan/memory_plan.hpp"
 #include "program/print.hpp"
 #include "recipe/walk.hpp"
 #include <nlohmann/json.hpp>
@@ -53,6 +54,20 @@ std::string describe_schedule(const RunPlan& plan) {
   return out + "; " + rate(plan.lr_table.front()) + " in the first step, " + rate(plan.lr_table.back()) + " in the last";
 }
 
+/// What memory beyond recomputation a recipe's levers save, against the same run without the one.
+std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan& plan) {
+  std::vector<std::pair<std::string, std::int64_t>> out;
+  const auto compare = [&](const std::string& name, const auto& take_away) {
+    RunPlan without = plan;
+    take_away(without.recipe);
+    plan_programs(without);
+    out.emplace_back(name, plan_memory_budget(without).total_bytes() - plan.memory.total_bytes());
+  };
+  if (plan.recipe.optimizer.update_in_backward) compare("update in backward", [](recipe::Recipe& r) { r.optimizer.update_in_backward = false; });
+  if (plan.on_gpu && plan.memory.host_bytes > 0) compare("activation offload", [](recipe::Recipe& r) { r.memory.activation_offload = recipe::ActivationOffload::none; });
+  return out;
+}
+
 std::string fixed(double x, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, x);
@@ -82,15 +97,25 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += "memory per rank\n";
   for (const auto& [name, bytes] : plan.memory.categories)
     if (bytes != 0) out += row(name, human_bytes(bytes));
+  for (const auto& [name, saved] : saved_by_levers(plan)) out += row(name, saved > 0 ? "saves " + human_bytes(saved) : "saves nothing: memory is fullest where it changes nothing");
+  if (plan.memory.host_bytes > 0) {
+    const std::string bytes = human_bytes(plan.memory.host_bytes), moved = human_bytes(offloaded_bytes(plan.train.back().program));
+    out += row("offloaded", bytes + (plan.on_gpu ? " of pinned host memory" : " of the same memory, in an arena of its own") + " holds what layers keep; a step copies " + moved + " out and back" +
+                                (plan.rates && plan.rates->host_bytes_per_s <= 0 ? ", how fast was not measured on this GPU" : ""));
+  }
   out += row("total", human_bytes(plan.memory.total_bytes()) + " of " + human_bytes(plan.memory.budget_bytes));
   if (plan.time) {
     const auto& t = *plan.time;
     out += "time, predicted from measured rates\n";
-    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s");
+    const bool unknown_copies = plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s <= 0;
+    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (unknown_copies ? ", if the copies to the host take no longer" : ""));
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
     if (const double rest = t.step_s - t.gemm_s - t.attention_s - t.memory_s; rest > 0) out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
+    const auto busy = [&](program::Lane lane) { return t.busy_s[static_cast<std::size_t>(lane)]; };
+    if (plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s > 0)
+      out += row("copies to the host", fixed(busy(program::Lane::copy_out) * 1e3, 1) + " ms out, " + fixed(busy(program::Lane::copy_in) * 1e3, 1) + " ms back, beside the computation");
     out += row("bound by", t.bottleneck);
   }
   if (plan.on_gpu) {
@@ -99,6 +124,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += row("fused attention", std::to_string(claims.attention_forward) + " forward, " + std::to_string(claims.attention_backward) + " backward");
     out += row("matrix products", std::to_string(claims.matrix_products) + (claims.products_recomputed ? " and those that are recomputed" : ""));
     out += row("norms recomputed", std::to_string(claims.norms_recomputed));
+    if (claims.update_launches > 0) out += row("updates in backward", std::to_string(claims.update_launches) + " launches of the optimizer");
+    if (claims.offloaded_bytes > 0) out += row("copied to the host", "at least " + human_bytes(claims.offloaded_bytes) + ", and back");
     out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
   }
   out += "program\n";
@@ -131,8 +158,11 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["arena_bytes"] = plan.memory.arena_bytes;
   j["library_bytes"] = plan.memory.library_bytes;
   j["process_bytes"] = plan.memory.process_bytes;
+  j["host_bytes"] = plan.memory.host_bytes;
+  j["offloaded_bytes"] = offloaded_bytes(plan.train.back().program);
   j["total_bytes"] = plan.memory.total_bytes();
   j["budget_bytes"] = plan.memory.budget_bytes;
+  for (const auto& [name, bytes] : saved_by_levers(plan)) j["saved"].push_back({{"by", name}, {"bytes", bytes}});
   for (const auto& [name, bytes] : plan.memory.categories) j["memory"].push_back({{"category", name}, {"bytes", bytes}});
   if (plan.time)
     j["time"] = {{"step_ms", plan.time->step_s * 1e3}, {"tokens_per_second", static_cast<double>(plan.tokens_per_step) / plan.time->step_s}, {"bottleneck", plan.time->bottleneck},

@@ -32,7 +32,8 @@ struct Depth {
 struct Candidate {
   std::int64_t micro_batch_size = 1;
   int depth = 0;                        // ignored where the recipe says what is recomputed
-  std::int64_t bytes = 0;
+  bool offload = false;                 // activations to the host, also where the recipe does not say so
+  std::int64_t bytes = 0, host_bytes = 0;
   double seconds = 0;                   // of a step; 0 without rates
 };
 
@@ -50,13 +51,17 @@ class Search {
   }
 
   const Depth& depth() const { return depth_; }
-  bool fits(const Candidate& c) const { return budget_ <= 0 || c.bytes <= budget_; }
+  bool fits(const Candidate& c) const {
+    return (budget_ <= 0 || c.bytes <= budget_) && (plan_.host_memory_bytes <= 0 || c.host_bytes <= plan_.host_memory_bytes) && (!c.offload || c.host_bytes > 0);
+  }
 
   /// With the bytes and the time of a step.
   Candidate weigh(Candidate c) const {
     const std::int64_t steps = samples_ / c.micro_batch_size;
     const RunPlan two = sized(c, static_cast<int>(std::min<std::int64_t>(steps, 2)));   // more micro-steps take no more memory
-    c.bytes = plan_memory_budget(two).total_bytes();
+    const MemoryPlan memory = plan_memory_budget(two);
+    c.bytes = memory.total_bytes();
+    c.host_bytes = plan_.on_gpu ? memory.host_bytes : 0;
     if (!rates_) return c;
     c.seconds = step_seconds(two);
     if (steps > 2) c.seconds += static_cast<double>(steps - 2) * (c.seconds - step_seconds(sized(c, 1)));
@@ -79,10 +84,19 @@ class Search {
     return best;
   }
 
+  /// With activations on the host: the fastest level that fits, where it is not known how fast copies are the one that leaves the least to copy.
+  Candidate offloaded(std::int64_t micro_batch_size) const {
+    Candidate best = weigh({micro_batch_size, last_level * depth_.layers, true});
+    if (!rates_ || rates_->host_bytes_per_s <= 0) return best;
+    for (int level = last_level; level-- > 0;)
+      if (const Candidate c = weigh({micro_batch_size, level * depth_.layers, true}); fits(c) && c.seconds < best.seconds) best = c;
+    return best;
+  }
+
   /// The numbers of samples that divide a step's, ascending.
   std::vector<std::int64_t> micro_batch_sizes() const {
     std::vector<std::int64_t> out;
-    for (std::int64_t m = 1; m <= samples_; ++m)
+    for (std::int64_t m = plan_.recipe.optimizer.update_in_backward ? samples_ : 1; m <= samples_; ++m)
       if (samples_ % m == 0) out.push_back(m);
     return out;
   }
@@ -94,6 +108,7 @@ class Search {
     RunPlan p;
     p.recipe = plan_.recipe;
     if (p.recipe.memory.activation_checkpoint.is_auto() || c.depth > 0) depth_.write(c.depth, p.recipe.memory);
+    if (c.offload) p.recipe.memory.activation_offload = recipe::ActivationOffload::cpu;
     p.dims = plan_.dims;
     p.batch = plan_.batch;
     p.batch.micro_batch_size = c.micro_batch_size;
@@ -174,10 +189,20 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
     if (!memory.activation_checkpoint.is_auto()) memory.activation_checkpoint.value.reset();
   }
   std::vector<Candidate> all;
-  for (const std::int64_t micro : search.micro_batch_sizes()) {
-    if (!choose_batch && !(may_shrink && micro <= written) && micro != written) continue;
-    all.push_back(choose_depth ? search.least_depth(micro) : search.weigh({micro, 0}));
-    if (all.size() > 1 && !search.fits(all.back())) break;
+  const auto try_all = [&](const auto& candidate) {
+    all.clear();
+    for (const std::int64_t micro : search.micro_batch_sizes()) {
+      if (!choose_batch && !(may_shrink && micro <= written) && micro != written) continue;
+      all.push_back(candidate(micro));
+      if (all.size() > 1 && !search.fits(all.back())) break;
+    }
+  };
+  try_all([&](std::int64_t micro) { return choose_depth ? search.least_depth(micro) : search.weigh({micro, 0}); });
+  const bool may_offload = memory.fit && plan.on_gpu && memory.activation_offload == recipe::ActivationOffload::none;
+  if (may_offload && std::ranges::none_of(all, [&](const Candidate& c) { return search.fits(c); })) {
+    const std::vector<Candidate> on_device = all;
+    try_all([&](std::int64_t micro) { return search.offloaded(micro); });
+    if (std::ranges::none_of(all, [&](const Candidate& c) { return search.fits(c); })) all = on_device;
   }
   const std::int64_t tokens_that_fill = plan.on_gpu ? 65536 : 4096, length = plan.row_lengths.back();
   const Candidate* best = fastest(all, search, (tokens_that_fill + length - 1) / length);
@@ -192,6 +217,15 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
       if (c.micro_batch_size < best->micro_batch_size && search.fits(c)) smaller = &c;
     if (smaller && best->seconds > 0) text += "; " + std::to_string(smaller->micro_batch_size) + " would take " + percent(smaller->seconds / best->seconds - 1) + " longer";
     else if (best->seconds == 0) text += "; " + std::to_string(best->micro_batch_size * length) + " tokens at a time";
+    plan.choices.push_back(std::move(text));
+  }
+  if (best->offload) {
+    memory.activation_offload = recipe::ActivationOffload::cpu;
+    const Candidate recomputed = search.least_depth(best->micro_batch_size);
+    std::string text = "memory.activation_offload cpu: the most that recomputation saves needs " + human_bytes(recomputed.bytes) + ", " + human_bytes(best->bytes) + budget + " with " + human_bytes(best->host_bytes) +
+                       " of what layers keep on the host";
+    if (best->seconds > 0 && rates->host_bytes_per_s > 0) text += "; costs " + percent(best->seconds / recomputed.seconds - 1) + " of a step more";
+    else text += "; what the copies cost was not measured on this GPU";
     plan.choices.push_back(std::move(text));
   }
   if (choose_depth) {

@@ -11,7 +11,7 @@ passes::CheckpointLevels checkpoint_levels(const recipe::MemorySection& memory);
 std::vector<recipe::ActivationCheckpoint> compressed(std::vector<recipe::ActivationCheckpoint> levels);
 
 /// Chooses what is auto, and with memory.fit, where the run as written does not fit, micro-batch and recomputation anew: by `rates` the fastest that fits
-/// `budget_bytes` (0: anything fits), without them the least recomputation. The global batch stays. Writes into plan.batch, plan.recipe.memory and plan.choices;
+/// `budget_bytes` (0: anything fits), without them the least recomputation; on a GPU, where nothing else fits, with activations on the host. The global batch stays. Writes into plan.batch, plan.recipe.memory and plan.choices;
 /// where nothing fits, the least that there is.
 void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates);
 

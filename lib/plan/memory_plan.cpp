@@ -38,6 +38,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   for (const auto* programs : {&plan.train, &plan.evaluate})
     for (const PlacedProgram& p : *programs) {
       m.arena_bytes = std::max(m.arena_bytes, p.placement.peak_of(program::Space::device));
+      m.host_bytes = std::max(m.host_bytes, p.placement.peak_of(program::Space::host));
       m.library_bytes = std::max(m.library_bytes, p.graph.library_bytes + p.placement.peak_of(program::Space::library));
     }
   m.categories = {{"weights", of(Kind::parameter)},
@@ -54,6 +55,10 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   m.categories.emplace_back("library calls", m.library_bytes);
   m.process_bytes = plan.on_gpu ? context_bytes : process_bytes_of(plan);
   m.categories.emplace_back(plan.on_gpu ? "CUDA context and kernels" : "process", m.process_bytes);
+  if (!plan.on_gpu && m.host_bytes > 0) {                // there the host's memory is the same
+    m.categories.emplace_back("offloaded activations", m.host_bytes);
+    m.process_bytes += m.host_bytes;
+  }
   return m;
 }
 
@@ -65,19 +70,31 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   std::vector<std::vector<ActivationCheckpoint>> levels{written};
   for (const auto& [level, name] : enum_names(least))
     if (level > least && !(std::holds_alternative<spec::CustomDims>(plan.dims) && level != ActivationCheckpoint::full)) levels.push_back({level});
-  for (std::int64_t micro = plan.batch.micro_batch_size; micro >= 1; --micro) {   // the largest micro-batch that keeps the global batch
-    if (plan.batch.micro_batch_size * plan.batch.grad_accum_steps % micro != 0) continue;
-    for (const auto& level : levels) {
-      other.batch.micro_batch_size = micro;
-      other.batch.grad_accum_steps = plan.batch.micro_batch_size * plan.batch.grad_accum_steps / micro;
-      other.recipe.memory.activation_checkpoint.value = level;
-      plan_programs(other);
-      const std::int64_t total = plan_memory_budget(other).total_bytes();
-      if (total > have) continue;
-      std::string remedy;
-      if (micro != plan.batch.micro_batch_size) remedy += "batch.micro_batch_size " + std::to_string(micro);
-      if (level != written) remedy += (remedy.empty() ? "" : " with ") + ("memory.activation_checkpoint " + recipe::write_value(level));
-      return remedy + " would fit (" + human_bytes(total) + "), and memory.fit: true chooses by itself";
+  const std::int64_t smallest = plan.recipe.optimizer.update_in_backward ? plan.batch.micro_batch_size : 1;
+  // On the host last, where that is other memory: copies take longer than recomputation.
+  using recipe::ActivationOffload;
+  std::vector<ActivationOffload> places{plan.recipe.memory.activation_offload};
+  if (plan.on_gpu && places.front() == ActivationOffload::none && !std::holds_alternative<spec::CustomDims>(plan.dims)) places.push_back(ActivationOffload::cpu);
+  for (const ActivationOffload place : places) {
+    if (place != places.front()) std::ranges::reverse(levels);   // the least to copy first
+    for (std::int64_t micro = plan.batch.micro_batch_size; micro >= smallest; --micro) {   // the largest micro-batch that keeps the global batch
+      if (plan.batch.micro_batch_size * plan.batch.grad_accum_steps % micro != 0) continue;
+      for (const auto& level : levels) {
+        other.batch.micro_batch_size = micro;
+        other.batch.grad_accum_steps = plan.batch.micro_batch_size * plan.batch.grad_accum_steps / micro;
+        other.recipe.memory.activation_checkpoint.value = level;
+        other.recipe.memory.activation_offload = place;
+        plan_programs(other);
+        const MemoryPlan memory = plan_memory_budget(other);
+        if (memory.total_bytes() > have || (plan.on_gpu && plan.host_memory_bytes > 0 && memory.host_bytes > plan.host_memory_bytes)) continue;
+        std::vector<std::string> changes;
+        if (micro != plan.batch.micro_batch_size) changes.push_back("batch.micro_batch_size " + std::to_string(micro));
+        if (level != written) changes.push_back("memory.activation_checkpoint " + recipe::write_value(level));
+        if (place != places.front()) changes.push_back("memory.activation_offload " + recipe::write_value(place));
+        std::string remedy;
+        for (const std::string& change : changes) remedy += (remedy.empty() ? "" : " with ") + change;
+        return remedy + " would fit (" + human_bytes(memory.total_bytes()) + "), and memory.fit: true chooses by itself";
+      }
     }
   }
   return "";
@@ -85,6 +102,9 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
 
 void require_fits(const RunPlan& plan) {
   const std::int64_t need = plan.memory.total_bytes(), have = plan.memory.budget_bytes;
+  if (plan.on_gpu && plan.host_memory_bytes > 0 && plan.memory.host_bytes > plan.host_memory_bytes)
+    throw UserError(ExitCode::out_of_memory, "memory: activations on the host need " + human_bytes(plan.memory.host_bytes) + " there and the machine has " + human_bytes(plan.host_memory_bytes) +
+                                                 "; recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size");
   if (have <= 0 || need <= have) return;
   std::string remedy = what_would_fit(plan, have);
   if (remedy.empty()) remedy = "nothing in the recipe makes it fit; take a smaller model or a larger budget";

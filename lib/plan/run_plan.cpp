@@ -95,6 +95,8 @@ void plan_programs(RunPlan& plan) {
     const auto graph = graph_of(plan, length);
     auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
     p = passes::activation_checkpoint(std::move(p), graph, levels);
+    if (r.memory.activation_offload == recipe::ActivationOffload::cpu) p = passes::activation_offload(std::move(p));
+    if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
@@ -110,6 +112,14 @@ double step_flops(const PlacedProgram& placed) {
     if (const auto phase = phases.find(i.op); phase != phases.end()) flops += phase->second.gemm_flops() + phase->second.attention_flops;
   }
   return flops;
+}
+
+std::int64_t offloaded_bytes(const program::StepProgram& p) {
+  std::int64_t bytes = 0;
+  for (const auto& i : p.steady)
+    for (const auto& u : i.uses)
+      if (i.op == program::Op::copy && program::writes(u.how) && p.buffers[static_cast<std::size_t>(u.buffer)].space == program::Space::host) bytes += u.range.end - u.range.begin;
+  return bytes;
 }
 
 double RunPlan::flops_per_token() const { return step_flops(train.back()) / static_cast<double>(tokens_per_step); }
@@ -131,6 +141,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);
+  if (plan.on_gpu && r.memory.release_cache_every)
+    throw UserError(ExitCode::invalid_recipe, "memory.release_cache_every can have no effect on a GPU: trainx takes the GPU's memory once, as planned, and no library keeps any beside it; leave it out");
   if (plan.on_gpu && !device && !facts.hardware.gpus.empty()) device = device_called(facts.hardware.gpus.front());
 
   const std::int64_t length = r.data.sequence_length;
@@ -150,6 +162,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.checkpoint_every = interval(r.checkpoint.every, "checkpoint.every");
   plan.eval_every = interval(r.eval.every, "eval.every");
   plan.metrics_every = interval(r.metrics.every, "metrics.every");
+  if (r.memory.release_cache_every) plan.release_cache_every = interval(*r.memory.release_cache_every, "memory.release_cache_every");
   plan.tokens_per_step = plan.batch.global_batch_size * length;
   plan.nominal_targets = spec::nominal_targets(plan.dims, plan.batch.global_batch_size, length);
   plan.row_lengths = recipe::row_lengths(r.data);
@@ -159,17 +172,21 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 
   const program::Rates* const rates = device ? rates_of(*device, r.precision.compute) : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes;
+  if (options.gpu.empty()) plan.host_memory_bytes = facts.hardware.memory_bytes;
   require_level_for_each_layer(plan);
   choose_what_fits(plan, budget, rates);
   plan_programs(plan);
   for (const PlacedProgram& train : plan.train) {
-    const program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+    program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+    reference.update_in_backward = r.optimizer.update_in_backward;
     require_sound(train, &reference, "training");
   }
   for (const PlacedProgram& evaluate : plan.evaluate) require_sound(evaluate, nullptr, "evaluation");
 
   if (!options.gpu.empty() && std::holds_alternative<spec::CustomDims>(plan.dims))
     throw UserError(ExitCode::usage, "plan --gpu: how long a model of your own takes is not known before it runs; only bytes are, without --gpu");
+  if (r.memory.activation_offload == recipe::ActivationOffload::cpu && offloaded_bytes(plan.train.back().program) == 0)
+    throw UserError(ExitCode::invalid_recipe, "memory.activation_offload can have no effect: nothing that this model keeps for backward waits for longer than its neighbours take, there are too few blocks; write none");
   plan.memory = plan_memory_budget(plan);
   plan.memory.budget_bytes = budget;
   require_fits(plan);

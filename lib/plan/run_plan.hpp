@@ -27,6 +27,7 @@ struct MemoryPlan {
   std::vector<std::pair<std::string, std::int64_t>> categories;   // weights, master, gradients, optimizer state, activations, ..., in bytes at the peak
   std::int64_t arena_bytes = 0;         // one arena for training and evaluation
   std::int64_t library_bytes = 0;       // what library calls allocate beside it, at most
+  std::int64_t host_bytes = 0;          // that programs keep on the host: pinned memory beside a GPU, on a CPU an arena of its own
   std::int64_t process_bytes = 0;       // on a CPU LibTorch itself, copies of a group while weights are loaded and saved, batches ahead; on a GPU context and kernels
   std::int64_t budget_bytes = 0;
   std::int64_t total_bytes() const { return arena_bytes + library_bytes + process_bytes; }
@@ -46,7 +47,7 @@ struct RunPlan {
   double total_seconds = 0;             // of such a duration
   ScheduleSteps schedule;
   std::vector<double> lr_table;         // by applied step; the last entry holds beyond its end
-  Interval checkpoint_every, eval_every, metrics_every;
+  Interval checkpoint_every, eval_every, metrics_every, release_cache_every;
   std::int64_t tokens_per_step = 0;     // without padding, where all samples have data.sequence_length
   double nominal_targets = 0;           // expected of a global batch without padding
   std::vector<std::int64_t> row_lengths;   // tokens of a sample with padding, ascending: a step takes the smallest that holds its longest sample
@@ -54,6 +55,7 @@ struct RunPlan {
   std::int64_t train_samples = 0;       // of an epoch
   std::int64_t eval_samples = 0;        // of an evaluation, however the batch is cut; 0: no held-out data
   MemoryPlan memory;
+  std::int64_t host_memory_bytes = 0;   // of the machine (cgroup); 0: not known
   std::optional<program::Rates> rates;  // of the device in the plan's arithmetic, where they were measured
   std::optional<program::TimePrediction> time;   // where rates of the device are known
   double peak_flops = 0;                // a second, of the chip in the plan's arithmetic; 0: not known
@@ -65,6 +67,9 @@ struct RunPlan {
 struct PlanOptions {
   std::string gpu;                      // plan for this device instead of the CPU: "h100", "h200"
 };
+
+/// What a step copies to the host.
+std::int64_t offloaded_bytes(const program::StepProgram& p);
 
 /// Of the matrix products and the attention of one step, without what is recomputed.
 double step_flops(const PlacedProgram& placed);

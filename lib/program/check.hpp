@@ -10,7 +10,8 @@ struct Reference {
   const ModelGraph* graph = nullptr;
   UpdateSpec update;
   int micro_steps = 1;
-  bool update_reads_norm2 = true;       // clipping and the guard against non-finite gradients; not where updates run inside backward
+  bool update_reads_norm2 = true;       // clipping and the guard against non-finite gradients
+  bool update_in_backward = false;      // a group is updated as soon as nothing more is added to its gradient and nobody reads its parameters again: guarded by the norm of the gradients known by then
 };
 
 /// Runs the program over hashed symbolic expressions (only + commutes), all ranks in lockstep, 3 + prologue_steps steps, and compares every

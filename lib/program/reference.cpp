@@ -43,18 +43,37 @@ class StepReference {
   StepReference(const Reference& reference, const GroupCuts& cuts, ReferenceState& state)
       : reference_(reference), graph_(*reference.graph), cuts_(cuts), state_(state), gradients_(cuts.size()), scalars_(graph_.scalars.size()) {
     for (const auto& g : state.groups) parameters_.push_back(joined(g.parameter));
+    if (reference.update_in_backward) find_last_uses();
   }
 
   std::string run(int world_size) {
     for (int rank = 0; rank < world_size; ++rank)
-      for (int micro = 0; micro < reference_.micro_steps; ++micro)
-        if (std::string problem = micro_step(micro, rank); !problem.empty()) return problem;
+      for (int micro = 0; micro < reference_.micro_steps; ++micro) {
+        const bool last = rank + 1 == world_size && micro + 1 == reference_.micro_steps;
+        if (std::string problem = micro_step(micro, rank, last); !problem.empty()) return problem;
+      }
     finish();
     return "";
   }
 
  private:
-  std::string micro_step(int micro, int rank) {
+  using Place = std::pair<Op, int>;     // operation and block
+
+  /// Of each group, the last operation of a micro-step that has to do with it.
+  void find_last_uses() {
+    last_use_.resize(cuts_.size());
+    const int blocks = static_cast<int>(graph_.blocks.size());
+    for (const Op op : {Op::forward, Op::loss, Op::backward})
+      for (int k = 0; k < blocks; ++k) {
+        const int block = op == Op::backward ? blocks - 1 - k : k;
+        const BlockSpec& spec = graph_.blocks[block];
+        if (const auto phase = spec.phases.find(op); phase != spec.phases.end())
+          for (const SlotUse& u : phase->second.uses)
+            if (const SlotSpec& s = spec.slots[u.slot]; s.kind == Kind::parameter || s.kind == Kind::gradient) last_use_[static_cast<std::size_t>(s.index)] = {op, block};
+      }
+  }
+
+  std::string micro_step(int micro, int rank, bool last) {
     batch_.clear();
     for (std::size_t k = 0; k < graph_.batch.size(); ++k) batch_.push_back(batch_symbol(static_cast<int>(k), state_.step, micro, rank));
     values_.assign(graph_.values.size(), 0);
@@ -68,6 +87,7 @@ class StepReference {
         const auto phase = phases.find(op);
         if (phase == phases.end()) continue;
         if (std::string problem = run_block(block, op, phase->second); !problem.empty()) return problem;
+        if (last && reference_.update_in_backward) update_finished({op, block});
       }
     return "";
   }
@@ -113,54 +133,71 @@ class StepReference {
     return "";
   }
 
+  void update_finished(const Place& place) {
+    std::vector<std::size_t> finished;
+    for (std::size_t g = 0; g < cuts_.size(); ++g)
+      if (last_use_[g] == place) finished.push_back(g);
+    for (const std::size_t g : finished) norm2_ += norm_of(g);
+    for (const std::size_t g : finished) update(g);
+  }
+
   void finish() {
-    Symbol norm2 = 0;
-    for (std::size_t g = 0; g < cuts_.size(); ++g) {
-      auto e = cuts_[g].begin();
-      for (const Symbol cell : gradients_[g]) norm2 += norm_symbol(cell, static_cast<int>(g), *e++);
+    if (!reference_.update_in_backward) {
+      for (std::size_t g = 0; g < cuts_.size(); ++g) norm2_ += norm_of(g);
+      for (std::size_t g = 0; g < cuts_.size(); ++g) update(g);
     }
-    const Symbol* const guard = reference_.update_reads_norm2 ? &norm2 : nullptr;
-    const Symbol* loss_sum = nullptr;
-    const Symbol* target_count = nullptr;
-    const Symbol* loss_scale = nullptr;
-    for (std::size_t k = 0; k < scalars_.size(); ++k) {
-      if (graph_.scalars[k].name == "loss_scale") loss_scale = &state_.kept_scalars[k];
-      if (graph_.scalars[k].name == "loss_sum") loss_sum = &scalars_[k];
-      if (graph_.scalars[k].name == "target_count") target_count = &scalars_[k];
-    }
-    for (std::size_t g = 0; g < cuts_.size(); ++g) {
-      if (reference_.update.unit != Unit::element) {
-        if (!gradients_[g].empty()) update_whole(g, guard, target_count, loss_scale);
-        continue;
-      }
-      for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) {
-        auto& group = state_.groups[g];
-        UpdateOperands o;
-        o.present.emplace_back(UpdateSlot::gradient, gradients_[g][cell]);
-        if (guard) o.present.emplace_back(UpdateSlot::norm2, *guard);
-        if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
-        o.present.emplace_back(UpdateSlot::applied, state_.applied);
-        o.present.emplace_back(UpdateSlot::lr_table, state_.lr_table);
-        if (loss_scale) o.present.emplace_back(UpdateSlot::loss_scale, *loss_scale);
-        o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
-        if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
-        for (std::size_t s = 0; s < group.states.size(); ++s)
-          o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);
-        group.parameter[cell] = o.result(UpdateSlot::parameter);
-        if (!group.master.empty()) group.master[cell] = o.result(UpdateSlot::master);
-        for (std::size_t s = 0; s < group.states.size(); ++s) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
-      }
-    }
+    const Symbol* const guard = reference_.update_reads_norm2 ? &norm2_ : nullptr;
+    const Symbol *const loss_sum = scalar("loss_sum"), *const target_count = scalar("target_count"), *const loss_scale = scalar("loss_scale");
     state_.step = advanced_symbol(state_.step, nullptr);
     state_.applied = advanced_symbol(state_.applied, guard);
     if (loss_sum) state_.reports = mix(state_.reports, ReportSlot::loss_sum, *loss_sum);
     if (target_count) state_.reports = mix(state_.reports, ReportSlot::target_count, *target_count);
-    if (guard) state_.reports = mix(state_.reports, ReportSlot::norm2, norm2);
+    if (guard) state_.reports = mix(state_.reports, ReportSlot::norm2, norm2_);
     state_.reports = mix(state_.reports, ReportSlot::applied, state_.applied);
     state_.reports = mix(state_.reports, ReportSlot::lr_table, state_.lr_table);
     if (loss_scale) state_.reports = mix(state_.reports, ReportSlot::loss_scale, *loss_scale);
     for (Symbol& k : state_.kept_scalars)
       if (k) k = advanced_symbol(k, guard);
+  }
+
+  /// Null where the model has none of that name.
+  const Symbol* scalar(std::string_view name) const {
+    for (std::size_t k = 0; k < scalars_.size(); ++k)
+      if (graph_.scalars[k].name == name) return state_.kept_scalars[k] ? &state_.kept_scalars[k] : &scalars_[k];
+    return nullptr;
+  }
+
+  Symbol norm_of(std::size_t g) const {
+    Symbol norm = 0;
+    auto e = cuts_[g].begin();
+    for (const Symbol cell : gradients_[g]) norm += norm_symbol(cell, static_cast<int>(g), *e++);
+    return norm;
+  }
+
+  void update(std::size_t g) {
+    const Symbol* const guard = reference_.update_reads_norm2 ? &norm2_ : nullptr;
+    const Symbol *const target_count = scalar("target_count"), *const loss_scale = scalar("loss_scale");
+    if (reference_.update.unit != Unit::element) {
+      if (!gradients_[g].empty()) update_whole(g, guard, target_count, loss_scale);
+      return;
+    }
+    for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) {
+      auto& group = state_.groups[g];
+      UpdateOperands o;
+      o.present.emplace_back(UpdateSlot::gradient, gradients_[g][cell]);
+      if (guard) o.present.emplace_back(UpdateSlot::norm2, *guard);
+      if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
+      o.present.emplace_back(UpdateSlot::applied, state_.applied);
+      o.present.emplace_back(UpdateSlot::lr_table, state_.lr_table);
+      if (loss_scale) o.present.emplace_back(UpdateSlot::loss_scale, *loss_scale);
+      o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
+      if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
+      for (std::size_t s = 0; s < group.states.size(); ++s)
+        o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);
+      group.parameter[cell] = o.result(UpdateSlot::parameter);
+      if (!group.master.empty()) group.master[cell] = o.result(UpdateSlot::master);
+      for (std::size_t s = 0; s < group.states.size(); ++s) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
+    }
   }
 
   /// Everything that is updated follows from everything that is read.
@@ -192,6 +229,8 @@ class StepReference {
   std::vector<std::optional<Symbol>> value_gradients_;
   std::vector<std::vector<Symbol>> saved_, gradients_;
   std::vector<Symbol> scalars_;
+  std::vector<Place> last_use_;         // by group
+  Symbol norm2_ = 0;                    // of the gradients that are complete
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ class Rules {
     batch();
     precision();
     optimizer();
+    update_in_backward();
     schedule();
     intervals();
     eval();
@@ -73,6 +74,9 @@ class Rules {
     refuse(parts, "memory.activation_checkpoint", {"model.type"}, "can have no effect with " + o.name + ", whose modules are recomputed as a whole: write none or full");
     refuse(r_.memory.fit, "memory.fit", {"model.type"}, "cannot choose for " + o.name + ", whose bytes are known for the written sizes alone: give batch.micro_batch_size and memory.activation_checkpoint");
     refuse(r_.batch.micro_batch_size.is_auto() && !r_.batch.grad_accum_steps, "batch.micro_batch_size", {"batch", "model.type"}, "cannot be chosen for " + o.name + ", whose bytes are known for the written sizes alone: give a number");
+    const bool whole = levels && std::ranges::all_of(*levels, [](ActivationCheckpoint l) { return l == ActivationCheckpoint::full; });
+    refuse(r_.memory.activation_offload != ActivationOffload::none && !whole, "memory.activation_offload", {"memory.activation_checkpoint", "model.type"},
+           "needs memory.activation_checkpoint: full with " + o.name + ": what its modules keep for backward is LibTorch's and cannot be moved, the hidden values between layers can");
     refuse(!levels, "memory.activation_checkpoint", {"model.type"}, "cannot be chosen for " + o.name + ", whose bytes are known for the written sizes alone: write none or full");
   }
 
@@ -238,6 +242,22 @@ class Rules {
     }
   }
 
+  /// Each update comes before backward is done: nothing that needs all gradients at once (clipping, their sum over micro-steps, the steps that a loss scale skips) goes
+  /// together with it. Optimizers all do: none looks beyond a tensor.
+  void update_in_backward() {
+    if (!r_.optimizer.update_in_backward) return;
+    const std::string key = "optimizer.update_in_backward";
+    refuse(r_.optimizer.max_grad_norm > 0, key, {"optimizer.max_grad_norm"},
+           "cannot go together with optimizer.max_grad_norm (" + write_value(r_.optimizer.max_grad_norm) + "): clipping needs the norm of all gradients before the first update: write optimizer.max_grad_norm: 0, or leave update_in_backward out");
+    refuse(r_.precision.compute == Compute::fp16, key, {"precision.compute"},
+           "cannot go together with precision.compute: fp16, whose steps are skipped where any gradient overflows, when the first weights are updated already: write compute: bf16, or leave update_in_backward out");
+    const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value, &accum = r_.batch.grad_accum_steps;
+    const std::int64_t micro_steps = accum ? *accum : global && micro && *global % *micro == 0 ? *global / *micro : 1;
+    refuse(micro_steps > 1, key, {"batch", "batch.global_batch_size", "batch.micro_batch_size", "batch.grad_accum_steps"},
+           "cannot go together with batch.grad_accum_steps (" + std::to_string(micro_steps) +
+               "): the gradients of all micro-steps are summed first, so none could be freed early: write batch.grad_accum_steps: 1, or leave update_in_backward out");
+  }
+
   void of_adafactor(const spec::AdafactorOptions& o) {
     const std::string own = "can have no effect with optimizer.options.relative_step: true, by which Adafactor makes its own step sizes: leave it out, or write relative_step: false";
     const std::initializer_list<std::string> also{"optimizer.type", "optimizer.options.relative_step"};
@@ -317,6 +337,7 @@ class Rules {
     const auto& levels = r_.memory.activation_checkpoint.value;
     refuse(r_.memory.checkpoint_segment > 1 && levels && !std::ranges::count(*levels, ActivationCheckpoint::full), "memory.checkpoint_segment", {"memory.activation_checkpoint"},
            "can have no effect without layers whose memory.activation_checkpoint is full");
+    refuse(r_.memory.release_cache_every && r_.memory.release_cache_every->amount <= 0, "memory.release_cache_every", {}, "must be greater than 0 (did you mean null?)");
     refuse(!r_.memory.budget.is_auto() && r_.memory.budget.value->bytes == 0, "memory.budget", {}, "must be greater than 0");
   }
 

@@ -113,12 +113,15 @@ void visit_fields(Visitor& field, PrecisionSection& s) {
 struct OptimizerSection {
   double lr = 1e-3;
   double max_grad_norm = 1.0;
+  bool update_in_backward = false;
   spec::OptimizerOptions options;       // `type` names the alternative, `options:` holds its fields
 };
 template <class Visitor>
 void visit_fields(Visitor& field, OptimizerSection& s) {
   field("lr", s.lr, non_negative(), "peak learning rate");
   field("max_grad_norm", s.max_grad_norm, non_negative(), "clips the global gradient norm; 0 clips nothing");
+  field("update_in_backward", s.update_in_backward, anything(),
+        "update each part of the weights as soon as backward has its gradient, whose memory is then free; needs grad_accum_steps 1 and max_grad_norm 0, and a gradient that is not finite ends the run");
 }
 
 struct ScheduleSection {
@@ -138,10 +141,17 @@ inline const EnumNames<ActivationCheckpoint>& enum_names(ActivationCheckpoint) {
                                                      {ActivationCheckpoint::full, "full"}};
   return names;
 }
+enum class ActivationOffload : std::uint8_t { none, cpu };
+inline const EnumNames<ActivationOffload>& enum_names(ActivationOffload) {
+  static const EnumNames<ActivationOffload> names{{ActivationOffload::none, "none"}, {ActivationOffload::cpu, "cpu"}};
+  return names;
+}
 struct MemorySection {
   Auto<ByteSize> budget;
   Auto<std::vector<ActivationCheckpoint>> activation_checkpoint{{{ActivationCheckpoint::none}}};   // of all layers, or of each
   std::int64_t checkpoint_segment = 1;
+  ActivationOffload activation_offload = ActivationOffload::none;
+  std::optional<Duration> release_cache_every;
   bool fit = false;
 };
 template <class Visitor>
@@ -150,6 +160,9 @@ void visit_fields(Visitor& field, MemorySection& s) {
   field("activation_checkpoint", s.activation_checkpoint, anything(),
         "recompute in backward instead of keeping: none; selective, norm and GELU outputs; mlp, those and the whole MLP; full, all but one hidden a layer; one for all layers or a list; auto: the least that fits memory.budget");
   field("checkpoint_segment", s.checkpoint_segment, between(1, 1 << 16), "neighbouring layers at full that keep one hidden together and are recomputed together");
+  field("activation_offload", s.activation_offload, anything(),
+        "cpu: what layers keep for backward waits in host memory; copied out behind forward, and back one block ahead of backward, beside the computation");
+  field("release_cache_every", s.release_cache_every, anything(), "between returns of unused memory that libraries keep to the system; null: never");
   field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size and activation_checkpoint anew, the cheapest that fits; global_batch_size stays");
 }
 

@@ -57,6 +57,9 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
   expect(all_launches(evidence, {"residual_layer_norm_kernel"}), all_launches(evidence, {"layer_norm_backward_kernel"}) + claims.norms_recomputed, "a norm's forward", checkpointing);
   if (all_launches(evidence, {claims.update, claims.weights}) == 0)
     out.push_back("no " + claims.update + " over " + claims.weights + " in a step: the exact weights that were asked for are not kept");
+  if (claims.update_launches > 0) expect(all_launches(evidence, {claims.update, claims.weights}), claims.update_launches, "the optimizer", " (optimizer.update_in_backward: true)");
+  if (const std::int64_t moved = std::min(evidence.bytes_to_host, evidence.bytes_from_host); moved < claims.offloaded_bytes)
+    out.push_back(std::to_string(moved) + " bytes are copied to the host and back in a step, at least " + std::to_string(claims.offloaded_bytes) + " were planned (memory.activation_offload: cpu)");
   return out;
 }
 

@@ -21,11 +21,12 @@ double learning_rate_at(const double* table, const Use& u, std::int64_t applied_
 
 }  // namespace
 
-CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks)
-    : arena_(arena), parts_(std::move(parts)), shapes_(programs.size()) {
+CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks, Arena* host)
+    : arena_(arena), host_(host), parts_(std::move(parts)), shapes_(programs.size()) {
   std::vector<LaneProgram> lanes;
   for (std::size_t k = 0; k < programs.size(); ++k) {
     require_executable(programs[k]);
+    if (programs[k].placement.peak_of(Space::host) > (host_ ? host_->bytes() : 0)) throw InternalError("the executor has no memory for the program's buffers on the host");
     Shape& shape = shapes_[k];
     shape.placed = &programs[k];
     shape.blocks = &parts_.blocks->at(k);
@@ -108,7 +109,11 @@ std::vector<std::int64_t> CpuExecutor::operand_bytes() const {
   return bytes;
 }
 
-std::byte* CpuExecutor::address(const Shape& s, const Use& u) const { return arena_.data() + s.placed->placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin; }
+std::byte* CpuExecutor::address(const Shape& s, const Use& u) const {
+  const auto b = static_cast<std::size_t>(u.buffer);
+  const Arena& arena = s.placed->program.buffers[b].space == Space::host ? *host_ : arena_;
+  return arena.data() + s.placed->placement.base[b] + u.range.begin;
+}
 
 const std::byte* CpuExecutor::output(const std::string& name) const {
   const plan::PlacedProgram& placed = *shapes_.front().placed;
@@ -145,7 +150,8 @@ void CpuExecutor::grad_norm(const Shape& s, const Instruction& i) {
   double sum = 0;
   for (std::size_t g = 0; g < s.placed->graph.groups.size(); ++g)
     if (const Use* u = find_use(i, NormSlot::first_gradient + static_cast<Slot>(g))) sum += optim::squared_norm(s.placed->graph.groups[g], reinterpret_cast<const float*>(address(s, *u)));
-  scalar<double>(s, i, NormSlot::norm2) = sum;
+  double& norm2 = scalar<double>(s, i, NormSlot::norm2);
+  norm2 = use_of(i, NormSlot::norm2).how == How::accumulate ? norm2 + sum : sum;
 }
 
 void CpuExecutor::update(const Shape& s, const Instruction& i) {

@@ -12,7 +12,8 @@ namespace trainx::train {
 class CpuExecutor final : public Executor {
  public:
   /// `programs`: one for each length of the batch's rows, over one arena with residents at the same addresses.
-  CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks = {});
+  /// `host`: where their buffers on the host are, null where they have none.
+  CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks = {}, Arena* host = nullptr);
 
   void submit_step() override;
   void wait_for_step(std::int64_t n) override { lanes_->wait_for_round(n); }
@@ -41,6 +42,7 @@ class CpuExecutor final : public Executor {
   template <class T> T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
 
   Arena& arena_;
+  Arena* host_;
   ExecutorParts parts_;
   std::vector<Shape> shapes_;
   std::int64_t submitted_ = 0;

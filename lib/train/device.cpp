@@ -12,21 +12,24 @@ namespace {
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(const plan::RunPlan& plan) : threads_(plan.threads), arena_(plan.memory.arena_bytes) {}
+  explicit CpuDevice(const plan::RunPlan& plan) : threads_(plan.threads), arena_(plan.memory.arena_bytes) {
+    if (plan.memory.host_bytes > 0) host_.emplace(plan.memory.host_bytes);
+  }
   Arena& residents() override { return arena_; }
   void upload(const std::vector<std::span<const std::byte>>&) override {}
   void download() override {}
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
-    return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts));
+    return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts), ExecutorHooks{}, host_ ? &*host_ : nullptr);
   }
   std::int64_t arena_bytes() const override { return arena_.bytes(); }
-  std::int64_t peak_bytes() const override { return arena_.bytes() + tensor::allocator_bytes().peak; }
+  std::int64_t peak_bytes() const override { return arena_.bytes() + (host_ ? host_->bytes() : 0) + tensor::allocator_bytes().peak; }
   std::int64_t process_bytes() const override { return resident_bytes(); }
   std::string name() const override { return std::to_string(threads_) + " CPU threads"; }
 
  private:
   std::int64_t threads_;
   Arena arena_;
+  std::optional<Arena> host_;           // of what programs keep on the host: here only another arena
 };
 
 }  // namespace

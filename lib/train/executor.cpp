@@ -102,6 +102,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
     for (const Use& u : i.uses) {
       if (i.op == Op::fetch_batch && u.slot >= FetchSlot::first_batch) count(u.buffer, placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
       if (i.op == Op::update) count(u.buffer, update_operand_bytes(placed, i, u));
+      if (i.op == Op::copy) count(u.buffer, u.range.end - u.range.begin);
       if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind; kind == Kind::scalar) count(u.buffer, u.range.end - u.range.begin);
     }
 }
@@ -111,13 +112,14 @@ std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   const bool of_group = i.op == Op::update;
   if (of_group && i.block >= 0) text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
   else if (i.block >= 0) text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
+  if (i.op == Op::copy) text += " " + placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;
   if (i.micro > 0) text += " m" + std::to_string(i.micro);
   return text;
 }
 
 void require_executable(const plan::PlacedProgram& placed) {
   for (const Buffer& b : placed.program.buffers)
-    if (b.space != Space::device && b.space != Space::library) throw InternalError("the executor has one arena; buffer '" + b.name + "' is elsewhere");
+    if (b.space == Space::disk) throw InternalError("the executor has no disk; buffer '" + b.name + "' is there");
   if (!placed.program.prologue.empty() || !placed.program.drain.empty()) throw InternalError("the executor runs steady programs; this one has a prologue");
   for (const Instruction& i : placed.program.steady)
     for (const Use& u : i.uses)

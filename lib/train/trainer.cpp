@@ -32,6 +32,7 @@ Request Trainer::run() {
     }
     const FinishedStep step = take_finished();
     const bool at_rest = submitted_ == state_.step;
+    require_whole(step);
     for (Observer* observer : observers_) observer->on_step_end(state_, step, at_rest);
     if (at_rest) last_ = Clock::now();
     require_converging(step);
@@ -42,6 +43,7 @@ Request Trainer::run() {
   }
   while (submitted_ > state_.step) {            // steps already begun belong to the run
     const FinishedStep step = take_finished();
+    require_whole(step);
     for (Observer* observer : observers_) observer->on_step_end(state_, step, submitted_ == state_.step);
   }
   if (finished()) request = Request::none;
@@ -97,6 +99,15 @@ FinishedStep Trainer::take_finished() {
   state_.seconds += seconds_between(last_wall_, now);
   last_wall_ = now;
   return step;
+}
+
+// Before anybody sees the step: an update inside backward has changed a part of the weights and not the rest, which nobody is to save or to judge.
+void Trainer::require_whole(const FinishedStep& step) const {
+  if (!plan_.recipe.optimizer.update_in_backward || (std::isfinite(step.loss) && std::isfinite(step.grad_norm))) return;
+  const std::int64_t samples = plan_.batch.global_batch_size, first = (state_.step - 1) * samples;
+  throw UserError(ExitCode::diverged, "step " + std::to_string(state_.step) + ": loss or gradient is not finite (samples " + std::to_string(first) + " to " + std::to_string(first + samples - 1) +
+                                          " of the run's order), and with optimizer.update_in_backward: true a part of the weights has been updated by then; nothing of the step was saved, checkpoints "
+                                          "are whole: lower optimizer.lr, or leave update_in_backward out, which skips such steps");
 }
 
 void Trainer::require_converging(const FinishedStep& step) {

@@ -46,7 +46,7 @@ class Trainer {
   void on_report(const StepScalarsReport& report);
   /// In the order in which they act on a step.
   void add(Observer& observer) { observers_.push_back(&observer); }
-  /// Trains until the duration is reached or a signal asks to stop; returns which. Throws UserError 80 when the loss stays non-finite.
+  /// Trains until the duration is reached or a signal asks to stop; returns which. Throws UserError 80 when the loss stays non-finite, with update_in_backward when it is once.
   Request run();
   const TrainState& state() const { return state_; }
 
@@ -54,6 +54,7 @@ class Trainer {
   bool finished() const;
   bool rest_needed_after(std::int64_t step) const;
   FinishedStep take_finished();
+  void require_whole(const FinishedStep& step) const;
   void require_converging(const FinishedStep& step);
 
   const plan::RunPlan& plan_;

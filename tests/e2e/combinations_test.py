@@ -1,6 +1,6 @@
 """Every method with every other: what tests/recipes/legality.json calls illegal is refused for that reason; all else trains, with the plain run's losses.
 
-Bit-equal where the arithmetic is the same: whatever is recomputed, wherever exact weights lie. Within rounding where micro-batches are cut otherwise.
+Bit-equal where the arithmetic is the same: whatever is recomputed or waits on the host, wherever exact weights lie, whenever they are updated. Within rounding where micro-batches are cut otherwise.
 TRAINX_LONG=1: 2,000 random recipes and all pairs; else a sample.
 """
 import itertools
@@ -27,6 +27,8 @@ METHODS = {
     "batch.micro_batch_size": ["8", "4", "2", "1", "auto", "3"],
     "memory.activation_checkpoint": ["none", "selective", "mlp", "full", "auto", "[full, none]", "[selective, full]", "[full, none, mlp]"],
     "memory.checkpoint_segment": ["1", "2"],
+    "memory.activation_offload": ["none", "cpu"],
+    "memory.release_cache_every": ["null", "1 steps"],
     "memory.fit": ["false", "true"],
     "memory.budget": ["auto", "2 GiB", "1 MiB"],
     "run.deterministic": ["true", "false"],
@@ -35,6 +37,7 @@ METHODS = {
                   "{type: sgd, options: {nesterov: true}}", "{type: adam}", "{type: adagrad}", "{type: lion}", "{type: lamb}", "{type: adamw_8bit, options: {min_8bit_size: 1024}}",
                   "{type: adamw_anyprecision}", "{type: adamw_anyprecision, options: {use_kahan_summation: true}}", "{type: adafactor, options: {relative_step: false}}", "{type: adafactor}"],
     "optimizer.max_grad_norm": ["1", "0"],
+    "optimizer.update_in_backward": ["false", "true"],
     "schedule.type": ["cosine", "linear", "constant"],
     "schedule.final_ratio": ["0", "0.1"],
 }

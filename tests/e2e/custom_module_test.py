@@ -90,6 +90,10 @@ class CustomModule(Trainx):
         self.assertEqual(sha256(self.weights("none")), sha256(self.weights("full")))
         self.assertLess(plans["full"]["library_bytes"], plans["none"]["library_bytes"])
         self.assertLess(self.metrics("full")[-1]["peak_memory_bytes"], self.metrics("none")[-1]["peak_memory_bytes"])
+        offload = ["memory={activation_checkpoint: full, activation_offload: cpu}", "optimizer.max_grad_norm=0", "optimizer.update_in_backward=true", "batch.micro_batch_size=16"]
+        want = self.train("whole", *how[1:], "batch.micro_batch_size=16", "optimizer.max_grad_norm=0")
+        self.assertEqual(self.train("offload", *how[1:], *offload), want)
+        self.assertGreater(json.loads(self.ask("plan", self.config, *how[1:], *offload, "--json").stdout)["offloaded_bytes"], 0)
         self.assertEqual(("recompute" in plans["none"]["program"], "recompute" in plans["full"]["program"]), (False, True))
 
     def test_bf16_keeps_exact_weights_and_a_resumed_run_is_the_run(self):
@@ -139,7 +143,8 @@ class CustomModule(Trainx):
         again = self.recipe("\n".join(line.split("  # ")[0] for line in shown.splitlines()) + "\n", "again.yaml")
         strip = lambda text: [line.split("  # ")[0].rstrip() for line in text.splitlines()]
         self.assertEqual(strip(self.ask("show", again).stdout), strip(shown))
-        for settings, part in ((["model.size=big"], "no published sizes"), (["model.options.vocab_size=0"], "set model.options.vocab_size"), (["memory.activation_checkpoint=selective"], "no effect")):
+        for settings, part in ((["model.size=big"], "no published sizes"), (["model.options.vocab_size=0"], "set model.options.vocab_size"), (["memory.activation_checkpoint=selective"], "no effect"),
+                               (["memory.activation_offload=cpu"], "needs memory.activation_checkpoint: full with mixer")):
             self.assertIn(part, self.ask("validate", self.config, *settings, expect=78).stderr)
         self.assertIn("--worker", self.run_trainx("validate", self.config, expect=78).stderr)
         self.assertIn("would fit", self.ask("validate", self.config, "memory.budget=162 MiB", "batch.global_batch_size=256", "batch.micro_batch_size=256", expect=71).stderr)

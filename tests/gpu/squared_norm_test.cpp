@@ -33,7 +33,7 @@ Norms norms_of(const std::vector<std::vector<float>>& vectors, std::size_t shift
   const OnDevice<NormRange> device_ranges(ranges);
   const OnDevice<Chunk> device_chunks(chunks);
   const OnDevice<double> partial(std::vector<double>(chunks.size(), std::nan(""))), norm2(std::vector<double>{-1.0});
-  require_success(squared_norm({device_ranges.data(), device_chunks.data(), count}, partial.data(), norm2.data(), nullptr), "squared_norm");
+  require_success(squared_norm({device_ranges.data(), device_chunks.data(), count}, partial.data(), norm2.data(), false, nullptr), "squared_norm");
   Norms norms;
   norms.device = norm2.host()[0];
   partial.host();                       // its guards
@@ -50,6 +50,26 @@ TEST_CASE("the squared norm equals its reference for all sizes and alignments", 
   const Norms norms = norms_of({random_values(n, 1), random_values(n / 3, 2), {}, random_values(7, 3)}, shift);
   INFO("n " << n << " shift " << shift);
   CHECK(std::abs(norms.device - norms.reference) <= 1e-12 * norms.reference);
+}
+
+TEST_CASE("squared norms are added where that is asked for, NaN and infinities too", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto x = random_values(1000, 5);
+  const OnDevice<float> memory(x);
+  const auto chunks = chunks_of({1000});
+  const OnDevice<NormRange> ranges(std::vector<NormRange>{{memory.data(), 1000}});
+  const OnDevice<Chunk> device_chunks(chunks);
+  for (const double before : {0.0, 2.5, static_cast<double>(INFINITY), std::nan("")}) {
+    const OnDevice<double> partial(std::vector<double>(chunks.size(), std::nan(""))), norm2(std::vector<double>{before});
+    require_success(squared_norm({ranges.data(), device_chunks.data(), static_cast<std::int64_t>(chunks.size())}, partial.data(), norm2.data(), true, nullptr), "squared_norm");
+    double want = before;
+    const NormRange range{x.data(), 1000};
+    squared_norm_reference({&range, chunks.data(), static_cast<std::int64_t>(chunks.size())}, &want, true);
+    const double got = norm2.host()[0];
+    if (std::isfinite(want)) CHECK(std::abs(got - want) <= 1e-12 * want);
+    else CHECK(std::isnan(got) == std::isnan(want));
+    CHECK(std::isfinite(got) == std::isfinite(before));
+  }
 }
 
 TEST_CASE("the squared norm of nothing is 0", "[gpu]") {

@@ -53,6 +53,18 @@ T* allocate(std::int64_t bytes, const std::string& what, const plan::RunPlan& pl
                                                    (remedy.empty() ? "nothing in the recipe makes the run fit: end what else runs there (nvidia-smi), or take a smaller model" : remedy));
 }
 
+std::byte* allocate_pinned(std::int64_t bytes) {
+  void* p = nullptr;
+  if (const cudaError_t error = cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault); error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw gpu::GpuError(ExitCode::out_of_memory, "the machine refuses " + human_bytes(bytes) + " of pinned host memory for memory.activation_offload: cpu; recompute more (memory.activation_checkpoint), "
+                                                 "which leaves less to copy, or lower batch.micro_batch_size");
+  } else {
+    gpu::require(error, "pinned host memory for offloaded activations");
+  }
+  return static_cast<std::byte*>(p);
+}
+
 }  // namespace
 
 GpuDevice::GpuDevice(const plan::RunPlan& plan)
@@ -61,6 +73,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
   gpu::require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   arena_ = allocate<std::byte>(arena_bytes_, "the run's arena", plan);
   workspace_ = allocate<std::byte>(workspace_bytes_, "the workspace of matrix products and attention", plan);
+  if (plan.memory.host_bytes > 0) host_ = allocate_pinned(plan.memory.host_bytes);
   const std::int64_t counter_bytes = kernels::fold_counters * static_cast<std::int64_t>(sizeof(std::uint32_t));
   counters_ = allocate<std::uint32_t>(counter_bytes, "counters", plan);
   gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_), "counters");
@@ -84,6 +97,7 @@ GpuDevice::~GpuDevice() {
   cudaFree(counters_);
   cudaFree(workspace_);
   cudaFree(arena_);
+  cudaFreeHost(host_);
   cudaStreamDestroy(stream_);
 }
 

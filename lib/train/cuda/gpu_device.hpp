@@ -22,6 +22,8 @@ class GpuDevice final : public Device {
   std::string name() const override { return name_; }
 
   std::byte* arena() const { return arena_; }
+  /// Pinned memory of what programs keep on the host; null where they keep nothing there.
+  std::byte* host() const { return host_; }
   const ops::Gpu& ops() const { return ops_; }
   const plan::RunPlan& plan() const { return plan_; }
   /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
@@ -35,6 +37,7 @@ class GpuDevice final : public Device {
   std::int64_t arena_bytes_ = 0, workspace_bytes_ = 0;
   std::int64_t taken_ = 0;
   std::byte* arena_ = nullptr;
+  std::byte* host_ = nullptr;
   std::byte* workspace_ = nullptr;
   std::uint32_t* counters_ = nullptr;
   cudaStream_t stream_ = nullptr;

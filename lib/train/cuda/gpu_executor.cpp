@@ -76,7 +76,8 @@ void GpuExecutor::prepare(Shape& s) {
     s.field_offsets.push_back(s.record_bytes);
     s.record_bytes += padded(field.bytes());
   }
-  s.memory.emplace(*s.placed, device_.arena());
+  s.memory.emplace(*s.placed, device_.arena(), device_.host());
+  s.lanes = std::make_unique<CopyLanes>(*s.placed, stream_);
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
   std::vector<const Instruction*> run;          // of updates: they touch different groups, so one launch does all
   auto end_run = [&] {
@@ -171,6 +172,7 @@ void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
     times.ms = span.begin_ms + span.ms;
     times.spans.push_back({std::move(span.instruction), span.work, std::move(span.detail), Lane::compute, span.begin_ms, span.ms});
   }
+  for (StepSpan& span : s.lanes->spans()) times.spans.push_back(std::move(span));
   on_times_(times);
 }
 
@@ -224,7 +226,7 @@ GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, 
 
 void GpuExecutor::attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph) {
   gpu::CapturedStep step = gpu::read_graph(graph);
-  evidence_.push_back({replays_, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.memsets, needs.target_rows});
+  evidence_.push_back({replays_, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.bytes_to_host, step.bytes_from_host, step.memsets, needs.target_rows});
 }
 
 cudaGraphExec_t GpuExecutor::instantiate(cudaGraph_t graph) {
@@ -240,19 +242,27 @@ void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* t
   gpu.needs = needs;
   gpu.timeline = timeline;
   const ops::GpuScope scope(gpu);
-  if (timeline) timeline->begin(stream_, replays_ && s.launches[needs].warm);
-  for (const Instruction& i : s.placed->program.steady) {
-    if (timeline) timeline->enter(describe(*s.placed, i));
+  const bool captured = replays_ && s.launches[needs].warm;
+  if (timeline) timeline->begin(stream_, captured);
+  s.lanes->fork(timeline != nullptr, captured);
+  const auto& steady = s.placed->program.steady;
+  for (std::size_t k = 0; k < steady.size(); ++k) {
+    const Instruction& i = steady[k];
+    const std::string name = timeline ? describe(*s.placed, i) : "";
+    if (timeline) timeline->enter(name);
+    const cudaStream_t stream = s.lanes->enter(static_cast<int>(k));
     try {
-      execute(s, i);
+      execute(s, i, stream);
     } catch (const gpu::GpuError& error) {
       throw gpu::GpuError(error.code(), std::string(error.what()) + " (in " + describe(*s.placed, i) + ")");
     }
-    if (timeline) timeline->mark(work_of(i.op));   // what the instruction's operations have not marked themselves
+    s.lanes->leave(static_cast<int>(k), name);
+    if (timeline && stream == stream_) timeline->mark(work_of(i.op));   // what the instruction's operations have not marked themselves
   }
+  s.lanes->join();
 }
 
-void GpuExecutor::execute(Shape& s, const Instruction& i) {
+void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
   const auto copy_within = [&](std::byte* to, const std::byte* from, std::int64_t bytes) {
     require(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), std::string(name_of(i.op)));
   };
@@ -267,8 +277,8 @@ void GpuExecutor::execute(Shape& s, const Instruction& i) {
       return run_block(*(*s.blocks)[static_cast<std::size_t>(i.block)], i.op, *context);
     }
     case Op::copy: {
-      const Use& from = use_of(i, CopySlot::from);
-      return copy_within(s.memory->address(use_of(i, CopySlot::to)), s.memory->address(from), from.range.end - from.range.begin);
+      const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);   // which of them is the host's, their addresses tell
+      return require(cudaMemcpyAsync(s.memory->address(to), s.memory->address(from), static_cast<std::size_t>(from.range.end - from.range.begin), cudaMemcpyDefault, stream), "copy");
     }
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::update:

@@ -1,6 +1,7 @@
 // On a GPU: a program becomes one CUDA graph, captured from the same instructions that its first step runs one by one.
 #pragma once
 #include "kernels/step/step_scalars.hpp"
+#include "train/cuda/copy_lanes.hpp"
 #include "train/cuda/gpu_device.hpp"
 #include "train/cuda/optimizer_launches.hpp"
 
@@ -44,6 +45,7 @@ class GpuExecutor final : public Executor {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
     std::optional<PlacedMemory> memory;
+    std::unique_ptr<CopyLanes> lanes;
     BlockContexts contexts;
     std::map<const program::Instruction*, UpdateLaunch> updates;   // of the first instruction of a run; the others have none
     std::map<const program::Instruction*, NormLaunch> norms;
@@ -63,7 +65,7 @@ class GpuExecutor final : public Executor {
   Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
   void attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph);
   cudaGraphExec_t instantiate(cudaGraph_t graph);
-  void execute(Shape& s, const program::Instruction& i);
+  void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);
   kernels::StepScalars report_scalars(const Shape& s, const program::Instruction& i) const;
 
   GpuDevice& device_;

@@ -150,9 +150,10 @@ NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables, const I
   norm.table = {tables.copy(ranges), tables.copy(chunks), static_cast<std::int64_t>(chunks.size())};
   norm.partial = reinterpret_cast<double*>(tables.take(static_cast<std::int64_t>(chunks.size() * sizeof(double))));
   norm.norm2 = memory.find<double>(i, NormSlot::norm2);
+  norm.add = use_of(i, NormSlot::norm2).how == How::accumulate;
   return norm;
 }
 
-void NormLaunch::launch(cudaStream_t stream) const { require(kernels::squared_norm(table, partial, norm2, stream), "norm of the gradients"); }
+void NormLaunch::launch(cudaStream_t stream) const { require(kernels::squared_norm(table, partial, norm2, add, stream), "norm of the gradients"); }
 
 }  // namespace trainx::train

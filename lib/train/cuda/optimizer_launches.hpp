@@ -21,6 +21,7 @@ struct NormLaunch {
   kernels::NormTable table;
   double* partial = nullptr;
   double* norm2 = nullptr;
+  bool add = false;                     // to what norm2 holds
   void launch(cudaStream_t stream) const;
 };
 NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables, const program::Instruction& i);

@@ -6,9 +6,13 @@ namespace trainx::train {
 /// Where the buffers of a placed program lie in a device's memory.
 class PlacedMemory {
  public:
-  PlacedMemory(const plan::PlacedProgram& placed, std::byte* base) : placed_(&placed), base_(base) {}
+  /// `host`: pinned memory of its buffers on the host, null where it has none.
+  PlacedMemory(const plan::PlacedProgram& placed, std::byte* base, std::byte* host = nullptr) : placed_(&placed), base_(base), host_(host) {}
   const plan::PlacedProgram& placed() const { return *placed_; }
-  std::byte* address(const program::Use& u) const { return base_ + placed_->placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin; }
+  std::byte* address(const program::Use& u) const {
+    const auto b = static_cast<std::size_t>(u.buffer);
+    return (placed_->program.buffers[b].space == program::Space::host ? host_ : base_) + placed_->placement.base[b] + u.range.begin;
+  }
   /// What fills the slot of the instruction; null where nothing does.
   template <class T>
   T* find(const program::Instruction& i, program::Slot slot) const {
@@ -19,6 +23,7 @@ class PlacedMemory {
  private:
   const plan::PlacedProgram* placed_;
   std::byte* base_;
+  std::byte* host_;
 };
 
 }  // namespace trainx::train

@@ -98,6 +98,43 @@ TEST_CASE("activation checkpointing that is ignored, or done otherwise, is found
   CHECK(has(out.refusal, "launches of a norm's forward in a step") == norms);      // by all others
 }
 
+TEST_CASE("updates in backward and activations on the host are seen in the captured step, and change no loss", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto precision = GENERATE(as<std::string>{}, split, "fp32");
+  const auto level = GENERATE(as<std::string>{}, "none", "selective", "full");
+  const auto levers = GENERATE(Levers{true, false}, Levers{false, true}, Levers{true, true});
+  plan::RunPlan asked = attested_plan(precision, level, true, levers);
+  const plan::RunPlan plain = replanned(asked, [](plan::RunPlan& p) { p.recipe.optimizer.update_in_backward = false, p.recipe.memory.activation_offload = recipe::ActivationOffload::none; });
+  const Outcome out = run(asked), without = run(plain, {}, Degraded::allowed);
+  INFO(precision << ", " << level << ", updates in backward " << levers.update_in_backward << ", offload " << levers.activation_offload << "\n" << out.refusal << "\n" << out.kernels());
+  CHECK(out.refusal.empty());
+  CHECK(out.warnings.empty());
+  REQUIRE(out.evidence);
+  CHECK(out.evidence->captured);
+  const std::int64_t copied = plan::offloaded_bytes(asked.train.front().program);
+  CHECK(out.evidence->bytes_to_host == copied);
+  CHECK(out.evidence->bytes_from_host == copied);
+  CHECK((copied > 0) == levers.activation_offload);
+  REQUIRE(out.losses.size() == 3);
+  CHECK(out.losses == without.losses);
+  asked.recipe.run.execution.value = recipe::Execution::eager;
+  const Outcome eager = run(asked);
+  CHECK(eager.refusal.empty());
+  CHECK(eager.losses == out.losses);
+}
+
+TEST_CASE("updates that stay at the end and activations that stay on the device are found out", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const plan::RunPlan asked = attested_plan(split, "none", true, {true, true});
+  const Outcome late = run(replanned(asked, [](plan::RunPlan& p) { p.recipe.optimizer.update_in_backward = false; }));
+  INFO(late.refusal << "\n" << late.kernels());
+  CHECK(has(late.refusal, "1 launches of the optimizer in a step"));
+  CHECK(has(late.refusal, "(optimizer.update_in_backward: true)"));
+  const Outcome kept = run(replanned(asked, [](plan::RunPlan& p) { p.recipe.memory.activation_offload = recipe::ActivationOffload::none; }));
+  INFO(kept.refusal);
+  CHECK(has(kept.refusal, "0 bytes are copied to the host and back in a step"));
+}
+
 TEST_CASE("what is found out is a warning where that was allowed, and the run goes on with the numbers of an honest one", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const plan::RunPlan plan = attested_plan("fp32");

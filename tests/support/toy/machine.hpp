@@ -164,7 +164,8 @@ class Machine {
         for (const Use& u : i.uses)
           if (u.slot >= NormSlot::first_gradient)
             for (const double x : view(r, u).numbers()) sum += norm_term(x);
-        if (const auto out = at(NormSlot::norm2)) (*out)[0] = sum;
+        for (const Use& u : i.uses)
+          if (u.slot == NormSlot::norm2) view(r, u)[0] = sum + (u.how == How::accumulate ? view(r, u)[0] : 0);
         return;
       }
       case Op::update: return update(i, at);

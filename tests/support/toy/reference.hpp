@@ -1,6 +1,7 @@
 // The same arithmetic as loops over steps, ranks, micro-steps and blocks: no program, no placement, no lanes.
 #pragma once
 #include "support/toy/machine.hpp"
+#include <numeric>
 
 namespace toy {
 
@@ -16,6 +17,7 @@ struct Training {
   int micro_steps = 1, world = 1;
   bool update_reads_norm2 = true;
   Overflow overflow = {};
+  bool update_in_backward = false;
 };
 
 inline Trained initially(const Training& t) {
@@ -45,10 +47,52 @@ inline void train_step(const Training& t, Trained& s) {
     if (to.empty()) to = x;
     else for (std::size_t e = 0; e < x.size(); ++e) to[e] += x[e];
   };
+  const Trained before = s;             // weights as all of the step reads them
+  double norm2 = 0;
+  const double* guard = t.update_reads_norm2 ? &norm2 : nullptr;
+  double& applied = resident("applied")[0];
+  const double* loss_scale = nullptr;
+  for (const auto& scalar : graph.scalars)
+    if (scalar.name == "loss_scale") loss_scale = resident("loss_scale").data();
+  const double scale_used = loss_scale ? *loss_scale : 0;
+  auto update = [&](const std::vector<int>& groups) {
+    for (const int g : groups)
+      for (const double x : gradients[static_cast<std::size_t>(g)]) norm2 += norm_term(x);
+    for (const int group : groups) {
+      const Numbers& gradient = gradients[static_cast<std::size_t>(group)];
+      for (std::size_t e = 0; e < gradient.size(); ++e) {
+        Element x{gradient[e],
+                  guard,
+                  sums[1].data(),
+                  loss_scale,
+                  applied,
+                  learning_rate(resident("lr_table"), applied),
+                  &resident("w", group)[e],
+                  t.update.master == Master::none ? nullptr : &resident("master", group)[e],
+                  {}};
+        for (const StateSpec& state : t.update.states) x.states.push_back(&resident(state.name, group)[e]);
+        update_element(x);
+      }
+    }
+  };
+  std::vector<int> groups(gradients.size());
+  std::iota(groups.begin(), groups.end(), 0);
+  std::map<int, std::pair<Op, int>> last_use;   // of each group, the last operation that has to do with it
+  const auto each_operation = [&](const auto& use) {
+    const int blocks = static_cast<int>(graph.blocks.size());
+    for (int b = 0; b < blocks; ++b) use(b, Op::forward);
+    for (int b = 0; b < blocks; ++b) use(b, Op::loss);
+    for (int b = blocks; b-- > 0;) use(b, Op::backward);
+  };
+  each_operation([&](int block, Op op) {
+    const auto& phases = graph.blocks[static_cast<std::size_t>(block)].phases;
+    if (const auto phase = phases.find(op); phase != phases.end())
+      for (const SlotUse& u : phase->second.uses)
+        if (const SlotSpec& x = graph.blocks[static_cast<std::size_t>(block)].slots[static_cast<std::size_t>(u.slot)]; x.kind == Kind::parameter || x.kind == Kind::gradient) last_use[x.index] = {op, block};
+  });
   for (int rank = 0; rank < t.world; ++rank)
     for (int micro = 0; micro < t.micro_steps; ++micro) {
       std::map<std::string, Numbers> at;   // operands of this micro-step by name
-      const int blocks = static_cast<int>(graph.blocks.size());
       auto run = [&](int block, Op op) {
         const BlockSpec& spec = graph.blocks[block];
         const auto phase = spec.phases.find(op);
@@ -69,7 +113,7 @@ inline void train_step(const Training& t, Trained& s) {
           if (x.kind == Kind::scalar) size = 1;
           sizes[u.slot] = static_cast<std::size_t>(size);
           if (u.how != How::read && u.how != How::modify) continue;
-          if (x.kind == Kind::parameter) in = resident("w", x.index);
+          if (x.kind == Kind::parameter) in = before.residents.at({"w", x.index});
           else if (x.kind == Kind::scalar) in = resident(graph.scalars[index].name);
           else if (x.kind == Kind::batch)
             for (std::int64_t e = 0; e < graph.batch[index].elements(); ++e)
@@ -87,34 +131,17 @@ inline void train_step(const Training& t, Trained& s) {
           else at[key(x)] = made;
         }
       };
-      for (int b = 0; b < blocks; ++b) run(b, Op::forward);
-      for (int b = 0; b < blocks; ++b) run(b, Op::loss);
-      for (int b = blocks; b-- > 0;) run(b, Op::backward);
+      const bool last = rank + 1 == t.world && micro + 1 == t.micro_steps;
+      each_operation([&](int block, Op op) {
+        run(block, op);
+        if (!last || !t.update_in_backward) return;
+        std::vector<int> finished;
+        for (const auto& [group, place] : last_use)
+          if (place == std::pair(op, block)) finished.push_back(group);
+        update(finished);
+      });
     }
-  double norm2 = 0;
-  for (const Numbers& g : gradients)
-    for (const double x : g) norm2 += norm_term(x);
-  const double* guard = t.update_reads_norm2 ? &norm2 : nullptr;
-  double& applied = resident("applied")[0];
-  const double* loss_scale = nullptr;
-  for (const auto& scalar : graph.scalars)
-    if (scalar.name == "loss_scale") loss_scale = resident("loss_scale").data();
-  const double scale_used = loss_scale ? *loss_scale : 0;
-  for (std::size_t g = 0; g < gradients.size(); ++g)
-    for (std::size_t e = 0; e < gradients[g].size(); ++e) {
-      const int group = static_cast<int>(g);
-      Element x{gradients[g][e],
-                guard,
-                sums[1].data(),
-                loss_scale,
-                applied,
-                learning_rate(resident("lr_table"), applied),
-                &resident("w", group)[e],
-                t.update.master == Master::none ? nullptr : &resident("master", group)[e],
-                {}};
-      for (const StateSpec& state : t.update.states) x.states.push_back(&resident(state.name, group)[e]);
-      update_element(x);
-    }
+  if (!t.update_in_backward) update(groups);
   resident("step")[0] = advanced("step", resident("step")[0], nullptr);
   applied = advanced("applied", applied, guard);
   for (std::size_t k = 0; k < graph.scalars.size(); ++k)

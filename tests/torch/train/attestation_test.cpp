@@ -57,6 +57,20 @@ TEST_CASE("how steps are launched is held against what was asked for") {
   CHECK(all_of(as_planned(), asked).find("are replayed") != std::string::npos);
 }
 
+TEST_CASE("updates left at the end and activations that stay on the device are named") {
+  auto asked = claims;
+  asked.update_launches = 5;
+  asked.offloaded_bytes = 1000;
+  CHECK(all_of(as_planned(), asked).find("1 launches of the optimizer in a step, 5 were planned (optimizer.update_in_backward: true)") != std::string::npos);
+  CHECK(all_of(as_planned(), asked).find("0 bytes are copied to the host and back in a step, at least 1000 were planned") != std::string::npos);
+  auto e = as_planned();
+  e.kernels["_ZN6trainx7kernels12_GLOBAL__N_112adamw_kernelINS0_12SplitWeightsEEEvNS0_10AdamWTableENS0_12AdamWScalarsENS0_13AdamWSettingsE"] = 5;
+  e.bytes_to_host = 1000, e.bytes_from_host = 900;      // some does not come back
+  CHECK(all_of(e, asked).find("900 bytes are copied") != std::string::npos);
+  e.bytes_from_host = 1000;
+  CHECK(all_of(e, asked).empty());
+}
+
 TEST_CASE("each sabotage of a step is named") {
   CHECK(all_of({}).find("CUDA graph") != std::string::npos);
   auto math = as_planned();                              // attention as products and a softmax

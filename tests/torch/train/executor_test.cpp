@@ -17,7 +17,8 @@ plan::PlacedProgram replaced(const plan::PlacedProgram& like, program::StepProgr
 }
 
 std::string problem_of(const plan::RunPlan& plan, const plan::PlacedProgram& placed) {
-  const program::Reference reference{&plan.train[0].graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+  program::Reference reference{&plan.train[0].graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+  reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
   return program::check_program(placed.program, placed.placement, &reference);
 }
 
@@ -96,6 +97,71 @@ TEST_CASE("lanes delayed at random, and checkpoint levels change no bit") {
                                             {}});
     CHECK(got == want);
   }
+}
+
+namespace {
+
+const std::string in_backward = "{type: adamw, lr: 1e-2, max_grad_norm: 0, update_in_backward: true}", at_the_end = "{type: adamw, lr: 1e-2, max_grad_norm: 0}";
+
+}  // namespace
+
+TEST_CASE("updates in backward and activations on the host change no bit, delayed at random; what they free is another's") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  const auto delays = [&](program::Lane lane) {
+    thread_local std::minstd_rand random(seed + static_cast<unsigned>(lane));
+    if (random() % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
+  };
+  const SmallOptions plain{.layers = 5, .micro_batch_size = 4, .dropout = 0.1, .optimizer = at_the_end};
+  const auto want = SmallRun(small_plan(plain)).run(4);
+  for (const char* level : {"none", "selective", "mlp", "full"})
+    for (const std::string& optimizer : {at_the_end, in_backward})
+      for (const char* memory : {"", "activation_offload: cpu"}) {
+        SmallOptions o = plain;
+        o.activation_checkpoint = level, o.optimizer = optimizer, o.memory = memory;
+        const auto plan = small_plan(o);
+        CAPTURE(level, optimizer, memory);
+        SmallRun run(plan);
+        CHECK(run.run(4, {delays, {}}) == want);
+        for (const auto& r : run.reports) CHECK((std::isfinite(r.norm2) && r.norm2 > 0));
+        CHECK((plan.memory.host_bytes > 0) == !o.memory.empty());
+        const bool keeps_much = std::string(level) == "none", ends_with_gradients = std::string(level) == "full" && optimizer == in_backward;   // where memory is fullest without
+        o.memory = "", o.optimizer = at_the_end;
+        if ((keeps_much && plan.memory.host_bytes > 0) || ends_with_gradients) CHECK(plan.memory.arena_bytes < small_plan(o).memory.arena_bytes);
+      }
+}
+
+TEST_CASE("deleting an instruction of an update in backward or of a copy to the host is refused, or changes the result") {
+  const auto plan = small_plan({.layers = 4, .micro_batch_size = 4, .optimizer = in_backward, .memory = "activation_offload: cpu"});
+  const auto& steady = plan.train[0].program.steady;
+  int deleted = 0;
+  for (std::size_t i = 0; i < steady.size(); ++i) {
+    if (steady[i].op != program::Op::copy && steady[i].op != program::Op::update && steady[i].op != program::Op::grad_norm) continue;
+    auto p = plan.train[0].program;
+    p.steady.erase(p.steady.begin() + static_cast<std::ptrdiff_t>(i));
+    INFO("deleted instruction " << i << " " << program::name_of(steady[i].op));
+    CHECK(problem_of(plan, replaced(plan.train[0], p)) != "");
+    ++deleted;
+  }
+  CHECK(deleted > 30);
+}
+
+TEST_CASE("with updates in backward a non-finite gradient reaches no weight, and the report tells of it") {
+  const auto plan = small_plan({.micro_batch_size = 4, .optimizer = in_backward});
+  SmallRun run(plan);
+  reinterpret_cast<float*>(run.arena.data() + run.placed.placement.base[0])[3] = std::numeric_limits<float>::infinity();
+  const auto weights = [&] {
+    std::vector<std::byte> out;
+    for (std::size_t b = 0; b < run.placed.program.buffers.size(); ++b)
+      if (const auto& buffer = run.placed.program.buffers[b]; buffer.kind == program::Kind::parameter)
+        out.insert(out.end(), run.arena.data() + run.placed.placement.base[b], run.arena.data() + run.placed.placement.base[b] + buffer.size);
+    return out;
+  };
+  const auto before = weights();
+  run.run(1);
+  CHECK(weights() == before);
+  CHECK(run.reports.back().applied_steps == 0);
+  CHECK_FALSE(std::isfinite(run.reports.back().norm2));
 }
 
 TEST_CASE("the highest byte that a step writes is the plan's peak, less alignment; ATen's own memory stays under the plan's line") {

@@ -10,7 +10,7 @@ namespace trainx::train {
 struct SmallOptions {
   int layers = 2, micro_batch_size = 2, global_batch_size = 4;
   double dropout = 0;
-  std::string precision = "fp32", activation_checkpoint = "none";
+  std::string precision = "fp32", activation_checkpoint = "none", optimizer = "{type: adamw, lr: 1e-2}", memory;   // memory: more of its keys
 };
 
 inline plan::RunPlan small_plan(const SmallOptions& o) {
@@ -18,7 +18,7 @@ inline plan::RunPlan small_plan(const SmallOptions& o) {
                            ", num_heads: 2, hidden_size: 16, max_positions: 12, vocab_size: 500, dropout: " + std::to_string(o.dropout) +
                            "}}\ndata: {type: stories, sequence_length: 12, samples: 64, eval_samples: 7}\nbatch: {global_batch_size: " + std::to_string(o.global_batch_size) +
                            ", micro_batch_size: " + std::to_string(o.micro_batch_size) + "}\nprecision: " + o.precision +
-                           "\noptimizer: {type: adamw, lr: 1e-2}\nmemory: {activation_checkpoint: " + o.activation_checkpoint + "}\n";
+                           "\noptimizer: " + o.optimizer + "\nmemory: {activation_checkpoint: " + o.activation_checkpoint + (o.memory.empty() ? "" : ", " + o.memory) + "}\n";
   facts::Facts facts;
   facts.hardware.cpu_cores = 2;
   facts.hardware.memory_bytes = std::int64_t{8} << 30;
@@ -31,9 +31,10 @@ inline plan::RunPlan small_plan(const SmallOptions& o) {
 /// Runs `steps` steps of `placed` (the plan's training program or a variation of it) and returns the bytes of all resident buffers.
 struct SmallRun {
   explicit SmallRun(const plan::RunPlan& p, const plan::PlacedProgram* variation = nullptr, std::int64_t spare_bytes = 0)
-      : plan(p), programs{variation ? *variation : p.train[0]}, placed(programs[0]), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), resident(placed, arena, p.update.states),
+      : plan(p), programs{variation ? *variation : p.train[0]}, placed(programs[0]), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), host(std::max<std::int64_t>(1, placed.placement.peak_of(program::Space::host))), resident(placed, arena, p.update.states),
         blocks(build_blocks(p.dims, programs)), optimizer(optim::make_optimizer(p.recipe.optimizer.options)), source(open_split(p, data::Split::train)) {
     std::memset(arena.data(), 0xFF, static_cast<std::size_t>(arena.bytes()));   // NaN in every floating type
+    std::memset(host.data(), 0xFF, static_cast<std::size_t>(host.bytes()));
     resident.initialize(5);
     resident.set_counters(0, 0);
     resident.set_learning_rates(p.lr_table);
@@ -54,7 +55,7 @@ struct SmallRun {
     parts.seed = 5;
     parts.nominal_targets = plan.nominal_targets;
     parts.max_grad_norm = plan.recipe.optimizer.max_grad_norm;
-    CpuExecutor executor(programs, arena, std::move(parts), std::move(hooks));
+    CpuExecutor executor(programs, arena, std::move(parts), std::move(hooks), &host);
     for (int s = 0; s < steps; ++s) executor.submit_step();
     executor.wait_idle();
     std::vector<std::byte> out;
@@ -68,7 +69,7 @@ struct SmallRun {
   const plan::RunPlan& plan;
   std::vector<plan::PlacedProgram> programs;
   const plan::PlacedProgram& placed;
-  Arena arena;
+  Arena arena, host;
   ResidentState resident;
   std::vector<model::Blocks> blocks;
   std::unique_ptr<optim::Optimizer> optimizer;

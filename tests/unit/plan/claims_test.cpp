@@ -6,14 +6,13 @@ using namespace trainx;
 
 namespace {
 
-plan::RunPlan plan_of(const std::string& more, const std::string& model) {
+plan::RunPlan plan_of(const std::string& more, const std::string& model, const std::string& batch = "batch: {global_batch_size: 32, micro_batch_size: 8}\n") {
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = std::int64_t{16} << 30;
   f.data = {true, true, 1000, 100, 0, {}, ""};
   return plan::make_run_plan(recipe::parse_recipe("model: {type: " + model + ", options: {num_layers: 3, num_heads: 4, hidden_size: 64, max_positions: 64, vocab_size: 1000}}\n"
-                                                  "data: {type: stories, sequence_length: 64}\n"
-                                                  "batch: {global_batch_size: 32, micro_batch_size: 8}\n" + more, "test").recipe, f, {.gpu = "h200"});
+                                                  "data: {type: stories, sequence_length: 64}\n" + batch + more, "test").recipe, f, {.gpu = "h200"});
 }
 
 // What the program's instructions will launch, counted from what they write.
@@ -84,4 +83,33 @@ TEST_CASE("the exact weights that are claimed are those of the recipe") {
     const auto plan = plan_of("precision: " + precision + "\n", "gpt2");
     CHECK(plan::claims_of(plan, plan.train.back().graph).weights == weights);
   }
+}
+
+TEST_CASE("updates in backward are claimed one launch for each place where gradients become complete") {
+  for (const std::string model : {"gpt2", "bert"}) {
+    const std::string whole = "optimizer: {type: adamw, max_grad_norm: 0, update_in_backward: true}\nbatch: {global_batch_size: 32, micro_batch_size: 32}\n";
+    const auto plan = plan_of(whole, model, "");
+    std::int64_t runs = 0, updates = 0;
+    const auto& steady = plan.train.back().program.steady;
+    for (std::size_t k = 0; k < steady.size(); ++k) {
+      updates += steady[k].op == program::Op::update;
+      runs += steady[k].op == program::Op::update && steady[k - 1].op != program::Op::update;
+    }
+    CAPTURE(model, updates);
+    CHECK(plan::claims_of(plan, plan.train.back().graph).update_launches == runs);
+    CHECK(runs > 3);
+    CHECK(plan::claims_of(plan_of("", model), plan_of("", model).train.back().graph).update_launches == 0);
+  }
+}
+
+TEST_CASE("most of what a step copies to the host is claimed from the recipe, and never more") {
+  for (const std::string model : {"gpt2", "bert"})
+    for (const std::string level : {"none", "selective", "mlp"}) {
+      const auto plan = plan_of("memory: {activation_offload: cpu, activation_checkpoint: " + level + "}\n", model);
+      const auto claims = plan::claims_of(plan, plan.train.back().graph);
+      const std::int64_t copied = plan::offloaded_bytes(plan.train.back().program);
+      CAPTURE(model, level, copied);
+      CHECK(claims.offloaded_bytes <= copied);
+      CHECK(claims.offloaded_bytes > copied / 3);
+    }
 }

@@ -105,6 +105,45 @@ TEST_CASE("memory.fit changes nothing that fits, and else the cheapest") {
     }
 }
 
+TEST_CASE("activations go to the host where nothing else fits; the batch that updates in backward need stays whole") {
+  const auto on_gpu = [](const std::string& memory, bool in_backward = true) {
+    const std::string text = "model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 1024}\nprecision: bf16\nbatch: {global_batch_size: 64}\noptimizer: {type: adamw, max_grad_norm: 0, update_in_backward: " +
+                             std::string(in_backward ? "true" : "false") + "}\nmemory: {" + memory + "}\n";
+    return plan::make_run_plan(recipe::parse_recipe(text, "test").recipe, some_facts(), {.gpu = "h200"});
+  };
+  const auto refusal = [&](const std::string& memory) -> std::string {
+    try {
+      on_gpu(memory);
+    } catch (const UserError& e) {
+      CHECK(e.code() == ExitCode::out_of_memory);
+      return e.what();
+    }
+    return "";
+  };
+  const std::int64_t recomputed = on_gpu("activation_checkpoint: full").memory.total_bytes(), offloaded = on_gpu("activation_checkpoint: full, activation_offload: cpu").memory.total_bytes();
+  REQUIRE(offloaded < recomputed * 9 / 10);
+  CHECK(on_gpu("fit: true, " + budget(recomputed)).recipe.memory.activation_offload == recipe::ActivationOffload::none);
+  const auto tight = on_gpu("fit: true, " + budget(offloaded));
+  INFO(all_of(tight.choices));
+  CHECK(tight.recipe.memory.activation_offload == recipe::ActivationOffload::cpu);
+  CHECK(tight.memory.total_bytes() <= offloaded);
+  CHECK(tight.memory.host_bytes > 0);
+  CHECK(tight.batch.grad_accum_steps == 1);
+  CHECK(all_of(tight.choices).find("memory.activation_offload cpu: the most that recomputation saves needs") != std::string::npos);
+  CHECK(refusal("activation_checkpoint: full, " + budget(offloaded)).find("memory.activation_offload cpu would fit") != std::string::npos);
+  CHECK(refusal("fit: true, " + budget(offloaded * 9 / 10)).find("nothing in the recipe makes it fit") != std::string::npos);
+  const auto cut = on_gpu("fit: true, " + budget(offloaded), false);      // there a smaller micro-batch is cheaper
+  CHECK(cut.recipe.memory.activation_offload == recipe::ActivationOffload::none);
+  CHECK(cut.batch.grad_accum_steps > 1);
+}
+
+TEST_CASE("on a CPU, where the host's memory is the same, nothing is offloaded to fit") {
+  const std::string batch = "batch: {global_batch_size: 16, micro_batch_size: 1}\n";
+  const std::int64_t full = planned(batch + "memory: {activation_checkpoint: full}").memory.total_bytes();
+  CHECK_THROWS_AS(planned(batch + "memory: {fit: true, " + budget(full * 9 / 10) + "}"), UserError);
+  CHECK(planned(batch + "memory: {activation_offload: cpu}").memory.total_bytes() >= planned(batch).memory.total_bytes());
+}
+
 TEST_CASE("what was chosen plans to itself, and levels must be as many as layers") {
   for (const char* more : {"batch: {global_batch_size: 64}", "batch: {global_batch_size: 64}\nmemory: {activation_checkpoint: auto, budget: 300 MiB}", "batch: {global_batch_size: 64, micro_batch_size: 64}\nmemory: {fit: true, budget: 400 MiB}",
                            "batch: {global_batch_size: 64}\nmemory: {fit: true, activation_checkpoint: full, checkpoint_segment: 2}", "batch: {global_batch_size: 64}\nmemory: {activation_checkpoint: auto, checkpoint_segment: 2}"}) {

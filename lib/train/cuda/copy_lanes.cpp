@@ -1,0 +1,102 @@
+#include "train/cuda/copy_lanes.hpp"
+#include "gpu/gpu_error.hpp"
+
+namespace trainx::train {
+
+using namespace program;
+using gpu::require;
+
+bool CopyLanes::is_beside(const Instruction& i) { return i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out); }
+
+CopyLanes::CopyLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : compute_(compute) {
+  StepProgram p = placed.program;
+  for (Instruction& i : p.steady) {
+    if (!is_beside(i)) i.lane = Lane::compute;
+    else if (auto& stream = streams_[static_cast<std::size_t>(i.lane)]; !stream) stream = std::make_unique<Stream>();
+  }
+  if (!stream_of(Lane::copy_in) && !stream_of(Lane::copy_out)) return;
+  for (auto& s : streams_)
+    if (s) {
+      require(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), "stream of copies");
+      s->joined = make_event();
+    }
+  forked_ = make_event();
+  const Order order = derive_order(p, placed.placement);   // on these lanes
+  std::array<std::vector<std::size_t>, lane_count> in_lane;
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    in_lane[static_cast<std::size_t>(p.steady[k].lane)].push_back(k);
+    places_.push_back({p.steady[k].lane, nullptr, {}});
+  }
+  for (std::size_t k = 0; k < p.steady.size(); ++k)
+    for (const Wait& w : order.steady[k]) {
+      if (w.back > 0) continue;         // the step before, which was joined
+      Place& other = places_[in_lane[static_cast<std::size_t>(w.lane)].at(static_cast<std::size_t>(w.index))];
+      if (!other.done) other.done = make_event();
+      places_[k].waits.push_back(other.done);
+    }
+}
+
+CopyLanes::~CopyLanes() {
+  for (auto& s : streams_)
+    if (s && s->stream) cudaStreamDestroy(s->stream);
+  for (cudaEvent_t e : events_) cudaEventDestroy(e);
+}
+
+cudaEvent_t CopyLanes::make_event() {
+  cudaEvent_t event = nullptr;
+  require(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event of a lane");
+  events_.push_back(event);
+  return event;
+}
+
+void CopyLanes::fork(bool timed, bool captured) {
+  timed_ = timed;
+  if (places_.empty()) return;
+  require(cudaEventRecord(forked_, compute_), "lanes of a step");
+  for (auto& s : streams_) {
+    if (!s) continue;
+    require(cudaStreamWaitEvent(s->stream, forked_, 0), "lanes of a step");
+    if (timed) s->timeline.begin(s->stream, captured);
+  }
+}
+
+cudaStream_t CopyLanes::enter(int position) {
+  if (places_.empty()) return compute_;
+  const Place& place = places_[static_cast<std::size_t>(position)];
+  Stream* const beside = stream_of(place.lane);
+  const cudaStream_t stream = beside ? beside->stream : compute_;
+  for (cudaEvent_t e : place.waits) require(cudaStreamWaitEvent(stream, e, 0), "wait between lanes");
+  if (beside && timed_) beside->timeline.mark(Work::other);   // what it waited for
+  return stream;
+}
+
+void CopyLanes::leave(int position, const std::string& name) {
+  if (places_.empty()) return;
+  const Place& place = places_[static_cast<std::size_t>(position)];
+  Stream* const beside = stream_of(place.lane);
+  if (beside && timed_) {
+    beside->timeline.enter(name);
+    beside->timeline.mark(Work::copy);
+  }
+  if (place.done) require(cudaEventRecord(place.done, beside ? beside->stream : compute_), "end of an instruction");
+}
+
+void CopyLanes::join() {
+  for (auto& s : streams_) {
+    if (!s) continue;
+    require(cudaEventRecord(s->joined, s->stream), "lanes of a step");
+    require(cudaStreamWaitEvent(compute_, s->joined, 0), "lanes of a step");
+  }
+}
+
+std::vector<StepSpan> CopyLanes::spans() const {
+  std::vector<StepSpan> out;
+  for (std::size_t lane = 0; lane < streams_.size(); ++lane) {
+    if (!streams_[lane]) continue;
+    for (gpu::TimelineSpan& span : streams_[lane]->timeline.spans())
+      if (span.work == Work::copy) out.push_back({std::move(span.instruction), span.work, std::move(span.detail), static_cast<Lane>(lane), span.begin_ms, span.ms});
+  }
+  return out;
+}
+
+}  // namespace trainx::train

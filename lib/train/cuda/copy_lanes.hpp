@@ -1,0 +1,55 @@
+// Copies between a GPU and its host beside the computation: each lane of copies is a stream, and waits become events.
+#pragma once
+#include "gpu/timeline.hpp"
+#include "plan/run_plan.hpp"
+#include "train/step_times.hpp"
+#include <cuda_runtime_api.h>
+#include <array>
+#include <memory>
+
+namespace trainx::train {
+
+/// Of one program. Each step forks the lanes off the compute stream and joins them to it, so that steps never overlap and a step can be captured.
+class CopyLanes {
+ public:
+  CopyLanes(const plan::PlacedProgram& placed, cudaStream_t compute);
+  ~CopyLanes();
+  CopyLanes(const CopyLanes&) = delete;
+  CopyLanes& operator=(const CopyLanes&) = delete;
+
+  /// Copies that the program's lanes put beside the computation; everything else runs on the compute stream.
+  static bool is_beside(const program::Instruction& i);
+
+  /// `timed`: copies are timed as well; `captured`: into a graph.
+  void fork(bool timed, bool captured);
+  /// The stream of the instruction at this position, which waits for what it has to.
+  cudaStream_t enter(int position);
+  /// To be called when it was launched, with what it is called.
+  void leave(int position, const std::string& name);
+  void join();
+  /// Once the step is done.
+  std::vector<StepSpan> spans() const;
+
+ private:
+  struct Place {
+    program::Lane lane{};
+    cudaEvent_t done = nullptr;         // where another lane waits for it
+    std::vector<cudaEvent_t> waits;
+  };
+  struct Stream {
+    cudaStream_t stream = nullptr;
+    cudaEvent_t joined = nullptr;
+    gpu::Timeline timeline;
+  };
+  Stream* stream_of(program::Lane lane) const { return streams_[static_cast<std::size_t>(lane)].get(); }
+  cudaEvent_t make_event();
+
+  cudaStream_t compute_;
+  std::array<std::unique_ptr<Stream>, program::lane_count> streams_;   // null where the program has no such copies
+  std::vector<Place> places_;           // by position; empty where all is on the compute stream
+  std::vector<cudaEvent_t> events_;
+  cudaEvent_t forked_ = nullptr;
+  bool timed_ = false;
+};
+
+}  // namespace trainx::train

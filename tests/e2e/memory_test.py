@@ -1,0 +1,128 @@
+"""Levers on memory: each changes no loss, and memory falls by what it says, in the plan and as measured."""
+import json
+import math
+import re
+
+from support import Trainx, main
+
+RECIPE = """\
+run: {{name: {name}, seed: 3, duration: {steps} steps, deterministic: true}}
+model: {{type: gpt2, options: {{num_layers: 8, num_heads: 2, hidden_size: 64, max_positions: 64, dropout: 0.1}}}}
+data: {{type: stories, sequence_length: 64, samples: 512, eval_samples: 10}}
+batch: {{global_batch_size: 16, micro_batch_size: {micro}}}
+precision: {precision}
+optimizer: {{type: adamw, lr: 3e-3, max_grad_norm: 0}}
+checkpoint: {{every: 2 steps}}
+metrics: {{every: 1 steps}}
+"""
+
+
+class Memory(Trainx):
+    def run_of(self, name, *settings, steps=4, precision="fp32", micro=16, expect=0):
+        path = self.recipe(RECIPE.format(name=name, steps=steps, precision=precision, micro=micro), f"{name}.yaml")
+        plan = json.loads(self.run_trainx("plan", path, "--json", *settings).stdout.splitlines()[-1])
+        done = self.run_trainx("train", path, *settings, env=self.environment(OMP_NUM_THREADS="1"), expect=expect)
+        return plan, done
+
+    def losses(self, name):
+        return [m["loss"] for m in self.metrics(name)]
+
+    def measured(self, name):
+        return max(m["peak_memory_bytes"] for m in self.metrics(name))
+
+    def weights(self, name):
+        return (self.folder / "outputs" / name / "latest" / "model.safetensors").read_bytes()
+
+    @staticmethod
+    def category(plan, name):
+        return sum(c["bytes"] for c in plan["memory"] if c["category"] == name)
+
+    def test_updates_in_backward_free_the_gradients_and_change_no_bit(self):
+        for precision in ("fp32", "bf16"):
+            for optimizer in ("adamw", "adafactor", "adamw_8bit", "lamb"):
+                with self.subTest(precision=precision, optimizer=optimizer):
+                    name = f"{precision}-{optimizer}"
+                    # Few tokens, so that gradients are what memory is fullest with.
+                    more = (f"optimizer.type={optimizer}", "memory.activation_checkpoint=full", "data.sequence_length=16", "batch={global_batch_size: 2, micro_batch_size: 2}", "model.options.hidden_size=128") + (("optimizer.options.relative_step=false",) if optimizer == "adafactor" else ())
+                    plain, _ = self.run_of(name, *more, precision=precision)
+                    plan, _ = self.run_of(name + "-b", *more, "optimizer.update_in_backward=true", precision=precision)
+                    self.assertEqual(self.losses(name + "-b"), self.losses(name))
+                    self.assertEqual(self.weights(name + "-b"), self.weights(name))
+                    for a, b in zip(self.metrics(name), self.metrics(name + "-b")):   # the norm is summed in another order
+                        self.assertLess(abs(a["grad_norm"] / b["grad_norm"] - 1), 1e-12)
+                    fell = plain["arena_bytes"] - plan["arena_bytes"]
+                    gradients = self.category(plain, "gradients")
+                    print(f"  {name}: arena {plain['arena_bytes']} -> {plan['arena_bytes']}, gradients {gradients}")
+                    self.assertGreater(fell, 0.75 * gradients)
+                    self.assertLess(abs(self.measured(name) - self.measured(name + "-b") - fell), 0.03 * plain["arena_bytes"])
+
+    def test_a_gradient_that_is_not_finite_ends_a_run_that_updates_in_backward_and_saves_nothing_of_it(self):
+        more = ("optimizer={type: sgd, lr: 1e30, max_grad_norm: 0, update_in_backward: true}", "checkpoint.every=1 steps", "checkpoint.keep_last=9")
+        _, done = self.run_of("bad", *more, steps=30, expect=80)
+        self.assertIn("step 2: loss or gradient is not finite", done.stderr)
+        self.assertIn("samples 16 to 31", done.stderr)
+        self.assertIn("optimizer.update_in_backward", done.stderr)
+        self.assertEqual(sorted(p.name for p in (self.folder / "outputs" / "bad").glob("checkpoint-*")), ["checkpoint-1"])
+        self.assertEqual([m["step"] for m in self.metrics("bad")], [1])
+        self.assertTrue(all(map(math.isfinite, self.losses("bad"))))
+        self.run_trainx("ckpt", "verify", "outputs/bad")
+        status = json.loads((self.folder / "outputs" / "bad" / "status.json").read_text())
+        self.assertEqual(status["exit_code"], 80)
+        _, done = self.run_of("plain", *[m.replace("true", "false") for m in more], steps=30, expect=80)   # there the step is skipped, 20 times
+        self.assertIn("for 20 steps", done.stderr)
+
+    def test_offloaded_activations_change_no_bit_and_leave_the_device(self):
+        for level in ("none", "selective", "full", "[full, full, full, full, none, none, none, none]"):
+            for micro in (16, 4):
+                with self.subTest(level=level, micro=micro):
+                    name = f"{level[:4]}{level.count(',')}-{micro}".replace("[", "x")
+                    setting = f"memory.activation_checkpoint={level}"
+                    plain, _ = self.run_of(name, setting, micro=micro)
+                    plan, _ = self.run_of(name + "-o", setting, "memory.activation_offload=cpu", micro=micro)
+                    self.assertEqual(self.losses(name + "-o"), self.losses(name))
+                    self.assertEqual(self.weights(name + "-o"), self.weights(name))
+                    fell = plain["arena_bytes"] - plan["arena_bytes"]
+                    print(f"  {name}: arena {plain['arena_bytes']} -> {plan['arena_bytes']}, host {plan['host_bytes']}")
+                    self.assertGreater(plan["host_bytes"], 0)
+                    self.assertGreater(fell, 0)
+                    if level == "none":
+                        self.assertGreater(fell, 0.6 * plan["host_bytes"])
+
+    def test_offload_update_in_backward_and_recomputation_together_change_no_bit(self):
+        self.run_of("plain")
+        plan, _ = self.run_of("all", "memory={activation_checkpoint: full, activation_offload: cpu, release_cache_every: 1 steps}", "optimizer.update_in_backward=true")
+        self.assertEqual(self.losses("all"), self.losses("plain"))
+        self.assertEqual(self.weights("all"), self.weights("plain"))
+
+    def test_caches_are_released_and_no_loss_changes(self):
+        with open(self.folder / "lines.jsonl", "w") as out:
+            for _ in range(80):
+                print(json.dumps({"input_ids": [self.random.randrange(104, 4000) for _ in range(self.random.randrange(6, 257))]}), file=out)
+        text = """run: {name: NAME, duration: 4 steps, deterministic: true}
+model: {type: bert, options: {num_layers: 4, num_heads: 4, hidden_size: 256, max_positions: 256, vocab_size: 4000, task: masked_lm, mask_probability: 0.3}}
+data: {type: jsonl, train: lines.jsonl, sequence_length: 256}
+batch: {global_batch_size: 16, micro_batch_size: 16}
+optimizer: {type: adamw}
+metrics: {every: 1 steps}
+"""
+        plain = self.recipe(text.replace("NAME", "plain"), "plain.yaml")
+        self.run_trainx("train", plain)
+        done = self.run_trainx("train", self.recipe(text.replace("NAME", "released"), "released.yaml"), "memory.release_cache_every=2 steps")
+        told = re.findall(r"step (\d+): gave ([\d.]+ [KMG]iB) that libraries kept back to the system", done.stderr)
+        print("  ", told)
+        self.assertTrue(set(step for step, _ in told) & {"2", "4"}, done.stderr)
+        self.assertTrue(set(step for step, _ in told) <= {"2", "4"}, done.stderr)
+        self.assertEqual(self.losses("released"), self.losses("plain"))
+        done = self.run_trainx("plan", plain, "--gpu", "h200", "memory.release_cache_every=2 steps", expect=78)
+        self.assertIn("memory.release_cache_every can have no effect on a GPU", done.stderr)
+        done = self.run_trainx("plan", plain, "memory.release_cache_every=0 steps", expect=78)
+        self.assertIn("memory.release_cache_every: must be greater than 0", done.stderr)
+
+    def test_offload_without_anything_to_offload_is_refused(self):
+        path = self.recipe(RECIPE.format(name="short", steps=2, precision="fp32", micro=16).replace("num_layers: 8", "num_layers: 1"))
+        done = self.run_trainx("plan", path, "memory={activation_offload: cpu, activation_checkpoint: full}", expect=78)
+        self.assertIn("memory.activation_offload can have no effect", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
