@@ -114,10 +114,17 @@ __device__ void row_products(const float* a, const float* b, float* out) {
       *reinterpret_cast<float2*>(out + part.row(half) * Tile<Rows, Rows>::stride + part.column(n)) = make_float2(sums[n][2 * half], sums[n][2 * half + 1]);
 }
 
-/// sums += weights b: weights of Rows x Rows, b of Rows x Width.
+/// sums += weights b: weights of Rows x Rows, b of Rows x Width. Tensor cores cut off where they add (Fasi et al. 2021, doi:10.7717/peerj-cs.330), always towards
+/// zero: over all tiles of a long sequence that would be ten times what rounding loses. So each tile is summed by itself and added as floats are, to nearest.
 template <int Terms, int Rows, int Width>
 __device__ void weighted_rows(const float* weights, const float* b, Sums<Rows, Width>& sums) {
-  accumulate<Terms, Rows, Width, Rows>(weights, b, Tile<Rows, Width>::stride, 1, sums);
+  Sums<Rows, Width> of_tile;
+  clear<Rows, Width>(of_tile);
+  accumulate<Terms, Rows, Width, Rows>(weights, b, Tile<Rows, Width>::stride, 1, of_tile);
+#pragma unroll
+  for (int n = 0; n < Part<Rows, Width>::tiles; ++n)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) sums[n][e] += of_tile[n][e];
 }
 
 /// Stores row `row_of(r)` of a matrix for each of the product's rows r, times factor(r), elements below `width` alone; null: not stored.
