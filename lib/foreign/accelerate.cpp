@@ -12,7 +12,7 @@ void read_accelerate(Settings& s, bool has_deepspeed_file) {
   std::string precision = s.text("mixed_precision").value_or("no");
   std::transform(precision.begin(), precision.end(), precision.begin(), [](unsigned char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c); });
   if (precision == "bf16" || precision == "fp16") map_precision(s, precision, "mixed_precision", "");
-  else if (precision != "no" && precision != "false") s.leave("mixed_precision", "precision is fp32, tf32 or bf16");
+  else if (precision != "no" && precision != "false") s.leave("mixed_precision", "precision is fp32, tf32, bf16 or fp16");
   if (s.flag("use_cpu").value_or(false)) s.set("run.device", "cpu", "use_cpu");
   if (const auto steps = s.number("gradient_accumulation_steps")) s.set("accumulation", shortest(*steps), "gradient_accumulation_steps");
   Settings deepspeed = s.section("deepspeed_config");

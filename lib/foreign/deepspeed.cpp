@@ -5,6 +5,7 @@
 #include "foreign/registry.hpp"
 #include "foreign/schedules.hpp"
 #include "foreign/unmapped.hpp"
+#include <cmath>
 
 namespace trainx::foreign {
 namespace {
@@ -59,6 +60,19 @@ void read_zero(Settings& s) {
   leave_rest(s, deepspeed_unmapped(), "DeepSpeed");
 }
 
+// DeepSpeed's loss_scale 0 is a dynamic one, which begins at 2^16 and doubles after 1000 steps.
+void read_precision(Settings& s, const std::string& compute) {
+  map_precision(s, compute, "enabled", "");
+  if (compute != "fp16" || !takes_word("precision.compute", "fp16")) return;
+  if (const double fixed = s.number("loss_scale").value_or(0); fixed > 0) return s.set("precision.loss_scale", plain_text(*s.take("loss_scale")), "loss_scale");
+  const std::int64_t power = s.whole("initial_scale_power").value_or(16), window = s.whole("loss_scale_window").value_or(1000);
+  if (power < 0 || power > 100) s.refuse("initial_scale_power", "must be from 0 to 100, not " + std::to_string(power));
+  if (power != 16) s.set("precision.initial_loss_scale", shortest(std::ldexp(1.0, static_cast<int>(power))), "initial_scale_power");
+  if (s.has("loss_scale_window")) s.set("precision.loss_scale_window", std::to_string(window), "loss_scale_window");
+  else s.assume("precision.loss_scale_window", std::to_string(window), "default of DeepSpeed");
+  if (s.whole("hysteresis").value_or(2) > 1 && s.has("hysteresis")) s.leave("hysteresis", "a scale is halved by the first step that overflows");
+}
+
 }  // namespace
 
 void read_deepspeed(Settings& s) {
@@ -71,7 +85,7 @@ void read_deepspeed(Settings& s) {
   for (const auto& [key, compute] : {std::pair{"bf16", "bf16"}, {"bfloat16", "bf16"}, {"fp16", "fp16"}}) {
     if (!s.has(key)) continue;
     Settings precision = s.section(key);
-    if (precision.flag("enabled").value_or(false)) map_precision(precision, compute, "enabled", "");
+    if (precision.flag("enabled").value_or(false)) read_precision(precision, compute);
     leave_rest(precision, deepspeed_unmapped(), "DeepSpeed");
   }
   Settings zero = s.section("zero_optimization");

@@ -254,7 +254,7 @@ constexpr Unmapped accelerate[]{
     {"dynamo_config.dynamo_backend", "no", no_compiler},
     {"dynamo_config.dynamo_*", "*", ""},         // act with a backend
     {"dynamo_backend", "no", no_compiler},
-    {"fp8_config*", "", "precision is fp32, tf32 or bf16"},
+    {"fp8_config*", "", "precision is fp32, tf32, bf16 or fp16"},
     {"downcast_bf16", "false|no", "trainx computes on GPUs and CPUs"},
     {"tpu_*", "*", ""},
     {"command*", "", "trainx runs where it is started"},
