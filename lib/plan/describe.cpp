@@ -68,6 +68,27 @@ std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan&
   return out;
 }
 
+std::int64_t most_at_once(const program::StepProgram& p, const auto& counts) {
+  std::vector<std::int64_t> change(p.steady.size() + 1);
+  const auto lives = program::lifetimes(p);
+  for (std::size_t b = 0; b < lives.size(); ++b)
+    for (const program::Interval& i : lives[b])
+      if (counts(p.buffers[b])) {
+        change[static_cast<std::size_t>(i.first)] += p.buffers[b].size;
+        change[static_cast<std::size_t>(i.last) + 1] -= p.buffers[b].size;
+      }
+  std::int64_t most = 0, sum = 0;
+  for (const std::int64_t c : change) most = std::max(most, sum += c);
+  return most;
+}
+/// Of an evaluation that computes in another type than training: cast weights, and values between blocks with what blocks need inside, each at its fullest.
+std::int64_t cast_bytes(const program::StepProgram& p) {
+  return most_at_once(p, [](const program::Buffer& b) { return b.kind == program::Kind::parameter && !b.resident; });
+}
+std::int64_t activation_bytes(const program::StepProgram& p) {
+  return most_at_once(p, [](const program::Buffer& b) { return b.kind == program::Kind::value || b.kind == program::Kind::scratch; });
+}
+
 std::string fixed(double x, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, x);
@@ -93,6 +114,9 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : ""));
   if (plan.compute == DType::f16)
     out += row("loss scale", fixed(plan.loss_scale.initial, 0) + (plan.loss_scale.window == 0 ? "" : " at first, halved in steps whose gradients are not finite, doubled after " + std::to_string(plan.loss_scale.window) + " others"));
+  if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
+    out += row("evaluation", std::string(name_of(evaluate.graph.compute)) + ", to which weights are cast block by block: at most " + human_bytes(cast_bytes(evaluate.program)) + " at a time, and " +
+                                 human_bytes(activation_bytes(evaluate.program)) + " of activations");
   out += row("FLOPs per step", human_count(step_flops(plan.train.back())));
   out += "memory per rank\n";
   for (const auto& [name, bytes] : plan.memory.categories)
@@ -155,6 +179,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["parameters"] = parameters_of(plan.train.back().graph);
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
+  if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
+    j["evaluation"] = {{"compute", name_of(evaluate.graph.compute)}, {"cast_bytes", cast_bytes(evaluate.program)}, {"activation_bytes", activation_bytes(evaluate.program)}};
   j["arena_bytes"] = plan.memory.arena_bytes;
   j["library_bytes"] = plan.memory.library_bytes;
   j["process_bytes"] = plan.memory.process_bytes;

@@ -331,6 +331,13 @@ class Rules {
     const std::initializer_list<std::string> also{"data.eval", "data.type", "data.sources"};
     refuse(!held_out && r_.eval.every != EvalSection{}.every, "eval.every", also, sentence);
     refuse(!held_out && r_.eval.batches != EvalSection{}.batches, "eval.batches", also, sentence);
+    if (r_.eval.precision.is_auto()) return;
+    refuse(!held_out, "eval.precision", also, sentence);
+    const bool half = *r_.eval.precision.value == EvalPrecision::fp16;
+    refuse(r_.precision.compute == (half ? Compute::fp16 : Compute::bf16), "eval.precision", {"precision.compute"},
+           "can have no effect with precision.compute: " + std::string(half ? "fp16" : "bf16") + ", in which evaluations compute anyway: remove it, or write auto");
+    refuse(std::holds_alternative<spec::CustomOptions>(r_.model.options), "eval.precision", {"model.type"},
+           "cannot be chosen with model.type " + alternative_name(r_.model.options) + ": the modules of a model of your own are built for precision.compute alone: write auto");
   }
 
   void memory() {

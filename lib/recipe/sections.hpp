@@ -196,14 +196,21 @@ void visit_fields(Visitor& field, CheckpointSection& s) {
   field("resume", s.resume, anything(), "auto: from the newest valid checkpoint, else from the start; must: exit 83 without one; never: refuse a folder that has steps");
 }
 
+enum class EvalPrecision : std::uint8_t { bf16, fp16 };
+inline const EnumNames<EvalPrecision>& enum_names(EvalPrecision) {
+  static const EnumNames<EvalPrecision> names{{EvalPrecision::bf16, "bf16"}, {EvalPrecision::fp16, "fp16"}};
+  return names;
+}
 struct EvalSection {
   Duration every{500, Duration::Unit::steps};
   std::int64_t batches = 20;
+  Auto<EvalPrecision> precision;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, EvalSection& s) {
   field("every", s.every, anything(), "between evaluations; needs held-out data");
   field("batches", s.batches, between(1, 1 << 30), "global batches of an evaluation, at most");
+  field("precision", s.precision, anything(), "arithmetic of evaluations, weights cast to it block by block; auto: as training computes");
 }
 
 struct MetricsSection {

@@ -22,6 +22,7 @@ METHODS = {
     "model.options.dropout": ["0", "0.1"],
     "precision.compute": ["fp32", "bf16", "fp16", "tf32"],
     "precision.master": ["auto", "fp32", "split", "none"],
+    "eval.precision": ["auto", "bf16", "fp16"],
     "precision.loss_scale": ["auto", "1024"],
     "precision.loss_scale_window": ["2000", "100"],
     "batch.micro_batch_size": ["8", "4", "2", "1", "auto", "3"],
