@@ -111,7 +111,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += row("parameters", human_count(parameters_of(plan.train.back().graph)));
   if (const auto padded = padded_vocabulary(plan.dims); padded != spec::vocab_size(plan.dims))
     out += row("vocabulary", std::to_string(spec::vocab_size(plan.dims)) + ", computed as " + std::to_string(padded) + " so that rows are whole tiles; nothing to change");
-  out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : ""));
+  out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : plan.compute != DType::bf16 ? "" : plan.recipe.precision.rounding == recipe::Rounding::stochastic ? ", weights too, rounded up or down at random (seed " + std::to_string(plan.recipe.run.seed) + ")" : ", weights too"));
   if (plan.compute == DType::f16)
     out += row("loss scale", fixed(plan.loss_scale.initial, 0) + (plan.loss_scale.window == 0 ? "" : " at first, halved in steps whose gradients are not finite, doubled after " + std::to_string(plan.loss_scale.window) + " others"));
   if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
@@ -150,7 +150,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += row("norms recomputed", std::to_string(claims.norms_recomputed));
     if (claims.update_launches > 0) out += row("updates in backward", std::to_string(claims.update_launches) + " launches of the optimizer");
     if (claims.offloaded_bytes > 0) out += row("copied to the host", "at least " + human_bytes(claims.offloaded_bytes) + ", and back");
-    out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
+    out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "StochasticWeights" ? "bf16 weights alone, rounded stochastically" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
   }
   out += "program\n";
   if (plan.row_lengths.size() > 1) {

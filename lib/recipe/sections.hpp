@@ -94,9 +94,15 @@ inline const EnumNames<MasterWeights>& enum_names(MasterWeights) {
   static const EnumNames<MasterWeights> names{{MasterWeights::fp32, "fp32"}, {MasterWeights::split, "split"}, {MasterWeights::none, "none"}};
   return names;
 }
+enum class Rounding : std::uint8_t { nearest, stochastic };
+inline const EnumNames<Rounding>& enum_names(Rounding) {
+  static const EnumNames<Rounding> names{{Rounding::nearest, "nearest"}, {Rounding::stochastic, "stochastic"}};
+  return names;
+}
 struct PrecisionSection {
   Compute compute = Compute::fp32;
   Auto<MasterWeights> master;
+  Rounding rounding = Rounding::nearest;
   Auto<double> loss_scale;
   double initial_loss_scale = 65536;
   std::int64_t loss_scale_window = 2000;
@@ -105,6 +111,8 @@ template <class Visitor>
 void visit_fields(Visitor& field, PrecisionSection& s) {
   field("compute", s.compute, anything(), "arithmetic of forward and backward; tf32: fp32 whose matrix products round their operands to 10 mantissa bits, on a GPU");
   field("master", s.master, anything(), "exact weights beside 16-bit ones: fp32, a full copy; split, the low 16 bits of bf16 (2 bytes less); none, what bf16 cannot hold is lost; auto: split under bf16, fp32 under fp16");
+  field("rounding", s.rounding, anything(),
+        "of weights that bf16 alone holds (master: none): nearest, updates below half a step of bf16 are lost; stochastic, up or down at random, as likely as near, so that they add up on average");
   field("loss_scale", s.loss_scale, positive(), "what losses are multiplied by under fp16, so that small gradients do not vanish; auto: halved in a step whose gradients are not finite, which is skipped, and doubled after loss_scale_window others");
   field("initial_loss_scale", s.initial_loss_scale, positive(), "of loss_scale: auto");
   field("loss_scale_window", s.loss_scale_window, between(1, 1 << 30), "of loss_scale: auto, in steps");

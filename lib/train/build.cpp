@@ -70,6 +70,7 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   parts.loss_scale = plan.loss_scale;
   parts.shape_of = [this](std::int64_t step) { return loader->shape_of(step); };
   parts.first_step = state.step;
+  if (r.precision.rounding == recipe::Rounding::stochastic) parts.rounding_seed = seed;
   device->upload(resident.untouched());
   executor = device->make_executor(plan.train, std::move(parts));
   trainer = std::make_unique<Trainer>(plan, *executor, *loader, state);

@@ -169,6 +169,8 @@ void CpuExecutor::update(const Shape& s, const Instruction& i) {
   memory.gradient = reinterpret_cast<const float*>(address(s, use_of(i, UpdateSlot::gradient)));
   memory.parameter_dtype = s.placed->graph.compute;
   memory.parameter = address(s, use_of(i, UpdateSlot::parameter));
+  memory.rounding_seed = parts_.rounding_seed;
+  memory.index = i.block;
   if (const Use* master = find_use(i, UpdateSlot::master)) {
     memory.master = address(s, *master);
     memory.master_kind = master->range.end - master->range.begin == memory.group->elements * 4 ? Master::fp32 : Master::split;

@@ -43,6 +43,7 @@ struct ExecutorParts {
   kernels::LossScaleSettings loss_scale;
   ShapeOf shape_of;                     // where there are several programs
   std::int64_t first_step = 0;          // which step the first submitted one is
+  std::optional<std::uint64_t> rounding_seed;   // where weights are rounded stochastically
 };
 
 /// What tests hang in: called on the lane's thread, before (to delay lanes at random) and after each instruction.

@@ -105,7 +105,7 @@ void GpuExecutor::prepare(Shape& s) {
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
   std::vector<const Instruction*> run;          // of updates: they touch different groups, so one launch does all
   auto end_run = [&] {
-    if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, run, device_.plan().recipe.optimizer.options, scale);
+    if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, run, device_.plan().recipe.optimizer.options, scale, parts_.rounding_seed);
     run.clear();
   };
   for (const Instruction& i : s.placed->program.steady) {
