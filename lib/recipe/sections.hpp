@@ -31,7 +31,7 @@ struct RunSection {
 template <class Visitor>
 void visit_fields(Visitor& field, RunSection& s) {
   field("name", s.name, anything(), "names the run's folder; default: the recipe's file name");
-  field("seed", s.seed, non_negative(), "of initial weights, sample order and dropout");
+  field("seed", s.seed, non_negative(), "of initial weights, sample order, dropout and stochastic rounding");
   field("duration", s.duration, anything(), "how long to train: `2000 steps`, `3 epochs`, `2B tokens`, `30 min`");
   field("output_dir", s.output_dir, anything(), "where the run's folder is made");
   field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: on a CPU the thread count is stored and replayed, on a GPU attention is slower");
