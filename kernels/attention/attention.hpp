@@ -1,4 +1,4 @@
-// Self-attention on packed queries, keys and values in fp32 arithmetic (Dao et al. 2022, arXiv:2205.14135: scores never exist as a whole), for the types
+// Self-attention on packed queries, keys and values, summed in fp32, with the accuracy of fp32 unless tf32 is asked for (Dao et al. 2022, arXiv:2205.14135: scores never exist as a whole), for the types
 // and head sizes that libraries leave out. qkv[B, T, 3, H, D] to out[B, T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of exp(scores));
 // scores are scaled with 1 / sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. Contiguous; aligned to their element.
 #pragma once
@@ -13,6 +13,7 @@ inline constexpr std::int64_t largest_attention_head = 256;
 struct AttentionSize {
   std::int64_t batch = 0, tokens = 0, heads = 0, head_size = 0;   // head_size from 1 to largest_attention_head
   bool causal = false;                                            // a token sees itself and those before it
+  bool tf32 = false;                                              // fp32 elements are rounded to tf32 in products
 };
 
 /// `lengths` i32 [B] on the device, from 0 to T, or null for T each: a token sees the first lengths[b] tokens of its sample; rows past a length get zeros,

@@ -19,42 +19,32 @@ __global__ void row_deltas(const T* out, const T* d_out, float* delta, long rows
   if (threadIdx.x % 32 == 0) delta[(b * heads + h) * tokens + t] = sum;
 }
 
-// Probabilities p = exp(q.k scale - lse) and ds = p (dy.v - delta) scale of a tile of queries (y) and a tile of keys (x).
-template <int Rows, int Width>
-__device__ void probabilities(const float* queries, const float* keys, const float* values, const float* dy, const float* lse, const float* delta, const HeadView& at,
-                              const AttentionShape& s, long first_query, long first_key, float (&p)[Rows / 16][Rows / 16], float (&ds)[Rows / 16][Rows / 16]) {
-  constexpr int n = Rows / 16;
-  const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  tiles::row_products<Rows, Width>(queries, keys, p);
-  tiles::row_products<Rows, Width>(dy, values, ds);
-#pragma unroll
-  for (int i = 0; i < n; ++i) {
-    const long t = first_query + y + 16 * i;
-    const float row_lse = t < at.length ? lse[at.lse + t] : 0, row_delta = t < at.length ? delta[at.lse + t] : 0;
-#pragma unroll
-    for (int j = 0; j < n; ++j) {
-      const bool seen = at.sees(s, t, first_key + x + 16 * j);
-      p[i][j] = seen ? expf(p[i][j] * s.scale - row_lse) : 0.0f;
-      ds[i][j] = seen ? p[i][j] * (ds[i][j] - row_delta) * s.scale : 0.0f;
-    }
-  }
+// Turns a score q.k, of a query and a key that see each other, and dy.v into the probability p = exp(q.k scale - lse) and ds = p (dy.v - delta) scale.
+__device__ __forceinline__ void differentiate(float& score, float& d_weight, float lse, float delta, float scale) {
+  score = expf(score * scale - lse);
+  d_weight = score * (d_weight - delta) * scale;
 }
 
-// d_queries of one tile of queries: loops over the keys.
-template <int Rows, int Width, class T>
+// d_queries of one tile of queries: loops over the keys. Of a tile of scores a thread has rows y + 16 i and columns x + 16 j.
+template <int Rows, int Width, class T, int Terms>
 struct QueryGradient {
-  static constexpr int shared_floats = 4 * tiles::Tile<Rows, Width>::floats + tiles::Tile<Rows, Rows>::floats;
+  static constexpr int shared_floats = 4 * tiles::Tile<Rows, Width>::floats + 2 * tiles::Tile<Rows, Rows>::floats;
 
   static __device__ void run(const T* qkv, const std::int32_t* lengths, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
     constexpr int n = Rows / 16, floats = tiles::Tile<Rows, Width>::floats, stride = tiles::Tile<Rows, Rows>::stride;
     extern __shared__ __align__(16) float shared[];
     float *const queries = shared, *const keys = queries + floats, *const values = keys + floats, *const dy = values + floats, *const weights = dy + floats;
+    float* const d_weights = weights + tiles::Tile<Rows, Rows>::floats;
     const int x = threadIdx.x % 16, y = threadIdx.x / 16;
     const HeadView at(s, lengths);
     const long first = static_cast<long>(blockIdx.x) * Rows;
-    float4 sums[n][Width / 64];
-    for (int i = 0; i < n; ++i)
-      for (int c = 0; c < Width / 64; ++c) sums[i][c] = make_float4(0, 0, 0, 0);
+    float row_lse[n], row_delta[n];
+    for (int i = 0; i < n; ++i) {
+      const long t = first + y + 16 * i;
+      row_lse[i] = t < at.length ? lse[at.lse + t] : 0, row_delta[i] = t < at.length ? delta[at.lse + t] : 0;
+    }
+    tiles::Sums<Rows, Width> sums;
+    tiles::clear<Rows, Width>(sums);
     tiles::load<Rows, Width>(queries, qkv + at.qkv, first, at.length, at.row, s.head_size);
     tiles::load<Rows, Width>(dy, d_out + at.out, first, at.length, at.out_row, s.head_size);
     const long last_key = first >= at.length ? 0 : s.causal ? min(at.length, first + Rows) : at.length;
@@ -63,34 +53,43 @@ struct QueryGradient {
       tiles::load<Rows, Width>(keys, qkv + at.qkv + at.out_row, key, at.length, at.row, s.head_size);
       tiles::load<Rows, Width>(values, qkv + at.qkv + 2 * at.out_row, key, at.length, at.row, s.head_size);
       __syncthreads();
-      float p[n][n], ds[n][n];
-      probabilities<Rows, Width>(queries, keys, values, dy, lse, delta, at, s, first, key, p, ds);
-      for (int i = 0; i < n; ++i)
-        for (int j = 0; j < n; ++j) weights[(y + 16 * i) * stride + x + 16 * j] = ds[i][j];
+      tiles::row_products<Terms, Rows, Width>(queries, keys, weights);
+      tiles::row_products<Terms, Rows, Width>(dy, values, d_weights);
+      const bool all_seen = at.all_see(s, first, key, Rows);
       __syncthreads();
-      tiles::accumulate<Rows, Width>(weights, keys, sums);
+#pragma unroll
+      for (int i = 0; i < n; ++i)
+#pragma unroll
+        for (int j = 0; j < n; ++j) {
+          const int e = (y + 16 * i) * stride + x + 16 * j;
+          float p = weights[e], ds = d_weights[e];
+          differentiate(p, ds, row_lse[i], row_delta[i], s.scale);
+          d_weights[e] = all_seen || at.sees(s, first + y + 16 * i, key + x + 16 * j) ? ds : 0.0f;
+        }
+      __syncthreads();
+      tiles::weighted_rows<Terms, Rows, Width>(d_weights, keys, sums);
     }
-    for (int i = 0; i < n; ++i)
-      if (const long t = first + y + 16 * i; t < s.tokens) tiles::store_row(d_qkv + at.qkv + t * at.row, sums[i], 1.0f, s.head_size);
+    tiles::store<Rows, Width>(
+        sums, s.head_size, [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row : nullptr; }, [](int) { return 1.0f; });
   }
 };
 
-// d_keys and d_values of one tile of keys: loops over the queries. Transposed weights: rows are keys.
-template <int Rows, int Width, class T>
+// d_keys and d_values of one tile of keys: loops over the queries. Rows of the tiles of scores are keys, columns queries.
+template <int Rows, int Width, class T, int Terms>
 struct KeyValueGradient {
   static constexpr int shared_floats = 4 * tiles::Tile<Rows, Width>::floats + 2 * tiles::Tile<Rows, Rows>::floats;
 
   static __device__ void run(const T* qkv, const std::int32_t* lengths, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
     constexpr int n = Rows / 16, floats = tiles::Tile<Rows, Width>::floats, stride = tiles::Tile<Rows, Rows>::stride;
     extern __shared__ __align__(16) float shared[];
-    float *const queries = shared, *const keys = queries + floats, *const values = keys + floats, *const dy = values + floats;
-    float *const weights = dy + floats, *const d_scores = weights + tiles::Tile<Rows, Rows>::floats;
+    float *const queries = shared, *const keys = queries + floats, *const values = keys + floats, *const dy = values + floats, *const weights = dy + floats;
+    float* const d_weights = weights + tiles::Tile<Rows, Rows>::floats;
     const int x = threadIdx.x % 16, y = threadIdx.x / 16;
     const HeadView at(s, lengths);
     const long first = static_cast<long>(blockIdx.x) * Rows;
-    float4 d_keys[n][Width / 64], d_values[n][Width / 64];
-    for (int i = 0; i < n; ++i)
-      for (int c = 0; c < Width / 64; ++c) d_keys[i][c] = d_values[i][c] = make_float4(0, 0, 0, 0);
+    tiles::Sums<Rows, Width> d_keys, d_values;
+    tiles::clear<Rows, Width>(d_keys);
+    tiles::clear<Rows, Width>(d_values);
     tiles::load<Rows, Width>(keys, qkv + at.qkv + at.out_row, first, at.length, at.row, s.head_size);
     tiles::load<Rows, Width>(values, qkv + at.qkv + 2 * at.out_row, first, at.length, at.row, s.head_size);
     const long end = first >= at.length ? 0 : at.length;
@@ -98,24 +97,34 @@ struct KeyValueGradient {
       __syncthreads();
       tiles::load<Rows, Width>(queries, qkv + at.qkv, query, at.length, at.row, s.head_size);
       tiles::load<Rows, Width>(dy, d_out + at.out, query, at.length, at.out_row, s.head_size);
+      float column_lse[n], column_delta[n];
+      for (int j = 0; j < n; ++j) {
+        const long t = query + x + 16 * j;
+        column_lse[j] = t < at.length ? lse[at.lse + t] : 0, column_delta[j] = t < at.length ? delta[at.lse + t] : 0;
+      }
       __syncthreads();
-      float p[n][n], ds[n][n];
-      probabilities<Rows, Width>(queries, keys, values, dy, lse, delta, at, s, query, first, p, ds);
+      tiles::row_products<Terms, Rows, Width>(keys, queries, weights);
+      tiles::row_products<Terms, Rows, Width>(values, dy, d_weights);
+      const bool all_seen = at.all_see(s, query, first, Rows);
+      __syncthreads();
+#pragma unroll
       for (int i = 0; i < n; ++i)
+#pragma unroll
         for (int j = 0; j < n; ++j) {
-          weights[(x + 16 * j) * stride + y + 16 * i] = p[i][j];
-          d_scores[(x + 16 * j) * stride + y + 16 * i] = ds[i][j];
+          const int e = (y + 16 * i) * stride + x + 16 * j;
+          const bool seen = all_seen || at.sees(s, query + x + 16 * j, first + y + 16 * i);
+          float p = weights[e], ds = d_weights[e];
+          differentiate(p, ds, column_lse[j], column_delta[j], s.scale);
+          weights[e] = seen ? p : 0.0f;
+          d_weights[e] = seen ? ds : 0.0f;
         }
       __syncthreads();
-      tiles::accumulate<Rows, Width>(weights, dy, d_values);
-      tiles::accumulate<Rows, Width>(d_scores, queries, d_keys);
+      tiles::weighted_rows<Terms, Rows, Width>(weights, dy, d_values);
+      tiles::weighted_rows<Terms, Rows, Width>(d_weights, queries, d_keys);
     }
-    for (int i = 0; i < n; ++i)
-      if (const long t = first + y + 16 * i; t < s.tokens) {
-        T* const row = d_qkv + at.qkv + t * at.row;
-        tiles::store_row(row + at.out_row, d_keys[i], 1.0f, s.head_size);
-        tiles::store_row(row + 2 * at.out_row, d_values[i], 1.0f, s.head_size);
-      }
+    const auto row_of = [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row + at.out_row : nullptr; };
+    tiles::store<Rows, Width>(d_keys, s.head_size, row_of, [](int) { return 1.0f; });
+    tiles::store<Rows, Width>(d_values, s.head_size, [&](int r) { return first + r < s.tokens ? row_of(r) + at.out_row : nullptr; }, [](int) { return 1.0f; });
   }
 };
 

@@ -7,10 +7,11 @@ namespace trainx::kernels {
 
 namespace {
 
-// One tile of queries against all tiles of keys, with a running maximum and sum per row (arXiv:2205.14135, algorithm 1).
-template <int Rows, int Width, class T>
+// One tile of queries against all tiles of keys, with a running maximum and sum per row (arXiv:2205.14135, algorithm 1). Of a tile of scores a thread has
+// rows y + 16 i and columns x + 16 j.
+template <int Rows, int Width, class T, int Terms>
 struct Forward {
-  static constexpr int shared_floats = 3 * tiles::Tile<Rows, Width>::floats + tiles::Tile<Rows, Rows>::floats;
+  static constexpr int shared_floats = 3 * tiles::Tile<Rows, Width>::floats + tiles::Tile<Rows, Rows>::floats + Rows;
 
   static __device__ void run(const T* qkv, const std::int32_t* lengths, T* out, float* lse, AttentionShape s) {
     constexpr int n = Rows / 16, weight_stride = tiles::Tile<Rows, Rows>::stride;
@@ -19,17 +20,19 @@ struct Forward {
     float* const keys = queries + tiles::Tile<Rows, Width>::floats;
     float* const values = keys + tiles::Tile<Rows, Width>::floats;
     float* const weights = values + tiles::Tile<Rows, Width>::floats;
+    float* const row_factor = weights + tiles::Tile<Rows, Rows>::floats;   // [Rows], what the sums so far, and at last the sums, are multiplied by
     const int x = threadIdx.x % 16, y = threadIdx.x / 16;
     const HeadView at(s, lengths);
+    const tiles::Part<Rows, Width> part;
     const long first = static_cast<long>(blockIdx.x) * Rows;
 
     float maximum[n], total[n];
-    float4 sums[n][Width / 64];
     for (int i = 0; i < n; ++i) {
       maximum[i] = -INFINITY;
       total[i] = 0;
-      for (int c = 0; c < Width / 64; ++c) sums[i][c] = make_float4(0, 0, 0, 0);
     }
+    tiles::Sums<Rows, Width> sums;
+    tiles::clear<Rows, Width>(sums);
     tiles::load<Rows, Width>(queries, qkv + at.qkv, first, at.length, at.row, s.head_size);
     const long last_key = first >= at.length ? 0 : s.causal ? min(at.length, first + Rows) : at.length;
     for (long key = 0; key < last_key; key += Rows) {
@@ -37,37 +40,50 @@ struct Forward {
       tiles::load<Rows, Width>(keys, qkv + at.qkv + at.out_row, key, at.length, at.row, s.head_size);
       tiles::load<Rows, Width>(values, qkv + at.qkv + 2 * at.out_row, key, at.length, at.row, s.head_size);
       __syncthreads();
-      float scores[n][n];
-      tiles::row_products<Rows, Width>(queries, keys, scores);
+      tiles::row_products<Terms, Rows, Width>(queries, keys, weights);
+      const bool all_seen = at.all_see(s, first, key, Rows);
+      __syncthreads();
 #pragma unroll
       for (int i = 0; i < n; ++i) {
-        float largest = maximum[i];
+        float* const row = weights + (y + 16 * i) * weight_stride + x;
+        float scores[n], largest = maximum[i];
+#pragma unroll
         for (int j = 0; j < n; ++j) {
-          scores[i][j] = at.sees(s, first + y + 16 * i, key + x + 16 * j) ? scores[i][j] * s.scale : -INFINITY;
-          largest = fmaxf(largest, scores[i][j]);
+          scores[j] = all_seen || at.sees(s, first + y + 16 * i, key + x + 16 * j) ? row[16 * j] * s.scale : -INFINITY;
+          largest = fmaxf(largest, scores[j]);
         }
         largest = tiles::row_maximum(largest);
         const float rescale = largest == -INFINITY ? 1.0f : expf(maximum[i] - largest);
         float sum = 0;
+#pragma unroll
         for (int j = 0; j < n; ++j) {
-          const float weight = largest == -INFINITY ? 0.0f : expf(scores[i][j] - largest);
-          weights[(y + 16 * i) * weight_stride + x + 16 * j] = weight;
+          const float weight = largest == -INFINITY ? 0.0f : expf(scores[j] - largest);
+          row[16 * j] = weight;
           sum += weight;
         }
-        total[i] = total[i] * rescale + tiles::row_sum(sum);
+        total[i] = total[i] * rescale + sum;             // of this thread's columns
         maximum[i] = largest;
-        for (int c = 0; c < Width / 64; ++c) sums[i][c] = make_float4(sums[i][c].x * rescale, sums[i][c].y * rescale, sums[i][c].z * rescale, sums[i][c].w * rescale);
+        if (x == 0) row_factor[y + 16 * i] = rescale;
       }
       __syncthreads();
-      tiles::accumulate<Rows, Width>(weights, values, sums);
+#pragma unroll
+      for (int c = 0; c < tiles::Part<Rows, Width>::tiles; ++c)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) sums[c][e] *= row_factor[part.row(e / 2)];
+      tiles::weighted_rows<Terms, Rows, Width>(weights, values, sums);
     }
+    __syncthreads();
     for (int i = 0; i < n; ++i) {
       const long t = first + y + 16 * i;
-      if (t >= s.tokens) continue;
+      total[i] = tiles::row_sum(total[i]);
+      if (x != 0 || t >= s.tokens) continue;
       const bool real = t < at.length;
-      tiles::store_row(out + at.out + t * at.out_row, sums[i], real ? 1.0f / total[i] : 0.0f, s.head_size);
-      if (x == 0) lse[at.lse + t] = real ? maximum[i] + logf(total[i]) : 0.0f;
+      row_factor[y + 16 * i] = real ? 1.0f / total[i] : 0.0f;
+      lse[at.lse + t] = real ? maximum[i] + logf(total[i]) : 0.0f;
     }
+    __syncthreads();
+    tiles::store<Rows, Width>(
+        sums, s.head_size, [&](int r) { return first + r < s.tokens ? out + at.out + (first + r) * at.out_row : nullptr; }, [&](int r) { return row_factor[r]; });
   }
 };
 

@@ -26,6 +26,8 @@ struct HeadView {
     lse = (b * s.heads + h) * s.tokens;
     length = lengths ? lengths[b] : s.tokens;
   }
+  /// Does each of `rows` queries from `query` on see each of as many keys from `key` on?
+  __device__ bool all_see(const AttentionShape& s, long query, long key, int rows) const { return query + rows <= length && key + rows <= length && (!s.causal || key + rows <= query + 1); }
   __device__ bool sees(const AttentionShape& s, long query, long key) const { return query < length && key < length && (!s.causal || key <= query); }
 };
 

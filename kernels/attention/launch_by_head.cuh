@@ -22,14 +22,21 @@ cudaError_t launch_tiles(const AttentionSize& size, cudaStream_t stream, Argumen
   return cudaGetLastError();
 }
 
-/// `Kernel<Rows, Width, T>::run(arguments..., shape)` is the body.
-template <template <int, int, class> class Kernel, class T, class... Arguments>
+template <template <int, int, class, int> class Kernel, class T, int Terms, class... Arguments>
+cudaError_t launch_width(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
+  if (size.head_size <= 64) return launch_tiles<Kernel<64, 64, T, Terms>, 64>(size, stream, arguments...);
+  if (size.head_size <= 128) return launch_tiles<Kernel<64, 128, T, Terms>, 64>(size, stream, arguments...);
+  return launch_tiles<Kernel<32, 256, T, Terms>, 32>(size, stream, arguments...);
+}
+
+/// `Kernel<Rows, Width, T, Terms>::run(arguments..., shape)` is the body. Elements of 16 bits are exact in tf32, so that one term does.
+template <template <int, int, class, int> class Kernel, class T, class... Arguments>
 cudaError_t launch_by_head(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
   if (size.batch == 0 || size.tokens == 0 || size.heads == 0) return cudaSuccess;
   if (size.head_size < 1 || size.head_size > largest_attention_head || size.batch > 65535 || size.heads > 65535) return cudaErrorInvalidValue;
-  if (size.head_size <= 64) return launch_tiles<Kernel<64, 64, T>, 64>(size, stream, arguments...);
-  if (size.head_size <= 128) return launch_tiles<Kernel<64, 128, T>, 64>(size, stream, arguments...);
-  return launch_tiles<Kernel<32, 256, T>, 32>(size, stream, arguments...);
+  if constexpr (sizeof(T) == 4)
+    if (!size.tf32) return launch_width<Kernel, T, 3>(size, stream, arguments...);
+  return launch_width<Kernel, T, 1>(size, stream, arguments...);
 }
 
 }  // namespace trainx::kernels

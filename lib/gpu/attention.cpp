@@ -14,7 +14,7 @@ void with_element(DType dtype, F f) {
   else f(kernels::Bf16{});
 }
 
-kernels::AttentionSize size_of(const AttentionProblem& p) { return {p.batch, p.tokens, p.heads, p.head_size, p.causal}; }
+kernels::AttentionSize size_of(const AttentionProblem& p) { return {p.batch, p.tokens, p.heads, p.head_size, p.causal, p.tf32}; }
 std::int64_t delta_bytes(const AttentionProblem& p) { return p.batch * p.heads * p.tokens * 4; }
 
 void check(const AttentionProblem& p, const std::int32_t* lengths) {
@@ -27,7 +27,7 @@ void check(const AttentionProblem& p, const std::int32_t* lengths) {
 
 std::string describe(const AttentionProblem& p) {
   return "B " + std::to_string(p.batch) + " T " + std::to_string(p.tokens) + " H " + std::to_string(p.heads) + " D " + std::to_string(p.head_size) + " " +
-         std::string(name_of(p.dtype)) + (p.causal ? " causal" : "") + (p.padded ? " padded" : "") + (p.deterministic ? " deterministic" : "");
+         std::string(name_of(p.dtype)) + (p.causal ? " causal" : "") + (p.padded ? " padded" : "") + (p.deterministic ? " deterministic" : "") + (p.tf32 ? " tf32" : "");
 }
 
 AttentionPath path_of(const AttentionProblem& p) {

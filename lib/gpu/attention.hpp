@@ -15,6 +15,7 @@ struct AttentionProblem {
   bool causal = false;              // a token sees itself and those before it
   bool padded = false;              // a token sees the first lengths[b] tokens of its sample; rows past a length get zeros, and so do their gradients
   bool deterministic = false;       // backward gives the same bits each time
+  bool tf32 = false;                // f32 whose products round operands to 10 mantissa bits
 
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };

@@ -11,6 +11,7 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const at::Tensor& qkv) {   // [
   p.head_size = qkv.size(4);
   p.dtype = type_of(qkv);
   p.deterministic = gpu.deterministic;
+  p.tf32 = gpu.tf32 && p.dtype == DType::f32;
   return p;
 }
 

@@ -144,6 +144,9 @@ TEST_CASE("attention and its gradients equal the reference for all lengths, head
             if (i / row % p.tokens >= lengths[static_cast<std::size_t>(i / row / p.tokens)]) in.d_out[static_cast<std::size_t>(i)] = 1000;
         }
         check(p, computed<float>(attention, p, in), want, 3e-6);
+        p.tf32 = true;
+        check(p, computed<float>(attention, p, in), want, 2e-3);
+        p.tf32 = false;
         p.dtype = DType::bf16;
         check(p, computed<Bf16>(attention, p, in), want, 6e-3);
         p.deterministic = true;
