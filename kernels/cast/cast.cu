@@ -42,5 +42,9 @@ cudaError_t launch(To* out, const From* in, std::int64_t elements, cudaStream_t 
 
 cudaError_t cast(float* out, const Bf16* in, std::int64_t elements, cudaStream_t stream) { return launch(out, in, elements, stream); }
 cudaError_t cast(Bf16* out, const float* in, std::int64_t elements, cudaStream_t stream) { return launch(out, in, elements, stream); }
+cudaError_t cast(float* out, const Fp16* in, std::int64_t elements, cudaStream_t stream) { return launch(out, in, elements, stream); }
+cudaError_t cast(Fp16* out, const float* in, std::int64_t elements, cudaStream_t stream) { return launch(out, in, elements, stream); }
+cudaError_t cast(Bf16* out, const Fp16* in, std::int64_t elements, cudaStream_t stream) { return launch(out, in, elements, stream); }
+cudaError_t cast(Fp16* out, const Bf16* in, std::int64_t elements, cudaStream_t stream) { return launch(out, in, elements, stream); }
 
 }  // namespace trainx::kernels

@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(threads) adafactor_sums_kernel(Work work) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (std::int64_t t = blockIdx.x; t < work.memory.tile_count; t += gridDim.x) {
     const Tile tile(work, t);
-    const Weights weights(tile.range);
+    const Weights weights(tile.range, work.scalars);
     float columns[columns_per_lane] = {};
     double weights2 = 0;
     for (std::int64_t row = tile.row_begin + warp; row < tile.row_end; row += warps) {
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(threads) adafactor_apply_kernel(Work work) {
   for (std::int64_t t = blockIdx.x; t < work.memory.tile_count; t += gridDim.x) {
     const Tile tile(work, t);
     const Factors factors(tile, work, t);
-    const Weights weights(tile.range);
+    const Weights weights(tile.range, work.scalars);
     const float step_size = work.memory.steps[tile.part.range], clip = work.memory.clips[tile.part.range];
     const float decay = tile.range.decays ? product(static_cast<float>(work.settings.weight_decay), step_size) : 0.0f;
     float* const first = work.settings.has_beta1 ? tile.state(AdafactorState::first) : nullptr;

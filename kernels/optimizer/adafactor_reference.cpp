@@ -83,7 +83,7 @@ void AdafactorReference::sums(std::int64_t t) const {
   }
   if (settings.scale_parameter)
     with_weight_type(kind, [&](auto type) {
-      const typename decltype(type)::Type weights(tile.range);
+      const typename decltype(type)::Type weights(tile.range, scalars);
       memory.weights2[t] = tile.sum([&](std::int64_t row, std::int64_t column) { return square(weights.load(tile.element(row, column))); });
     });
 }
@@ -143,7 +143,7 @@ void AdafactorReference::apply(std::int64_t t) const {
   const float decay = tile.range.decays ? product(static_cast<float>(settings.weight_decay), step_size) : 0.0f;
   float* const first = settings.has_beta1 ? tile.state(AdafactorState::first) : nullptr;
   with_weight_type(kind, [&](auto type) {
-    const typename decltype(type)::Type weights(tile.range);
+    const typename decltype(type)::Type weights(tile.range, scalars);
     for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
       const float row_factor = factors.row(row);
       for (std::int64_t column = tile.column_begin; column < tile.column_end; ++column) {

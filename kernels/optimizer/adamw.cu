@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(threads) adamw_kernel(UpdateTable table, Updat
   for (std::int64_t c = blockIdx.x; c < table.chunk_count; c += gridDim.x) {
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
-    const Weights weights(r);
+    const Weights weights(r, scalars);
     float *const exp_avg = static_cast<float*>(r.states[0]), *const exp_avg_sq = static_cast<float*>(r.states[1]);
     const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
     std::int64_t rest = begin;          // elements from here on go one by one
@@ -56,6 +56,7 @@ cudaError_t adamw(const UpdateTable& table, WeightKind kind, const UpdateScalars
     case WeightKind::bf16_with_master: adamw_kernel<MasterWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
     case WeightKind::bf16_split: adamw_kernel<SplitWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
     case WeightKind::fp16_with_master: adamw_kernel<HalfWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
+    case WeightKind::bf16_stochastic: adamw_kernel<StochasticWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
   }
   return cudaGetLastError();
 }

@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(threads) adamw_8bit_kernel(UpdateTable table, 
   for (std::int64_t c = blockIdx.x; c < table.chunk_count; c += gridDim.x) {
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
-    const Weights weights(r);
+    const Weights weights(r, scalars);
     const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
     if (auto* const m = static_cast<float*>(r.states[AdamW8bitState::exp_avg])) {
       auto* const v = static_cast<float*>(r.states[AdamW8bitState::exp_avg_sq]);

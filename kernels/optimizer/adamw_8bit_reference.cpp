@@ -39,7 +39,7 @@ void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, We
   const UpdateRange& r = table.ranges[table.chunks[chunk].range];
   const std::int64_t begin = table.chunks[chunk].index * chunk_elements, end = std::min(r.elements, begin + chunk_elements);
   with_weight_type(kind, [&](auto type) {
-    const typename decltype(type)::Type weights(r);
+    const typename decltype(type)::Type weights(r, scalars);
     if (auto* const m = static_cast<float*>(r.states[AdamW8bitState::exp_avg])) {
       auto* const v = static_cast<float*>(r.states[AdamW8bitState::exp_avg_sq]);
       for (std::int64_t i = begin; i < end; ++i) {

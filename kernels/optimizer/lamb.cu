@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(threads) lamb_moments_kernel(UpdateTable table
   for (std::int64_t c = blockIdx.x; c < table.chunk_count; c += gridDim.x) {
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
-    const Weights weights(r);
+    const Weights weights(r, scalars);
     float *const m = static_cast<float*>(r.states[0]), *const v = static_cast<float*>(r.states[1]);
     const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
     double weights2 = 0, directions2 = 0;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(threads) lamb_apply_kernel(UpdateTable table, 
   for (std::int64_t c = blockIdx.x; c < table.chunk_count; c += gridDim.x) {
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
-    const Weights weights(r);
+    const Weights weights(r, scalars);
     const float *const m = static_cast<const float*>(r.states[0]), *const v = static_cast<const float*>(r.states[1]);
     const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
     const float minus_step = product(step.minus_lr, memory.ratios[chunk.range]);

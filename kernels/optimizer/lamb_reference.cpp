@@ -25,7 +25,7 @@ void lamb_reference_moments(const UpdateTable& table, std::int64_t chunk, Weight
   const Part p(table, chunk);
   for (std::int64_t i = p.begin; i < p.end; ++i) lamb_moments(step, p.range.gradient[i], p.m[i], p.v[i]);
   with_weight_type(kind, [&](auto type) {
-    const typename decltype(type)::Type weights(p.range);
+    const typename decltype(type)::Type weights(p.range, scalars);
     memory.partial[2 * chunk] = lane_sum(p.end - p.begin, [&](std::int64_t i) { return square(weights.load(p.begin + i)); });
     memory.partial[2 * chunk + 1] = lane_sum(p.end - p.begin, [&](std::int64_t i) {
       const std::int64_t at = p.begin + i;
@@ -46,7 +46,7 @@ void lamb_reference_apply(const UpdateTable& table, std::int64_t chunk, WeightKi
   const Part p(table, chunk);
   const float minus_step = product(step.minus_lr, memory.ratios[table.chunks[chunk].range]);
   with_weight_type(kind, [&](auto type) {
-    const typename decltype(type)::Type weights(p.range);
+    const typename decltype(type)::Type weights(p.range, scalars);
     for (std::int64_t i = p.begin; i < p.end; ++i) {
       const float w = weights.load(i);
       weights.store(i, sum(w, product(minus_step, lamb_direction(step, p.range.decays, w, p.m[i], p.v[i]))));

@@ -1,6 +1,7 @@
 // What the kernels that update weights have in common.
 #pragma once
 #include "kernels/optimizer/chunks.hpp"
+#include "kernels/optimizer/stochastic_rounding.hpp"
 
 namespace trainx::kernels {
 
@@ -11,6 +12,7 @@ enum class WeightKind : std::uint8_t {
   bf16_with_master,                     // bf16 beside an exact fp32 master
   bf16_split,                           // bf16 beside the 16 bits that it lacks (see bits.hpp)
   fp16_with_master,                     // fp16 beside an exact fp32 master
+  bf16_stochastic,                      // bf16 alone, rounded up or down at random: what is rounded away is there on average
 };
 
 /// Elements that are updated alike: one parameter tensor, or a part of it. Memory of the device; for the reference, of the host.
@@ -21,6 +23,7 @@ struct UpdateRange {
   void* states[6] = {};                 // of the optimizer, in its order and of its types; null where this range has none
   std::int64_t elements = 0;
   bool decays = false;
+  RoundingKey rounding;                 // of bf16_stochastic
 };
 
 /// The ranges of one launch and their chunks (chunks_of), both in device memory. Ranges do not overlap.

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(update_threads) update_kernel(UpdateTable tabl
   for (std::int64_t c = blockIdx.x; c < table.chunk_count; c += gridDim.x) {
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
-    const Weights weights(r);
+    const Weights weights(r, scalars);
     const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
     std::int64_t rest = begin;          // elements from here on go one by one
     if (weights_aligned4(weights) && aligned4(r.gradient) && states_aligned4<Rule>(r.states, all)) {   // chunks begin at multiples of four
@@ -94,6 +94,7 @@ cudaError_t launch_update(const UpdateTable& table, WeightKind kind, const Updat
     case WeightKind::bf16_with_master: return launch_update<Rule, MasterWeights>(table, scalars, settings, stream);
     case WeightKind::bf16_split: return launch_update<Rule, SplitWeights>(table, scalars, settings, stream);
     case WeightKind::fp16_with_master: return launch_update<Rule, HalfWeights>(table, scalars, settings, stream);
+    case WeightKind::bf16_stochastic: return launch_update<Rule, StochasticWeights>(table, scalars, settings, stream);
   }
   return cudaErrorInvalidValue;
 }

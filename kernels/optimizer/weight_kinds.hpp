@@ -15,6 +15,7 @@ auto with_weight_type(WeightKind kind, const Use& use) {
     case WeightKind::bf16: return use(TypeOf<Bf16Weights>{});
     case WeightKind::bf16_with_master: return use(TypeOf<MasterWeights>{});
     case WeightKind::fp16_with_master: return use(TypeOf<HalfWeights>{});
+    case WeightKind::bf16_stochastic: return use(TypeOf<StochasticWeights>{});
     case WeightKind::bf16_split: break;
   }
   return use(TypeOf<SplitWeights>{});

@@ -167,7 +167,15 @@ class Reader {
     const bool throughout = s_.flag("evaluate_during_training").value_or(false);
     const std::string evaluating = strategy("eval_strategy", "evaluation_strategy", throughout ? "steps" : "no");
     const double steps = s_.number("eval_steps").value_or(s_.number("logging_steps").value_or(500));
-    if (evaluating == "no") return;
+    const bool bf16 = s_.flag("bf16_full_eval").value_or(false), fp16 = s_.flag("fp16_full_eval").value_or(false);
+    if (bf16 && fp16) s_.refuse("bf16_full_eval", "cannot be true beside fp16_full_eval");
+    if (evaluating == "no") {
+      for (const char* full : {"bf16_full_eval", "fp16_full_eval"})
+        if (s_.flag(full).value_or(false)) s_.leave(full, "the settings evaluate nothing");
+      return;
+    }
+    if (bf16 && !s_.flag("bf16").value_or(false)) s_.set("eval.precision", "bf16", "bf16_full_eval");   // where training computes so, evaluations do as well
+    if (fp16 && (s_.flag("bf16").value_or(false) || !s_.flag("fp16").value_or(false))) s_.set("eval.precision", "fp16", "fp16_full_eval");
     s_.set("eval.every", evaluating == "epoch" ? "1 epoch" : to_string(every("eval_steps", steps)), evaluating == "epoch" || !s_.has("eval_steps") ? key : "eval_steps");
     s_.assume("eval.batches", "1073741824", "the whole set, as transformers has it");
   }

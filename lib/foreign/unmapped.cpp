@@ -13,7 +13,6 @@ constexpr std::string_view no_uploads = "trainx uploads nothing; trainx export w
 constexpr std::string_view own_logs = "trainx logs to metrics.jsonl and the console";
 constexpr std::string_view own_metrics = "trainx eval says loss, perplexity, accuracy and F1";
 constexpr std::string_view labels_in_data = "the data's lines say what is to be predicted";
-constexpr std::string_view one_precision = "evaluation computes as training does";
 constexpr std::string_view no_regularizer = "trainx does not change the loss: the run would differ";
 constexpr std::string_view names_data = "other tools' data sets are not read: data.train names a file (--data)";
 constexpr std::string_view names_model = "trainx downloads nothing: model.init_from names a Hugging Face folder (--model)";
@@ -42,8 +41,6 @@ constexpr Unmapped training_arguments[]{
     {"fp16_opt_level", "*", ""},
     {"fp16_backend", "auto", own_kernels},
     {"half_precision_backend", "auto|cuda_amp", own_kernels},
-    {"bf16_full_eval", "false", one_precision},
-    {"fp16_full_eval", "false", one_precision},
     {"eval_delay", "0", "evaluations begin with the first interval"},
     {"eval_on_start", "false", "evaluations begin with the first interval; trainx eval measures a folder"},
     {"per_device_eval_batch_size", "8", "evaluation takes the micro-batches of training"},

@@ -38,6 +38,7 @@ TRAINX_OPTIM_INLINE void update(Weights weights, const float* gradient, float* e
   }
 TRAINX_UPDATE(Fp32Weights)
 TRAINX_UPDATE(Bf16Weights)
+TRAINX_UPDATE(StochasticWeights)
 TRAINX_UPDATE(MasterWeights)
 TRAINX_UPDATE(SplitWeights)
 TRAINX_UPDATE(HalfWeights)
@@ -58,7 +59,7 @@ void AdamW::update(const GroupMemory& memory, const StepScalars& scalars) const 
   step.sqrt_correction2 = static_cast<float>(std::sqrt(1 - std::pow(options_.beta2, t)));
   step.eps = static_cast<float>(options_.eps);
   const auto decay = static_cast<float>(1 - scalars.lr * options_.weight_decay);
-  update_group(memory, 2, [&](auto weights, const float* gradient, float* const* states, const Chunk& chunk) {
+  update_group(memory, scalars.applied_steps, 2, [&](auto weights, const float* gradient, float* const* states, const Chunk& chunk) {
     AdamWStep of_chunk = step;
     of_chunk.decay = chunk.decay ? decay : 1.0f;
     update_chunk(weights, gradient, states, of_chunk, chunk.elements);

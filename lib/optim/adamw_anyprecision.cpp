@@ -28,7 +28,7 @@ class AdamWAnyPrecision final : public Optimizer {
 
   void update(const GroupMemory& memory, const StepScalars& step) const override {
     if (settings_.kahan) {
-      if (memory.parameter_dtype != DType::bf16 || memory.master_kind != program::Master::none) throw InternalError("Kahan summation beside exact weights passed the check of the recipe");
+      if (weight_kind(memory) != kernels::WeightKind::bf16) throw InternalError("Kahan summation beside exact weights or stochastic rounding passed the check of the recipe");
       kernels::with_any_precision<true>(settings_, [&](auto rule) {
         update_by_rule<decltype(rule)>(memory, step, settings_, [](auto weights, auto... of_chunk) {
           if constexpr (std::is_same_v<decltype(weights), Bf16Weights>) update_chunk(weights, of_chunk...);

@@ -8,6 +8,8 @@ kernels::WeightKind weight_kind(const GroupMemory& memory) {
   const bool bf16 = memory.parameter_dtype == DType::bf16;
   const bool belongs = bf16 || (memory.parameter_dtype == DType::f32 && memory.master_kind == program::Master::none) ||
       (memory.parameter_dtype == DType::f16 && memory.master_kind == program::Master::fp32);
+  const bool rounds = memory.rounding_seed.has_value();
+  if (rounds && !(bf16 && memory.master_kind == program::Master::none)) throw InternalError("stochastic rounding of weights that are exact");
   if (!belongs || (memory.master == nullptr) != (memory.master_kind == program::Master::none))
     throw InternalError("parameters of type " + std::string(name_of(memory.parameter_dtype)) + " with a master that does not belong to them");
   if (memory.parameter_dtype == DType::f16) return kernels::WeightKind::fp16_with_master;
@@ -17,7 +19,7 @@ kernels::WeightKind weight_kind(const GroupMemory& memory) {
     case program::Master::split: return kernels::WeightKind::bf16_split;
     case program::Master::none: break;
   }
-  return kernels::WeightKind::bf16;
+  return rounds ? kernels::WeightKind::bf16_stochastic : kernels::WeightKind::bf16;
 }
 
 std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory, const std::vector<program::StateSpec>& states) {
@@ -38,6 +40,7 @@ std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory, const
     }
     r.elements = p.elements();
     r.decays = p.decay;
+    r.rounding = {memory.rounding_seed.value_or(0), memory.index, p.offset};
     ranges.push_back(r);
   }
   return ranges;

@@ -8,12 +8,14 @@ namespace trainx::optim {
 
 /// Calls `run(weights_at)` with the kind of weights that the group has; weights_at(i) begins at element i.
 template <class Run>
-void with_weights(const GroupMemory& memory, const Run& run) {
+void with_weights(const GroupMemory& memory, std::int64_t applied_steps, const Run& run) {
   weight_kind(memory);                  // throws where the master does not belong to the parameters
   const bool bf16 = memory.parameter_dtype == DType::bf16;
   auto* half = static_cast<std::uint16_t*>(memory.parameter);
   switch (memory.master_kind) {
     case program::Master::none:
+      if (memory.rounding_seed)
+        return run([=, seed = *memory.rounding_seed, group = memory.index](std::int64_t at) { return StochasticWeights{half + at, {seed, group, at}, applied_steps}; });
       if (bf16) return run([=](std::int64_t at) { return Bf16Weights{half + at}; });
       return run([exact = static_cast<float*>(memory.parameter)](std::int64_t at) { return Fp32Weights{exact + at}; });
     case program::Master::fp32:
@@ -30,9 +32,9 @@ inline void require_states(const GroupMemory& memory, std::size_t states) {
 
 /// Calls `update(weights, gradient, states, chunk)` for every chunk of the group, pointers at the chunk's first element, of an optimizer that keeps floats.
 template <class Update>
-void update_group(const GroupMemory& memory, std::size_t states, const Update& update) {
+void update_group(const GroupMemory& memory, std::int64_t applied_steps, std::size_t states, const Update& update) {
   require_states(memory, states);
-  with_weights(memory, [&](const auto& weights_at) {
+  with_weights(memory, applied_steps, [&](const auto& weights_at) {
     for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
       float* state[4] = {};
       for (std::size_t s = 0; s < states; ++s) state[s] = static_cast<float*>(memory.states[s]) + chunk.begin;

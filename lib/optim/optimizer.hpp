@@ -4,6 +4,7 @@
 #include "program/plain.hpp"
 #include "spec/optim/options.hpp"
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace trainx::optim {
@@ -16,6 +17,8 @@ struct GroupMemory {
   void* parameter = nullptr;
   program::Master master_kind = program::Master::none;
   void* master = nullptr;               // float (fp32) or std::uint16_t (split); null where the parameter is exact
+  std::optional<std::uint64_t> rounding_seed;   // of bf16 alone: where it is rounded stochastically (kernels/optimizer/stochastic_rounding.hpp)
+  std::int64_t index = 0;               // of the group in its graph, which those bits hang on as well
   std::vector<void*> states;            // in the order of spec::states(options), as program::state_layout has them; null where the group has none
 };
 

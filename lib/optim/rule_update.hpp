@@ -37,6 +37,7 @@ TRAINX_OPTIM_INLINE void update_elements(Weights weights, const float* gradient,
 #define TRAINX_RULE_CHUNKS(Rule)            \
   TRAINX_RULE_CHUNK(Rule, Fp32Weights)      \
   TRAINX_RULE_CHUNK(Rule, Bf16Weights)      \
+  TRAINX_RULE_CHUNK(Rule, StochasticWeights) \
   TRAINX_RULE_CHUNK(Rule, MasterWeights)    \
   TRAINX_RULE_CHUNK(Rule, SplitWeights)     \
   TRAINX_RULE_CHUNK(Rule, HalfWeights)
@@ -48,7 +49,7 @@ void update_by_rule(const GroupMemory& memory, const StepScalars& scalars, const
   require_states(memory, count);
   const auto step = rule_step<Rule>(scalars, settings);
   if (!step.finite) return;
-  with_weights(memory, [&](const auto& weights_at) {
+  with_weights(memory, scalars.applied_steps, [&](const auto& weights_at) {
     for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
       void* states[kernels::state_capacity<Rule>] = {};
       [&]<std::size_t... k>(std::index_sequence<k...>) {

@@ -35,6 +35,7 @@ TRAINX_OPTIM_INLINE void update(Weights weights, const float* gradient, float* v
   }
 TRAINX_UPDATE(Fp32Weights)
 TRAINX_UPDATE(Bf16Weights)
+TRAINX_UPDATE(StochasticWeights)
 TRAINX_UPDATE(MasterWeights)
 TRAINX_UPDATE(SplitWeights)
 TRAINX_UPDATE(HalfWeights)
@@ -51,7 +52,7 @@ void Sgd::update(const GroupMemory& memory, const StepScalars& scalars) const {
   if (!factor) return;
   const Form form = options_.nesterov ? Form::nesterov : options_.momentum > 0 ? Form::momentum : Form::plain;
   const SgdStep step{*factor, static_cast<float>(options_.weight_decay), static_cast<float>(options_.momentum), static_cast<float>(-scalars.lr)};
-  update_group(memory, form == Form::plain ? 0 : 1, [&](auto weights, const float* gradient, float* const* states, const Chunk& chunk) {
+  update_group(memory, scalars.applied_steps, form == Form::plain ? 0 : 1, [&](auto weights, const float* gradient, float* const* states, const Chunk& chunk) {
     SgdStep of_chunk = step;
     if (!chunk.decay) of_chunk.weight_decay = 0;
     update_chunk(weights, gradient, states[0], form, of_chunk, chunk.elements);

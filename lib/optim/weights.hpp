@@ -1,6 +1,6 @@
 // How a weight lies in memory, as the update loops see it: read as the exact fp32 value, written back with its 16-bit copy.
 #pragma once
-#include "kernels/bits.hpp"
+#include "kernels/optimizer/stochastic_rounding.hpp"
 #include <cstdint>
 
 /// Compiled for three instruction sets, chosen when the program starts.
@@ -36,6 +36,14 @@ struct Bf16Weights {                    // no master: what is rounded away is lo
   std::uint16_t* bf16;
   TRAINX_OPTIM_INLINE float load(std::int64_t i) const { return joined(bf16[i], 0); }
   TRAINX_OPTIM_INLINE void store(std::int64_t i, float x) const { bf16[i] = nearest_bf16(x); }
+};
+
+struct StochasticWeights {              // no master, rounded up or down at random: what is rounded away is there on average
+  std::uint16_t* bf16;
+  kernels::RoundingKey key;
+  std::int64_t applied_steps;
+  TRAINX_OPTIM_INLINE float load(std::int64_t i) const { return joined(bf16[i], 0); }
+  TRAINX_OPTIM_INLINE void store(std::int64_t i, float x) const { bf16[i] = kernels::stochastic_weight(x, key, i, applied_steps).bits; }
 };
 
 struct MasterWeights {                  // fp32 master beside the bf16 weight

@@ -69,10 +69,10 @@ std::string kernel_of(const spec::AdamW8bitOptions&) { return "adamw_8bit_kernel
 std::string kernel_of(const spec::LambOptions&) { return "lamb_apply_kernel"; }
 std::string kernel_of(const spec::AdafactorOptions&) { return "adafactor_apply_kernel"; }
 
-std::string weights_of(DType compute, program::Master master) {
+std::string weights_of(DType compute, program::Master master, recipe::Rounding rounding) {
   if (compute == DType::f32) return "Fp32Weights";
   if (compute == DType::f16) return "HalfWeights";
-  return master == program::Master::split ? "SplitWeights" : master == program::Master::fp32 ? "MasterWeights" : "Bf16Weights";
+  return master == program::Master::split ? "SplitWeights" : master == program::Master::fp32 ? "MasterWeights" : rounding == recipe::Rounding::stochastic ? "StochasticWeights" : "Bf16Weights";
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
     for (const program::BlockSpec& block : graph.blocks) claims.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) * micro_steps;
   claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
-  claims.weights = weights_of(dtype_of(plan.recipe.precision.compute), master_of(plan.recipe.precision));   // as asked, whatever the program came to keep
+  claims.weights = weights_of(dtype_of(plan.recipe.precision.compute), master_of(plan.recipe.precision), plan.recipe.precision.rounding);   // as asked, whatever the program came to keep
   return claims;
 }
 

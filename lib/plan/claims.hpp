@@ -16,7 +16,7 @@ struct StepClaims {
   std::int64_t update_launches = 0;     // of the optimizer's kernel in a step: one for each place in backward where gradients become complete; 0: not counted
   std::int64_t offloaded_bytes = 0;     // that a step copies to the host and back, at least
   std::string update;                   // the optimizer's kernel: "adamw_kernel", "SgdRule"
-  std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Bf16Weights", "HalfWeights", "Fp32Weights"
+  std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Bf16Weights", "StochasticWeights", "HalfWeights", "Fp32Weights"
 };
 
 /// Of the program with this graph. `target_rows`: of the batch that was computed, where it decides (ModelGraph::target_chunk); 0: as many as declared.

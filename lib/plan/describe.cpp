@@ -68,6 +68,27 @@ std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan&
   return out;
 }
 
+std::int64_t most_at_once(const program::StepProgram& p, const auto& counts) {
+  std::vector<std::int64_t> change(p.steady.size() + 1);
+  const auto lives = program::lifetimes(p);
+  for (std::size_t b = 0; b < lives.size(); ++b)
+    for (const program::Interval& i : lives[b])
+      if (counts(p.buffers[b])) {
+        change[static_cast<std::size_t>(i.first)] += p.buffers[b].size;
+        change[static_cast<std::size_t>(i.last) + 1] -= p.buffers[b].size;
+      }
+  std::int64_t most = 0, sum = 0;
+  for (const std::int64_t c : change) most = std::max(most, sum += c);
+  return most;
+}
+/// Of an evaluation that computes in another type than training: cast weights, and values between blocks with what blocks need inside, each at its fullest.
+std::int64_t cast_bytes(const program::StepProgram& p) {
+  return most_at_once(p, [](const program::Buffer& b) { return b.kind == program::Kind::parameter && !b.resident; });
+}
+std::int64_t activation_bytes(const program::StepProgram& p) {
+  return most_at_once(p, [](const program::Buffer& b) { return b.kind == program::Kind::value || b.kind == program::Kind::scratch; });
+}
+
 std::string fixed(double x, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, x);
@@ -90,9 +111,12 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += row("parameters", human_count(parameters_of(plan.train.back().graph)));
   if (const auto padded = padded_vocabulary(plan.dims); padded != spec::vocab_size(plan.dims))
     out += row("vocabulary", std::to_string(spec::vocab_size(plan.dims)) + ", computed as " + std::to_string(padded) + " so that rows are whole tiles; nothing to change");
-  out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : ""));
+  out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : plan.compute != DType::bf16 ? "" : plan.recipe.precision.rounding == recipe::Rounding::stochastic ? ", weights too, rounded up or down at random (seed " + std::to_string(plan.recipe.run.seed) + ")" : ", weights too"));
   if (plan.compute == DType::f16)
     out += row("loss scale", fixed(plan.loss_scale.initial, 0) + (plan.loss_scale.window == 0 ? "" : " at first, halved in steps whose gradients are not finite, doubled after " + std::to_string(plan.loss_scale.window) + " others"));
+  if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
+    out += row("evaluation", std::string(name_of(evaluate.graph.compute)) + ", to which weights are cast block by block: at most " + human_bytes(cast_bytes(evaluate.program)) + " at a time, and " +
+                                 human_bytes(activation_bytes(evaluate.program)) + " of activations");
   out += row("FLOPs per step", human_count(step_flops(plan.train.back())));
   out += "memory per rank\n";
   for (const auto& [name, bytes] : plan.memory.categories)
@@ -126,7 +150,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += row("norms recomputed", std::to_string(claims.norms_recomputed));
     if (claims.update_launches > 0) out += row("updates in backward", std::to_string(claims.update_launches) + " launches of the optimizer");
     if (claims.offloaded_bytes > 0) out += row("copied to the host", "at least " + human_bytes(claims.offloaded_bytes) + ", and back");
-    out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
+    out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "StochasticWeights" ? "bf16 weights alone, rounded stochastically" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
   }
   out += "program\n";
   if (plan.row_lengths.size() > 1) {
@@ -155,6 +179,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["parameters"] = parameters_of(plan.train.back().graph);
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
+  if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
+    j["evaluation"] = {{"compute", name_of(evaluate.graph.compute)}, {"cast_bytes", cast_bytes(evaluate.program)}, {"activation_bytes", activation_bytes(evaluate.program)}};
   j["arena_bytes"] = plan.memory.arena_bytes;
   j["library_bytes"] = plan.memory.library_bytes;
   j["process_bytes"] = plan.memory.process_bytes;

@@ -11,6 +11,11 @@ DType dtype_of(recipe::Compute compute) {
   return DType::f32;
 }
 
+DType evaluation_dtype_of(const recipe::Recipe& r) {
+  if (r.eval.precision.is_auto()) return dtype_of(r.precision.compute);
+  return *r.eval.precision.value == recipe::EvalPrecision::bf16 ? DType::bf16 : DType::f16;
+}
+
 program::Master master_of(const recipe::PrecisionSection& precision) {
   const DType compute = dtype_of(precision.compute);
   if (compute == DType::f32) return program::Master::none;

@@ -8,6 +8,8 @@ namespace trainx::plan {
 
 /// Of parameters and values.
 DType dtype_of(recipe::Compute compute);
+/// Of values in evaluations.
+DType evaluation_dtype_of(const recipe::Recipe& recipe);
 /// Where the exact weights are.
 program::Master master_of(const recipe::PrecisionSection& precision);
 

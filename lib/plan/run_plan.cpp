@@ -56,14 +56,23 @@ const program::Rates* rates_of(const Device& device, recipe::Compute compute) {
   return rates.gemm_flops_per_s > 0 ? &rates : nullptr;
 }
 
-program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length) {
-  return spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, plan.compute, plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic) : spec::Machine(plan.threads));
+program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length, DType compute) {
+  return spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic) : spec::Machine(plan.threads));
+}
+
+/// Of evaluation: training's own, or one that computes in another type and casts training's parameters to it.
+program::ModelGraph evaluation_graph_of(const RunPlan& plan, std::int64_t length, const program::ModelGraph& train) {
+  const DType compute = evaluation_dtype_of(plan.recipe);
+  if (compute == train.compute) return train;
+  program::ModelGraph graph = graph_of(plan, length, compute);
+  graph.stored = train.compute;
+  return graph;
 }
 
 void require_level_for_each_layer(const RunPlan& plan) {
   const auto& levels = plan.recipe.memory.activation_checkpoint.value;
   if (!levels || levels->size() == 1) return;
-  const int layers = graph_of(plan, plan.row_lengths.back()).layers();
+  const int layers = graph_of(plan, plan.row_lengths.back(), plan.compute).layers();
   if (levels->size() != static_cast<std::size_t>(layers))
     throw UserError(ExitCode::invalid_recipe, "memory.activation_checkpoint lists " + std::to_string(levels->size()) + " levels, and the model has " + std::to_string(layers) +
                                                   " layers; give one for each, or one for all");
@@ -92,7 +101,7 @@ void plan_programs(RunPlan& plan) {
   const passes::CheckpointLevels levels = checkpoint_levels(r.memory);
   std::vector<program::Bytes> residents;    // where the first program has them
   for (const std::int64_t length : plan.row_lengths) {
-    const auto graph = graph_of(plan, length);
+    const auto graph = graph_of(plan, length, plan.compute);
     auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
     p = passes::activation_checkpoint(std::move(p), graph, levels);
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu) p = passes::activation_offload(std::move(p));
@@ -100,7 +109,8 @@ void plan_programs(RunPlan& plan) {
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
-    plan.evaluate.push_back(place(graph, program::forward_program(train.program, graph, program::Op::evaluate), residents));
+    const auto evaluated = evaluation_graph_of(plan, length, graph);
+    plan.evaluate.push_back(place(evaluated, program::forward_program(train.program, evaluated, program::Op::evaluate), residents));
   }
 }
 

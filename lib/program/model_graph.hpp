@@ -4,6 +4,7 @@
 #include "core/dtype.hpp"
 #include "program/program.hpp"
 #include <map>
+#include <optional>
 
 namespace trainx::program {
 
@@ -89,6 +90,7 @@ struct ModelGraph {
   std::vector<TensorSpec> scalars;      // accumulated over the step by loss (or evaluate): loss_sum, target_count
   std::vector<BlockSpec> blocks;
   DType compute = DType::f32;           // of parameters and values
+  std::optional<DType> stored;          // of parameters, where they lie in another type: forward_program casts them on the way to the blocks
   std::int64_t tokens = 0;              // of one micro-batch
   std::int64_t target_chunk = 0;        // rows with a target that the last block computes at a time, where it computes those alone; 0: it computes all rows
   std::int64_t target_rows = 0;         // that its products are declared for, where it does

@@ -6,7 +6,7 @@ namespace trainx::program {
 
 /// fetch_batch: step > batch tensors, first_batch + i for graph.batch[i]
 struct FetchSlot { enum : Slot { step, first_batch }; };
-/// copy: from > to; reduce: modified in place; scatter: full > shard; gather: shard > full
+/// copy: from > to; cast: a group's parameters as they are stored > rounded to what the program computes in; reduce: modified in place; scatter: full > shard; gather: shard > full
 struct CopySlot { enum : Slot { from, to }; };
 /// grad_norm: the gradients of all groups (first_gradient + group) > norm2, the sum of squares
 struct NormSlot { enum : Slot { norm2, first_gradient }; };

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace trainx::program {
@@ -32,7 +33,7 @@ class Builder {
       case Kind::value: return find_or_add({graph_.values[k].name, s.kind, s.index, 0, graph_.values[k].bytes()});
       case Kind::value_gradient: return find_or_add({"d" + graph_.values[k].name, s.kind, s.index, 0, graph_.values[k].bytes()});
       case Kind::batch: return find_or_add({graph_.batch[k].name, s.kind, none, 0, graph_.batch[k].bytes()});
-      case Kind::parameter: return named("w." + graph_.groups[k].name);
+      case Kind::parameter: return graph_.stored ? cast_of(s.index) : named("w." + graph_.groups[k].name);
       case Kind::gradient: return find_or_add({"g." + graph_.groups[k].name, s.kind, s.index, none, graph_.groups[k].elements * size_of(DType::f32)});
       case Kind::scalar: return find_or_add({graph_.scalars[k].name, s.kind, none, none, graph_.scalars[k].bytes()});
       case Kind::saved: return find_or_add({b.name + "." + s.name, keep_saved ? Kind::saved : Kind::scratch, block, 0, s.tensor.bytes(), s.space});
@@ -52,6 +53,19 @@ class Builder {
     p_.steady.push_back(std::move(i));
   }
 
+  /// The block's parameters in what it computes in, but for those that the operation before this one had: at most those of two neighbours live at one time.
+  void add_casts(Op op, int block) {
+    const auto& phases = graph_.blocks[block].phases;
+    const auto phase = phases.find(op);
+    if (!graph_.stored || phase == phases.end()) return;
+    std::set<int> used;
+    for (const SlotUse& u : phase->second.uses)
+      if (const SlotSpec& s = graph_.blocks[block].slots[u.slot]; s.kind == Kind::parameter && used.insert(s.index).second && !at_hand_.contains(s.index))
+        p_.steady.push_back({Op::cast, s.index, 0, Lane::compute,
+                             {whole(p_, named("w." + graph_.groups[s.index].name), How::read, CopySlot::from), whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)}});
+    at_hand_ = std::move(used);
+  }
+
   /// All batch tensors are one record of the loader, also where a model ignores one of them.
   void add_fetch() {
     Instruction i{Op::fetch_batch, none, 0, Lane::copy_in};
@@ -69,6 +83,10 @@ class Builder {
   }
 
  private:
+  BufferId cast_of(int group) {
+    const GroupSpec& g = graph_.groups[group];
+    return find_or_add({std::string(name_of(graph_.compute)) + "." + g.name, Kind::parameter, group, 0, g.elements * size_of(graph_.compute)});
+  }
   // Each operation's scratch is its own: its life is that of the instruction.
   BufferId scratch(int block, const SlotSpec& s) {
     return add_buffer(p_, {graph_.blocks[block].name + "." + s.name, Kind::scratch, block, 0, s.tensor.bytes()});
@@ -77,6 +95,7 @@ class Builder {
   StepProgram& p_;
   const ModelGraph& graph_;
   std::unordered_map<std::string, BufferId> ids_;
+  std::set<int> at_hand_;               // groups whose parameters the last operation had cast
 };
 
 void add_residents(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update) {
@@ -116,6 +135,7 @@ void add_update(StepProgram& p, const Builder& builder, const UpdateSpec& update
 }  // namespace
 
 StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
+  if (graph.stored) throw InternalError("training computes in the type that its parameters are stored in");
   StepProgram p;
   add_residents(p, graph, update);
   // A scalar that is read and never summed (a loss scale) is kept from step to step.
@@ -169,8 +189,11 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
   Builder builder(p, graph);
   const int blocks = static_cast<int>(graph.blocks.size());
   builder.add_fetch();
-  for (int b = 0; b < blocks; ++b) builder.add_block_op(Op::forward, b, false);
-  for (int b = 0; b < blocks; ++b) builder.add_block_op(last, b, false);
+  for (const Op op : {Op::forward, last})
+    for (int b = 0; b < blocks; ++b) {
+      builder.add_casts(op, b);
+      builder.add_block_op(op, b, false);
+    }
   if (last == Op::evaluate) {
     Instruction report{Op::report};
     builder.use_if_any(report, "loss_sum", How::read, ReportSlot::loss_sum);

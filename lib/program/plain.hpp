@@ -21,6 +21,7 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update);
 /// Forward without keeping anything and `last` (evaluate or predict) of the last block. Its first buffers are the resident ones of `train`,
 /// with the same ids, so that both live in one arena. Loss sums are accumulated into the graph's scalars, which `report` hands out (evaluate);
 /// predict leaves its outputs in non-resident buffers that the executor's caller reads.
+/// Where the graph's parameters are stored in another type than it computes in, they are cast right before the blocks that use them.
 StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, Op last);
 
 /// Is the scalar read by blocks and never summed: kept from step to step and advanced with the applied steps, as a loss scale is?

@@ -39,6 +39,7 @@ std::string_view name_of(Op op) {
     case Op::send: return "send";
     case Op::recv: return "recv";
     case Op::copy: return "copy";
+    case Op::cast: return "cast";
     case Op::grad_norm: return "grad_norm";
     case Op::update: return "update";
     case Op::advance_step: return "advance_step";

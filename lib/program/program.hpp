@@ -22,7 +22,7 @@ constexpr int lane_count = 6;
 enum class How : std::uint8_t { read, overwrite, accumulate, modify };
 enum class Op : std::uint8_t {
   fetch_batch, forward, loss, recompute, backward, evaluate, predict,
-  reduce, scatter, gather, all_to_all, send, recv, copy,
+  reduce, scatter, gather, all_to_all, send, recv, copy, cast,
   grad_norm, update, advance_step, advance_applied, report,
 };
 
@@ -44,7 +44,7 @@ struct Use { BufferId buffer = none; Range range; How how{}; Slot slot = none; }
 
 struct Instruction {
   Op op{};
-  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; update: the group
+  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; update, cast: the group
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;

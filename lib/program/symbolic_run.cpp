@@ -141,6 +141,7 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     }
     case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return run_block(i, rank);
     case Op::copy: return copy(i, rank);
+    case Op::cast: return cast(i, rank);
     case Op::grad_norm: grad_norm(i, rank); return "";
     case Op::update: return update(i, rank);
     case Op::advance_step: case Op::advance_applied: {
@@ -204,6 +205,14 @@ std::string SymbolicRun::copy(const Instruction& i, int rank) {
   const Use *from = find_use(i, CopySlot::from), *to = find_use(i, CopySlot::to);
   if (!from || !to) return "copy without an operand";
   return move(i, *from, rank, *to, rank);
+}
+
+/// Rounded elements are others than those that they were.
+std::string SymbolicRun::cast(const Instruction& i, int rank) {
+  if (std::string problem = copy(i, rank); !problem.empty()) return problem;
+  const auto to = cells(rank).of(*find_use(i, CopySlot::to));
+  for (int c = to.begin; c < to.end; ++c) at(rank, c) = mix(named_symbol("cast"), at(rank, c));
+  return "";
 }
 
 std::string SymbolicRun::transfer(const Instruction& send, int from_rank, const Instruction& recv, int to_rank) {

@@ -22,6 +22,7 @@ class SymbolicRun {
   std::string execute(const Instruction& i, int rank);
   std::string run_block(const Instruction& i, int rank);
   std::string copy(const Instruction& i, int rank);
+  std::string cast(const Instruction& i, int rank);
   std::string update(const Instruction& i, int rank);
   void grad_norm(const Instruction& i, int rank);
   std::string collective(const std::vector<const Instruction*>& of_rank);

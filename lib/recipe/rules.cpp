@@ -215,6 +215,12 @@ class Rules {
       refuse(*p.master.value == MasterWeights::none, "precision.master", {"precision.compute"},
              "none loses updates below 2^-11 of a weight with compute: fp16, and no rounding brings them back: write fp32, or compute: bf16");
     }
+    const bool alone = p.compute == Compute::bf16 && !p.master.is_auto() && *p.master.value == MasterWeights::none, stochastic = p.rounding == Rounding::stochastic;
+    refuse(stochastic && !alone, "precision.rounding", {"precision.compute", "precision.master"},
+           "stochastic can have no effect without precision: {compute: bf16, master: none}: other weights are exact, rounding loses nothing of them");
+    const auto* any = std::get_if<spec::AdamWAnyPrecisionOptions>(&r_.optimizer.options);
+    refuse(stochastic && any && any->use_kahan_summation, "precision.rounding", {"optimizer.type", "optimizer.options.use_kahan_summation"},
+           "stochastic cannot go together with optimizer.options.use_kahan_summation, which makes up for what rounding to nearest takes: leave one of them out");
     const std::string unscaled = "can have no effect with " + compute + ", whose gradients do not vanish: remove it, or write compute: fp16";
     refuse(!half && !p.loss_scale.is_auto(), "precision.loss_scale", {"precision.compute"}, unscaled);
     const std::string fixed = "can have no effect with a loss_scale that never changes: remove it, or write loss_scale: auto";
@@ -331,6 +337,13 @@ class Rules {
     const std::initializer_list<std::string> also{"data.eval", "data.type", "data.sources"};
     refuse(!held_out && r_.eval.every != EvalSection{}.every, "eval.every", also, sentence);
     refuse(!held_out && r_.eval.batches != EvalSection{}.batches, "eval.batches", also, sentence);
+    if (r_.eval.precision.is_auto()) return;
+    refuse(!held_out, "eval.precision", also, sentence);
+    const bool half = *r_.eval.precision.value == EvalPrecision::fp16;
+    refuse(r_.precision.compute == (half ? Compute::fp16 : Compute::bf16), "eval.precision", {"precision.compute"},
+           "can have no effect with precision.compute: " + std::string(half ? "fp16" : "bf16") + ", in which evaluations compute anyway: remove it, or write auto");
+    refuse(std::holds_alternative<spec::CustomOptions>(r_.model.options), "eval.precision", {"model.type"},
+           "cannot be chosen with model.type " + alternative_name(r_.model.options) + ": the modules of a model of your own are built for precision.compute alone: write auto");
   }
 
   void memory() {

@@ -31,7 +31,7 @@ struct RunSection {
 template <class Visitor>
 void visit_fields(Visitor& field, RunSection& s) {
   field("name", s.name, anything(), "names the run's folder; default: the recipe's file name");
-  field("seed", s.seed, non_negative(), "of initial weights, sample order and dropout");
+  field("seed", s.seed, non_negative(), "of initial weights, sample order, dropout and stochastic rounding");
   field("duration", s.duration, anything(), "how long to train: `2000 steps`, `3 epochs`, `2B tokens`, `30 min`");
   field("output_dir", s.output_dir, anything(), "where the run's folder is made");
   field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: on a CPU the thread count is stored and replayed, on a GPU attention is slower");
@@ -94,9 +94,15 @@ inline const EnumNames<MasterWeights>& enum_names(MasterWeights) {
   static const EnumNames<MasterWeights> names{{MasterWeights::fp32, "fp32"}, {MasterWeights::split, "split"}, {MasterWeights::none, "none"}};
   return names;
 }
+enum class Rounding : std::uint8_t { nearest, stochastic };
+inline const EnumNames<Rounding>& enum_names(Rounding) {
+  static const EnumNames<Rounding> names{{Rounding::nearest, "nearest"}, {Rounding::stochastic, "stochastic"}};
+  return names;
+}
 struct PrecisionSection {
   Compute compute = Compute::fp32;
   Auto<MasterWeights> master;
+  Rounding rounding = Rounding::nearest;
   Auto<double> loss_scale;
   double initial_loss_scale = 65536;
   std::int64_t loss_scale_window = 2000;
@@ -105,6 +111,8 @@ template <class Visitor>
 void visit_fields(Visitor& field, PrecisionSection& s) {
   field("compute", s.compute, anything(), "arithmetic of forward and backward; tf32: fp32 whose matrix products round their operands to 10 mantissa bits, on a GPU");
   field("master", s.master, anything(), "exact weights beside 16-bit ones: fp32, a full copy; split, the low 16 bits of bf16 (2 bytes less); none, what bf16 cannot hold is lost; auto: split under bf16, fp32 under fp16");
+  field("rounding", s.rounding, anything(),
+        "of weights that bf16 alone holds (master: none): nearest, updates below half a step of bf16 are lost; stochastic, up or down at random, as likely as near, so that they add up on average");
   field("loss_scale", s.loss_scale, positive(), "what losses are multiplied by under fp16, so that small gradients do not vanish; auto: halved in a step whose gradients are not finite, which is skipped, and doubled after loss_scale_window others");
   field("initial_loss_scale", s.initial_loss_scale, positive(), "of loss_scale: auto");
   field("loss_scale_window", s.loss_scale_window, between(1, 1 << 30), "of loss_scale: auto, in steps");
@@ -196,14 +204,21 @@ void visit_fields(Visitor& field, CheckpointSection& s) {
   field("resume", s.resume, anything(), "auto: from the newest valid checkpoint, else from the start; must: exit 83 without one; never: refuse a folder that has steps");
 }
 
+enum class EvalPrecision : std::uint8_t { bf16, fp16 };
+inline const EnumNames<EvalPrecision>& enum_names(EvalPrecision) {
+  static const EnumNames<EvalPrecision> names{{EvalPrecision::bf16, "bf16"}, {EvalPrecision::fp16, "fp16"}};
+  return names;
+}
 struct EvalSection {
   Duration every{500, Duration::Unit::steps};
   std::int64_t batches = 20;
+  Auto<EvalPrecision> precision;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, EvalSection& s) {
   field("every", s.every, anything(), "between evaluations; needs held-out data");
   field("batches", s.batches, between(1, 1 << 30), "global batches of an evaluation, at most");
+  field("precision", s.precision, anything(), "arithmetic of evaluations, weights cast to it block by block; auto: as training computes");
 }
 
 struct MetricsSection {

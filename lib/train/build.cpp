@@ -27,6 +27,7 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
       device(open_device(p)),
       resident(p.train.front(), device->residents(), p.update.states),
       blocks(build_blocks(p.dims, p.train)),
+      evaluation_blocks(p.evaluate.front().graph.stored ? build_blocks(p.dims, p.evaluate) : std::vector<model::Blocks>{}),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
 
 TrainingParts::~TrainingParts() {
@@ -69,10 +70,11 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   parts.loss_scale = plan.loss_scale;
   parts.shape_of = [this](std::int64_t step) { return loader->shape_of(step); };
   parts.first_step = state.step;
+  if (r.precision.rounding == recipe::Rounding::stochastic) parts.rounding_seed = seed;
   device->upload(resident.untouched());
   executor = device->make_executor(plan.train, std::move(parts));
   trainer = std::make_unique<Trainer>(plan, *executor, *loader, state);
-  if (eval_source) evaluator = std::make_unique<Evaluator>(plan, *device, blocks, *eval_source);
+  if (eval_source) evaluator = std::make_unique<Evaluator>(plan, *device, evaluation_blocks.empty() ? blocks : evaluation_blocks, *eval_source);
 }
 
 }  // namespace trainx::train

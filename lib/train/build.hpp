@@ -18,6 +18,7 @@ struct TrainingParts {
   std::unique_ptr<Device> device;
   ResidentState resident;
   std::vector<model::Blocks> blocks;    // of each of the plan's programs
+  std::vector<model::Blocks> evaluation_blocks;   // likewise, where evaluation computes in another type; else those of training do
   std::unique_ptr<optim::Optimizer> optimizer;
 
   /// Call once the resident state and `state` are what training begins with.

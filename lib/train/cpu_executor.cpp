@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "ops/timed_work.hpp"
 #include "program/operations.hpp"
+#include "tensor/view.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
 #include <cmath>
@@ -66,7 +67,7 @@ void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
   ops::WorkTimes parts;
   execute(s, i);
   const Clock::time_point end = Clock::now();
-  const Work rest = i.op == Op::update || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy ? Work::copy : Work::other;
+  const Work rest = i.op == Op::update || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy : Work::other;
   const std::string name = describe(*s.placed, i);
   const auto ms = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
   const std::lock_guard lock(times_mutex_);
@@ -87,6 +88,7 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::fetch_batch: return fetch_batch(s, i);
     case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: return compute(s, i);
     case Op::copy: return copy(s, i);
+    case Op::cast: return cast(s, i);
     case Op::grad_norm: return grad_norm(s, i);
     case Op::update: return update(s, i);
     case Op::advance_step: ++scalar<std::int64_t>(s, i, AdvanceSlot::counter); return;
@@ -146,6 +148,13 @@ void CpuExecutor::copy(const Shape& s, const Instruction& i) {
   std::memcpy(address(s, use_of(i, CopySlot::to)), address(s, from), static_cast<std::size_t>(from.range.end - from.range.begin));
 }
 
+void CpuExecutor::cast(const Shape& s, const Instruction& i) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t elements = s.placed->graph.groups[static_cast<std::size_t>(i.block)].elements;
+  const at::Tensor from = tensor::view(address(s, use_of(i, CopySlot::from)), cast_from(*s.placed), {elements});
+  tensor::view(address(s, use_of(i, CopySlot::to)), s.placed->graph.compute, {elements}).copy_(from);
+}
+
 void CpuExecutor::grad_norm(const Shape& s, const Instruction& i) {
   double sum = 0;
   for (std::size_t g = 0; g < s.placed->graph.groups.size(); ++g)
@@ -160,6 +169,8 @@ void CpuExecutor::update(const Shape& s, const Instruction& i) {
   memory.gradient = reinterpret_cast<const float*>(address(s, use_of(i, UpdateSlot::gradient)));
   memory.parameter_dtype = s.placed->graph.compute;
   memory.parameter = address(s, use_of(i, UpdateSlot::parameter));
+  memory.rounding_seed = parts_.rounding_seed;
+  memory.index = i.block;
   if (const Use* master = find_use(i, UpdateSlot::master)) {
     memory.master = address(s, *master);
     memory.master_kind = master->range.end - master->range.begin == memory.group->elements * 4 ? Master::fp32 : Master::split;

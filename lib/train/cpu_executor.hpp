@@ -38,6 +38,7 @@ class CpuExecutor final : public Executor {
   void update(const Shape& s, const program::Instruction& i);
   void report(const Shape& s, const program::Instruction& i);
   void copy(const Shape& s, const program::Instruction& i);
+  void cast(const Shape& s, const program::Instruction& i);
   std::byte* address(const Shape& s, const program::Use& u) const;
   template <class T> T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
 

@@ -66,6 +66,11 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
   return std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands), std::move(how), parts.mode, parts.seed, 1.0 / parts.nominal_targets);
 }
 
+DType cast_from(const plan::PlacedProgram& placed) {
+  if (!placed.graph.stored) throw InternalError("a program casts parameters that are stored as it computes");
+  return *placed.graph.stored;
+}
+
 void run_block(model::Block& block, Op op, model::BlockContext& context) {
   switch (op) {
     case Op::backward: return block.backward(context);
@@ -102,14 +107,14 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
     for (const Use& u : i.uses) {
       if (i.op == Op::fetch_batch && u.slot >= FetchSlot::first_batch) count(u.buffer, placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
       if (i.op == Op::update) count(u.buffer, update_operand_bytes(placed, i, u));
-      if (i.op == Op::copy) count(u.buffer, u.range.end - u.range.begin);
+      if (i.op == Op::copy || i.op == Op::cast) count(u.buffer, u.range.end - u.range.begin);
       if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind; kind == Kind::scalar) count(u.buffer, u.range.end - u.range.begin);
     }
 }
 
 std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   std::string text(name_of(i.op));
-  const bool of_group = i.op == Op::update;
+  const bool of_group = i.op == Op::update || i.op == Op::cast;
   if (of_group && i.block >= 0) text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
   else if (i.block >= 0) text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
   if (i.op == Op::copy) text += " " + placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;

@@ -43,6 +43,7 @@ struct ExecutorParts {
   kernels::LossScaleSettings loss_scale;
   ShapeOf shape_of;                     // where there are several programs
   std::int64_t first_step = 0;          // which step the first submitted one is
+  std::optional<std::uint64_t> rounding_seed;   // where weights are rounded stochastically
 };
 
 /// What tests hang in: called on the lane's thread, before (to delay lanes at random) and after each instruction.
@@ -80,6 +81,8 @@ const program::Use& use_of(const program::Instruction& i, program::Slot slot);
 std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed, const program::Instruction& i, std::byte* base, const ExecutorParts& parts);
 /// Adds what the contexts' tensors, and the operands of instructions that are no block's, take of each buffer; nothing where there are no contexts.
 void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts, std::vector<std::int64_t>& bytes);
+/// From which type a cast goes, to the one that the program computes in.
+DType cast_from(const plan::PlacedProgram& placed);
 /// Calls the instruction's operation of the block.
 void run_block(model::Block& block, program::Op op, model::BlockContext& context);
 /// "backward h3.mlp", and in which micro-step where there are several.

@@ -22,6 +22,8 @@ METHODS = {
     "model.options.dropout": ["0", "0.1"],
     "precision.compute": ["fp32", "bf16", "fp16", "tf32"],
     "precision.master": ["auto", "fp32", "split", "none"],
+    "precision.rounding": ["nearest", "stochastic"],
+    "eval.precision": ["auto", "bf16", "fp16"],
     "precision.loss_scale": ["auto", "1024"],
     "precision.loss_scale_window": ["2000", "100"],
     "batch.micro_batch_size": ["8", "4", "2", "1", "auto", "3"],
@@ -42,7 +44,7 @@ METHODS = {
     "schedule.final_ratio": ["0", "0.1"],
 }
 # What the losses follow from; all else must not change them.
-NUMBERS = ("data.kind", "data.shuffle", "data.group_by_length", "model.options.dropout", "precision.compute", "precision.loss_scale", "optimizer", "optimizer.max_grad_norm", "schedule.type", "schedule.final_ratio")
+NUMBERS = ("data.kind", "data.shuffle", "data.group_by_length", "model.options.dropout", "precision.compute", "precision.rounding", "precision.loss_scale", "optimizer", "optimizer.max_grad_norm", "schedule.type", "schedule.final_ratio")
 MODELS = {
     "words": "model: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32}}\ndata: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}\n",
     "lines": "model: {type: bert, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, vocab_size: 200, task: masked_lm, mask_probability: 0.3}}\n"

@@ -34,6 +34,7 @@ struct Elements {
     if (kind == WeightKind::fp32) r.parameter = exact.data();
     if (kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master) r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();
+    r.rounding = {42, 3, decays ? 1 << 20 : 6};           // the second not at a multiple of four
     return r;
   }
 };
@@ -50,6 +51,7 @@ struct DeviceElements {
     if (kind == WeightKind::fp32) r.parameter = exact.data();
     if (kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master) r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();
+    r.rounding = {42, 3, e.decays ? 1 << 20 : 6};         // the second not at a multiple of four
     return r;
   }
   Elements host(const Elements& like) const {
@@ -111,7 +113,7 @@ bool same_bits(const Elements& a, const Elements& b) {
       trainx::kernels::same_bits(a.exp_avg_sq, b.exp_avg_sq) && trainx::kernels::same_bits(a.rounded, b.rounded) && trainx::kernels::same_bits(a.low, b.low);
 }
 
-const std::vector<WeightKind> kinds{WeightKind::fp32, WeightKind::bf16, WeightKind::bf16_with_master, WeightKind::bf16_split, WeightKind::fp16_with_master};
+const std::vector<WeightKind> kinds{WeightKind::fp32, WeightKind::bf16, WeightKind::bf16_with_master, WeightKind::bf16_split, WeightKind::fp16_with_master, WeightKind::bf16_stochastic};
 
 }  // namespace
 
@@ -186,7 +188,7 @@ TEST_CASE("a NaN among finite ones stays where it is", "[gpu]") {
     const auto want = device_of(sound, kind, {}, 0)[0], got = device_of(ranges, kind, {}, 0)[0];
     CHECK(std::isnan(got.exp_avg[4097]));
     const bool weight_is_nan = kind == WeightKind::fp32 || kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master ? std::isnan(got.exact[4097])
-        : kind == WeightKind::bf16 ? std::isnan(widened(got.rounded[4097])) : std::isnan(joined(got.rounded[4097], got.low[4097]));
+        : kind == WeightKind::bf16 || kind == WeightKind::bf16_stochastic ? std::isnan(widened(got.rounded[4097])) : std::isnan(joined(got.rounded[4097], got.low[4097]));
     CHECK(weight_is_nan);
     for (std::size_t i = 0; i < 4099; ++i)
       if (i != 4097 && !(got.exact[i] == want.exact[i] && got.rounded[i].bits == want.rounded[i].bits && got.exp_avg[i] == want.exp_avg[i])) FAIL("element " << i);

@@ -75,36 +75,64 @@ TEST_CASE("the first rows of samples are named", "[gpu]") {
   }
 }
 
-TEST_CASE("casts round as the reference does", "[gpu]") {
-  TRAINX_NEEDS_GPU();
+namespace {
+
+/// Noise over all exponents of fp16, and what is special: infinity, -0, ties, what is beyond either type, what is subnormal in fp16.
+template <class T>
+std::vector<T> to_be_cast(std::int64_t n) {
+  auto exact = random_elements<float>(n, 1, 100);
+  const float special[] = {std::numeric_limits<float>::infinity(), -0.0f, float_of(0x3f808000), float_of(0x3f818000), 3.4e38f, float_of(0x3f801000), float_of(0x3f803000), 65519.0f, -65520.0f, 1e-7f, 3e-8f, -6.1e-5f};
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    if (i % 5 == 0) exact[i] *= 1e-6f;
+    if (i % 7 == 0) exact[i] *= 1e4f;
+    if (i < std::size(special) && exact.size() > 8) exact[i] = special[i];
+  }
+  std::vector<T> out(exact.size());
+  for (std::size_t i = 0; i < exact.size(); ++i) narrow(exact[i], out[i]);
+  return out;
+}
+
+template <class To, class From>
+void check_cast() {
   for (const std::int64_t n : {0, 1, 7, 8, 9, 2048, 1'000'003})
     for (const std::size_t shift : {0u, 1u}) {
       INFO("n " << n << " shift " << shift);
-      auto exact = random_elements<float>(n, 1, 100);
-      if (n > 4) {
-        exact[0] = std::numeric_limits<float>::infinity();
-        exact[1] = -0.0f;
-        exact[2] = float_of(0x3f808000);   // a tie
-        exact[3] = float_of(0x3f818000);   // another
-        exact[4] = 3.4e38f;                // beyond bf16
-      }
-      std::vector<Bf16> low(exact.size());
-      cast_reference(low.data(), exact.data(), n);
-      const OnDevice<float> d_exact(exact, shift);
-      const OnDevice<Bf16> d_low(std::vector<Bf16>(low.size()), shift);
-      require_success(cast(d_low.data(), d_exact.data(), n, nullptr), "cast");
-      CHECK(same_bits(d_low.host(), low));
-      std::vector<float> back(low.size());
-      cast_reference(back.data(), low.data(), n);
-      require_success(cast(d_exact.data(), d_low.data(), n, nullptr), "cast");
-      CHECK(same_bits(d_exact.host(), back));
+      const auto in = to_be_cast<From>(n);
+      std::vector<To> want(in.size());
+      cast_reference(want.data(), in.data(), n);
+      const OnDevice<From> d_in(in, shift);
+      const OnDevice<To> d_out(std::vector<To>(in.size()), shift);
+      require_success(cast(d_out.data(), d_in.data(), n, nullptr), "cast");
+      CHECK(same_bits(d_out.host(), want));
     }
+}
+
+template <class To, class From>
+void check_nan() {
+  From nan;
+  narrow(std::numeric_limits<float>::quiet_NaN(), nan);
+  const OnDevice<From> in(std::vector<From>(9, nan));
+  const OnDevice<To> out(std::vector<To>(9));
+  require_success(cast(out.data(), in.data(), 9, nullptr), "cast");
+  for (const To x : out.host()) CHECK(std::isnan(widened(x)));
+}
+
+}  // namespace
+
+TEST_CASE("casts round as the reference does", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  check_cast<Bf16, float>();
+  check_cast<Fp16, float>();
+  check_cast<Fp16, Bf16>();
+  check_cast<Bf16, Fp16>();
+  check_cast<float, Bf16>();
+  check_cast<float, Fp16>();
 }
 
 TEST_CASE("a cast keeps NaN", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const OnDevice<float> in(std::vector<float>(9, std::numeric_limits<float>::quiet_NaN()));
-  const OnDevice<Bf16> out(std::vector<Bf16>(9));
-  require_success(cast(out.data(), in.data(), 9, nullptr), "cast");
-  for (const Bf16 x : out.host()) CHECK(std::isnan(widened(x)));
+  check_nan<Bf16, float>();
+  check_nan<Fp16, float>();
+  check_nan<Fp16, Bf16>();
+  check_nan<Bf16, Fp16>();
 }

@@ -42,6 +42,7 @@ std::vector<UpdateRange> ranges_of(const Memory& m, WeightKind kind, bool veloci
     if (velocity) r.states[0] = m.velocity.data() + begin;
     r.elements = end - begin;
     r.decays = begin == 0;
+    r.rounding = {42, 3, begin};
     ranges.push_back(r);
   }
   return ranges;
@@ -85,7 +86,7 @@ void check(std::size_t n, WeightKind kind, const SgdSettings& settings, std::siz
 TEST_CASE("the sgd kernel gives the bits of its reference for all sizes, kinds, forms and alignments", "[gpu]") {
   TRAINX_NEEDS_GPU();
   for (const std::size_t n : {0u, 1u, 3u, 4u, 5u, 1024u, 4095u, 8193u, 300'003u})
-    for (const WeightKind kind : {WeightKind::fp32, WeightKind::bf16, WeightKind::bf16_with_master, WeightKind::bf16_split, WeightKind::fp16_with_master})
+    for (const WeightKind kind : {WeightKind::fp32, WeightKind::bf16, WeightKind::bf16_with_master, WeightKind::bf16_split, WeightKind::fp16_with_master, WeightKind::bf16_stochastic})
       for (const SgdSettings& s : {SgdSettings{0, false, 0, {128, 0}}, SgdSettings{0, false, 0.1, {128, 1}}, SgdSettings{0.9, false, 0.1, {128, 1}}, SgdSettings{0.9, true, 0, {128, 0}}})
         for (const std::size_t shift : {0u, 1u}) check(n, kind, s, shift);
 }

@@ -70,6 +70,7 @@ inline std::vector<UpdateRange> ranges_of(const UpdateCase& c, WeightKind kind, 
     for (std::size_t s = 0; s < c.states.size(); ++s) r.states[s] = addresses(s, t);
     r.elements = c.tensors[t];
     r.decays = t % 2 == 0;
+    r.rounding = {42, static_cast<std::int64_t>(t), at};
     ranges.push_back(r);
     at += c.tensors[t];
   }
@@ -128,7 +129,7 @@ inline void check_same(const UpdateResult& got, const UpdateResult& want) {
     for (std::size_t t = 0; t < want.states[s].size(); ++t) CHECK(same_bits(got.states[s][t], want.states[s][t]));
 }
 
-inline constexpr WeightKind all_weight_kinds[] = {WeightKind::fp32, WeightKind::bf16, WeightKind::bf16_with_master, WeightKind::bf16_split, WeightKind::fp16_with_master};
+inline constexpr WeightKind all_weight_kinds[] = {WeightKind::fp32, WeightKind::bf16, WeightKind::bf16_with_master, WeightKind::bf16_split, WeightKind::fp16_with_master, WeightKind::bf16_stochastic};
 inline std::vector<std::vector<std::int64_t>> update_sizes() {
   std::vector<std::vector<std::int64_t>> sizes;
   for (const std::int64_t n : {0, 1, 3, 4, 5, 255, 256, 257, 1024, 4095, 4096, 8193, 300'003}) sizes.push_back({n / 2, n - n / 2});

@@ -1,5 +1,6 @@
 #include "train/cuda/gpu_executor.hpp"
 #include "gpu/captured_step.hpp"
+#include "kernels/cast/cast.hpp"
 #include "gpu/gpu_error.hpp"
 #include "ops/gpu_scope.hpp"
 #include "program/operations.hpp"
@@ -28,9 +29,32 @@ std::byte* pinned_memory(std::int64_t bytes) {
 Work work_of(Op op) {
   switch (op) {
     case Op::update: case Op::grad_norm: return Work::optimizer;
-    case Op::fetch_batch: case Op::copy: return Work::copy;
+    case Op::fetch_batch: case Op::copy: case Op::cast: return Work::copy;
     case Op::advance_step: case Op::advance_applied: case Op::report: return Work::scalar;
     default: return Work::other;
+  }
+}
+
+template <class T>
+T* elements_at(std::byte* p) { return reinterpret_cast<T*>(p); }
+
+template <class To>
+cudaError_t cast_to(To* to, std::byte* from, DType from_type, std::int64_t elements, cudaStream_t stream) {
+  if constexpr (!std::is_same_v<To, float>)
+    if (from_type == DType::f32) return kernels::cast(to, elements_at<const float>(from), elements, stream);
+  if constexpr (!std::is_same_v<To, kernels::Bf16>)
+    if (from_type == DType::bf16) return kernels::cast(to, elements_at<const kernels::Bf16>(from), elements, stream);
+  if constexpr (!std::is_same_v<To, kernels::Fp16>)
+    if (from_type == DType::f16) return kernels::cast(to, elements_at<const kernels::Fp16>(from), elements, stream);
+  return cudaErrorInvalidValue;
+}
+
+cudaError_t cast_elements(std::byte* to, DType to_type, std::byte* from, DType from_type, std::int64_t elements, cudaStream_t stream) {
+  switch (to_type) {
+    case DType::f32: return cast_to(elements_at<float>(to), from, from_type, elements, stream);
+    case DType::bf16: return cast_to(elements_at<kernels::Bf16>(to), from, from_type, elements, stream);
+    case DType::f16: return cast_to(elements_at<kernels::Fp16>(to), from, from_type, elements, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 
@@ -81,7 +105,7 @@ void GpuExecutor::prepare(Shape& s) {
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
   std::vector<const Instruction*> run;          // of updates: they touch different groups, so one launch does all
   auto end_run = [&] {
-    if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, run, device_.plan().recipe.optimizer.options, scale);
+    if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, run, device_.plan().recipe.optimizer.options, scale, parts_.rounding_seed);
     run.clear();
   };
   for (const Instruction& i : s.placed->program.steady) {
@@ -280,6 +304,8 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
       const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);   // which of them is the host's, their addresses tell
       return require(cudaMemcpyAsync(s.memory->address(to), s.memory->address(from), static_cast<std::size_t>(from.range.end - from.range.begin), cudaMemcpyDefault, stream), "copy");
     }
+    case Op::cast: return require(cast_elements(s.memory->address(use_of(i, CopySlot::to)), s.placed->graph.compute, s.memory->address(use_of(i, CopySlot::from)), cast_from(*s.placed),
+                                                s.placed->graph.groups[static_cast<std::size_t>(i.block)].elements, stream_), "cast");
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::update:
       if (const auto update = s.updates.find(&i); update != s.updates.end())

@@ -98,7 +98,7 @@ class StartOf {
 }  // namespace
 
 UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<const Instruction*>& run, const spec::OptimizerOptions& options,
-                           const kernels::ScaleSettings& scale) {
+                           const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed) {
   const ModelGraph& graph = memory.placed().graph;
   const auto states = std::visit([](const auto& o) { return spec::states(o); }, options);
   const Instruction& first = *run.front();
@@ -114,6 +114,8 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
     group.group = &graph.groups[static_cast<std::size_t>(i->block)];
     group.gradient = memory.find<float>(*i, UpdateSlot::gradient);
     group.parameter_dtype = graph.compute;
+    group.rounding_seed = rounding_seed;
+    group.index = i->block;
     group.parameter = memory.address(use_of(*i, UpdateSlot::parameter));
     if (const Use* master = find_use(*i, UpdateSlot::master)) {
       group.master = memory.address(*master);

@@ -15,7 +15,7 @@ struct UpdateLaunch {
   void launch(cudaStream_t stream) const;
 };
 UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<const program::Instruction*>& run, const spec::OptimizerOptions& options,
-                           const kernels::ScaleSettings& scale);
+                           const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed);
 
 struct NormLaunch {
   kernels::NormTable table;

@@ -92,6 +92,7 @@ struct GroupFixture {
   std::vector<StateMemory> states;
   DType dtype;
   program::Master kind;
+  std::optional<std::uint64_t> rounding_seed;   // stochastic rounding, as the sixth group of a graph
 
   GroupFixture(std::int64_t n, std::size_t state_count, DType parameter_dtype, program::Master master_kind, unsigned seed)
       : GroupFixture(group_of(n), fp32_states(state_count), parameter_dtype, master_kind, seed) {}
@@ -132,6 +133,8 @@ struct GroupFixture {
     if (kind == program::Master::fp32) m.master = exact.data();
     if (kind == program::Master::split) m.master = low.data();
     for (auto& state : states) m.states.push_back(state.data());
+    m.rounding_seed = rounding_seed;
+    m.index = 5;
     return m;
   }
   /// The exact weights, whatever the kind.

@@ -26,7 +26,7 @@ struct KernelTable {
   explicit KernelTable(GroupFixture& f) {
     const auto add = [&](std::int64_t begin, std::int64_t elements, bool decays) {
       kernels::UpdateRange r{f.gradient.data() + begin, f.dtype == DType::f32 ? static_cast<void*>(f.exact.data() + begin) : f.bf16.data() + begin, nullptr,
-          {}, elements, decays};
+          {}, elements, decays, {f.rounding_seed.value_or(0), 5, begin}};
       for (std::size_t k = 0; k < f.states.size(); ++k) if (f.states[k].layout.entries == f.group.elements) r.states[k] = static_cast<std::byte*>(f.states[k].data()) + begin * size_of(f.states[k].spec.dtype);
       if (f.kind == Master::fp32) r.master = f.exact.data() + begin;
       if (f.kind == Master::split) r.master = f.low.data() + begin;
@@ -53,10 +53,12 @@ template <class Options, class Reference>
 void check_reference(const Options& options, Reference run_reference, bool bf16_alone = false) {
   const auto [dtype, master, kind] = GENERATE(std::tuple{DType::f32, Master::none, kernels::WeightKind::fp32}, std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16},
       std::tuple{DType::bf16, Master::fp32, kernels::WeightKind::bf16_with_master}, std::tuple{DType::bf16, Master::split, kernels::WeightKind::bf16_split},
-      std::tuple{DType::f16, Master::fp32, kernels::WeightKind::fp16_with_master});
+      std::tuple{DType::f16, Master::fp32, kernels::WeightKind::fp16_with_master}, std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16_stochastic});
   const std::int64_t n = GENERATE(1, 129, 20003);
   if (bf16_alone && kind != kernels::WeightKind::bf16) return;
-  GroupFixture cpu(n, options, dtype, master, 31), reference = cpu;
+  GroupFixture cpu(n, options, dtype, master, 31);
+  if (kind == kernels::WeightKind::bf16_stochastic) cpu.rounding_seed = 0x123456789abcdefull;
+  GroupFixture reference = cpu;
   const auto optimizer = make_optimizer(options);
   const std::vector<double> lr_table{1e-3, 2e-3, 3e-3, 4e-3};
   for (std::int64_t step = 0; step < 10; ++step) {

@@ -115,6 +115,10 @@ TEST_CASE("TrainingArguments become a recipe") {
            {R"({"logging_strategy": "epoch", "save_strategy": "no", "evaluation_strategy": "epoch", "num_train_epochs": 2})",
             {{"metrics.every", "1 epoch"}, {"checkpoint.every", "2 epochs"}, {"eval.every", "1 epoch"}},
             {"save_strategy: 'no': a run's last step is always saved"}},
+           {R"({"eval_strategy": "steps", "bf16_full_eval": true, "max_steps": 50})", {{"precision.compute", "fp32"}, {"eval.precision", "bf16"}}, {}},
+           {R"({"eval_strategy": "steps", "bf16": true, "fp16_full_eval": true, "max_steps": 50})", {{"precision.compute", "bf16"}, {"eval.precision", "fp16"}}, {}},
+           {R"({"eval_strategy": "steps", "bf16": true, "bf16_full_eval": true, "max_steps": 50})", {{"precision.compute", "bf16"}}, {}},
+           {R"({"eval_strategy": "no", "fp16_full_eval": true, "max_steps": 50})", {}, {"fp16_full_eval: true: the settings evaluate nothing"}},
            {R"({"eval_strategy": "steps", "logging_steps": 7, "max_steps": 50})", {{"eval.every", "7 steps"}}, {}},
            // Data, devices.
            {R"({"dataloader_num_workers": 4, "dataloader_prefetch_factor": 2, "train_sampling_strategy": "sequential", "use_cpu": true, "full_determinism": true, "block_size": 32, "max_steps": 1})",

@@ -79,7 +79,8 @@ TEST_CASE("a head that computes rows with a target in turns does as many product
 
 TEST_CASE("the exact weights that are claimed are those of the recipe") {
   CHECK(plan::claims_of(plan_of("", "gpt2"), plan_of("", "gpt2").train.back().graph).weights == "Fp32Weights");
-  for (const auto& [precision, weights] : std::map<std::string, std::string>{{"{compute: bf16}", "SplitWeights"}, {"{compute: bf16, master: fp32}", "MasterWeights"}, {"{compute: bf16, master: split}", "SplitWeights"}}) {
+  for (const auto& [precision, weights] : std::map<std::string, std::string>{{"{compute: bf16}", "SplitWeights"}, {"{compute: bf16, master: fp32}", "MasterWeights"}, {"{compute: bf16, master: split}", "SplitWeights"}, {"{compute: bf16, master: none}", "Bf16Weights"},
+                                                                                            {"{compute: bf16, master: none, rounding: stochastic}", "StochasticWeights"}}) {
     const auto plan = plan_of("precision: " + precision + "\n", "gpt2");
     CHECK(plan::claims_of(plan, plan.train.back().graph).weights == weights);
   }

@@ -1,6 +1,9 @@
 #include "plan/run_plan.hpp"
+#include "program/print.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 using namespace trainx;
 
@@ -50,6 +53,38 @@ TEST_CASE("activation checkpointing lowers the arena, level by level; split mast
   CHECK(bytes_of(fp32, "master weights") == 2 * bytes_of(fp32, "weights"));
   CHECK(bytes_of(split, "master weights") == bytes_of(split, "weights"));
   CHECK(bytes_of(fp32, "optimizer state") == 4 * bytes_of(fp32, "weights"));
+}
+
+TEST_CASE("evaluation in another type casts the weights block by block, takes less memory for activations, and leaves training as it is") {
+  for (const auto& [training, evaluation, type] : {std::tuple{"fp32", "bf16", DType::bf16}, {"fp32", "fp16", DType::f16}, {"{compute: bf16}", "fp16", DType::f16}, {"fp16", "bf16", DType::bf16}}) {
+    CAPTURE(training, evaluation);
+    const std::string precision = std::string("precision: ") + training + "\n";
+    const auto plain = plan::make_run_plan(recipe_of(precision), some_facts()), other = plan::make_run_plan(recipe_of(precision + "eval: {precision: " + evaluation + "}"), some_facts());
+    const auto &train = other.train.back(), &evaluate = other.evaluate.back();
+    CHECK(evaluate.graph.compute == type);
+    CHECK(evaluate.graph.stored == train.graph.compute);
+    CHECK(program::print(train.program) == program::print(plain.train.back().program));
+    CHECK(train.placement.base == plain.train.back().placement.base);
+    const auto casts = std::ranges::count_if(evaluate.program.steady, [](const program::Instruction& i) { return i.op == program::Op::cast; });
+    CHECK(casts >= static_cast<std::ptrdiff_t>(train.graph.groups.size()));
+    CHECK(std::ranges::none_of(plain.evaluate.back().program.steady, [](const program::Instruction& i) { return i.op == program::Op::cast; }));
+    CHECK(plan::describe(other, false).find("to which weights are cast block by block") != std::string::npos);
+    CHECK(plan::describe(plain, false).find("to which weights are cast block by block") == std::string::npos);
+    CHECK(plan::to_json(other, false)["evaluation"]["compute"] == std::string(name_of(type)));
+    const auto again = plan::make_run_plan(recipe::parse_recipe(recipe::dump(other.recipe), "resolved").recipe, some_facts());
+    CHECK(plan::fingerprint(again) == plan::fingerprint(other));
+  }
+  const plan::PlanOptions gpu{"h200"};          // a CPU's head keeps logits in both types
+  const auto values = [](const plan::RunPlan& p) {
+    const auto kinds = program::peak_use(p.evaluate.back().program).by_kind;
+    return static_cast<double>(kinds[static_cast<std::size_t>(program::Kind::value)] + kinds[static_cast<std::size_t>(program::Kind::scratch)]);
+  };
+  const auto exact = plan::make_run_plan(recipe_of(""), some_facts(), gpu);
+  for (const char* precision : {"bf16", "fp16"}) {
+    const auto half = plan::make_run_plan(recipe_of(std::string("eval: {precision: ") + precision + "}"), some_facts(), gpu);
+    CHECK(half.evaluate.back().placement.peak_of(program::Space::device) < exact.evaluate.back().placement.peak_of(program::Space::device));
+    CHECK(values(half) < 0.6 * values(exact));
+  }
 }
 
 TEST_CASE("the categories add up to what is reserved") {

@@ -1,8 +1,10 @@
 #include "program/plain.hpp"
 #include "core/error.hpp"
+#include "program/operations.hpp"
 #include "program/print.hpp"
 #include "support/toy/programs.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
 
 using namespace toy;
 
@@ -61,6 +63,59 @@ TEST_CASE("forward programs share the residents and keep nothing") {
   for (std::size_t b = 0; train.buffers[b].resident; ++b) CHECK(p.buffers[b].name == train.buffers[b].name);
   CHECK(check_program(p, plan_memory(p)) == "");
   CHECK_THROWS_AS(forward_program(train, graph, Op::loss), InternalError);
+}
+
+TEST_CASE("a forward program in another type casts parameters before the blocks that use them, and drops them behind") {
+  const ModelGraph graph = chain(2, true);
+  ModelGraph half = graph;
+  half.compute = DType::bf16;
+  half.stored = graph.compute;
+  const StepProgram p = forward_program(plain_program(graph, momentum()), half, Op::evaluate);
+  CHECK(print(p, &half) ==
+        "m0 fetch_batch       @copy_in  step                  > x target\n"
+        "m0 cast        tied            w.tied                > bf16.tied\n"
+        "m0 forward     embed           x bf16.tied           > h0\n"
+        "m0 cast        b1              w.b1                  > bf16.b1\n"
+        "m0 forward     b1              h0 bf16.b1            > h1\n"
+        "m0 cast        b2              w.b2                  > bf16.b2\n"
+        "m0 forward     b2              h1 bf16.b2            > h2\n"
+        "m0 cast        tied            w.tied                > bf16.tied\n"
+        "m0 evaluate    head            h2 bf16.tied target   > loss_sum target_count\n"
+        "   report                      loss_sum target_count\n");
+  const Placement at = plan_memory(p);
+  CHECK(check_program(p, at) == "");
+  const auto lives = lifetimes(p);
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {   // no cast lives beside another
+    int casts = 0;
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)
+      if (p.buffers[b].kind == Kind::parameter && !p.buffers[b].resident)
+        for (const Interval& i : lives[b]) casts += i.first <= static_cast<int>(k) && static_cast<int>(k) <= i.last;
+    CHECK(casts <= 1);
+  }
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {   // sabotage: none can be left out
+    if (p.steady[k].op != Op::cast) continue;
+    StepProgram without = p;
+    without.steady.erase(without.steady.begin() + static_cast<std::ptrdiff_t>(k));
+    const std::string problem = check_program(without, at);
+    CAPTURE(k, problem);
+    CHECK(problem.find(" is read where its bytes hold ") != std::string::npos);
+  }
+  CHECK_THROWS_AS(plain_program(half, momentum()), InternalError);
+}
+
+TEST_CASE("a cast parameter is not the parameter: training with one is not sequential training") {
+  const ModelGraph graph = chain(1, false);
+  StepProgram p = plain_program(graph, momentum());
+  const Reference reference{&graph, momentum()};
+  REQUIRE(check_program(p, plan_memory(p), &reference) == "");
+  const auto forward = std::ranges::find_if(p.steady, [&](const Instruction& i) { return i.op == Op::forward && i.block == 1; });
+  const auto use = std::ranges::find_if(forward->uses, [&](const Use& u) { return p.buffers[u.buffer].kind == Kind::parameter; });
+  const Buffer parameter = p.buffers[use->buffer];
+  const Use read = *use;
+  use->buffer = add_buffer(p, {"cast." + parameter.name, Kind::parameter, parameter.owner, 0, parameter.size});
+  p.steady.insert(forward, {Op::cast, parameter.owner, 0, Lane::compute, {{read.buffer, read.range, How::read, CopySlot::from}, {static_cast<BufferId>(p.buffers.size()) - 1, read.range, How::overwrite, CopySlot::to}}});
+  CHECK(check_program(p, plan_memory(p)) == "");
+  CHECK(check_program(p, plan_memory(p), &reference).find("does not become what sequential training makes of it") != std::string::npos);
 }
 
 TEST_CASE("the first writer of a gradient overwrites, wherever it stands") {

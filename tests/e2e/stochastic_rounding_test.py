@@ -1,0 +1,67 @@
+"""bf16 weights alone, rounded stochastically: runs repeat, resume and are killed to the bit, and small learning rates train."""
+import array
+import json
+import re
+import signal
+import struct
+import time
+
+from support import Trainx, main, sha256, tiny
+
+STOCHASTIC = "{compute: bf16, master: none, rounding: stochastic}"
+NEAREST = "{compute: bf16, master: none}"
+
+
+class StochasticRounding(Trainx):
+    def train(self, name, precision, *more, steps=60, every=4, seed=1, expect=0):
+        self.run_trainx("train", self.recipe(tiny(steps, every=every, seed=seed, precision=precision)), f"run.name={name}", *more, expect=expect)
+        return sha256(self.weights(name))
+
+    def test_repeats_and_resumes_to_the_bit(self):
+        whole = self.train("whole", STOCHASTIC)
+        self.assertEqual(self.train("again", STOCHASTIC), whole)
+        self.assertNotEqual(self.train("nearest", NEAREST), whole)
+        recipe = self.recipe(tiny(60, every=4, precision=STOCHASTIC))
+        for _ in range(4):
+            process = self.start_trainx("train", recipe, "run.name=killed")
+            time.sleep(self.random.uniform(0.2, 1.2))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        self.run_trainx("train", recipe, "run.name=killed")
+        self.assertEqual(sha256(self.weights("killed")), whole)
+
+    def test_how_the_work_is_done_changes_no_bit(self):
+        plain = self.train("plain", STOCHASTIC, "batch.micro_batch_size=8", "optimizer.max_grad_norm=0", steps=20)
+        for k, more in enumerate((["optimizer.update_in_backward=true"], ["memory.activation_checkpoint=full"], ["run.device=cpu", "data.workers=2"])):
+            self.assertEqual(self.train(f"other-{k}", STOCHASTIC, "batch.micro_batch_size=8", "optimizer.max_grad_norm=0", *more, steps=20), plain, more)
+
+    def matrices(self, run):
+        """All elements of the matrices between the layers' hidden states."""
+        data = self.weights(run).read_bytes()
+        (size,) = struct.unpack_from("<Q", data)
+        header, values = json.loads(data[8:8 + size]), array.array("f")
+        for name in sorted(n for n in header if re.search(r"c_\w+\.weight$", n)):
+            begin, end = header[name]["data_offsets"]
+            self.assertEqual(header[name]["dtype"], "F32")
+            values.frombytes(data[8 + size + begin:8 + size + end])
+        return values
+
+    def test_a_learning_rate_that_rounding_to_nearest_loses(self):
+        moves = {}
+        for name, precision in (("nearest", NEAREST), ("stochastic", STOCHASTIC), ("exact", "bf16")):
+            ends = []
+            for lr in ("0", "1e-4"):
+                self.train(f"{name}-{lr}", precision, "optimizer={type: sgd}", f"optimizer.lr={lr}", "schedule.type=constant", "model.options.dropout=0", steps=60, every=60)
+                ends.append(self.matrices(f"{name}-{lr}"))
+            moves[name] = [b - a for a, b in zip(*ends)]
+        exact = moves["exact"]
+        along = {name: sum(a * b for a, b in zip(move, exact)) / sum(b * b for b in exact) for name, move in moves.items()}   # how far the exact run's way
+        self.assertLess(along["nearest"], 0.5, along)
+        self.assertAlmostEqual(along["stochastic"], 1, delta=0.15, msg=str(along))
+
+    def test_the_plan_says_it(self):
+        self.assertIn("rounded up or down at random (seed 1)", self.run_trainx("plan", self.recipe(tiny(precision=STOCHASTIC))).stdout)
+
+
+if __name__ == "__main__":
+    main()
