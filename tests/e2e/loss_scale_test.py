@@ -71,10 +71,10 @@ class LossScale(Trainx):
         self.assertEqual(self.metrics("lost")[-1]["applied_steps"], 0)
 
     def test_what_was_trained_in_bf16_goes_on_with_a_warning(self):
-        self.run_trainx("train", self.recipe(tiny(5, precision="bf16")), "run.name=first")
+        self.run_trainx("train", self.recipe(tiny(6, precision="bf16")), "run.name=first")
         folder = self.folder / "outputs" / "first" / "latest"
         for precision, warned in (("fp16", True), ("bf16", False)):
-            told = self.run_trainx("train", self.recipe(tiny(3, precision=precision)), f"run.name=from-{precision}", f"model.init_from={folder}").stderr
+            told = self.run_trainx("train", self.recipe(tiny(6, precision=precision)), f"run.name=from-{precision}", f"model.init_from={folder}").stderr
             self.assertEqual("was trained in bf16" in told, warned, told)
 
 
