@@ -71,6 +71,20 @@ TEST_CASE("updates left at the end and activations that stay on the device are n
   CHECK(all_of(e, asked).empty());
 }
 
+TEST_CASE("an optimizer over any other weights than those that were asked for is named") {
+  const std::vector<std::string> kinds{"Fp32Weights", "Bf16Weights", "StochasticWeights", "MasterWeights", "SplitWeights", "HalfWeights"};
+  for (const std::string& asked : kinds)
+    for (const std::string& ran : kinds) {
+      auto c = claims;
+      c.weights = asked;
+      auto e = as_planned();
+      std::erase_if(e.kernels, [](const auto& k) { return k.first.find("adamw_kernel") != std::string::npos; });
+      e.kernels["_ZN6trainx7kernels12_GLOBAL__N_112adamw_kernelINS0_" + std::to_string(ran.size()) + ran + "EEEvNS0_11UpdateTableE"] = 1;
+      INFO(asked << " asked for, " << ran << " ran");
+      CHECK(all_of(e, c).empty() == (asked == ran));
+    }
+}
+
 TEST_CASE("each sabotage of a step is named") {
   CHECK(all_of({}).find("CUDA graph") != std::string::npos);
   auto math = as_planned();                              // attention as products and a softmax
