@@ -24,7 +24,7 @@ struct AttentionProblem {
 std::string describe(const AttentionProblem& p);
 
 /// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a head size that is a multiple of 8 up to 128. kernels: trainx's own
-/// (kernels/attention: fp32 arithmetic, always deterministic, head sizes to 256), for all others.
+/// (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all others.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);
 

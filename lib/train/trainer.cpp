@@ -12,6 +12,14 @@ double seconds_between(Clock::time_point a, Clock::time_point b) { return std::c
 constexpr std::int64_t steps_ahead = 2;         // submitted beyond the last finished one, so that lanes never wait for the host
 constexpr int non_finite_limit = 20;            // steps in a row
 
+// What the device does as well: so the state to save is known without asking it.
+void advance_loss_scale(TrainState& state, bool finite, const kernels::LossScaleSettings& settings) {
+  double pair[2] = {state.loss_scale, state.finite_steps};
+  kernels::advance_loss_scale(pair, finite, settings);
+  state.loss_scale = pair[0];
+  state.finite_steps = pair[1];
+}
+
 }  // namespace
 
 Trainer::Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state)
@@ -60,18 +68,6 @@ bool Trainer::rest_needed_after(std::int64_t step) const {
   if (step == first_step_ || step == state_.step) return false;   // nothing to look at, or looked at already
   return std::ranges::any_of(observers_, [&](const Observer* o) { return o->needs_rest_after(step); });
 }
-
-namespace {
-
-// What the device does as well: so the state to save is known without asking it.
-void advance_loss_scale(TrainState& state, bool finite, const kernels::LossScaleSettings& settings) {
-  double pair[2] = {state.loss_scale, state.finite_steps};
-  kernels::advance_loss_scale(pair, finite, settings);
-  state.loss_scale = pair[0];
-  state.finite_steps = pair[1];
-}
-
-}  // namespace
 
 FinishedStep Trainer::take_finished() {
   executor_.wait_for_step(state_.step + 1 - first_step_);
