@@ -8,6 +8,7 @@
 #include "optim/optimizer.hpp"
 #include "spec/arch/saved_layout.hpp"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace trainx::train {
@@ -179,6 +180,17 @@ std::vector<float> ResidentState::exact(const Group& group, const ParameterSpec&
   return out;
 }
 
+namespace {
+
+// What rounds to infinity is no weight to go on from.
+void require_in_fp16(std::span<const float> weights, const std::string& what) {
+  for (const float x : weights)
+    if (std::isfinite(x) && std::abs(x) >= 65520)
+      throw UserError(ExitCode::bad_data, what + " holds " + std::to_string(x) + ", and fp16 ends at 65504; write precision.compute: bf16, or fp32");
+}
+
+}  // namespace
+
 std::vector<std::string> ResidentState::load_weights(const std::string& folder, const spec::ModelDims& dims, MissingHead missing_head) {
   const checkpoint::WeightsFolder weights(folder);
   NamedTensors saved(folder);
@@ -193,6 +205,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder, 
         kept.push_back(p.name);
       } else {
         spec::unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
+        if (placed_.graph.compute == DType::f16) require_in_fp16(std::span<const float>(all).subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.elements())), folder + ": tensor '" + p.name + "'");
       }
     }
     store_exact(group, all);

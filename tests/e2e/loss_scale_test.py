@@ -1,6 +1,7 @@
 """fp16 as a user meets it: the losses of fp32, steps that overflow are skipped and the scale remembered, through kills as well."""
 import json
 import signal
+import struct
 import time
 
 from support import Trainx, main, sha256, tiny
@@ -76,6 +77,21 @@ class LossScale(Trainx):
         for precision, warned in (("fp16", True), ("bf16", False)):
             told = self.run_trainx("train", self.recipe(tiny(6, precision=precision)), f"run.name=from-{precision}", f"model.init_from={folder}").stderr
             self.assertEqual("was trained in bf16" in told, warned, told)
+
+    def test_weights_beyond_fp16_are_named(self):
+        self.run_trainx("train", self.recipe(tiny(6)), "run.name=first")
+        saved, folder = self.folder / "outputs" / "first" / "latest", self.folder / "far"
+        folder.mkdir()
+        (folder / "config.json").write_bytes((saved / "config.json").read_bytes())
+        data = bytearray((saved / "model.safetensors").read_bytes())
+        length = struct.unpack("<Q", data[:8])[0]
+        name, entry = next((k, v) for k, v in json.loads(data[8:8 + length]).items() if k != "__metadata__")
+        struct.pack_into("<f", data, 8 + length + entry["data_offsets"][0], -1e5)
+        (folder / "model.safetensors").write_bytes(data)
+        told = self.run_trainx("train", self.recipe(tiny(6, precision="fp16")), "run.name=half", f"model.init_from={folder}", expect=65).stderr
+        self.assertIn(name.removeprefix("transformer."), told)
+        self.assertIn("precision.compute: bf16", told)
+        self.run_trainx("train", self.recipe(tiny(6, precision="bf16")), "run.name=wide", f"model.init_from={folder}")
 
 
 if __name__ == "__main__":
