@@ -6,7 +6,8 @@ namespace trainx::spec {
 // ATen's attention for CPUs (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp, 2.11) allocates its results, of which backward's, the gradients of
 // queries, keys and values, are the largest, and works on tiles of q x kv scores per thread: in backward two in fp32 and, under 16-bit floats, two rounded ones.
 // Products of 16-bit floats are oneDNN's, which repacks blocks of its operands into a scratchpad per thread: measured up to 193 KiB (fp16: 425 KiB) in linear layers, whatever
-// their size, and up to 4 bytes per score of a tile and 64 KiB inside attention. fp32 products allocate nothing, nor do the blocks themselves.
+// their size, and inside attention up to 4 bytes per score of a tile and 64 KiB (fp16: 273 KiB, as two threads happen to meet). fp32 products allocate nothing, nor do the
+// blocks themselves.
 program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
   const std::int64_t length = calls.length, D = calls.head_size;
   const std::int64_t q = std::min<std::int64_t>(length >= 768 ? 256 : length >= 192 ? 64 : 32, length), kv = std::min<std::int64_t>(512, length);
@@ -14,7 +15,7 @@ program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
   const std::int64_t tiles = threads * 4 * (2 * q * kv + 2 * q + q * D);
   if (calls.compute == DType::f32) return results + tiles;
   const std::int64_t scratchpad = (calls.compute == DType::f16 ? 512 : 256) * 1024;
-  return std::max(threads * scratchpad, results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + scratchpad / 2));
+  return std::max(threads * scratchpad, results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + scratchpad));
 }
 
 namespace {
