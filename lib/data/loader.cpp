@@ -32,7 +32,7 @@ SampleView BatchView::row(std::size_t b) const {
   return sample;
 }
 
-/// A ring of `prefetch` slots over the tickets [base, base + prefetch); ticket = step * micro-steps + micro-step. Workers take the tickets in order.
+/// A ring of `prefetch` slots over the tickets [base, base + prefetch); ticket = step * micro-steps + micro-step, counting those of the share alone. Workers take the tickets in order.
 /// Asking for another ticket than `base` moves the window there; what was being prepared for the old one is dropped by its generation.
 struct Loader::Impl {
   struct Slot {
@@ -49,7 +49,9 @@ struct Loader::Impl {
     }
     if (how.row_lengths.empty() || how.row_lengths.front() < 1 || !std::ranges::is_sorted(how.row_lengths)) throw InternalError("loader: row_lengths are ascending, at least 1");
     if (how.workers < 1 || how.prefetch < 1) throw InternalError("loader: workers and prefetch are at least 1");
-    micro_steps = how.global_batch_size / how.micro_batch_size;
+    if (how.shares < 1 || how.first_share < 0 || how.first_share >= how.shares || how.global_batch_size / how.micro_batch_size % how.shares != 0)
+      throw InternalError("loader: share " + std::to_string(how.first_share) + " of " + std::to_string(how.shares));
+    micro_steps = how.global_batch_size / how.micro_batch_size / how.shares;
     base = next = how.first_step * micro_steps;
     end = how.last_step < 0 ? -1 : how.last_step * micro_steps;
     slots.resize(static_cast<std::size_t>(how.prefetch));
@@ -88,7 +90,8 @@ struct Loader::Impl {
   }
 
   void prepare(std::int64_t ticket, BatchView out) const {
-    const std::int64_t first = ticket / micro_steps * options.global_batch_size + ticket % micro_steps * options.micro_batch_size;
+    const std::int64_t micro_batch = ticket % micro_steps * options.shares + options.first_share;
+    const std::int64_t first = ticket / micro_steps * options.global_batch_size + micro_batch * options.micro_batch_size;
     for (std::size_t i = 0; i < static_cast<std::size_t>(options.micro_batch_size); ++i) {
       out.positions[i] = first + static_cast<std::int64_t>(i);
       const SampleView row = out.row(i);
@@ -183,10 +186,11 @@ Loader::Loader(std::shared_ptr<const Source> source, Order order, LoaderOptions 
 
 Loader::~Loader() = default;
 
-void Loader::fetch(std::int64_t step, int micro_step, BatchView out) {
+void Loader::fetch(std::int64_t step, std::int64_t micro_batch, BatchView out) {
   if (out.positions.size() != static_cast<std::size_t>(impl_->options.micro_batch_size) || out.tokens.size() != out.targets.size()) throw InternalError("loader: batch of another shape");
-  if (step < 0 || micro_step < 0 || micro_step >= impl_->micro_steps) {
-    throw InternalError("loader: no step " + std::to_string(step) + ", micro-step " + std::to_string(micro_step));
+  const std::int64_t micro_step = (micro_batch - impl_->options.first_share) / impl_->options.shares;
+  if (step < 0 || micro_batch < impl_->options.first_share || micro_batch != impl_->options.first_share + micro_step * impl_->options.shares || micro_step >= impl_->micro_steps) {
+    throw InternalError("loader: no step " + std::to_string(step) + ", micro-batch " + std::to_string(micro_batch));
   }
   impl_->fetch(step * impl_->micro_steps + micro_step, out);
 }

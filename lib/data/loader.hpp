@@ -19,6 +19,7 @@ struct BatchView {
 
 struct LoaderOptions {
   std::int64_t global_batch_size = 1, micro_batch_size = 1;
+  std::int64_t first_share = 0, shares = 1;   // of a step's micro-batches this process asks for first_share, first_share + shares, ...: those of a rank; or all of them
   std::vector<std::int64_t> row_lengths;   // T of a step: the smallest of these, ascending, that holds the longest sample of its global batch
   std::optional<spec::Masking> masking;    // masked_lm: draws the targets of samples that come without
   std::uint64_t seed = 0;                  // of masks
@@ -27,7 +28,7 @@ struct LoaderOptions {
   std::int64_t last_step = -1;          // nothing is prepared from this step on; -1: no end
 };
 
-/// Step s, micro-step m holds positions [s*G + m*B, s*G + (m+1)*B). Worker threads prepare the batches that come next, in order.
+/// Step s, micro-batch m holds positions [s*G + m*B, s*G + (m+1)*B), whichever rank computes it. Worker threads prepare the batches that come next, in order.
 /// State to save is the step alone: order and contents follow from it.
 class Loader {
  public:
@@ -35,7 +36,7 @@ class Loader {
   ~Loader();
   /// Copies the batch out; waits for it if need be (data wait, seconds, is added up). Any step may be asked for; in-order steps are ready ahead.
   /// Rethrows what a worker met (UserError of the source).
-  void fetch(std::int64_t step, int micro_step, BatchView out);
+  void fetch(std::int64_t step, std::int64_t micro_batch, BatchView out);
   double take_wait_seconds();           // since the last call
   /// Which of row_lengths the batches of a step have, and its tokens before padding.
   std::size_t shape_of(std::int64_t step) const;

@@ -2,6 +2,7 @@
 #pragma once
 #include "recipe/recipe.hpp"
 #include "spec/arch/architecture.hpp"
+#include <algorithm>
 #include <nlohmann/json_fwd.hpp>
 
 namespace trainx::facts {
@@ -11,6 +12,8 @@ struct HardwareFacts {
   std::int64_t cpu_cores = 1;           // this process may use (affinity, cgroup)
   std::int64_t memory_bytes = 0;        // installed, or the cgroup's limit if lower
   std::vector<std::string> gpus;        // names, as NVML tells; empty without a driver
+  std::int64_t local_ranks = 1;         // of the run, on this machine: they share its cores and, without GPUs, its memory
+  std::int64_t threads_of_rank() const { return std::max<std::int64_t>(1, cpu_cores / local_ranks); }
 };
 
 struct DataFacts {

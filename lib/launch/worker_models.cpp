@@ -43,7 +43,7 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
     sizes.push_back({micro_batch_size, length});
   }
   const bool low = copy.precision.compute == recipe::Compute::bf16;
-  const json question{{"config", spec::config_text(dims, DType::f32)}, {"compute", name_of(low ? DType::bf16 : DType::f32)}, {"threads", facts.hardware.cpu_cores}, {"sizes", sizes}};
+  const json question{{"config", spec::config_text(dims, DType::f32)}, {"compute", name_of(low ? DType::bf16 : DType::f32)}, {"threads", facts.hardware.threads_of_rank()}, {"sizes", sizes}};
   const std::string worker = worker_path();
   const json said = json::parse(ask_worker(worker, "--describe-graph", question.dump()), nullptr, false);
   if (!said.is_object()) refuse(worker, "answers --describe-graph otherwise than a worker of trainx does; build it again");

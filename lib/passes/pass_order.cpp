@@ -5,7 +5,7 @@
 namespace trainx::passes {
 
 void enter(program::StepProgram& p, Pass pass) {
-  static constexpr std::array<const char*, 4> names{"accumulation", "activation_checkpoint", "activation_offload", "update_in_backward"};
+  static constexpr std::array<const char*, 6> names{"accumulation", "activation_checkpoint", "activation_offload", "distributed_data_parallel", "data_parallel", "update_in_backward"};
   const int number = static_cast<int>(pass);
   if (p.last_pass >= number)
     throw InternalError(std::string("pass ") + names[number] + " cannot follow pass " + names[p.last_pass]);

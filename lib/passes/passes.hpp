@@ -28,6 +28,19 @@ StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, const 
 /// comes back, into a buffer of its own, one block before its first use in backward.
 StepProgram activation_offload(StepProgram p);
 
+struct ReduceOptions {
+  int world_size = 1;
+  program::Bytes bucket_bytes = 0;      // of gradients that are summed together; 0: each by itself
+  bool rounded = false;                 // gradients travel as bf16
+};
+/// Each rank has the model and a part of the batch: gradients, and the scalars that blocks add up, are summed over ranks once they are complete, beside the rest of backward.
+StepProgram distributed_data_parallel(StepProgram p, const ReduceOptions& how);
+
+/// Rank 0 alone has weights and states. Five exchanges: batches out, weights out, the scale of the loss (what the outputs' gradients begin with) out, sums of the outputs' losses in,
+/// gradients in. That seed follows from no output, since losses are divided by their number in the update: so it is sent first, and nobody waits.
+/// The program of rank 0, or that of any other.
+StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank);
+
 /// Each group is updated, and its part of the norm summed, right behind the last instruction that writes its gradient or uses its parameters, so that gradients
 /// die early. An update's norm2 then holds the gradients so far.
 StepProgram update_in_backward(StepProgram p);

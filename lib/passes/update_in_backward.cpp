@@ -17,6 +17,14 @@ bool must_precede(const Instruction& earlier, Instruction update) {
   return meet(earlier, update);
 }
 
+/// Right behind a reduce the update would hold the lane of backward until the sum is there: it comes behind the next block, beside which the sum is made.
+std::size_t one_block_on(const std::vector<Instruction>& rest, std::size_t last) {
+  if (!is_collective(rest[last].op)) return last;
+  for (std::size_t k = last + 1; k < rest.size(); ++k)
+    if (rest[k].op == Op::backward) return k;
+  return last;
+}
+
 /// The norm of these groups' gradients, added to those before.
 Instruction norm_of(const std::vector<Instruction>& updates, const Instruction& norm, bool first) {
   Instruction out = norm;
@@ -42,7 +50,7 @@ StepProgram update_in_backward(StepProgram p) {
       std::size_t after = rest.size();
       while (after > 0 && !must_precede(rest[after - 1], i)) --after;
       if (after == 0) throw InternalError("update_in_backward: nothing writes the gradient of group " + std::to_string(i.block));
-      behind[after - 1].push_back(i);
+      behind[one_block_on(rest, after - 1)].push_back(i);
     } else {
       rest.push_back(i);
       behind.emplace_back();

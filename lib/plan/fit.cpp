@@ -111,6 +111,9 @@ class Search {
     if (c.offload) p.recipe.memory.activation_offload = recipe::ActivationOffload::cpu;
     p.dims = plan_.dims;
     p.batch = plan_.batch;
+    p.mode = plan_.mode;
+    p.rank = plan_.rank;
+    p.rates = plan_.rates;
     p.batch.micro_batch_size = c.micro_batch_size;
     p.batch.grad_accum_steps = micro_steps;
     p.compute = plan_.compute;

@@ -9,6 +9,7 @@
 #include "plan/rates.hpp"
 #include "program/check.hpp"
 #include "program/print.hpp"
+#include "recipe/value.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -39,8 +40,8 @@ PlacedProgram place(program::ModelGraph graph, program::StepProgram p, std::vect
   return placed;
 }
 
-void require_sound(const PlacedProgram& placed, const program::Reference* reference, const char* what) {
-  const std::string problem = program::check_program(placed.program, placed.placement, reference);
+void require_sound(const std::vector<program::RankProgram>& ranks, const program::Reference* reference, const char* what) {
+  const std::string problem = program::check_program(ranks, reference);
   if (!problem.empty()) throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
 }
 
@@ -57,7 +58,30 @@ const program::Rates* rates_of(const Device& device, recipe::Compute compute) {
 }
 
 program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length, DType compute) {
-  return spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic) : spec::Machine(plan.threads));
+  spec::Machine machine = plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic) : spec::Machine(plan.threads);
+  machine.seeded = plan.mode == recipe::ParallelMode::dp;
+  return spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
+}
+
+// torch's DistributedDataParallel sums 25 MiB at a time; where links were not measured that is what there is to go by.
+constexpr program::Bytes usual_bucket_bytes = program::Bytes{25} << 20;
+
+// Large enough that starting the sum takes an eighth of its time at most.
+program::Bytes bucket_bytes(const RunPlan& plan, const program::Rates* rates) {
+  if (plan.recipe.optimizer.update_in_backward) return 0;   // each gradient goes as soon as it can
+  if (!rates || rates->link_bytes_per_s <= 0 || rates->link_latency_s <= 0) return usual_bucket_bytes;
+  return std::max<program::Bytes>(1 << 20, std::llround(8 * rates->link_latency_s * rates->link_bytes_per_s));
+}
+
+// The ranks that differ, and one more of those that do not: what holds for them holds for any number.
+std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedProgram*>& roles, std::int64_t world_size) {
+  constexpr std::int64_t enough = 3;
+  std::vector<program::RankProgram> ranks;
+  for (std::int64_t r = 0; r < std::min(world_size, enough); ++r) {
+    const PlacedProgram& role = *roles[std::min<std::size_t>(static_cast<std::size_t>(r), roles.size() - 1)];
+    ranks.push_back({&role.program, &role.placement});
+  }
+  return ranks;
 }
 
 /// Of evaluation: training's own, or one that computes in another type and casts training's parameters to it.
@@ -105,12 +129,18 @@ void plan_programs(RunPlan& plan) {
     auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
     p = passes::activation_checkpoint(std::move(p), graph, levels);
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu) p = passes::activation_offload(std::move(p));
+    const passes::ReduceOptions reduce{static_cast<int>(plan.batch.world_size), bucket_bytes(plan, plan.rates ? &*plan.rates : nullptr), r.precision.reduce == recipe::Reduce::bf16};
+    if (plan.mode == recipe::ParallelMode::ddp) p = passes::distributed_data_parallel(std::move(p), reduce);
+    if (plan.mode == recipe::ParallelMode::dp) p = passes::data_parallel(std::move(p), reduce, plan.rank);
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
+    if (plan.is_replica()) continue;
     const auto evaluated = evaluation_graph_of(plan, length, graph);
-    plan.evaluate.push_back(place(evaluated, program::forward_program(train.program, evaluated, program::Op::evaluate), residents));
+    auto forward = program::forward_program(train.program, evaluated, program::Op::evaluate);
+    if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
+    plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
   }
 }
 
@@ -132,19 +162,67 @@ std::int64_t offloaded_bytes(const program::StepProgram& p) {
   return bytes;
 }
 
-double RunPlan::flops_per_token() const { return step_flops(train.back()) / static_cast<double>(tokens_per_step); }
+double RunPlan::flops_per_token() const { return step_flops(train.back()) * static_cast<double>(batch.world_size) / static_cast<double>(tokens_per_step); }
+
+void choose_mode(RunPlan& plan, int rank) {
+  auto& r = plan.recipe;
+  const std::int64_t world = r.parallel.world_size.value.value_or(1);
+  using recipe::ParallelMode;
+  if (r.parallel.mode.is_auto()) {
+    plan.mode = world > 1 ? ParallelMode::ddp : ParallelMode::single;
+    if (world > 1) plan.choices.push_back("parallel.mode ddp: " + std::to_string(world) + " ranks, each holds the whole model, and gradients are summed beside backward; dp would send weights and batches as well");
+  } else {
+    plan.mode = *r.parallel.mode.value;
+    if (plan.mode == ParallelMode::single && world > 1)
+      throw UserError(ExitCode::invalid_recipe, "parallel.mode is single, and there are " + std::to_string(world) + " ranks; write auto or ddp");
+    if (plan.mode != ParallelMode::single && world == 1) {
+      plan.choices.push_back("parallel.mode single: there is one rank, with which " + recipe::write_value(plan.mode) + " is the same");
+      plan.mode = ParallelMode::single;
+    }
+  }
+  if (r.precision.reduce != recipe::Reduce::fp32 && world == 1)
+    throw UserError(ExitCode::invalid_recipe, "precision.reduce is bf16, and with one rank no gradient travels; write fp32, or start more ranks");
+  plan.rank = plan.mode == ParallelMode::dp ? rank : 0;
+  r.parallel = {{plan.mode}, {world}};
+}
+
+// Of dp both roles, whichever this plan is of: what one sends the other has to take.
+void require_sound_programs(const RunPlan& plan) {
+  RunPlan other;
+  const bool two_roles = plan.mode == recipe::ParallelMode::dp;
+  if (two_roles) {
+    other = plan;
+    other.rank = plan.rank == 0 ? 1 : 0;
+    plan_programs(other);
+  }
+  for (std::size_t k = 0; k < plan.train.size(); ++k) {
+    const PlacedProgram& train = plan.train[k];
+    program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+    reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
+    std::vector<const PlacedProgram*> roles{&train};
+    if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);
+    require_sound(ranks_to_check(roles, plan.batch.world_size), &reference, "training");
+  }
+  for (const PlacedProgram& evaluate : plan.evaluate)
+    require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.batch.world_size), nullptr, "evaluation");
+}
 
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, const PlanOptions& options) {
   RunPlan plan;
   plan.recipe = recipe;
   auto& r = plan.recipe;
-  plan.batch = plan_batch(r.batch, 1);
+  choose_mode(plan, options.rank);
+  plan.batch = plan_batch(r.batch, *r.parallel.world_size.value);
+  if (r.optimizer.update_in_backward && plan.batch.grad_accum_steps > 1 && !r.batch.micro_batch_size.is_auto())
+    throw UserError(ExitCode::invalid_recipe, "optimizer.update_in_backward cannot go together with batch.grad_accum_steps, which is " + std::to_string(plan.batch.grad_accum_steps) + " with " +
+                                                  std::to_string(plan.batch.world_size) + " ranks: the gradients of all micro-steps are summed first; raise batch.micro_batch_size or leave update_in_backward out");
   plan.dims = plan_model_dims(r, facts);
   plan.compute = dtype_of(r.precision.compute);
   plan.master = master_of(r.precision);
   const bool fixed_scale = !r.precision.loss_scale.is_auto();
   plan.loss_scale = {fixed_scale ? *r.precision.loss_scale.value : r.precision.initial_loss_scale, fixed_scale ? 0 : r.precision.loss_scale_window};
-  plan.threads = facts.hardware.cpu_cores;
+  if (plan.mode == recipe::ParallelMode::dp && plan.compute != DType::f16) plan.loss_scale = {1, 0};
+  plan.threads = facts.hardware.threads_of_rank();
   plan.update.states = std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options);
   plan.update.master = plan.master;
   plan.update.unit = std::visit([](const auto& o) { return spec::unit_of(o); }, r.optimizer.options);
@@ -181,17 +259,13 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
 
   const program::Rates* const rates = device ? rates_of(*device, r.precision.compute) : nullptr;
-  const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes;
-  if (options.gpu.empty()) plan.host_memory_bytes = facts.hardware.memory_bytes;
+  const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes / facts.hardware.local_ranks;
+  if (options.gpu.empty()) plan.host_memory_bytes = facts.hardware.memory_bytes / facts.hardware.local_ranks;
+  if (rates) plan.rates = *rates;
   require_level_for_each_layer(plan);
   choose_what_fits(plan, budget, rates);
   plan_programs(plan);
-  for (const PlacedProgram& train : plan.train) {
-    program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
-    reference.update_in_backward = r.optimizer.update_in_backward;
-    require_sound(train, &reference, "training");
-  }
-  for (const PlacedProgram& evaluate : plan.evaluate) require_sound(evaluate, nullptr, "evaluation");
+  require_sound_programs(plan);
 
   if (!options.gpu.empty() && std::holds_alternative<spec::CustomDims>(plan.dims))
     throw UserError(ExitCode::usage, "plan --gpu: how long a model of your own takes is not known before it runs; only bytes are, without --gpu");
@@ -203,7 +277,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (device) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute != DType::f32;
     if (rates) {
-      plan.rates = *rates;
       plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, *rates);
     }
     plan.peak_flops = low ? device->bf16_peak_flops : tf32 ? device->tf32_peak_flops : device->fp32_peak_flops;
@@ -216,7 +289,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (!plan.on_gpu && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::graph)
     throw UserError(ExitCode::invalid_recipe, "run.execution is graph, which only a GPU replays, and this run computes on the CPU; write auto");
   if (r.run.execution.is_auto()) r.run.execution.value = plan.on_gpu ? recipe::Execution::graph : recipe::Execution::eager;
-  r.parallel.mode.value = recipe::ParallelMode::single;
   if (plan.compute != DType::f32 && r.precision.master.is_auto()) r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32 : recipe::MasterWeights::split;
   return plan;
 }

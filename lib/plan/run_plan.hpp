@@ -37,6 +37,8 @@ struct RunPlan {
   recipe::Recipe recipe;                // resolved: what was auto or unset is filled in
   spec::ModelDims dims;
   BatchPlan batch;
+  recipe::ParallelMode mode = recipe::ParallelMode::single;
+  int rank = 0;                         // whose programs these are: of dp rank 0's differ from the others', else all are equal
   DType compute = DType::f32;
   bool on_gpu = false;                  // the arena is the device's, not the process's
   std::int64_t threads = 1;             // that compute with; what libraries allocate depends on it
@@ -51,7 +53,7 @@ struct RunPlan {
   std::int64_t tokens_per_step = 0;     // without padding, where all samples have data.sequence_length
   double nominal_targets = 0;           // expected of a global batch without padding
   std::vector<std::int64_t> row_lengths;   // tokens of a sample with padding, ascending: a step takes the smallest that holds its longest sample
-  std::vector<PlacedProgram> train, evaluate;   // one for each of row_lengths, all in one arena, residents at the same addresses
+  std::vector<PlacedProgram> train, evaluate;   // one for each of row_lengths, all in one arena, residents at the same addresses; a replica of dp evaluates nothing
   std::int64_t train_samples = 0;       // of an epoch
   std::int64_t eval_samples = 0;        // of an evaluation, however the batch is cut; 0: no held-out data
   MemoryPlan memory;
@@ -60,12 +62,14 @@ struct RunPlan {
   std::optional<program::TimePrediction> time;   // where rates of the device are known
   double peak_flops = 0;                // a second, of the chip in the plan's arithmetic; 0: not known
   double flops_per_token() const;       // of the model in a step: what is recomputed does not count
+  bool is_replica() const { return mode == recipe::ParallelMode::dp && rank > 0; }   // keeps nothing from step to step
   std::vector<std::string> choices;     // what trainx chose where the recipe leaves it to it: with the reason and what it costs
   std::vector<std::string> notes;       // e.g. a missing data file
 };
 
 struct PlanOptions {
   std::string gpu;                      // plan for this device instead of the CPU: "h100", "h200"
+  int rank = 0;                         // of recipe.parallel.world_size ranks
 };
 
 /// What a step copies to the host.

@@ -4,7 +4,7 @@ namespace trainx::program {
 
 bool is_collective(Op op) {
   switch (op) {
-    case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return true;
+    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return true;
     default: return false;
   }
 }
@@ -33,6 +33,7 @@ std::string_view name_of(Op op) {
     case Op::evaluate: return "evaluate";
     case Op::predict: return "predict";
     case Op::reduce: return "reduce";
+    case Op::broadcast: return "broadcast";
     case Op::scatter: return "scatter";
     case Op::gather: return "gather";
     case Op::all_to_all: return "all_to_all";

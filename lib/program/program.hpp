@@ -22,7 +22,7 @@ constexpr int lane_count = 6;
 enum class How : std::uint8_t { read, overwrite, accumulate, modify };
 enum class Op : std::uint8_t {
   fetch_batch, forward, loss, recompute, backward, evaluate, predict,
-  reduce, scatter, gather, all_to_all, send, recv, copy, cast,
+  reduce, broadcast, scatter, gather, all_to_all, send, recv, copy, cast,
   grad_norm, update, advance_step, advance_applied, report,
 };
 
@@ -50,7 +50,8 @@ struct Instruction {
   std::vector<Use> uses;
   int stage = 0;                        // stage s of a step runs beside stage 0 of the s-th next step
   int group = 0;                        // communicator group of a collective; 0: all ranks
-  int peer = none;                      // send, recv: the other rank; fetch_batch: the rank that the batch is for, where it is not this one
+  int peer = none;                      // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum, none: all;
+                                        // fetch_batch: the rank that the batch is for, where it is not this one
 };
 
 /// N steps = prologue, steady x (N - prologue_steps), drain.
@@ -64,7 +65,7 @@ struct StepProgram {
 
 constexpr bool reads(How h) { return h != How::overwrite; }
 constexpr bool writes(How h) { return h != How::read; }
-bool is_collective(Op op);              // all ranks of the group take part: reduce, scatter, gather, all_to_all, send, recv
+bool is_collective(Op op);              // all ranks of the group take part: reduce, broadcast, scatter, gather, all_to_all, send, recv
 
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);

@@ -269,15 +269,21 @@ std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_ra
   for (const Instruction* i : of_rank)
     if (i->group != 0) return std::string(name_of(op)) + " within a group of ranks is not known to the check";
   if (op == Op::scatter || op == Op::gather) return shard_move(op, of_rank);
+  if (op == Op::broadcast) return broadcast(of_rank);
   if (op != Op::reduce) return std::string(name_of(op)) + " is not known to the check";
   const std::size_t world = of_rank.size();
+  const int root = of_rank[0]->peer;
+  for (const Instruction* i : of_rank) {
+    if (i->uses.size() != of_rank[0]->uses.size()) return "reduce of different things";
+    if (i->peer != root) return "reduce to different ranks";
+  }
   for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k) {
+    if (buffer(of_rank[0]->uses[k], 0).kind == Kind::scratch) continue;
     const auto first = cells(0).of(of_rank[0]->uses[k]);
     for (int c = 0; c < first.end - first.begin; ++c) {
       Symbol sum = 0;
       for (std::size_t r = 0; r < world; ++r) {
         const int rank = static_cast<int>(r);
-        if (of_rank[r]->uses.size() != of_rank[0]->uses.size()) return "reduce of different things";
         const Use& u = of_rank[r]->uses[k];
         const auto run = cells(rank).of(u);
         if (run.end - run.begin != first.end - first.begin || cells(rank).element(run.begin + c, rank) != cells(0).element(first.begin + c, 0) ||
@@ -286,8 +292,23 @@ std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_ra
         const std::int64_t begin = cells(rank).element(run.begin + c, rank);
         sum += at(rank, run.begin + c) - (is_of_group(buffer(u, rank)) || r == 0 ? 0 : piece(begin));
       }
-      for (std::size_t r = 0; r < world; ++r) at(static_cast<int>(r), cells(static_cast<int>(r)).of(of_rank[r]->uses[k]).begin + c) = sum;
+      for (std::size_t r = 0; r < world; ++r)
+        if (root == none || static_cast<int>(r) == root) at(static_cast<int>(r), cells(static_cast<int>(r)).of(of_rank[r]->uses[k]).begin + c) = sum;
     }
+  }
+  return "";
+}
+
+std::string SymbolicRun::broadcast(const std::vector<const Instruction*>& of_rank) {
+  const int root = of_rank[0]->peer, world = static_cast<int>(of_rank.size());
+  if (root < 0 || root >= world) return "broadcast from rank " + std::to_string(root) + ", which does not exist";
+  const Instruction& source = *of_rank[static_cast<std::size_t>(root)];
+  for (int r = 0; r < world; ++r) {
+    const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
+    if (i.peer != root || i.uses.size() != source.uses.size()) return "broadcast of different things";
+    if (r == root) continue;
+    for (std::size_t k = 0; k < i.uses.size(); ++k)
+      if (std::string problem = move(i, source.uses[k], root, i.uses[k], r); !problem.empty()) return problem;
   }
   return "";
 }

@@ -15,6 +15,7 @@ struct Rates {
   double kernel_s = 0;                  // what a kernel of a GPU takes beyond its work: until all of the chip is busy, and while it no longer is
   TileRates tiles;                      // of matrix products, where known; else gemm_flops_per_s is all that there is
   double plain_attention_flops_per_s = 0;   // where the head is none of the fused kernels'; 0: those take every head
+  double link_latency_s = 0;            // until a collective's first bytes are there; 0: not known
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.

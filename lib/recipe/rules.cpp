@@ -17,6 +17,7 @@ class Rules {
     model();
     data();
     batch();
+    parallel();
     precision();
     optimizer();
     update_in_backward();
@@ -180,10 +181,12 @@ class Rules {
            "must end with sequence_length (" + std::to_string(longest) + "), not with " + std::to_string(pad_to->back()) + ": some batch may hold a sample as long as that");
   }
 
-  /// global_batch_size [samples per step] = micro_batch_size [samples per forward, per rank] * grad_accum_steps, with the one rank that parallel.mode has.
+  /// global_batch_size [samples per step] = micro_batch_size [samples per forward, per rank] * grad_accum_steps * world_size. How many ranks there are may show only when the
+  /// run is launched (world_size: auto): then what holds for any number is asked.
   void batch() {
     const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value, &accum = r_.batch.grad_accum_steps;
-    const std::initializer_list<std::string> keys{"batch", "batch.global_batch_size", "batch.micro_batch_size", "batch.grad_accum_steps"};
+    const auto& ranks = r_.parallel.world_size.value;
+    const std::initializer_list<std::string> keys{"batch", "batch.global_batch_size", "batch.micro_batch_size", "batch.grad_accum_steps", "parallel.world_size"};
     const int given = global.has_value() + micro.has_value() + accum.has_value();
     refuse(given < 2 && !global, "batch", keys,
            "needs global_batch_size, or two of global_batch_size, micro_batch_size and grad_accum_steps, " + std::string(given == 0 ? "none is" : "only one is") + " given; the rest follows");
@@ -198,10 +201,28 @@ class Rules {
     if (micro && accum) {
       const bool overflow = __builtin_mul_overflow(*micro, *accum, &product);
       refuse(overflow, "batch.grad_accum_steps", keys, "times micro_batch_size is too large a number");
-      const std::string factors = "micro_batch_size * grad_accum_steps (" + std::to_string(*micro) + " * " + std::to_string(*accum) + " = " + std::to_string(product) + ")";
-      refuse(!overflow && global && *global != product, "batch.global_batch_size", keys,
-             "must be " + factors + ", not " + std::to_string(*global) + ": mend one, or leave one out");
+      const bool several = ranks.value_or(1) > 1;
+      const std::int64_t whole = overflow ? 0 : product * ranks.value_or(1);
+      const std::string factors = std::string("micro_batch_size * grad_accum_steps") + (several ? " * world_size (" : " (") + std::to_string(*micro) + " * " + std::to_string(*accum) +
+                                  (several ? " * " + std::to_string(*ranks) : "") + " = " + std::to_string(whole) + ")";
+      const bool told = ranks || mode_is(ParallelMode::single);
+      refuse(!overflow && global && (told ? *global != whole : *global % whole != 0), "batch.global_batch_size", keys,
+             (told ? "must be " : "must be a multiple of ") + factors + ", not " + std::to_string(*global) + ": mend one, or leave one out");
     }
+  }
+
+  bool mode_is(ParallelMode mode) const { return !r_.parallel.mode.is_auto() && *r_.parallel.mode.value == mode; }
+
+  void parallel() {
+    const auto& ranks = r_.parallel.world_size.value;
+    const std::initializer_list<std::string> also{"parallel.world_size"};
+    refuse(mode_is(ParallelMode::single) && ranks && *ranks > 1, "parallel.mode", also, "single has one rank, and parallel.world_size is " + std::to_string(ranks.value_or(0)) + ": write ddp or auto");
+    refuse((mode_is(ParallelMode::ddp) || mode_is(ParallelMode::dp)) && ranks && *ranks == 1, "parallel.mode", also, "can have no effect with parallel.world_size: 1: write auto, or more ranks");
+    const bool alone = mode_is(ParallelMode::single) || (ranks && *ranks == 1);
+    refuse(r_.precision.reduce != Reduce::fp32 && alone, "precision.reduce", {"parallel.mode", "parallel.world_size"}, "can have no effect with one rank: no gradient travels");
+    refuse(r_.run.hang_limit.unit != Duration::Unit::seconds || r_.run.hang_limit.amount < 1, "run.hang_limit", {}, "is a time of at least 1 s, e.g. `60 s`, not " + to_string(r_.run.hang_limit));
+    refuse(mode_is(ParallelMode::dp) && r_.optimizer.update_in_backward, "parallel.mode", {"optimizer.update_in_backward"},
+           "dp lets rank 0 alone update, after backward, and optimizer.update_in_backward updates during it: write ddp, or leave update_in_backward out");
   }
 
   void precision() {
@@ -258,8 +279,10 @@ class Rules {
     refuse(r_.precision.compute == Compute::fp16, key, {"precision.compute"},
            "cannot go together with precision.compute: fp16, whose steps are skipped where any gradient overflows, when the first weights are updated already: write compute: bf16, or leave update_in_backward out");
     const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value, &accum = r_.batch.grad_accum_steps;
-    const std::int64_t micro_steps = accum ? *accum : global && micro && *global % *micro == 0 ? *global / *micro : 1;
-    refuse(micro_steps > 1, key, {"batch", "batch.global_batch_size", "batch.micro_batch_size", "batch.grad_accum_steps"},
+    const std::int64_t of_rank = global ? *global / r_.parallel.world_size.value.value_or(1) : 0;
+    const bool known = accum || r_.parallel.world_size.value || mode_is(ParallelMode::single);   // else planning tells
+    const std::int64_t micro_steps = accum ? *accum : global && micro && of_rank % *micro == 0 ? of_rank / *micro : 1;
+    refuse(known && micro_steps > 1, key, {"batch", "batch.global_batch_size", "batch.micro_batch_size", "batch.grad_accum_steps"},
            "cannot go together with batch.grad_accum_steps (" + std::to_string(micro_steps) +
                "): the gradients of all micro-steps are summed first, so none could be freed early: write batch.grad_accum_steps: 1, or leave update_in_backward out");
   }

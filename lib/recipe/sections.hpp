@@ -27,6 +27,7 @@ struct RunSection {
   bool deterministic = false;
   Auto<DeviceKind> device;
   Auto<Execution> execution;
+  Duration hang_limit{60, Duration::Unit::seconds};
 };
 template <class Visitor>
 void visit_fields(Visitor& field, RunSection& s) {
@@ -37,6 +38,7 @@ void visit_fields(Visitor& field, RunSection& s) {
   field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: on a CPU the thread count is stored and replayed, on a GPU attention is slower");
   field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (gpt2 and bert)");
   field("execution", s.execution, anything(), "graph: a step on a GPU is replayed as one CUDA graph; eager: its instructions are launched one by one, with the same bits; auto: graph on a GPU");
+  field("hang_limit", s.hang_limit, anything(), "of several ranks: for how long one may stand still before the run ends and names it (81), e.g. `60 s`");
 }
 
 struct ModelSection {
@@ -99,6 +101,11 @@ inline const EnumNames<Rounding>& enum_names(Rounding) {
   static const EnumNames<Rounding> names{{Rounding::nearest, "nearest"}, {Rounding::stochastic, "stochastic"}};
   return names;
 }
+enum class Reduce : std::uint8_t { fp32, bf16 };
+inline const EnumNames<Reduce>& enum_names(Reduce) {
+  static const EnumNames<Reduce> names{{Reduce::fp32, "fp32"}, {Reduce::bf16, "bf16"}};
+  return names;
+}
 struct PrecisionSection {
   Compute compute = Compute::fp32;
   Auto<MasterWeights> master;
@@ -106,6 +113,7 @@ struct PrecisionSection {
   Auto<double> loss_scale;
   double initial_loss_scale = 65536;
   std::int64_t loss_scale_window = 2000;
+  Reduce reduce = Reduce::fp32;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, PrecisionSection& s) {
@@ -116,6 +124,7 @@ void visit_fields(Visitor& field, PrecisionSection& s) {
   field("loss_scale", s.loss_scale, positive(), "what losses are multiplied by under fp16, so that small gradients do not vanish; auto: halved in a step whose gradients are not finite, which is skipped, and doubled after loss_scale_window others");
   field("initial_loss_scale", s.initial_loss_scale, positive(), "of loss_scale: auto");
   field("loss_scale_window", s.loss_scale_window, between(1, 1 << 30), "of loss_scale: auto, in steps");
+  field("reduce", s.reduce, anything(), "what gradients travel in between ranks: fp32; bf16, half the bytes, rounded before and after they are summed");
 }
 
 struct OptimizerSection {
@@ -174,17 +183,20 @@ void visit_fields(Visitor& field, MemorySection& s) {
   field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size and activation_checkpoint anew, the cheapest that fits; global_batch_size stays");
 }
 
-enum class ParallelMode : std::uint8_t { single };
+enum class ParallelMode : std::uint8_t { single, ddp, dp };
 inline const EnumNames<ParallelMode>& enum_names(ParallelMode) {
-  static const EnumNames<ParallelMode> names{{ParallelMode::single, "single"}};
+  static const EnumNames<ParallelMode> names{{ParallelMode::single, "single"}, {ParallelMode::ddp, "ddp"}, {ParallelMode::dp, "dp"}};
   return names;
 }
 struct ParallelSection {
   Auto<ParallelMode> mode;
+  Auto<std::int64_t> world_size;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ParallelSection& s) {
-  field("mode", s.mode, anything(), "single: one rank; auto picks it");
+  field("mode", s.mode, anything(),
+        "single: one rank; ddp: each rank has the model, gradients are summed beside backward; dp: rank 0 owns the model, and sends weights and batches out each step; auto: single, or ddp with several ranks");
+  field("world_size", s.world_size, between(1, 1 << 16), "ranks, each a process with a GPU or a share of the CPU's cores; auto: as many as the launcher says, else one for each visible GPU");
 }
 
 enum class Resume : std::uint8_t { must, never };

@@ -20,14 +20,15 @@ std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims, const std::
   return blocks;
 }
 
-TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data::Source> train, std::shared_ptr<const data::Source> eval)
+TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data::Source> train, std::shared_ptr<const data::Source> eval, Ranks among)
     : plan(p),
+      ranks(among),
       train_source(std::move(train)),
       eval_source(std::move(eval)),
       device(open_device(p)),
       resident(p.train.front(), device->residents(), p.update.states),
       blocks(build_blocks(p.dims, p.train)),
-      evaluation_blocks(p.evaluate.front().graph.stored ? build_blocks(p.dims, p.evaluate) : std::vector<model::Blocks>{}),
+      evaluation_blocks(!p.evaluate.empty() && p.evaluate.front().graph.stored ? build_blocks(p.dims, p.evaluate) : std::vector<model::Blocks>{}),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
 
 TrainingParts::~TrainingParts() {
@@ -40,9 +41,11 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   TrainState state = saved;
   if (plan.compute == DType::f16 && (state.loss_scale == 0 || plan.loss_scale.window == 0)) state.loss_scale = plan.loss_scale.initial, state.finite_steps = 0;
   const auto seed = static_cast<std::uint64_t>(r.run.seed);
-  resident.set_counters(state.step, state.applied_steps);
-  resident.set_loss_scale(state.loss_scale, state.finite_steps);
-  resident.set_learning_rates(plan.lr_table);
+  if (!plan.is_replica()) {
+    resident.set_counters(state.step, state.applied_steps);
+    plan.compute == DType::f16 ? resident.set_loss_scale(state.loss_scale, state.finite_steps) : resident.set_loss_scale(plan.loss_scale.initial, 0);
+    resident.set_learning_rates(plan.lr_table);
+  }
   data::LoaderOptions options;
   options.global_batch_size = plan.batch.global_batch_size;
   options.micro_batch_size = plan.batch.micro_batch_size;
@@ -52,7 +55,8 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   options.workers = r.data.workers;
   options.prefetch = r.data.prefetch;
   options.first_step = state.step;
-  options.last_step = plan.total_steps;
+  options.last_step = plan.is_replica() ? state.step : plan.total_steps;   // a replica is sent its batches
+  if (plan.mode == recipe::ParallelMode::ddp) options.first_share = ranks.rank(), options.shares = ranks.world_size();
   data::OrderOptions order;
   order.seed = seed;
   order.shuffle = r.data.shuffle;
@@ -62,7 +66,7 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   ExecutorParts parts;
   parts.blocks = &blocks;
   parts.optimizer = optimizer.get();
-  parts.fetch = [this](std::int64_t step, int micro_step, data::BatchView out) { loader->fetch(step, micro_step, out); };
+  parts.fetch = [this](std::int64_t step, int micro_step, int rank, data::BatchView out) { loader->fetch(step, std::int64_t{micro_step} * plan.batch.world_size + rank, out); };
   parts.report = on_report ? std::move(on_report) : [this](const StepScalarsReport& report) { trainer->on_report(report); };
   parts.seed = seed;
   parts.nominal_targets = plan.nominal_targets;
@@ -70,11 +74,14 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   parts.loss_scale = plan.loss_scale;
   parts.shape_of = [this](std::int64_t step) { return loader->shape_of(step); };
   parts.first_step = state.step;
+  parts.rank = ranks.rank();
+  parts.communicator = ranks.communicator();
+  if (Whereabouts* whereabouts = ranks.whereabouts()) parts.before_collective = [whereabouts](const plan::PlacedProgram& placed, const program::Instruction& i) { whereabouts->at(placed, i); };
   if (r.precision.rounding == recipe::Rounding::stochastic) parts.rounding_seed = seed;
   device->upload(resident.untouched());
   executor = device->make_executor(plan.train, std::move(parts));
-  trainer = std::make_unique<Trainer>(plan, *executor, *loader, state);
-  if (eval_source) evaluator = std::make_unique<Evaluator>(plan, *device, evaluation_blocks.empty() ? blocks : evaluation_blocks, *eval_source);
+  trainer = std::make_unique<Trainer>(plan, *executor, *loader, state, ranks);
+  if (eval_source && !plan.is_replica()) evaluator = std::make_unique<Evaluator>(plan, *device, evaluation_blocks.empty() ? blocks : evaluation_blocks, *eval_source, ranks);
 }
 
 }  // namespace trainx::train

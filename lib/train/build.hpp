@@ -3,6 +3,7 @@
 #include "data/loader.hpp"
 #include "train/device.hpp"
 #include "train/evaluator.hpp"
+#include "train/ranks.hpp"
 #include "train/resident_state.hpp"
 #include "train/trainer.hpp"
 
@@ -10,10 +11,11 @@ namespace trainx::train {
 
 /// Everything a run computes with, in the order of construction. Lanes call back into loader and trainer, so executors end first.
 struct TrainingParts {
-  TrainingParts(const plan::RunPlan& plan, std::shared_ptr<const data::Source> train_source, std::shared_ptr<const data::Source> eval_source);
+  TrainingParts(const plan::RunPlan& plan, std::shared_ptr<const data::Source> train_source, std::shared_ptr<const data::Source> eval_source, Ranks ranks = {});
   ~TrainingParts();
 
   const plan::RunPlan& plan;
+  Ranks ranks;
   std::shared_ptr<const data::Source> train_source, eval_source;   // eval_source: null without held-out data
   std::unique_ptr<Device> device;
   ResidentState resident;

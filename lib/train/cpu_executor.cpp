@@ -99,9 +99,8 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
       return;
     }
     case Op::report: return report(s, i);
-    case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
+    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return communicate(s, i);
   }
-  throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
 }
 
 std::vector<std::int64_t> CpuExecutor::operand_bytes() const {
@@ -133,7 +132,7 @@ void CpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
   data::BatchView out;
   for (std::size_t k = 0; k < s.placed->graph.batch.size(); ++k)
     set_field(out, s.placed->graph.batch[k], address(s, use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))));
-  parts_.fetch(scalar<std::int64_t>(s, i, FetchSlot::step), i.micro, out);
+  parts_.fetch(scalar<std::int64_t>(s, i, FetchSlot::step), i.micro, i.peer == none ? parts_.rank : i.peer, out);
 }
 
 void CpuExecutor::compute(Shape& s, const Instruction& i) {
@@ -153,6 +152,44 @@ void CpuExecutor::cast(const Shape& s, const Instruction& i) {
   const std::int64_t elements = s.placed->graph.groups[static_cast<std::size_t>(i.block)].elements;
   const at::Tensor from = tensor::view(address(s, use_of(i, CopySlot::from)), cast_from(*s.placed), {elements});
   tensor::view(address(s, use_of(i, CopySlot::to)), s.placed->graph.compute, {elements}).copy_(from);
+}
+
+void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
+  if (!parts_.communicator) throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
+  if (parts_.before_collective) parts_.before_collective(*s.placed, i);
+  dist::Communicator& ranks = *parts_.communicator;
+  const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
+  switch (i.op) {
+    case Op::reduce: return reduce(s, i);
+    case Op::broadcast:
+      for (const Use& u : i.uses) ranks.broadcast(address(s, u), bytes(u), i.peer);
+      return;
+    case Op::send: return ranks.send(address(s, use_of(i, CopySlot::from)), bytes(use_of(i, CopySlot::from)), i.peer);
+    case Op::recv: return ranks.recv(address(s, use_of(i, CopySlot::to)), bytes(use_of(i, CopySlot::to)), i.peer);
+    default: throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
+  }
+}
+
+void CpuExecutor::reduce(const Shape& s, const Instruction& i) {
+  const auto sum = [&](std::byte* data, std::int64_t elements, DType dtype) {
+    i.peer == none ? parts_.communicator->all_reduce(data, elements, dtype) : parts_.communicator->reduce(data, elements, dtype, i.peer);
+  };
+  for (const Use& u : i.uses) {
+    const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
+    if (b.kind == Kind::scratch) continue;
+    const DType dtype = b.kind == Kind::gradient ? DType::f32 : DType::f64;
+    const std::int64_t elements = (u.range.end - u.range.begin) / size_of(dtype);
+    const Use* rounded = find_use(i, u.slot + 1);
+    if (!rounded) {
+      sum(address(s, u), elements, dtype);
+      continue;
+    }
+    const at::NoGradGuard no_grad;
+    const at::Tensor exact = tensor::view(address(s, u), DType::f32, {elements}), low = tensor::view(address(s, *rounded), DType::bf16, {elements});
+    low.copy_(exact);
+    sum(address(s, *rounded), elements, DType::bf16);
+    if (writes(u.how)) exact.copy_(low);
+  }
 }
 
 void CpuExecutor::grad_norm(const Shape& s, const Instruction& i) {

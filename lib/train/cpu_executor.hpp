@@ -39,6 +39,8 @@ class CpuExecutor final : public Executor {
   void report(const Shape& s, const program::Instruction& i);
   void copy(const Shape& s, const program::Instruction& i);
   void cast(const Shape& s, const program::Instruction& i);
+  void communicate(const Shape& s, const program::Instruction& i);
+  void reduce(const Shape& s, const program::Instruction& i);
   std::byte* address(const Shape& s, const program::Use& u) const;
   template <class T> T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
 

@@ -12,25 +12,33 @@ constexpr std::uint64_t mask_seed = 0;   // of held-out samples: the same for ev
 
 }  // namespace
 
-Evaluator::Evaluator(const plan::RunPlan& plan, Device& device, const std::vector<model::Blocks>& blocks, const data::Source& source)
+Evaluator::Evaluator(const plan::RunPlan& plan, Device& device, const std::vector<model::Blocks>& blocks, const data::Source& source, Ranks ranks)
     : plan_(plan),
       source_(source),
       masking_(spec::masking(plan.dims)) {
   ExecutorParts parts;
   parts.blocks = &blocks;
-  parts.fetch = [this](std::int64_t, int, data::BatchView out) { fetch(out); };
+  parts.fetch = [this](std::int64_t, int, int, data::BatchView out) { fetch(out); };
   parts.report = [this](const StepScalarsReport& r) { add(r); };
   parts.mode = model::Mode::eval;
   parts.shape_of = [this](std::int64_t) { return take_shape(); };
+  if (plan.mode == recipe::ParallelMode::ddp) {
+    rank_ = ranks.rank();
+    ranks_ = ranks.world_size();
+    parts.communicator = ranks.communicator();
+    if (Whereabouts* whereabouts = ranks.whereabouts()) parts.before_collective = [whereabouts](const plan::PlacedProgram& placed, const program::Instruction& i) { whereabouts->at(placed, i); };
+  }
   executor_ = device.make_executor(plan.evaluate, std::move(parts));
 }
 
-// Samples are taken in order; rows are as long as the batch's longest needs.
+std::int64_t Evaluator::first_of(std::int64_t micro_batch) const { return (micro_batch * ranks_ + rank_) * plan_.batch.micro_batch_size; }
+
+// Samples are taken in order; rows are as long as the micro-batch's longest needs.
 std::size_t Evaluator::take_shape() {
+  const std::int64_t first = first_of(submitted_++);
   std::int64_t longest = 1;
-  for (std::int64_t b = 0; b < plan_.batch.micro_batch_size; ++b, ++next_submitted_) {
-    if (next_submitted_ >= end_sample_) continue;
-    const std::int64_t length = source_.length(next_submitted_);
+  for (std::int64_t i = first; i < std::min(first + plan_.batch.micro_batch_size, end_sample_); ++i) {
+    const std::int64_t length = source_.length(i);
     longest = std::max(longest, length > 0 ? length : plan_.row_lengths.back());
   }
   return static_cast<std::size_t>(std::ranges::lower_bound(plan_.row_lengths, longest) - plan_.row_lengths.begin());
@@ -38,12 +46,14 @@ std::size_t Evaluator::take_shape() {
 
 // Rows past the last sample are padding without targets, so that the last batch counts with what it has.
 void Evaluator::fetch(data::BatchView out) {
-  for (std::size_t b = 0; b < out.positions.size(); ++b, ++next_fetched_) {
+  const std::int64_t first = first_of(fetched_++);
+  for (std::size_t b = 0; b < out.positions.size(); ++b) {
     const data::SampleView sample = out.row(b);
-    out.positions[b] = next_fetched_;
-    if (next_fetched_ >= end_sample_) continue;
-    const bool given = source_.read(next_fetched_, sample);
-    if (masking_ && !given) data::draw_masks(*masking_, mask_seed, next_fetched_, sample);
+    const std::int64_t i = first + static_cast<std::int64_t>(b);
+    out.positions[b] = i;
+    if (i >= end_sample_) continue;
+    const bool given = source_.read(i, sample);
+    if (masking_ && !given) data::draw_masks(*masking_, mask_seed, i, sample);
   }
 }
 
@@ -59,8 +69,8 @@ void Evaluator::add(const StepScalarsReport& r) {
 
 EvalResult Evaluator::run(std::int64_t samples) {
   end_sample_ = samples < 0 ? source_.samples() : std::min(samples, source_.samples());
-  const std::int64_t batches = (end_sample_ + plan_.batch.micro_batch_size - 1) / plan_.batch.micro_batch_size;
-  next_submitted_ = next_fetched_ = 0;
+  const std::int64_t together = plan_.batch.micro_batch_size * ranks_, batches = (end_sample_ + together - 1) / together;
+  submitted_ = fetched_ = 0;
   loss_sum_ = target_count_ = 0;
   sums_.clear();
   for (std::int64_t b = 0; b < batches; ++b) executor_->submit_step();

@@ -1,5 +1,6 @@
 #pragma once
 #include "train/device.hpp"
+#include "train/ranks.hpp"
 
 namespace trainx::train {
 
@@ -13,19 +14,22 @@ struct EvalResult {
 class Evaluator {
  public:
   /// `blocks`: of each of the plan's programs; `source` holds the held-out samples. References must outlive the evaluator.
-  Evaluator(const plan::RunPlan& plan, Device& device, const std::vector<model::Blocks>& blocks, const data::Source& source);
+  /// Of several ranks each takes its share of the samples, and all get the whole result.
+  Evaluator(const plan::RunPlan& plan, Device& device, const std::vector<model::Blocks>& blocks, const data::Source& source, Ranks ranks = {});
   /// Over the first `samples` (-1: all). The memory must be at rest.
   EvalResult run(std::int64_t samples = -1);
 
  private:
   std::size_t take_shape();
+  std::int64_t first_of(std::int64_t micro_batch) const;
   void fetch(data::BatchView out);
   void add(const StepScalarsReport& report);
 
   const plan::RunPlan& plan_;
   const data::Source& source_;
   std::optional<spec::Masking> masking_;
-  std::int64_t next_submitted_ = 0, next_fetched_ = 0, end_sample_ = 0;   // samples
+  std::int64_t rank_ = 0, ranks_ = 1;   // that share the samples
+  std::int64_t submitted_ = 0, fetched_ = 0, end_sample_ = 0;   // micro-batches of this rank; samples
   double loss_sum_ = 0, target_count_ = 0;
   std::map<std::string, std::vector<double>> sums_;
   std::unique_ptr<Executor> executor_;  // last: its lanes call back into this object

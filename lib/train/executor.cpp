@@ -118,6 +118,10 @@ std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   if (of_group && i.block >= 0) text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
   else if (i.block >= 0) text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
   if (i.op == Op::copy) text += " " + placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;
+  if (is_collective(i.op)) {
+    text += " " + placed.program.buffers[static_cast<std::size_t>(i.uses.front().buffer)].name;
+    if (i.uses.size() > 1) text += " to " + placed.program.buffers[static_cast<std::size_t>(i.uses.back().buffer)].name;
+  }
   if (i.micro > 0) text += " m" + std::to_string(i.micro);
   return text;
 }

@@ -1,5 +1,6 @@
 // Runs placed programs: one switch over Op for each kind of machine. It knows nothing of training or passes, and never reads the plan's totals.
 #pragma once
+#include "dist/communicator.hpp"
 #include "kernels/step/loss_scale.hpp"
 #include "data/loader.hpp"
 #include "model/block.hpp"
@@ -25,8 +26,8 @@ using BlockContexts = std::map<const program::Instruction*, std::unique_ptr<mode
 
 /// Which of the programs step `step` takes, by the length of its rows.
 using ShapeOf = std::function<std::size_t(std::int64_t step)>;
-/// Puts the batch of (step, micro-step) into the view.
-using FetchBatch = std::function<void(std::int64_t step, int micro_step, data::BatchView out)>;
+/// Puts the batch of (step, micro-step) and rank into the view.
+using FetchBatch = std::function<void(std::int64_t step, int micro_step, int rank, data::BatchView out)>;
 /// Called on the lane that reports.
 using OnReport = std::function<void(const StepScalarsReport&)>;
 
@@ -44,6 +45,9 @@ struct ExecutorParts {
   ShapeOf shape_of;                     // where there are several programs
   std::int64_t first_step = 0;          // which step the first submitted one is
   std::optional<std::uint64_t> rounding_seed;   // where weights are rounded stochastically
+  dist::Communicator* communicator = nullptr;   // of programs for several ranks
+  int rank = 0;
+  std::function<void(const plan::PlacedProgram&, const program::Instruction&)> before_collective;   // hears of each, on the lane that makes it; may be empty
 };
 
 /// What tests hang in: called on the lane's thread, before (to delay lanes at random) and after each instruction.

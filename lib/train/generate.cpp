@@ -50,7 +50,7 @@ std::vector<std::int32_t> generate(const spec::ModelDims& dims, const std::strin
   ResidentState(placed, arena).load_weights(folder, dims);
   const auto blocks = build_blocks(dims, programs);
 
-  auto fetch = [&](std::int64_t, int, data::BatchView out) {   // the last `length` tokens; predict reads its position from targets[0]
+  auto fetch = [&](std::int64_t, int, int, data::BatchView out) {   // the last `length` tokens; predict reads its position from targets[0]
     const std::int64_t n = std::min<std::int64_t>(length, static_cast<std::int64_t>(ids.size()));
     std::ranges::fill(out.tokens, 0);
     std::ranges::fill(out.targets, -100);

@@ -38,8 +38,10 @@ void MetricsObserver::add_device(const TrainState& state, metrics::StepReport& r
   const PowerReading now = parts_.device->power();
   const double seconds = state.seconds - last_seconds_;
   const auto tokens = static_cast<double>(state.tokens_seen - last_tokens_);
-  if (parts_.plan.peak_flops > 0) r.mfu = tokens / seconds * parts_.plan.flops_per_token() / parts_.plan.peak_flops;
-  if (now.joules && last_.joules) r.joules_per_token = (*now.joules - *last_.joules) / tokens;
+  const std::int64_t ranks = parts_.plan.batch.world_size;
+  if (parts_.plan.peak_flops > 0) r.mfu = tokens / seconds * parts_.plan.flops_per_token() / parts_.plan.peak_flops / static_cast<double>(ranks);
+  if (ranks == 1 && now.joules && last_.joules)   // those of other ranks' devices are not known here
+    r.joules_per_token = (*now.joules - *last_.joules) / tokens;
   if (now.capped_seconds && last_.capped_seconds) r.power_capped = std::min(1.0, (*now.capped_seconds - *last_.capped_seconds) / seconds);
   r.clock_mhz = now.clock_mhz;
   r.clock_reason = now.clock_reason();
@@ -56,14 +58,14 @@ void MetricsObserver::add_device(const TrainState& state, metrics::StepReport& r
   last_seconds_ = state.seconds;
 }
 
-EvalObserver::EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsFile& file, std::optional<double> entropy_floor, const TrainState& state)
+EvalObserver::EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsFile* file, std::optional<double> entropy_floor, const TrainState& state)
     : parts_(parts), console_(console), file_(file), entropy_floor_(entropy_floor), every_(parts.plan.eval_every, state) {}
 
-bool EvalObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step) || waiting_; }
+bool EvalObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step); }
 
 void EvalObserver::on_step_end(TrainState& state, const FinishedStep&, bool at_rest) {
-  waiting_ = every_.waiting(state);
-  if (at_rest && (every_.due(state) || state.step == parts_.plan.total_steps)) evaluate(state);
+  if (at_rest && (every_.due_at(state.step) || state.step == parts_.plan.total_steps)) evaluate(state);
+  every_.watch(state);
 }
 
 void EvalObserver::on_end(TrainState& state, Request request) {
@@ -73,14 +75,13 @@ void EvalObserver::on_end(TrainState& state, Request request) {
 void EvalObserver::evaluate(TrainState& state) {
   const EvalResult result = parts_.evaluator->run(parts_.plan.eval_samples);
   every_.acted(state);
-  waiting_ = false;
   evaluated_ = state.step;
   if (result.loss < state.best_eval_loss) {
     state.best_eval_loss = result.loss;
     state.best_step = state.step;
   }
   const metrics::EvalReport report{state.step, result.loss, result.targets, result.metrics, entropy_floor_};
-  file_.append(metrics::to_json(report));
+  if (file_) file_->append(metrics::to_json(report));
   console_.eval(report);
 }
 
@@ -89,19 +90,19 @@ CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store& 
     : parts_(parts), store_(store), console_(console), threads_(threads), carried_(std::move(carried)), every_(parts.plan.checkpoint_every, state), saved_(saved_step),
       saved_best_(state.best_step) {}
 
-bool CheckpointObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step) || waiting_; }
+bool CheckpointObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step); }
 
 void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep&, bool at_rest) {
-  waiting_ = waiting_ || every_.waiting(state);
+  const bool due = every_.due_at(state.step);
+  every_.watch(state);
   const bool best = state.best_step == state.step;      // evaluated just before, lower than ever: `best` has to be on disk
-  if (!at_rest || !(waiting_ || best || every_.due(state))) return;
+  if (!at_rest || !(best || due)) return;
   try {
     save(state);
   } catch (const UserError& e) {
     if (e.code() != ExitCode::io_error) throw;
     console_.warning(std::string(e.what()) + "; the run goes on, " + (saved_ ? "checkpoint-" + std::to_string(*saved_) + " stays the newest" : std::string("without a checkpoint so far")));
   }
-  waiting_ = false;
   every_.acted(state);
 }
 
@@ -110,6 +111,7 @@ void CheckpointObserver::on_end(TrainState& state, Request) {
 }
 
 void CheckpointObserver::save(TrainState& state) {
+  const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
   parts_.device->download();
   const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
   const std::string path = store_.save(state.step, contents, parts_.plan.recipe.checkpoint.keep_last, state.best_step == state.step);

@@ -12,16 +12,24 @@ namespace trainx::train {
 class Recurrence {
  public:
   Recurrence(const plan::Interval& every, const TrainState& state) : every_(every), last_seconds_(state.seconds) {}
-  /// Known in advance only for intervals in steps.
-  bool due_at(std::int64_t step) const { return every_.steps > 0 && step % every_.steps == 0; }
-  bool due(const TrainState& state) const { return every_.steps > 0 ? due_at(state.step) : state.seconds - last_seconds_ >= every_.seconds; }
-  /// Due by the clock and not acted on yet: the memory is needed at rest soon.
-  bool waiting(const TrainState& state) const { return every_.steps == 0 && due(state); }
+  /// For what can act at once.
+  bool due(const TrainState& state) const { return every_.steps > 0 ? state.step % every_.steps == 0 : state.seconds - last_seconds_ >= every_.seconds; }
+  /// For what needs the memory at rest: after step `step`, known before the next one begins, on all ranks alike.
+  bool due_at(std::int64_t step) const { return (every_.steps > 0 && step % every_.steps == 0) || step == soon_; }
+  /// After each step: what has become due by the clock is soon.
+  void watch(const TrainState& state) {
+    if (every_.steps == 0 && due(state)) ask(state);
+  }
+  /// Once more, as soon as ranks can.
+  void ask(const TrainState& state) {
+    if (soon_ < state.step) soon_ = state.step + steps_ahead;
+  }
   void acted(const TrainState& state) { last_seconds_ = state.seconds; }
 
  private:
   plan::Interval every_;
   double last_seconds_;
+  std::int64_t soon_ = -1;              // step
 };
 
 /// metrics.jsonl and the console.
@@ -50,7 +58,8 @@ class MetricsObserver : public Observer {
 /// Loss over held-out samples; remembers the best.
 class EvalObserver : public Observer {
  public:
-  EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsFile& file, std::optional<double> entropy_floor, const TrainState& state);
+  /// `file`: null where another rank writes it.
+  EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsFile* file, std::optional<double> entropy_floor, const TrainState& state);
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, Request request) override;
@@ -60,10 +69,9 @@ class EvalObserver : public Observer {
 
   TrainingParts& parts_;
   metrics::Console& console_;
-  metrics::MetricsFile& file_;
+  metrics::MetricsFile* file_;
   std::optional<double> entropy_floor_;
   Recurrence every_;
-  bool waiting_ = false;
   std::int64_t evaluated_ = -1;         // last step evaluated
 };
 
@@ -76,7 +84,7 @@ class CheckpointObserver : public Observer {
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, Request request) override;
-  void on_save_request() override { waiting_ = true; }
+  void on_save_request(const TrainState& state) override { every_.ask(state); }
   std::optional<std::int64_t> saved_step() const { return saved_; }
 
  private:
@@ -88,7 +96,6 @@ class CheckpointObserver : public Observer {
   std::int64_t threads_;
   std::map<std::string, std::string> carried_;   // tokenizer files: name, contents
   Recurrence every_;
-  bool waiting_ = false;
   std::optional<std::int64_t> saved_;   // last step saved in this folder
   std::int64_t saved_best_ = 0;         // state.best_step in it
 };

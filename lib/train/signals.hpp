@@ -2,7 +2,7 @@
 
 namespace trainx::train {
 
-/// What a signal asked for, acted on at the next step boundary.
+/// What a signal asked for, acted on at a step's end soon after. In the order of strength: of several, on whichever rank, the strongest holds.
 enum class Request { none, save_and_go_on, stop_and_rerun, interrupt, terminate };
 
 /// SIGTERM: terminate (143). SIGINT: interrupt (130), twice: ends the process at once. SIGUSR1: stop_and_rerun (75). SIGUSR2: save_and_go_on.

@@ -9,7 +9,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_between(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); }
 
-constexpr std::int64_t steps_ahead = 2;         // submitted beyond the last finished one, so that lanes never wait for the host
 constexpr int non_finite_limit = 20;            // steps in a row
 
 // What the device does as well: so the state to save is known without asking it.
@@ -22,8 +21,8 @@ void advance_loss_scale(TrainState& state, bool finite, const kernels::LossScale
 
 }  // namespace
 
-Trainer::Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state)
-    : plan_(plan), executor_(executor), loader_(loader), state_(state), submitted_(state.step), first_step_(state.step) {}
+Trainer::Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state, Ranks ranks)
+    : plan_(plan), executor_(executor), loader_(loader), state_(state), submitted_(state.step), first_step_(state.step), end_step_(plan.total_steps), ranks_(ranks) {}
 
 void Trainer::on_report(const StepScalarsReport& report) {
   const std::lock_guard lock(mutex_);
@@ -32,36 +31,34 @@ void Trainer::on_report(const StepScalarsReport& report) {
 
 Request Trainer::run() {
   last_ = last_wall_ = Clock::now();
-  Request request = Request::none;
-  while (!finished()) {
-    while (submitted_ < state_.step + steps_ahead && !rest_needed_after(submitted_) && !(plan_.total_steps >= 0 && submitted_ >= plan_.total_steps)) {
+  Request stop = Request::none;
+  if (plan_.total_steps < 0 && state_.seconds >= plan_.total_seconds) end_step_ = state_.step;
+  while (!is_last(state_.step)) {
+    while (submitted_ < state_.step + steps_ahead && !rest_needed_after(submitted_) && !is_last(submitted_)) {
       executor_.submit_step();                  // the host waits for nothing inside a step
       ++submitted_;
     }
     const FinishedStep step = take_finished();
     const bool at_rest = submitted_ == state_.step;
     require_whole(step);
+    if (request_ == Request::save_and_go_on)
+      for (Observer* observer : observers_) observer->on_save_request(state_);
     for (Observer* observer : observers_) observer->on_step_end(state_, step, at_rest);
     if (at_rest) last_ = Clock::now();
     require_converging(step);
-    request = take_request();
-    if (request == Request::save_and_go_on)
-      for (Observer* observer : observers_) observer->on_save_request();
-    if (request == Request::stop_and_rerun || request == Request::interrupt || request == Request::terminate) break;
+    if (request_ > Request::save_and_go_on && stop == Request::none) end_soon();
+    if (request_ > Request::save_and_go_on) stop = std::max(stop, request_);
+    if (plan_.total_steps < 0 && end_step_ < 0 && state_.seconds >= plan_.total_seconds) end_soon();
   }
-  while (submitted_ > state_.step) {            // steps already begun belong to the run
-    const FinishedStep step = take_finished();
-    require_whole(step);
-    for (Observer* observer : observers_) observer->on_step_end(state_, step, submitted_ == state_.step);
-  }
-  if (finished()) request = Request::none;
-  for (Observer* observer : observers_) observer->on_end(state_, request);
-  return request;
+  const bool finished = plan_.total_steps >= 0 ? state_.step >= plan_.total_steps : state_.seconds >= plan_.total_seconds;
+  if (finished) stop = Request::none;
+  for (Observer* observer : observers_) observer->on_end(state_, stop);
+  return stop;
 }
 
-bool Trainer::finished() const {
-  if (plan_.total_steps >= 0) return state_.step >= plan_.total_steps;
-  return state_.seconds >= plan_.total_seconds;
+void Trainer::end_soon() {
+  const std::int64_t soon = state_.step + steps_ahead;
+  end_step_ = end_step_ < 0 ? soon : std::min(end_step_, soon);
 }
 
 bool Trainer::rest_needed_after(std::int64_t step) const {
@@ -71,13 +68,16 @@ bool Trainer::rest_needed_after(std::int64_t step) const {
 
 FinishedStep Trainer::take_finished() {
   executor_.wait_for_step(state_.step + 1 - first_step_);
-  StepScalarsReport report;
-  {
+  std::optional<StepScalarsReport> mine;
+  if (!plan_.is_replica()) {
     const std::lock_guard lock(mutex_);
-    report = reports_.front();
+    mine = reports_.front();
     reports_.pop_front();
   }
   const auto now = Clock::now();
+  const StepAgreement agreed = ranks_.agree(state_.step + 1, take_request(), state_.seconds + seconds_between(last_wall_, now), mine);
+  const StepScalarsReport& report = agreed.report;
+  request_ = agreed.request;
   FinishedStep step;
   const double targets = std::max(report.target_count, 1.0);   // a step without targets: loss and gradients are zero
   step.loss = report.loss_sum / targets;
@@ -92,7 +92,7 @@ FinishedStep Trainer::take_finished() {
   state_.applied_steps = report.applied_steps;
   if (plan_.compute == DType::f16) advance_loss_scale(state_, std::isfinite(report.norm2), plan_.loss_scale);
   state_.tokens_seen += step.tokens;
-  state_.seconds += seconds_between(last_wall_, now);
+  state_.seconds = agreed.seconds;
   last_wall_ = now;
   return step;
 }

@@ -1,7 +1,6 @@
 // The loop.
 #pragma once
-#include "train/executor.hpp"
-#include "train/signals.hpp"
+#include "train/ranks.hpp"
 #include <chrono>
 #include <deque>
 #include <mutex>
@@ -26,6 +25,10 @@ struct FinishedStep {
   std::int64_t tokens = 0;
 };
 
+/// Steps that are begun beyond the last finished one, at most, so that lanes never wait for the host. What ranks agree on at the end of a step none has begun more steps than
+/// these since, so that it holds for all of them so many steps later.
+constexpr std::int64_t steps_ahead = 2;
+
 /// Watches the run. Memory may be read (and evaluated, saved) only at rest: when no instruction of a later step has begun.
 class Observer {
  public:
@@ -33,15 +36,15 @@ class Observer {
   /// Will this observer need the memory at rest after step `n`? Asked before step n + 1 is begun.
   virtual bool needs_rest_after(std::int64_t step) const = 0;
   virtual void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) = 0;
-  /// A signal asked for a checkpoint, at the next chance.
-  virtual void on_save_request() {}
+  /// A signal asked for a checkpoint.
+  virtual void on_save_request(const TrainState&) {}
   /// At rest, after the last step of this process; `request` says why it ends before the last step of the run, none: it does not.
   virtual void on_end(TrainState& state, Request request) = 0;
 };
 
 class Trainer {
  public:
-  Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state);
+  Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state, Ranks ranks = {});
   /// Called by the executor's report lane.
   void on_report(const StepScalarsReport& report);
   /// In the order in which they act on a step.
@@ -51,8 +54,10 @@ class Trainer {
   const TrainState& state() const { return state_; }
 
  private:
-  bool finished() const;
+  bool is_last(std::int64_t step) const { return end_step_ >= 0 && step >= end_step_; }
   bool rest_needed_after(std::int64_t step) const;
+  /// Steps that another rank may have begun already belong to the run: it ends behind them.
+  void end_soon();
   FinishedStep take_finished();
   void require_whole(const FinishedStep& step) const;
   void require_converging(const FinishedStep& step);
@@ -66,6 +71,9 @@ class Trainer {
   std::deque<StepScalarsReport> reports_;
   std::chrono::steady_clock::time_point last_, last_wall_;   // of the rate, which leaves out what observers do at rest; of the duration
   std::int64_t submitted_ = 0, first_step_ = 0;
+  std::int64_t end_step_ = -1;          // of this process; -1: not known yet
+  Request request_ = Request::none;     // that all ranks agreed on at the last step
+  Ranks ranks_;
   int non_finite_in_a_row_ = 0;
 };
 

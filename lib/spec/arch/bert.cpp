@@ -73,6 +73,7 @@ struct Shape {
   std::int64_t B, T, N, C, F, H, D, V, Vp;
   DType compute;
   bool dropout, gpu, low;               // low: a CPU computes in bf16 or fp16; weight gradients are made from fp32 casts
+  bool scaled;                          // the loss is multiplied by the scalar loss_scale
   int residual(std::int64_t k) const { return static_cast<int>(k); }
   int branch(std::int64_t k) const { return static_cast<int>(2 * dims.num_layers + k); }
   int logits() const { return static_cast<int>(4 * dims.num_layers); }
@@ -234,7 +235,7 @@ void begin_head(BlockBuilder& b, const Shape& s, HeadRows at, int targets) {
   b.scalar(S::loss_sum, Scalars::loss_sum);
   b.scalar(S::target_count, Scalars::target_count);
   b.scalar(S::score, Scalars::score);
-  if (s.compute == DType::f16) b.scalar(S::loss_scale, Scalars::loss_scale);
+  if (s.scaled) b.scalar(S::loss_scale, Scalars::loss_scale);
   b.value(S::logits, "logits", s.logits());
   b.scratch(S::rows, "rows", DType::i64, {at.rows});
   for (const auto& [slot, name] : {std::pair{S::residual, "residual"}, {S::normed, "normed"}, {S::d_normed, "d_normed"}, {S::d_residual, "d_residual"}})
@@ -260,7 +261,7 @@ void begin_head(BlockBuilder& b, const Shape& s, HeadRows at, int targets) {
       use(phase, How::overwrite, {S::predictions});
       continue;
     }
-    if (s.compute == DType::f16) use(phase, How::read, {S::loss_scale});
+    if (s.scaled) use(phase, How::read, {S::loss_scale});
     if (s.dropout) {
       use(phase, How::read, {S::positions});
       use(phase, How::overwrite, {S::d_branch_in});
@@ -347,7 +348,7 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
   if (classification && dims.num_labels < 2) throw InternalError("bert_graph: classification takes at least 2 classes");
   const Shape s{.dims = dims, .B = micro_batch_size, .T = length, .N = micro_batch_size * length, .C = dims.hidden_size, .F = dims.intermediate_size,
                 .H = dims.num_heads, .D = dims.hidden_size / dims.num_heads, .V = dims.vocab_size, .Vp = dims.padded_vocab_size(), .compute = compute,
-                .dropout = dims.dropout > 0, .gpu = machine.gpu, .low = compute != DType::f32 && !machine.gpu};
+                .dropout = dims.dropout > 0, .gpu = machine.gpu, .low = compute != DType::f32 && !machine.gpu, .scaled = compute == DType::f16 || machine.seeded};
   ModelGraph graph;
   graph.compute = compute;
   graph.tokens = s.N;
@@ -367,7 +368,7 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
     graph.target_chunk = masked_rows(s).R;
     graph.target_rows = masked_rows(s).expected;
   }
-  if (compute == DType::f16) graph.scalars.push_back(loss_scale_scalar());
+  if (s.scaled) graph.scalars.push_back(loss_scale_scalar());
   graph.blocks.push_back(embedding_block(graph, s));
   for (int layer = 0; layer < dims.num_layers; ++layer) {
     graph.blocks.push_back(attention_block(graph, s, layer));

@@ -17,7 +17,7 @@ using program::Slot;
 
 /// graph.batch (labels: classification only), graph.scalars and the first groups.
 struct Batch { enum : int { tokens, targets, positions, token_types, lengths, labels }; };   // i32 [B, T] or [B]; positions i64 [B]; -100 is no target
-struct Scalars { enum : int { loss_sum, target_count, score, loss_scale }; };   // f64 [1]; score: of evaluate, confusion [L, L] or correct [1]; loss_scale: fp16 alone, [2]
+struct Scalars { enum : int { loss_sum, target_count, score, loss_scale }; };   // f64 [1]; score: of evaluate, confusion [L, L] or correct [1]; loss_scale: where losses are scaled (fp16, dp), [2]
 struct Groups { enum : int { word, embedding, first_block }; };       // then one per attention and MLP block, then the head's
 
 /// > residual0 = dropout(norm(word[token] + position[t] + type[token_type]))
@@ -72,7 +72,7 @@ struct HeadSlot {
     residual_in, branch_in, positions, targets, parameters, norm_parameters,
     d_residual_in, d_branch_in, d_parameters,
     loss_sum, target_count, score,
-    loss_scale,                         // fp16 compute only
+    loss_scale,                         // where losses are scaled
     logits,                             // value f32: predict's output
     rows,                               // scratch i64: which rows of the micro-batch are looked at
     residual, mean, rstd, normed,       // scratch of R rows: hidden states are `normed`

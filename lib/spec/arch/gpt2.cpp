@@ -44,6 +44,7 @@ struct Shape {
   std::int64_t B, T, N, C, F, H, D, V, Vp;
   DType compute;
   bool dropout, gpu, low;               // low: a CPU computes in bf16 or fp16; weight gradients are made from fp32 casts
+  bool scaled;                          // the loss is multiplied by the scalar loss_scale
   int residual(std::int64_t k) const { return static_cast<int>(k); }
   int branch(std::int64_t k) const { return static_cast<int>(2 * dims.num_layers + k); }
   int logits() const { return static_cast<int>(4 * dims.num_layers); }
@@ -194,7 +195,7 @@ BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
   b.gradients(S::d_parameters, group);
   b.scalar(S::loss_sum, Gpt2Scalars::loss_sum);
   b.scalar(S::target_count, Gpt2Scalars::target_count);
-  if (s.compute == DType::f16) b.scalar(S::loss_scale, Gpt2Scalars::loss_scale);
+  if (s.scaled) b.scalar(S::loss_scale, Gpt2Scalars::loss_scale);
   b.value(S::logits, "logits", s.logits()).from = {S::residual_in, S::branch_in, S::targets, S::wte, S::parameters};
   b.scratch(S::residual, "residual", s.compute, {R, s.C});
   b.scratch(S::mean, "mean", DType::f32, {R});
@@ -209,7 +210,7 @@ BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
     Phase& phase = b.block.phases[op];
     use(phase, How::read, {S::residual_in, S::branch_in, S::wte, S::parameters, S::targets});
     if (op == Op::loss) {
-      if (s.compute == DType::f16) use(phase, How::read, {S::loss_scale});
+      if (s.scaled) use(phase, How::read, {S::loss_scale});
       if (s.dropout) {
         use(phase, How::read, {S::positions});
         use(phase, How::overwrite, {S::d_branch_in});
@@ -244,7 +245,7 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
   if (compute != DType::f32 && size_of(compute) != 2) throw InternalError("gpt2_graph: compute is f32, bf16 or f16");
   const Shape s{.dims = dims, .B = micro_batch_size, .T = length, .N = micro_batch_size * length, .C = dims.hidden_size, .F = dims.intermediate_size,
                 .H = dims.num_heads, .D = dims.hidden_size / dims.num_heads, .V = dims.vocab_size, .Vp = dims.padded_vocab_size(), .compute = compute,
-                .dropout = dims.dropout > 0, .gpu = machine.gpu, .low = compute != DType::f32 && !machine.gpu};
+                .dropout = dims.dropout > 0, .gpu = machine.gpu, .low = compute != DType::f32 && !machine.gpu, .scaled = compute == DType::f16 || machine.seeded};
   ModelGraph graph;
   graph.compute = compute;
   graph.tokens = s.N;
@@ -255,7 +256,7 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
   graph.values.push_back({"logits", DType::f32, {s.B, s.V}});
   graph.batch = {{"tokens", DType::i32, {s.B, s.T}}, {"targets", DType::i32, {s.B, s.T}}, {"positions", DType::i64, {s.B}}};
   graph.scalars = {{"loss_sum", DType::f64, {1}}, {"target_count", DType::f64, {1}}};
-  if (compute == DType::f16) graph.scalars.push_back(loss_scale_scalar());
+  if (s.scaled) graph.scalars.push_back(loss_scale_scalar());
   graph.blocks.push_back(embedding_block(graph, s));
   for (int layer = 0; layer < dims.num_layers; ++layer) {
     graph.blocks.push_back(attention_block(graph, s, layer));

@@ -15,7 +15,7 @@ using program::Slot;
 
 /// graph.batch, graph.scalars and the first groups.
 struct Gpt2Batch { enum : int { tokens, targets, positions }; };      // i32 [B, T], i32 [B, T] (-100: no target), i64 [B] in the endless stream
-struct Gpt2Scalars { enum : int { loss_sum, target_count, loss_scale }; };   // f64 [1]; loss_scale: under fp16 alone, f64 [2]
+struct Gpt2Scalars { enum : int { loss_sum, target_count, loss_scale }; };   // f64 [1]; loss_scale: where losses are scaled (fp16, dp), f64 [2]
 struct Gpt2Groups { enum : int { wte, wpe, first_block }; };          // then one per attention and MLP block, then the head's
 
 /// > residual0 = dropout(wte[token] + wpe[position])
@@ -69,7 +69,7 @@ struct HeadSlot {
     residual_in, branch_in, positions, targets, wte, parameters,
     d_residual_in, d_branch_in, d_wte, d_parameters,
     loss_sum, target_count,
-    loss_scale,                         // fp16 compute only
+    loss_scale,                         // where losses are scaled
     logits,                             // value f32 [B, V]: predict's output, for the position targets[b, 0] of each sample
     residual, mean, rstd, normed,       // scratch of R rows
     logits_chunk,                       // scratch f32 [R, Vp]: logits, then their gradient

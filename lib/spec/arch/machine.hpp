@@ -16,6 +16,7 @@ struct Machine {
   std::int64_t threads = 1;             // of the CPU's library: they bound what it allocates
   bool gpu = false;
   bool deterministic = false;           // on a GPU: attention's backward then takes more memory
+  bool seeded = false;                  // losses are multiplied by the scalar loss_scale whatever is computed in: a replica of dp is given it
 };
 
 }  // namespace trainx::spec

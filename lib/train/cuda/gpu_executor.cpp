@@ -137,7 +137,7 @@ void GpuExecutor::submit_step() {
   for (int micro = 0; micro < s.micro_steps; ++micro) {
     data::BatchView out;
     for (std::size_t k = 0; k < s.field_offsets.size(); ++k) set_field(out, s.placed->graph.batch[k], batches + micro * s.record_bytes + s.field_offsets[k]);
-    parts_.fetch(step, micro, out);
+    parts_.fetch(step, micro, parts_.rank, out);
     needs = with_batch(needs, out, s.placed->graph);
   }
   require_step(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes * s.micro_steps), cudaMemcpyHostToDevice, stream_), std::max<std::int64_t>(submitted_, 1));
@@ -320,7 +320,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
       require(kernels::store_report(reinterpret_cast<kernels::StepReport*>(report_), report_scalars(s, i), stream_), "report");
       for (const Metric& m : metrics_) copy_within(report_ + m.offset, s.memory->address(use_of(i, m.slot)), m.bytes);
       return;
-    case Op::reduce: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
+    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
   }
   throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
 }

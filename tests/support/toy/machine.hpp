@@ -255,14 +255,23 @@ class Machine {
     const std::size_t world = of_rank.size();
     if (of_rank[0]->op == Op::reduce) {
       for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k) {
+        if (ranks_[0].program->buffers[static_cast<std::size_t>(of_rank[0]->uses[k].buffer)].kind == Kind::scratch) continue;   // rounding is left out here
         std::vector<View> views;
         for (std::size_t r = 0; r < world; ++r) views.push_back(view(ranks_[r], of_rank[r]->uses[k]));
         for (std::size_t e = 0; e < views[0].size; ++e) {
           double sum = 0;
           for (const View& v : views) sum += v[e];
-          for (const View& v : views) v[e] = sum;
+          for (std::size_t r = 0; r < world; ++r)
+            if (of_rank[r]->peer == none || of_rank[r]->peer == static_cast<int>(r)) views[r][e] = sum;
         }
       }
+      return;
+    }
+    if (of_rank[0]->op == Op::broadcast) {
+      const auto root = static_cast<std::size_t>(of_rank[0]->peer);
+      for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k)
+        for (std::size_t r = 0; r < world; ++r)
+          if (r != root) move(view(ranks_[root], of_rank[root]->uses[k]), view(ranks_[r], of_rank[r]->uses[k]), false);
       return;
     }
     std::vector<Numbers> from;

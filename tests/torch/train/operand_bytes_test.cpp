@@ -14,7 +14,7 @@ struct RunningExecutor {
     ExecutorParts parts;
     parts.blocks = &run.blocks;
     parts.optimizer = run.optimizer.get();
-    parts.fetch = [this](std::int64_t, int, data::BatchView out) {
+    parts.fetch = [this](std::int64_t, int, int, data::BatchView out) {
       const auto length = static_cast<std::size_t>(run.plan.recipe.data.sequence_length);
       for (std::size_t b = 0; b < out.positions.size(); ++b) {
         out.positions[b] = static_cast<std::int64_t>(b);

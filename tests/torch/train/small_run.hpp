@@ -44,7 +44,7 @@ struct SmallRun {
     ExecutorParts parts;
     parts.blocks = &blocks;
     parts.optimizer = optimizer.get();
-    parts.fetch = [&](std::int64_t step, int micro, data::BatchView out) {
+    parts.fetch = [&](std::int64_t step, int micro, int, data::BatchView out) {
       const auto length = static_cast<std::size_t>(plan.recipe.data.sequence_length);
       for (std::size_t b = 0; b < out.positions.size(); ++b) {
         out.positions[b] = step * plan.batch.global_batch_size + micro * static_cast<std::int64_t>(out.positions.size()) + static_cast<std::int64_t>(b);

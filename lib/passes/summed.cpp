@@ -1,0 +1,62 @@
+#include "passes/summed.hpp"
+#include "program/operations.hpp"
+#include <algorithm>
+
+namespace trainx::passes {
+
+using namespace program;
+
+namespace {
+
+bool is_of_block(const Instruction& i) { return i.block != none && i.op != Op::update && i.op != Op::cast; }
+
+}  // namespace
+
+std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
+  std::vector<int> last(p.buffers.size(), none);
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    if (!is_of_block(p.steady[k])) continue;
+    for (const Use& u : p.steady[k].uses) {
+      const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
+      if (writes(u.how) && (b.kind == Kind::gradient || (b.kind == Kind::scalar && !b.resident))) last[static_cast<std::size_t>(u.buffer)] = static_cast<int>(k);
+    }
+  }
+  std::vector<Bucket> buckets;
+  Bucket gradients;
+  Bytes bytes = 0;
+  const auto close = [&] {
+    if (!gradients.buffers.empty()) buckets.push_back(std::move(gradients));
+    gradients = {};
+    bytes = 0;
+  };
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    Bucket scalars{{}, k};
+    std::vector<BufferId> completed;
+    for (std::size_t b = 0; b < last.size(); ++b)
+      if (last[b] == static_cast<int>(k)) (p.buffers[b].kind == Kind::scalar ? scalars.buffers : completed).push_back(static_cast<BufferId>(b));
+    if (!scalars.buffers.empty()) buckets.push_back(std::move(scalars));
+    for (const BufferId b : completed) {
+      gradients.buffers.push_back(b);
+      gradients.last_writer = k;
+      bytes += p.buffers[static_cast<std::size_t>(b)].size;
+    }
+    if (!completed.empty() && bytes >= bucket_bytes) close();
+  }
+  close();
+  std::ranges::stable_sort(buckets, {}, &Bucket::last_writer);
+  return buckets;
+}
+
+Instruction reduce_of(StepProgram& p, const Bucket& bucket, bool rounded) {
+  Instruction i{Op::reduce, none, none, Lane::communication};
+  int k = 0;
+  for (const BufferId b : bucket.buffers) {
+    i.uses.push_back(whole(p, b, How::modify, ReduceSlot::sum(k)));
+    if (const Buffer summed = p.buffers[static_cast<std::size_t>(b)]; rounded && summed.kind == Kind::gradient)
+      i.uses.push_back(whole(p, add_buffer(p, {"bf16." + summed.name, Kind::scratch, summed.owner, none, summed.size / 2}), How::overwrite, ReduceSlot::rounded(k)));
+    ++k;
+  }
+  return i;
+}
+
+}  // namespace trainx::passes

@@ -1,0 +1,20 @@
+// What is summed over ranks: gradients, and the scalars that blocks add up.
+#pragma once
+#include "program/program.hpp"
+
+namespace trainx::passes {
+
+/// What travels together, once the last of it is written.
+struct Bucket {
+  std::vector<program::BufferId> buffers;
+  std::size_t last_writer = 0;          // position in steady
+};
+
+/// Scalars travel with those that the same instruction completes, ahead of gradients: updates wait for them. Gradients, in the order in which they are completed, until there are
+/// `bucket_bytes` of them: fewer, larger sums use links better, and the last bucket has nothing to hide behind. In the order of last writers.
+std::vector<Bucket> buckets_of(const program::StepProgram& p, program::Bytes bucket_bytes);
+
+/// Sums the bucket in place, gradients as bf16 where `rounded`.
+program::Instruction reduce_of(program::StepProgram& p, const Bucket& bucket, bool rounded);
+
+}  // namespace trainx::passes

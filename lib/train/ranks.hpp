@@ -1,0 +1,70 @@
+// This process among those of a run.
+#pragma once
+#include "dist/communicator.hpp"
+#include "train/executor.hpp"
+#include "train/signals.hpp"
+#include <mutex>
+#include <optional>
+
+namespace trainx::train {
+
+/// What the ranks act upon after a step, the same on each.
+struct StepAgreement {
+  Request request = Request::none;      // the strongest of all ranks
+  double seconds = 0;                   // spent training, by rank 0's clock
+  StepScalarsReport report;             // what rank 0 read on its device
+};
+
+/// What this rank is at, for the sentence that says where a run stands: told by lanes, read by another thread.
+class Whereabouts {
+ public:
+  void at(const plan::PlacedProgram& placed, const program::Instruction& i);
+  void between_steps(std::int64_t step);   // finished steps
+  std::string describe() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::int64_t step_ = 0;
+  const plan::PlacedProgram* placed_ = nullptr;
+  const program::Instruction* instruction_ = nullptr;
+};
+
+/// Null members: there is one rank. References must outlive it.
+class Ranks {
+ public:
+  Ranks() = default;
+  Ranks(dist::Control* control, dist::Communicator* communicator, Whereabouts* whereabouts) : control_(control), communicator_(communicator), whereabouts_(whereabouts) {}
+  int rank() const { return control_ ? control_->rank() : 0; }
+  int world_size() const { return control_ ? control_->world_size() : 1; }
+  bool is_first() const { return rank() == 0; }
+  dist::Communicator* communicator() const { return communicator_; }
+  Whereabouts* whereabouts() const { return whereabouts_; }
+  /// All ranks call it after each step; `mine`: this rank's report, none where its program makes none. Throws UserError 79 where reports that are to be equal are not.
+  StepAgreement agree(std::int64_t step, Request request, double seconds, const std::optional<StepScalarsReport>& mine) const;
+  /// What rank 0 says, on all.
+  std::string from_first(const std::string& text) const;
+  /// Throws UserError 79, on all ranks, where `text` differs between them; `what` names it.
+  void require_equal(const std::string& text, const std::string& what) const;
+  /// While it lives the other ranks take this one's standing still for work. `what`: a literal.
+  class Busy {
+   public:
+    Busy(const Ranks& ranks, const char* what) : progress_(ranks.control_ ? &ranks.control_->progress() : nullptr) {
+      if (progress_) progress_->busy = what;
+    }
+    ~Busy() {
+      if (progress_) progress_->busy = nullptr;
+    }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    dist::Progress* progress_;
+  };
+
+ private:
+  dist::Control* control_ = nullptr;
+  dist::Communicator* communicator_ = nullptr;
+  Whereabouts* whereabouts_ = nullptr;
+};
+
+}  // namespace trainx::train
