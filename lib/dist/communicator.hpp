@@ -3,6 +3,9 @@
 #include "core/dtype.hpp"
 #include "dist/control.hpp"
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
 
 namespace trainx::dist {
 

@@ -3,9 +3,11 @@
 #include "core/error.hpp"
 #include "dist/membership.hpp"
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,7 +32,7 @@ struct ControlOptions {
 class Control {
  public:
   /// Returns when all ranks have arrived and found themselves alike. Throws UserError, with the same sentence on every rank: 69 somebody did not come in time or
-  /// the port is in use, 78 ranks that differ or two on one device. world_size 1: opens nothing.
+  /// the port is in use, 78 ranks that differ or two on one device, 82 somebody ended meanwhile. Closes membership.listener. world_size 1: opens nothing.
   static std::unique_ptr<Control> join(const Membership& membership, ControlOptions options);
   virtual ~Control() = default;
 
@@ -41,6 +43,8 @@ class Control {
   virtual bool one_host() const = 0;
   /// Addresses by which the other hosts reach each rank.
   virtual const std::vector<std::string>& addresses() const = 0;
+  /// "rank 2 (host b, pid 77)"
+  virtual std::string name_of(int rank) const { return "rank " + std::to_string(rank); }
   /// What each rank gave, by rank. All ranks call it, in the same order. Throws the run's failure.
   virtual std::vector<std::string> exchange(std::string_view mine) = 0;
   Progress& progress() { return progress_; }
