@@ -19,6 +19,8 @@ struct LaunchPlan {
 
   /// All ranks are started here: then this process makes the socket that they meet at.
   bool owns_all() const { return workers == first.world_size; }
+  /// trainx starts the workers, not torchrun, Slurm or MPI.
+  bool is_launcher() const { return first.launcher.empty() || first.launcher == "trainx" || first.launcher == "flags"; }
   /// Of worker 0 <= i < workers.
   dist::Membership membership(int i) const;
 };
