@@ -1,8 +1,15 @@
 #include "checkpoint/checkpoint.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "core/process.hpp"
 #include "inputs.hpp"
+#include "launch_options.hpp"
+#include "launch/rank_environment.hpp"
+#include "launch/run_workers.hpp"
+#include "launch/visible_gpus.hpp"
+#include "metrics/console.hpp"
 #include "rehearse.hpp"
+#include <cstdlib>
 #include <filesystem>
 
 namespace trainx::app {
@@ -10,6 +17,7 @@ namespace {
 
 struct Arguments {
   RecipeArguments recipe;
+  launch::LaunchFlags launch;
   std::string fork_name;
   std::int64_t profile_steps = 0;
   bool allow_degraded = false, rehearse = false;
@@ -23,6 +31,17 @@ facts::Facts gather(recipe::Recipe recipe) {
   facts::Facts facts = facts::gather_facts(recipe);
   facts.model_folder = facts::look_at_model_folder(checkpoints.back().path);
   return facts;
+}
+
+launch::LaunchPlan launch_plan(const Prepared& p, const launch::LaunchFlags& flags) {
+  launch::LaunchWish wish;
+  wish.world_size = 1;                  // a recipe trains with one rank
+  if (p.plan.on_gpu) {
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    wish.visible_gpus = launch::visible_gpus(static_cast<int>(p.facts.hardware.gpus.size()), visible != nullptr, visible ? visible : "");
+  }
+  wish.run_name = p.plan.recipe.run.name;
+  return launch::decide_membership(environment_variable, flags, wish);
 }
 
 int start(const Prepared& p, const Arguments& a, const Context& context) {
@@ -39,7 +58,11 @@ int start(const Prepared& p, const Arguments& a, const Context& context) {
   job.fork_name = a.fork_name;
   job.profile_steps = a.profile_steps;
   job.allow_degraded = a.allow_degraded;
-  return launch::run_worker(job);
+  const auto warn = [&](const std::string& text) {
+    const auto& o = context.output;
+    metrics::Console({o.json, o.quiet, o.verbose, o.color}).warning(text);
+  };
+  return launch::run_workers(job, launch_plan(p, a.launch), warn);
 }
 
 // What can be refused without writing anything or starting a worker is refused here.
@@ -47,7 +70,10 @@ int run_train(const Arguments& a, const Context& context) {
   if (a.fork_name.find('/') != std::string::npos || a.fork_name.starts_with(".")) throw UserError(ExitCode::usage, "train: --fork takes the name of a new run, not a path: '" + a.fork_name + "'");
   if (a.profile_steps < 0) throw UserError(ExitCode::usage, "train: --profile takes a number of steps");
   if (a.rehearse && (!a.fork_name.empty() || a.profile_steps > 0)) throw UserError(ExitCode::usage, "train: --rehearse leaves nothing behind, so that --fork and --profile have no effect: leave them out");
+  const auto given = launch::membership_from_environment(environment_variable, a.launch);   // half-set variables are told at once
   if (a.rehearse) {
+    if (given && given->world_size > 1) throw UserError(ExitCode::usage, "train: --rehearse starts runs of its own, which " + given->launcher + " would have every rank do; rehearse on one host, without it");
+    if (a.launch.nnodes.value_or(1) > 1) throw UserError(ExitCode::usage, "train: --rehearse starts runs of its own on one host; leave out --nnodes");
     Context quiet = context;            // warnings and errors alone
     quiet.output.quiet = true;
     return rehearse(a.recipe, context, [&](const Prepared& p) { return start(p, a, quiet); });
@@ -61,15 +87,17 @@ int run_train(const Arguments& a, const Context& context) {
 
 void add_train(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("train", "trains, or goes on training, what a recipe says");
-  context.usage[command] = "CONFIG [key=value ...] [--fork NAME] [--profile N] [--allow-degraded] [--rehearse]";
+  context.usage[command] = "CONFIG [key=value ...] [--nproc-per-node N|auto] [--max-restarts N] [--fork NAME] [--profile N] [--allow-degraded] [--rehearse]";
   const auto a = std::make_shared<Arguments>();
   add_recipe_arguments(*command, a->recipe);
   command->add_option("--fork", a->fork_name, "begin a new run of this name from the run's newest checkpoint, with a recipe that differs")->type_name("NAME");
   command->add_option("--profile", a->profile_steps, "times the instructions of N steps: what a step spends its time on, and a trace in the run's folder")->type_name("N");
   command->add_flag("--allow-degraded", a->allow_degraded, "goes on with a warning where what runs on the GPU is not what was planned, instead of ending with 79");
   command->add_flag("--rehearse", a->rehearse, "a few steps with the longest rows, evaluation, save, resume and signals first, in minutes, and says what the whole run will take");
+  add_launch_options(*command, a->launch);
   command->footer("The same command again goes on from the newest checkpoint. SIGTERM and Ctrl-C save and end (143, 130; Ctrl-C twice: at once),\n"
-                  "SIGUSR1 saves and ends with 75, SIGUSR2 saves and goes on.");
+                  "SIGUSR1 saves and ends with 75, SIGUSR2 saves and goes on.\n"
+                  "Under torchrun, srun or mpirun each process is one rank, and starts no others.");
   command->callback([a, &context] { context.run = [a, &context] { return run_train(*a, context); }; });
 }
 

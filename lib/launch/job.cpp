@@ -2,6 +2,28 @@
 #include <nlohmann/json.hpp>
 
 namespace trainx::launch {
+namespace {
+
+nlohmann::json to_json(const dist::Membership& m) {
+  return {{"rank", m.rank}, {"world_size", m.world_size}, {"local_rank", m.local_rank}, {"local_world_size", m.local_world_size}, {"address", m.address},
+          {"port", m.port}, {"listener", m.listener},     {"token", m.token},           {"launcher", m.launcher}};
+}
+
+dist::Membership membership_from_json(const nlohmann::json& j) {
+  dist::Membership m;
+  j.at("rank").get_to(m.rank);
+  j.at("world_size").get_to(m.world_size);
+  j.at("local_rank").get_to(m.local_rank);
+  j.at("local_world_size").get_to(m.local_world_size);
+  j.at("address").get_to(m.address);
+  j.at("port").get_to(m.port);
+  j.at("listener").get_to(m.listener);
+  j.at("token").get_to(m.token);
+  j.at("launcher").get_to(m.launcher);
+  return m;
+}
+
+}  // namespace
 
 nlohmann::json to_json(const Job& job) {
   const auto& g = job.generate;
@@ -20,6 +42,7 @@ nlohmann::json to_json(const Job& job) {
           {"profile_steps", job.profile_steps},
           {"allow_degraded", job.allow_degraded},
           {"bench", {{"rounds", job.bench.rounds}, {"seconds", job.bench.seconds}, {"paced", job.bench.paced}}},
+          {"membership", to_json(job.membership)},
           {"output", {{"json", o.json}, {"quiet", o.quiet}, {"verbose", o.verbose}, {"color", o.color}}}};
 }
 
@@ -47,6 +70,7 @@ Job job_from_json(const nlohmann::json& j) {
   b.at("rounds").get_to(job.bench.rounds);
   b.at("seconds").get_to(job.bench.seconds);
   b.at("paced").get_to(job.bench.paced);
+  job.membership = membership_from_json(j.at("membership"));
   const auto& o = j.at("output");
   o.at("json").get_to(job.output.json);
   o.at("quiet").get_to(job.output.quiet);

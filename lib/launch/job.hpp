@@ -1,5 +1,6 @@
 // What `trainx` hands to `trainx-worker` through a pipe: everything decided, so that the worker parses no command line and no recipe file of its own.
 #pragma once
+#include "dist/membership.hpp"
 #include "facts/facts.hpp"
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -42,6 +43,7 @@ struct Job {
   BenchOptions bench;
   std::int64_t profile_steps = 0;       // train: how many are timed, instruction by instruction
   bool allow_degraded = false;          // train: goes on where what ran is not what was asked
+  dist::Membership membership;          // train: which of the run's processes this worker is
   OutputOptions output;
 };
 nlohmann::json to_json(const Job& job);
@@ -50,13 +52,11 @@ Job job_from_json(const nlohmann::json& j);
 /// The worker that TRAINX_WORKER names, else the one beside this binary.
 std::string worker_path();
 
-/// Starts the worker, hands it the job on file descriptor 3, forwards SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to it,
-/// waits, and returns the exit code it ended with. A second SIGINT ends it at once. The worker ends when this process does, also on kill -9.
-/// Throws UserError: 69 when the worker cannot be started, 128 + n when a signal n ended it.
+/// run_workers (launch/run_workers.hpp) with one worker, which is all of its run.
 int run_worker(const Job& job);
 
 /// In the worker, after its signal handlers are installed: asks the kernel to end this process with its parent, lets in the signals that the launcher
-/// held back while the worker started, and reads the job from descriptor 3. Throws UserError 2 where there is none.
+/// held back while the worker started, and reads the job from descriptor 3; the listener, if it has one, goes to no process that it starts itself. Throws UserError 2 where there is none.
 Job receive_job();
 
 }  // namespace trainx::launch

@@ -1,5 +1,6 @@
 #include "launch/job.hpp"
 #include "launch/worker_signals.hpp"
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -30,7 +31,9 @@ Job receive_job() {
   ::close(3);
   const auto j = nlohmann::json::parse(text, nullptr, false);
   if (j.is_discarded()) throw UserError(ExitCode::usage, "trainx-worker takes its job from trainx on file descriptor 3; run trainx instead");
-  return job_from_json(j);
+  Job job = job_from_json(j);
+  if (job.membership.listener >= 0) ::fcntl(job.membership.listener, F_SETFD, FD_CLOEXEC);
+  return job;
 }
 
 }  // namespace trainx::launch

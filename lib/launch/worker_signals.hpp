@@ -1,7 +1,7 @@
-// The signals that steer a worker, and how they reach it.
+// The signals that steer workers, and how they reach them.
 //
-// The worker is in a process group of its own, so a terminal's Ctrl-C, or a `kill` of the whole group, reaches the launcher alone, which forwards each
-// signal once. From fork until the worker's handlers are installed the signals are held back (blocked, inherited through exec), not lost.
+// Each worker is in a process group of its own, so a terminal's Ctrl-C, or a `kill` of the whole group, reaches the launcher alone, which forwards each
+// signal once. From fork until a worker's handlers are installed the signals are held back (blocked, inherited through exec), not lost.
 #pragma once
 #include <array>
 #include <csignal>
@@ -26,12 +26,5 @@ class HeldSignals {
  private:
   sigset_t waited_{}, before_{}, of_worker_{};
 };
-
-struct WorkerEnd {
-  int status = 0;                       // as waitpid tells
-  bool interrupted_twice = false;       // and killed for it
-};
-/// Waits until `worker` has ended, forwarding signals meanwhile. Suspending the launcher (Ctrl-Z) suspends the worker.
-WorkerEnd wait_and_forward(pid_t worker, const HeldSignals& held);
 
 }  // namespace trainx::launch

@@ -1,0 +1,145 @@
+#include "launch/worker_group.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "launch/meeting_point.hpp"
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+namespace trainx::launch {
+namespace {
+
+// `timeout` and some job managers signal a process and then its group: the same SIGINT within this time is one request, not two.
+constexpr auto one_request = std::chrono::milliseconds(100);
+
+}  // namespace
+
+WorkerGroup::WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSignals& held)
+    : output_(job, plan), signals_(::signalfd(-1, &held.waited(), SFD_CLOEXEC | SFD_NONBLOCK)) {
+  if (!signals_.is_open()) throw UserError(ExitCode::unavailable, "signals cannot be waited for: " + errno_words(errno) + "; raise the limit of open files (ulimit -n)");
+  MeetingPoint point;
+  LaunchPlan ranks = plan;
+  if (plan.first.world_size > 1 && plan.owns_all()) {
+    point = make_meeting_point();
+    ranks.first.port = point.port;
+    ranks.first.token = point.token;
+  }
+  const std::string path = worker_path();
+  try {
+    for (int i = 0; i < plan.workers; ++i) {
+      Job its = job;
+      its.membership = ranks.membership(i);
+      WorkerFiles files = output_.files(i);
+      if (its.membership.rank == 0) files.listener = point.listener.get();
+      workers_.push_back({start_worker(path, std::move(its), files, held), ranks.membership(i).rank});
+    }
+  } catch (const UserError&) {
+    kill_groups();                      // a destructor does not follow
+    throw;
+  }
+  output_.started();
+}
+
+WorkerGroup::~WorkerGroup() { kill_groups(); }
+
+void WorkerGroup::kill_groups() {
+  for (Worker& w : workers_) {
+    if (!w.lives) continue;
+    ::kill(-w.process, SIGKILL);
+    while (::waitpid(w.process, nullptr, 0) < 0 && errno == EINTR) continue;
+    w.lives = false;
+  }
+}
+
+bool WorkerGroup::any_lives() const { return std::ranges::any_of(workers_, &Worker::lives); }
+
+void WorkerGroup::send(int signal) {
+  for (const Worker& w : workers_)
+    if (w.lives) ::kill(w.process, signal);
+}
+
+void WorkerGroup::suspend() {
+  send(SIGSTOP);
+  ::raise(SIGSTOP);                     // until somebody sends SIGCONT
+  send(SIGCONT);
+}
+
+void WorkerGroup::forward(int signal) {
+  if (signal == SIGCHLD) return;
+  if (signal == SIGTSTP) return suspend();
+  if (signal == SIGINT && interrupted_) {
+    if (Clock::now() - *interrupted_ < one_request) return;
+    interrupted_twice_ = true;
+    return send(SIGKILL);
+  }
+  if (signal == SIGINT) interrupted_ = Clock::now();
+  asked_to_end_ = asked_to_end_ || signal != SIGUSR2;
+  send(signal);
+}
+
+void WorkerGroup::forward_all() {
+  signalfd_siginfo signal{};
+  while (::read(signals_.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) forward(static_cast<int>(signal.ssi_signo));
+}
+
+void WorkerGroup::collect_ended() {
+  for (Worker& w : workers_) {
+    siginfo_t seen{};
+    if (!w.lives || (::waitid(P_PID, static_cast<id_t>(w.process), &seen, WEXITED | WNOHANG | WNOWAIT) == 0 && seen.si_pid == 0)) continue;
+    // What it started and left behind ends with it, while the number of its group is still its own. A worker alone keeps to what it always did.
+    if (workers_.size() > 1) ::kill(-w.process, SIGKILL);
+    RankEnd end{w.rank, 0, Clock::now(), termed_ || interrupted_twice_};
+    while (::waitpid(w.process, &end.status, 0) < 0)
+      if (errno != EINTR) throw InternalError("waiting for the worker failed");
+    w.lives = false;
+    if (end.failed() && !failed_) failed_ = end.at;
+    ends_.push_back(end);
+  }
+}
+
+void WorkerGroup::press_on(Clock::time_point now) {
+  if (!failed_) return;
+  if (!termed_ && now >= *failed_ + own_time) {
+    termed_ = true;
+    send(SIGTERM);
+  }
+  if (!killed_ && now >= *failed_ + own_time + time_after_term) {
+    killed_ = true;
+    send(SIGKILL);
+  }
+}
+
+int WorkerGroup::milliseconds_until_due(Clock::time_point now) const {
+  Clock::time_point due = output_.due(now);
+  if (failed_ && !killed_) due = std::min(due, *failed_ + own_time + (termed_ ? time_after_term : std::chrono::seconds(0)));
+  if (due == Clock::time_point::max()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - now).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
+}
+
+void WorkerGroup::sleep() {
+  std::vector<pollfd> waited{{signals_.get(), POLLIN, 0}};
+  output_.add_to(waited);
+  if (::poll(waited.data(), waited.size(), milliseconds_until_due(Clock::now())) < 0 && errno != EINTR) throw InternalError("waiting for the workers failed: " + errno_words(errno));
+}
+
+void WorkerGroup::wait() {
+  for (;;) {
+    collect_ended();
+    if (!any_lives()) break;
+    sleep();
+    forward_all();
+    output_.relay(Clock::now());
+    press_on(Clock::now());
+  }
+  output_.finish();
+  while (output_.pending() && !interrupted_twice_) {   // a reader that is slow; interrupting a second time leaves it
+    sleep();
+    forward_all();
+    output_.relay(Clock::now());
+  }
+}
+
+}  // namespace trainx::launch

@@ -1,0 +1,18 @@
+// One worker as a process.
+#pragma once
+#include "launch/job.hpp"
+#include "launch/worker_signals.hpp"
+
+namespace trainx::launch {
+
+/// What a worker inherits beside its job; -1: nothing, and this process's own stdout and stderr.
+struct WorkerFiles {
+  int listener = -1;
+  int output = -1, errors = -1;
+};
+
+/// Starts the worker as leader of a process group of its own, with the job on descriptor 3 and the listener on 4, where the job says it is.
+/// It ends when this process does, also on kill -9. Called on the main thread, with whose end the kernel would end it. Throws UserError 69.
+pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files, const HeldSignals& held);
+
+}  // namespace trainx::launch
