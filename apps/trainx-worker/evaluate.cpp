@@ -15,7 +15,7 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   const auto source = train::open_split(plan, data::Split::eval);
   if (!source) throw UserError(ExitCode::input_missing, "the recipe names no held-out data; set data.eval");
   const std::string folder = weights_folder(job);
-  train::set_compute_threads(job.facts.hardware.cpu_cores);
+  train::set_compute_threads(plan.threads);
   const auto device = train::open_device(plan);
   train::ResidentState(plan.train.front(), device->residents()).load_weights(folder, plan.dims);
   device->upload();

@@ -15,6 +15,7 @@ ExitCode exit_code_of(const std::exception& e) {
 plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe) {
   plan::RunPlan plan = plan::make_run_plan(recipe, job.facts);
   if (plan::fingerprint(plan) != job.plan_fingerprint) throw InternalError("trainx and trainx-worker make different plans of this recipe; they are of different builds");
+  if (plan.mode == recipe::ParallelMode::dp && job.membership.rank > 0) plan = plan::make_run_plan(recipe, job.facts, {.gpu = {}, .rank = job.membership.rank});
   return plan;
 }
 

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "core/version.hpp"
+#include "joined_ranks.hpp"
 #include "metrics/run_files.hpp"
 #include "model/model.hpp"
 #include "start.hpp"
@@ -14,6 +15,7 @@
 #include "train/release_observer.hpp"
 #include "train/tune_observer.hpp"
 #include "train/run_folder.hpp"
+#include "recipe/value.hpp"
 #include "train/threads.hpp"
 #include <algorithm>
 #include <csignal>
@@ -71,68 +73,118 @@ int exit_code_of(train::Request request) {
   return 0;
 }
 
-}  // namespace
+/// Where the run begins, as rank 0 found it: the same for all.
+struct Beginning {
+  std::string from;                     // a checkpoint's folder; empty: anew
+  bool own = false, with_states = true, finished = false;
+};
 
-int train(const launch::Job& job, metrics::Console& console) {
-  const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
-  const plan::RunPlan plan = plan_of(job, loaded.recipe);
-  auto train_source = train::open_split(plan, data::Split::train);     // bad data is told before anything is written
-  auto eval_source = train::open_split(plan, data::Split::eval);
+std::string to_text(const Beginning& b) { return nlohmann::json{{"from", b.from}, {"own", b.own}, {"with_states", b.with_states}, {"finished", b.finished}}.dump(); }
 
-  const std::string path = job.fork_name.empty() ? job.run_folder : plan.recipe.run.output_dir + "/" + job.fork_name;
-  const std::string fork_source = job.fork_name.empty() ? "" : job.run_folder;
-  find_start(path, fork_source, plan.recipe, console);                 // what cannot begin is told before a folder is made
-  const train::RunFolder folder(path);
-  checkpoint::Store store(path);
+Beginning beginning_from(const std::string& text) {
+  const auto j = nlohmann::json::parse(text);
+  return {j.at("from"), j.at("own"), j.at("with_states"), j.at("finished")};
+}
+
+/// A run's folder, which rank 0 alone writes.
+struct OwnFolder {
+  train::RunFolder folder;
+  checkpoint::Store store;
+  explicit OwnFolder(const std::string& path) : folder(path), store(path) {}
+};
+
+/// Looks for the checkpoint to go on from, and says that there is nothing to do where the run is at its end.
+Beginning begin(OwnFolder& own, const std::string& path, const std::string& fork_source, const plan::RunPlan& plan, metrics::Console& console) {
   const Start start = find_start(path, fork_source, plan.recipe, console);   // once more: only now nobody else writes there
-  train::SavedState saved;
-  if (!start.from.path.empty() && start.with_states) saved = train::read_saved_state(start.from.path);
-  train::TrainState& state = saved.state;
-  if (start.own) {
-    folder.require_same_run(plan.recipe);
-    if (saved.train_samples != plan.train_samples)
-      throw UserError(ExitCode::invalid_recipe, path + ": the training data has " + std::to_string(plan.train_samples) + " samples, the run began with " + std::to_string(saved.train_samples) +
-                                                    "; give it its data back, or train on with `--fork NAME`");
-    if (is_finished(plan, state)) {
-      metrics::write_status(folder.file("status.json"), {"done", "", 0, state.step, false});
-      console.done(state.step, path, path + ": already done, " + std::to_string(state.step) + " steps; a longer run.duration goes on");
-      return 0;
-    }
+  Beginning b{start.from.path, start.own, start.with_states, false};
+  if (!start.own) return b;
+  const train::SavedState saved = train::read_saved_state(start.from.path);
+  own.folder.require_same_run(plan.recipe);
+  if (saved.train_samples != plan.train_samples)
+    throw UserError(ExitCode::invalid_recipe, path + ": the training data has " + std::to_string(plan.train_samples) + " samples, the run began with " + std::to_string(saved.train_samples) +
+                                                  "; give it its data back, or train on with `--fork NAME`");
+  b.finished = is_finished(plan, saved.state);
+  if (b.finished) {
+    metrics::write_status(own.folder.file("status.json"), {"done", "", 0, saved.state.step, false});
+    console.done(saved.state.step, path, path + ": already done, " + std::to_string(saved.state.step) + " steps; a longer run.duration goes on");
   }
+  return b;
+}
 
-  const std::int64_t threads = start.own && plan.recipe.run.deterministic ? saved.threads : job.facts.hardware.cpu_cores;
-  train::set_compute_threads(threads);
-
-  train::TrainingParts parts(plan, std::move(train_source), std::move(eval_source));
-  // Tokenizer files: a run that goes on has them in its checkpoint, also when the folder that it began from is gone.
-  const std::string began_from = !start.from.path.empty() ? start.from.path : plan.recipe.model.init_from.value_or("");
-  const auto carried = began_from.empty() ? std::map<std::string, std::string>() : checkpoint::read_carried_files(began_from);
+/// Weights and states with which the run begins.
+void load(train::TrainingParts& parts, const Beginning& start, train::TrainState& state, metrics::Console& console) {
+  const plan::RunPlan& plan = parts.plan;
   parts.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)), train::ResidentState::Memory::new_arena);
-  if (!start.from.path.empty()) {
-    parts.resident.load_weights(start.from.path, plan.dims);
-    if (start.with_states) parts.resident.load_states(start.from.path + "/optimizer.safetensors");
+  if (!start.from.empty()) {
+    parts.resident.load_weights(start.from, plan.dims);
+    if (start.with_states) parts.resident.load_states(start.from + "/optimizer.safetensors");
     if (!start.own) state.best_eval_loss = std::numeric_limits<double>::infinity(), state.best_step = 0;
   } else if (plan.recipe.model.init_from) {
     const std::string& from = *plan.recipe.model.init_from;
     const auto begun = parts.resident.load_weights(from, plan.dims, train::MissingHead::keep);
-    if (!begun.empty()) console.warning(from + " was made for another task: it has no " + begun.front() + (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more tensors of this one" : "") +
-                                        ", which begin" + (begun.size() > 1 ? "" : "s") + " as drawn from run.seed");
+    if (!begun.empty() && parts.ranks.is_first())
+      console.warning(from + " was made for another task: it has no " + begun.front() + (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more tensors of this one" : "") +
+                      ", which begin" + (begun.size() > 1 ? "" : "s") + " as drawn from run.seed");
   }
+}
+
+int train_among(const launch::Job& job, const plan::RunPlan& plan, std::shared_ptr<const data::Source> train_source, std::shared_ptr<const data::Source> eval_source, JoinedRanks& joined,
+                metrics::Console& console) {
+  const train::Ranks ranks = joined.ranks();
+  const std::string path = job.fork_name.empty() ? job.run_folder : plan.recipe.run.output_dir + "/" + job.fork_name;
+  const std::string fork_source = job.fork_name.empty() ? "" : job.run_folder;
+  std::optional<OwnFolder> own;
+  Beginning start;
+  if (ranks.is_first()) {
+    find_start(path, fork_source, plan.recipe, console);               // what cannot begin is told before a folder is made
+    own.emplace(path);
+    start = begin(*own, path, fork_source, plan, console);
+  }
+  start = beginning_from(ranks.from_first(to_text(start)));
+  if (start.finished) return 0;
+  train::SavedState saved;
+  if (!start.from.empty() && start.with_states) saved = train::read_saved_state(start.from);
+  train::TrainState& state = saved.state;
+
+  const bool same_cut = start.own && saved.world_size == plan.batch.world_size;
+  const std::int64_t threads = same_cut && plan.recipe.run.deterministic ? saved.threads : plan.threads;
+  train::set_compute_threads(threads);
+
+  train::TrainingParts parts(plan, std::move(train_source), std::move(eval_source), ranks);
+  // Tokenizer files: a run that goes on has them in its checkpoint, also when the folder that it began from is gone.
+  const std::string began_from = !start.from.empty() ? start.from : plan.recipe.model.init_from.value_or("");
+  const auto carried = began_from.empty() ? std::map<std::string, std::string>() : checkpoint::read_carried_files(began_from);
+  {
+    const train::Ranks::Busy busy(ranks, "loading weights");
+    if (!plan.is_replica()) load(parts, start, state, console);
+  }
+  ranks.require_equal(plan.mode == recipe::ParallelMode::ddp && ranks.world_size() > 1 ? parts.resident.weights_hash() : "", "weights");
+  if (!own) {
+    parts.start(state);
+    std::optional<train::EvalObserver> eval;
+    if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, nullptr, job.facts.data.entropy_floor_nats, state));
+    std::optional<train::ReleaseObserver> release;
+    if (plan.recipe.memory.release_cache_every) parts.trainer->add(release.emplace(parts, console, state));
+    return exit_code_of(parts.trainer->run());
+  }
+
+  const train::RunFolder& folder = own->folder;
   if (plan.compute == DType::f16 && !began_from.empty() && trained_in(began_from) == "bf16")
     console.warning(began_from + " was trained in bf16, whose values reach 3e38; in fp16 what goes beyond 65504 is infinite, and the run may skip steps or diverge: precision.compute: bf16 goes on as it was");
   for (const auto& difference : folder.differences(plan.recipe)) console.message("changed since the run began: " + difference);
   write_run_files(folder, plan, job);
 
-  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + parts.device->name() + " into " + path, path, settings_of(plan, job),
+  const std::string others = ranks.world_size() > 1 ? std::to_string(ranks.world_size()) + " ranks (" + recipe::write_value(plan.mode) + " over " + ranks.communicator()->transport() + "), each on " : "";
+  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + others + parts.device->name() + " into " + path, path, settings_of(plan, job),
                 {plan.total_steps, plan.total_seconds, state.seconds});
-  if (!start.from.path.empty()) console.resume(state.step, start.from.path);
+  if (!start.from.empty()) console.resume(state.step, start.from);
   metrics::MetricsFile log(folder.file("metrics.jsonl"), state.step);
   parts.start(state);
   train::MetricsObserver metrics(parts, console, log, state);
   parts.trainer->add(metrics);
   std::optional<train::EvalObserver> eval;
-  if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, log, job.facts.data.entropy_floor_nats, state));
-  train::CheckpointObserver checkpoints(parts, store, console, start.own ? std::optional(state.step) : std::nullopt, threads, carried, state);
+  if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, &log, job.facts.data.entropy_floor_nats, state));
+  train::CheckpointObserver checkpoints(parts, own->store, console, start.own ? std::optional(state.step) : std::nullopt, threads, carried, state);
   parts.trainer->add(checkpoints);
   train::AttestObserver attest(parts, console, job.allow_degraded);
   parts.trainer->add(attest);
@@ -157,7 +209,25 @@ int train(const launch::Job& job, metrics::Console& console) {
     }
     return code;
   } catch (const std::exception& e) {
-    status.failed(e.what(), static_cast<int>(exit_code_of(e)));
+    status.failed(e.what(), static_cast<int>(worker::exit_code_of(e)));
+    throw;
+  }
+}
+
+}  // namespace
+
+int train(const launch::Job& job, metrics::Console& console) {
+  const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
+  const plan::RunPlan plan = plan_of(job, loaded.recipe);
+  auto train_source = train::open_split(plan, data::Split::train);     // bad data is told before anything is written
+  auto eval_source = train::open_split(plan, data::Split::eval);
+  JoinedRanks joined(job, plan);
+  try {
+    const int code = train_among(job, plan, std::move(train_source), std::move(eval_source), joined, console);
+    joined.leave();
+    return code;
+  } catch (const std::exception& e) {
+    joined.leave_with(e);
     throw;
   }
 }

@@ -13,7 +13,9 @@ struct Arguments {
 
 int run_bench(const Arguments& a, const Context& context) {
   if (a.options.rounds < 1 || !(a.options.seconds > 0)) throw UserError(ExitCode::usage, "bench step: --rounds and --seconds must be above 0");
-  const Prepared p = prepare(load(a.recipe, a.command));
+  auto loaded = load(a.recipe, a.command);
+  if (loaded.recipe.parallel.world_size.value.value_or(1) > 1) throw UserError(ExitCode::usage, a.command + " measures one rank, and parallel.world_size is " + std::to_string(*loaded.recipe.parallel.world_size.value) + "; add parallel.world_size=1 and the batch that one rank has");
+  const Prepared p = prepare(std::move(loaded));
   if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
   launch::Job job = make_job(a.command, context);
   job.resolved_recipe = recipe::dump(p.plan.recipe);

@@ -21,6 +21,7 @@ recipe::LoadedRecipe recipe_of(const RecipeArguments& a, const Context& context,
 int run_eval(const RecipeArguments& a, const Context& context) {
   WeightsSource weights;
   auto loaded = recipe_of(a, context, weights);
+  on_one_rank(loaded.recipe);
   loaded.recipe.model.init_from.reset();   // the checkpoint is what counts, also when the folder it began from is gone
   facts::Facts facts = facts::gather_facts(loaded.recipe);
   facts.model_folder = facts::look_at_model_folder(weights.checkpoint);

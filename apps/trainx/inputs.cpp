@@ -46,7 +46,7 @@ recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& c
 Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu) {
   launch::measure_model(loaded.recipe, facts);
   Prepared p{std::move(loaded), std::move(facts), {}, {}};
-  p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {gpu});
+  p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {.gpu = gpu, .rank = 0});
   p.origins = p.loaded.origins;
   const auto before = recipe::flatten(p.loaded.recipe), after = recipe::flatten(p.plan.recipe);
   const std::map<std::string, std::string> written(before.begin(), before.end());
@@ -59,7 +59,18 @@ Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::str
 
 Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu) {
   facts::Facts facts = facts::gather_facts(loaded.recipe);
+  facts.hardware.local_ranks = loaded.recipe.parallel.world_size.value.value_or(1);   // all of them here, where nothing says otherwise
   return prepare(std::move(loaded), std::move(facts), gpu);
+}
+
+void on_one_rank(recipe::Recipe& recipe) {
+  const std::int64_t ranks = recipe.parallel.world_size.value.value_or(1);
+  recipe.parallel = {};
+  recipe.precision.reduce = recipe::Reduce::fp32;
+  if (ranks == 1) return;
+  recipe.optimizer.update_in_backward = false;
+  if (recipe.batch.global_batch_size && !recipe.batch.micro_batch_size.is_auto()) recipe.batch.grad_accum_steps.reset();
+  else if (recipe.batch.grad_accum_steps) *recipe.batch.grad_accum_steps *= ranks;
 }
 
 std::string run_folder_of(const recipe::Recipe& recipe) { return (fs::path(recipe.run.output_dir) / recipe.run.name).string(); }

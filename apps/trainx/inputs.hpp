@@ -25,6 +25,9 @@ struct Prepared {
 Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu = "");
 Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu = "");
 
+/// For what one process does with a run of several: nothing of it hangs on the number of ranks.
+void on_one_rank(recipe::Recipe& recipe);
+
 std::string run_folder_of(const recipe::Recipe& recipe);
 /// A job with what every command's has.
 launch::Job make_job(const std::string& command, const Context& context);

@@ -9,11 +9,14 @@ namespace {
 struct Arguments {
   RecipeArguments recipe;
   std::string gpu;
+  std::int64_t world = 0;
   bool program = false;
 };
 
 int run_plan(const Arguments& a, const Context& context) {
-  const Prepared p = prepare(load(a.recipe, "plan"), a.gpu);
+  RecipeArguments recipe = a.recipe;
+  if (a.world > 0) recipe.words.push_back("parallel.world_size=" + std::to_string(a.world));
+  const Prepared p = prepare(load(recipe, "plan"), a.gpu);
   const auto advice = plan::advise(p.plan);
   if (context.output.json) {
     auto j = plan::to_json(p.plan, a.program);
@@ -29,11 +32,12 @@ int run_plan(const Arguments& a, const Context& context) {
 
 void add_plan(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("plan", "what would run: batch arithmetic, bytes by category, time, the step program");
-  context.usage[command] = "CONFIG [key=value ...] [--program] [--gpu NAME]";
+  context.usage[command] = "CONFIG [key=value ...] [--program] [--gpu NAME] [--world N]";
   const auto a = std::make_shared<Arguments>();
   add_recipe_arguments(*command, a->recipe);
   command->add_flag("--program", a->program, "print every instruction of the step");
   command->add_option("--gpu", a->gpu, "plan for this GPU, whose rates were measured, instead of this machine")->type_name("NAME");
+  command->add_option("--world", a->world, "plan for so many ranks")->type_name("N")->check(CLI::Range(1, 1 << 16));
   command->callback([a, &context] { context.run = [a, &context] { return run_plan(*a, context); }; });
 }
 

@@ -33,18 +33,24 @@ facts::Facts gather(recipe::Recipe recipe) {
   return facts;
 }
 
-launch::LaunchPlan launch_plan(const Prepared& p, const launch::LaunchFlags& flags) {
+// How many ranks there are, told to the recipe and to the facts.
+launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts, const launch::LaunchFlags& flags) {
   launch::LaunchWish wish;
-  wish.world_size = 1;                  // a recipe trains with one rank
-  if (p.plan.on_gpu) {
-    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-    wish.visible_gpus = launch::visible_gpus(static_cast<int>(p.facts.hardware.gpus.size()), visible != nullptr, visible ? visible : "");
-  }
-  wish.run_name = p.plan.recipe.run.name;
-  return launch::decide_membership(environment_variable, flags, wish);
+  const auto written = recipe.parallel.world_size.value;
+  wish.world_size = static_cast<int>(written.value_or(0));
+  if (!recipe.parallel.mode.is_auto() && *recipe.parallel.mode.value == recipe::ParallelMode::single) wish.world_size = 1;
+  wish.run_name = recipe.run.name;
+  const launch::LaunchPlan plan = launch::decide_membership(environment_variable, flags, wish);
+  const int ranks = plan.first.world_size;
+  if (written && *written != ranks)
+    throw UserError(ExitCode::invalid_recipe, "parallel.world_size is " + std::to_string(*written) + ", and " + (plan.first.launcher.empty() ? "flags" : plan.first.launcher) + " say " + std::to_string(ranks) +
+                                                  "; leave it at auto, or start as many");
+  recipe.parallel.world_size.value = ranks;
+  facts.hardware.local_ranks = plan.first.local_world_size;
+  return plan;
 }
 
-int start(const Prepared& p, const Arguments& a, const Context& context) {
+int start(const Prepared& p, const launch::LaunchPlan& ranks, const Arguments& a, const Context& context) {
   if (a.allow_degraded && !p.plan.on_gpu) throw UserError(ExitCode::usage, "train: --allow-degraded has nothing to allow: the run computes on a CPU, where no kernels are held against the plan; leave it out");
   if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
   if (!p.facts.data.eval_problem.empty()) throw UserError(ExitCode::input_missing, p.facts.data.eval_problem);
@@ -62,7 +68,7 @@ int start(const Prepared& p, const Arguments& a, const Context& context) {
     const auto& o = context.output;
     metrics::Console({o.json, o.quiet, o.verbose, o.color}).warning(text);
   };
-  return launch::run_workers(job, launch_plan(p, a.launch), warn);
+  return launch::run_workers(job, ranks, warn);
 }
 
 // What can be refused without writing anything or starting a worker is refused here.
@@ -70,17 +76,23 @@ int run_train(const Arguments& a, const Context& context) {
   if (a.fork_name.find('/') != std::string::npos || a.fork_name.starts_with(".")) throw UserError(ExitCode::usage, "train: --fork takes the name of a new run, not a path: '" + a.fork_name + "'");
   if (a.profile_steps < 0) throw UserError(ExitCode::usage, "train: --profile takes a number of steps");
   if (a.rehearse && (!a.fork_name.empty() || a.profile_steps > 0)) throw UserError(ExitCode::usage, "train: --rehearse leaves nothing behind, so that --fork and --profile have no effect: leave them out");
-  const auto given = launch::membership_from_environment(environment_variable, a.launch);   // half-set variables are told at once
   if (a.rehearse) {
+    const auto given = launch::membership_from_environment(environment_variable, a.launch);
     if (given && given->world_size > 1) throw UserError(ExitCode::usage, "train: --rehearse starts runs of its own, which " + given->launcher + " would have every rank do; rehearse on one host, without it");
     if (a.launch.nnodes.value_or(1) > 1) throw UserError(ExitCode::usage, "train: --rehearse starts runs of its own on one host; leave out --nnodes");
     Context quiet = context;            // warnings and errors alone
     quiet.output.quiet = true;
-    return rehearse(a.recipe, context, [&](const Prepared& p) { return start(p, a, quiet); });
+    RecipeArguments recipe = a.recipe;
+    if (a.launch.nproc_per_node.value_or(0) > 0) recipe.words.push_back("parallel.world_size=" + std::to_string(*a.launch.nproc_per_node));
+    return rehearse(recipe, context, [&](Prepared p) {
+      const auto ranks = decide_ranks(p.plan.recipe, p.facts, a.launch);
+      return start(p, ranks, a, quiet);
+    });
   }
   auto loaded = load(a.recipe, "train");
   facts::Facts facts = gather(loaded.recipe);
-  return start(prepare(std::move(loaded), std::move(facts)), a, context);
+  const auto ranks = decide_ranks(loaded.recipe, facts, a.launch);
+  return start(prepare(std::move(loaded), std::move(facts)), ranks, a, context);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ program::Bytes bucket_bytes(const RunPlan& plan, const program::Rates* rates) {
 
 // The ranks that differ, and one more of those that do not: what holds for them holds for any number.
 std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedProgram*>& roles, std::int64_t world_size) {
-  constexpr std::int64_t enough = 3;
+  const std::int64_t enough = roles.size() > 1 ? world_size : 3;   // dp's rank 0 names all others
   std::vector<program::RankProgram> ranks;
   for (std::int64_t r = 0; r < std::min(world_size, enough); ++r) {
     const PlacedProgram& role = *roles[std::min<std::size_t>(static_cast<std::size_t>(r), roles.size() - 1)];
@@ -229,6 +229,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);
+  if (plan.on_gpu && plan.batch.world_size > 1 && !device) throw UserError(ExitCode::invalid_recipe, "several ranks compute on CPUs so far, and this run would on GPUs; write run.device: cpu, or start one rank");
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe, "memory.release_cache_every can have no effect on a GPU: trainx takes the GPU's memory once, as planned, and no library keeps any beside it; leave it out");
   if (plan.on_gpu && !device && !facts.hardware.gpus.empty()) device = device_called(facts.hardware.gpus.front());
@@ -294,7 +295,9 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 }
 
 std::string fingerprint(const RunPlan& plan) {
-  std::string all = recipe::dump(plan.recipe);
+  recipe::Recipe recipe = plan.recipe;
+  recipe.memory.budget = {};            // follows from the machine: ranks may differ in it
+  std::string all = recipe::dump(recipe);
   for (const auto* programs : {&plan.train, &plan.evaluate})
     for (const PlacedProgram& p : *programs) {
       all += program::print(p.program);

@@ -20,6 +20,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const Reside
          {"seconds", state.seconds},
          {"best_step", state.best_step},
          {"threads", threads},
+         {"world_size", plan.batch.world_size},
          {"compute", name_of(plan.compute)},
          {"loader", {{"next_position", state.step * plan.batch.global_batch_size}, {"samples", plan.train_samples}}}};
   if (plan.compute == DType::f16) j["loss_scale"] = {{"scale", state.loss_scale}, {"finite_steps", state.finite_steps}};
@@ -44,6 +45,7 @@ SavedState read_saved_state(const std::string& folder) {
     }
     if (const json& best = j.at("best_eval_loss"); !best.is_null()) best.get_to(saved.state.best_eval_loss);
     j.at("threads").get_to(saved.threads);
+    saved.world_size = j.value("world_size", std::int64_t{1});
     j.at("loader").at("samples").get_to(saved.train_samples);
     return saved;
   } catch (const json::exception& e) {

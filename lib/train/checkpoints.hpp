@@ -12,7 +12,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const Reside
 /// trainer_state.json of a checkpoint.
 struct SavedState {
   TrainState state;
-  std::int64_t threads = 1;             // computed with: replayed by deterministic runs
+  std::int64_t threads = 1, world_size = 1;   // computed with: threads of a rank are replayed by deterministic runs of as many ranks
   std::int64_t train_samples = 0;       // of an epoch: what the order of samples follows from
 };
 /// Throws UserError 65 for a checkpoint that is not trainx's.

@@ -29,7 +29,7 @@ bool equal_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0;
 void Whereabouts::at(const plan::PlacedProgram& placed, const program::Instruction& i) {
   const std::lock_guard lock(mutex_);
   placed_ = &placed;
-  instruction_ = &i;
+  instruction_ = i;
 }
 
 void Whereabouts::between_steps(std::int64_t step) {
@@ -40,7 +40,7 @@ void Whereabouts::between_steps(std::int64_t step) {
 std::string Whereabouts::describe() const {
   const std::lock_guard lock(mutex_);
   const std::string step = "step " + std::to_string(step_ + 1);
-  return instruction_ ? step + ", " + train::describe(*placed_, *instruction_) : step;
+  return placed_ ? step + ", " + train::describe(*placed_, instruction_) : step;
 }
 
 StepAgreement Ranks::agree(std::int64_t step, Request request, double seconds, const std::optional<StepScalarsReport>& mine) const {

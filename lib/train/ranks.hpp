@@ -15,7 +15,7 @@ struct StepAgreement {
   StepScalarsReport report;             // what rank 0 read on its device
 };
 
-/// What this rank is at, for the sentence that says where a run stands: told by lanes, read by another thread.
+/// What this rank is at, for the sentence that says where a run stands: told by lanes, read by another thread. Placed programs must outlive it.
 class Whereabouts {
  public:
   void at(const plan::PlacedProgram& placed, const program::Instruction& i);
@@ -26,7 +26,7 @@ class Whereabouts {
   mutable std::mutex mutex_;
   std::int64_t step_ = 0;
   const plan::PlacedProgram* placed_ = nullptr;
-  const program::Instruction* instruction_ = nullptr;
+  program::Instruction instruction_;    // a copy: executors end before the connections that tell of it
 };
 
 /// Null members: there is one rank. References must outlive it.

@@ -4,6 +4,7 @@
 #include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
 #include "core/half.hpp"
+#include "core/hash.hpp"
 #include "model/model.hpp"
 #include "optim/optimizer.hpp"
 #include "spec/arch/saved_layout.hpp"
@@ -131,6 +132,12 @@ void ResidentState::set_loss_scale(double scale, double finite_steps) {
 }
 
 std::int64_t ResidentState::applied_steps() const { return *applied_; }
+
+std::string ResidentState::weights_hash() const {
+  std::string all;
+  for (const Group& group : groups_) all += hash_hex(std::span<const std::byte>(group.parameter, static_cast<std::size_t>(group.spec->elements * size_of(placed_.graph.compute))));
+  return hash_hex(all);
+}
 
 std::vector<std::span<const std::byte>> ResidentState::untouched() const {
   std::vector<std::span<const std::byte>> out;

@@ -35,6 +35,8 @@ class ResidentState {
   /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names. Weights and floating states with an entry for each
   /// element have the folder's layout, other states their own.
   std::vector<checkpoint::TensorSource> weights() const;
+  /// Of the weights' bytes as they lie.
+  std::string weights_hash() const;
   std::vector<checkpoint::TensorSource> states() const;
 
  private:

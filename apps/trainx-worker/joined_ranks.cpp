@@ -1,0 +1,51 @@
+#include "joined_ranks.hpp"
+#include "commands.hpp"
+#include "core/files.hpp"
+#include "core/hash.hpp"
+#include "core/process.hpp"
+#include "core/version.hpp"
+#include <unistd.h>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+namespace trainx::worker {
+namespace {
+
+// Whoever computes finds out at the next collective, and ends as programs do. What takes longer than this does not hold up the other ranks.
+constexpr std::chrono::seconds grace{3};
+
+void end_soon(ExitCode code, const std::string& sentence) {
+  std::thread([code, sentence] {
+    std::this_thread::sleep_for(grace);
+    std::fprintf(stderr, "trainx: %s\n", sentence.c_str());
+    std::_Exit(static_cast<int>(code));
+  }).detach();
+}
+
+std::string build_of_this() { return std::string(version) + " " + hash_hex(read_file(executable_path())); }
+
+}  // namespace
+
+JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
+  if (job.membership.world_size != plan.batch.world_size)
+    throw InternalError("the plan is for " + std::to_string(plan.batch.world_size) + " ranks and " + std::to_string(job.membership.world_size) + " were started");
+  if (job.membership.world_size == 1) return;
+  dist::ControlOptions options;
+  options.equal_on_all = {{"trainx", build_of_this()}, {"plan", job.plan_fingerprint}};
+  options.hang_seconds = plan.recipe.run.hang_limit.amount;
+  options.describe = [this] { return whereabouts_.describe(); };
+  options.on_failure = end_soon;
+  control_ = dist::Control::join(job.membership, std::move(options));
+  communicator_ = dist::make_communicator(*control_);
+}
+
+void JoinedRanks::leave() {
+  if (control_) control_->leave();
+}
+
+void JoinedRanks::leave_with(const std::exception& e) {
+  if (control_ && !control_->failed()) control_->leave_with(exit_code_of(e), e.what());
+}
+
+}  // namespace trainx::worker

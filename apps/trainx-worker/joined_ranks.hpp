@@ -1,0 +1,27 @@
+#pragma once
+#include "dist/communicator.hpp"
+#include "launch/job.hpp"
+#include "plan/run_plan.hpp"
+#include "train/ranks.hpp"
+
+namespace trainx::worker {
+
+/// This worker among the run's ranks, from the moment they have found each other until they part.
+class JoinedRanks {
+ public:
+  /// Returns when all ranks have arrived with the same trainx and plan; at once where there is one. `plan` must outlive it. Throws UserError 69 or 78.
+  JoinedRanks(const launch::Job& job, const plan::RunPlan& plan);
+
+  train::Ranks ranks() { return control_ ? train::Ranks(control_.get(), communicator_.get(), &whereabouts_) : train::Ranks(); }
+  /// The run is over, for all ranks at the same time.
+  void leave();
+  /// This rank ends with an error, of which the others are told, but for one that came from them.
+  void leave_with(const std::exception& e);
+
+ private:
+  train::Whereabouts whereabouts_;
+  std::unique_ptr<dist::Control> control_;
+  std::unique_ptr<dist::Communicator> communicator_;
+};
+
+}  // namespace trainx::worker
