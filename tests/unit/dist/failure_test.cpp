@@ -71,7 +71,13 @@ TEST_CASE("a stopped rank is told within the limit, rank 0 as well, and going on
   std::this_thread::sleep_for(std::chrono::milliseconds(1000));
   ranks.signal(victim, SIGSTOP);
   const double stopped = ranks.seconds();
-  others_say(ranks.wait(20, victim), victim, 81, "81: " + named(victim), stopped + 4);
+  std::vector<RankEnd> ends;
+  for (int r = 0; r < 3; ++r) ends.push_back(r == victim ? RankEnd() : ranks.wait_for_one(r, 20));
+  others_say(ends, victim, 81, "81: " + named(victim), stopped + 4);
+  ranks.signal(victim, SIGCONT);
+  const RankEnd late = ranks.wait_for_one(victim, 25);
+  CHECK(late.code == 81);
+  CHECK_THAT(late.said, StartsWith("81: " + named(victim)));
 }
 
 TEST_CASE("a rank that is stopped and goes on in time, and a whole job that was stopped for longer than the limit, are no failure") {
@@ -164,8 +170,8 @@ TEST_CASE("a rank that ends with an error of its own tells it to the others, and
       called += " on_failure " + std::to_string(static_cast<int>(code));
     };
     const auto control = Control::join(m, o);
-    const auto c = make_communicator(*control);
     try {
+      const auto c = make_communicator(*control);
       if (m.rank == victim) throw UserError(ExitCode::bad_data, "shard 3 is damaged");
       return sums(*control, *c, 1000);
     } catch (const UserError& e) {
