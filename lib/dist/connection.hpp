@@ -33,6 +33,8 @@ class Connection {
   int fd() const { return socket_.get(); }
   bool is_open() const { return socket_.is_open(); }
   void close() { socket_.close(); }
+  /// The socket alone, for other use.
+  Descriptor release() { return std::move(socket_); }
   /// The largest message that is taken.
   void set_limit(std::size_t bytes) { limit_ = bytes; }
 

@@ -12,7 +12,7 @@ std::unique_ptr<Communicator> make_communicator(Control& control, const std::str
   if (forced != "TCP" && control.one_host())
     if (auto shared = SharedMemoryCommunicator::make(control, why)) return shared;
   if (forced == "shared memory") throw UserError(ExitCode::unavailable, "the ranks share no memory: " + why + "; let them use TCP");
-  return TcpCommunicator::make(control);
+  return std::make_unique<TcpCommunicator>(control);
 }
 
 }  // namespace trainx::dist

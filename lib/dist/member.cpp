@@ -99,8 +99,11 @@ void Member::take(const Message& message, std::unique_lock<std::mutex>& lock) {
 void Member::find_rank_0_lost(std::unique_lock<std::mutex>& lock) {
   const double silent = std::chrono::duration<double>(Clock::now() - heard_rank_0_).count();
   if (all_left_ || failure_) return;
-  if (!connection_.is_open()) store(lost_failure(name_of(0), at_of_rank_0_, waiting()), lock);
-  else if (options_.hang_seconds > 0 && silent >= silent_share * options_.hang_seconds) store(stopped_failure(name_of(0), at_of_rank_0_, silent, waiting()), lock);
+  if (!connection_.is_open()) return store(lost_failure(name_of(0), at_of_rank_0_, waiting()), lock);
+  if (options_.hang_seconds <= 0 || silent < silent_share * options_.hang_seconds) return;
+  const Failure stopped = stopped_failure(name_of(0), at_of_rank_0_, silent, waiting());
+  put(MessageKind::fail, ByteWriter().put(static_cast<std::int64_t>(stopped.code)).put(stopped.sentence).take());   // for when it goes on
+  store(stopped, lock);
 }
 
 std::string Member::waiting() const {
@@ -136,6 +139,7 @@ std::vector<std::string> Member::exchange(std::string_view mine) {
   const WaitsForPeers waits(progress_);
   std::unique_lock lock(mutex_);
   throw_stored();
+  if (all_left_) throw InternalError("Control: an exchange after leaving");
   put(MessageKind::exchange, mine);
   changed_.wait(lock, [&] { return failure_ || exchanged_; });
   throw_stored();

@@ -51,17 +51,13 @@ class ForkedRanks {
   void signal(int rank, int number) { ::kill(ranks_[rank].pid, number); }
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
-  /// Those that have not ended by then are killed, and count as ended by signal 9, saying "too slow". Stopped ones of `but` are not waited for.
-  std::vector<RankEnd> wait(double limit_seconds, int but = -1) {
-    std::vector<RankEnd> ends(ranks_.size());
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-      if (static_cast<int>(r) != but) ends[r] = wait_for(ranks_[r], limit_seconds);
-    if (but >= 0) {
-      ::kill(ranks_[but].pid, SIGKILL);
-      ends[but] = wait_for(ranks_[but], limit_seconds + 1);
-    }
+  /// Those that have not ended by then are killed, and count as ended by signal 9, saying "too slow".
+  std::vector<RankEnd> wait(double limit_seconds) {
+    std::vector<RankEnd> ends;
+    for (Rank& r : ranks_) ends.push_back(wait_for(r, limit_seconds));
     return ends;
   }
+  RankEnd wait_for_one(int rank, double limit_seconds) { return wait_for(ranks_[rank], limit_seconds); }
 
  private:
   struct Rank {
