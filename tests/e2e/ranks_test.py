@@ -1,0 +1,277 @@
+"""A run cut over several ranks on one host: the same numbers whatever the number, resumed at another one, and what happens when a rank dies, stops or is late."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from support import LONG, TRAINX, Trainx, main, sha256
+
+RECIPE = """\
+run: {{name: r, seed: {seed}, duration: {steps} steps, deterministic: true, hang_limit: 5 s}}
+model: {{type: gpt2, options: {{num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, dropout: 0.1}}}}
+data: {{type: stories, sequence_length: 32, samples: 512, eval_samples: 30}}
+batch: {{global_batch_size: 24, micro_batch_size: 2}}
+optimizer: {{type: adamw, lr: 3e-3, options: {{weight_decay: 0.1}}}}
+schedule: {{type: cosine, warmup: 5 steps}}
+checkpoint: {{every: {every} steps, keep_last: 2}}
+eval: {{every: 10 steps, batches: 5}}
+metrics: {{every: 1 steps}}
+"""
+LINES = """\
+run: {{name: r, seed: {seed}, duration: 20 steps, deterministic: true}}
+model: {{type: bert, options: {{num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, vocab_size: 200, task: classification, num_labels: 3}}}}
+data: {{type: jsonl, train: lines.jsonl, eval: held.jsonl, sequence_length: 32}}
+batch: {{global_batch_size: 24, micro_batch_size: 2}}
+optimizer: {{type: adamw, lr: 1e-3}}
+eval: {{every: 10 steps, batches: 5}}
+metrics: {{every: 1 steps}}
+"""
+
+
+def largest_difference(a, b):
+    return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
+
+
+def children_of(pid):
+    """Process ids of the workers that a launcher started."""
+    return [int(p) for p in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def rank_of(pid):
+    """The rank that a worker's threads are of: the launcher starts them in the order of ranks."""
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+
+
+class Ranks(Trainx):
+    def train(self, name, *settings, expect=0, **how):
+        return self.run_trainx("train", "r.yaml", f"run.name={name}", *settings, expect=expect, **how)
+
+    def losses(self, name):
+        return [m["loss"] for m in self.metrics(name)]
+
+    def evals(self, name):
+        lines = map(json.loads, (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
+        return [m["eval_loss"] for m in lines if "eval_loss" in m]
+
+    def write(self, steps=20, every=10):
+        self.recipe(RECIPE.format(seed=self.random.randrange(1000), steps=steps, every=every), "r.yaml")
+
+    def test_any_number_of_ranks_has_the_losses_of_one(self):
+        self.write()
+        self.train("one")
+        for mode in ("ddp", "dp"):
+            for world in (1, 2, 3, 4):
+                name = f"{mode}{world}"
+                self.train(name, f"parallel.world_size={world}", *([f"parallel.mode={mode}"] if world > 1 else []))
+                self.assertLess(largest_difference(self.losses(name), self.losses("one")), 1e-6, name)
+                self.assertLess(largest_difference(self.evals(name), self.evals("one")), 1e-6, name)
+                resolved = (self.folder / "outputs" / name / "resolved.yaml").read_text()
+                self.assertIn(f"world_size: {world}", resolved)
+                self.assertIn(f"mode: {mode if world > 1 else 'single'}", resolved)
+        self.assertEqual(sha256(self.folder / "outputs/ddp2/latest/model.safetensors"), sha256(self.folder / "outputs/dp2/latest/model.safetensors"), "the same sums in the same order")
+
+    def test_methods_go_together_with_ranks(self):
+        self.write()
+        for settings in (["memory.activation_checkpoint=full"], ["optimizer.update_in_backward=true", "optimizer.max_grad_norm=0", "batch.global_batch_size=8", "batch.micro_batch_size=auto"],
+                         ["precision=bf16"], ["precision=fp16"], ["eval.precision=bf16"], ["optimizer.type=adafactor", "optimizer.options={relative_step: false}"]):
+            name = f"m{abs(hash(tuple(settings)))}"
+            for world in (1, 2):
+                accum = [f"batch.grad_accum_steps={1}"] if "optimizer.update_in_backward=true" in settings else []
+                self.train(f"{name}-{world}", f"parallel.world_size={world}", *settings, *accum)
+            low = any(s in ("precision=bf16", "precision=fp16") for s in settings)
+            self.assertLess(largest_difference(self.losses(f"{name}-2"), self.losses(f"{name}-1")), 1e-3 if low else 1e-6, settings)
+
+    def test_gradients_may_travel_as_bf16(self):
+        self.write()
+        self.train("one")
+        self.train("two", "parallel.world_size=2", "precision.reduce=bf16")
+        difference = largest_difference(self.losses("two"), self.losses("one"))
+        self.assertLess(difference, 1e-3)
+        self.assertGreater(difference, 1e-8, "rounded gradients leave a trace")
+
+    def test_padded_rows_and_confusion_sums(self):
+        lines = [json.dumps({"input_ids": [self.random.randrange(5, 200) for _ in range(self.random.randint(2, 32))], "label": self.random.randrange(3)}) for _ in range(80)]
+        (self.folder / "lines.jsonl").write_text("\n".join(lines[:60]) + "\n")
+        (self.folder / "held.jsonl").write_text("\n".join(lines[60:]) + "\n")
+        self.recipe(LINES.format(seed=self.random.randrange(1000)), "r.yaml")
+        found = {}
+        for world, mode in ((1, "auto"), (2, "ddp"), (3, "ddp"), (2, "dp")):
+            name = f"{mode}{world}"
+            self.train(name, f"parallel.world_size={world}", f"parallel.mode={mode}")
+            lines = map(json.loads, (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
+            found[name] = [m for m in lines if "eval_loss" in m][-1]
+            self.assertLess(largest_difference(self.losses(name), self.losses("auto1")), 1e-6)
+            self.assertAlmostEqual(found[name]["accuracy"], found["auto1"]["accuracy"])
+            self.assertAlmostEqual(found[name]["f1"], found["auto1"]["f1"])
+
+    def test_a_run_goes_on_at_another_number_of_ranks(self):
+        self.write()
+        self.train("one")
+        for first, mode, second in ((3, "ddp", 1), (1, "auto", 4), (2, "dp", 3)):
+            name = f"{mode}-{first}-{second}"
+            self.train(name, "run.duration=10 steps", f"parallel.world_size={first}", f"parallel.mode={mode}", "schedule.type=constant")
+            self.train(name, f"parallel.world_size={second}", "schedule.type=constant")
+        self.train("constant", "schedule.type=constant")
+        for name in ("ddp-3-1", "auto-1-4", "dp-2-3"):
+            self.assertLess(largest_difference(self.losses(name), self.losses("constant")), 1e-6, name)
+
+    def start(self, name, *settings):
+        return subprocess.Popen([TRAINX, "train", "r.yaml", f"run.name={name}", *settings], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
+
+    def wait_for_step(self, name, step, process):
+        path = self.folder / "outputs" / name / "metrics.jsonl"
+        end = time.monotonic() + 60
+        while time.monotonic() < end and process.poll() is None:
+            if path.exists() and any(json.loads(line).get("step", 0) >= step for line in path.read_text().splitlines() if line.endswith("}")):
+                return
+            time.sleep(0.02)
+        self.fail(f"{name} did not come to step {step}: {process.stderr.read() if process.poll() is not None else ''}")
+
+    def test_killing_any_rank_ends_the_others_with_a_sentence_that_names_it(self):
+        self.write(steps=100000, every=100000)
+        for world, mode in ((2, "ddp"), (3, "ddp"), (2, "dp")):
+            for rank in range(world):
+                name = f"k{mode}{world}{rank}"
+                run = self.start(name, f"parallel.world_size={world}", f"parallel.mode={mode}")
+                self.wait_for_step(name, self.random.randint(2, 30), run)
+                workers = sorted(children_of(run.pid), key=rank_of)
+                self.assertEqual(len(workers), world)
+                time.sleep(self.random.random() * 0.2)
+                os.kill(workers[rank], signal.SIGKILL)
+                killed = time.monotonic()
+                _, err = run.communicate(timeout=30)
+                self.assertLess(time.monotonic() - killed, 5, err)
+                self.assertEqual(run.returncode, 128 + signal.SIGKILL, err)
+                self.assertRegex(err, rf"rank {rank} \(.*pid {workers[rank]}", err)
+                for worker in workers:
+                    self.assertFalse(pathlib.Path(f"/proc/{worker}").exists(), "no orphan")
+        self.assertEqual([p for p in pathlib.Path("/dev/shm").glob("*trainx*")], [])
+
+    def test_a_stopped_rank_is_named_within_the_hang_limit(self):
+        self.write(steps=100000, every=100000)
+        for rank in (0, 1, 2):
+            name = f"s{rank}"
+            run = self.start(name, "parallel.world_size=3")
+            self.wait_for_step(name, 3, run)
+            workers = sorted(children_of(run.pid), key=rank_of)
+            os.kill(workers[rank], signal.SIGSTOP)
+            stopped = time.monotonic()
+            _, err = run.communicate(timeout=60)
+            self.assertRegex(err, rf"rank {rank} \(.*pid {workers[rank]}", err)
+            self.assertEqual(run.returncode, 81, err)
+            self.assertLess(time.monotonic() - stopped, 5 + 20, err)       # found within 5 s; then what does not end by itself is ended
+            for worker in workers:
+                self.assertFalse(pathlib.Path(f"/proc/{worker}").exists(), "no orphan")
+
+    def test_a_rank_that_is_late_changes_nothing(self):
+        self.write(steps=400, every=100000)
+        self.train("plain", "parallel.world_size=3", "eval.every=100000 steps")
+        run = self.start("late", "parallel.world_size=3", "eval.every=100000 steps")
+        self.wait_for_step("late", 2, run)
+        workers = sorted(children_of(run.pid), key=rank_of)
+        for _ in range(6):
+            if run.poll() is not None:
+                break
+            worker = self.random.choice(workers)
+            try:
+                os.kill(worker, signal.SIGSTOP)
+                time.sleep(self.random.random() * 0.3)
+                os.kill(worker, signal.SIGCONT)
+            except ProcessLookupError:
+                break
+            time.sleep(self.random.random() * 0.1)
+        _, err = run.communicate(timeout=120)
+        self.assertEqual(run.returncode, 0, err)
+        self.assertEqual(self.losses("late"), self.losses("plain"))
+
+    def test_kill_nine_of_the_launcher_leaves_no_worker(self):
+        self.write(steps=100000, every=100000)
+        run = self.start("orphans", "parallel.world_size=4")
+        self.wait_for_step("orphans", 2, run)
+        workers = children_of(run.pid)
+        self.assertEqual(len(workers), 4)
+        run.kill()
+        run.wait()
+        end = time.monotonic() + 10
+        while time.monotonic() < end and any(pathlib.Path(f"/proc/{w}").exists() for w in workers):
+            time.sleep(0.05)
+        self.assertEqual([w for w in workers if pathlib.Path(f"/proc/{w}").exists()], [])
+
+    def test_signals_are_agreed_on(self):
+        self.write(steps=100000, every=100000)
+        for sent, code in ((signal.SIGTERM, 143), (signal.SIGUSR1, 75), (signal.SIGINT, 130)):
+            name = f"signal{code}"
+            run = self.start(name, "parallel.world_size=3")
+            self.wait_for_step(name, 3, run)
+            run.send_signal(sent)
+            _, err = run.communicate(timeout=60)
+            self.assertEqual(run.returncode, code, err)
+            self.assertEqual(json.loads((self.folder / "outputs" / name / "status.json").read_text())["state"], "stopped")
+        # One rank alone is told, as cluster managers may do it.
+        run = self.start("alone", "parallel.world_size=3")
+        self.wait_for_step("alone", 3, run)
+        os.kill(sorted(children_of(run.pid), key=rank_of)[2], signal.SIGUSR1)
+        _, err = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 75, err)
+
+    def test_restarts_go_on_from_the_newest_checkpoint(self):
+        self.write(steps=300, every=20)
+        self.train("whole", "parallel.world_size=2", "eval.every=100000 steps")
+        run = self.start("again", "parallel.world_size=2", "eval.every=100000 steps", "--max-restarts", "2")
+        self.wait_for_step("again", 30, run)
+        os.kill(self.random.choice(children_of(run.pid)), signal.SIGKILL)
+        _, err = run.communicate(timeout=120)
+        self.assertEqual(run.returncode, 0, err)
+        self.assertRegex(err, "restart")
+        self.assertEqual(self.losses("again"), self.losses("whole"))
+        self.assertEqual(sha256(self.folder / "outputs/again/latest/model.safetensors"), sha256(self.folder / "outputs/whole/latest/model.safetensors"))
+
+    def test_what_cannot_be_is_refused_in_a_sentence(self):
+        self.write()
+        for settings, sentence in ((["parallel.world_size=5"], "must be a multiple of micro_batch_size * world_size (2 * 5 = 10); the nearest that are: 20 and 30"),
+                                   (["parallel.world_size=2", "--nproc-per-node", "3"], "parallel.world_size is 2"),
+                                   (["--nproc-per-node", "2", "parallel.mode=single"], "single has one rank"),
+                                   (["precision.reduce=bf16"], "with one rank no gradient travels")):
+            done = self.train("refused", *settings, expect=None)
+            self.assertIn(done.returncode, (2, 78), done.stderr)
+            self.assertIn(sentence, done.stderr)
+            self.assertFalse((self.folder / "outputs" / "refused").exists())
+
+    def environment_of(self, rank, world, port):
+        return self.environment(RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+
+    def start_rank(self, name, rank, world, port, *settings):
+        return subprocess.Popen([TRAINX, "train", "r.yaml", f"run.name={name}", *settings], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                env=self.environment_of(rank, world, port))
+
+    def test_ranks_that_torchrun_starts_train_as_one_process_does(self):
+        self.write()
+        self.train("one")
+        port = self.random.randint(20000, 60000)
+        ranks = [self.start_rank("torchrun", r, 3, port) for r in range(3)]
+        for r in ranks:
+            _, err = r.communicate(timeout=120)
+            self.assertEqual(r.returncode, 0, err)
+        self.assertLess(largest_difference(self.losses("torchrun"), self.losses("one")), 1e-6)
+
+    def test_ranks_with_another_recipe_are_refused_by_all(self):
+        self.write()
+        port = self.random.randint(20000, 60000)
+        ranks = [self.start_rank("differ", r, 2, port, f"optimizer.lr={1e-3 * (r + 1)}") for r in range(2)]
+        said = []
+        for r in ranks:
+            _, err = r.communicate(timeout=120)
+            self.assertEqual(r.returncode, 78, err)
+            said.append([line.split("trainx: ")[-1] for line in err.splitlines() if "plan" in line])
+        self.assertEqual(said[0], said[1])
+        self.assertTrue(said[0])
+        self.assertFalse((self.folder / "outputs" / "differ").exists())
+
+
+if __name__ == "__main__":
+    main()
