@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Stands in a worker's place: does what STUB_<rank>, else STUB, says, words for words: `out TEXT; err TEXT; sleep S; exit N; ...`.
 
-Leaves in STUB_FOLDER a file job-<rank>-<start>.json of what it was given. `first WORDS` counts at a rank's first start alone, `only-once` likewise."""
+Leaves in STUB_FOLDER a file job-<rank>-<start>.json of what it was given. `first WORDS` is done at a rank's first start alone."""
 import json
 import os
 import pathlib
