@@ -1,10 +1,15 @@
 // srun sets, for each task of a step: SLURM_PROCID (rank), SLURM_STEP_NUM_TASKS, SLURM_LOCALID, SLURM_NODEID, SLURM_STEP_TASKS_PER_NODE, SLURM_STEP_NODELIST,
 // SLURM_JOB_ID, SLURM_STEP_ID. A script of sbatch sees SLURM_PROCID=0 too, and SLURM_NTASKS of the whole job, but is in no step of srun's: it has no
 // SLURM_STEP_ID. Hence: a worker is a task of a step (SLURM_PROCID and SLURM_STEP_ID) with more than one task.
+//
+// Two kinds of processes inherit such variables without being that task: ranks of an mpirun, whose daemons are the tasks; and a script that was submitted
+// from inside a task, whose step's hosts and tasks then do not fit with its own job's (SLURM_JOB_NODELIST, SLURM_GTIDS).
 #include "core/error.hpp"
 #include "core/number.hpp"
 #include "launch/rank_environment.hpp"
 #include "launch/slurm_lists.hpp"
+#include <algorithm>
+#include <set>
 
 namespace trainx::launch {
 namespace {
@@ -28,6 +33,21 @@ bool belongs_to_mpi(const Environment& environment, int tasks) {
   return !environment("OMPI_COMM_WORLD_SIZE").empty() || (!pmi.empty() && pmi != std::to_string(tasks));
 }
 
+/// Ranks of this host, as Slurm counts them for this very process.
+std::size_t tasks_here(const Environment& environment) {
+  const std::string ids = environment("SLURM_GTIDS");
+  return ids.empty() ? 0 : 1 + static_cast<std::size_t>(std::ranges::count(ids, ','));
+}
+
+/// The step's variables came with whoever submitted this script.
+bool is_of_another_job(const Environment& environment, const std::vector<int>& per_node, std::size_t node) {
+  const auto step = expand_host_list(environment("SLURM_STEP_NODELIST")), job = expand_host_list(environment("SLURM_JOB_NODELIST"));
+  const std::set<std::string> own(job.begin(), job.end());
+  if (!job.empty() && !std::ranges::all_of(step, [&](const std::string& host) { return own.contains(host); })) return true;
+  const std::size_t here = tasks_here(environment);
+  return here > 0 && node < per_node.size() && here != static_cast<std::size_t>(per_node[node]);
+}
+
 }  // namespace
 
 std::optional<dist::Membership> membership_of_slurm(const Environment& environment) {
@@ -46,6 +66,7 @@ std::optional<dist::Membership> membership_of_slurm(const Environment& environme
   const auto per_node = expand_task_counts(environment(counts_name));
   if (per_node.empty()) cannot_read(environment, counts_name, "a list of counts such as '2(x3),1'");
   const auto node = static_cast<std::size_t>(count("SLURM_NODEID"));
+  if (is_of_another_job(environment, per_node, node)) return std::nullopt;
   if (node >= per_node.size()) cannot_read(environment, "SLURM_NODEID", "one of the " + std::to_string(per_node.size()) + " nodes of " + counts_name);
   dist::Membership m;
   m.rank = count("SLURM_PROCID"), m.world_size = tasks;

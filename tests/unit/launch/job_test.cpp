@@ -20,6 +20,7 @@ TEST_CASE("a job survives JSON, every field of it") {
   job.checkpoint = "outputs/x/best";
   job.argv = {"trainx", "train"};
   job.generate = {"Once\n\"upon\"", 5, 0.1, 3, 18446744073709551615ULL};
+  job.membership = {3, 8, 1, 2, "host", 29500, 4, "secret", "flags"};
   job.output = {true, false, true, true};
   const auto j = launch::to_json(job);
   const launch::Job copy = launch::job_from_json(nlohmann::json::parse(j.dump()));
@@ -28,6 +29,9 @@ TEST_CASE("a job survives JSON, every field of it") {
   CHECK(copy.generate.temperature == 0.1);
   CHECK(copy.facts.hardware.cpu_cores == 7);
   CHECK(copy.origins.at("run.seed") == "x.yaml:1:7");
+  CHECK(copy.membership.rank == 3);
+  CHECK(copy.membership.world_size == 8);
+  CHECK(copy.membership.token == "secret");
   CHECK(copy.output.json);
   CHECK_FALSE(copy.output.quiet);
 }

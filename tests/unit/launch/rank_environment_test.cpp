@@ -120,6 +120,15 @@ TEST_CASE("Slurm: shells, scripts and single tasks start their workers themselve
          {with(slurm, {{"SLURM_STEP_NUM_TASKS", ""}, {"SLURM_NTASKS", "1"}}), "none"}});
 }
 
+TEST_CASE("Slurm: a script that was submitted from inside a task is none of its step's") {
+  const auto inherited = with(slurm, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "0"}});
+  check({{with(inherited, {{"SLURM_JOB_NODELIST", "gpu07"}}), "none"},
+         {with(inherited, {{"SLURM_JOB_NODELIST", "gpu[05-20]"}, {"SLURM_GTIDS", "0"}}), "none"}});
+  const auto itself = with(inherited, {{"SLURM_JOB_NODELIST", "gpu[05-20]"}, {"SLURM_GTIDS", "0,1"}});
+  CHECK(said(itself).starts_with("slurm 0/7 local 0/2"));
+  CHECK(said(with(itself, {{"SLURM_TASKS_PER_NODE", "8(x16)"}, {"SLURM_NTASKS", "128"}})).starts_with("slurm 0/7 local 0/2"));   // srun --preserve-env
+}
+
 TEST_CASE("Slurm: what is half set or contradicts itself is refused") {
   check({{with(slurm, {{"SLURM_STEP_NUM_TASKS", ""}, {"SLURM_NTASKS", ""}}), "2: SLURM_PROCID and SLURM_STEP_ID are set and SLURM_STEP_NUM_TASKS is not; srun sets all of them: start trainx with it, or unset those"},
          {with(slurm, {{"SLURM_LOCALID", ""}}),

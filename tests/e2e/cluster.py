@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""A Slurm of this machine alone, for tests: munged, slurmctld and a slurmd for each of two pretended nodes, in a folder of their own, without cgroups.
+
+As root, with Debian's slurm-wlm and munge:   tests/e2e/cluster.py COMMAND [ARGUMENTS]   runs the command with SLURM_CONF set, and ends the cluster afterwards."""
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+NODES = ("t1", "t2")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
+
+CONF = """\
+ClusterName=trainx
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+ReturnToService=2
+KillWait=10
+MinJobAge=600
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
+{nodes}
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def free_ports(count):
+    held = [socket.socket() for _ in range(count)]
+    try:
+        for s in held:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in held]
+    finally:
+        for s in held:
+            s.close()
+
+
+class Cluster:
+    """With `with`. `environment`: what srun and sbatch need to find it."""
+
+    @staticmethod
+    def missing():
+        """Why there can be none here; empty where there can."""
+        lacking = [p for p in PROGRAMS if not shutil.which(p)]
+        return f"{', '.join(lacking)} not installed (apt-get install slurm-wlm munge)" if lacking else "not root" if os.geteuid() != 0 else ""
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="trainx-slurm-"))
+        self.folder.chmod(0o755)        # munged refuses a socket that others cannot reach
+        self.processes = []
+        self.environment = {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf")}
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.processes[1:]:
+            subprocess.run(["scancel", "--user=root", "--signal=KILL"], env=self.environment, capture_output=True, timeout=30)
+            wait_until(lambda: not self.ask("squeue", "--noheader"), 20, raises=False)
+        for process in reversed(self.processes):
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def ask(self, *command):
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=30).stdout.strip()
+
+    def begin(self, *command):
+        with open(self.folder / f"{command[0]}.out", "a") as log:
+            self.processes.append(subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
+
+    def start(self):
+        f = self.folder
+        (f / "munge.key").write_bytes(os.urandom(128))
+        (f / "munge.key").chmod(0o600)
+        (f / "state").mkdir()
+        ports = free_ports(1 + len(NODES))
+        host = socket.gethostname().split(".")[0]
+        nodes = "\n".join(f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 State=UNKNOWN" for node, port in zip(NODES, ports[1:]))
+        (f / "slurm.conf").write_text(CONF.format(host=host, folder=f, ports=ports, nodes=nodes))
+        self.begin("munged", "--foreground", "--force", f"--key-file={f}/munge.key", f"--socket={f}/munge.socket", f"--pid-file={f}/munge.pid", f"--log-file={f}/munge.log", f"--seed-file={f}/munge.seed")
+        wait_until(lambda: (f / "munge.socket").exists(), 20)
+        self.begin("slurmctld", "-D", "-i")
+        for node in NODES:
+            self.begin("slurmd", "-D", "-N", node)
+        wait_until(lambda: self.ask("sinfo", "--noheader", "--Node", "--format=%t").split() == len(NODES) * ["idle"], 60)
+
+
+def wait_until(true, seconds, raises=True):
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            if raises:
+                raise RuntimeError("the cluster did not come up")
+            return
+        time.sleep(0.1)
+
+
+def main():
+    if problem := Cluster.missing():
+        sys.exit(problem)
+    with Cluster() as cluster:
+        try:
+            sys.exit(subprocess.run(sys.argv[1:] or ["sinfo"], env=cluster.environment).returncode)
+        except KeyboardInterrupt:
+            sys.exit(128 + signal.SIGINT)
+
+
+if __name__ == "__main__":
+    main()
