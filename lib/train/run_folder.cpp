@@ -23,9 +23,10 @@ std::vector<Difference> compare(const std::string& resolved_path, const recipe::
   return out;
 }
 
-// What a run's numbers follow from. Its length, its schedule, where it saves and what it logs may change.
+// What a run's numbers follow from. Its length, its schedule, how the global batch is cut, where it saves and what it logs may change.
 bool makes_another_run(const std::string& key) {
   if (key == "run.seed") return true;
+  if (key == "batch.micro_batch_size" || key == "batch.grad_accum_steps" || key == "precision.reduce") return false;
   return std::ranges::any_of(std::initializer_list<const char*>{"model.", "data.", "batch.", "precision.", "optimizer."}, [&](const char* section) { return key.starts_with(section); });
 }
 

@@ -106,8 +106,8 @@ class Ranks(Trainx):
             lines = map(json.loads, (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
             found[name] = [m for m in lines if "eval_loss" in m][-1]
             self.assertLess(largest_difference(self.losses(name), self.losses("auto1")), 1e-6)
-            self.assertAlmostEqual(found[name]["accuracy"], found["auto1"]["accuracy"])
-            self.assertAlmostEqual(found[name]["f1"], found["auto1"]["f1"])
+            self.assertAlmostEqual(found[name]["eval_accuracy"], found["auto1"]["eval_accuracy"])
+            self.assertAlmostEqual(found[name]["eval_f1"], found["auto1"]["eval_f1"])
 
     def test_a_run_goes_on_at_another_number_of_ranks(self):
         self.write()
