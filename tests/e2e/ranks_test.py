@@ -235,7 +235,7 @@ class Ranks(Trainx):
         self.write()
         for settings, sentence in ((["parallel.world_size=5"], "must be a multiple of micro_batch_size * world_size (2 * 5 = 10); the nearest that are: 20 and 30"),
                                    (["parallel.world_size=2", "--nproc-per-node", "3"], "parallel.world_size is 2"),
-                                   (["--nproc-per-node", "2", "parallel.mode=single"], "single has one rank"),
+                                   (["--nproc-per-node", "2", "parallel.mode=single"], "parallel.mode is single, and there are 2 ranks"),
                                    (["precision.reduce=bf16"], "with one rank no gradient travels")):
             done = self.train("refused", *settings, expect=None)
             self.assertIn(done.returncode, (2, 78), done.stderr)
