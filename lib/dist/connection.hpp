@@ -1,7 +1,7 @@
 // Messages over a socket, without ever waiting: what cannot be sent yet is queued, what has arrived in part is kept.
 #pragma once
 #include "dist/clock.hpp"
-#include "dist/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -1,7 +1,7 @@
 // Memory that processes of one host share and that has no name: it is gone with the last of them, however they end.
 #pragma once
 #include "dist/control.hpp"
-#include "dist/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include <cstddef>
 #include <optional>
 

@@ -1,7 +1,7 @@
 // TCP sockets: close-on-exec, non-blocking, without delay for small messages.
 #pragma once
 #include "dist/clock.hpp"
-#include "dist/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include <string>
 
 namespace trainx::dist {

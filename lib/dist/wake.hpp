@@ -1,7 +1,7 @@
 // A descriptor by which one thread wakes another from poll().
 #pragma once
 #include "core/error.hpp"
-#include "dist/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include <sys/eventfd.h>
 #include <cstdint>
 

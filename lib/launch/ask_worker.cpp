@@ -21,15 +21,15 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& worker, const std::string& sentence) { throw UserError(ExitCode::unavailable, "the worker " + worker + " " + sentence); }
 
-/// Holds a descriptor.
-class Descriptor {
+/// Memory that a process reads or writes as a file.
+class AnonymousFile {
  public:
-  explicit Descriptor(const char* name) : fd_(::memfd_create(name, MFD_CLOEXEC)) {
+  explicit AnonymousFile(const char* name) : fd_(::memfd_create(name, MFD_CLOEXEC)) {
     if (fd_ < 0) throw UserError(ExitCode::unavailable, "no memory for asking the worker: " + errno_words(errno));
   }
-  ~Descriptor() { ::close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  ~AnonymousFile() { ::close(fd_); }
+  AnonymousFile(const AnonymousFile&) = delete;
+  AnonymousFile& operator=(const AnonymousFile&) = delete;
   int get() const { return fd_; }
   void write(const std::string& text) const {
     for (std::size_t done = 0; done < text.size();) {
@@ -56,7 +56,7 @@ std::string last_line(std::string text) {
 }
 
 std::string ask(const std::string& worker, const std::string& argument, const std::string& input) {
-  const Descriptor in("trainx-question"), out("trainx-answer"), err("trainx-errors");
+  const AnonymousFile in("trainx-question"), out("trainx-answer"), err("trainx-errors");
   in.write(input);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);

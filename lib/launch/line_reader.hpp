@@ -1,5 +1,5 @@
 #pragma once
-#include "launch/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include <functional>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 // Where workers of one launcher find each other: made before they start, so that no port is guessed and none is taken by somebody else in between.
 #pragma once
-#include "launch/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include <string>
 
 namespace trainx::launch {

@@ -1,6 +1,6 @@
 // The workers of one launcher, from their start until none is left.
 #pragma once
-#include "launch/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include "launch/run_end.hpp"
 #include "launch/worker_output.hpp"
 #include <optional>

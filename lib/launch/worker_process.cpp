@@ -1,7 +1,7 @@
 #include "launch/worker_process.hpp"
 #include "core/error.hpp"
 #include "core/process.hpp"
-#include "launch/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>

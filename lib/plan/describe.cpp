@@ -1,8 +1,10 @@
 // The plan for people and for programs that read JSON.
 #include "plan/run_plan.hpp"
 #include "plan/claims.hpp"
+#include "plan/exchanges.hpp"
 #include "plan/memory_plan.hpp"
 #include "program/print.hpp"
+#include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
@@ -128,6 +130,13 @@ std::string describe(const RunPlan& plan, bool with_program) {
                                 (plan.rates && plan.rates->host_bytes_per_s <= 0 ? ", how fast was not measured on this GPU" : ""));
   }
   out += row("total", human_bytes(plan.memory.total_bytes()) + " of " + human_bytes(plan.memory.budget_bytes));
+  if (const auto exchanges = exchanges_of(plan); !exchanges.empty()) {
+    out += "between ranks, in a step (" + recipe::write_value(plan.mode) + ")\n";
+    for (const Exchange& e : exchanges)
+      out += row(e.name, human_bytes(e.bytes) + (e.collectives > 1 ? " in " + std::to_string(e.collectives) + " pieces" : "") +
+                             (plan.mode == recipe::ParallelMode::dp && plan.batch.world_size > 2 ? ", for each of " + std::to_string(plan.batch.world_size - 1) + " ranks" : ""));
+    if (plan.rates && plan.rates->link_bytes_per_s <= 0) out += row("", "how long that takes was not measured on this GPU's links: the time below leaves it out");
+  }
   if (plan.time) {
     const auto& t = *plan.time;
     out += "time, predicted from measured rates\n";
@@ -193,6 +202,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   if (plan.time)
     j["time"] = {{"step_ms", plan.time->step_s * 1e3}, {"tokens_per_second", static_cast<double>(plan.tokens_per_step) / plan.time->step_s}, {"bottleneck", plan.time->bottleneck},
                  {"gemm_ms", plan.time->gemm_s * 1e3}, {"attention_ms", plan.time->attention_s * 1e3}, {"memory_ms", plan.time->memory_s * 1e3}};
+  j["mode"] = recipe::write_value(plan.mode);
+  for (const Exchange& e : exchanges_of(plan)) j["exchanges"].push_back({{"name", e.name}, {"bytes", e.bytes}, {"collectives", e.collectives}});
   j["fingerprint"] = fingerprint(plan);
   j["instructions"] = plan.train.back().program.steady.size();
   if (with_program) j["program"] = program::print(plan.train.back().program, &plan.train.back().graph);

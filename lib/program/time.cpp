@@ -21,17 +21,6 @@ double moved_bytes(const Instruction& i) {
   return static_cast<double>(bytes);
 }
 
-/// Of a collective: all of its operands, those that travel rounded as such.
-double sent_bytes(const Instruction& i) {
-  if (i.op != Op::reduce && i.op != Op::broadcast) return moved_bytes(i);
-  double bytes = 0;
-  for (const Use& u : i.uses) {
-    const bool has_rounded = i.op == Op::reduce && std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& other) { return other.slot == u.slot + 1 && u.slot % 2 == 0; });
-    if (!has_rounded) bytes += static_cast<double>(u.range.end - u.range.begin);
-  }
-  return bytes;
-}
-
 struct Cost {
   double gemm_s = 0, attention_s = 0, memory_s = 0, kernels = 0;
   double total(const Rates& rates) const { return gemm_s + attention_s + memory_s + kernels * rates.kernel_s + rates.launch_s; }
@@ -71,7 +60,7 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::gather:
     case Op::all_to_all: {  // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and handed out
       const double passes = (p.world_size - 1.0) / p.world_size * (i.op == Op::reduce ? 2 : 1);
-      Cost c{0, 0, seconds(sent_bytes(i) * passes, rates.link_bytes_per_s), 0};
+      Cost c{0, 0, seconds(static_cast<double>(sent_bytes(i)) * passes, rates.link_bytes_per_s), 0};
       c.memory_s += rates.link_latency_s;
       return c;
     }
@@ -97,6 +86,16 @@ std::string name_bottleneck(const TimePrediction& t) {
 }
 
 }  // namespace
+
+Bytes sent_bytes(const Instruction& i) {
+  if (i.op != Op::reduce && i.op != Op::broadcast) return static_cast<Bytes>(moved_bytes(i));
+  Bytes bytes = 0;
+  for (const Use& u : i.uses) {
+    const bool has_rounded = i.op == Op::reduce && std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& other) { return other.slot == u.slot + 1 && u.slot % 2 == 0; });
+    if (!has_rounded) bytes += u.range.end - u.range.begin;
+  }
+  return bytes;
+}
 
 bool has_fused_attention(std::int64_t head) { return head % 8 == 0 && head <= 128; }
 std::int64_t fused_attention_head(std::int64_t head) { return head <= 64 ? 64 : 128; }

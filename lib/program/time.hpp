@@ -30,6 +30,9 @@ ProductTime product_time(const Gemm& g, DType operands, const Rates& rates);
 /// Of a phase's attention, without starting it.
 double attention_s(const Phase& phase, const Rates& rates);
 
+/// What a collective moves of a rank's memory: all of its operands, those that travel rounded as such.
+Bytes sent_bytes(const Instruction& i);
+
 /// Seconds of one instruction alone.
 double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates);
 

@@ -1,0 +1,204 @@
+#include "checkpoint/float_elements.hpp"
+#include "checkpoint/weights_folder.hpp"
+#include "commands.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "inputs.hpp"
+#include "launch/run_workers.hpp"
+#include "table.hpp"
+#include <nlohmann/json.hpp>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+namespace trainx::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  RecipeArguments recipe;
+  std::vector<std::int64_t> worlds{1, 2};
+  std::int64_t steps = 20;
+};
+
+/// The run cut in one way, or stopped and resumed.
+struct Cut {
+  std::string name;
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts;   // ranks, and the step until which they train
+};
+
+struct Losses { std::vector<double> loss, grad_norm; };
+
+/// How far a cut is from the first: relative, the largest of all steps; of the weights, the norm of the difference.
+struct Difference {
+  std::string name;
+  double loss = 0, grad_norm = 0, weights = 0;
+};
+
+Losses losses_in(const std::string& folder) {
+  Losses out;
+  std::istringstream lines(read_file(folder + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto j = nlohmann::json::parse(line, nullptr, false);
+    if (!j.is_object() || !j.contains("loss")) continue;
+    out.loss.push_back(j["loss"].is_number() ? j["loss"].get<double>() : NAN);
+    out.grad_norm.push_back(j["grad_norm"].is_number() ? j["grad_norm"].get<double>() : NAN);
+  }
+  return out;
+}
+
+// NaN where a number is missing or not finite, which is no agreement.
+double largest_relative(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size() || a.empty()) return NAN;
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double d = a[i] == b[i] ? 0 : std::abs(a[i] - b[i]) / std::max(std::abs(b[i]), 1e-30);
+    if (!(d <= largest)) largest = d;
+    if (std::isnan(d)) return d;
+  }
+  return largest;
+}
+
+double weights_difference(const std::string& a, const std::string& b) {
+  const checkpoint::WeightsFolder first(a), second(b);
+  double difference = 0, size = 0;
+  for (const auto& [name, tensor] : second.tensors()) {
+    const auto found = first.tensors().find(name);
+    if (found == first.tensors().end()) return NAN;
+    const auto x = checkpoint::to_floats(*found->second.entry, name), y = checkpoint::to_floats(*tensor.entry, name);
+    if (x.size() != y.size()) return NAN;
+    for (std::size_t i = 0; i < x.size(); ++i) difference += (double{x[i]} - y[i]) * (double{x[i]} - y[i]), size += double{y[i]} * y[i];
+  }
+  return std::sqrt(difference / std::max(size, 1e-300));
+}
+
+/// The largest micro-batch up to the recipe's with which so many ranks have the same global batch.
+std::int64_t micro_batch_for(const plan::BatchPlan& batch, std::int64_t ranks) {
+  if (batch.global_batch_size % ranks != 0) {
+    const std::int64_t below = batch.global_batch_size / ranks * ranks;
+    throw UserError(ExitCode::invalid_recipe, "verify: batch.global_batch_size (" + std::to_string(batch.global_batch_size) + ") is not a multiple of " + std::to_string(ranks) + " ranks; the nearest that are: " +
+                                                  (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + ranks));
+  }
+  const std::int64_t of_rank = batch.global_batch_size / ranks;
+  std::int64_t micro = std::min(batch.micro_batch_size, of_rank);
+  while (of_rank % micro != 0) --micro;
+  return micro;
+}
+
+/// Rounding of what the ranks compute in, over some steps of an optimizer that magnifies it.
+struct Tolerance { double loss, weights; };
+Tolerance tolerance_of(const recipe::Recipe& r) {
+  const bool low = r.precision.compute == recipe::Compute::bf16 || r.precision.compute == recipe::Compute::fp16 || r.precision.reduce == recipe::Reduce::bf16;
+  return low ? Tolerance{1e-2, 1e-2} : r.precision.compute == recipe::Compute::tf32 ? Tolerance{1e-3, 1e-3} : Tolerance{1e-5, 1e-4};
+}
+
+class Verification {
+ public:
+  Verification(const Arguments& a, const Context& context) : a_(a), context_(context), base_(prepared({})) {
+    folder_ = run_folder_of(base_.plan.recipe) + ".verify";
+    fs::remove_all(folder_);            // of a verification that failed
+  }
+
+  std::vector<Difference> run() {
+    std::vector<Cut> cuts;
+    for (const std::int64_t ranks : a_.worlds) cuts.push_back({std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"), {{ranks, a_.steps}}});
+    const std::int64_t half = a_.steps / 2;
+    cuts.push_back({cuts.front().name + ", stopped and resumed", {{a_.worlds.front(), half}, {a_.worlds.front(), a_.steps}}});
+    if (a_.worlds.size() > 1)
+      cuts.push_back({cuts[a_.worlds.size() - 1].name + ", resumed with " + cuts.front().name, {{a_.worlds.back(), half}, {a_.worlds.front(), a_.steps}}});
+    std::vector<Difference> out;
+    for (std::size_t k = 0; k < cuts.size(); ++k) {
+      const std::string name = "cut-" + std::to_string(k), folder = folder_ + "/" + name;
+      say(context_, "verify: " + cuts[k].name);
+      for (const auto& [ranks, until] : cuts[k].parts) train(name, ranks, until, cuts[k].name);
+      const Losses mine = losses_in(folder), first = losses_in(folder_ + "/cut-0");
+      if (static_cast<std::int64_t>(mine.loss.size()) != a_.steps)
+        throw UserError(ExitCode::not_as_asked, "verify: " + cuts[k].name + " logged " + std::to_string(mine.loss.size()) + " steps of " + std::to_string(a_.steps) + "; " + folder + " holds what it did");
+      out.push_back({cuts[k].name, largest_relative(mine.loss, first.loss), largest_relative(mine.grad_norm, first.grad_norm), weights_difference(folder + "/latest", folder_ + "/cut-0/latest")});
+    }
+    return out;
+  }
+
+  const std::string& folder() const { return folder_; }
+  const recipe::Recipe& recipe() const { return base_.plan.recipe; }
+
+ private:
+  Prepared prepared(const std::vector<std::string>& settings) const {
+    RecipeArguments arguments = a_.recipe;
+    arguments.words.insert(arguments.words.end(), settings.begin(), settings.end());
+    return prepare(load(arguments, "verify"));
+  }
+
+  void train(const std::string& name, std::int64_t ranks, std::int64_t until, const std::string& what) const {
+    const plan::BatchPlan& batch = base_.plan.batch;
+    const Prepared p = prepared({"run.name=" + name, "run.output_dir=" + folder_, "run.duration=" + std::to_string(until) + " steps", "parallel.world_size=" + std::to_string(ranks),
+                                 "batch={global_batch_size: " + std::to_string(batch.global_batch_size) + ", micro_batch_size: " + std::to_string(micro_batch_for(batch, ranks)) + "}",
+                                 "schedule={type: constant}", "checkpoint.every=" + std::to_string(a_.steps) + " steps", "checkpoint.resume=auto", "metrics.every=1 steps",
+                                 "eval.every=" + std::to_string(a_.steps) + " steps", "eval.batches=1"});
+    if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
+    launch::Job job = make_job("train", context_);
+    job.output.quiet = true;
+    job.output.json = false;
+    job.resolved_recipe = recipe::dump(p.plan.recipe);
+    job.recipe_source = p.loaded.source;
+    job.origins = p.origins;
+    job.facts = p.facts;
+    job.plan_fingerprint = plan::fingerprint(p.plan);
+    job.run_folder = run_folder_of(p.plan.recipe);
+    launch::LaunchWish wish;
+    wish.world_size = static_cast<int>(ranks);
+    wish.run_name = name;
+    const auto nothing_set = [](const char*) { return std::string(); };
+    const int code = launch::run_workers(job, launch::decide_membership(nothing_set, {}, wish), [](const std::string&) {});
+    if (code != 0) throw UserError(static_cast<ExitCode>(code), "verify: " + what + " ended with " + std::to_string(code) + " before step " + std::to_string(until) + "; " + folder_ + " holds what it did");
+  }
+
+  const Arguments& a_;
+  const Context& context_;
+  Prepared base_;
+  std::string folder_;
+};
+
+std::string scientific(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, x == 0 ? "equal" : "%.1e", x);
+  return text;
+}
+
+int run_verify(const Arguments& a, const Context& context) {
+  if (a.worlds.empty()) throw UserError(ExitCode::usage, "verify: --worlds takes numbers of ranks, e.g. --worlds 1,2,4");
+  Verification verification(a, context);
+  const Tolerance allowed = tolerance_of(verification.recipe());
+  const auto differences = verification.run();
+  const auto agrees = [&](const Difference& d) { return d.loss <= allowed.loss && d.weights <= allowed.weights; };   // false for NaN
+  const bool all = std::ranges::all_of(differences, agrees);
+  if (context.output.json) {
+    nlohmann::json j{{"steps", a.steps}, {"agree", all}, {"allowed", {{"loss", allowed.loss}, {"weights", allowed.weights}}}};
+    for (const Difference& d : differences) j["cuts"].push_back({{"cut", d.name}, {"loss", d.loss}, {"grad_norm", d.grad_norm}, {"weights", d.weights}});
+    print(j.dump());
+  } else {
+    std::vector<std::pair<std::string, std::string>> rows;
+    for (const Difference& d : differences)
+      rows.emplace_back(d.name, &d == &differences.front() ? "what the others are held against" : "loss " + scientific(d.loss) + ", gradient norm " + scientific(d.grad_norm) + ", weights " + scientific(d.weights) + (agrees(d) ? "" : "   more than allowed"));
+    print("largest relative differences over " + std::to_string(a.steps) + " steps (allowed: loss " + scientific(allowed.loss) + ", weights " + scientific(allowed.weights) + ")\n" + two_columns(rows, false));
+  }
+  if (!all) throw UserError(ExitCode::not_as_asked, "verify: the run's numbers depend on how it is cut; " + verification.folder() + " holds the runs");
+  fs::remove_all(verification.folder());
+  return 0;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("verify", "trains a recipe's first steps cut differently and resumed, and holds losses and weights against each other");
+  context.usage[command] = "CONFIG [key=value ...] [--worlds 1,2,4] [--steps N]";
+  const auto a = std::make_shared<Arguments>();
+  add_recipe_arguments(*command, a->recipe);
+  command->add_option("--worlds", a->worlds, "numbers of ranks; the others are held against the first (1,2)")->delimiter(',')->type_name("N,N,...")->check(CLI::Range(1, 1 << 10));
+  command->add_option("--steps", a->steps, "of each (20)")->type_name("N")->check(CLI::Range(2, 1 << 20));
+  command->footer("The learning rate is held constant, so that a few steps are like the first of any run. Nothing is left behind when all agree; 79 when they do not.");
+  command->callback([a, &context] { context.run = [a, &context] { return run_verify(*a, context); }; });
+}
+
+}  // namespace trainx::app

@@ -1,0 +1,16 @@
+// What ranks send each other in a step.
+#pragma once
+#include "plan/run_plan.hpp"
+
+namespace trainx::plan {
+
+struct Exchange {
+  std::string name;                     // "gradients summed", "weights out"
+  std::int64_t bytes = 0;               // of a rank: what it gives, or is given; of dp with one other rank
+  std::int64_t collectives = 0;         // in how many pieces
+};
+
+/// Of a training step, in the order of the program. Of ddp two: sums of the loss and gradients. Of dp five: batches, weights and the loss's seed out of rank 0, losses and gradients into it.
+std::vector<Exchange> exchanges_of(const RunPlan& plan);
+
+}  // namespace trainx::plan
