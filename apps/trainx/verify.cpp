@@ -95,7 +95,7 @@ Tolerance tolerance_of(const recipe::Recipe& r) {
 
 class Verification {
  public:
-  Verification(const Arguments& a, const Context& context) : a_(a), context_(context), base_(prepared({})) {
+  Verification(const Arguments& a, const Context& context) : a_(a), context_(context), base_(prepare(on_one(load(a.recipe, "verify")))) {
     folder_ = run_folder_of(base_.plan.recipe) + ".verify";
     fs::remove_all(folder_);            // of a verification that failed
   }
@@ -124,18 +124,37 @@ class Verification {
   const recipe::Recipe& recipe() const { return base_.plan.recipe; }
 
  private:
-  Prepared prepared(const std::vector<std::string>& settings) const {
-    RecipeArguments arguments = a_.recipe;
-    arguments.words.insert(arguments.words.end(), settings.begin(), settings.end());
-    return prepare(load(arguments, "verify"));
+  /// The batch as one rank cuts it.
+  static recipe::LoadedRecipe on_one(recipe::LoadedRecipe loaded) {
+    on_one_rank(loaded.recipe);
+    return loaded;
+  }
+
+  /// The recipe as it is, but for its length, its cut, and what only a whole run needs.
+  Prepared prepared(const std::string& name, std::int64_t ranks, std::int64_t until) const {
+    auto loaded = load(a_.recipe, "verify");
+    recipe::Recipe& r = loaded.recipe;
+    const Duration once{static_cast<double>(a_.steps), Duration::Unit::steps};
+    r.run.name = name;
+    r.run.output_dir = folder_;
+    r.run.duration = {static_cast<double>(until), Duration::Unit::steps};
+    r.schedule = {};
+    r.schedule.course = spec::ConstantSchedule{};
+    r.checkpoint = {};
+    r.checkpoint.every = r.eval.every = once;
+    r.eval.batches = 1;
+    r.metrics.every = {1, Duration::Unit::steps};
+    r.parallel.world_size.value = ranks;
+    if (ranks == 1) r.parallel.mode = {}, r.precision.reduce = recipe::Reduce::fp32;
+    const plan::BatchPlan& batch = base_.plan.batch;
+    r.batch = {};
+    r.batch.global_batch_size = batch.global_batch_size;
+    r.batch.micro_batch_size.value = micro_batch_for(batch, ranks);
+    return prepare(std::move(loaded));
   }
 
   void train(const std::string& name, std::int64_t ranks, std::int64_t until, const std::string& what) const {
-    const plan::BatchPlan& batch = base_.plan.batch;
-    const Prepared p = prepared({"run.name=" + name, "run.output_dir=" + folder_, "run.duration=" + std::to_string(until) + " steps", "parallel.world_size=" + std::to_string(ranks),
-                                 "batch={global_batch_size: " + std::to_string(batch.global_batch_size) + ", micro_batch_size: " + std::to_string(micro_batch_for(batch, ranks)) + "}",
-                                 "schedule={type: constant}", "checkpoint.every=" + std::to_string(a_.steps) + " steps", "checkpoint.resume=auto", "metrics.every=1 steps",
-                                 "eval.every=" + std::to_string(a_.steps) + " steps", "eval.batches=1"});
+    const Prepared p = prepared(name, ranks, until);
     if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
     launch::Job job = make_job("train", context_);
     job.output.quiet = true;

@@ -64,7 +64,7 @@ class ForkedRanks {
     pid_t pid = 0;
     int pipe = -1;
   };
-  void start(const trainx::dist::Membership& m, const Body& body, const trainx::dist::Descriptor& listener) {
+  void start(const trainx::dist::Membership& m, const Body& body, const trainx::Descriptor& listener) {
     int ends[2];
     if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
     const pid_t parent = ::getpid(), child = ::fork();

@@ -58,7 +58,7 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
     CHECK(missing == std::vector<std::string>{"classifier.weight", "classifier.bias"});
     std::vector<model::Blocks> blocks;
     blocks.push_back(model::build_blocks(dims, placed.graph));
-    const auto fetch = [&](std::int64_t, int, data::BatchView out) {
+    const auto fetch = [&](std::int64_t, int, int, data::BatchView out) {
       copy_in(tokens, out.tokens);
       copy_in(file.tensors().at("token_types" + suffix), out.token_types);
       copy_in(file.tensors().at("lengths" + suffix), out.lengths);

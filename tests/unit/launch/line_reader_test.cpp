@@ -10,14 +10,14 @@ namespace {
 
 struct Pipe {
   Lines lines;
-  launch::Descriptor writing;
+  Descriptor writing;
   launch::LineReader reader = make();
   launch::LineReader::Use use = [this](std::string_view line) { lines.emplace_back(line); };
   launch::LineReader make() {
     int ends[2];
     REQUIRE(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
-    writing = launch::Descriptor(ends[1]);
-    return launch::LineReader(launch::Descriptor(ends[0]));
+    writing = Descriptor(ends[1]);
+    return launch::LineReader(Descriptor(ends[0]));
   }
   void write(const std::string& text) const { REQUIRE(::write(writing.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())); }
   Lines read() {

@@ -1,0 +1,56 @@
+"""trainx verify: numbers do not hang on how a run is cut, and it tells where they would."""
+import json
+import pathlib
+import stat
+import sys
+
+from support import TRAINX, Trainx, main, tiny
+
+# In the worker's place: trains, and then falsifies the log of one of the runs.
+LIAR = """#!{python}
+import json, os, pathlib, subprocess, sys
+worker = {worker!r}
+if sys.argv[1:]:
+    os.execv(worker, [worker, *sys.argv[1:]])
+job = json.loads(os.pread(3, 1 << 26, 0))
+code = subprocess.run([worker], pass_fds=[3, *([job["membership"]["listener"]] if job["membership"]["listener"] >= 0 else [])]).returncode
+log = pathlib.Path(job["run_folder"]) / "metrics.jsonl"
+if job["membership"]["rank"] == 0 and job["membership"]["world_size"] == 2:
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for m in lines:
+        if m.get("step") == 5 and "loss" in m:
+            m["loss"] *= 1.001
+    log.write_text("".join(json.dumps(m) + "\\n" for m in lines))
+sys.exit(code)
+"""
+
+
+class Verify(Trainx):
+    def test_cuts_agree_and_nothing_is_left(self):
+        recipe = self.recipe(tiny(steps=100, dropout=0.1).replace("global_batch_size: 8", "global_batch_size: 24"))
+        done = json.loads(self.run_trainx("verify", recipe, "--worlds", "1,3", "--steps", "8", "--json").stdout)
+        self.assertTrue(done["agree"])
+        self.assertEqual([c["cut"] for c in done["cuts"]], ["1 rank", "3 ranks", "1 rank, stopped and resumed", "3 ranks, resumed with 1 rank"])
+        for cut in done["cuts"]:
+            self.assertLess(cut["loss"], 1e-6)
+            self.assertLess(cut["weights"], 1e-5)
+        self.assertGreater(done["cuts"][1]["loss"] + done["cuts"][1]["grad_norm"], 0, "another order of sums leaves a trace")
+        self.assertEqual(done["cuts"][2]["weights"], 0, "resuming is exact")
+        self.assertFalse(list((self.folder / "outputs").glob("*.verify")))
+
+    def test_a_loss_that_differs_ends_with_79(self):
+        liar = self.folder / "liar"
+        liar.write_text(LIAR.format(python=sys.executable, worker=str(pathlib.Path(TRAINX).with_name("trainx-worker"))))
+        liar.chmod(liar.stat().st_mode | stat.S_IXUSR)
+        done = self.run_trainx("verify", self.recipe(tiny(steps=100)), "--worlds", "1,2", "--steps", "6", expect=79, env=self.environment(TRAINX_WORKER=str(liar)))
+        self.assertRegex(done.stdout, r"2 ranks +loss 1\.0e-03.*more than allowed")
+        self.assertIn("depend on how it is cut", done.stderr)
+        self.assertTrue(list((self.folder / "outputs").glob("*.verify")), "the runs are there to look at")
+
+    def test_what_cannot_be_cut_is_refused(self):
+        done = self.run_trainx("verify", self.recipe(tiny()), "--worlds", "1,3", expect=78)
+        self.assertIn("is not a multiple of 3 ranks; the nearest that are: 6 and 9", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
