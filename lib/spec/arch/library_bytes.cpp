@@ -15,7 +15,7 @@ program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
   const std::int64_t tiles = threads * 4 * (2 * q * kv + 2 * q + q * D);
   if (calls.compute == DType::f32) return results + tiles;
   const std::int64_t scratchpad = (calls.compute == DType::f16 ? 512 : 256) * 1024;
-  return std::max(threads * scratchpad, results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + scratchpad));
+  return std::max(threads * scratchpad, results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + scratchpad / (calls.compute == DType::f16 ? 1 : 2)));
 }
 
 namespace {
