@@ -17,6 +17,7 @@ void add_export(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_bench_guides(CLI::App& bench, Context& context);
+void add_doctor(CLI::App& app, Context& context);
 void add_version(CLI::App& app, Context& context);
 
 }  // namespace trainx::app
