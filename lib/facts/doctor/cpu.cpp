@@ -88,7 +88,10 @@ std::optional<std::int64_t> CpuFacts::cores_usable() const {
 CpuFacts detect_cpu(const Roots& roots) {
   CpuFacts facts;
   read_cpuinfo(roots.proc, facts);
-  if (const auto list = text_of(roots.sys + "/devices/system/cpu/present", "cores_installed", facts.unread)) facts.cores_installed = count_in_list(*list);
+  if (const auto list = text_of(roots.sys + "/devices/system/cpu/present", "cores_installed", facts.unread)) {
+    facts.cores_installed = count_in_list(*list);
+    if (!facts.cores_installed) facts.unread["cores_installed"] = roots.sys + "/devices/system/cpu/present is no list of cores: '" + list->substr(0, 40) + "'";
+  }
   if (const auto status = text_of(roots.proc + "/self/status", "cores_by_affinity", facts.unread)) {
     facts.cores_by_affinity = count_in_list(value_of(*status, "Cpus_allowed_list").value_or(""));
     if (!facts.cores_by_affinity) facts.unread["cores_by_affinity"] = roots.proc + "/self/status has no Cpus_allowed_list";

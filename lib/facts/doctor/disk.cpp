@@ -90,7 +90,7 @@ DiskFacts detect_disk(const std::string& folder, const Roots& roots) {
 
 Findings findings_of(const DiskFacts& facts) {
   Findings found;
-  if (!facts.speed.writable) {
+  if (!facts.speed.writable || facts.speed.failed) {
     found.push_back({Finding::Weight::error, "runs cannot be written to " + facts.folder + ": " + facts.speed.problem, "start trainx in a folder that you may write to, or set run.output_dir to one"});
     return found;
   }

@@ -106,6 +106,7 @@ std::int64_t write_pieces(int fd, std::byte* piece, std::int64_t bytes, double s
     if (fine && number % pieces_a_sync == pieces_a_sync - 1) fine = ::fdatasync(fd) == 0;
   }
   if (!fine || ::fdatasync(fd) != 0) {
+    speed.failed = true;
     speed.problem = "writing failed: " + errno_words(errno);
     return 0;
   }
@@ -124,6 +125,7 @@ void read_pieces(int fd, std::byte* piece, std::int64_t bytes, double seconds, D
   std::int64_t read = 0;
   while (read < bytes && seconds_since(begin) < seconds) {
     if (!move_all(piece_bytes, [&](std::size_t done) { return ::pread(fd, piece + done, piece_bytes - done, read + static_cast<std::int64_t>(done)); })) {
+      speed.failed = true;
       speed.problem = "reading failed: " + errno_words(errno);
       return;
     }

@@ -10,6 +10,7 @@ struct DiskSpeed {
   std::optional<double> read_bytes_per_second;    // from it
   std::optional<bool> direct;                     // O_DIRECT works
   bool writable = false;                          // a file can be made there
+  bool failed = false;                            // the disk refused to write or to read
   std::string problem;                            // why something above is missing
 };
 

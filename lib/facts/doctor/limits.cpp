@@ -50,6 +50,8 @@ LimitFacts detect_limits(const Roots& roots) {
   if (const auto text = text_of(roots.proc + "/self/limits", "open_files", facts.unread)) {
     facts.locked_memory_bytes = limit_of(*text, "Max locked memory");
     facts.open_files = limit_of(*text, "Max open files");
+    if (!facts.locked_memory_bytes) facts.unread["locked_memory_bytes"] = roots.proc + "/self/limits does not tell it";
+    if (!facts.open_files) facts.unread["open_files"] = roots.proc + "/self/limits does not tell it";
   }
   read_shared_memory(roots.dev + "/shm", facts);
   const CgroupLimits limits = cgroup_limits(roots.proc, roots.sys);

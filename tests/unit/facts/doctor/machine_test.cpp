@@ -175,6 +175,10 @@ TEST_CASE("findings of a disk: slow, full, in memory") {
   facts.folder = "/runs";
   facts.speed.writable = true;
   CHECK(findings_of(facts).empty());        // nothing measured, nothing claimed
+  facts.speed.failed = true;                // a quota, a broken disk
+  facts.speed.problem = "writing failed: No space left on device";
+  CHECK(only(findings_of(facts), "No space left").weight == Finding::Weight::error);
+  facts.speed.failed = false;
   facts.speed.write_bytes_per_second = 99e6;
   facts.speed.read_bytes_per_second = 100e6;
   CHECK(only(findings_of(facts), "writing to /runs").weight == Finding::Weight::warning);
