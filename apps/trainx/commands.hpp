@@ -18,6 +18,7 @@ void add_import(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_bench_guides(CLI::App& bench, Context& context);
 void add_verify(CLI::App& app, Context& context);
+void add_doctor(CLI::App& app, Context& context);
 void add_version(CLI::App& app, Context& context);
 
 }  // namespace trainx::app

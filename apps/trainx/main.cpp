@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   try {
     app::parse_command_line({argv + 1, argv + argc}, context);
     // Its models are known before any recipe is read.
-    if (!context.worker.empty()) spec::set_described_models(launch::ask_for_models(context.worker));
+    if (context.asks_worker && !context.worker.empty()) spec::set_described_models(launch::ask_for_models(context.worker));
     return context.run();
   } catch (const recipe::RecipeError& error) {
     return fail(context, error);

@@ -11,6 +11,8 @@ namespace trainx {
 enum class ClockLimit : std::uint8_t { power_limit, application_clocks, sync_boost, temperature, hardware_temperature, power_brake, hardware_slowdown };
 /// "power limit", "clocks set by a user", ...
 std::string_view name_of(ClockLimit limit);
+/// Of the bits that NVML tells (nvmlClocksEventReason). The hardware's slowdown has bits for its causes; it is named itself where none of them is told.
+std::vector<ClockLimit> clock_limits_of(unsigned long long reasons);
 
 /// Energy, clock, load and memory of what computes. What cannot be read is nothing.
 struct PowerReading {

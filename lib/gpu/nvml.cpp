@@ -1,6 +1,5 @@
 #include "gpu/nvml.hpp"
 #include <dlfcn.h>
-#include <array>
 
 namespace trainx::gpu {
 namespace {
@@ -17,17 +16,6 @@ std::optional<Value> asked(Function function, NvmlDevice device, Which... which)
   Value value{};
   if (!function || function(device, which..., &value) != 0) return std::nullopt;
   return value;
-}
-
-/// Bits of nvmlClocksEventReason. The hardware's slowdown has bits for its causes; it is named itself where none of them is told.
-std::vector<ClockLimit> limits_of(unsigned long long reasons) {
-  static constexpr std::array<std::pair<unsigned long long, ClockLimit>, 6> bits{{{0x4, ClockLimit::power_limit}, {0x2, ClockLimit::application_clocks}, {0x10, ClockLimit::sync_boost},
-                                                                                {0x20, ClockLimit::temperature}, {0x40, ClockLimit::hardware_temperature}, {0x80, ClockLimit::power_brake}}};
-  std::vector<ClockLimit> limits;
-  for (const auto& [bit, limit] : bits)
-    if (reasons & bit) limits.push_back(limit);
-  if ((reasons & 0x8) && !(reasons & (0x40 | 0x80))) limits.push_back(ClockLimit::hardware_slowdown);
-  return limits;
 }
 
 }  // namespace
@@ -55,7 +43,7 @@ PowerReading read_power(const NvmlFunctions& nvml, NvmlDevice device) {
   if (const auto violation = asked<NvmlViolationTime>(nvml.violation, device, power_policy)) out.capped_seconds = static_cast<double>(violation->violation_ns) / 1e9;
   out.clock_mhz = asked<unsigned>(nvml.clock, device, multiprocessors);
   out.highest_clock_mhz = asked<unsigned>(nvml.highest_clock, device, multiprocessors);
-  if (const auto reasons = asked<unsigned long long>(nvml.reasons, device)) out.clock_limits = limits_of(*reasons);
+  if (const auto reasons = asked<unsigned long long>(nvml.reasons, device)) out.clock_limits = clock_limits_of(*reasons);
   if (const auto percent = asked<NvmlUtilization>(nvml.utilization, device)) out.utilization = percent->gpu / 100.0, out.memory_utilization = percent->memory / 100.0;
   out.temperature_celsius = asked<unsigned>(nvml.temperature, device, die);
   if (const auto bytes = asked<NvmlMemory>(nvml.memory, device)) out.used_bytes = static_cast<std::int64_t>(bytes->used), out.total_bytes = static_cast<std::int64_t>(bytes->total);

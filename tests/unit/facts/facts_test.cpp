@@ -1,11 +1,11 @@
 #include "facts/cgroup.hpp"
 #include "facts/facts.hpp"
 #include "facts/gpus.hpp"
+#include "made_up_tree.hpp"
 #include "support/catch.hpp"
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 #include <filesystem>
-#include <fstream>
 
 namespace {
 
@@ -13,15 +13,7 @@ using namespace trainx;
 using namespace trainx::facts;
 namespace fs = std::filesystem;
 
-/// A folder of files that stands in for /proc, /sys or a data folder.
-struct Tree {
-  fs::path root = fs::temp_directory_path() / ("trainx-facts-" + std::to_string(::getpid()));
-  Tree() { fs::create_directories(root); }
-  ~Tree() { fs::remove_all(root); }
-  void write(const std::string& path, const std::string& text) const {
-    fs::create_directories((root / path).parent_path());
-    std::ofstream(root / path) << text;
-  }
+struct Tree : MadeUpTree {
   CgroupLimits limits() const { return cgroup_limits(root / "proc", root / "sys"); }
 };
 
@@ -45,6 +37,28 @@ TEST_CASE("cgroup version 2: the tightest limit up to the root counts, max is no
   t.write("sys/fs/cgroup/job/step/cpu.max", "max 100000\n");
   CHECK(t.limits().memory_bytes == 8589934592);
   CHECK(t.limits().cpus == 1.5);
+}
+
+TEST_CASE("what is left below a cgroup's limits: version 2 by its tightest group, the page cache given back; version 1 alike; none without a limit") {
+  const Tree t;
+  t.write("proc/self/cgroup", "0::/job/step\n");
+  t.write("sys/fs/cgroup/job/memory.max", "1000000\n");
+  t.write("sys/fs/cgroup/job/memory.current", "700000\n");
+  t.write("sys/fs/cgroup/job/memory.stat", "anon 400000\ninactive_file 300000\n");
+  t.write("sys/fs/cgroup/job/pids.max", "100\n");
+  t.write("sys/fs/cgroup/job/pids.current", "120\n");        // begun before the limit was set
+  t.write("sys/fs/cgroup/job/step/pids.max", "max\n");
+  CHECK(t.limits().memory_left_bytes == 600000);
+  CHECK(t.limits().processes == 100);
+  CHECK(t.limits().processes_left == 0);
+  t.write("proc/self/cgroup", "8:pids:/\n4:memory:/\n");
+  CHECK_FALSE(t.limits().processes);
+  t.write("sys/fs/cgroup/pids/pids.max", "50\n");
+  t.write("sys/fs/cgroup/pids/pids.current", "8\n");
+  t.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  t.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "1000\n");
+  CHECK(t.limits().processes_left == 42);
+  CHECK_FALSE(t.limits().memory_left_bytes);
 }
 
 TEST_CASE("cgroup version 1: controllers of one hierarchy, -1 and 2^63 are none, a container's own mount is found") {

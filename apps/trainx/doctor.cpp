@@ -1,0 +1,32 @@
+#include "commands.hpp"
+#include "core/error.hpp"
+#include "facts/doctor/report.hpp"
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+namespace trainx::app {
+namespace {
+
+int run_doctor(const Context& context) {
+  const facts::BuildFacts build{TRAINX_BUILD_TYPE, TRAINX_COMPILER, TRAINX_CUDA_VERSION};
+  std::error_code gone;
+  const std::string here = std::filesystem::current_path(gone).string();
+  const facts::MachineReport report = facts::examine_machine(launch::worker_path(), build, facts::output_folder(gone ? "." : here));
+  print(context.output.json ? facts::to_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : facts::describe(report));
+  const bool works = std::ranges::none_of(facts::findings_of(report), [](const facts::Finding& f) { return f.weight == facts::Finding::Weight::error; });
+  return static_cast<int>(works ? ExitCode::ok : ExitCode::unavailable);
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("doctor", "what this machine offers training, and what is wrong with it");
+  context.usage[command] = "";
+  command->callback([&context] {
+    context.asks_worker = false;        // a worker that does not answer is a finding
+    context.run = [&context] { return run_doctor(context); };
+  });
+}
+
+}  // namespace trainx::app

@@ -1,0 +1,29 @@
+#pragma once
+#include "facts/doctor/disk_speed.hpp"
+#include "facts/doctor/finding.hpp"
+#include "facts/doctor/lines.hpp"
+#include "facts/doctor/roots.hpp"
+#include "facts/doctor/section_json.hpp"
+
+namespace trainx::facts {
+
+/// Of the folder where runs are written.
+struct DiskFacts {
+  std::string folder;
+  std::optional<std::string> file_system;           // "ext4", "nfs4", ...
+  std::optional<std::int64_t> free_bytes;           // for an unprivileged user
+  DiskSpeed speed;
+  Unread unread;
+};
+
+/// `outputs` below the working directory where there is one, else the working directory.
+std::string output_folder(const std::string& working_directory);
+DiskFacts detect_disk(const std::string& folder, const Roots& roots);
+Findings findings_of(const DiskFacts& facts);
+Json to_json(const DiskFacts& facts);
+Lines describe(const DiskFacts& facts);
+
+/// The kind of file system that holds `path`, an absolute one, as /proc/self/mountinfo tells; empty where it does not.
+std::string file_system_of(const std::string& path, const std::string& mountinfo);
+
+}  // namespace trainx::facts

@@ -1,0 +1,130 @@
+#include "core/units.hpp"
+#include "facts/doctor/gpus.hpp"
+#include <algorithm>
+#include <set>
+
+namespace trainx::facts {
+namespace {
+
+/// "GPU 0 (NVIDIA H200)".
+std::string label(const GpusFacts& facts, std::size_t i) { return "GPU " + std::to_string(i) + " (" + facts.gpus[i].name + ")"; }
+
+std::string cuda_words(std::int64_t version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
+void look_at_driver(const GpusFacts& facts, Findings& found) {
+  if (!facts.driver_problem.empty()) {
+    if (facts.presence.any())
+      found.push_back({Finding::Weight::error, "this machine has a GPU (" + facts.presence.signs() + ") whose driver cannot be used: " + facts.driver_problem,
+                       facts.presence.driver_loaded ? "install the driver's libraries of the loaded version, or in a container start it with --gpus all"
+                                                    : "install NVIDIA's driver (apt install nvidia-driver) and restart, or in a container start it with --gpus all"});
+    return;
+  }
+  if (facts.gpus.empty()) {
+    if (facts.presence.any()) found.push_back({Finding::Weight::error, "the driver shows no GPU though there is " + facts.presence.signs(), "look for its reason with dmesg | grep NVRM; in a container start it with --gpus all"});
+    return;
+  }
+  const std::string built_major = facts.built_cuda.substr(0, facts.built_cuda.find('.'));
+  if (facts.built_cuda.empty())
+    found.push_back({.problem = "this trainx was built without CUDA and leaves the GPUs alone", .remedy = "build it where nvcc of CUDA 13 is (/usr/local/cuda/bin on PATH)"});
+  else if (facts.cuda && *facts.cuda / 1000 < std::stoll(built_major))
+    found.push_back({Finding::Weight::error, "the driver" + (facts.driver ? " " + *facts.driver : "") + " runs CUDA " + cuda_words(*facts.cuda) + ", trainx was built with " + facts.built_cuda,
+                     "install a driver for CUDA " + built_major + " or later"});
+  if (facts.visible && (facts.visible->empty() || *facts.visible == "-1"))
+    found.push_back({.problem = "CUDA_VISIBLE_DEVICES hides all GPUs", .remedy = "unset it to train on them"});
+  if (std::ranges::all_of(facts.gpus, [](const GpuFacts& gpu) { return gpu.compute_mode == "prohibited"; }))
+    found.push_back({Finding::Weight::error, "the compute mode of all GPUs prohibits computing", "nvidia-smi -c DEFAULT (as root)"});
+}
+
+void look_at_clock(const GpuFacts& gpu, const std::string& name, Findings& found) {
+  for (const ClockLimit limit : gpu.clock_limits) {
+    if (limit == ClockLimit::power_limit || limit == ClockLimit::sync_boost) continue;    // the rule under full load; asked for
+    const std::string now = gpu.clock_mhz && gpu.most_clock_mhz ? " at " + std::to_string(*gpu.clock_mhz) + " of " + std::to_string(*gpu.most_clock_mhz) + " MHz" : "";
+    const std::string heat = gpu.celsius ? " (" + std::to_string(*gpu.celsius) + " degrees Celsius)" : "";
+    std::string remedy;
+    switch (limit) {
+      case ClockLimit::application_clocks: remedy = "nvidia-smi -rac and -rgc give the clock back (as root)"; break;
+      case ClockLimit::power_brake:
+      case ClockLimit::hardware_slowdown: remedy = "look after the machine's power supplies and their cables"; break;
+      default: remedy = "look after fans, filters and the room's air";
+    }
+    found.push_back({.problem = "the clock of " + name + " is held down" + now + " by: " + std::string(name_of(limit)) + (limit == ClockLimit::application_clocks ? "" : heat), .remedy = remedy});
+  }
+}
+
+void look_at_memory(const GpuFacts& gpu, const std::string& name, Findings& found) {
+  if (gpu.ecc_uncorrected.value_or(0) > 0)
+    found.push_back({.problem = name + " had " + counted(*gpu.ecc_uncorrected, "memory error") + " that ECC could not correct", .remedy = "drain it and reset it (nvidia-smi -r), and have it replaced if they come again"});
+  if (gpu.row_remap_failed.value_or(false))
+    found.push_back({.problem = name + " has no spare memory rows left for broken ones", .remedy = "have it replaced"});
+  else if (gpu.row_remap_pending.value_or(false))
+    found.push_back({.problem = name + " waits for a reset to replace a broken memory row", .remedy = "end what uses it and reset it (nvidia-smi -r, as root)"});
+}
+
+void look_at_link(const GpuFacts& gpu, const std::string& name, Findings& found) {
+  const PcieFacts& p = gpu.pcie;
+  const bool idle = gpu.performance_state.value_or(0) >= 5;    // its link then rests at a lower generation
+  const bool narrow = p.width && p.most_width && *p.width < *p.most_width;
+  const bool slow = p.generation && p.most_generation && *p.generation < *p.most_generation && !idle;
+  if (!narrow && !slow) return;
+  std::string now, most;
+  if (p.generation && p.most_generation) now += "generation " + std::to_string(*p.generation), most += "generation " + std::to_string(*p.most_generation);
+  if (p.width && p.most_width) now += (now.empty() ? "x" : " x") + std::to_string(*p.width), most += (most.empty() ? "x" : " x") + std::to_string(*p.most_width);
+  found.push_back({.problem = "the PCIe link of " + name + " runs at " + now + " where it can do " + most,
+                   .remedy = narrow ? "seat the card and its riser anew, and look whether another card shares its lanes" : "look again under load; if it stays, set the slot's speed in the firmware's set-up or seat the card anew"});
+}
+
+void look_at_sharing(const GpuFacts& gpu, const std::string& name, Findings& found) {
+  if (!gpu.processes.empty()) {
+    std::vector<std::string> users;
+    for (const GpuProcess& p : gpu.processes)
+      users.push_back(std::to_string(p.pid) + (p.name.empty() ? "" : " (" + p.name + ")") + (p.memory_bytes ? " with " + human_bytes(*p.memory_bytes) : ""));
+    found.push_back({.problem = name + " is in use by " + (users.size() == 1 ? "process " : "processes ") + joined(users), .remedy = "end it, wait for it, or leave this GPU out (CUDA_VISIBLE_DEVICES)"});
+  }
+  if (gpu.mig.value_or(false))
+    found.push_back({.problem = name + " is cut into slices (MIG), of which a process sees one and between which ranks cannot sum", .remedy = "nvidia-smi -mig 0 (as root) makes it whole"});
+}
+
+/// GPUs of a kind that have fewer links than another of the kind.
+void look_at_nvlink(const GpusFacts& facts, Findings& found) {
+  for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
+    const auto& links = facts.gpus[i].nvlink;
+    if (!links) continue;
+    std::int64_t most = 0;
+    for (const GpuFacts& other : facts.gpus)
+      if (other.name == facts.gpus[i].name && other.nvlink) most = std::max(most, other.nvlink->active);
+    if (links->active < most)
+      found.push_back({.problem = label(facts, i) + " has " + counted(links->active, "active NVLink") + ", others of its kind have " + std::to_string(most),
+                       .remedy = "look with nvidia-smi nvlink -s, and whether the fabric manager runs (systemctl status nvidia-fabricmanager)"});
+  }
+}
+
+void look_at_pairs(const GpusFacts& facts, Findings& found) {
+  for (const GpuPairFacts& pair : facts.pairs) {
+    if (!pair.peer_access || (*pair.peer_access != "not with this chipset" && !pair.peer_access->starts_with("disabled"))) continue;     // 'not with these GPUs' is their kind
+    found.push_back({.problem = label(facts, pair.first) + " and " + label(facts, pair.second) + " cannot reach each other's memory: " + *pair.peer_access,
+                     .remedy = "turn off ACS and the IOMMU in the firmware's set-up, or what disables it among the driver's settings; until then sums go through host memory"});
+  }
+}
+
+}  // namespace
+
+Findings findings_of(const GpusFacts& facts) {
+  Findings found;
+  look_at_driver(facts, found);
+  std::set<std::string> kinds;
+  for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
+    const GpuFacts& gpu = facts.gpus[i];
+    kinds.insert(gpu.name);
+    look_at_clock(gpu, label(facts, i), found);
+    look_at_memory(gpu, label(facts, i), found);
+    look_at_link(gpu, label(facts, i), found);
+    look_at_sharing(gpu, label(facts, i), found);
+  }
+  look_at_nvlink(facts, found);
+  look_at_pairs(facts, found);
+  if (kinds.size() > 1)
+    found.push_back({.problem = "the GPUs are of different kinds, and ranks wait for the slowest: " + joined({kinds.begin(), kinds.end()}), .remedy = "choose those of one kind (CUDA_VISIBLE_DEVICES)"});
+  return found;
+}
+
+}  // namespace trainx::facts

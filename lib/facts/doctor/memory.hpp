@@ -1,0 +1,21 @@
+#pragma once
+#include "facts/doctor/finding.hpp"
+#include "facts/doctor/lines.hpp"
+#include "facts/doctor/roots.hpp"
+#include "facts/doctor/section_json.hpp"
+
+namespace trainx::facts {
+
+struct MemoryFacts {
+  std::optional<std::int64_t> installed_bytes;
+  std::optional<std::int64_t> cgroup_bytes;         // its limit; empty: none
+  std::optional<std::int64_t> free_bytes;           // that programs may still take, under the limit too; what the page cache would give back counts
+  Unread unread;
+};
+
+MemoryFacts detect_memory(const Roots& roots);
+Findings findings_of(const MemoryFacts& facts);
+Json to_json(const MemoryFacts& facts);
+Lines describe(const MemoryFacts& facts);
+
+}  // namespace trainx::facts

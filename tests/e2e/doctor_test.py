@@ -1,0 +1,144 @@
+"""`trainx doctor`: what it says of this machine holds against /proc, takes seconds, leaves nothing behind; broken installations and a made-up NVML."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from support import TRAINX, Trainx, main
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Doctor(Trainx):
+    def environment(self, **more):
+        """With a worker that answers, so that the real one need not be built."""
+        env = super().environment(**more)
+        env.setdefault("TRAINX_WORKER", str(self.worker()))
+        return env
+
+    def worker(self):
+        path = self.folder.parent / (self.folder.name + "-worker")
+        if not path.exists():
+            version = subprocess.run([TRAINX, "--version"], capture_output=True, text=True, env=super().environment()).stdout.split()[1]
+            path.write_text(f"#!/bin/sh\necho '{json.dumps({'trainx': version, 'models': []})}'\n")
+            path.chmod(0o755)
+            self.addCleanup(path.unlink)
+        return path
+
+    def examine(self, expect=0, **environment):
+        return json.loads(self.run_trainx("doctor", "--json", expect=expect, env=self.environment(**environment)).stdout)
+
+    def problems(self, report, weight=None):
+        return [f["problem"] for f in report["findings"] if weight in (None, f["weight"])]
+
+    def fake_nvml(self, *flags):
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if not compiler:
+            self.skipTest("no C compiler")
+        folder = self.folder / "nvml"
+        folder.mkdir()
+        subprocess.run([compiler, "-shared", "-fPIC", *flags, "-o", folder / "libnvidia-ml.so.1", HERE / "fake_nvml.c"], check=True)
+        return str(folder)
+
+    def test_facts_are_those_of_proc(self):
+        begin = time.monotonic()
+        report = self.examine()
+        self.assertLess(time.monotonic() - begin, 15)
+        meminfo = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
+        self.assertEqual(report["memory"]["installed_bytes"], int(meminfo["MemTotal"].split()[0]) * 1024)
+        self.assertLessEqual(report["memory"]["free_bytes"], report["memory"]["installed_bytes"])
+        self.assertEqual(report["cpu"]["cores_by_affinity"], len(os.sched_getaffinity(0)))
+        cpuinfo = pathlib.Path("/proc/cpuinfo").read_text()
+        if "model" in report["cpu"]:
+            self.assertIn(report["cpu"]["model"], cpuinfo)
+        self.assertEqual("AVX2" in report["cpu"]["instruction_sets"], " avx2 " in cpuinfo)
+        self.assertEqual(report["versions"]["kernel"], os.uname().release)
+        shm = os.statvfs("/dev/shm")
+        self.assertEqual(report["limits"]["shared_memory_bytes"], shm.f_blocks * shm.f_frsize)
+        self.assertEqual(report["disk"]["folder"], str(self.folder))
+        for rate in (report["disk"]["write_bytes_per_second"], report["disk"]["read_bytes_per_second"], report["memory_bandwidth"]["bytes_per_second"]):
+            self.assertGreater(rate, 1e5)
+        self.assertEqual(self.problems(report, "error"), [])
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_text_has_the_sections_and_each_finding_a_remedy(self):
+        done = self.run_trainx("doctor")
+        for section in ("trainx ", "CPU ", "memory ", "limits ", "disk ", "GPUs ", "versions "):
+            self.assertTrue(any(line.startswith(section) for line in done.stdout.splitlines()), section)
+        findings = [line for line in done.stdout.splitlines() if line.startswith("finding")]
+        self.assertTrue(findings or done.stdout.endswith("nothing is wrong\n"), done.stdout)
+        self.assertTrue(all("; " in line for line in findings))
+        self.assertEqual(done.stderr, "")
+        self.assertIn("usage: trainx doctor", self.run_trainx("doctor", "--help").stdout)
+
+    def test_nothing_is_left_whenever_it_is_interrupted(self):
+        for wait in (0.4, 0.7, 1.0):
+            running = subprocess.Popen([TRAINX, "doctor"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
+            time.sleep(wait)
+            running.send_signal(signal.SIGINT)
+            running.wait(timeout=10)
+            self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_runs_go_to_outputs_where_it_is_and_one_that_cannot_be_written_is_an_error(self):
+        outputs = self.folder / "outputs"
+        outputs.mkdir()
+        self.assertEqual(self.examine()["disk"]["folder"], str(outputs))
+        self.assertEqual(list(outputs.iterdir()), [])
+        outputs.rmdir()
+        for target in ("/proc/self", "/nowhere"):             # which root cannot write to either
+            outputs.symlink_to(target)
+            report = self.examine(expect=69)
+            self.assertIn("runs cannot be written", self.problems(report, "error")[0])
+            self.assertFalse(report["disk"]["writable"])
+            outputs.unlink()
+        outputs.write_text("a file")
+        self.assertIn("it is no folder", self.problems(self.examine(expect=69), "error")[0])
+
+    def test_a_worker_that_cannot_be_used_is_an_error_and_the_rest_is_told(self):
+        report = self.examine(expect=69, TRAINX_WORKER="/nowhere/worker")
+        self.assertIn("/nowhere/worker", self.problems(report, "error")[0])
+        self.assertIn("write_bytes_per_second", report["disk"])
+        self.assertEqual(report["trainx"]["worker"], {"path": "/nowhere/worker", "present": False, "answers": False, "problem": "it is not there"})
+
+    @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
+    def test_no_gpu_is_said_in_a_line_and_is_no_finding(self):
+        report = self.examine()
+        self.assertEqual((report["gpus"]["present"], report["gpus"]["gpus"]), (False, []))
+        self.assertFalse([p for p in self.problems(report) if "GPU" in p])
+        self.assertIn("GPUs      none: trains on the CPU\n", self.run_trainx("doctor").stdout)
+
+    def test_what_nvml_tells_is_told(self):
+        found = self.examine(LD_LIBRARY_PATH=self.fake_nvml(), CUDA_VISIBLE_DEVICES="0,1")
+        gpus = found["gpus"]
+        self.assertEqual((gpus["driver"], gpus["cuda"]), ("580.65.06", 13000))
+        first, second = gpus["gpus"]
+        self.assertEqual((first["address"], second["address"]), ("0000:17:00.0", "0000:b3:00.0"))
+        self.assertEqual((first["memory_bytes"], first["memory_used_bytes"]), (150 << 30, 1 << 30))
+        self.assertEqual((first["clock_mhz"], first["most_clock_mhz"], first["watts"], first["most_watts"], first["celsius"]), (1500, 1980, 120.5, 700, 40))
+        self.assertEqual((first["clock_limits"], second["clock_limits"]), (["temperature"], []))
+        self.assertEqual((first["ecc"], first["ecc_corrected"], first["ecc_uncorrected"]), (True, 5, 0))
+        self.assertEqual((first["compute_mode"], first["compute_capability"], first["bf16"], first["fp8"]), ("exclusive process", 90, True, True))
+        self.assertEqual(first["nvlink"], {"active": 3, "inactive": 1, "to_switches": 1, "peers": ["0000:b3:00.0"] * 2, "bytes_per_second": 26562e6})
+        self.assertEqual(first["unread"]["mig"], "Insufficient Permissions")
+        self.assertNotIn("mig", first)
+        self.assertEqual([p["pid"] for p in second["processes"]], [1])
+        self.assertNotIn("memory_bytes", second["processes"][0])
+        self.assertEqual(gpus["pairs"], [{"first": 0, "second": 1, "nvlinks": 3, "path": "between NUMA nodes", "peer_access": "ok"}])
+        problems = " ".join(self.problems(found))
+        for part in ("GPU 0 (NVIDIA H200) is held down at 1500 of 1980 MHz by: temperature", "GPU 1 (NVIDIA H200) runs at generation 5 x8", "GPU 1 (NVIDIA H200) is in use by process 1"):
+            self.assertIn(part, problems)
+        text = self.run_trainx("doctor", env=self.environment(LD_LIBRARY_PATH=str(self.folder / "nvml"), CUDA_VISIBLE_DEVICES="0,1")).stdout
+        self.assertIn("3 NVLinks of 4 of 27 GB/s: 1 to switches, 2 to 0000:b3:00.0", text)
+
+    @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
+    def test_an_nvml_that_does_not_begin_says_why(self):
+        report = self.examine(LD_LIBRARY_PATH=self.fake_nvml("-DMISMATCH"))
+        self.assertEqual(report["gpus"]["driver_problem"], "NVML does not begin: Driver/library version mismatch")
+
+
+if __name__ == "__main__":
+    main()
