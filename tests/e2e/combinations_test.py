@@ -81,7 +81,7 @@ class Combinations(Trainx):
 
     def text(self, chosen):
         optimizer = chosen["optimizer"].replace("{type:", "{lr: 1e-2, type:", 1)
-        return f"run: {{duration: {STEPS} steps, deterministic: true}}\n{MODELS[chosen['data.kind']]}batch: {{global_batch_size: 8}}\noptimizer: {optimizer}\nschedule: {{type: cosine}}\nmetrics: {{every: 1 steps}}\n"
+        return f"run: {{duration: {STEPS} steps, deterministic: true}}\n{MODELS[chosen['data.kind']]}batch: {{global_batch_size: 8}}\noptimizer: {optimizer}\nschedule: {{type: cosine}}\nmetrics: {{every: 1 steps}}\nparallel: {{mode: single}}\n"
 
     def plan(self, chosen):
         path = self.folder / f"{self.name_of(chosen)}.yaml"

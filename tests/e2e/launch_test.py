@@ -29,7 +29,7 @@ class Launch(Trainx):
         self.mark = uuid.uuid4().hex
         self.stubs = self.folder / "stubs"
         self.stubs.mkdir()
-        self.config = self.recipe(tiny())
+        self.config = self.recipe(tiny().replace("global_batch_size: 8, micro_batch_size: 4", "global_batch_size: 60, grad_accum_steps: 1"))   # for 1 to 6 ranks
         self.run_folder = self.folder / "outputs" / "tiny"
         version = subprocess.run([TRAINX, "version"], capture_output=True, text=True, check=True).stdout.split()
         self.base = {"STUB_VERSION": version[1] if version[0] == "trainx" else version[0], "STUB_FOLDER": str(self.stubs), "STUB_MARK": self.mark,
