@@ -54,7 +54,7 @@ std::optional<Failure> Watch::stands_still(Time now) const {
   bool all_wait = true;
   for (const Rank& r : ranks_) {
     if (r.pulse.waits_for_peers) first_waiter = std::min(first_waiter, r.since);
-    else all_wait = false;
+    all_wait &= r.pulse.waits_for_peers && r.pulse.busy.empty();   // who works at something else will come
   }
   if (all_wait) {
     if (!std::ranges::all_of(ranks_, [&](const Rank& r) { return now - r.since >= hang; })) return std::nullopt;

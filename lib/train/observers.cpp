@@ -73,6 +73,8 @@ void EvalObserver::on_end(TrainState& state, Request request) {
 }
 
 void EvalObserver::evaluate(TrainState& state) {
+  std::optional<Ranks::Busy> alone;     // rank 0 of dp, for which the others wait meanwhile; else evaluation's own sums show that ranks move
+  if (parts_.plan.mode == recipe::ParallelMode::dp) alone.emplace(parts_.ranks, "evaluating");
   const EvalResult result = parts_.evaluator->run(parts_.plan.eval_samples);
   every_.acted(state);
   evaluated_ = state.step;

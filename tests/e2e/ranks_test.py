@@ -168,6 +168,15 @@ class Ranks(Trainx):
             for worker in workers:
                 self.assertFalse(pathlib.Path(f"/proc/{worker}").exists(), "no orphan")
 
+    def test_an_evaluation_of_rank_0_alone_is_no_hang(self):
+        self.write(steps=6, every=100)
+        began = time.monotonic()
+        self.train("quick", "parallel.world_size=2", "parallel.mode=dp", "eval.batches=1")
+        quick = time.monotonic() - began
+        began = time.monotonic()
+        self.train("long", "parallel.world_size=2", "parallel.mode=dp", "run.hang_limit=1 s", "eval.batches=1000", "data.eval_samples=24000")
+        self.assertGreater(time.monotonic() - began - quick, 2, "longer than the hang limit, or this shows nothing")
+
     def test_a_rank_that_is_late_changes_nothing(self):
         self.write(steps=400, every=100000)
         self.train("plain", "parallel.world_size=3", "eval.every=100000 steps")
