@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import unittest
@@ -32,9 +33,6 @@ COMPARED = {
     "adafactor_warmup": ("{type: adafactor, options: {weight_decay: 0.1, warmup_init: true, beta1: 0.9, decay_rate: -0.7}}", 1e-4),
     "adafactor_fixed": ("{type: adafactor, lr: 1e-3, options: {weight_decay: 0.1, relative_step: false, scale_parameter: false, clip_threshold: 0.8, eps1: 1e-20}}", 1e-4),
 }
-# A second moment halfway between 0 and the smallest byte above it becomes either, as the last bit of a sum falls. As 0 it lets a row of the embeddings that
-# is hardly ever seen leap for one step, in either program: this many of the 50 losses of 8-bit states may be further apart.
-LEAPS = 3
 EVERY = {
     "adam": "{type: adam, lr: 3e-3}",
     "adagrad": "{type: adagrad, lr: 1e-2, options: {initial_accumulator_value: 0.1}}",
@@ -66,7 +64,10 @@ class Optimizers(Trainx):
 
         model, tokens = self.folder / "gpt2", self.folder / "tokens.bin"
         reference("reference_gpt2.py", "make", model)
-        write_tokens(tokens, [min(130, int(self.random.expovariate(0.05))) for _ in range(STEPS * 8 * 32 + 1)])
+        # The same tokens each time: states of a byte that are rounded after sums in another order may part by chance. With seed 1123285239 one loss of
+        # reference_optimizers.py's own 8-bit AdamW, which trainx follows to 2e-6, is 2.1e-3 from bitsandbytes'; with seeds 0 to 24 none is further than 3.3e-4.
+        generator = random.Random(1)
+        write_tokens(tokens, [min(130, int(generator.expovariate(0.05))) for _ in range(STEPS * 8 * 32 + 1)])
         bitsandbytes = reference("reference_optimizers.py", model, tokens, "has_bitsandbytes", STEPS)
         for name, (optimizer, tolerance) in COMPARED.items():
             recipe = self.recipe(RECIPE.format(steps=STEPS, folder=model, tokens=tokens, optimizer=optimizer))
@@ -76,10 +77,9 @@ class Optimizers(Trainx):
             for peer in [name] + [f"{name}_bitsandbytes"] * (name == "adamw_8bit" and bitsandbytes):
                 with self.subTest(peer=peer):
                     want = reference("reference_optimizers.py", model, tokens, peer, STEPS)
-                    apart = sorted(abs(g - w) / w for g, w in zip(got, want))
-                    print(f"  {peer}: largest relative difference {apart[-1]:.1e}, loss {want[0]:.3f} to {want[-1]:.3f}")
-                    self.assertLess(apart[-1 - LEAPS] if name == "adamw_8bit" else apart[-1], tolerance)
-                    self.assertLess(apart[-1], 0.05)
+                    worst = max(abs(g - w) / w for g, w in zip(got, want))
+                    print(f"  {peer}: largest relative difference {worst:.1e}, loss {want[0]:.3f} to {want[-1]:.3f}")
+                    self.assertLess(worst, tolerance)
                     if name != "adafactor_warmup":                      # its steps are too small to see
                         self.assertLess(want[-1], want[0])
 
