@@ -5,14 +5,15 @@
 
 namespace trainx::worker {
 
-BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job, const std::function<void(const char*)>& phase) : parts_(plan, train::open_split(plan, data::Split::train), nullptr) {
+BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job, const std::function<void(const char*)>& phase, train::Ranks ranks)
+    : parts_(plan, train::open_split(plan, data::Split::train), nullptr, ranks) {
   const auto done = [&](const char* what) {
     if (phase) phase(what);
   };
   done("opened");
-  train::set_compute_threads(job.facts.hardware.cpu_cores);
-  parts_.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)), train::ResidentState::Memory::new_arena);
-  if (plan.recipe.model.init_from) parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, train::MissingHead::keep);
+  train::set_compute_threads(job.facts.hardware.threads_of_rank());
+  if (!plan.is_replica()) parts_.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)), train::ResidentState::Memory::new_arena);
+  if (plan.recipe.model.init_from && !plan.is_replica()) parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, train::MissingHead::keep);
   done("initialized");
   parts_.start({}, [this](const train::StepScalarsReport& r) { loss_ = r.loss_sum / std::max(r.target_count, 1.0); });
   done("uploaded");

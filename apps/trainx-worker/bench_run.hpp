@@ -9,7 +9,7 @@ namespace trainx::worker {
 class BenchRun {
  public:
   /// `phase` hears when "opened", "initialized" and "uploaded" are done.
-  BenchRun(const plan::RunPlan& plan, const launch::Job& job, const std::function<void(const char*)>& phase = {});
+  BenchRun(const plan::RunPlan& plan, const launch::Job& job, const std::function<void(const char*)>& phase = {}, train::Ranks ranks = {});
   /// Until they are done.
   void run(std::int64_t steps);
   /// Each by itself.

@@ -2,6 +2,8 @@
 #include "commands.hpp"
 #include "core/process.hpp"
 #include "core/version.hpp"
+#include "joined_ranks.hpp"
+#include "recipe/value.hpp"
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
@@ -18,11 +20,6 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t warm_up_steps = 5, timed_steps = 3;
-
-void say(const Json& object) {
-  std::printf("%s\n", object.dump().c_str());
-  std::fflush(stdout);
-}
 
 // Since the launcher began, of whose start the kernel counts in clock ticks after boot.
 double seconds_since_start() {
@@ -54,7 +51,7 @@ Json to_json(const Round& r) {
 
 class StepBench {
  public:
-  StepBench(const plan::RunPlan& plan, const launch::Job& job) : plan_(plan), bench_(plan, job, [this](const char* name) { phase(name); }) {}
+  StepBench(const plan::RunPlan& plan, const launch::Job& job, train::Ranks ranks) : plan_(plan), ranks_(ranks), bench_(plan, job, [this](const char* name) { phase(name); }, ranks) {}
 
   /// The step that pays for everything new; then tuning, and steps until all is warm.
   void warm_up() {
@@ -62,7 +59,10 @@ class StepBench {
     phase("first step");
     first_step_seconds_ = seconds_since_start();
     const auto begin = Clock::now();
-    tuned_ = parts_.device->tune();
+    {
+      const train::Ranks::Busy busy(ranks_, "tuning matrix products");
+      tuned_ = parts_.device->tune();
+    }
     tuning_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
     run(warm_up_steps);
     say({{"event", "ready"}, {"first_step_seconds", first_step_seconds_}, {"phases", phases_}, {"tuned", tuned_}, {"tuning_seconds", tuning_seconds_}});
@@ -87,7 +87,7 @@ class StepBench {
     const auto begin = Clock::now();
     run(3);
     const double step = std::chrono::duration<double>(Clock::now() - begin).count() / 3;
-    measure(std::max<std::int64_t>(1, std::llround(seconds / step)));
+    measure(std::stoll(ranks_.from_first(std::to_string(std::max<std::int64_t>(1, std::llround(seconds / step))))));   // as rank 0's clock has it
   }
 
   void finish() {
@@ -104,6 +104,8 @@ class StepBench {
     j["model"] = spec::architecture_name(plan_.dims);
     j["micro_batch_size"] = plan_.batch.micro_batch_size;
     j["sequence_length"] = plan_.recipe.data.sequence_length;
+    j["world_size"] = plan_.batch.world_size;
+    j["mode"] = recipe::write_value(plan_.mode);
     j["samples_per_step"] = plan_.batch.global_batch_size;
     j["tokens_per_step"] = plan_.tokens_per_step;
     j["step_time_ms"] = 1e3 * step;
@@ -153,7 +155,14 @@ class StepBench {
 
   void run(std::int64_t steps) { bench_.run(steps); }
 
+  void say(const Json& object) const {
+    if (!ranks_.is_first()) return;
+    std::printf("%s\n", object.dump().c_str());
+    std::fflush(stdout);
+  }
+
   const plan::RunPlan& plan_;
+  train::Ranks ranks_;
   Json phases_ = Json::object();
   BenchRun bench_;
   train::TrainingParts& parts_ = bench_.parts();
@@ -167,10 +176,21 @@ class StepBench {
 int bench_step(const launch::Job& job) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
   const plan::RunPlan plan = plan_of(job, loaded.recipe);
-  StepBench bench(plan, job);
+  JoinedRanks joined(job, plan);
+  const train::Ranks ranks = joined.ranks();
+  const auto next_line = [&](std::string& line) {   // that rank 0 reads; empty at the end
+    line.clear();
+    if (ranks.is_first()) {
+      const train::Ranks::Busy busy(ranks, "waiting for a line on stdin");    // others may take their turn for as long as they like
+      std::getline(std::cin, line);
+    }
+    line = ranks.from_first(line);
+    return !line.empty();
+  };
+  StepBench bench(plan, job, ranks);
   bench.warm_up();
   if (job.bench.paced) {
-    for (std::string line; std::getline(std::cin, line);) {
+    for (std::string line; next_line(line);) {
       std::istringstream words(line);
       std::string go;
       std::int64_t steps = 0;
@@ -181,6 +201,7 @@ int bench_step(const launch::Job& job) {
     for (std::int64_t r = 0; r < job.bench.rounds; ++r) bench.measure_for(job.bench.seconds);
   }
   bench.finish();
+  joined.leave();
   return 0;
 }
 

@@ -17,6 +17,9 @@ int bench_operations(const launch::Job& job);
 /// What an exception that leaves a command means: UserError its own code, memory that the machine refused 71, anything else a bug.
 ExitCode exit_code_of(const std::exception& e);
 
+/// Tells the user, and returns the exit code.
+int report_error(const std::exception& e, metrics::Console& console);
+
 /// The launcher's plan, made again from the same recipe and facts. InternalError if it is not the same: the two binaries are of different builds.
 plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe);
 

@@ -12,6 +12,13 @@ ExitCode exit_code_of(const std::exception& e) {
   return memory ? ExitCode::out_of_memory : ExitCode::bug;
 }
 
+int report_error(const std::exception& e, metrics::Console& console) {
+  const ExitCode code = exit_code_of(e);
+  const char* before = code == ExitCode::bug ? "a bug in trainx, please report it: " : dynamic_cast<const UserError*>(&e) ? "" : "the machine has no memory left; lower batch.micro_batch_size: ";
+  console.error(static_cast<int>(code), std::string(before) + e.what());
+  return static_cast<int>(code);
+}
+
 plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe) {
   plan::RunPlan plan = plan::make_run_plan(recipe, job.facts);
   if (plan::fingerprint(plan) != job.plan_fingerprint) throw InternalError("trainx and trainx-worker make different plans of this recipe; they are of different builds");

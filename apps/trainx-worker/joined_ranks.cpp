@@ -4,6 +4,7 @@
 #include "core/hash.hpp"
 #include "core/process.hpp"
 #include "core/version.hpp"
+#include "train/device.hpp"
 #include <unistd.h>
 #include <chrono>
 #include <cstdio>
@@ -33,11 +34,12 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   if (job.membership.world_size == 1) return;
   dist::ControlOptions options;
   options.equal_on_all = {{"trainx", build_of_this()}, {"plan", job.plan_fingerprint}};
+  options.device = train::device_identity(plan, job.membership.local_rank);
   options.hang_seconds = plan.recipe.run.hang_limit.amount;
   options.describe = [this] { return whereabouts_.describe(); };
   options.on_failure = end_soon;
   control_ = dist::Control::join(job.membership, std::move(options));
-  communicator_ = dist::make_communicator(*control_);
+  if (!plan.on_gpu || plan.zero_stage() > 0) communicator_ = dist::make_communicator(*control_);   // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
 }
 
 void JoinedRanks::leave() {
@@ -46,6 +48,13 @@ void JoinedRanks::leave() {
 
 void JoinedRanks::leave_with(const std::exception& e) {
   if (control_ && !control_->failed()) control_->leave_with(exit_code_of(e), e.what());
+}
+
+void JoinedRanks::end_at_once(const std::exception& e, metrics::Console& console) {
+  const int code = report_error(e, console);
+  leave_with(e);
+  std::fflush(nullptr);
+  std::_Exit(code);
 }
 
 }  // namespace trainx::worker

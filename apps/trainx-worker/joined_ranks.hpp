@@ -1,6 +1,7 @@
 #pragma once
 #include "dist/communicator.hpp"
 #include "launch/job.hpp"
+#include "metrics/console.hpp"
 #include "plan/run_plan.hpp"
 #include "train/ranks.hpp"
 
@@ -17,6 +18,8 @@ class JoinedRanks {
   void leave();
   /// This rank ends with an error, of which the others are told, but for one that came from them.
   void leave_with(const std::exception& e);
+  /// The same, and ends the process without waiting for what is on the GPU: the other ranks' part of its collectives may never come.
+  [[noreturn]] void end_at_once(const std::exception& e, metrics::Console& console);
 
  private:
   train::Whereabouts whereabouts_;

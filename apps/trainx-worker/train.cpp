@@ -29,7 +29,7 @@ void write_run_files(const train::RunFolder& folder, const plan::RunPlan& plan, 
   write_file_atomic(folder.file("recipe.yaml"), job.recipe_source);
   write_file_atomic(folder.file("resolved.yaml"), recipe::dump(plan.recipe));
   write_file_atomic(folder.file("plan.json"), plan::to_json(plan, true).dump(2) + "\n");
-  metrics::write_run_info(folder.file("run.json"), {std::string(version), host_name(), {job.facts.hardware.cpu}, job.argv, utc_time()});
+  metrics::write_run_info(folder.file("run.json"), {std::string(version), host_name(), plan.on_gpu ? job.facts.hardware.gpus : std::vector<std::string>{job.facts.hardware.cpu}, job.argv, utc_time(), job.origins});
 }
 
 std::vector<metrics::Setting> settings_of(const plan::RunPlan& plan, const launch::Job& job) {
@@ -117,7 +117,7 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
   parts.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)), train::ResidentState::Memory::new_arena);
   if (!start.from.empty()) {
     parts.resident.load_weights(start.from, plan.dims);
-    if (start.with_states) parts.resident.load_states(start.from + "/optimizer.safetensors");
+    if (start.with_states) parts.resident.load_states(start.from);
     if (!start.own) state.best_eval_loss = std::numeric_limits<double>::infinity(), state.best_step = 0;
   } else if (plan.recipe.model.init_from) {
     const std::string& from = *plan.recipe.model.init_from;
@@ -125,6 +125,80 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
     if (!begun.empty() && parts.ranks.is_first())
       console.warning(from + " was made for another task: it has no " + begun.front() + (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more tensors of this one" : "") +
                       ", which begin" + (begun.size() > 1 ? "" : "s") + " as drawn from run.seed");
+  }
+}
+
+/// All but finding the beginning: loads, trains, saves.
+int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& start, train::TrainState& state, std::int64_t threads, const std::string& path, std::optional<OwnFolder>& own,
+        train::TrainingParts& parts, metrics::Console& console) {
+  const train::Ranks& ranks = parts.ranks;
+  // Tokenizer files: a run that goes on has them in its checkpoint, also when the folder that it began from is gone.
+  const std::string began_from = !start.from.empty() ? start.from : plan.recipe.model.init_from.value_or("");
+  const auto carried = began_from.empty() ? std::map<std::string, std::string>() : checkpoint::read_carried_files(began_from);
+  {
+    const train::Ranks::Busy busy(ranks, "loading weights");
+    if (!plan.is_replica()) load(parts, start, state, console);
+  }
+  ranks.require_equal(plan.shares_batches() && ranks.world_size() > 1 ? parts.resident.weights_hash() : "", "weights");
+  const std::optional<std::int64_t> saved_step = start.own ? std::optional(state.step) : std::nullopt;
+  if (!own) {
+    parts.start(state);
+    std::optional<train::EvalObserver> eval;
+    if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, nullptr, job.facts.data.entropy_floor_nats, state));
+    std::optional<train::CheckpointObserver> checkpoints;
+    if (plan.zero_stage() > 0) parts.trainer->add(checkpoints.emplace(parts, nullptr, console, saved_step, threads, carried, state));
+    train::AttestObserver attest(parts, console, job.allow_degraded);
+    if (!plan.is_replica()) parts.trainer->add(attest);
+    train::TuneObserver tune(parts, console);
+    parts.trainer->add(tune);
+    std::optional<train::ReleaseObserver> release;
+    if (plan.recipe.memory.release_cache_every) parts.trainer->add(release.emplace(parts, console, state));
+    return exit_code_of(parts.trainer->run());
+  }
+
+  const train::RunFolder& folder = own->folder;
+  if (plan.compute == DType::f16 && !began_from.empty() && trained_in(began_from) == "bf16")
+    console.warning(began_from + " was trained in bf16, whose values reach 3e38; in fp16 what goes beyond 65504 is infinite, and the run may skip steps or diverge: precision.compute: bf16 goes on as it was");
+  for (const auto& difference : folder.differences(plan.recipe)) console.message("changed since the run began: " + difference);
+  write_run_files(folder, plan, job);
+
+  const std::string others = ranks.world_size() > 1 ? std::to_string(ranks.world_size()) + " ranks (" + recipe::write_value(plan.mode) + " over " + (plan.on_gpu ? "NCCL" : ranks.communicator()->transport()) + "), each on " : "";
+  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + others + parts.device->name() + " into " + path, path, settings_of(plan, job),
+                {plan.total_steps, plan.total_seconds, state.seconds});
+  if (!start.from.empty()) console.resume(state.step, start.from);
+  metrics::MetricsLog log(path, state.step, plan.recipe.metrics.tensorboard);
+  parts.start(state);
+  train::MetricsObserver metrics(parts, console, log, state);
+  parts.trainer->add(metrics);
+  std::optional<train::EvalObserver> eval;
+  if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, &log, job.facts.data.entropy_floor_nats, state));
+  train::CheckpointObserver checkpoints(parts, &own->store, console, saved_step, threads, carried, state);
+  parts.trainer->add(checkpoints);
+  train::AttestObserver attest(parts, console, job.allow_degraded);
+  parts.trainer->add(attest);
+  train::TuneObserver tune(parts, console);
+  parts.trainer->add(tune);
+  std::optional<train::ReleaseObserver> release;
+  if (plan.recipe.memory.release_cache_every) parts.trainer->add(release.emplace(parts, console, state));
+  std::optional<train::ProfileObserver> profile;
+  if (job.profile_steps > 0) parts.trainer->add(profile.emplace(parts, console, folder.file("profile.json"), job.profile_steps));
+  Status status(folder, checkpoints, console);
+  parts.trainer->add(status);
+  try {
+    const train::Request request = parts.trainer->run();
+    const train::TrainState& end = parts.trainer->state();
+    const int code = exit_code_of(request);
+    if (code == 0) {
+      status.write("done", "", 0, end.step, false);
+      console.done(end.step, path, closing_words(job, plan.dims, folder, end, job.facts.data.entropy_floor_nats));
+    } else {
+      status.write("stopped", "a signal asked for it", code, end.step, true);
+      console.message("stopped at step " + std::to_string(end.step) + " with a checkpoint; the same command goes on");
+    }
+    return code;
+  } catch (const std::exception& e) {
+    status.failed(e.what(), static_cast<int>(worker::exit_code_of(e)));
+    throw;
   }
 }
 
@@ -151,65 +225,10 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan, std::shared_p
   train::set_compute_threads(threads);
 
   train::TrainingParts parts(plan, std::move(train_source), std::move(eval_source), ranks);
-  // Tokenizer files: a run that goes on has them in its checkpoint, also when the folder that it began from is gone.
-  const std::string began_from = !start.from.empty() ? start.from : plan.recipe.model.init_from.value_or("");
-  const auto carried = began_from.empty() ? std::map<std::string, std::string>() : checkpoint::read_carried_files(began_from);
-  {
-    const train::Ranks::Busy busy(ranks, "loading weights");
-    if (!plan.is_replica()) load(parts, start, state, console);
-  }
-  ranks.require_equal(plan.mode == recipe::ParallelMode::ddp && ranks.world_size() > 1 ? parts.resident.weights_hash() : "", "weights");
-  if (!own) {
-    parts.start(state);
-    std::optional<train::EvalObserver> eval;
-    if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, nullptr, job.facts.data.entropy_floor_nats, state));
-    std::optional<train::ReleaseObserver> release;
-    if (plan.recipe.memory.release_cache_every) parts.trainer->add(release.emplace(parts, console, state));
-    return exit_code_of(parts.trainer->run());
-  }
-
-  const train::RunFolder& folder = own->folder;
-  if (plan.compute == DType::f16 && !began_from.empty() && trained_in(began_from) == "bf16")
-    console.warning(began_from + " was trained in bf16, whose values reach 3e38; in fp16 what goes beyond 65504 is infinite, and the run may skip steps or diverge: precision.compute: bf16 goes on as it was");
-  for (const auto& difference : folder.differences(plan.recipe)) console.message("changed since the run began: " + difference);
-  write_run_files(folder, plan, job);
-
-  const std::string others = ranks.world_size() > 1 ? std::to_string(ranks.world_size()) + " ranks (" + recipe::write_value(plan.mode) + " over " + ranks.communicator()->transport() + "), each on " : "";
-  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + others + parts.device->name() + " into " + path, path, settings_of(plan, job),
-                {plan.total_steps, plan.total_seconds, state.seconds});
-  if (!start.from.empty()) console.resume(state.step, start.from);
-  metrics::MetricsFile log(folder.file("metrics.jsonl"), state.step);
-  parts.start(state);
-  train::MetricsObserver metrics(parts, console, log, state);
-  parts.trainer->add(metrics);
-  std::optional<train::EvalObserver> eval;
-  if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, &log, job.facts.data.entropy_floor_nats, state));
-  train::CheckpointObserver checkpoints(parts, own->store, console, start.own ? std::optional(state.step) : std::nullopt, threads, carried, state);
-  parts.trainer->add(checkpoints);
-  train::AttestObserver attest(parts, console, job.allow_degraded);
-  parts.trainer->add(attest);
-  train::TuneObserver tune(parts, console);
-  parts.trainer->add(tune);
-  std::optional<train::ReleaseObserver> release;
-  if (plan.recipe.memory.release_cache_every) parts.trainer->add(release.emplace(parts, console, state));
-  std::optional<train::ProfileObserver> profile;
-  if (job.profile_steps > 0) parts.trainer->add(profile.emplace(parts, console, folder.file("profile.json"), job.profile_steps));
-  Status status(folder, checkpoints, console);
-  parts.trainer->add(status);
   try {
-    const train::Request request = parts.trainer->run();
-    const train::TrainState& end = parts.trainer->state();
-    const int code = exit_code_of(request);
-    if (code == 0) {
-      status.write("done", "", 0, end.step, false);
-      console.done(end.step, path, closing_words(job, plan.dims, folder, end, job.facts.data.entropy_floor_nats));
-    } else {
-      status.write("stopped", "a signal asked for it", code, end.step, true);
-      console.message("stopped at step " + std::to_string(end.step) + " with a checkpoint; the same command goes on");
-    }
-    return code;
+    return run(job, plan, start, state, threads, path, own, parts, console);
   } catch (const std::exception& e) {
-    status.failed(e.what(), static_cast<int>(worker::exit_code_of(e)));
+    if (plan.on_gpu && ranks.world_size() > 1) joined.end_at_once(e, console);
     throw;
   }
 }

@@ -3,10 +3,12 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "describe.hpp"
+#include "facts/links.hpp"
 #include "model/custom/registry.hpp"
 #include "spec/arch/options.hpp"
 #include "recipe/walk.hpp"
 #include "tensor/allocator_meter.hpp"
+#include "train/device.hpp"
 #include "train/signals.hpp"
 #include <cstdio>
 #include <iostream>
@@ -49,16 +51,15 @@ int worker_main(int argc, char** argv) {
     const std::string asked = argc > 1 ? argv[1] : "";
     if (asked == "--describe") return answer(worker::describe_models());
     if (asked == "--describe-graph") return answer(worker::describe_graph({std::istreambuf_iterator<char>(std::cin), {}}));
+    if (asked == "--measure-links") return answer(facts::to_json(train::measure_links()).dump());
     train::install_signal_handlers();
     const launch::Job job = launch::receive_job();
     plain = {job.output.json, job.output.quiet, job.output.verbose, job.output.color};
     metrics::Console console(plain);
     return run(job, console);
   } catch (const std::exception& e) {
-    const ExitCode code = worker::exit_code_of(e);
-    const char* before = code == ExitCode::bug ? "a bug in trainx, please report it: " : dynamic_cast<const UserError*>(&e) ? "" : "the machine has no memory left; lower batch.micro_batch_size: ";
-    metrics::Console(plain).error(static_cast<int>(code), std::string(before) + e.what());
-    return static_cast<int>(code);
+    metrics::Console console(plain);
+    return worker::report_error(e, console);
   }
 }
 

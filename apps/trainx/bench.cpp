@@ -1,6 +1,8 @@
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "decide_ranks.hpp"
 #include "inputs.hpp"
+#include "launch/run_workers.hpp"
 
 namespace trainx::app {
 namespace {
@@ -14,15 +16,17 @@ struct Arguments {
 int run_bench(const Arguments& a, const Context& context) {
   if (a.options.rounds < 1 || !(a.options.seconds > 0)) throw UserError(ExitCode::usage, "bench step: --rounds and --seconds must be above 0");
   auto loaded = load(a.recipe, a.command);
-  if (loaded.recipe.parallel.world_size.value.value_or(1) > 1) throw UserError(ExitCode::usage, a.command + " measures one rank, and parallel.world_size is " + std::to_string(*loaded.recipe.parallel.world_size.value) + "; add parallel.world_size=1 and the batch that one rank has");
-  const Prepared p = prepare(std::move(loaded));
+  const bool of_steps = a.command == "bench step";
+  if (!of_steps && loaded.recipe.parallel.world_size.value.value_or(1) > 1)
+    throw UserError(ExitCode::usage, a.command + " measures one rank, and parallel.world_size is " + std::to_string(*loaded.recipe.parallel.world_size.value) + "; add parallel.world_size=1 and the batch that one rank has");
+  if (loaded.recipe.parallel.world_size.is_auto()) loaded.recipe.parallel.world_size.value = 1;   // several where the recipe says so
+  facts::Facts facts = facts::gather_facts(loaded.recipe);
+  const launch::LaunchPlan ranks = decide_ranks(loaded.recipe, facts, {});
+  const Prepared p = prepare(std::move(loaded), std::move(facts));
   if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
-  launch::Job job = make_job(a.command, context);
-  job.resolved_recipe = recipe::dump(p.plan.recipe);
-  job.facts = p.facts;
-  job.plan_fingerprint = plan::fingerprint(p.plan);
+  launch::Job job = make_job(a.command, p, context);
   job.bench = a.options;
-  return launch::run_worker(job);
+  return launch::run_workers(job, ranks, [](const std::string&) {});
 }
 
 /// A bench of a recipe; what it takes beside is added by the caller.

@@ -1,4 +1,4 @@
-#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/listing.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -23,32 +23,14 @@ checkpoint::Store store_of(const std::string& run) {
   return store;
 }
 
-std::int64_t bytes_in(const std::string& folder) {
-  std::int64_t bytes = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) bytes += static_cast<std::int64_t>(entry.file_size());
-  return bytes;
-}
-
-// "latest", "best" or both: the links that point at a checkpoint.
-std::vector<std::string> links_to(const std::string& run, const std::string& checkpoint) {
-  std::vector<std::string> names;
-  for (const char* name : {"latest", "best"}) {
-    std::error_code missing;
-    if (fs::read_symlink(fs::path(run) / name, missing).filename() == fs::path(checkpoint).filename() && !missing) names.emplace_back(name);
-  }
-  return names;
-}
-
 int run_ls(const std::string& run, const Context& context) {
   auto out = nlohmann::ordered_json::array();
   std::string text;
-  for (const auto& found : store_of(run).list()) {
-    const std::int64_t bytes = bytes_in(found.path);
-    const auto links = links_to(run, found.path);
-    out.push_back({{"step", found.step}, {"bytes", bytes}, {"links", links}, {"path", found.path}});
-    text += found.path + "  " + human_bytes(bytes);
-    for (const std::string& link : links) text += "  " + link;
+  store_of(run);                        // or why it is none
+  for (const auto& found : checkpoint::listing(run)) {
+    out.push_back({{"step", found.step}, {"bytes", found.bytes}, {"links", found.links}, {"path", found.path}});
+    text += found.path + "  " + human_bytes(found.bytes);
+    for (const std::string& link : found.links) text += "  " + link;
     text += "\n";
   }
   if (context.output.json) print(out.dump());

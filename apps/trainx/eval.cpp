@@ -28,10 +28,7 @@ int run_eval(const RecipeArguments& a, const Context& context) {
   if (!facts.data.eval_problem.empty()) throw UserError(ExitCode::input_missing, facts.data.eval_problem);
   if (!facts.data.eval_present) throw UserError(ExitCode::input_missing, "eval: the recipe names no held-out data; set data.eval");
   const Prepared p = prepare(std::move(loaded), std::move(facts));
-  launch::Job job = make_job("eval", context);
-  job.resolved_recipe = recipe::dump(p.plan.recipe);
-  job.facts = p.facts;
-  job.plan_fingerprint = plan::fingerprint(p.plan);
+  launch::Job job = make_job("eval", p, context);
   job.run_folder = weights.run_folder;
   job.checkpoint = weights.checkpoint;
   return launch::run_worker(job);

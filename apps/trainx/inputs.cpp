@@ -83,4 +83,15 @@ launch::Job make_job(const std::string& command, const Context& context) {
   return job;
 }
 
+launch::Job make_job(const std::string& command, const Prepared& prepared, const Context& context) {
+  launch::Job job = make_job(command, context);
+  job.resolved_recipe = recipe::dump(prepared.plan.recipe);
+  job.recipe_source = prepared.loaded.source;
+  job.origins = prepared.origins;
+  job.facts = prepared.facts;
+  job.plan_fingerprint = plan::fingerprint(prepared.plan);
+  job.run_folder = run_folder_of(prepared.plan.recipe);
+  return job;
+}
+
 }  // namespace trainx::app

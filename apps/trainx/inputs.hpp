@@ -31,6 +31,8 @@ void on_one_rank(recipe::Recipe& recipe);
 std::string run_folder_of(const recipe::Recipe& recipe);
 /// A job with what every command's has.
 launch::Job make_job(const std::string& command, const Context& context);
+/// For the worker of a recipe's run: what was decided, and the run's folder.
+launch::Job make_job(const std::string& command, const Prepared& prepared, const Context& context);
 
 /// Where weights come from: a run, one of its checkpoints, or a Hugging Face folder, which has no recipe.
 struct WeightsSource {

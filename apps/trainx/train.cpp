@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/process.hpp"
+#include "decide_ranks.hpp"
 #include "inputs.hpp"
 #include "launch_options.hpp"
 #include "launch/rank_environment.hpp"
@@ -33,34 +34,11 @@ facts::Facts gather(recipe::Recipe recipe) {
   return facts;
 }
 
-// How many ranks there are, told to the recipe and to the facts.
-launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts, const launch::LaunchFlags& flags) {
-  launch::LaunchWish wish;
-  const auto written = recipe.parallel.world_size.value;
-  wish.world_size = static_cast<int>(written.value_or(0));
-  if (!recipe.parallel.mode.is_auto() && *recipe.parallel.mode.value == recipe::ParallelMode::single) wish.world_size = 1;
-  wish.run_name = recipe.run.name;
-  const launch::LaunchPlan plan = launch::decide_membership(environment_variable, flags, wish);
-  const int ranks = plan.first.world_size;
-  if (written && *written != ranks)
-    throw UserError(ExitCode::invalid_recipe, "parallel.world_size is " + std::to_string(*written) + ", and " + (plan.first.launcher.empty() ? "flags" : plan.first.launcher) + " say " + std::to_string(ranks) +
-                                                  "; leave it at auto, or start as many");
-  recipe.parallel.world_size.value = ranks;
-  facts.hardware.local_ranks = plan.first.local_world_size;
-  return plan;
-}
-
 int start(const Prepared& p, const launch::LaunchPlan& ranks, const Arguments& a, const Context& context) {
   if (a.allow_degraded && !p.plan.on_gpu) throw UserError(ExitCode::usage, "train: --allow-degraded has nothing to allow: the run computes on a CPU, where no kernels are held against the plan; leave it out");
   if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
   if (!p.facts.data.eval_problem.empty()) throw UserError(ExitCode::input_missing, p.facts.data.eval_problem);
-  launch::Job job = make_job("train", context);
-  job.resolved_recipe = recipe::dump(p.plan.recipe);
-  job.recipe_source = p.loaded.source;
-  job.origins = p.origins;
-  job.facts = p.facts;
-  job.plan_fingerprint = plan::fingerprint(p.plan);
-  job.run_folder = run_folder_of(p.plan.recipe);
+  launch::Job job = make_job("train", p, context);
   job.fork_name = a.fork_name;
   job.profile_steps = a.profile_steps;
   job.allow_degraded = a.allow_degraded;

@@ -156,15 +156,9 @@ class Verification {
   void train(const std::string& name, std::int64_t ranks, std::int64_t until, const std::string& what) const {
     const Prepared p = prepared(name, ranks, until);
     if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
-    launch::Job job = make_job("train", context_);
+    launch::Job job = make_job("train", p, context_);
     job.output.quiet = true;
     job.output.json = false;
-    job.resolved_recipe = recipe::dump(p.plan.recipe);
-    job.recipe_source = p.loaded.source;
-    job.origins = p.origins;
-    job.facts = p.facts;
-    job.plan_fingerprint = plan::fingerprint(p.plan);
-    job.run_folder = run_folder_of(p.plan.recipe);
     launch::LaunchWish wish;
     wish.world_size = static_cast<int>(ranks);
     wish.run_name = name;

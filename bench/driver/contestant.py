@@ -33,19 +33,20 @@ class Late(Failed):
 
 
 class Contestant:
-    """A process that speaks the protocol. Its stderr and what else it prints go to `log`. `loads_ahead`: it can load itself and wait, the GPU untouched."""
+    """A process that speaks the protocol. Its stderr and what else it prints go to `log`. `loads_ahead`: it can load itself and wait, the GPU untouched.
+    `ranks`: how many GPUs it sees. `environment`: variables that it has beside the driver's."""
 
-    def __init__(self, name, command, log, *, loads_ahead=False):
-        self.name, self.command, self.log, self.loads_ahead = name, command, log, loads_ahead
+    def __init__(self, name, command, log, *, loads_ahead=False, ranks=1, environment=None):
+        self.name, self.command, self.log, self.loads_ahead, self.ranks, self.environment = name, command, log, loads_ahead, ranks, environment or {}
         self.ready, self.done, self.calibration, self.rounds = {}, {}, [], []
         self.failure = self.ready_seconds = self.device_memory = self.process = self.same_as = self.plan = None
         self.interleaved, self.loaded, self.stopped, self.buffer, self.errors = True, False, False, b"", open(log, "wb")
 
     def spawn(self, caches):
         """`caches`: an empty folder in place of the user's caches, or None."""
-        environment = dict(os.environ)
-        if nvml.visible() is not None:                                  # one GPU: the Trainer would split its batches over all that it sees
-            environment["CUDA_VISIBLE_DEVICES"] = nvml.visible()
+        environment = {**os.environ, **self.environment}
+        if nvml.visible() is not None:                                  # no more than its own: the Trainer would split its batches over all that it sees
+            environment["CUDA_VISIBLE_DEVICES"] = nvml.visible(self.ranks)
         for name in CACHES if caches else ():
             environment[name] = str(caches / self.log.stem / name.lower())
             os.makedirs(environment[name])

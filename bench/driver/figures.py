@@ -18,16 +18,16 @@ def summary(row, c, gpu):
         answer["planned"] = c.plan.facts
     if c.same_as:
         answer["same_as"] = c.same_as
-    units = row["batch"] * (row["length"] if row["unit"] == "tokens" else 1)
-    said = c.done.get(f"{row['unit']}_per_step")
-    if said is not None and said != units and not c.failure:
-        why = f"its steps are of {said} {row['unit']}, the row's of {units}"
+    units = row["batch"] * (row["length"] if row["unit"] == "tokens" else 1)    # of each rank
+    whole, said = units * c.ranks, c.done.get(f"{row['unit']}_per_step")
+    if said is not None and said != whole and not c.failure:
+        why = f"its steps are of {said} {row['unit']}, the row's of {whole}"
         answer["failure"] = c.failure = {"why": why, "exit_code": 0, "late": False, "out_of_memory": False, "stderr": []}
     if not c.rounds or c.failure:
         return answer
     seconds = [r["seconds"] / r["steps"] for r in c.rounds]
     step = median(seconds)
-    answer |= {"step_time_ms": step * 1e3, f"{row['unit']}_per_second": units / step, "spread": (max(seconds) - min(seconds)) / step}
+    answer |= {"step_time_ms": step * 1e3, f"{row['unit']}_per_second": whole / step, "spread": (max(seconds) - min(seconds)) / step}
     answer["joules_per_unit"] = median(r["joules"] / (r["steps"] * units) if r.get("joules") is not None else None for r in c.rounds)
     watts = [r["joules"] / r["seconds"] for r in c.rounds if r.get("joules") is not None]
     answer["watts"] = median(watts)

@@ -17,13 +17,18 @@ def names(row, without=()):
     return [name for name in (OURS, *row.get("variants", {}), *row["peers"]) if name not in without]
 
 
+def ranks_of(row, name):
+    """How many GPUs a contestant computes on, each with the row's batch: 1 where the row names no number."""
+    return row.get("ranks", {}).get(name, 1)
+
+
 def own_settings(row, args, scratch):
     """name -> key=value settings of the contestants that are trainx: OURS, and the row's variants of it."""
-    batch = [f"batch.micro_batch_size={row.get('micro_batch', row['batch'])}", f"batch.global_batch_size={row['batch']}"]
     data = samples.file_of(row, scratch)
     found = {}
     for name, settings in {OURS: row.get("overrides", []), **row.get("variants", {})}.items():
-        keys = {s.partition("=")[0] for s in settings}
+        ranks, keys = ranks_of(row, name), {s.partition("=")[0] for s in settings}
+        batch = [f"batch.micro_batch_size={row.get('micro_batch', row['batch'])}", f"batch.global_batch_size={row['batch'] * ranks}", *([f"parallel.world_size={ranks}"] if "ranks" in row else [])]
         found[name] = [*settings, *(s for s in batch if s.partition("=")[0] not in keys), *([f"data.train={data}"] if data else []), *args.set]
     return {name: settings for name, settings in found.items() if name not in args.without}
 
@@ -59,10 +64,12 @@ class Row:
         self.caches = scratch / "caches" / row["name"] if args.caches == "fresh" else None
         logs = args.out / "logs"
         logs.mkdir(exist_ok=True)
-        self.contestants = [Contestant(name, command, logs / f"{row['name']}.{name.replace(' ', '_').replace(',', '')}.log",
-                                       loads_ahead=name in row.get("loaded_ahead", ()))
+        self.contestants = [self.contestant(name, command, logs / f"{row['name']}.{name.replace(' ', '_').replace(',', '')}.log")
                             for name, command in commands(row, args, scratch).items()]
         self.path = args.out / f"{row['name']}.json"
+
+    def contestant(self, name, command, log):
+        return Contestant(name, command, log, loads_ahead=name in self.row.get("loaded_ahead", ()), ranks=ranks_of(self.row, name), environment=self.row.get("environment"))
 
     def deadline(self):
         return Deadline(self.args.patience, self.end)
@@ -98,7 +105,7 @@ class Row:
             for c in [c for c in self.contestants if c.failure and c.failure["out_of_memory"]]:
                 if len(self.contestants) > 1:       # the others' memory may have been what was missing: once more, alone
                     say(f"  {c.name} again, with the GPU to itself")
-                    again = Contestant(c.name, c.command, c.log.with_suffix(".alone.log"), loads_ahead=c.loads_ahead)
+                    again = self.contestant(c.name, c.command, c.log.with_suffix(".alone.log"))
                     again.interleaved, again.plan = False, c.plan
                     self.contestants[self.contestants.index(c)] = again
                     self.measure([again])
@@ -144,12 +151,12 @@ class Row:
         machine = {"gpu": gpu.name(), "driver": gpu.driver_version(), "power_limit_watts": gpu.power_limit_watts(), "memory_bytes": gpu.total_bytes(),
                    "cores": os.cpu_count(), "system": platform.platform()}
         answers = {c.name: summary(row, c, machine["gpu"]) for c in self.contestants}
-        keep = ("name", "title", "unit", "batch", "length", "goal", "goal_ratio", "against", "goal_memory", "flops_per_token", "table", "methods")
+        keep = ("name", "title", "unit", "batch", "length", "ranks", "environment", "goal", "goal_ratio", "against", "goal_memory", "flops_per_token", "table", "methods")
         settings = {name: getattr(self.args, name) for name in ("rounds", "seconds_per_round", "caches")}
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         variants = {name: ratios(answers, row["peers"], name) for name in row.get("variants", {})}
         return {**{k: row.get(k) for k in keep}, "complete": complete, "measured": now, "machine": machine, "settings": settings,
-                "sequence": self.sequence, "contestants": answers, "ratios": ratios(answers, row["peers"]), **({"variant_ratios": variants} if variants else {})}
+                "sequence": self.sequence, "contestants": answers, "ratios": ratios(answers, dict.fromkeys([*row["peers"], row["against"]])), **({"variant_ratios": variants} if variants else {})}
 
     def write(self, complete):
         """Unfinished rows are written too, so that an end by force loses little; a finished one gives way to a finished one alone."""

@@ -1,6 +1,7 @@
 // The GPU's libraries as a training step uses them: matrix products of GPT-2 124M by the library's first choice and by the tuned one, and attention.
 // Sustained: every figure is taken back to back, at the power limit. One JSON object a line; times in ms.
 //   bench_libraries              what a step of GPT-2 124M has
+//   bench_libraries attention    own kernels in fp32 and tf32
 //   bench_libraries dimensions   sizes that plan's advice is about: last waves of tiles, rows off 16 bytes, heads of many sizes (program::TileRates, attention_s)
 #include <algorithm>
 #include <cmath>
@@ -147,6 +148,17 @@ void bench_dimensions(Gemm& gemm, Attention& attention, const StreamSpace& space
   for (const std::int64_t head : {32, 36, 48, 64, 72, 80, 96, 112, 128}) bench_attention(attention, scratch, {16, 1024, 16, head, DType::bf16, true, false, false});
 }
 
+/// Of the types that libraries leave to own kernels.
+void bench_own_attention(Attention& attention, const DeviceMemory& scratch) {
+  for (const bool tf32 : {false, true})
+    for (AttentionProblem p : {AttentionProblem{4, 512, 16, 64, DType::f32, false, false, true}, AttentionProblem{1, 512, 16, 64, DType::f32, false, false, true},
+                               AttentionProblem{8, 128, 12, 64, DType::f32, false, true, true}, AttentionProblem{4, 1024, 12, 64, DType::f32, true, false, true},
+                               AttentionProblem{4, 1024, 12, 128, DType::f32, true, false, true}}) {
+      p.tf32 = tf32;
+      bench_attention(attention, scratch, p);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -154,7 +166,12 @@ int main(int argc, char** argv) {
     const DeviceMemory scratch(scratch_bytes), workspace(Gemm::workspace_bytes);
     const StreamSpace space{nullptr, workspace.data(), Gemm::workspace_bytes};
     Attention attention;
-    if (argc > 1 && std::string(argv[1]) == "dimensions") {
+    const std::string what = argc > 1 ? argv[1] : "";
+    if (what == "attention") {
+      bench_own_attention(attention, scratch);
+      return 0;
+    }
+    if (what == "dimensions") {
       Gemm of_dimensions("");
       bench_dimensions(of_dimensions, attention, space, scratch);
       return 0;
@@ -166,8 +183,7 @@ int main(int argc, char** argv) {
       bench_attention(attention, scratch, {32, 512, 16, 64, DType::bf16, false, false, deterministic});
       bench_attention(attention, scratch, {32, 512, 16, 64, DType::bf16, false, true, deterministic});
     }
-    bench_attention(attention, scratch, {4, 1024, 12, 64, DType::f32, true, false, true});
-    bench_attention(attention, scratch, {4, 512, 16, 64, DType::f32, false, false, true});
+    bench_own_attention(attention, scratch);
     Gemm gemm("");
     bench_gemm(gemm, space, scratch, 65536);
     bench_gemm(gemm, space, scratch, 4096);

@@ -10,9 +10,10 @@ class _Memory(ctypes.Structure):
     _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
 
 
-def visible():
-    """The first device that CUDA_VISIBLE_DEVICES leaves: an index, or a UUID as it is."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip() or None
+def visible(count=1):
+    """The first `count` devices that CUDA_VISIBLE_DEVICES leaves, with commas between them: indices, or UUIDs as they are. None where it leaves none."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(count))))
+    return ",".join(word.strip() for word in named.split(",")[:count]) or None
 
 
 class Device:

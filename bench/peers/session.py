@@ -28,10 +28,11 @@ def seconds_since_process_start():
 
 
 class Session:
-    def __init__(self, device, warm_up_steps, warm_up_seconds, **facts):
-        """`device`: a torch.device. `facts` stand in the last line as they are."""
+    def __init__(self, device, warm_up_steps, warm_up_seconds, *, ranks=None, **facts):
+        """`device`: a torch.device. `ranks`: of several processes a group of torch.distributed over the host (gloo). `facts` stand in the last line as they are."""
         import torch
         self.torch, self.device, self.facts = torch, device, facts
+        self.ranks, self.rank = ranks, torch.distributed.get_rank() if ranks is not None else 0
         self.warm_up_steps, self.warm_up_seconds = warm_up_steps, warm_up_seconds
         self.out = os.fdopen(os.dup(1), "w")                            # what libraries print goes to stderr: stdout is the protocol's
         os.dup2(2, 1)
@@ -48,7 +49,17 @@ class Session:
             raise SystemExit("`begin` was expected")
         self.waited_seconds = time.monotonic() - since
 
+    def agreed(self, value):
+        """What rank 0 says, on all ranks: it alone talks with the driver."""
+        if self.ranks is None:
+            return value
+        told = [value]
+        self.torch.distributed.broadcast_object_list(told, src=0, group=self.ranks)
+        return told[0]
+
     def say(self, event, **what):
+        if self.rank > 0:
+            return
         self.out.write(json.dumps({"event": event, **what}) + "\n")
         self.out.flush()
 
@@ -69,7 +80,7 @@ class Session:
         now = time.monotonic()
         if self.first_step_seconds is None:
             self.first_step_seconds, self.warm_since = seconds_since_process_start() - self.waited_seconds, now
-        if self.steps < self.warm_up_steps or now - self.warm_since < self.warm_up_seconds:
+        if self.agreed(self.steps < self.warm_up_steps or now - self.warm_since < self.warm_up_seconds):
             return True
         self.ready, cuda, which = True, self.torch.cuda, None
         if self.device.type == "cuda":
@@ -83,7 +94,7 @@ class Session:
         return self._wait()
 
     def _wait(self):
-        line = sys.stdin.readline()
+        line = self.agreed(sys.stdin.readline() if self.rank == 0 else None)
         if not line.strip():
             return False
         word, _, count = line.strip().partition(" ")
@@ -129,3 +140,16 @@ def device_of(name):
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name, 0) if name == "cuda" else torch.device(name)
+
+
+def ranks_of(device):
+    """Under torchrun: this rank's own device, a group over the host for Session, and the number of ranks; torch.distributed is ready then. Else the device, None and 1."""
+    import torch
+    world = int(os.environ.get("WORLD_SIZE", 1))
+    if world == 1:
+        return device, None, 1
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(device)
+    torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", device_id=device if device.type == "cuda" else None)
+    return device, torch.distributed.new_group(backend="gloo"), world

@@ -1,6 +1,7 @@
 """Contestant: GPT-2 in plain torch at its best settings: bf16 autocast over fp32 weights, fused attention and AdamW, tf32 for what stays fp32.
 
     torch_gpt2.py --size 124m --micro-batch 64 --length 1024 [--compile] [--compile-mode reduce-overhead] [--attention cudnn]
+    torchrun --standalone --nproc-per-node 2 torch_gpt2.py ...    DistributedDataParallel over the host's GPUs; the micro-batch is each rank's
 
 Random tokens, another batch each step, from pinned memory. No step waits for the host or the other way round. session.py has the protocol.
 """
@@ -25,12 +26,12 @@ def main():
 
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    device = session.device_of(args.device)
+    device, ranks, world = session.ranks_of(session.device_of(args.device))
     layers, heads, width = gpt2_model.SIZES[args.size]
     compiled = f"compile{'' if args.compile_mode == 'default' else ' ' + args.compile_mode}" if args.compile else "eager"
     run = session.Session(
-        device, args.warm_up_steps, args.warm_up_seconds, tool=f"torch {compiled}", model=f"gpt2 {args.size}", micro_batch_size=args.micro_batch,
-        sequence_length=args.length, tokens_per_step=args.micro_batch * args.length, samples_per_step=args.micro_batch)
+        device, args.warm_up_steps, args.warm_up_seconds, ranks=ranks, tool=f"torch {compiled}{' DDP' if world > 1 else ''}", model=f"gpt2 {args.size}", micro_batch_size=args.micro_batch,
+        sequence_length=args.length, tokens_per_step=world * args.micro_batch * args.length, samples_per_step=world * args.micro_batch, world_size=world)
 
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
@@ -43,7 +44,8 @@ def main():
         run.facts["attention"] = f"sdpa: {SDPBackend(torch._fused_sdp_choice(q, q, q, is_causal=True)).name}"
         del q
     optimizer = gpt2_model.adamw(model, 1e-4)
-    loss_of = torch.compile(model, mode=args.compile_mode) if args.compile else model
+    replica = torch.nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None, gradient_as_bucket_view=True, static_graph=True) if world > 1 else model
+    loss_of = torch.compile(replica, mode=args.compile_mode) if args.compile else replica
     backends = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION,
                 "math": SDPBackend.MATH}
     attention = sdpa_kernel(backends[args.attention]) if args.attention in backends else contextlib.nullcontext()
@@ -64,6 +66,8 @@ def main():
         while run.after_step():
             loss = step(run.steps)
     run.done(loss)
+    if world > 1:
+        torch.distributed.destroy_process_group()
 
 
 main()

@@ -3,14 +3,12 @@
     trainer_bert.py --size large --micro-batch 32 [--precision bf16] [--compile] [--dropout 0.1 --attention-dropout 0.1]
     trainer_bert.py --size large --micro-batch 1 --accumulation 4 --checkpointing --precision fp16 --optimizer adafactor [--data samples.jsonl]
 
-The Trainer runs its own loop: a callback after each step begins and ends the rounds. Its settings are the fastest that keep its maths: fused AdamW,
-no look at the loss on the host after each step, nothing saved or logged. session.py has the protocol.
+trainer_loop.py has the loop and its settings, session.py the protocol.
 """
 import argparse
 import importlib.util
 import os
 import sys
-import tempfile
 
 import session
 
@@ -49,8 +47,9 @@ def main():
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")                  # the Trainer would split its batches over all that it sees
     import torch
     import transformers
+    import trainer_loop
     import trainer_samples
-    bert, trainer_class, settings_class = transformers.BertForSequenceClassification, transformers.Trainer, transformers.TrainingArguments   # loads them
+    bert, _, _ = transformers.BertForSequenceClassification, transformers.Trainer, transformers.TrainingArguments    # loads them
     samples_per_step = args.micro_batch * args.accumulation
     methods = [args.precision, *(["compile"] if args.compile else []), *(["checkpointing"] if args.checkpointing else []), args.optimizer]
     run = session.Session(
@@ -61,18 +60,6 @@ def main():
         run.wait_to_begin()
     device = run.device = session.device_of(args.device)
 
-    class Rounds(transformers.TrainerCallback):
-        def on_step_end(self, arguments, state, control, **kwargs):
-            control.should_training_stop = not run.after_step()
-
-    class Trainer(trainer_class):
-        """Keeps the last loss, which the Trainer only adds up."""
-
-        def training_step(self, *args, **kwargs):
-            self.last_loss = super().training_step(*args, **kwargs)
-            return self.last_loss
-
-    torch.set_float32_matmul_precision("highest" if args.precision == "fp32" else "high")       # high: what tf32=True sets
     transformers.set_seed(1)
     layers, heads, width = SIZES[args.size]
     config = transformers.BertConfig(
@@ -82,17 +69,10 @@ def main():
     with device:
         model = bert(config).float()
     run.facts["parameters"] = sum(p.numel() for p in model.parameters())
-    with tempfile.TemporaryDirectory() as folder:
-        settings = settings_class(
-            output_dir=folder, max_steps=10**9, per_device_train_batch_size=args.micro_batch, gradient_accumulation_steps=args.accumulation,
-            gradient_checkpointing=args.checkpointing, learning_rate=1e-5, lr_scheduler_type="constant", optim=OPTIMIZERS[args.optimizer], max_grad_norm=1.0,
-            bf16=args.precision == "bf16", fp16=args.precision == "fp16", torch_compile=args.compile, use_cpu=device.type == "cpu",
-            dataloader_num_workers=args.workers, dataloader_persistent_workers=args.workers > 0, dataloader_pin_memory=device.type == "cuda",
-            save_strategy="no", logging_strategy="no", logging_nan_inf_filter=False, report_to="none", disable_tqdm=True, log_level="error")
-        data = trainer_samples.Read(args.data, args.length) if args.data else trainer_samples.Random(args.length)
-        trainer = Trainer(model=model, args=settings, train_dataset=data, callbacks=[Rounds()])
-        trainer.train()
-    run.done(trainer.last_loss)
+    trainer_loop.train(
+        run, model, trainer_samples.Read(args.data, args.length) if args.data else trainer_samples.Random(args.length), args.precision,
+        per_device_train_batch_size=args.micro_batch, gradient_accumulation_steps=args.accumulation, gradient_checkpointing=args.checkpointing,
+        optim=OPTIMIZERS[args.optimizer], torch_compile=args.compile, dataloader_num_workers=args.workers, dataloader_persistent_workers=args.workers > 0)
 
 
 main()

@@ -21,6 +21,19 @@ class Random(torch.utils.data.Dataset):
         return {"input_ids": self.tokens[i % DISTINCT], "labels": self.labels[i % DISTINCT]}
 
 
+class Tokens(torch.utils.data.Dataset):
+    """Random ids of GPT-2's vocabulary, to be predicted from those before."""
+
+    def __init__(self, length):
+        self.tokens = torch.randint(50257, (DISTINCT, length), generator=torch.Generator().manual_seed(0))
+
+    def __len__(self):
+        return SAMPLES
+
+    def __getitem__(self, i):
+        return {"input_ids": self.tokens[i % DISTINCT], "labels": self.tokens[i % DISTINCT]}
+
+
 class Read(torch.utils.data.Dataset):
     """JSON lines as trainx reads them, padded to `length`; where nothing is padded there is no mask either, which the Trainer is fastest without."""
 

@@ -19,112 +19,121 @@ __global__ void row_deltas(const T* out, const T* d_out, float* delta, long rows
   if (threadIdx.x % 32 == 0) delta[(b * heads + h) * tokens + t] = sum;
 }
 
-// Turns a score q.k, of a query and a key that see each other, and dy.v into the probability p = exp(q.k scale - lse) and ds = p (dy.v - delta) scale.
-__device__ __forceinline__ void differentiate(float& score, float& d_weight, float lse, float delta, float scale) {
-  score = expf(score * scale - lse);
-  d_weight = score * (d_weight - delta) * scale;
+// Turns scores q.k and dy.v into the probabilities p = exp(q.k scale - lse) and ds = p (dy.v - delta) scale; what does not see each other into zeros. `lse` to the base 2.
+__device__ __forceinline__ void differentiate(bool sees, float& score, float& d_weight, float lse, float delta, float scale) {
+  score = sees ? exp2f(score * (scale * log2_of_e) - lse) : 0.0f;
+  d_weight = sees ? score * (d_weight - delta) * scale : 0.0f;
 }
 
-// d_queries of one tile of queries: loops over the keys. Of a tile of scores a thread has rows y + 16 i and columns x + 16 j.
-template <int Rows, int Width, class T, int Terms>
+template <int Threads, int Slices, int Tiles>
+__device__ __forceinline__ void add_slices(float* shared, const tiles::Place& place, float (&sums)[Tiles][4]) {
+  tiles::gather_slices<Threads, Slices, 4 * Tiles>(shared, place, [&](int n) { return sums[n / 4][n % 4]; }, [&](auto given) {
+#pragma unroll
+    for (int n = 0; n < 4 * Tiles; ++n) sums[n / 4][n % 4] += given(n);
+  });
+}
+
+// d_queries of a tile of queries: loops over the keys.
+template <int Width, class T, int Terms, int Slices>
 struct QueryGradient {
-  static constexpr int shared_floats = 4 * tiles::Tile<Rows, Width>::floats + 2 * tiles::Tile<Rows, Rows>::floats;
+  using Tile = tiles::Tile<Width>;
+  static constexpr int threads = Slices * Tile::threads;
+  using Rows = tiles::SharedRows<Width>;
+  using Stream = tiles::Stream<Width, Width == 128 ? 2 : 1, Slices, T>;     // by 64, blocks side by side hide the way of copies
+  static constexpr int shared_floats = 2 * Tile::block_floats + Stream::floats, blocks = Width <= 64 && Slices == 1 ? 4 : 1;
 
   static __device__ void run(const T* qkv, const std::int32_t* lengths, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
-    constexpr int n = Rows / 16, floats = tiles::Tile<Rows, Width>::floats, stride = tiles::Tile<Rows, Rows>::stride;
     extern __shared__ __align__(16) float shared[];
-    float *const queries = shared, *const keys = queries + floats, *const values = keys + floats, *const dy = values + floats, *const weights = dy + floats;
-    float* const d_weights = weights + tiles::Tile<Rows, Rows>::floats;
-    const int x = threadIdx.x % 16, y = threadIdx.x / 16;
     const HeadView at(s, lengths);
-    const long first = static_cast<long>(blockIdx.x) * Rows;
-    float row_lse[n], row_delta[n];
-    for (int i = 0; i < n; ++i) {
-      const long t = first + y + 16 * i;
-      row_lse[i] = t < at.length ? lse[at.lse + t] : 0, row_delta[i] = t < at.length ? delta[at.lse + t] : 0;
+    const tiles::Place place(Tile::groups);
+    const long first = static_cast<long>(blockIdx.x) * tiles::block_rows, warp_first = first + place.first_row;
+    const long last_key = first >= at.length ? 0 : s.causal ? min(at.length, first + tiles::block_rows) : at.length;
+    float row_lse[2], row_delta[2];
+    for (int half = 0; half < 2; ++half) {
+      const long t = first + place.row(half);
+      row_lse[half] = t < at.length ? lse[at.lse + t] * log2_of_e : 0, row_delta[half] = t < at.length ? delta[at.lse + t] : 0;
     }
-    tiles::Sums<Rows, Width> sums;
-    tiles::clear<Rows, Width>(sums);
-    tiles::load<Rows, Width>(queries, qkv + at.qkv, first, at.length, at.row, s.head_size);
-    tiles::load<Rows, Width>(dy, d_out + at.out, first, at.length, at.out_row, s.head_size);
-    const long last_key = first >= at.length ? 0 : s.causal ? min(at.length, first + Rows) : at.length;
-    for (long key = 0; key < last_key; key += Rows) {
-      __syncthreads();
-      tiles::load<Rows, Width>(keys, qkv + at.qkv + at.out_row, key, at.length, at.row, s.head_size);
-      tiles::load<Rows, Width>(values, qkv + at.qkv + 2 * at.out_row, key, at.length, at.row, s.head_size);
-      __syncthreads();
-      tiles::row_products<Terms, Rows, Width>(queries, keys, weights);
-      tiles::row_products<Terms, Rows, Width>(dy, values, d_weights);
-      const bool all_seen = at.all_see(s, first, key, Rows);
-      __syncthreads();
+    tiles::load<tiles::block_rows, Width, threads>(shared, qkv + at.qkv, first, at.length, at.row, s.head_size);
+    tiles::load<tiles::block_rows, Width, threads>(shared + Tile::block_floats, d_out + at.out, first, at.length, at.out_row, s.head_size);
+    commit_copies();
+    Stream keys_and_values(shared + 2 * Tile::block_floats, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, 0, last_key, s.head_size);
+    const Rows queries(shared, place), dy(shared + Tile::block_floats, place);
+    tiles::Rows16<Tile::columns> sums;
+    tiles::clear(sums);
+    for (; keys_and_values.more(); keys_and_values.end()) {
+      keys_and_values.begin();          // the first time for the rows of the block too, whose copies are older
+      const long key = keys_and_values.at(place);
+      if (s.causal && key >= warp_first + tiles::warp_rows) continue;
+      tiles::Scores scores, d_weights;
+      tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
+      tiles::row_products<Terms, Width>(dy, keys_and_values.second(place), place, d_weights);
+      const bool all_seen = at.all_see(s, warp_first, tiles::warp_rows, key, tiles::streamed_rows);
 #pragma unroll
-      for (int i = 0; i < n; ++i)
+      for (int n = 0; n < tiles::streamed_rows / 8; ++n)
 #pragma unroll
-        for (int j = 0; j < n; ++j) {
-          const int e = (y + 16 * i) * stride + x + 16 * j;
-          float p = weights[e], ds = d_weights[e];
-          differentiate(p, ds, row_lse[i], row_delta[i], s.scale);
-          d_weights[e] = all_seen || at.sees(s, first + y + 16 * i, key + x + 16 * j) ? ds : 0.0f;
-        }
-      __syncthreads();
-      tiles::weighted_rows<Terms, Rows, Width>(d_weights, keys, sums);
+        for (int e = 0; e < 4; ++e)
+          differentiate(all_seen || at.sees(s, first + place.row(e / 2), key + place.streamed(n, e % 2)), scores[n][e], d_weights[n][e], row_lse[e / 2], row_delta[e / 2], s.scale);
+      tiles::weighted_rows<Terms, Width>(d_weights, keys_and_values.first(place) + place.group * Tile::columns, place, sums);
     }
-    tiles::store<Rows, Width>(
-        sums, s.head_size, [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row : nullptr; }, [](int) { return 1.0f; });
+    add_slices<Tile::threads, Slices>(shared, place, sums);
+    if (place.slice > 0) return;
+    tiles::store(sums, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row : nullptr; }, {1.0f, 1.0f});
   }
 };
 
-// d_keys and d_values of one tile of keys: loops over the queries. Rows of the tiles of scores are keys, columns queries.
-template <int Rows, int Width, class T, int Terms>
+// d_keys and d_values of a tile of keys: loops over the queries. Rows of scores are keys, columns queries.
+template <int Width, class T, int Terms, int Slices>
 struct KeyValueGradient {
-  static constexpr int shared_floats = 4 * tiles::Tile<Rows, Width>::floats + 2 * tiles::Tile<Rows, Rows>::floats;
+  using Tile = tiles::Tile<Width>;
+  static constexpr int threads = Slices * Tile::threads;
+  using Rows = tiles::SharedRows<Width>;
+  using Stream = tiles::Stream<Width, Width <= 128 ? 2 : 1, Slices, T>;
+  static constexpr int shared_floats = 2 * Tile::block_floats + Stream::floats, blocks = Width <= 64 && Slices == 1 ? 2 : 1;
 
   static __device__ void run(const T* qkv, const std::int32_t* lengths, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
-    constexpr int n = Rows / 16, floats = tiles::Tile<Rows, Width>::floats, stride = tiles::Tile<Rows, Rows>::stride;
+    constexpr int tiles_of_queries = tiles::streamed_rows / 8;
     extern __shared__ __align__(16) float shared[];
-    float *const queries = shared, *const keys = queries + floats, *const values = keys + floats, *const dy = values + floats, *const weights = dy + floats;
-    float* const d_weights = weights + tiles::Tile<Rows, Rows>::floats;
-    const int x = threadIdx.x % 16, y = threadIdx.x / 16;
     const HeadView at(s, lengths);
-    const long first = static_cast<long>(blockIdx.x) * Rows;
-    tiles::Sums<Rows, Width> d_keys, d_values;
-    tiles::clear<Rows, Width>(d_keys);
-    tiles::clear<Rows, Width>(d_values);
-    tiles::load<Rows, Width>(keys, qkv + at.qkv + at.out_row, first, at.length, at.row, s.head_size);
-    tiles::load<Rows, Width>(values, qkv + at.qkv + 2 * at.out_row, first, at.length, at.row, s.head_size);
-    const long end = first >= at.length ? 0 : at.length;
-    for (long query = s.causal ? first : 0; query < end; query += Rows) {
-      __syncthreads();
-      tiles::load<Rows, Width>(queries, qkv + at.qkv, query, at.length, at.row, s.head_size);
-      tiles::load<Rows, Width>(dy, d_out + at.out, query, at.length, at.out_row, s.head_size);
-      float column_lse[n], column_delta[n];
-      for (int j = 0; j < n; ++j) {
-        const long t = query + x + 16 * j;
-        column_lse[j] = t < at.length ? lse[at.lse + t] : 0, column_delta[j] = t < at.length ? delta[at.lse + t] : 0;
-      }
-      __syncthreads();
-      tiles::row_products<Terms, Rows, Width>(keys, queries, weights);
-      tiles::row_products<Terms, Rows, Width>(values, dy, d_weights);
-      const bool all_seen = at.all_see(s, query, first, Rows);
-      __syncthreads();
+    const tiles::Place place(Tile::groups);
+    const long first = static_cast<long>(blockIdx.x) * tiles::block_rows, warp_first = first + place.first_row;
+    tiles::load<tiles::block_rows, Width, threads>(shared, qkv + at.qkv + at.out_row, first, at.length, at.row, s.head_size);
+    tiles::load<tiles::block_rows, Width, threads>(shared + Tile::block_floats, qkv + at.qkv + 2 * at.out_row, first, at.length, at.row, s.head_size);
+    commit_copies();
+    Stream queries_and_dy(shared + 2 * Tile::block_floats, qkv + at.qkv, at.row, d_out + at.out, at.out_row, s.causal ? first : 0, first >= at.length ? 0 : at.length, s.head_size);
+    const Rows keys(shared, place), values(shared + Tile::block_floats, place);
+    tiles::Rows16<Tile::columns> d_keys, d_values;
+    tiles::clear(d_keys);
+    tiles::clear(d_values);
+    for (; queries_and_dy.more(); queries_and_dy.end()) {
+      const long query = queries_and_dy.at(place);
+      float column_lse[tiles_of_queries][2], column_delta[tiles_of_queries][2];
 #pragma unroll
-      for (int i = 0; i < n; ++i)
+      for (int n = 0; n < tiles_of_queries; ++n)
 #pragma unroll
-        for (int j = 0; j < n; ++j) {
-          const int e = (y + 16 * i) * stride + x + 16 * j;
-          const bool seen = all_seen || at.sees(s, query + x + 16 * j, first + y + 16 * i);
-          float p = weights[e], ds = d_weights[e];
-          differentiate(p, ds, column_lse[j], column_delta[j], s.scale);
-          weights[e] = seen ? p : 0.0f;
-          d_weights[e] = seen ? ds : 0.0f;
+        for (int e = 0; e < 2; ++e) {
+          const long t = query + place.streamed(n, e);
+          column_lse[n][e] = t < at.length ? lse[at.lse + t] * log2_of_e : 0, column_delta[n][e] = t < at.length ? delta[at.lse + t] : 0;
         }
-      __syncthreads();
-      tiles::weighted_rows<Terms, Rows, Width>(weights, dy, d_values);
-      tiles::weighted_rows<Terms, Rows, Width>(d_weights, queries, d_keys);
+      queries_and_dy.begin();
+      if (s.causal && query + tiles::streamed_rows <= warp_first) continue;
+      tiles::Scores scores, d_weights;
+      tiles::row_products<Terms, Width>(keys, queries_and_dy.first(place), place, scores);
+      tiles::row_products<Terms, Width>(values, queries_and_dy.second(place), place, d_weights);
+      const bool all_seen = at.all_see(s, query, tiles::streamed_rows, warp_first, tiles::warp_rows);
+#pragma unroll
+      for (int n = 0; n < tiles_of_queries; ++n)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          differentiate(all_seen || at.sees(s, query + place.streamed(n, e % 2), first + place.row(e / 2)), scores[n][e], d_weights[n][e], column_lse[n][e % 2], column_delta[n][e % 2], s.scale);
+      tiles::weighted_rows<Terms, Width>(scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
+      tiles::weighted_rows<Terms, Width>(d_weights, queries_and_dy.first(place) + place.group * Tile::columns, place, d_keys);
     }
+    add_slices<Tile::threads, Slices>(shared, place, d_keys);
+    add_slices<Tile::threads, Slices>(shared, place, d_values);
+    if (place.slice > 0) return;
     const auto row_of = [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row + at.out_row : nullptr; };
-    tiles::store<Rows, Width>(d_keys, s.head_size, row_of, [](int) { return 1.0f; });
-    tiles::store<Rows, Width>(d_values, s.head_size, [&](int r) { return first + r < s.tokens ? row_of(r) + at.out_row : nullptr; }, [](int) { return 1.0f; });
+    tiles::store(d_keys, place, place.group * Tile::columns, s.head_size, row_of, {1.0f, 1.0f});
+    tiles::store(d_values, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? row_of(r) + at.out_row : nullptr; }, {1.0f, 1.0f});
   }
 };
 

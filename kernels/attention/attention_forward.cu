@@ -7,83 +7,95 @@ namespace trainx::kernels {
 
 namespace {
 
-// One tile of queries against all tiles of keys, with a running maximum and sum per row (arXiv:2205.14135, algorithm 1). Of a tile of scores a thread has
-// rows y + 16 i and columns x + 16 j.
-template <int Rows, int Width, class T, int Terms>
+// A tile of queries against all tiles of keys, with a running maximum and sum per row (arXiv:2205.14135, algorithm 1), exponentials to the base 2.
+template <int Width, class T, int Terms, int Slices>
 struct Forward {
-  static constexpr int shared_floats = 3 * tiles::Tile<Rows, Width>::floats + tiles::Tile<Rows, Rows>::floats + Rows;
+  using Tile = tiles::Tile<Width>;
+  static constexpr int threads = Slices * Tile::threads;
+  using Rows = tiles::SharedRows<Width>;
+  using Stream = tiles::Stream<Width, 2, Slices, T>;
+  static constexpr int shared_floats = Tile::block_floats + Stream::floats, blocks = Width <= 64 && Slices == 1 ? 4 : 1;
 
   static __device__ void run(const T* qkv, const std::int32_t* lengths, T* out, float* lse, AttentionShape s) {
-    constexpr int n = Rows / 16, weight_stride = tiles::Tile<Rows, Rows>::stride;
     extern __shared__ __align__(16) float shared[];
-    float* const queries = shared;
-    float* const keys = queries + tiles::Tile<Rows, Width>::floats;
-    float* const values = keys + tiles::Tile<Rows, Width>::floats;
-    float* const weights = values + tiles::Tile<Rows, Width>::floats;
-    float* const row_factor = weights + tiles::Tile<Rows, Rows>::floats;   // [Rows], what the sums so far, and at last the sums, are multiplied by
-    const int x = threadIdx.x % 16, y = threadIdx.x / 16;
     const HeadView at(s, lengths);
-    const tiles::Part<Rows, Width> part;
-    const long first = static_cast<long>(blockIdx.x) * Rows;
+    const tiles::Place place(Tile::groups);
+    const long first = static_cast<long>(blockIdx.x) * tiles::block_rows, warp_first = first + place.first_row;
+    const long last_key = first >= at.length ? 0 : s.causal ? min(at.length, first + tiles::block_rows) : at.length;
+    const float scale = s.scale * log2_of_e;
 
-    float maximum[n], total[n];
-    for (int i = 0; i < n; ++i) {
-      maximum[i] = -INFINITY;
-      total[i] = 0;
-    }
-    tiles::Sums<Rows, Width> sums;
-    tiles::clear<Rows, Width>(sums);
-    tiles::load<Rows, Width>(queries, qkv + at.qkv, first, at.length, at.row, s.head_size);
-    const long last_key = first >= at.length ? 0 : s.causal ? min(at.length, first + Rows) : at.length;
-    for (long key = 0; key < last_key; key += Rows) {
-      __syncthreads();
-      tiles::load<Rows, Width>(keys, qkv + at.qkv + at.out_row, key, at.length, at.row, s.head_size);
-      tiles::load<Rows, Width>(values, qkv + at.qkv + 2 * at.out_row, key, at.length, at.row, s.head_size);
-      __syncthreads();
-      tiles::row_products<Terms, Rows, Width>(queries, keys, weights);
-      const bool all_seen = at.all_see(s, first, key, Rows);
-      __syncthreads();
+    tiles::load<tiles::block_rows, Width, threads>(shared, qkv + at.qkv, first, at.length, at.row, s.head_size);
+    commit_copies();
+    Stream keys_and_values(shared + Tile::block_floats, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, 0, last_key, s.head_size);
+    const Rows queries(shared, place);
+
+    float maximum[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
+    tiles::Rows16<Tile::columns> sums;
+    tiles::clear(sums);
+    for (; keys_and_values.more(); keys_and_values.end()) {
+      keys_and_values.begin();          // the first time for the queries too, whose copies are older
+      const long key = keys_and_values.at(place);
+      if (s.causal && key >= warp_first + tiles::warp_rows) continue;     // no row of the warp sees any of them
+      tiles::Scores scores;
+      tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
+      const bool all_seen = at.all_see(s, warp_first, tiles::warp_rows, key, tiles::streamed_rows);
 #pragma unroll
-      for (int i = 0; i < n; ++i) {
-        float* const row = weights + (y + 16 * i) * weight_stride + x;
-        float scores[n], largest = maximum[i];
+      for (int half = 0; half < 2; ++half) {
+        float largest = maximum[half];
 #pragma unroll
-        for (int j = 0; j < n; ++j) {
-          scores[j] = all_seen || at.sees(s, first + y + 16 * i, key + x + 16 * j) ? row[16 * j] * s.scale : -INFINITY;
-          largest = fmaxf(largest, scores[j]);
-        }
+        for (int n = 0; n < tiles::streamed_rows / 8; ++n)
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            float& score = scores[n][2 * half + e];
+            score = all_seen || at.sees(s, first + place.row(half), key + place.streamed(n, e)) ? score * scale : -INFINITY;
+            largest = fmaxf(largest, score);
+          }
         largest = tiles::row_maximum(largest);
-        const float rescale = largest == -INFINITY ? 1.0f : expf(maximum[i] - largest);
+        const bool none = largest == -INFINITY;
+        const float rescale = none ? 1.0f : exp2f(maximum[half] - largest);
         float sum = 0;
 #pragma unroll
-        for (int j = 0; j < n; ++j) {
-          const float weight = largest == -INFINITY ? 0.0f : expf(scores[j] - largest);
-          row[16 * j] = weight;
-          sum += weight;
-        }
-        total[i] = total[i] * rescale + sum;             // of this thread's columns
-        maximum[i] = largest;
-        if (x == 0) row_factor[y + 16 * i] = rescale;
+        for (int n = 0; n < tiles::streamed_rows / 8; ++n)
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            float& weight = scores[n][2 * half + e];
+            weight = none ? 0.0f : exp2f(weight - largest);
+            sum += weight;
+          }
+        total[half] = total[half] * rescale + sum;         // of this thread's columns
+        maximum[half] = largest;
+#pragma unroll
+        for (auto& of_columns : sums) of_columns[2 * half] *= rescale, of_columns[2 * half + 1] *= rescale;
       }
-      __syncthreads();
-#pragma unroll
-      for (int c = 0; c < tiles::Part<Rows, Width>::tiles; ++c)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) sums[c][e] *= row_factor[part.row(e / 2)];
-      tiles::weighted_rows<Terms, Rows, Width>(weights, values, sums);
+      tiles::weighted_rows<Terms, Width>(scores, keys_and_values.second(place) + place.group * Tile::columns, place, sums);
     }
-    __syncthreads();
-    for (int i = 0; i < n; ++i) {
-      const long t = first + y + 16 * i;
-      total[i] = tiles::row_sum(total[i]);
-      if (x != 0 || t >= s.tokens) continue;
+    constexpr int elements = Tile::columns / 2;
+    tiles::gather_slices<Tile::threads, Slices, elements + 4>(
+        shared, place, [&](int n) { return n < elements ? sums[n / 4][n % 4] : n < elements + 2 ? maximum[n - elements] : total[n - elements - 2]; },
+        [&](auto given) {
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            const float theirs = given(elements + half), largest = fmaxf(maximum[half], theirs);
+            if (largest == -INFINITY) continue;
+            const float rescale = exp2f(maximum[half] - largest), weight = exp2f(theirs - largest);
+            maximum[half] = largest;
+            total[half] = total[half] * rescale + given(elements + 2 + half) * weight;
+#pragma unroll
+            for (int n = 0; n < Tile::columns / 8; ++n)
+#pragma unroll
+              for (int e = 2 * half; e < 2 * half + 2; ++e) sums[n][e] = sums[n][e] * rescale + given(4 * n + e) * weight;
+          }
+        });
+    if (place.slice > 0) return;
+    float factor[2];
+    for (int half = 0; half < 2; ++half) {
+      const long t = first + place.row(half);
+      total[half] = tiles::row_sum(total[half]);
       const bool real = t < at.length;
-      row_factor[y + 16 * i] = real ? 1.0f / total[i] : 0.0f;
-      lse[at.lse + t] = real ? maximum[i] + logf(total[i]) : 0.0f;
+      factor[half] = real ? 1.0f / total[half] : 0.0f;
+      if (place.t == 0 && place.group == 0 && t < s.tokens) lse[at.lse + t] = real ? maximum[half] / log2_of_e + logf(total[half]) : 0.0f;
     }
-    __syncthreads();
-    tiles::store<Rows, Width>(
-        sums, s.head_size, [&](int r) { return first + r < s.tokens ? out + at.out + (first + r) * at.out_row : nullptr; }, [&](int r) { return row_factor[r]; });
+    tiles::store(sums, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? out + at.out + (first + r) * at.out_row : nullptr; }, factor);
   }
 };
 

@@ -4,6 +4,8 @@
 
 namespace trainx::kernels {
 
+constexpr float log2_of_e = 1.44269504f;
+
 /// Arguments that all attention kernels take; 32-bit counts where they cannot be large.
 struct AttentionShape {
   long tokens;
@@ -26,8 +28,10 @@ struct HeadView {
     lse = (b * s.heads + h) * s.tokens;
     length = lengths ? lengths[b] : s.tokens;
   }
-  /// Does each of `rows` queries from `query` on see each of as many keys from `key` on?
-  __device__ bool all_see(const AttentionShape& s, long query, long key, int rows) const { return query + rows <= length && key + rows <= length && (!s.causal || key + rows <= query + 1); }
+  /// Does each of `queries` queries from `query` on see each of `keys` keys from `key` on?
+  __device__ bool all_see(const AttentionShape& s, long query, int queries, long key, int keys) const {
+    return query + queries <= length && key + keys <= length && (!s.causal || key + keys <= query + 1);
+  }
   __device__ bool sees(const AttentionShape& s, long query, long key) const { return query < length && key < length && (!s.causal || key <= query); }
 };
 

@@ -3,34 +3,45 @@
 #include <cmath>
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/tiles.cuh"
+#include "kernels/launch.hpp"
 
 namespace trainx::kernels {
 
 template <class Kernel, class... Arguments>
-__global__ void __launch_bounds__(tiles::threads) attention_kernel(Arguments... arguments) {
+__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) attention_kernel(Arguments... arguments) {
   Kernel::run(arguments...);
 }
 
-template <class Kernel, int Rows, class... Arguments>
-cudaError_t launch_tiles(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
+template <class Kernel, class... Arguments>
+cudaError_t launch_kernel(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
   const AttentionShape shape{size.tokens, static_cast<int>(size.heads), static_cast<int>(size.head_size), size.causal, static_cast<float>(1 / std::sqrt(static_cast<double>(size.head_size)))};
   constexpr int bytes = Kernel::shared_floats * static_cast<int>(sizeof(float));
   const auto kernel = attention_kernel<Kernel, Arguments..., AttentionShape>;
   if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); error != cudaSuccess) return error;
-  const dim3 grid(static_cast<unsigned>((size.tokens + Rows - 1) / Rows), static_cast<unsigned>(size.heads), static_cast<unsigned>(size.batch));
-  kernel<<<grid, tiles::threads, bytes, stream>>>(arguments..., shape);
+  const dim3 grid(static_cast<unsigned>((size.tokens + tiles::block_rows - 1) / tiles::block_rows), static_cast<unsigned>(size.heads), static_cast<unsigned>(size.batch));
+  kernel<<<grid, Kernel::threads, bytes, stream>>>(arguments..., shape);
   return cudaGetLastError();
 }
 
-template <template <int, int, class, int> class Kernel, class T, int Terms, class... Arguments>
-cudaError_t launch_width(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
-  if (size.head_size <= 64) return launch_tiles<Kernel<64, 64, T, Terms>, 64>(size, stream, arguments...);
-  if (size.head_size <= 128) return launch_tiles<Kernel<64, 128, T, Terms>, 64>(size, stream, arguments...);
-  return launch_tiles<Kernel<32, 256, T, Terms>, 32>(size, stream, arguments...);
+/// Are there so few blocks that each has a multiprocessor almost for itself?
+inline cudaError_t few_blocks(const AttentionSize& size, bool& few) {
+  int multiprocessors = 0;
+  if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess) return error;
+  few = (size.tokens + tiles::block_rows - 1) / tiles::block_rows * size.heads * size.batch <= multiprocessors;
+  return cudaSuccess;
 }
 
-/// `Kernel<Rows, Width, T, Terms>::run(arguments..., shape)` is the body. Elements of 16 bits are exact in tf32, so that one term does.
-template <template <int, int, class, int> class Kernel, class T, class... Arguments>
+template <template <int, class, int, int> class Kernel, class T, int Terms, class... Arguments>
+cudaError_t launch_width(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
+  if (size.head_size > 128) return launch_kernel<Kernel<256, T, Terms, 1>>(size, stream, arguments...);
+  if (size.head_size > 64) return launch_kernel<Kernel<128, T, Terms, 1>>(size, stream, arguments...);
+  bool few = false;
+  if (const cudaError_t error = few_blocks(size, few); error != cudaSuccess) return error;
+  return few ? launch_kernel<Kernel<64, T, Terms, 2>>(size, stream, arguments...) : launch_kernel<Kernel<64, T, Terms, 1>>(size, stream, arguments...);
+}
+
+/// `Kernel<Width, T, Terms, Slices>::run(arguments..., shape)` is the body. Elements of 16 bits are exact in tf32, so that one term does.
+template <template <int, class, int, int> class Kernel, class T, class... Arguments>
 cudaError_t launch_by_head(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
   if (size.batch == 0 || size.tokens == 0 || size.heads == 0) return cudaSuccess;
   if (size.head_size < 1 || size.head_size > largest_attention_head || size.batch > 65535 || size.heads > 65535) return cudaErrorInvalidValue;

@@ -1,53 +1,107 @@
-// Tiles of rows in shared memory as floats, and products of tiles on tensor cores by a block of 8 warps. A product of Rows rows is cut into blocks of 16 rows,
-// one for each warp of a group, and its columns among the groups. Products are sums of tf32 products: in three terms, an operand being what tf32 holds of it and the
-// rest, which leaves the accuracy of fp32 (the product of the rests, 2^-24 of the whole, is left out); in one, with operands rounded to tf32.
+// Tiles of rows in shared memory as floats, and products of tiles on tensor cores: mma.m16n8k8 of tf32 (PTX ISA, "Matrix Fragments for mma.m16n8k8"). A warp has 16 rows
+// of scores against 32 streamed rows, in registers from the product to the next one, where they are the left operand (Dao 2023, arXiv:2307.08691, section 3.3).
+// Products are sums of tf32 products: in three terms, an operand being what tf32 holds of it and the rest, which leaves the accuracy of fp32 (the product of the
+// rests, 2^-24 of the whole, is left out); in one, with operands rounded to tf32.
 #pragma once
 #include "kernels/bits.hpp"
+#include "kernels/copy_async.cuh"
 
 namespace trainx::kernels::tiles {
 
-constexpr int threads = 256, warps = threads / 32;
+constexpr int block_rows = 64, warp_rows = 16, row_warps = block_rows / warp_rows, streamed_rows = 32;
 
-/// `Rows` rows of at most `Width` elements. Four floats between rows' ends: what a warp reads of eight rows then meets all banks.
-template <int Rows, int Width>
+/// Rows of at most `Width` elements. Eight floats between rows' ends: what half a warp reads at once as pairs (row_products), and a quarter as fours (weighted_rows), lies
+/// in 32 banks.
+template <int Width>
 struct Tile {
-  static constexpr int stride = Width + 4;
-  static constexpr int floats = Rows * stride;
+  static constexpr int stride = Width + 8;
+  static constexpr int block_floats = block_rows * stride, streamed_floats = streamed_rows * stride;
+  static constexpr int groups = Width > 128 ? Width / 128 : 1;      // of warps: each group sums its share of the columns
+  static constexpr int threads = 32 * row_warps * groups, columns = Width / groups;
 };
 
-/// The part of a product with `Columns` columns that a warp computes: 16 rows from `row` on, `tiles` times 8 columns from `column` on. A thread has of each
-/// tile the elements [0], [1] at (row, column + 8 tile), (row, column + 8 tile + 1), and [2], [3] eight rows below.
-template <int Rows, int Columns>
-struct Part {
-  static constexpr int groups = warps / (Rows / 16), tiles = Columns / groups / 8;
-  static_assert(tiles * groups * 8 == Columns);
-  int first_row, first_column, lane;
-  __device__ Part() : first_row(threadIdx.x / 32 % (Rows / 16) * 16), first_column(threadIdx.x / 32 / (Rows / 16) * (Columns / groups)), lane(threadIdx.x % 32) {}
-  __device__ int row(int half) const { return first_row + lane / 4 + 8 * half; }
-  __device__ int column(int tile) const { return first_column + 8 * tile + 2 * (lane % 4); }
-};
-template <int Rows, int Columns>
-using Sums = float[Part<Rows, Columns>::tiles][4];
+/// 16 rows by `Columns`: a thread has of each 8 columns n of a product the elements [n][0], [1] in row g, columns 2 t and 2 t + 1, and [2], [3] eight rows below. Which
+/// column of a tile is a product's, Place tells.
+template <int Columns>
+using Rows16 = float[Columns / 8][4];
+using Scores = Rows16<streamed_rows>;
 
-/// Rows [first, first + Rows) of a matrix whose rows lie `distance` elements apart; zeros from row `end` on and past `width`.
-template <int Rows, int Width, class T>
+/// Of this thread. A block of few others beside it has several slices of warps, each with its share of the streamed rows.
+struct Place {
+  int g, t, first_row, group, slice;
+  __device__ explicit Place(int groups)
+      : g(threadIdx.x % 32 / 4), t(threadIdx.x % 4), first_row(threadIdx.x / 32 % row_warps * warp_rows), group(threadIdx.x / 32 / row_warps % groups),
+        slice(threadIdx.x / 32 / row_warps / groups) {}
+  __device__ int row(int half) const { return first_row + g + 8 * half; }
+  /// Of each 8 streamed rows a product's columns are rows 0 1 2 3 5 4 7 6: those of one parity then lie in different banks too.
+  static __device__ int streamed(int column) { return column ^ column >> 2; }
+  /// Streamed row of element e of scores[n].
+  __device__ int streamed(int n, int e) const { return 8 * n + 2 * t + (e ^ t >> 1); }
+  /// Of each 32 columns of sums a thread has 8 in a row: this is the first of those in sums[n] to sums[n + 3], n a multiple of 4; 4 with e = 0, then 4 with e = 1.
+  __device__ int columns(int n) const { return 8 * n + 8 * t; }
+};
+
+/// `Rows` rows from `first` on of a matrix whose rows lie `distance` elements apart; zeros from row `end` on and past `width`. Copies that may still be under way are one
+/// batch (copy_async.cuh) with all since the last.
+template <int Rows, int Width, int Threads, class T>
 __device__ void load(float* tile, const T* matrix, long first, long end, long distance, int width) {
-  constexpr int stride = Tile<Rows, Width>::stride;
+  constexpr int stride = Tile<Width>::stride;
   if constexpr (sizeof(T) == 4) {
     if (width == Width && distance % 4 == 0 && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0) {
 #pragma unroll 4
-      for (int i = threadIdx.x; i < Rows * Width / 4; i += threads) {
+      for (int i = threadIdx.x; i < Rows * Width / 4; i += Threads) {
         const int r = i / (Width / 4), c = i % (Width / 4) * 4;
-        *reinterpret_cast<float4*>(tile + r * stride + c) = first + r < end ? *reinterpret_cast<const float4*>(matrix + (first + r) * distance + c) : make_float4(0, 0, 0, 0);
+        const bool there = first + r < end;
+        copy16_or_zeros_async(tile + r * stride + c, there ? matrix + (first + r) * distance + c : matrix, there);
       }
       return;
     }
   }
-  for (int i = threadIdx.x; i < Rows * Width; i += threads) {
+  for (int i = threadIdx.x; i < Rows * Width; i += Threads) {
     const int r = i / Width, c = i % Width;
     tile[r * stride + c] = first + r < end && c < width ? widened(matrix[(first + r) * distance + c]) : 0.0f;
   }
 }
+
+/// Two matrices streamed together, a tile for each slice of the block at a time, the next on their way while some are worked on where there is room for `Pairs` = 2 of them.
+template <int Width, int Pairs, int Slices, class T>
+class Stream {
+ public:
+  static constexpr int rows = Slices * streamed_rows, matrix_floats = Slices * Tile<Width>::streamed_floats, floats = 2 * Pairs * matrix_floats;
+  __device__ Stream(float* shared, const T* first, long first_distance, const T* second, long second_distance, long from, long end, int width)
+      : shared_(shared), first_(first), second_(second), first_distance_(first_distance), second_distance_(second_distance), at_(from), end_(end), width_(width) {
+    if (Pairs == 2) fetch(at_);
+  }
+  __device__ bool more() const { return at_ < end_; }
+  /// First row of the tile that a slice works on.
+  __device__ long at(const Place& place) const { return at_ + place.slice * streamed_rows; }
+  /// All threads of the block, before and after they work on a tile.
+  __device__ void begin() {
+    fetch(Pairs == 2 ? at_ + rows : at_);
+    wait_for_copies<Pairs - 1>();
+    __syncthreads();
+  }
+  __device__ void end() {
+    __syncthreads();
+    at_ += rows;
+  }
+  __device__ const float* first(const Place& place) const { return pair(at_) + place.slice * Tile<Width>::streamed_floats; }
+  __device__ const float* second(const Place& place) const { return first(place) + matrix_floats; }
+
+ private:
+  __device__ float* pair(long row) const { return shared_ + row / rows % Pairs * 2 * matrix_floats; }
+  __device__ void fetch(long row) {
+    if (row < end_) {
+      load<rows, Width, Slices * Tile<Width>::threads>(pair(row), first_, row, end_, first_distance_, width_);
+      load<rows, Width, Slices * Tile<Width>::threads>(pair(row) + matrix_floats, second_, row, end_, second_distance_, width_);
+    }
+    commit_copies();
+  }
+  float* shared_;
+  const T *first_, *second_;
+  long first_distance_, second_distance_, at_, end_;
+  int width_;
+};
 
 /// An operand as the tensor cores take it; they leave the lowest 13 bits of a float unread.
 template <int Terms>
@@ -63,95 +117,149 @@ struct Operand {
   }
 };
 
-__device__ __forceinline__ void multiply(float (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+/// sum += 16 rows of 8 by 8 columns of 8.
+template <int Terms>
+struct Left {
+  Operand<Terms> a0, a1, a2, a3;
+  __device__ __forceinline__ Left(float a0, float a1, float a2, float a3) : a0(a0), a1(a1), a2(a2), a3(a3) {}
+  __device__ __forceinline__ void times(float b0, float b1, float (&sum)[4]) const {
+    const Operand<Terms> right0(b0), right1(b1);
+    if constexpr (Terms == 3) {               // small ones first
+      multiply(sum, a0.low, a1.low, a2.low, a3.low, right0.high, right1.high);
+      multiply(sum, a0.high, a1.high, a2.high, a3.high, right0.low, right1.low);
+    }
+    multiply(sum, a0.high, a1.high, a2.high, a3.high, right0.high, right1.high);
+  }
+
+ private:
+  static __device__ __forceinline__ void multiply(float (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  }
+};
+
+/// Two of a row's elements, as a product's k-th and (k + 4)-th: which is which does not matter where both operands have them so.
+__device__ __forceinline__ float2 pair_at(const float* at) { return *reinterpret_cast<const float2*>(at); }
+__device__ __forceinline__ float4 four_at(const float* at) { return *reinterpret_cast<const float4*>(at); }
+
+/// The warp's 16 rows of a tile in shared memory, 8 columns from k on at a time.
+template <int Width>
+struct SharedRows {
+  const float* at;
+  __device__ SharedRows(const float* tile, const Place& place) : at(tile + place.row(0) * Tile<Width>::stride + 2 * place.t) {}
+  template <int Terms>
+  __device__ __forceinline__ Left<Terms> left(int k) const {
+    const float2 upper = pair_at(at + k), lower = pair_at(at + k + 8 * Tile<Width>::stride);
+    return {upper.x, lower.x, upper.y, lower.y};
+  }
+};
+
+template <int Columns>
+__device__ __forceinline__ void clear(float (&sums)[Columns][4]) {
+#pragma unroll
+  for (auto& of_columns : sums)
+#pragma unroll
+    for (float& x : of_columns) x = 0;
 }
 
-/// sums += a b over `Depth`: a is a tile of Rows x Depth, b is read as b[k * by_k + column * by_column].
-template <int Terms, int Rows, int Columns, int Depth>
-__device__ __forceinline__ void accumulate(const float* a, const float* b, int by_k, int by_column, Sums<Rows, Columns>& sums) {
-  constexpr int stride = Tile<Rows, Depth>::stride;
-  const Part<Rows, Columns> part;
-  const int g = part.lane / 4, t = part.lane % 4;
-  const float* const left = a + (part.first_row + g) * stride + t;
-  const float* const right = b + t * by_k + (part.first_column + g) * by_column;
-#pragma unroll 2
-  for (int k = 0; k < Depth; k += 8) {
-    const Operand<Terms> a0(left[k]), a1(left[k + 8 * stride]), a2(left[k + 4]), a3(left[k + 4 + 8 * stride]);
+/// scores = the warp's rows . the rows of a streamed tile.
+template <int Terms, int Width, class Rows>
+__device__ __forceinline__ void row_products(const Rows& rows, const float* streamed, const Place& place, Scores& scores) {
+  constexpr int stride = Tile<Width>::stride;
+  clear(scores);
+  const float* const right = streamed + Place::streamed(place.g) * stride + 2 * place.t;
+#pragma unroll(Width <= 64 ? Width / 8 : 4)
+  for (int k = 0; k < Width; k += 8) {
+    const Left<Terms> left = rows.template left<Terms>(k);
 #pragma unroll
-    for (int n = 0; n < Part<Rows, Columns>::tiles; ++n) {
-      const Operand<Terms> b0(right[k * by_k + 8 * n * by_column]), b1(right[(k + 4) * by_k + 8 * n * by_column]);
-      if constexpr (Terms == 3) {             // small ones first
-        multiply(sums[n], a0.low, a1.low, a2.low, a3.low, b0.high, b1.high);
-        multiply(sums[n], a0.high, a1.high, a2.high, a3.high, b0.low, b1.low);
-      }
-      multiply(sums[n], a0.high, a1.high, a2.high, a3.high, b0.high, b1.high);
+    for (int n = 0; n < streamed_rows / 8; ++n) {
+      const float2 both = pair_at(right + 8 * n * stride + k);
+      left.times(both.x, both.y, scores[n]);
     }
   }
 }
 
-template <int Rows, int Columns>
-__device__ void clear(Sums<Rows, Columns>& sums) {
+/// sums += weights . the columns of a streamed tile from `streamed` on. A product's k-th and (k + 4)-th row are the tile's that the weights lie at, and four products
+/// side by side have of each 32 columns what one read of four brings.
+/// Tensor cores cut off where they add (Fasi et al. 2021, doi:10.7717/peerj-cs.330), always towards zero: over all tiles of a long sequence that would be ten times
+/// what rounding loses. So each tile is summed by itself and added as floats are, to nearest.
+template <int Terms, int Width, int Tiles>
+__device__ __forceinline__ void weighted_rows(const Scores& weights, const float* streamed, const Place& place, float (&sums)[Tiles][4]) {
+  constexpr int stride = Tile<Width>::stride;
+  const float* const first = streamed + place.streamed(0, 0) * stride + 4 * place.g;
+  const float* const second = streamed + place.streamed(0, 1) * stride + 4 * place.g;
 #pragma unroll
-  for (auto& tile : sums)
+  for (int c = 0; c < Tiles; c += 4) {
+    float of_tile[4][4];
+    clear(of_tile);
 #pragma unroll
-    for (float& x : tile) x = 0;
-}
-
-/// out[r][c] = a's row r . b's row c, all of them tiles in shared memory.
-template <int Terms, int Rows, int Width>
-__device__ void row_products(const float* a, const float* b, float* out) {
-  Sums<Rows, Rows> sums;
-  clear<Rows, Rows>(sums);
-  accumulate<Terms, Rows, Rows, Width>(a, b, 1, Tile<Rows, Width>::stride, sums);
-  const Part<Rows, Rows> part;
+    for (int k = 0; k < streamed_rows / 8; ++k) {
+      const Left<Terms> left(weights[k][0], weights[k][2], weights[k][1], weights[k][3]);
+      const float4 above = four_at(first + 8 * k * stride + 8 * c), below = four_at(second + 8 * k * stride + 8 * c);
+      left.times(above.x, below.x, of_tile[0]);
+      left.times(above.y, below.y, of_tile[1]);
+      left.times(above.z, below.z, of_tile[2]);
+      left.times(above.w, below.w, of_tile[3]);
+    }
 #pragma unroll
-  for (int n = 0; n < Part<Rows, Rows>::tiles; ++n)
+    for (int n = 0; n < 4; ++n)
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
-      *reinterpret_cast<float2*>(out + part.row(half) * Tile<Rows, Rows>::stride + part.column(n)) = make_float2(sums[n][2 * half], sums[n][2 * half + 1]);
-}
-
-/// sums += weights b: weights of Rows x Rows, b of Rows x Width. Tensor cores cut off where they add (Fasi et al. 2021, doi:10.7717/peerj-cs.330), always towards
-/// zero: over all tiles of a long sequence that would be ten times what rounding loses. So each tile is summed by itself and added as floats are, to nearest.
-template <int Terms, int Rows, int Width>
-__device__ void weighted_rows(const float* weights, const float* b, Sums<Rows, Width>& sums) {
-  Sums<Rows, Width> of_tile;
-  clear<Rows, Width>(of_tile);
-  accumulate<Terms, Rows, Width, Rows>(weights, b, Tile<Rows, Width>::stride, 1, of_tile);
-#pragma unroll
-  for (int n = 0; n < Part<Rows, Width>::tiles; ++n)
-#pragma unroll
-    for (int e = 0; e < 4; ++e) sums[n][e] += of_tile[n][e];
-}
-
-/// Stores row `row_of(r)` of a matrix for each of the product's rows r, times factor(r), elements below `width` alone; null: not stored.
-template <int Rows, int Width, class RowOf, class Factor>
-__device__ void store(const Sums<Rows, Width>& sums, int width, RowOf row_of, Factor factor) {
-  const Part<Rows, Width> part;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    auto* const row = row_of(part.row(half));
-    if (!row) continue;
-    const float f = factor(part.row(half));
-#pragma unroll
-    for (int n = 0; n < Part<Rows, Width>::tiles; ++n)
-#pragma unroll
-      for (int e = 0; e < 2; ++e)
-        if (const int c = part.column(n) + e; c < width) narrow(sums[n][2 * half + e] * f, row[c]);
+      for (int e = 0; e < 4; ++e) sums[c + n][e] += of_tile[n][e];
   }
 }
 
-/// Over the 16 threads that share a row of scores.
+/// Stores rows of sums from column `first_column` of a matrix on, elements below `width` alone: row r goes to row_of(r), null: nowhere, times factor[half].
+template <int Tiles, class RowOf>
+__device__ void store(const float (&sums)[Tiles][4], const Place& place, int first_column, int width, RowOf row_of, const float (&factor)[2]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    auto* const row = row_of(place.row(half));
+    if (!row) continue;
+#pragma unroll
+    for (int n = 0; n < Tiles; n += 4)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int c = first_column + place.columns(n) + 4 * e;
+        float x[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) x[i] = sums[n + i][2 * half + e] * factor[half];
+        if constexpr (sizeof(*row) == 4) {
+          if (c + 4 <= width && reinterpret_cast<std::uintptr_t>(row + c) % 16 == 0) {
+            *reinterpret_cast<float4*>(row + c) = make_float4(x[0], x[1], x[2], x[3]);
+            continue;
+          }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (c + i < width) narrow(x[i], row[c + i]);
+      }
+  }
+}
+
+/// What the threads of the last slices have in registers comes to those of the first, who have the same rows and columns: handed out one slice after the other by
+/// take(given, n), which is asked for `Count` floats by give(n). All threads call it, when nothing else of shared memory is used any more.
+template <int Threads, int Slices, int Count, class Give, class Take>
+__device__ void gather_slices(float* shared, const Place& place, Give give, Take take) {
+  for (int slice = 1; slice < Slices; ++slice) {
+    float* const at = shared + threadIdx.x % Threads;
+    if (place.slice == slice)
+#pragma unroll
+      for (int n = 0; n < Count; ++n) at[n * Threads] = give(n);
+    __syncthreads();
+    if (place.slice == 0) take([&](int n) { return at[n * Threads]; });
+    __syncthreads();
+  }
+}
+
+/// Over the 4 threads that share a row.
 __device__ inline float row_sum(float v) {
-  for (int lane = 8; lane > 0; lane /= 2) v += __shfl_xor_sync(0xffffffff, v, lane, 16);
-  return v;
+  v += __shfl_xor_sync(0xffffffff, v, 1);
+  return v + __shfl_xor_sync(0xffffffff, v, 2);
 }
 __device__ inline float row_maximum(float v) {
-  for (int lane = 8; lane > 0; lane /= 2) v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, lane, 16));
-  return v;
+  v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 1));
+  return fmaxf(v, __shfl_xor_sync(0xffffffff, v, 2));
 }
 
 }  // namespace trainx::kernels::tiles

@@ -11,6 +11,13 @@ constexpr int threads = 256, warps = threads / 32;
 constexpr int blocks_per_multiprocessor = 6;
 constexpr int elements_per_lane = static_cast<int>(quantised_block) / 32;
 
+/// In shared memory.
+struct Maps {
+  float of_signed[256], of_unsigned[256];
+  CodeStarts signed_starts, unsigned_starts;
+};
+static_assert(threads == 256, "a thread for each code");
+
 __device__ __forceinline__ float warp_max(float x) {
   for (int offset = 16; offset > 0; offset /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, offset));
   return x;
@@ -18,8 +25,7 @@ __device__ __forceinline__ float warp_max(float x) {
 
 // A warp takes a block of 256 elements, each lane every 32nd of them: all loads of a block are on their way at once.
 template <class Weights>
-__device__ __forceinline__ void update_block(const UpdateRange& r, const Weights& weights, std::int64_t begin, std::int64_t end, const AdamWRule::Step& step, const float* signed_map,
-                                             const float* unsigned_map) {
+__device__ __forceinline__ void update_block(const UpdateRange& r, const Weights& weights, std::int64_t begin, std::int64_t end, const AdamWRule::Step& step, const Maps& maps) {
   using S = AdamW8bitState;
   auto *const m_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_codes]), *const v_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_sq_codes]);
   float *const m_scale = static_cast<float*>(r.states[S::exp_avg_absmax]) + begin / quantised_block, *const v_scale = static_cast<float*>(r.states[S::exp_avg_sq_absmax]) + begin / quantised_block;
@@ -33,8 +39,8 @@ __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights
     if (i >= end) continue;
     g[j] = r.gradient[i];
     w[j] = weights.load(i);
-    m[j] = product(signed_map[m_codes[i]], m_before);
-    v[j] = product(unsigned_map[v_codes[i]], v_before);
+    m[j] = product(maps.of_signed[m_codes[i]], m_before);
+    v[j] = product(maps.of_unsigned[v_codes[i]], v_before);
   }
   float m_most = 0, v_most = 0;
 #pragma unroll
@@ -52,8 +58,8 @@ __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights
   for (int j = 0; j < elements_per_lane; ++j) {
     const std::int64_t i = first + 32 * j;
     if (i >= end) continue;
-    m_codes[i] = nearest_code(signed_map, m_most > 0 ? quotient(m[j], m_most) : 0.0f);
-    v_codes[i] = nearest_code(unsigned_map, v_most > 0 ? quotient(v[j], v_most) : 0.0f);
+    m_codes[i] = maps.signed_starts.nearest(maps.of_signed, m_most > 0 ? quotient(m[j], m_most) : 0.0f);
+    v_codes[i] = maps.unsigned_starts.nearest(maps.of_unsigned, v_most > 0 ? quotient(v[j], v_most) : 0.0f);
   }
   __syncwarp();                         // every lane has read the scales
   if (threadIdx.x % 32 == 0) {
@@ -63,12 +69,15 @@ __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights
 }
 
 template <class Weights>
-__global__ void __launch_bounds__(threads) adamw_8bit_kernel(UpdateTable table, UpdateScalars scalars, AdamW8bitSettings settings, DynamicMaps maps) {
+__global__ void __launch_bounds__(threads) adamw_8bit_kernel(UpdateTable table, UpdateScalars scalars, AdamW8bitSettings settings, DynamicMaps given) {
   __shared__ AdamWRule::Step shared;
-  __shared__ float signed_map[256], unsigned_map[256];
+  __shared__ Maps maps;
   if (threadIdx.x == 0) shared = AdamWRule::step(scalars, settings);
-  signed_map[threadIdx.x] = maps.of_signed[threadIdx.x];
-  unsigned_map[threadIdx.x] = maps.of_unsigned[threadIdx.x];
+  maps.of_signed[threadIdx.x] = given.of_signed[threadIdx.x];
+  maps.of_unsigned[threadIdx.x] = given.of_unsigned[threadIdx.x];
+  __syncthreads();
+  maps.signed_starts.fill(maps.of_signed, static_cast<int>(threadIdx.x));
+  maps.unsigned_starts.fill(maps.of_unsigned, static_cast<int>(threadIdx.x));
   __syncthreads();
   const AdamWRule::Step step = shared;
   if (!step.finite) return;
@@ -86,7 +95,7 @@ __global__ void __launch_bounds__(threads) adamw_8bit_kernel(UpdateTable table, 
       }
     } else {
       for (std::int64_t at = begin + threadIdx.x / 32 * quantised_block; at < end; at += warps * quantised_block)
-        update_block(r, weights, at, at + quantised_block < end ? at + quantised_block : end, step, signed_map, unsigned_map);
+        update_block(r, weights, at, at + quantised_block < end ? at + quantised_block : end, step, maps);
     }
   }
 }

@@ -11,12 +11,14 @@
 
 namespace trainx::checkpoint {
 
-/// A tensor to be written: `fill` puts its elements, row-major, into the given bytes (called once, while the file is written).
+/// A tensor to be written: `fill` puts its elements, row-major, into the given bytes (called once, while the file is written). `prepare` may be empty: of what ranks hold the parts of, called on all
+/// of them before, in the same order.
 struct TensorSource {
   std::string name;
   DType dtype = DType::f32;
   std::vector<std::int64_t> dims;
   std::function<void(std::span<std::byte>)> fill;
+  std::function<void()> prepare;
 };
 
 /// A tensor found in a safetensors file; the bytes are mapped memory of the reader.
@@ -57,6 +59,8 @@ struct Contents {
 struct Found { std::string path; std::int64_t step = 0; };
 struct Skipped { std::string path; std::string why; };
 
+class Pending;
+
 /// The checkpoints of one run's folder.
 class Store {
  public:
@@ -64,6 +68,9 @@ class Store {
   /// Writes checkpoint-<step> aside, verifies nothing is half-written, renames it once, points `latest` at it (and `best` where asked), then prunes to keep_last.
   /// On failure the unfinished folder is removed, older ones stay, and UserError 74 is thrown. Also removes leftovers of killed saves.
   std::string save(std::int64_t step, const Contents& contents, std::int64_t keep_last, bool is_best);
+  /// What is left to do of a save when all files are written.
+  std::string finish(Pending& pending, std::int64_t keep_last, bool is_best);
+  const std::string& folder() const { return folder_; }
   /// Newest checkpoint whose manifest verifies; those skipped are reported with the reason. Nothing: path empty.
   Found newest_valid(std::vector<Skipped>* skipped) const;
   /// Sorted by step; unfinished ones left out.

@@ -6,19 +6,12 @@
 #include "core/files.hpp"
 #include <sys/stat.h>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 
 namespace trainx::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::int64_t bytes_of(const TensorSource& t) {
-  std::int64_t bytes = size_of(t.dtype);
-  for (const std::int64_t d : t.dims) bytes *= d;
-  return bytes;
-}
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) { throw UserError(ExitCode::cannot_create, path + " " + why); }
 
@@ -30,21 +23,13 @@ void require_free(const std::string& path) {
   if (!fs::is_empty(path, error) || error) fail(path, error ? "cannot be read: " + errno_words(error.value()) : "is there already and is not empty; name another folder, or remove it");
 }
 
-// "model-00002-of-00003.safetensors", as transformers names shards.
-std::string shard_name(std::size_t number, std::size_t count) {
-  if (count == 1) return single_weights_name;
-  char name[64];
-  std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", number, count);
-  return name;
-}
-
 std::vector<std::string> write_files(const std::string& folder, const ModelFolder& model) {
   std::vector<std::string> names;
   WeightMap files;
   std::int64_t total_bytes = 0;
   const auto shards = cut_into_shards(model.tensors, model.max_shard_bytes);
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    names.push_back(shard_name(i + 1, shards.size()));
+    names.push_back(shard_name("model", i + 1, shards.size()));
     write_safetensors_file(folder + "/" + names.back(), shards[i], {});
     for (const TensorSource& t : shards[i]) {
       files[t.name] = names.back();

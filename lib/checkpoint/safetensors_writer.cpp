@@ -2,14 +2,36 @@
 #include "checkpoint/safetensors_dtype.hpp"
 #include "checkpoint/safetensors_header.hpp"
 #include "core/error.hpp"
-#include "core/file_writer.hpp"
 #include "core/files.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
 #include <set>
 
 namespace trainx::checkpoint {
-namespace {
+
+/// The length of the text that follows it, and that: the beginning of a file.
+struct SafetensorsFile::Header {
+  std::string text;
+  std::int64_t data_bytes = 0;
+};
+
+SafetensorsFile::Header SafetensorsFile::header_of(const std::vector<const TensorSource*>& order, const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header;
+  header["__metadata__"] = metadata;
+  header["__metadata__"].emplace("format", "pt");   // transformers refuses files that do not name a framework
+  Header out;
+  for (const TensorSource* t : order) {
+    const std::int64_t bytes = bytes_of(*t);
+    header[t->name] = {{"dtype", safetensors_name(t->dtype)}, {"shape", t->dims}, {"data_offsets", {out.data_bytes, out.data_bytes + bytes}}};
+    out.data_bytes += bytes;
+  }
+  out.text = header.dump();
+  out.text.resize((out.text.size() + 7) / 8 * 8, ' ');
+  if (out.text.size() > header_limit_bytes) throw InternalError("too many tensors for one safetensors file");
+  const std::uint64_t length = out.text.size();
+  out.text.insert(0, reinterpret_cast<const char*>(&length), sizeof length);
+  return out;
+}
 
 std::int64_t bytes_of(const TensorSource& t) {
   std::int64_t bytes = size_of(t.dtype);
@@ -18,7 +40,6 @@ std::int64_t bytes_of(const TensorSource& t) {
   return bytes;
 }
 
-// Widest elements first, as the format's own library does: with a header padded to 8 bytes every tensor is then aligned for its elements.
 std::vector<const TensorSource*> in_file_order(const std::vector<TensorSource>& tensors) {
   std::vector<const TensorSource*> order;
   std::set<std::string> names{"__metadata__"};
@@ -30,36 +51,33 @@ std::vector<const TensorSource*> in_file_order(const std::vector<TensorSource>& 
   return order;
 }
 
-}  // namespace
+SafetensorsFile::SafetensorsFile(const std::string& path, const std::vector<const TensorSource*>& order, const std::map<std::string, std::string>& metadata)
+    : SafetensorsFile(path, header_of(order, metadata)) {}
+
+SafetensorsFile::SafetensorsFile(const std::string& path, const Header& header) : file_(path, static_cast<std::int64_t>(header.text.size()) + header.data_bytes) {
+  file_.write(std::as_bytes(std::span(header.text)));
+}
+
+void SafetensorsFile::append(const TensorSource& tensor) {
+  const auto bytes = static_cast<std::size_t>(bytes_of(tensor));
+  if (buffer_.size() < bytes) buffer_.resize(bytes);
+  tensor.fill(std::span(buffer_).first(bytes));
+  file_.write(std::span(buffer_).first(bytes));
+}
+
+WrittenFile SafetensorsFile::commit() {
+  file_.commit();
+  return {file_.bytes(), file_.hash()};
+}
 
 WrittenFile write_safetensors_file(const std::string& path, const std::vector<TensorSource>& tensors, const std::map<std::string, std::string>& metadata) {
   const auto order = in_file_order(tensors);
-  nlohmann::ordered_json header;
-  header["__metadata__"] = metadata;
-  header["__metadata__"].emplace("format", "pt");   // transformers refuses files that do not name a framework
-  std::int64_t data_bytes = 0, largest = 0;
+  SafetensorsFile file(path, order, metadata);
   for (const TensorSource* t : order) {
-    const std::int64_t bytes = bytes_of(*t);
-    header[t->name] = {{"dtype", safetensors_name(t->dtype)}, {"shape", t->dims}, {"data_offsets", {data_bytes, data_bytes + bytes}}};
-    data_bytes += bytes;
-    largest = std::max(largest, bytes);
+    if (t->prepare) t->prepare();
+    file.append(*t);
   }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  const std::uint64_t length = text.size();
-  if (length > header_limit_bytes) throw InternalError("too many tensors for one safetensors file");
-
-  FileWriter file(path, static_cast<std::int64_t>(sizeof length + length) + data_bytes);
-  file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(std::as_bytes(std::span(text)));
-  std::vector<std::byte> buffer(static_cast<std::size_t>(largest));
-  for (const TensorSource* t : order) {
-    const auto bytes = std::span(buffer).first(static_cast<std::size_t>(bytes_of(*t)));
-    t->fill(bytes);
-    file.write(bytes);
-  }
-  file.commit();
-  return {file.bytes(), file.hash()};
+  return file.commit();
 }
 
 void write_safetensors(const std::string& path, const std::vector<TensorSource>& tensors, const std::map<std::string, std::string>& metadata) {

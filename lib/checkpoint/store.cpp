@@ -1,9 +1,8 @@
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/pending.hpp"
 #include "checkpoint/run_folder.hpp"
-#include "checkpoint/safetensors_writer.hpp"
 #include "core/error.hpp"
-#include "core/file_writer.hpp"
 #include "core/files.hpp"
 #include <sys/stat.h>
 #include <algorithm>
@@ -15,57 +14,6 @@ namespace trainx::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The folder that a save writes aside; removed unless it was put in place.
-class PartialFolder {
- public:
-  PartialFolder(std::string folder, const std::string& name) : folder_(std::move(folder)), name_(partial_name(name)) {
-    if (::mkdir(path().c_str(), 0777) != 0) throw UserError(ExitCode::io_error, path() + " cannot be made: " + errno_words(errno));
-  }
-  ~PartialFolder() {
-    std::error_code ignored;
-    fs::remove_all(path(), ignored);
-  }
-  PartialFolder(const PartialFolder&) = delete;
-  PartialFolder& operator=(const PartialFolder&) = delete;
-  std::string path() const { return folder_ + "/" + name_; }
-  const std::string& name() const { return name_; }
-
- private:
-  std::string folder_, name_;
-};
-
-WrittenFile write_text(const std::string& path, const std::string& text) {
-  FileWriter file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
-  return {file.bytes(), file.hash()};
-}
-
-Manifest write_files(const std::string& folder, std::int64_t step, const Contents& contents) {
-  Manifest manifest{step, {}};
-  const auto add = [&](const std::string& name, const auto& write) {
-    if (name.empty() || name == manifest_name || name.front() == '.' || name.find('/') != std::string::npos || manifest.files.count(name))
-      throw InternalError("a checkpoint cannot hold a file named '" + name + "'");
-    const WrittenFile written = write(folder + "/" + name);
-    manifest.files[name] = {written.bytes, written.hash};
-  };
-  for (const auto& [name, tensors] : contents.tensor_files) add(name, [&](const std::string& path) { return write_safetensors_file(path, tensors, {}); });
-  for (const auto& [name, text] : contents.text_files) add(name, [&](const std::string& path) { return write_text(path, text); });
-  write_text(folder + "/" + manifest_name, to_json(manifest));
-  return manifest;
-}
-
-// What the disk says of the sizes; the hashes were taken from what was handed to it.
-void require_whole(const std::string& folder, const Manifest& manifest) {
-  for (const auto& [name, file] : manifest.files) {
-    std::error_code error;
-    const auto bytes = fs::file_size(folder + "/" + name, error);
-    if (error || static_cast<std::int64_t>(bytes) != file.bytes)
-      throw UserError(ExitCode::io_error, folder + "/" + name + " has not the " + std::to_string(file.bytes) + " bytes that were written to it" +
-          (error ? ": " + errno_words(error.value()) : ""));
-  }
-}
 
 // Removes all of `checkpoints` (sorted by step) that are neither among the newest `keep` counted ones nor linked to.
 template <class Counts>
@@ -90,17 +38,14 @@ std::vector<std::string> remove_older(const std::string& folder, const std::vect
 Store::Store(std::string run_folder) : folder_(std::move(run_folder)) {}
 
 std::string Store::save(std::int64_t step, const Contents& contents, std::int64_t keep_last, bool is_best) {
-  if (step < 0 || keep_last < 1) throw InternalError("a checkpoint of step " + std::to_string(step) + ", keeping " + std::to_string(keep_last));
-  make_folders(folder_);
-  remove_leftovers(folder_);
-  const std::string name = checkpoint_name(step);
-  {
-    const PartialFolder partial(folder_, name);
-    const Manifest manifest = write_files(partial.path(), step, contents);
-    require_whole(partial.path(), manifest);
-    fsync_folder(partial.path());
-    put_in_place(folder_, partial.name(), name);
-  }
+  Pending pending(folder_, step);
+  pending.write(contents);
+  return finish(pending, keep_last, is_best);
+}
+
+std::string Store::finish(Pending& pending, std::int64_t keep_last, bool is_best) {
+  if (keep_last < 1) throw InternalError("a checkpoint, keeping " + std::to_string(keep_last));
+  const std::string name = pending.put_in_place();
   point_link(folder_, "latest", name);
   if (is_best) point_link(folder_, "best", name);
   // What was just written is sound; checking the others would read all of them at every save.

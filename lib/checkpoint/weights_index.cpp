@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include <nlohmann/json.hpp>
 #include <set>
+#include <cstdio>
 
 namespace trainx::checkpoint {
 namespace {
@@ -101,6 +102,17 @@ std::string weights_index_text(const WeightMap& files, std::int64_t total_bytes)
   index["metadata"]["total_size"] = total_bytes;
   index["weight_map"] = files;
   return index.dump(2) + "\n";
+}
+
+std::string single_file_name(const std::string& stem) { return stem + ".safetensors"; }
+std::string index_name(const std::string& stem) { return single_file_name(stem) + ".index.json"; }
+
+// As transformers names shards.
+std::string shard_name(const std::string& stem, std::size_t number, std::size_t count) {
+  if (count == 1) return single_file_name(stem);
+  char of[32];
+  std::snprintf(of, sizeof of, "-%05zu-of-%05zu", number, count);
+  return stem + of + ".safetensors";
 }
 
 }  // namespace trainx::checkpoint

@@ -8,6 +8,10 @@ namespace trainx::checkpoint {
 
 constexpr const char* single_weights_name = "model.safetensors";
 constexpr const char* weights_index_name = "model.safetensors.index.json";
+/// "optimizer.safetensors" or its like, "optimizer.safetensors.index.json", "optimizer-00002-of-00003.safetensors" (number counts from 1; one of one is the single file).
+std::string single_file_name(const std::string& stem);
+std::string index_name(const std::string& stem);
+std::string shard_name(const std::string& stem, std::size_t number, std::size_t count);
 
 /// The file of each tensor, as model.safetensors.index.json says: {"metadata": {"total_size": bytes}, "weight_map": {tensor: file}}.
 using WeightMap = std::map<std::string, std::string>;

@@ -5,10 +5,10 @@
 namespace trainx {
 
 /// Kinds of work that a step's time is told apart by.
-enum class Work : std::uint8_t { matrix_product, attention, norm, activation, loss, embedding, sum, dropout, optimizer, copy, scalar, other };
+enum class Work : std::uint8_t { matrix_product, attention, norm, activation, loss, embedding, sum, dropout, optimizer, copy, communication, scalar, other };
 
 constexpr std::string_view name_of(Work work) {
-  constexpr std::string_view names[] = {"matrix products", "attention", "norm", "activation", "loss", "embedding", "sums", "dropout", "optimizer", "copies", "scalars", "other"};
+  constexpr std::string_view names[] = {"matrix products", "attention", "norm", "activation", "loss", "embedding", "sums", "dropout", "optimizer", "copies", "communication", "scalars", "other"};
   return names[static_cast<std::size_t>(work)];
 }
 

@@ -16,7 +16,7 @@ namespace trainx::dist {
 /// What this rank is at, for the others' sake: written by whoever computes, read by the thread that sends heartbeats. Costs a few stores.
 struct Progress {
   std::atomic<std::int64_t> done = 0;          // counts up whenever something was done
-  std::atomic<bool> waits_for_peers = false;   // in a collective
+  std::atomic<int> waiting = 0;                // threads that wait for other ranks, in a collective or an exchange
   std::atomic<const char*> busy = nullptr;     // with something that may take long, e.g. "saving a checkpoint": then standing still is no hang
 };
 

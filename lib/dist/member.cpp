@@ -66,7 +66,7 @@ void Member::listen() {
 void Member::send_pulse() {
   std::string at = options_.describe ? options_.describe() : "";
   const char* busy = progress_.busy;
-  const std::string pulse = ByteWriter().put(progress_.done).put(progress_.waits_for_peers).put(std::string_view(busy ? busy : "")).put(at).take();
+  const std::string pulse = ByteWriter().put(progress_.done).put(progress_.waiting > 0).put(std::string_view(busy ? busy : "")).put(at).take();
   const std::lock_guard lock(mutex_);
   connection_.put(MessageKind::pulse, pulse);
   at_ = std::move(at);
@@ -107,7 +107,7 @@ void Member::find_rank_0_lost(std::unique_lock<std::mutex>& lock) {
 }
 
 std::string Member::waiting() const {
-  return progress_.waits_for_peers ? "rank " + std::to_string(rank()) + " waits" + (at_.empty() ? "" : " at " + at_) : "";
+  return progress_.waiting > 0 ? "rank " + std::to_string(rank()) + " waits" + (at_.empty() ? "" : " at " + at_) : "";
 }
 
 void Member::store(const Failure& failure, std::unique_lock<std::mutex>& lock) {

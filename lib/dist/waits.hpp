@@ -6,14 +6,13 @@ namespace trainx::dist {
 
 class WaitsForPeers {
  public:
-  explicit WaitsForPeers(Progress& progress) : progress_(progress), before_(progress.waits_for_peers.exchange(true)) {}
-  ~WaitsForPeers() { progress_.waits_for_peers = before_; }
+  explicit WaitsForPeers(Progress& progress) : progress_(progress) { ++progress_.waiting; }
+  ~WaitsForPeers() { --progress_.waiting; }
   WaitsForPeers(const WaitsForPeers&) = delete;
   WaitsForPeers& operator=(const WaitsForPeers&) = delete;
 
  private:
   Progress& progress_;
-  bool before_;
 };
 
 }  // namespace trainx::dist

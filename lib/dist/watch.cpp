@@ -60,7 +60,7 @@ std::optional<Failure> Watch::stands_still(Time now) const {
     if (!std::ranges::all_of(ranks_, [&](const Rank& r) { return now - r.since >= hang; })) return std::nullopt;
     std::string each;
     for (const Rank& r : ranks_) each += (each.empty() ? "" : ", ") + r.name + (r.pulse.at.empty() ? "" : " at " + r.pulse.at);
-    return Failure{ExitCode::hang, "all ranks wait for each other and none has moved for " + with_seconds(hang_seconds_) + ": " + each + "; please report this"};
+    return Failure{ExitCode::hang, "all ranks wait for each other and none has moved for " + with_seconds(hang_seconds_) + ": " + each + "; raise run.hang_limit if a micro-step may take so long, else please report this"};
   }
   // A rank may compute for as long as it likes while nobody needs it: the clock runs only while somebody waits.
   for (std::size_t i = 0; i < ranks_.size(); ++i)

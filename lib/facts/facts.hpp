@@ -13,6 +13,9 @@ struct HardwareFacts {
   std::int64_t memory_bytes = 0;        // installed, or the cgroup's limit if lower
   std::vector<std::string> gpus;        // names, as NVML tells; empty without a driver
   std::int64_t local_ranks = 1;         // of the run, on this machine: they share its cores and, without GPUs, its memory
+  // Of the GPUs' links, as `trainx doctor` measured them on this machine; 0: it did not.
+  double link_bytes_per_s = 0, link_latency_s = 0;      // of sums over all GPUs, sent by each
+  double host_bytes_per_s = 0;                          // of copies to the host and back, the slower
   std::int64_t threads_of_rank() const { return std::max<std::int64_t>(1, cpu_cores / local_ranks); }
 };
 

@@ -2,6 +2,7 @@
 #include "facts/cgroup.hpp"
 #include "facts/facts.hpp"
 #include "facts/gpus.hpp"
+#include "facts/links.hpp"
 #include <sched.h>
 #include <sys/sysinfo.h>
 #include <algorithm>
@@ -47,6 +48,13 @@ HardwareFacts detect_hardware() {
   if (limits.memory_bytes) h.memory_bytes = std::min(h.memory_bytes, *limits.memory_bytes);
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");            // set to nothing: none
   if (!visible || (*visible && std::string_view(visible) != "-1")) h.gpus = gpu_names();
+  if (const auto links = h.gpus.empty() ? std::nullopt : remembered_links(h.gpus)) {
+    if (links->sum) h.link_bytes_per_s = links->sum->bytes_per_second, h.link_latency_s = links->sum->latency_seconds;
+    for (const HostLinkRate& host : links->hosts) {
+      const double slower = std::min(host.to_gpu_bytes_per_second, host.to_host_bytes_per_second);
+      if (h.host_bytes_per_s <= 0 || slower < h.host_bytes_per_s) h.host_bytes_per_s = slower;
+    }
+  }
   return h;
 }
 

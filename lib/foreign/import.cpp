@@ -94,7 +94,7 @@ class Finish {
     chosen("batch.micro_batch_size", std::to_string(rank.value_or(*global / product)), rank ? draft_.find("rank_batch")->origin : "in " + cut);
     const Value* processes = draft_.find("world");
     if (*world > 1 && processes && processes->where.line > 0)
-      draft_.leave({processes->where, processes->origin, processes->text, "how many ranks there are is said when the run is launched (on CPUs so far: --nproc-per-node; a GPU run has one); the batch stays as large, in more micro-steps"});
+      draft_.leave({processes->where, processes->origin, processes->text, "how many ranks there are is said when the run is launched (--nproc-per-node; on GPUs one for each); the batch stays as large, in more micro-steps"});
   }
 
   /// Options that the optimizer of the recipe does not have.

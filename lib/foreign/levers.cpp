@@ -14,9 +14,7 @@ void map_zero_stage(Settings& settings, std::string_view key) {
   const std::int64_t stage = settings.whole(key).value_or(0);
   if (stage == 0) return;
   if (stage < 0 || stage > 3) settings.refuse(key, "must be 0, 1, 2 or 3, not " + std::to_string(stage));
-  const std::string mode = "zero" + std::to_string(stage);
-  if (takes_word("parallel.mode", mode)) return settings.set("parallel.mode", mode, key);
-  settings.leave(key, "trainx trains on one GPU: nothing is sharded; memory.activation_checkpoint, and precision: bf16, whose exact weights take 4 bytes in place of 6, save memory");
+  settings.set("parallel.mode", "zero" + std::to_string(stage), key);
 }
 
 void map_offload(Settings& settings, std::string_view key, const std::string& recipe_key) {

@@ -8,6 +8,8 @@ class Library {
  public:
   /// The one that this process has already (LibTorch's), else one of the run path or the system's. `purpose`: "matrix products". Throws GpuError 69.
   Library(const std::string& soname, const std::string& purpose);
+  /// The one in the folder where `loaded`, which this process has, was loaded from.
+  Library(const std::string& loaded, const std::string& soname, const std::string& purpose);
   void* handle() const { return handle_; }
 
   template <class Function>
@@ -17,6 +19,7 @@ class Library {
 
  private:
   void* symbol(const char* name) const;
+  void require_loaded(const std::string& purpose) const;
 
   std::string soname_;
   void* handle_;

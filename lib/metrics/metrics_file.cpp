@@ -1,11 +1,7 @@
 #include "metrics/metrics_file.hpp"
-#include "core/error.hpp"
 #include "core/files.hpp"
 #include "metrics/report.hpp"
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
-#include <cerrno>
 #include <filesystem>
 #include <string_view>
 
@@ -32,37 +28,19 @@ std::string kept_lines(const std::string& text, std::int64_t resumed_step) {
   return kept;
 }
 
+/// Bytes of the lines that stay.
+std::int64_t keep_lines(const std::string& path, std::int64_t resumed_step) {
+  if (!std::filesystem::exists(path)) return 0;
+  const std::string text = read_file(path);
+  const std::string kept = kept_lines(text, resumed_step);
+  if (kept != text) write_file_atomic(path, kept);
+  return static_cast<std::int64_t>(kept.size());
+}
+
 }  // namespace
 
-MetricsFile::MetricsFile(std::string path, std::int64_t resumed_step) : path_(std::move(path)) {
-  if (std::filesystem::exists(path_)) {
-    const std::string text = read_file(path_);
-    const std::string kept = kept_lines(text, resumed_step);
-    if (kept != text) write_file_atomic(path_, kept);
-    size_ = static_cast<std::int64_t>(kept.size());
-  }
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw UserError(ExitCode::io_error, path_ + " cannot be written: " + errno_words(errno));
-}
+MetricsFile::MetricsFile(const std::string& path, std::int64_t resumed_step) : file_(path, keep_lines(path, resumed_step)) {}
 
-MetricsFile::~MetricsFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-void MetricsFile::append(const nlohmann::ordered_json& object) {
-  waiting_ += json_line(object) + "\n";
-  ssize_t written = 0;
-  do written = ::pwrite(fd_, waiting_.data(), waiting_.size(), size_);
-  while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(waiting_.size())) {
-    size_ += written;
-    waiting_.clear();
-    problem_.clear();
-    return;
-  }
-  problem_ = path_ + ": " + errno_words(written < 0 ? errno : ENOSPC);
-  // Half a line must not stay behind; where cutting it off fails too, the next write goes over it.
-  if (::ftruncate(fd_, size_) != 0) problem_ += ", and its last line is incomplete";
-}
+void MetricsFile::append(const nlohmann::ordered_json& object) { file_.append(json_line(object) + "\n"); }
 
 }  // namespace trainx::metrics

@@ -16,7 +16,7 @@ void write_status(const std::string& path, const RunStatus& s) {
 }
 
 void write_run_info(const std::string& path, const RunInfo& info) {
-  write_pretty(path, {{"version", info.version}, {"host", info.host}, {"devices", info.devices}, {"argv", info.argv}, {"started", info.started}});
+  write_pretty(path, {{"version", info.version}, {"host", info.host}, {"devices", info.devices}, {"argv", info.argv}, {"started", info.started}, {"origins", info.origins}});
 }
 
 }  // namespace trainx::metrics

@@ -1,6 +1,7 @@
 // The small files beside metrics.jsonl that tell other programs about a run.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct RunInfo {
   std::string version, host;
   std::vector<std::string> devices, argv;
   std::string started;                  // UTC, ISO 8601
+  std::map<std::string, std::string> origins;   // where each of the recipe's values came from
 };
 void write_run_info(const std::string& path, const RunInfo& info);
 

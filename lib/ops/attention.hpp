@@ -1,18 +1,23 @@
-// Self-attention (Dao et al. 2022, arXiv:2205.14135: scores never exist as a whole) on packed queries, keys and values.
+// Self-attention on packed queries, keys and values, by whichever kind of it was asked for; but for AttentionKind::math scores never exist as a whole
+// (Dao et al. 2022, arXiv:2205.14135). A kind that cannot compute what it is given is an error, never another kind.
 // out[B, T, H, D], lse[B, T, H] (f32) of qkv[B, T, 3, H, D]; scores are scaled with 1 / sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D].
 #pragma once
 #include <ATen/core/Tensor.h>
+#include "core/attention_kind.hpp"
 
 namespace trainx::ops {
 
 /// A token sees itself and those before it.
-void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv);
-void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse);
+void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, AttentionKind kind = AttentionKind::automatic);
+/// `lse`: as forward of the same kind left it; on a GPU its layout is that kind's own.
+void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+                               AttentionKind kind = AttentionKind::automatic);
 
-/// A token sees the first lengths[b] tokens of its sample, lengths i32 [B] from 0 to T. No mask exists: padding is left out, neighbours of one length are
-/// computed together. Rows past a length get zeros, and so do their gradients.
-void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths);
+/// A token sees the first lengths[b] tokens of its sample, lengths i32 [B] from 0 to T. On a CPU flash knows no mask: padding is left out, neighbours of one
+/// length are computed together. Rows past a length get zeros, and so do their gradients.
+void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths,
+                             AttentionKind kind = AttentionKind::automatic);
 void bidirectional_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
-                                      const at::Tensor& lengths);
+                                      const at::Tensor& lengths, AttentionKind kind = AttentionKind::automatic);
 
 }  // namespace trainx::ops

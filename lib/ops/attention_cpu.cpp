@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 #include "ops/gpu_scope.hpp"
+#include "ops/math_attention.hpp"
 #include "ops/timed_work.hpp"
 #ifdef TRAINX_CUDA
 #include "ops/cuda/ops.hpp"
@@ -33,6 +34,27 @@ void attend_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at:
   part(d_qkv, 2).copy_(std::get<2>(gradients));
 }
 
+void require_length(std::int32_t length, std::int64_t longest) {
+  if (length < 0 || length > longest) throw InternalError("attention: a length of " + std::to_string(length) + " in rows of " + std::to_string(longest));
+}
+
+/// Whether to compute by math; else by flash.
+bool by_math(AttentionKind kind) {
+  if (kind == AttentionKind::cudnn || kind == AttentionKind::efficient) throw InternalError("attention by " + std::string(name_of(kind)) + " on a CPU");
+  return kind == AttentionKind::math;
+}
+
+/// Of bidirectional attention: lengths where some row is not full.
+Sight sight_of(const at::Tensor& lengths, std::int64_t longest) {
+  const auto* length = static_cast<const std::int32_t*>(lengths.const_data_ptr());
+  bool full = true;
+  for (std::int64_t b = 0; b < lengths.size(0); ++b) {
+    require_length(length[b], longest);
+    full = full && length[b] == longest;
+  }
+  return {false, full ? at::Tensor() : lengths};
+}
+
 /// Samples [first, first + count) of one length, as views without their padding.
 struct Run {
   std::int64_t first, count, length;
@@ -47,7 +69,7 @@ void for_runs(const at::Tensor& lengths, std::int64_t longest, F f) {
   const auto* length = static_cast<const std::int32_t*>(lengths.const_data_ptr());
   const std::int64_t samples = lengths.size(0);
   for (std::int64_t first = 0, end = 0; first < samples; first = end) {
-    if (length[first] < 0 || length[first] > longest) throw InternalError("attention: a length of " + std::to_string(length[first]) + " in rows of " + std::to_string(longest));
+    require_length(length[first], longest);
     while (end < samples && length[end] == length[first]) ++end;
     f(Run{first, end - first, length[first]});
   }
@@ -55,21 +77,24 @@ void for_runs(const at::Tensor& lengths, std::int64_t longest, F f) {
 
 }  // namespace
 
-void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv) {
-  TRAINX_ON_GPU(causal_attention(*gpu, out, lse, qkv));
+void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, AttentionKind kind) {
+  TRAINX_ON_GPU(causal_attention(*gpu, out, lse, qkv, kind));
   const TimedWork timed(Work::attention);
+  if (by_math(kind)) return math_attention(out, lse.transpose(1, 2), qkv, {.causal = true});
   attend(out, lse, qkv, true);
 }
 
-void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse) {
-  TRAINX_ON_GPU(causal_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse));
+void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse, AttentionKind kind) {
+  TRAINX_ON_GPU(causal_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse, kind));
   const TimedWork timed(Work::attention);
+  if (by_math(kind)) return math_attention_backward(d_qkv, d_out, qkv, out, {.causal = true});
   attend_backward(d_qkv, d_out, qkv, out, lse, true);
 }
 
-void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths) {
-  TRAINX_ON_GPU(bidirectional_attention(*gpu, out, lse, qkv, lengths));
+void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths, AttentionKind kind) {
+  TRAINX_ON_GPU(bidirectional_attention(*gpu, out, lse, qkv, lengths, kind));
   const TimedWork timed(Work::attention);
+  if (by_math(kind)) return math_attention(out, lse.transpose(1, 2), qkv, sight_of(lengths, qkv.size(1)));
   for_runs(lengths, qkv.size(1), [&](const Run& run) {
     if (run.length > 0) attend(run.of(out), run.of(lse), run.of(qkv), false);
     run.clear_padding(out);
@@ -78,9 +103,10 @@ void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const
 }
 
 void bidirectional_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
-                                      const at::Tensor& lengths) {
-  TRAINX_ON_GPU(bidirectional_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse, lengths));
+                                      const at::Tensor& lengths, AttentionKind kind) {
+  TRAINX_ON_GPU(bidirectional_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse, lengths, kind));
   const TimedWork timed(Work::attention);
+  if (by_math(kind)) return math_attention_backward(d_qkv, d_out, qkv, out, sight_of(lengths, qkv.size(1)));
   for_runs(lengths, qkv.size(1), [&](const Run& run) {
     if (run.length > 0) attend_backward(run.of(d_qkv), run.of(d_out), run.of(qkv), run.of(out), run.of(lse), false);
     run.clear_padding(d_qkv);

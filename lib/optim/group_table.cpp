@@ -40,7 +40,7 @@ std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory, const
     }
     r.elements = p.elements();
     r.decays = p.decay;
-    r.rounding = {memory.rounding_seed.value_or(0), memory.index, p.offset};
+    r.rounding = {memory.rounding_seed.value_or(0), memory.index, memory.first + p.offset};
     ranges.push_back(r);
   }
   return ranges;

@@ -15,7 +15,7 @@ void with_weights(const GroupMemory& memory, std::int64_t applied_steps, const R
   switch (memory.master_kind) {
     case program::Master::none:
       if (memory.rounding_seed)
-        return run([=, seed = *memory.rounding_seed, group = memory.index](std::int64_t at) { return StochasticWeights{half + at, {seed, group, at}, applied_steps}; });
+        return run([=, seed = *memory.rounding_seed, group = memory.index, first = memory.first](std::int64_t at) { return StochasticWeights{half + at, {seed, group, first + at}, applied_steps}; });
       if (bf16) return run([=](std::int64_t at) { return Bf16Weights{half + at}; });
       return run([exact = static_cast<float*>(memory.parameter)](std::int64_t at) { return Fp32Weights{exact + at}; });
     case program::Master::fp32:

@@ -9,9 +9,10 @@
 
 namespace trainx::optim {
 
-/// One group's buffers, gaps included (gaps are never touched). Host memory.
+/// One group's buffers, or the shards that a rank has of them, gaps included (gaps are never touched). Host memory.
 struct GroupMemory {
-  const program::GroupSpec* group = nullptr;
+  const program::GroupSpec* group = nullptr;   // of shards: program::shard_of
+  std::int64_t first = 0;               // the group's element that the buffers begin with
   const float* gradient = nullptr;
   DType parameter_dtype = DType::f32;   // f32, bf16 or, with a master, f16
   void* parameter = nullptr;

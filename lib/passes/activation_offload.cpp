@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "passes/pass_order.hpp"
 #include "passes/passes.hpp"
+#include "passes/turns.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
 #include <map>
@@ -11,23 +12,6 @@ namespace trainx::passes {
 using namespace program;
 
 namespace {
-
-/// A block after the other: neighbouring instructions of the same block are one turn. What is no block's belongs to the turn before it.
-struct Turns {
-  std::vector<int> of;                  // by position in steady
-  std::vector<int> begin;               // by turn: its first position
-
-  explicit Turns(const std::vector<Instruction>& steady) {
-    int block = none;
-    for (std::size_t k = 0; k < steady.size(); ++k) {
-      const Instruction& i = steady[k];
-      const bool of_block = i.block != none && i.lane == Lane::compute && i.op != Op::update;
-      if (begin.empty() || (of_block && i.block != block)) begin.push_back(static_cast<int>(k));
-      if (of_block) block = i.block;
-      of.push_back(static_cast<int>(begin.size()) - 1);
-    }
-  }
-};
 
 /// A buffer that nobody uses between two positions.
 struct Gap { BufferId buffer; int last_use, next_use; };

@@ -81,9 +81,8 @@ StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank) {
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     const Instruction i = p.steady[k];
     if (owns || is_of_replica(i)) {
-      const bool of_block = i.block != none && i.op != Op::update && i.op != Op::cast;
       for (const Use& u : i.uses)
-        if (of_block && is_of_owner(p.buffers[static_cast<std::size_t>(u.buffer)]) && sent.insert(u.buffer).second)
+        if (is_of_block(i) && is_of_owner(p.buffers[static_cast<std::size_t>(u.buffer)]) && sent.insert(u.buffer).second)
           steady.push_back({Op::broadcast, none, none, Lane::communication, {whole(p, u.buffer, owns ? How::read : How::overwrite)}, 0, 0, owner});
       if (i.op != Op::fetch_batch || owns) steady.push_back(i);
       if (i.op == Op::fetch_batch) owns ? send_batches(p, i, steady) : receive_batch(p, i, steady);

@@ -1,7 +1,7 @@
 // All passes and their one canonical order. Each is a pure function StepProgram -> StepProgram in a file of its own; it edits only `steady`,
 // as one step in legal sequential order. Another order of passes throws InternalError.
 #pragma once
-#include "program/model_graph.hpp"
+#include "program/plain.hpp"
 
 namespace trainx::passes {
 
@@ -40,6 +40,12 @@ StepProgram distributed_data_parallel(StepProgram p, const ReduceOptions& how);
 /// gradients in. That seed follows from no output, since losses are divided by their number in the update: so it is sent first, and nobody waits.
 /// The program of rank 0, or that of any other.
 StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank);
+
+/// ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): each rank keeps one of `world_size` shards of weights, exact weights and states (shards.hpp; the graph's groups are divisible), updates it,
+/// and gathers weights from all before blocks use them. Stage 1: a step's gradients are summed on each rank and scattered when they are complete, weights are gathered once a step. Stage 2:
+/// each micro-step's gradients are scattered at once and added up in the shard. Stage 3: besides, weights are gathered one block ahead of each use and given up behind it.
+/// Also of a program that only evaluates, made from the residents of the same plain program.
+StepProgram zero(StepProgram p, const ModelGraph& graph, const program::UpdateSpec& update, const ReduceOptions& how, int stage);
 
 /// Each group is updated, and its part of the norm summed, right behind the last instruction that writes its gradient or uses its parameters, so that gradients
 /// die early. An update's norm2 then holds the gradients so far.

@@ -6,12 +6,6 @@ namespace trainx::passes {
 
 using namespace program;
 
-namespace {
-
-bool is_of_block(const Instruction& i) { return i.block != none && i.op != Op::update && i.op != Op::cast; }
-
-}  // namespace
-
 std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
   std::vector<int> last(p.buffers.size(), none);
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
@@ -40,11 +34,17 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
       gradients.last_writer = k;
       bytes += p.buffers[static_cast<std::size_t>(b)].size;
     }
-    if (!completed.empty() && bytes >= bucket_bytes) close();
+    const bool micro_step_ends = k + 1 == p.steady.size() || p.steady[k + 1].micro != p.steady[k].micro;
+    if (!gradients.buffers.empty() && (bytes >= bucket_bytes || micro_step_ends)) close();
   }
   close();
   std::ranges::stable_sort(buckets, {}, &Bucket::last_writer);
   return buckets;
+}
+
+BufferId travelling(StepProgram& p, BufferId of, Bytes bytes) {
+  const Buffer& b = p.buffers[static_cast<std::size_t>(of)];
+  return add_buffer(p, {"sent." + b.name, Kind::scratch, b.owner, none, bytes});
 }
 
 Instruction reduce_of(StepProgram& p, const Bucket& bucket, bool rounded) {
@@ -53,7 +53,7 @@ Instruction reduce_of(StepProgram& p, const Bucket& bucket, bool rounded) {
   for (const BufferId b : bucket.buffers) {
     i.uses.push_back(whole(p, b, How::modify, ReduceSlot::sum(k)));
     if (const Buffer summed = p.buffers[static_cast<std::size_t>(b)]; rounded && summed.kind == Kind::gradient)
-      i.uses.push_back(whole(p, add_buffer(p, {"bf16." + summed.name, Kind::scratch, summed.owner, none, summed.size / 2}), How::overwrite, ReduceSlot::rounded(k)));
+      i.uses.push_back(whole(p, travelling(p, b, summed.size / 2), How::overwrite, ReduceSlot::rounded(k)));
     ++k;
   }
   return i;

@@ -11,9 +11,11 @@ struct Bucket {
 };
 
 /// Scalars travel with those that the same instruction completes, ahead of gradients: updates wait for them. Gradients, in the order in which they are completed, until there are
-/// `bucket_bytes` of them: fewer, larger sums use links better, and the last bucket has nothing to hide behind. In the order of last writers.
+/// `bucket_bytes` of them: fewer, larger sums use links better, and the last bucket has nothing to hide behind. No bucket goes on in the next micro-step. In the order of last writers.
 std::vector<Bucket> buckets_of(const program::StepProgram& p, program::Bytes bucket_bytes);
 
+/// Scratch beside a gradient, for what travels of `of`.
+program::BufferId travelling(program::StepProgram& p, program::BufferId of, program::Bytes bytes);
 /// Sums the bucket in place, gradients as bf16 where `rounded`.
 program::Instruction reduce_of(program::StepProgram& p, const Bucket& bucket, bool rounded);
 

@@ -18,7 +18,7 @@ std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& grap
   return std::visit(
       [&](const auto& d) -> std::int64_t {
         if constexpr (requires { d.num_heads; })
-          return spec::attention_backward_calls({micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads, plan.compute}, plan.recipe.run.deterministic);
+          return spec::attention_backward_calls({micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads, plan.compute, d.attention}, plan.recipe.run.deterministic);
         else
           return 1;
       },
@@ -80,6 +80,7 @@ std::string weights_of(DType compute, program::Master master, recipe::Rounding r
 StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows) {
   StepClaims claims;
   claims.captured = !plan.recipe.run.execution.is_auto() && *plan.recipe.run.execution.value == recipe::Execution::graph;
+  claims.attention = plan.recipe.model.attention;
   const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
   const auto level_of = [&](const program::BlockSpec& block) {
     if (block.layer == program::none) return ActivationCheckpoint::none;
@@ -95,7 +96,8 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
       if (phase == block.phases.end()) continue;
       for (const program::Gemm& g : phase->second.gemms) products += g.count;
       if (phase->second.attention_flops == 0) continue;
-      if (op == Op::backward) ++claims.attention_backward;
+      if (claims.attention == AttentionKind::math) products += op == Op::backward ? 5 : 2;   // lib/ops/math_attention.hpp
+      else if (op == Op::backward) ++claims.attention_backward;
       else claims.attention_forward += level == ActivationCheckpoint::full ? 2 : 1;
     }
     claims.norms_recomputed += has_norm(block, Op::backward) + (level != ActivationCheckpoint::none && has_norm(block, Op::forward));
@@ -111,6 +113,8 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   if (plan.recipe.optimizer.update_in_backward) claims.update_launches = places_of_updates(graph);
   if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
     for (const program::BlockSpec& block : graph.blocks) claims.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) * micro_steps;
+  if (plan.mode != recipe::ParallelMode::single) claims.summed = plan.recipe.precision.reduce == recipe::Reduce::bf16 ? "bf16" : "f32";
+  claims.sharded = plan.zero_stage() > 0;
   claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
   claims.weights = weights_of(dtype_of(plan.recipe.precision.compute), master_of(plan.recipe.precision), plan.recipe.precision.rounding);   // as asked, whatever the program came to keep
   return claims;

@@ -7,13 +7,16 @@ namespace trainx::plan {
 
 struct StepClaims {
   bool captured = true;                 // steps are replayed as a CUDA graph
-  std::int64_t attention_forward = 0;   // launches of fused attention in a step; recomputed ones count
+  AttentionKind attention = AttentionKind::automatic;   // whose kernels: automatic, cuDNN's or trainx's own
+  std::int64_t attention_forward = 0;   // launches of fused attention in a step; recomputed ones count. None by math, whose products are among the others
   std::int64_t attention_backward = 0;
   std::int64_t matrix_products = 0;     // without those that are recomputed
   bool products_recomputed = false;     // then there are more of them
   std::int64_t norms_recomputed = 0;    // launches of a norm's forward beyond one for each backward
   std::string activation_checkpoint;    // as the recipe has it, from which recomputations follow: "selective"
   std::int64_t update_launches = 0;     // of the optimizer's kernel in a step: one for each place in backward where gradients become complete; 0: not counted
+  std::string summed;                   // over ranks, in what gradients travel in: "f32", "bf16"; empty: there is one rank
+  bool sharded = false;                 // each rank gets its shard of those sums, and weights are gathered
   std::int64_t offloaded_bytes = 0;     // that a step copies to the host and back, at least
   std::string update;                   // the optimizer's kernel: "adamw_kernel", "SgdRule"
   std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Bf16Weights", "StochasticWeights", "HalfWeights", "Fp32Weights"

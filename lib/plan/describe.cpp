@@ -56,6 +56,24 @@ std::string describe_schedule(const RunPlan& plan) {
   return out + "; " + rate(plan.lr_table.front()) + " in the first step, " + rate(plan.lr_table.back()) + " in the last";
 }
 
+std::string describe_attention(const RunPlan& plan) {
+  switch (plan.recipe.model.attention) {
+    case AttentionKind::cudnn: return "cudnn: its fused kernels";
+    case AttentionKind::flash: return plan.on_gpu ? "flash: LibTorch's for GPUs" : "flash: LibTorch's for CPUs";
+    case AttentionKind::efficient: return "efficient: LibTorch's memory-efficient kernels";
+    case AttentionKind::math: return "math: all scores in memory";
+    case AttentionKind::automatic: break;
+  }
+  if (!plan.on_gpu) return "auto: LibTorch's flash for CPUs";
+  const bool fused = std::visit(
+      [&](const auto& d) {
+        if constexpr (requires { d.attention; }) return spec::unfit_attention(AttentionKind::cudnn, plan.compute, d.hidden_size / d.num_heads, plan.row_lengths.back()).empty();
+        else return false;
+      },
+      plan.dims);
+  return fused ? "auto: cuDNN's fused kernels" : "auto: trainx's own kernels";
+}
+
 /// What memory beyond recomputation a recipe's levers save, against the same run without the one.
 std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan& plan) {
   std::vector<std::pair<std::string, std::int64_t>> out;
@@ -116,6 +134,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : plan.compute != DType::bf16 ? "" : plan.recipe.precision.rounding == recipe::Rounding::stochastic ? ", weights too, rounded up or down at random (seed " + std::to_string(plan.recipe.run.seed) + ")" : ", weights too"));
   if (plan.compute == DType::f16)
     out += row("loss scale", fixed(plan.loss_scale.initial, 0) + (plan.loss_scale.window == 0 ? "" : " at first, halved in steps whose gradients are not finite, doubled after " + std::to_string(plan.loss_scale.window) + " others"));
+  if (!std::holds_alternative<spec::CustomDims>(plan.dims)) out += row("attention", describe_attention(plan));
   if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
     out += row("evaluation", std::string(name_of(evaluate.graph.compute)) + ", to which weights are cast block by block: at most " + human_bytes(cast_bytes(evaluate.program)) + " at a time, and " +
                                  human_bytes(activation_bytes(evaluate.program)) + " of activations");
@@ -135,7 +154,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
     for (const Exchange& e : exchanges)
       out += row(e.name, human_bytes(e.bytes) + (e.collectives > 1 ? " in " + std::to_string(e.collectives) + " pieces" : "") +
                              (plan.mode == recipe::ParallelMode::dp && plan.batch.world_size > 2 ? ", for each of " + std::to_string(plan.batch.world_size - 1) + " ranks" : ""));
-    if (plan.rates && plan.rates->link_bytes_per_s <= 0) out += row("", "how long that takes was not measured on this GPU's links: the time below leaves it out");
+    if (plan.rates && plan.rates->link_bytes_per_s <= 0) out += row("", "how long that takes was not measured on this GPU's links (trainx doctor measures them): the time below leaves it out");
   }
   if (plan.time) {
     const auto& t = *plan.time;
@@ -154,7 +173,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
   if (plan.on_gpu) {
     const StepClaims claims = claims_of(plan, plan.train.back().graph, plan.train.back().graph.target_rows);
     out += "held against the kernels that run, of each step\n";
-    out += row("fused attention", std::to_string(claims.attention_forward) + " forward, " + std::to_string(claims.attention_backward) + " backward");
+    out += row("fused attention", claims.attention == AttentionKind::math ? "none: its products are among the others"
+                                                                          : std::to_string(claims.attention_forward) + " forward, " + std::to_string(claims.attention_backward) + " backward");
     out += row("matrix products", std::to_string(claims.matrix_products) + (claims.products_recomputed ? " and those that are recomputed" : ""));
     out += row("norms recomputed", std::to_string(claims.norms_recomputed));
     if (claims.update_launches > 0) out += row("updates in backward", std::to_string(claims.update_launches) + " launches of the optimizer");
@@ -188,6 +208,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["parameters"] = parameters_of(plan.train.back().graph);
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
+  if (!std::holds_alternative<spec::CustomDims>(plan.dims)) j["attention"] = describe_attention(plan);
   if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
     j["evaluation"] = {{"compute", name_of(evaluate.graph.compute)}, {"cast_bytes", cast_bytes(evaluate.program)}, {"activation_bytes", activation_bytes(evaluate.program)}};
   j["arena_bytes"] = plan.memory.arena_bytes;

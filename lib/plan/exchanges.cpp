@@ -9,6 +9,8 @@ using program::Kind, program::Op;
 
 std::string name_of_exchange(const program::Instruction& i, Kind kind) {
   const std::string in = i.peer == program::none ? " summed" : " in";
+  if (i.op == Op::gather) return "weights gathered";
+  if (i.op == Op::scatter) return "gradients scattered";
   switch (kind) {
     case Kind::batch: return "batches out";
     case Kind::parameter: return "weights out";

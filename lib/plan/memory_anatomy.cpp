@@ -11,9 +11,6 @@ namespace {
 
 constexpr double gigabyte = 1e9;
 
-// What the driver counts beside trainx's own allocations: the median over bench/results/h200/rows.
-constexpr std::int64_t gpu_context_bytes = std::int64_t{537} << 20;
-
 bool alive(const std::vector<program::Interval>& intervals, int position) {
   return std::ranges::any_of(intervals, [&](const program::Interval& i) { return i.first <= position && position <= i.last; });
 }
@@ -87,7 +84,7 @@ std::vector<MemoryRow> memory_anatomy(const RunPlan& plan, const MeasuredMemory&
   }
   rows.push_back({"alignment and gaps", plan.memory.categories.at(values.size()).second, measured.arena_bytes - placed});
   rows.push_back({plan.on_gpu ? "library workspace" : "library calls", plan.memory.library_bytes, measured.peak_bytes - measured.arena_bytes});
-  rows.push_back({plan.on_gpu ? "context and kernels" : "process", plan.on_gpu ? gpu_context_bytes : plan.memory.process_bytes, measured.process_bytes - measured.peak_bytes});
+  rows.push_back({plan.on_gpu ? "context and kernels" : "process", plan.memory.process_bytes, measured.process_bytes - measured.peak_bytes});
   return rows;
 }
 

@@ -10,6 +10,17 @@ namespace {
 
 // Measured on an H200: what the driver counts beyond what was allocated, 572 to 588 MB in all of bench/results/h200/rows.
 constexpr std::int64_t context_bytes = 575'000'000;
+// Measured on an H200 beside that: what LibTorch's CUDA half loads for its attention, and with it cuBLAS's products for math.
+constexpr std::int64_t torch_attention_bytes = 73'000'000, torch_math_bytes = 140'000'000;
+
+std::int64_t context_bytes_of(const RunPlan& plan) {
+  const AttentionKind kind = plan.recipe.model.attention;
+  if (kind == AttentionKind::math) return context_bytes + torch_math_bytes;
+  return context_bytes + (kind == AttentionKind::flash || kind == AttentionKind::efficient ? torch_attention_bytes : 0);
+}
+
+// Channels and buffers of a communicator of 16 CTAs, measured between two of them.
+constexpr std::int64_t nccl_bytes = 700'000'000;
 
 // Measured: a worker of a tiny model takes 131 MiB (LibTorch's libraries and thread stacks).
 std::int64_t process_bytes_of(const RunPlan& plan) {
@@ -20,7 +31,8 @@ std::int64_t process_bytes_of(const RunPlan& plan) {
     if (std::holds_alternative<spec::CustomDims>(plan.dims)) constructed += g.elements * 4;
   }
   for (const auto& b : plan.train.back().graph.batch) batch += b.bytes();
-  return base + std::max(3 * largest_group, largest_group + constructed) + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
+  const std::int64_t copies = plan.zero_stage() > 0 ? 4 : 3;   // while saving; shards are gathered first
+  return base + std::max(copies * largest_group, largest_group + constructed) + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
 }
 
 }  // namespace
@@ -53,8 +65,10 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   for (const auto& [name, bytes] : m.categories) sum += bytes;
   m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum);
   m.categories.emplace_back("library calls", m.library_bytes);
-  m.process_bytes = plan.on_gpu ? context_bytes : process_bytes_of(plan);
-  m.categories.emplace_back(plan.on_gpu ? "CUDA context and kernels" : "process", m.process_bytes);
+  const std::int64_t between_gpus = plan.on_gpu && plan.batch.world_size > 1 ? nccl_bytes : 0;
+  m.process_bytes = plan.on_gpu ? context_bytes_of(plan) + between_gpus : process_bytes_of(plan);
+  m.categories.emplace_back(plan.on_gpu ? "CUDA context and kernels" : "process", m.process_bytes - between_gpus);
+  if (between_gpus > 0) m.categories.emplace_back("NCCL", between_gpus);
   if (!plan.on_gpu && m.host_bytes > 0) {                // there the host's memory is the same
     m.categories.emplace_back("offloaded activations", m.host_bytes);
     m.process_bytes += m.host_bytes;
@@ -62,41 +76,69 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   return m;
 }
 
-std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
-  using recipe::ActivationCheckpoint;
-  RunPlan other = plan;
-  const auto written = *plan.recipe.memory.activation_checkpoint.value;
-  const ActivationCheckpoint least = *std::ranges::min_element(written);
-  std::vector<std::vector<ActivationCheckpoint>> levels{written};
-  for (const auto& [level, name] : enum_names(least))
-    if (level > least && !(std::holds_alternative<spec::CustomDims>(plan.dims) && level != ActivationCheckpoint::full)) levels.push_back({level});
-  const std::int64_t smallest = plan.recipe.optimizer.update_in_backward ? plan.batch.micro_batch_size : 1;
+namespace {
+
+/// What the recipe could say otherwise, the cheapest first.
+struct Levers {
+  std::vector<recipe::ParallelMode> modes;
+  std::vector<recipe::ActivationOffload> places;
+  std::vector<std::vector<recipe::ActivationCheckpoint>> levels;
+  std::int64_t smallest_micro_batch = 1;
+};
+
+Levers levers_of(const RunPlan& plan) {
+  using recipe::ActivationCheckpoint, recipe::ActivationOffload, recipe::ParallelMode;
+  Levers levers{{plan.mode}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
+  const bool in_backward = plan.recipe.optimizer.update_in_backward, custom = std::holds_alternative<spec::CustomDims>(plan.dims);
+  for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
+    if (plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && plan.update.unit != program::Unit::tensor && !in_backward) levers.modes.push_back(mode);
   // On the host last, where that is other memory: copies take longer than recomputation.
-  using recipe::ActivationOffload;
-  std::vector<ActivationOffload> places{plan.recipe.memory.activation_offload};
-  if (plan.on_gpu && places.front() == ActivationOffload::none && !std::holds_alternative<spec::CustomDims>(plan.dims)) places.push_back(ActivationOffload::cpu);
-  for (const ActivationOffload place : places) {
-    if (place != places.front()) std::ranges::reverse(levels);   // the least to copy first
-    for (std::int64_t micro = plan.batch.micro_batch_size; micro >= smallest; --micro) {   // the largest micro-batch that keeps the global batch
-      if (plan.batch.micro_batch_size * plan.batch.grad_accum_steps % micro != 0) continue;
-      for (const auto& level : levels) {
-        other.batch.micro_batch_size = micro;
-        other.batch.grad_accum_steps = plan.batch.micro_batch_size * plan.batch.grad_accum_steps / micro;
-        other.recipe.memory.activation_checkpoint.value = level;
-        other.recipe.memory.activation_offload = place;
-        plan_programs(other);
-        const MemoryPlan memory = plan_memory_budget(other);
-        if (memory.total_bytes() > have || (plan.on_gpu && plan.host_memory_bytes > 0 && memory.host_bytes > plan.host_memory_bytes)) continue;
-        std::vector<std::string> changes;
-        if (micro != plan.batch.micro_batch_size) changes.push_back("batch.micro_batch_size " + std::to_string(micro));
-        if (level != written) changes.push_back("memory.activation_checkpoint " + recipe::write_value(level));
-        if (place != places.front()) changes.push_back("memory.activation_offload " + recipe::write_value(place));
-        std::string remedy;
-        for (const std::string& change : changes) remedy += (remedy.empty() ? "" : " with ") + change;
-        return remedy + " would fit (" + human_bytes(memory.total_bytes()) + "), and memory.fit: true chooses by itself";
+  if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom) levers.places.push_back(ActivationOffload::cpu);
+  const ActivationCheckpoint least = *std::ranges::min_element(levers.levels.front());
+  for (const auto& [level, name] : enum_names(least))
+    if (level > least && !(custom && level != ActivationCheckpoint::full)) levers.levels.push_back({level});
+  if (in_backward) levers.smallest_micro_batch = plan.batch.micro_batch_size;
+  return levers;
+}
+
+/// How `other` differs from the plan, as keys to write; "" where it does not.
+std::string changes_of(const RunPlan& other, const RunPlan& plan) {
+  std::vector<std::string> changes;
+  if (other.mode != plan.mode) changes.push_back("parallel.mode " + recipe::write_value(other.mode));
+  if (other.batch.micro_batch_size != plan.batch.micro_batch_size) changes.push_back("batch.micro_batch_size " + std::to_string(other.batch.micro_batch_size));
+  const auto &memory = other.recipe.memory, &before = plan.recipe.memory;
+  if (*memory.activation_checkpoint.value != *before.activation_checkpoint.value) changes.push_back("memory.activation_checkpoint " + recipe::write_value(*memory.activation_checkpoint.value));
+  if (memory.activation_offload != before.activation_offload) changes.push_back("memory.activation_offload " + recipe::write_value(memory.activation_offload));
+  std::string text;
+  for (const std::string& change : changes) text += (text.empty() ? "" : " with ") + change;
+  return text;
+}
+
+}  // namespace
+
+std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
+  const Levers levers = levers_of(plan);
+  const std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
+  RunPlan other = plan;
+  for (const auto mode : levers.modes)
+    for (const auto place : levers.places) {
+      auto levels = levers.levels;
+      if (place != levers.places.front()) std::ranges::reverse(levels);   // the least to copy first
+      for (std::int64_t micro = plan.batch.micro_batch_size; micro >= levers.smallest_micro_batch; --micro) {   // the largest micro-batch that keeps the global batch
+        if (samples % micro != 0) continue;
+        for (const auto& level : levels) {
+          other.mode = mode;
+          other.batch.micro_batch_size = micro;
+          other.batch.grad_accum_steps = samples / micro;
+          other.recipe.memory.activation_checkpoint.value = level;
+          other.recipe.memory.activation_offload = place;
+          plan_programs(other);
+          const MemoryPlan memory = plan_memory_budget(other);
+          if (memory.total_bytes() > have || (plan.on_gpu && plan.host_memory_bytes > 0 && memory.host_bytes > plan.host_memory_bytes)) continue;
+          return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + "), and memory.fit: true " + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself";
+        }
       }
     }
-  }
   return "";
 }
 

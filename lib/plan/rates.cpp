@@ -10,7 +10,9 @@ namespace {
 // bench/results/<name>/rates.json, which bench/device/rates.py wrote on such a machine: sustained for seconds, at the power limit.
 // sustained: the median rate of the products of more than 300 us in bench/results/h200/gemm.json. flops_per_s and edge: those with the smallest mean error
 // over all of its products (tests/unit/plan/rates_test.cpp). The shares of rows off 16 bytes, and attention without fused kernels: medians of bench/results/h200/dimensions.json.
-constexpr program::TileRates h200_tiles{132, 850e12, 20, 666.5e12, 0.386, 0.242, 4.381e12};
+// Attention in fp32 and tf32 on an H200, own kernels: those that two sizes of bench/results/h200/attention.json ask for, 1 and 4 samples of 512 tokens.
+// To launch a kernel: what steps of BERT-large with one sample take that are launched one by one (bench/results/h200/predictions.json), with SGD.
+constexpr program::TileRates h200_tiles{132, 850e12, 20, 666.5e12, 0.384, 0.242, 4.381e12};
 
 const std::vector<Device>& devices() {
   static const std::vector<Device> all{
@@ -18,11 +20,13 @@ const std::vector<Device>& devices() {
        {"H100, bf16", "bench/results/h100/rates.json", 624.7e12, 250.4e12, 3.041e12, 0, 0, 0, 1.0e-6},
        {"H100, tf32", "bench/results/h100/rates.json", 0, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
        {"H100, fp32", "bench/results/h100/rates.json", 50.6e12, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
+       0,
        989.4e12, 494.7e12, 66.9e12},
       {"h200", 150109880320,
-       {"H200, bf16", "bench/results/h200/rates.json", 617.3e12, 263.0e12, 4.381e12, 0, 0, 0, 0.91e-6, 2.36e-6, h200_tiles, 9.32e12},
-       {"H200, tf32", "bench/results/h200/rates.json", 233.8e12, 30.10e12, 4.381e12, 0, 0, 0, 0.91e-6, 2.36e-6},
-       {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 30.10e12, 4.381e12, 0, 0, 0, 0.91e-6, 2.36e-6},
+       {"H200, bf16", "bench/results/h200/rates.json", 617.3e12, 263.0e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, 2.36e-6, h200_tiles, 16.8e12},
+       {"H200, tf32", "bench/results/h200/rates.json", 233.8e12, 60.1e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, 2.36e-6, {}, 0, 0, 0, 4920},
+       {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 35.7e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, 2.36e-6, {}, 0, 0, 0, 2390},
+       9.6e-6,
        989.4e12, 494.7e12, 66.9e12},
   };
   return all;

@@ -2,13 +2,15 @@
 #include "core/hash.hpp"
 #include "passes/passes.hpp"
 #include "plan/batch.hpp"
+#include "plan/check_programs.hpp"
+#include "plan/choose_mode.hpp"
 #include "plan/fit.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/model_dims.hpp"
 #include "plan/precision.hpp"
 #include "plan/rates.hpp"
-#include "program/check.hpp"
 #include "program/print.hpp"
+#include "program/shards.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
 #include <cmath>
@@ -40,11 +42,6 @@ PlacedProgram place(program::ModelGraph graph, program::StepProgram p, std::vect
   return placed;
 }
 
-void require_sound(const std::vector<program::RankProgram>& ranks, const program::Reference* reference, const char* what) {
-  const std::string problem = program::check_program(ranks, reference);
-  if (!problem.empty()) throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
-}
-
 // Parts that have no kernels for GPUs: a sentence, or nothing where all have.
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<spec::CustomOptions>(r.model.options)) return "a model of your own computes on CPUs so far";
@@ -52,36 +49,48 @@ std::string lacks_kernels(const recipe::Recipe& r) {
 }
 
 /// Null where they were not measured.
-const program::Rates* rates_of(const Device& device, recipe::Compute compute) {
+std::optional<program::Rates> rates_of(const Device& device, recipe::Compute compute) {
   const program::Rates& rates = size_of(dtype_of(compute)) == 2 ? device.bf16 : compute == recipe::Compute::tf32 ? device.tf32 : device.fp32;
-  return rates.gemm_flops_per_s > 0 ? &rates : nullptr;
+  return rates.gemm_flops_per_s > 0 ? std::optional(rates) : std::nullopt;
+}
+
+// Between hosts the network's rates count, which nobody measured here; and what the ranks of several hosts decide must be the same on all.
+void use_measured_links(program::Rates& rates, const facts::HardwareFacts& hardware, std::int64_t world_size) {
+  if (hardware.host_bytes_per_s > 0 && world_size == 1) rates.host_bytes_per_s = hardware.host_bytes_per_s;
+  if (hardware.link_bytes_per_s <= 0 || world_size != hardware.local_ranks) return;
+  rates.link_bytes_per_s = hardware.link_bytes_per_s;
+  rates.link_latency_s = hardware.link_latency_s;
 }
 
 program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length, DType compute) {
   spec::Machine machine = plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic) : spec::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
-  return spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
+  auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
+  return plan.zero_stage() > 0 ? program::divisible(std::move(graph), static_cast<int>(plan.batch.world_size), plan.update.unit) : graph;
 }
 
 // torch's DistributedDataParallel sums 25 MiB at a time; where links were not measured that is what there is to go by.
 constexpr program::Bytes usual_bucket_bytes = program::Bytes{25} << 20;
 
-// Large enough that starting the sum takes an eighth of its time at most.
-program::Bytes bucket_bytes(const RunPlan& plan, const program::Rates* rates) {
-  if (plan.recipe.optimizer.update_in_backward) return 0;   // each gradient goes as soon as it can
-  if (!rates || rates->link_bytes_per_s <= 0 || rates->link_latency_s <= 0) return usual_bucket_bytes;
-  return std::max<program::Bytes>(1 << 20, std::llround(8 * rates->link_latency_s * rates->link_bytes_per_s));
+// The most that one block of a layer has of gradients, in bytes; of a model without layers one of its blocks.
+program::Bytes gradients_of_a_block(const program::ModelGraph& graph) {
+  program::Bytes most = 0, of_layers = 0;
+  for (const program::BlockSpec& block : graph.blocks) {
+    program::Bytes bytes = 0;
+    for (const program::SlotSpec& s : block.slots)
+      if (s.kind == program::Kind::gradient) bytes += graph.groups[static_cast<std::size_t>(s.index)].elements * size_of(DType::f32);
+    most = std::max(most, bytes);
+    if (block.layer != program::none) of_layers = std::max(of_layers, bytes);
+  }
+  return of_layers > 0 ? of_layers : most;
 }
 
-// The ranks that differ, and one more of those that do not: what holds for them holds for any number.
-std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedProgram*>& roles, std::int64_t world_size) {
-  const std::int64_t enough = roles.size() > 1 ? world_size : 3;   // dp's rank 0 names all others
-  std::vector<program::RankProgram> ranks;
-  for (std::int64_t r = 0; r < std::min(world_size, enough); ++r) {
-    const PlacedProgram& role = *roles[std::min<std::size_t>(static_cast<std::size_t>(r), roles.size() - 1)];
-    ranks.push_back({&role.program, &role.placement});
-  }
-  return ranks;
+// Large enough that starting the sum takes an eighth of its time at most; where whole gradients are to be gone, no larger than those of a block.
+program::Bytes bucket_bytes(const RunPlan& plan, const program::ModelGraph& graph, const program::Rates* rates) {
+  if (plan.recipe.optimizer.update_in_backward) return 0;   // each gradient goes as soon as it can
+  const bool measured = rates && rates->link_bytes_per_s > 0 && rates->link_latency_s > 0 && !plan.recipe.run.deterministic;   // the order of sums must not hang on what was measured when
+  const program::Bytes bytes = measured ? std::max<program::Bytes>(1 << 20, std::llround(8 * rates->link_latency_s * rates->link_bytes_per_s)) : usual_bucket_bytes;
+  return plan.zero_stage() > 1 ? std::min(bytes, gradients_of_a_block(graph)) : bytes;
 }
 
 /// Of evaluation: training's own, or one that computes in another type and casts training's parameters to it.
@@ -116,7 +125,24 @@ bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware, 
   return gpu;
 }
 
+/// Attention that was asked for and cannot be had here is refused: another one is never taken for it.
+void require_attention(const RunPlan& plan) {
+  const AttentionKind kind = plan.recipe.model.attention;
+  const std::string asked = "model.attention: " + std::string(name_of(kind)) + " ";
+  if (!plan.on_gpu && spec::needs_gpu(kind)) throw UserError(ExitCode::invalid_recipe, asked + "is a GPU's, and this run computes on the CPU: write auto, flash or math");
+  std::visit(
+      [&](const auto& d) {
+        if constexpr (requires { d.attention; })
+          for (const DType compute : {plan.compute, evaluation_dtype_of(plan.recipe)})
+            if (const std::string why = plan.on_gpu ? spec::unfit_attention(kind, compute, d.hidden_size / d.num_heads, plan.row_lengths.front()) : ""; !why.empty())
+              throw UserError(ExitCode::invalid_recipe, asked + why + (compute == plan.compute ? "" : " (eval.precision: evaluations compute in " + std::string(name_of(compute)) + ")"));
+      },
+      plan.dims);
+}
+
 }  // namespace
+
+bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& hardware) { return runs_on_gpu(recipe, hardware, false); }
 
 void plan_programs(RunPlan& plan) {
   const auto& r = plan.recipe;
@@ -126,19 +152,22 @@ void plan_programs(RunPlan& plan) {
   std::vector<program::Bytes> residents;    // where the first program has them
   for (const std::int64_t length : plan.row_lengths) {
     const auto graph = graph_of(plan, length, plan.compute);
-    auto p = passes::accumulation(program::plain_program(graph, plan.update), static_cast<int>(plan.batch.grad_accum_steps));
+    const auto plain = program::plain_program(graph, plan.update);
+    auto p = passes::accumulation(plain, static_cast<int>(plan.batch.grad_accum_steps));
     p = passes::activation_checkpoint(std::move(p), graph, levels);
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu) p = passes::activation_offload(std::move(p));
-    const passes::ReduceOptions reduce{static_cast<int>(plan.batch.world_size), bucket_bytes(plan, plan.rates ? &*plan.rates : nullptr), r.precision.reduce == recipe::Reduce::bf16};
+    const passes::ReduceOptions reduce{static_cast<int>(plan.batch.world_size), bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr), r.precision.reduce == recipe::Reduce::bf16};
     if (plan.mode == recipe::ParallelMode::ddp) p = passes::distributed_data_parallel(std::move(p), reduce);
     if (plan.mode == recipe::ParallelMode::dp) p = passes::data_parallel(std::move(p), reduce, plan.rank);
+    if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, plan.zero_stage());
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
     if (plan.is_replica()) continue;
     const auto evaluated = evaluation_graph_of(plan, length, graph);
-    auto forward = program::forward_program(train.program, evaluated, program::Op::evaluate);
+    auto forward = program::forward_program(plain, evaluated, program::Op::evaluate);
+    if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, plan.zero_stage());
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
     plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
   }
@@ -164,49 +193,6 @@ std::int64_t offloaded_bytes(const program::StepProgram& p) {
 
 double RunPlan::flops_per_token() const { return step_flops(train.back()) * static_cast<double>(batch.world_size) / static_cast<double>(tokens_per_step); }
 
-void choose_mode(RunPlan& plan, int rank) {
-  auto& r = plan.recipe;
-  const std::int64_t world = r.parallel.world_size.value.value_or(1);
-  using recipe::ParallelMode;
-  if (r.parallel.mode.is_auto()) {
-    plan.mode = world > 1 ? ParallelMode::ddp : ParallelMode::single;
-    if (world > 1) plan.choices.push_back("parallel.mode ddp: " + std::to_string(world) + " ranks, each holds the whole model, and gradients are summed beside backward; dp would send weights and batches as well");
-  } else {
-    plan.mode = *r.parallel.mode.value;
-    if (plan.mode == ParallelMode::single && world > 1)
-      throw UserError(ExitCode::invalid_recipe, "parallel.mode is single, and there are " + std::to_string(world) + " ranks; write auto or ddp");
-    if (plan.mode != ParallelMode::single && world == 1) {
-      plan.choices.push_back("parallel.mode single: there is one rank, with which " + recipe::write_value(plan.mode) + " is the same");
-      plan.mode = ParallelMode::single;
-    }
-  }
-  if (r.precision.reduce != recipe::Reduce::fp32 && world == 1)
-    throw UserError(ExitCode::invalid_recipe, "precision.reduce is bf16, and with one rank no gradient travels; write fp32, or start more ranks");
-  plan.rank = plan.mode == ParallelMode::dp ? rank : 0;
-  r.parallel = {{plan.mode}, {world}};
-}
-
-// Of dp both roles, whichever this plan is of: what one sends the other has to take.
-void require_sound_programs(const RunPlan& plan) {
-  RunPlan other;
-  const bool two_roles = plan.mode == recipe::ParallelMode::dp;
-  if (two_roles) {
-    other = plan;
-    other.rank = plan.rank == 0 ? 1 : 0;
-    plan_programs(other);
-  }
-  for (std::size_t k = 0; k < plan.train.size(); ++k) {
-    const PlacedProgram& train = plan.train[k];
-    program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
-    reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
-    std::vector<const PlacedProgram*> roles{&train};
-    if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);
-    require_sound(ranks_to_check(roles, plan.batch.world_size), &reference, "training");
-  }
-  for (const PlacedProgram& evaluate : plan.evaluate)
-    require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.batch.world_size), nullptr, "evaluation");
-}
-
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, const PlanOptions& options) {
   RunPlan plan;
   plan.recipe = recipe;
@@ -229,7 +215,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);
-  if (plan.on_gpu && plan.batch.world_size > 1 && !device) throw UserError(ExitCode::invalid_recipe, "several ranks compute on CPUs so far, and this run would on GPUs; write run.device: cpu, or start one rank");
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe, "memory.release_cache_every can have no effect on a GPU: trainx takes the GPU's memory once, as planned, and no library keeps any beside it; leave it out");
   if (plan.on_gpu && !device && !facts.hardware.gpus.empty()) device = device_called(facts.hardware.gpus.front());
@@ -259,11 +244,15 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (facts.data.eval_present) plan.eval_samples = std::min(r.eval.batches * plan.batch.global_batch_size, facts.data.eval_samples);
   if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
 
-  const program::Rates* const rates = device ? rates_of(*device, r.precision.compute) : nullptr;
+  if (device) plan.rates = rates_of(*device, r.precision.compute);
+  if (plan.rates && options.gpu.empty()) use_measured_links(*plan.rates, facts.hardware, plan.batch.world_size);
+  if (plan.rates && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::eager) plan.rates->host_kernel_s = device->host_kernel_s;
+  const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes / facts.hardware.local_ranks;
+  require_attention(plan);
   if (options.gpu.empty()) plan.host_memory_bytes = facts.hardware.memory_bytes / facts.hardware.local_ranks;
-  if (rates) plan.rates = *rates;
   require_level_for_each_layer(plan);
+  choose_shards(plan, budget, rates);
   choose_what_fits(plan, budget, rates);
   plan_programs(plan);
   require_sound_programs(plan);
@@ -279,6 +268,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
     const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute != DType::f32;
     if (rates) {
       plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, *rates);
+      if (r.model.attention == AttentionKind::flash || r.model.attention == AttentionKind::efficient)
+        plan.notes.push_back("how fast attention by " + std::string(name_of(r.model.attention)) + " is was not measured: its time is predicted as that of auto");
     }
     plan.peak_flops = low ? device->bf16_peak_flops : tf32 ? device->tf32_peak_flops : device->fp32_peak_flops;
   }

@@ -62,6 +62,8 @@ struct RunPlan {
   std::optional<program::TimePrediction> time;   // where rates of the device are known
   double peak_flops = 0;                // a second, of the chip in the plan's arithmetic; 0: not known
   double flops_per_token() const;       // of the model in a step: what is recomputed does not count
+  int zero_stage() const { return recipe::zero_stage(mode); }   // 0: nothing lies in shards
+  bool shares_batches() const { return mode == recipe::ParallelMode::ddp || zero_stage() > 0; }   // each rank reads its part of each batch, and evaluates its part
   bool is_replica() const { return mode == recipe::ParallelMode::dp && rank > 0; }   // keeps nothing from step to step
   std::vector<std::string> choices;     // what trainx chose where the recipe leaves it to it: with the reason and what it costs
   std::vector<std::string> notes;       // e.g. a missing data file
@@ -71,6 +73,9 @@ struct PlanOptions {
   std::string gpu;                      // plan for this device instead of the CPU: "h100", "h200"
   int rank = 0;                         // of recipe.parallel.world_size ranks
 };
+
+/// Whether the run would compute on a GPU of this machine. Throws UserError 78 where what it asks for cannot be.
+bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& hardware);
 
 /// What a step copies to the host.
 std::int64_t offloaded_bytes(const program::StepProgram& p);

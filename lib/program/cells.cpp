@@ -37,14 +37,14 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
     if (b.owner < 0 || static_cast<std::size_t>(b.owner) >= graph.groups.size()) return b.name + " belongs to no group of the model";
     const std::int64_t n = elements_of(b, p, graph);
     if (b.sharded && graph.groups[b.owner].elements % p.world_size != 0) return b.name + " is a shard of a group that the ranks do not divide";
-    if (n == 0 || (!b.whole && b.size % n != 0)) return b.name + " does not have the size of its group";
+    if (n == 0 || (!b.whole && !b.packed && b.size % n != 0)) return b.name + " does not have the size of its group";
   }
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list)
       for (const Use& u : i.uses) {
         const Buffer& b = p.buffers[u.buffer];
         if (!is_of_group(b)) continue;
-        if (b.whole) {
+        if (b.whole || b.packed) {
           if (u.range.begin != 0 || u.range.end != b.size) return std::string(name_of(i.op)) + " uses a part of " + b.name + ", which cannot be cut";
           continue;
         }
@@ -78,6 +78,7 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     const Buffer& buffer = p.buffers[b];
     std::vector<Bytes>& mine = cuts_.emplace_back();
     first_.push_back(static_cast<int>(elements_.size()));
+    packed_.push_back(buffer.packed);
     if (!is_of_group(buffer)) {
       for (const Bytes c : cuts[b])
         if (c < buffer.size || c == 0) mine.push_back(c), elements_.push_back(c), shard_elements_.push_back(0);
@@ -89,12 +90,13 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     }
     const std::int64_t n = elements_of(buffer, p, graph);
     for (const std::int64_t e : group_cuts[buffer.owner])
-      if (e < n) mine.push_back(e * (buffer.size / n)), elements_.push_back(e), shard_elements_.push_back(buffer.sharded ? n : 0);
+      if (e < n) mine.push_back(buffer.packed ? 0 : e * (buffer.size / n)), elements_.push_back(e), shard_elements_.push_back(buffer.sharded ? n : 0);
   }
   first_.push_back(static_cast<int>(elements_.size()));
 }
 
 CellMap::Run CellMap::of(const Use& u) const {
+  if (packed_[static_cast<std::size_t>(u.buffer)]) return of_buffer(u.buffer);
   const auto& cuts = cuts_[u.buffer];
   const int first = first_[u.buffer];
   if (cuts.size() == 1) return {first, first + 1};

@@ -1,5 +1,5 @@
 // Buffers cut into cells, the pieces that symbols are kept for: at borders of uses, and buffers of one group (weights, gradients, states, whole or
-// sharded) at the same elements, so that operations on elements go from cell to cell. A state that is whole is one cell.
+// sharded) at the same elements, so that operations on elements go from cell to cell. A state that is whole is one cell; one that is packed has the group's cells, all used at once.
 #pragma once
 #include "program/model_graph.hpp"
 #include <set>
@@ -30,6 +30,7 @@ class CellMap {
  private:
   std::vector<std::vector<Bytes>> cuts_;            // by buffer, in bytes, without the end
   std::vector<int> first_;                          // by buffer, and one more
+  std::vector<char> packed_;                        // by buffer
   std::vector<std::int64_t> elements_, shard_elements_;   // by cell; 0 where the buffer is not sharded
 };
 

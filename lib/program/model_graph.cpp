@@ -12,6 +12,7 @@ std::int64_t product(const std::vector<std::int64_t>& dims) { return std::accumu
 
 std::int64_t TensorSpec::elements() const { return product(dims); }
 std::int64_t ParameterSpec::elements() const { return product(dims); }
+std::int64_t ParameterSpec::tensor_elements() const { return of_elements ? of_elements : rows() * dims.back(); }
 std::int64_t ParameterSpec::rows() const { return (saved_dims.empty() ? elements() : product(saved_dims)) / dims.back(); }
 
 std::int64_t Gemm::row_alignment(DType operands) const {

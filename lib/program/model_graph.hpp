@@ -31,8 +31,11 @@ struct ParameterSpec {
   bool optional = false;                // a head of the task at hand: a folder made for another task lacks it, and training begins with a new one
   std::vector<std::int64_t> saved_dims; // in the folder: before a transpose and without padding
   bool saved_transposed = false;        // the folder holds [in, out] (GPT-2's Conv1D)
+  std::int64_t first = 0;               // of a part of a tensor (shards.hpp): the tensor's element that it begins with
+  std::int64_t of_elements = 0;         // ... and how many the tensor has, without those that pad a vocabulary; 0: it is whole
   std::int64_t elements() const;
   std::int64_t rows() const;            // of its last dimension, without those that pad a vocabulary
+  std::int64_t tensor_elements() const; // of the whole tensor, without those that pad a vocabulary
 };
 constexpr std::int64_t group_alignment = 128;   // elements: 256 bytes in bf16. The gaps hold zeros and are never used.
 
@@ -71,6 +74,8 @@ struct Phase {
   double attention_flops = 0;
   Slot attention_output = none;         // as Gemm::output
   std::int64_t attention_head = 0;      // elements of a head
+  std::int64_t attention_rows = 0;      // of all samples and heads, a token each
+  bool plain_attention = false;         // none of the fused kernels, whatever the head
   std::int64_t other_kernels = 0;       // that a GPU launches beside products and attention: norms, activations, sums
   double gemm_flops() const;            // 2 m n k each
 };

@@ -6,13 +6,21 @@ namespace trainx::program {
 
 /// fetch_batch: step > batch tensors, first_batch + i for graph.batch[i]
 struct FetchSlot { enum : Slot { step, first_batch }; };
-/// copy: from > to; cast: a group's parameters as they are stored > rounded to what the program computes in; scatter: full > shard; gather: shard > full
+/// copy: from > to; cast: a group's parameters as they are stored > rounded to what the program computes in
 struct CopySlot { enum : Slot { from, to }; };
 /// reduce: each thing is summed in place (fp32 gradients, f64 scalars); beside it, where it travels in bf16, scratch of half its bytes. broadcast: as many things, read at one rank
 /// and overwritten at the others.
 struct ReduceSlot {
   static constexpr Slot sum(int k) { return 2 * k; }
   static constexpr Slot rounded(int k) { return 2 * k + 1; }
+};
+/// scatter: full > the sum over ranks of one's own shard; gather: shard > full, of each thing k. Beside it scratch: what a scatter sends where that is rounded, and what arrives
+/// where that is rounded or added to what is there.
+struct ShardSlot {
+  static constexpr Slot from(int k) { return 4 * k; }
+  static constexpr Slot to(int k) { return 4 * k + 1; }
+  static constexpr Slot sent(int k) { return 4 * k + 2; }
+  static constexpr Slot arrived(int k) { return 4 * k + 3; }
 };
 /// grad_norm: the gradients of all groups (first_gradient + group) > norm2, the sum of squares
 struct NormSlot { enum : Slot { norm2, first_gradient }; };

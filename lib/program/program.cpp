@@ -9,6 +9,8 @@ bool is_collective(Op op) {
   }
 }
 
+bool is_of_block(const Instruction& i) { return i.block != none && i.op != Op::update && i.op != Op::cast; }
+
 BufferId add_buffer(StepProgram& p, Buffer buffer) {
   p.buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(p.buffers.size()) - 1;

@@ -37,7 +37,8 @@ struct Buffer {
   Space space = Space::device;
   bool sharded = false;                 // holds this rank's share only; ranks that share a program name no range of their own
   bool resident = false;                // holds data before prologue and after drain: what is loaded and saved
-  bool whole = false;                   // state of an optimizer whose unit is more than an element: it has no entry for each element, and no part is used alone
+  bool whole = false;                   // state of an optimizer whose unit is a tensor: no part is used alone, and none follows from a part of the gradient
+  bool packed = false;                  // state of an optimizer whose unit is a block: it has no entry for each element, but parts of the group have parts of it, which fill shards
 };
 
 struct Use { BufferId buffer = none; Range range; How how{}; Slot slot = none; };
@@ -66,6 +67,7 @@ struct StepProgram {
 constexpr bool reads(How h) { return h != How::overwrite; }
 constexpr bool writes(How h) { return h != How::read; }
 bool is_collective(Op op);              // all ranks of the group take part: reduce, broadcast, scatter, gather, all_to_all, send, recv
+bool is_of_block(const Instruction& i); // an operation of a block of the model
 
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);

@@ -23,7 +23,7 @@ ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) 
     group.parameter = cells("w");
     if (reference.update.master != Master::none) group.master = cells("master");
     for (const StateSpec& state : reference.update.states) {
-      const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0, whole = reference.update.unit != Unit::element;
+      const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0, whole = reference.update.unit == Unit::tensor;
       group.states.push_back(!kept ? std::vector<Symbol>{} : whole ? std::vector{initial_symbol(state.name, static_cast<int>(g), 0)} : cells(state.name));
     }
   }
@@ -177,7 +177,7 @@ class StepReference {
   void update(std::size_t g) {
     const Symbol* const guard = reference_.update_reads_norm2 ? &norm2_ : nullptr;
     const Symbol *const target_count = scalar("target_count"), *const loss_scale = scalar("loss_scale");
-    if (reference_.update.unit != Unit::element) {
+    if (reference_.update.unit == Unit::tensor) {
       if (!gradients_[g].empty()) update_whole(g, guard, target_count, loss_scale);
       return;
     }
@@ -193,10 +193,11 @@ class StepReference {
       o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
       if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
       for (std::size_t s = 0; s < group.states.size(); ++s)
-        o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);
+        if (!group.states[s].empty()) o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);   // nothing may be kept of a group's tensors
       group.parameter[cell] = o.result(UpdateSlot::parameter);
       if (!group.master.empty()) group.master[cell] = o.result(UpdateSlot::master);
-      for (std::size_t s = 0; s < group.states.size(); ++s) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
+      for (std::size_t s = 0; s < group.states.size(); ++s)
+        if (!group.states[s].empty()) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
     }
   }
 

@@ -268,7 +268,16 @@ std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_ra
   const Op op = of_rank[0]->op;
   for (const Instruction* i : of_rank)
     if (i->group != 0) return std::string(name_of(op)) + " within a group of ranks is not known to the check";
-  if (op == Op::scatter || op == Op::gather) return shard_move(op, of_rank);
+  if (op == Op::scatter || op == Op::gather) {
+    int things = 0;
+    while (find_use(*of_rank[0], ShardSlot::from(things))) ++things;
+    if (things == 0) return std::string(name_of(op)) + " of nothing";
+    for (const Instruction* i : of_rank)
+      if (find_use(*i, ShardSlot::from(things)) || !find_use(*i, ShardSlot::from(things - 1))) return std::string(name_of(op)) + " of different things";
+    for (int k = 0; k < things; ++k)
+      if (std::string problem = shard_move(op, k, of_rank); !problem.empty()) return problem;
+    return "";
+  }
   if (op == Op::broadcast) return broadcast(of_rank);
   if (op != Op::reduce) return std::string(name_of(op)) + " is not known to the check";
   const std::size_t world = of_rank.size();
@@ -314,11 +323,11 @@ std::string SymbolicRun::broadcast(const std::vector<const Instruction*>& of_ran
 }
 
 /// scatter: the sum over ranks of the elements of each rank's shard. gather: each shard to its elements on all ranks.
-std::string SymbolicRun::shard_move(Op op, const std::vector<const Instruction*>& of_rank) {
+std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<const Instruction*>& of_rank) {
   const int world = static_cast<int>(of_rank.size());
   std::vector<std::map<std::int64_t, int>> from(of_rank.size());   // by rank: the cell of each element
   std::map<std::int64_t, std::pair<int, int>> owner;               // by element: rank and cell of a gather's shards
-  const auto [source, target] = std::pair(CopySlot::from, CopySlot::to);
+  const Slot source = ShardSlot::from(thing), target = ShardSlot::to(thing);
   for (int r = 0; r < world; ++r) {
     const Instruction& i = *of_rank[r];
     const Use *a = find_use(i, source), *b = find_use(i, target);

@@ -29,7 +29,7 @@ class SymbolicRun {
   std::string transfer(const Instruction& send, int from, const Instruction& recv, int to);
   std::string move(const Instruction& i, const Use& from, int from_rank, const Use& to, int to_rank);
   std::string broadcast(const std::vector<const Instruction*>& of_rank);
-  std::string shard_move(Op op, const std::vector<const Instruction*>& of_rank);
+  std::string shard_move(Op op, int thing, const std::vector<const Instruction*>& of_rank);
 
   const StepProgram& program(int rank) const { return *programs_[rank]; }
   const Buffer& buffer(const Use& u, int rank) const { return program(rank).buffers[u.buffer]; }

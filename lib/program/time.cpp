@@ -1,4 +1,5 @@
 #include "program/time.hpp"
+#include "program/operations.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -88,6 +89,15 @@ std::string name_bottleneck(const TimePrediction& t) {
 }  // namespace
 
 Bytes sent_bytes(const Instruction& i) {
+  if (i.op == Op::scatter || i.op == Op::gather) {   // the whole of each thing, as it travels
+    Bytes bytes = 0;
+    for (const Use& u : i.uses) {
+      const bool rounded = std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& other) { return other.slot == u.slot + 2; });
+      const bool is_whole = i.op == Op::gather ? u.slot % 4 == ShardSlot::to(0) : u.slot % 4 == ShardSlot::sent(0) || (u.slot % 4 == ShardSlot::from(0) && !rounded);
+      if (is_whole) bytes += u.range.end - u.range.begin;
+    }
+    return bytes;
+  }
   if (i.op != Op::reduce && i.op != Op::broadcast) return static_cast<Bytes>(moved_bytes(i));
   Bytes bytes = 0;
   for (const Use& u : i.uses) {
@@ -108,6 +118,9 @@ ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
 }
 
 double attention_s(const Phase& phase, const Rates& rates) {
+  if (rates.attention_fill_rows > 0 && phase.attention_rows > 0)
+    return seconds(phase.attention_flops * (1 + rates.attention_fill_rows / static_cast<double>(phase.attention_rows)), rates.attention_flops_per_s);
+  if (phase.plain_attention && rates.plain_attention_flops_per_s > 0) return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
   if (rates.plain_attention_flops_per_s <= 0 || phase.attention_head <= 0) return seconds(phase.attention_flops, rates.attention_flops_per_s);
   if (!has_fused_attention(phase.attention_head)) return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
   const double computed = static_cast<double>(fused_attention_head(phase.attention_head)) / static_cast<double>(phase.attention_head);
@@ -120,11 +133,13 @@ double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& 
 
 TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates) {
   TimePrediction t;
-  std::vector<double> duration;
+  std::vector<double> duration, launched;             // launched: by the host, since it began with the step
+  double host_s = 0;
   std::array<int, lane_count> per_round{};
   for (const Instruction& i : p.steady) {
     const Cost c = cost_of(i, p, graph, rates);
     duration.push_back(c.total(rates));
+    launched.push_back(host_s += std::max(c.kernels, 1.0) * rates.host_kernel_s);
     t.busy_s[static_cast<int>(i.lane)] += duration.back();
     ++per_round[static_cast<int>(i.lane)];
     if (i.lane == Lane::compute) t.gemm_s += c.gemm_s, t.attention_s += c.attention_s, t.memory_s += c.memory_s;
@@ -136,6 +151,7 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
     for (std::size_t k = 0; k < p.steady.size(); ++k) {
       auto& mine = done[static_cast<int>(p.steady[k].lane)];
       double start = mine.empty() ? 0 : mine.back();
+      if (host_s > 0) start = std::max(start, before + launched[k]);     // the host waits for the end of the step before
       for (const Wait& w : order.steady[k]) {
         const auto l = static_cast<std::size_t>(w.lane);
         if (round >= w.back) start = std::max(start, done[l][(round - w.back) * per_round[l] + w.index]);
@@ -149,6 +165,7 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
     if (is_steady) break;
   }
   t.bottleneck = name_bottleneck(t);
+  if (host_s > t.step_s / 2 && host_s > *std::max_element(t.busy_s.begin(), t.busy_s.end())) t.bottleneck = "host: launches";
   return t;
 }
 

@@ -14,8 +14,10 @@ struct Rates {
   double launch_s = 0;                  // fixed cost of an instruction
   double kernel_s = 0;                  // what a kernel of a GPU takes beyond its work: until all of the chip is busy, and while it no longer is
   TileRates tiles;                      // of matrix products, where known; else gemm_flops_per_s is all that there is
-  double plain_attention_flops_per_s = 0;   // where the head is none of the fused kernels'; 0: those take every head
+  double plain_attention_flops_per_s = 0;   // of attention that no fused kernel computes; 0: as the fused ones
   double link_latency_s = 0;            // until a collective's first bytes are there; 0: not known
+  double host_kernel_s = 0;             // what the host takes to launch a kernel, where steps are launched one by one; 0: they are replayed
+  double attention_fill_rows = 0;       // twice this many rows of heads are computed at half more than the time of this many: fewer do not fill the GPU
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.

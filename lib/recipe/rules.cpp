@@ -66,6 +66,29 @@ class Rules {
 
   void model() {
     std::visit([&](const auto& options) { dimensions(options); }, r_.model.options);
+    const AttentionKind kind = r_.model.attention;
+    refuse(kind != AttentionKind::automatic && std::holds_alternative<spec::CustomOptions>(r_.model.options), "model.attention", {"model.type"},
+           "can have no effect with " + alternative_name(r_.model.options) + ", whose modules compute their own: remove it");
+    const bool on_cpu = !r_.run.device.is_auto() && *r_.run.device.value == DeviceKind::cpu;
+    refuse(on_cpu && spec::needs_gpu(kind), "model.attention", {"run.device"}, std::string(name_of(kind)) + " is a GPU's, and run.device is cpu: write auto, flash or math");
+    // What a GPU will compute, wherever this is read.
+    const bool on_gpu = !r_.run.device.is_auto() || r_.precision.compute == Compute::tf32 || spec::needs_gpu(kind);
+    if (on_cpu || !on_gpu) return;
+    const DType compute = r_.precision.compute == Compute::bf16 ? DType::bf16 : r_.precision.compute == Compute::fp16 ? DType::f16 : DType::f32;
+    const std::string why = spec::unfit_attention(kind, compute, written_head_size(), r_.data.sequence_length);
+    refuse(!why.empty(), "model.attention", {"model.type", "model.size", "model.options", "precision.compute", "data.sequence_length", "run.device"}, std::string(name_of(kind)) + " " + why);
+  }
+
+  /// Elements of a head, where the recipe says; else 0, which fits everything.
+  std::int64_t written_head_size() const {
+    return std::visit(
+        [&](const auto& o) -> std::int64_t {
+          if constexpr (requires { o.num_heads; }) {
+            if (o.hidden_size && o.num_heads) return *o.hidden_size % *o.num_heads == 0 ? *o.hidden_size / *o.num_heads : 0;
+          }
+          return 0;
+        },
+        r_.model.options);
   }
 
   void dimensions(const spec::CustomOptions& o) {
@@ -217,12 +240,18 @@ class Rules {
     const auto& ranks = r_.parallel.world_size.value;
     const std::initializer_list<std::string> also{"parallel.world_size"};
     refuse(mode_is(ParallelMode::single) && ranks && *ranks > 1, "parallel.mode", also, "single has one rank, and parallel.world_size is " + std::to_string(ranks.value_or(0)) + ": write ddp or auto");
-    refuse((mode_is(ParallelMode::ddp) || mode_is(ParallelMode::dp)) && ranks && *ranks == 1, "parallel.mode", also, "can have no effect with parallel.world_size: 1: write auto, or more ranks");
+    const int stage = r_.parallel.mode.is_auto() ? 0 : zero_stage(*r_.parallel.mode.value);
+    refuse((mode_is(ParallelMode::ddp) || mode_is(ParallelMode::dp) || stage > 0) && ranks && *ranks == 1, "parallel.mode", also, "can have no effect with parallel.world_size: 1: write auto, or more ranks");
     const bool alone = mode_is(ParallelMode::single) || (ranks && *ranks == 1);
     refuse(r_.precision.reduce != Reduce::fp32 && alone, "precision.reduce", {"parallel.mode", "parallel.world_size"}, "can have no effect with one rank: no gradient travels");
     refuse(r_.run.hang_limit.unit != Duration::Unit::seconds || r_.run.hang_limit.amount < 1, "run.hang_limit", {}, "is a time of at least 1 s, e.g. `60 s`, not " + to_string(r_.run.hang_limit));
     refuse(mode_is(ParallelMode::dp) && r_.optimizer.update_in_backward, "parallel.mode", {"optimizer.update_in_backward"},
            "dp lets rank 0 alone update, after backward, and optimizer.update_in_backward updates during it: write ddp, or leave update_in_backward out");
+    refuse(stage > 0 && r_.optimizer.update_in_backward, "parallel.mode", {"optimizer.update_in_backward"},
+           "no rank has a whole gradient that could be not finite, so that each block's update would wait for a sum over ranks, and gradients end with their block already: write ddp, or leave update_in_backward out");
+    const bool whole_tensors = std::visit([](const auto& o) { return spec::unit_of(o) == program::Unit::tensor; }, r_.optimizer.options);
+    refuse(stage > 0 && whole_tensors, "parallel.mode", {"optimizer.type"},
+           "shards cut tensors, and " + std::string(std::visit([](const auto& o) { return std::decay_t<decltype(o)>::name; }, r_.optimizer.options)) + " updates them whole: write ddp, or take an optimizer that updates elements or blocks");
   }
 
   void precision() {

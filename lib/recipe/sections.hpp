@@ -44,12 +44,14 @@ void visit_fields(Visitor& field, RunSection& s) {
 struct ModelSection {
   std::optional<std::string> size;      // a published set of dimensions
   std::optional<std::string> init_from; // Hugging Face folder
+  AttentionKind attention = AttentionKind::automatic;
   spec::ModelOptions options;           // `type` names the alternative, `options:` holds its fields
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ModelSection& s) {
   field("size", s.size, anything(), "a published set of dimensions");
   field("init_from", s.init_from, anything(), "a Hugging Face folder (config.json, model.safetensors) or a checkpoint to start from");
+  field("attention", s.attention, anything(), "who computes it, all alike but for rounding: cudnn; flash and efficient, LibTorch's; math, with all scores in memory; auto: cudnn in 16 bits on a GPU, trainx's own kernels else, flash on a CPU");
 }
 
 struct DataSection {
@@ -183,9 +185,12 @@ void visit_fields(Visitor& field, MemorySection& s) {
   field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size and activation_checkpoint anew, the cheapest that fits; global_batch_size stays");
 }
 
-enum class ParallelMode : std::uint8_t { single, ddp, dp };
+enum class ParallelMode : std::uint8_t { single, ddp, dp, zero1, zero2, zero3 };
+/// 1, 2 or 3: weights, exact weights and optimizer states lie in shards; 0: they do not.
+constexpr int zero_stage(ParallelMode mode) { return mode == ParallelMode::zero1 ? 1 : mode == ParallelMode::zero2 ? 2 : mode == ParallelMode::zero3 ? 3 : 0; }
 inline const EnumNames<ParallelMode>& enum_names(ParallelMode) {
-  static const EnumNames<ParallelMode> names{{ParallelMode::single, "single"}, {ParallelMode::ddp, "ddp"}, {ParallelMode::dp, "dp"}};
+  static const EnumNames<ParallelMode> names{{ParallelMode::single, "single"}, {ParallelMode::ddp, "ddp"},     {ParallelMode::dp, "dp"},
+                                             {ParallelMode::zero1, "zero1"},   {ParallelMode::zero2, "zero2"}, {ParallelMode::zero3, "zero3"}};
   return names;
 }
 struct ParallelSection {
@@ -195,7 +200,9 @@ struct ParallelSection {
 template <class Visitor>
 void visit_fields(Visitor& field, ParallelSection& s) {
   field("mode", s.mode, anything(),
-        "single: one rank; ddp: each rank has the model, gradients are summed beside backward; dp: rank 0 owns the model, and sends weights and batches out each step; auto: single, or ddp with several ranks");
+        "single: one rank; ddp: each rank has the model, gradients are summed beside backward; dp: rank 0 owns the model, and sends weights and batches out each step; zero1: each rank keeps and updates a "
+        "shard of exact weights and optimizer states, and all gather weights for a step; zero2: of gradients too; zero3: weights are gathered one block ahead of each use, and given up behind it; "
+        "auto: single, and with several ranks the first of ddp, zero1, zero2, zero3 that fits memory.budget");
   field("world_size", s.world_size, between(1, 1 << 16), "ranks, each a process with a GPU or a share of the CPU's cores; auto: as many as the launcher says, else one for each visible GPU");
 }
 
@@ -235,10 +242,12 @@ void visit_fields(Visitor& field, EvalSection& s) {
 
 struct MetricsSection {
   Duration every{10, Duration::Unit::steps};
+  bool tensorboard = false;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, MetricsSection& s) {
   field("every", s.every, anything(), "between lines of metrics.jsonl and of the log");
+  field("tensorboard", s.tensorboard, anything(), "the same numbers for TensorBoard, in the run's folder tensorboard");
 }
 
 struct Recipe {

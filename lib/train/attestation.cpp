@@ -1,31 +1,47 @@
 #include "train/attestation.hpp"
 #include <algorithm>
+#include <vector>
 
 namespace trainx::train {
 namespace {
 
-using Names = std::initializer_list<std::string_view>;
+using Names = std::vector<std::string_view>;
 
-bool has_all(const std::string& name, Names parts) {
+bool has_all(const std::string& name, const Names& parts) {
   return std::ranges::all_of(parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
 /// Launches of the kernel that stands for the work: of several whose names fit, the one launched most (the others prepare or finish for it).
-std::int64_t launches(const StepEvidence& e, Names of_library, Names own) {
+std::int64_t launches(const StepEvidence& e, const Names& parts) {
   std::int64_t most = 0;
   for (const auto& [name, count] : e.kernels)
-    if (has_all(name, of_library) || has_all(name, own)) most = std::max(most, count);
+    if (has_all(name, parts)) most = std::max(most, count);
   return most;
 }
 
-std::int64_t all_launches(const StepEvidence& e, Names parts) {
+/// Fused kernels of attention, and what was asked for where they may run.
+struct FusedAttention {
+  std::string whose;
+  Names forward, backward;
+  std::vector<AttentionKind> kinds;
+};
+
+const std::vector<FusedAttention>& fused_attention() {
+  static const std::vector<FusedAttention> all{{"cuDNN", {"sdpa", "fprop"}, {"sdpa", "bprop"}, {AttentionKind::automatic, AttentionKind::cudnn}},
+                                               {"trainx", {"attention_kernel", "7Forward"}, {"attention_kernel", "16KeyValueGradient"}, {AttentionKind::automatic}},
+                                               {"flash", {"flash_fwd"}, {"flash_bwd"}, {AttentionKind::flash}},
+                                               {"efficient", {"fmha_cutlassF"}, {"fmha_cutlassB"}, {AttentionKind::efficient}}};
+  return all;
+}
+
+std::int64_t all_launches(const StepEvidence& e, const Names& parts) {
   std::int64_t all = 0;
   for (const auto& [name, count] : e.kernels)
     if (has_all(name, parts)) all += count;
   return all;
 }
 
-bool has_any(const std::string& name, Names parts) {
+bool has_any(const std::string& name, const Names& parts) {
   return std::ranges::any_of(parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
@@ -33,7 +49,7 @@ bool has_any(const std::string& name, Names parts) {
 std::int64_t products(const StepEvidence& e) {
   std::int64_t all = 0;
   for (const auto& [name, count] : e.kernels)
-    if (has_any(name, {"nvjet", "gemm", "gemv", "cutlass"}) && !has_any(name, {"sdpa", "execute_split_k_kernel", "splitKreduce"})) all += count;
+    if (has_any(name, {"nvjet", "gemm", "gemv", "cutlass"}) && !has_any(name, {"sdpa", "flash_fwd", "flash_bwd", "fmha_cutlass", "execute_split_k_kernel", "splitKreduce"})) all += count;
   return all;
 }
 
@@ -47,8 +63,16 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
     if (seen != planned) out.push_back(std::to_string(seen) + " launches of " + what + " in a step, " + std::to_string(planned) + " were planned" + because);
   };
   const std::string checkpointing = " (memory.activation_checkpoint: " + claims.activation_checkpoint + ")";
-  expect(launches(evidence, {"sdpa", "fprop"}, {"attention_kernel", "7Forward"}), claims.attention_forward, "fused attention", checkpointing);
-  expect(launches(evidence, {"sdpa", "bprop"}, {"attention_kernel", "16KeyValueGradient"}), claims.attention_backward, "fused attention's backward");
+  const std::string asked = " (model.attention: " + std::string(name_of(claims.attention)) + ")";
+  std::int64_t forward = 0, backward = 0;
+  for (const FusedAttention& f : fused_attention()) {
+    const std::int64_t f_forward = launches(evidence, f.forward), f_backward = launches(evidence, f.backward);
+    if (std::ranges::count(f.kinds, claims.attention)) forward = std::max(forward, f_forward), backward = std::max(backward, f_backward);
+    else expect(f_forward + f_backward, 0, f.whose + "'s fused attention", asked);
+  }
+  const std::string kind = claims.attention == AttentionKind::automatic ? "" : asked;
+  expect(forward, claims.attention_forward, "fused attention", kind + checkpointing);
+  expect(backward, claims.attention_backward, "fused attention's backward", kind);
   const std::int64_t seen = products(evidence);
   if (claims.products_recomputed ? seen <= claims.matrix_products : seen != claims.matrix_products)
     out.push_back(std::to_string(seen) + " matrix products in a step, " + (claims.products_recomputed ? "more than " : "") + std::to_string(claims.matrix_products) + " were planned" +
@@ -58,6 +82,10 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
   if (all_launches(evidence, {claims.update, claims.weights}) == 0)
     out.push_back("no " + claims.update + " over " + claims.weights + " in a step: the exact weights that were asked for are not kept");
   if (claims.update_launches > 0) expect(all_launches(evidence, {claims.update, claims.weights}), claims.update_launches, "the optimizer", " (optimizer.update_in_backward: true)");
+  // NCCL names its kernels by what they do and with what: ncclDevKernel_AllReduce_Sum_bf16_RING_LL.
+  if (!claims.summed.empty() && all_launches(evidence, {"nccl", claims.sharded ? "ReduceScatter_Sum_" : "Reduce_Sum_", claims.summed}) == 0)
+    out.push_back("no sum of " + claims.summed + " over ranks in a step (parallel.mode, precision.reduce)");
+  if (claims.sharded && all_launches(evidence, {"nccl", "AllGather"}) == 0) out.push_back("no weights are gathered from other ranks in a step (parallel.mode)");
   if (const std::int64_t moved = std::min(evidence.bytes_to_host, evidence.bytes_from_host); moved < claims.offloaded_bytes)
     out.push_back(std::to_string(moved) + " bytes are copied to the host and back in a step, at least " + std::to_string(claims.offloaded_bytes) + " were planned (memory.activation_offload: cpu)");
   return out;

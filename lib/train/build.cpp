@@ -25,8 +25,8 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
       ranks(among),
       train_source(std::move(train)),
       eval_source(std::move(eval)),
-      device(open_device(p)),
-      resident(p.train.front(), device->residents(), p.update.states),
+      device(open_device(p, among)),
+      resident(p.train.front(), device->residents(), p.update.states, among),
       blocks(build_blocks(p.dims, p.train)),
       evaluation_blocks(!p.evaluate.empty() && p.evaluate.front().graph.stored ? build_blocks(p.dims, p.evaluate) : std::vector<model::Blocks>{}),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
@@ -56,7 +56,7 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   options.prefetch = r.data.prefetch;
   options.first_step = state.step;
   options.last_step = plan.is_replica() ? state.step : plan.total_steps;   // a replica is sent its batches
-  if (plan.mode == recipe::ParallelMode::ddp) options.first_share = ranks.rank(), options.shares = ranks.world_size();
+  if (plan.shares_batches()) options.first_share = ranks.rank(), options.shares = ranks.world_size();
   data::OrderOptions order;
   order.seed = seed;
   order.shuffle = r.data.shuffle;
@@ -74,9 +74,7 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   parts.loss_scale = plan.loss_scale;
   parts.shape_of = [this](std::int64_t step) { return loader->shape_of(step); };
   parts.first_step = state.step;
-  parts.rank = ranks.rank();
-  parts.communicator = ranks.communicator();
-  if (Whereabouts* whereabouts = ranks.whereabouts()) parts.before_collective = [whereabouts](const plan::PlacedProgram& placed, const program::Instruction& i) { whereabouts->at(placed, i); };
+  ranks.connect(parts);
   if (r.precision.rounding == recipe::Rounding::stochastic) parts.rounding_seed = seed;
   device->upload(resident.untouched());
   executor = device->make_executor(plan.train, std::move(parts));

@@ -31,8 +31,10 @@ CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena
     Shape& shape = shapes_[k];
     shape.placed = &programs[k];
     shape.blocks = &parts_.blocks->at(k);
+    shape.groups = own_groups(programs[k], parts_.rank);
     lanes.push_back({programs[k].program, programs[k].order, [this, &shape, after = hooks.after_each](const Instruction& i, int position) {
                        timing_ ? execute_timed(shape, i) : execute(shape, i);
+                       if (parts_.progress) ++parts_.progress->done;
                        if (after) after(i, position);
                      }});
   }
@@ -67,7 +69,7 @@ void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
   ops::WorkTimes parts;
   execute(s, i);
   const Clock::time_point end = Clock::now();
-  const Work rest = i.op == Op::update || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy : Work::other;
+  const Work rest = is_collective(i.op) ? Work::communication : i.op == Op::update || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy : Work::other;
   const std::string name = describe(*s.placed, i);
   const auto ms = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
   const std::lock_guard lock(times_mutex_);
@@ -161,6 +163,10 @@ void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
   switch (i.op) {
     case Op::reduce: return reduce(s, i);
+    case Op::scatter: return scatter(s, i);
+    case Op::gather:
+      for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k) ranks.all_gather(address(s, *shard), address(s, use_of(i, ShardSlot::to(k))), bytes(*shard));
+      return;
     case Op::broadcast:
       for (const Use& u : i.uses) ranks.broadcast(address(s, u), bytes(u), i.peer);
       return;
@@ -192,17 +198,33 @@ void CpuExecutor::reduce(const Shape& s, const Instruction& i) {
   }
 }
 
+void CpuExecutor::scatter(const Shape& s, const Instruction& i) {
+  const at::NoGradGuard no_grad;
+  for (int k = 0; const Use* from = find_use(i, ShardSlot::from(k)); ++k) {
+    const Use &to = use_of(i, ShardSlot::to(k)), *sent = find_use(i, ShardSlot::sent(k)), *arrived = find_use(i, ShardSlot::arrived(k));
+    const DType dtype = sent ? DType::bf16 : DType::f32;
+    const std::int64_t elements = (from->range.end - from->range.begin) / size_of(DType::f32), mine = (to.range.end - to.range.begin) / size_of(DType::f32);
+    if (sent) tensor::view(address(s, *sent), dtype, {elements}).copy_(tensor::view(address(s, *from), DType::f32, {elements}));
+    parts_.communicator->reduce_scatter(address(s, sent ? *sent : *from), address(s, arrived ? *arrived : to), mine, dtype);
+    if (!arrived) continue;
+    const at::Tensor sum = tensor::view(address(s, to), DType::f32, {mine}), part = tensor::view(address(s, *arrived), dtype, {mine});
+    to.how == How::accumulate ? sum.add_(part) : sum.copy_(part);
+  }
+}
+
 void CpuExecutor::grad_norm(const Shape& s, const Instruction& i) {
   double sum = 0;
-  for (std::size_t g = 0; g < s.placed->graph.groups.size(); ++g)
-    if (const Use* u = find_use(i, NormSlot::first_gradient + static_cast<Slot>(g))) sum += optim::squared_norm(s.placed->graph.groups[g], reinterpret_cast<const float*>(address(s, *u)));
+  for (std::size_t g = 0; g < s.groups.size(); ++g)
+    if (const Use* u = find_use(i, NormSlot::first_gradient + static_cast<Slot>(g))) sum += optim::squared_norm(s.groups[g].spec, reinterpret_cast<const float*>(address(s, *u)));
   double& norm2 = scalar<double>(s, i, NormSlot::norm2);
   norm2 = use_of(i, NormSlot::norm2).how == How::accumulate ? norm2 + sum : sum;
 }
 
 void CpuExecutor::update(const Shape& s, const Instruction& i) {
   optim::GroupMemory memory;
-  memory.group = &s.placed->graph.groups[static_cast<std::size_t>(i.block)];
+  const OwnGroup& own = s.groups[static_cast<std::size_t>(i.block)];
+  memory.group = &own.spec;
+  memory.first = own.first;
   memory.gradient = reinterpret_cast<const float*>(address(s, use_of(i, UpdateSlot::gradient)));
   memory.parameter_dtype = s.placed->graph.compute;
   memory.parameter = address(s, use_of(i, UpdateSlot::parameter));

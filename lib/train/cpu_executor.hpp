@@ -28,6 +28,7 @@ class CpuExecutor final : public Executor {
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
+    std::vector<OwnGroup> groups;
     std::array<BlockContexts, program::lane_count> contexts;   // by lane: each touches its own
   };
   void execute(Shape& s, const program::Instruction& i);
@@ -41,6 +42,7 @@ class CpuExecutor final : public Executor {
   void cast(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i);
   void reduce(const Shape& s, const program::Instruction& i);
+  void scatter(const Shape& s, const program::Instruction& i);
   std::byte* address(const Shape& s, const program::Use& u) const;
   template <class T> T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
 

@@ -4,6 +4,7 @@
 #include "tensor/allocator_meter.hpp"
 #include "train/cpu_executor.hpp"
 #ifdef TRAINX_CUDA
+#include "gpu/measure_links.hpp"
 #include "train/cuda/gpu_device.hpp"
 #endif
 
@@ -34,10 +35,25 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> open_device(const plan::RunPlan& plan) {
+std::string device_identity(const plan::RunPlan& plan, [[maybe_unused]] int local_rank) {
+#ifdef TRAINX_CUDA
+  if (plan.on_gpu) return gpu_identity(local_rank);
+#endif
+  return "";
+}
+
+LinkRates measure_links() {
+#ifdef TRAINX_CUDA
+  return gpu::measure_links();
+#else
+  throw UserError(ExitCode::unavailable, "this trainx was built without CUDA; build it where nvcc is");
+#endif
+}
+
+std::unique_ptr<Device> open_device(const plan::RunPlan& plan, [[maybe_unused]] const Ranks& ranks) {
   if (!plan.on_gpu) return std::make_unique<CpuDevice>(plan);
 #ifdef TRAINX_CUDA
-  return std::make_unique<GpuDevice>(plan);
+  return std::make_unique<GpuDevice>(plan, ranks);
 #else
   throw UserError(ExitCode::unavailable, "run.device is gpu, and this trainx was built without CUDA; build it where nvcc is, or set run.device to cpu");
 #endif

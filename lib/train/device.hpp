@@ -1,8 +1,9 @@
 // Where a run computes: the memory that its programs are placed in, and what executes them there.
 #pragma once
 #include "train/arena.hpp"
+#include "core/link_rates.hpp"
 #include "core/power_reading.hpp"
-#include "train/executor.hpp"
+#include "train/ranks.hpp"
 
 namespace trainx::train {
 
@@ -28,7 +29,13 @@ class Device {
   virtual std::string name() const = 0;       // "2 CPU threads", "NVIDIA H200"
 };
 
+/// What tells the device of this rank from others': two ranks of one host with the same are refused. Empty on a CPU, which ranks share.
+std::string device_identity(const plan::RunPlan& plan, int local_rank);
+
+/// Of the GPUs that this process sees. Throws UserError 69: no device, driver or library; 71 no memory for it.
+LinkRates measure_links();
+
 /// The one that the plan is for. Throws UserError: 69 no such device, driver or library, 71 out of its memory.
-std::unique_ptr<Device> open_device(const plan::RunPlan& plan);
+std::unique_ptr<Device> open_device(const plan::RunPlan& plan, const Ranks& ranks = {});
 
 }  // namespace trainx::train

@@ -22,11 +22,10 @@ Evaluator::Evaluator(const plan::RunPlan& plan, Device& device, const std::vecto
   parts.report = [this](const StepScalarsReport& r) { add(r); };
   parts.mode = model::Mode::eval;
   parts.shape_of = [this](std::int64_t) { return take_shape(); };
-  if (plan.mode == recipe::ParallelMode::ddp) {
+  if (plan.shares_batches()) {
     rank_ = ranks.rank();
     ranks_ = ranks.world_size();
-    parts.communicator = ranks.communicator();
-    if (Whereabouts* whereabouts = ranks.whereabouts()) parts.before_collective = [whereabouts](const plan::PlacedProgram& placed, const program::Instruction& i) { whereabouts->at(placed, i); };
+    ranks.connect(parts);
   }
   executor_ = device.make_executor(plan.evaluate, std::move(parts));
 }

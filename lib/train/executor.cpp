@@ -1,7 +1,9 @@
 #include "train/executor.hpp"
 #include "core/error.hpp"
 #include "program/operations.hpp"
+#include "program/shards.hpp"
 #include "tensor/view.hpp"
+#include <algorithm>
 
 namespace trainx::train {
 
@@ -66,6 +68,15 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
   return std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands), std::move(how), parts.mode, parts.seed, 1.0 / parts.nominal_targets);
 }
 
+std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
+  const int world_size = placed.program.world_size;
+  const bool sharded = std::ranges::any_of(placed.program.buffers, &Buffer::sharded);
+  std::vector<OwnGroup> out;
+  for (const GroupSpec& group : placed.graph.groups)
+    out.push_back(sharded ? OwnGroup{shard_of(group, rank, world_size), rank * (group.elements / world_size)} : OwnGroup{group});
+  return out;
+}
+
 DType cast_from(const plan::PlacedProgram& placed) {
   if (!placed.graph.stored) throw InternalError("a program casts parameters that are stored as it computes");
   return *placed.graph.stored;
@@ -85,7 +96,8 @@ namespace {
 
 /// What an optimizer takes of a group, by its own arithmetic (optim::GroupMemory): one element each of gradient, parameter, master and states.
 std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instruction& i, const Use& u) {
-  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements;
+  const bool sharded = placed.program.buffers[static_cast<std::size_t>(u.buffer)].sharded;
+  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements / (sharded ? placed.program.world_size : 1);
   if (u.slot == UpdateSlot::parameter) return elements * size_of(placed.graph.compute);
   if (u.slot == UpdateSlot::master) return u.range.end - u.range.begin == elements * 4 ? elements * 4 : elements * 2;
   return u.slot == UpdateSlot::gradient || u.slot >= UpdateSlot::first_state ? elements * 4 : 0;
@@ -107,7 +119,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
     for (const Use& u : i.uses) {
       if (i.op == Op::fetch_batch && u.slot >= FetchSlot::first_batch) count(u.buffer, placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
       if (i.op == Op::update) count(u.buffer, update_operand_bytes(placed, i, u));
-      if (i.op == Op::copy || i.op == Op::cast) count(u.buffer, u.range.end - u.range.begin);
+      if (i.op == Op::copy || i.op == Op::cast || i.op == Op::scatter || i.op == Op::gather) count(u.buffer, u.range.end - u.range.begin);
       if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind; kind == Kind::scalar) count(u.buffer, u.range.end - u.range.begin);
     }
 }
@@ -120,7 +132,8 @@ std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   if (i.op == Op::copy) text += " " + placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;
   if (is_collective(i.op)) {
     text += " " + placed.program.buffers[static_cast<std::size_t>(i.uses.front().buffer)].name;
-    if (i.uses.size() > 1) text += " to " + placed.program.buffers[static_cast<std::size_t>(i.uses.back().buffer)].name;
+    const Use& last = i.op == Op::scatter || i.op == Op::gather ? use_of(i, ShardSlot::to(0)) : i.uses.back();
+    if (i.uses.size() > 1) text += " to " + placed.program.buffers[static_cast<std::size_t>(last.buffer)].name;
   }
   if (i.micro > 0) text += " m" + std::to_string(i.micro);
   return text;

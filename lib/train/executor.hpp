@@ -47,6 +47,8 @@ struct ExecutorParts {
   std::optional<std::uint64_t> rounding_seed;   // where weights are rounded stochastically
   dist::Communicator* communicator = nullptr;   // of programs for several ranks
   int rank = 0;
+  std::function<void()> throw_failure;  // of several ranks: throws where the run has failed on another
+  dist::Progress* progress = nullptr;   // of several ranks: that this one moves, and that it waits for the others
   std::function<void(const plan::PlacedProgram&, const program::Instruction&)> before_collective;   // hears of each, on the lane that makes it; may be empty
 };
 
@@ -83,6 +85,9 @@ const program::Use* find_use(const program::Instruction& i, program::Slot slot);
 const program::Use& use_of(const program::Instruction& i, program::Slot slot);
 /// What the block of an instruction computes on: views of memory at `base`, where the program's buffers lie as its placement says.
 std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed, const program::Instruction& i, std::byte* base, const ExecutorParts& parts);
+/// The groups as a rank's updates see them: whole, or where the program keeps shards its own, each with the group's element that it begins with.
+struct OwnGroup { program::GroupSpec spec; std::int64_t first = 0; };
+std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank);
 /// Adds what the contexts' tensors, and the operands of instructions that are no block's, take of each buffer; nothing where there are no contexts.
 void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts, std::vector<std::int64_t>& bytes);
 /// From which type a cast goes, to the one that the program computes in.

@@ -1,6 +1,7 @@
 #include "train/observers.hpp"
 #include "core/error.hpp"
 #include "tensor/allocator_meter.hpp"
+#include "train/save_checkpoint.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
 
@@ -26,7 +27,7 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
     file_.append(metrics::to_json(r));
     if (file_.problem() != told_problem_) {
       told_problem_ = file_.problem();
-      if (!told_problem_.empty()) console_.warning("metrics.jsonl: " + told_problem_ + "; its lines are kept and tried again");
+      if (!told_problem_.empty()) console_.warning(told_problem_ + "; lines are kept and tried again");
     }
   }
   console_.step(r, logged);
@@ -58,7 +59,7 @@ void MetricsObserver::add_device(const TrainState& state, metrics::StepReport& r
   last_seconds_ = state.seconds;
 }
 
-EvalObserver::EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsFile* file, std::optional<double> entropy_floor, const TrainState& state)
+EvalObserver::EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsLog* file, std::optional<double> entropy_floor, const TrainState& state)
     : parts_(parts), console_(console), file_(file), entropy_floor_(entropy_floor), every_(parts.plan.eval_every, state) {}
 
 bool EvalObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step); }
@@ -87,7 +88,7 @@ void EvalObserver::evaluate(TrainState& state) {
   console_.eval(report);
 }
 
-CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store& store, metrics::Console& console, std::optional<std::int64_t> saved_step,
+CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store* store, metrics::Console& console, std::optional<std::int64_t> saved_step,
                                        std::int64_t threads, std::map<std::string, std::string> carried, const TrainState& state)
     : parts_(parts), store_(store), console_(console), threads_(threads), carried_(std::move(carried)), every_(parts.plan.checkpoint_every, state), saved_(saved_step),
       saved_best_(state.best_step) {}
@@ -103,7 +104,7 @@ void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep&, boo
     save(state);
   } catch (const UserError& e) {
     if (e.code() != ExitCode::io_error) throw;
-    console_.warning(std::string(e.what()) + "; the run goes on, " + (saved_ ? "checkpoint-" + std::to_string(*saved_) + " stays the newest" : std::string("without a checkpoint so far")));
+    if (store_) console_.warning(std::string(e.what()) + "; the run goes on, " + (saved_ ? "checkpoint-" + std::to_string(*saved_) + " stays the newest" : std::string("without a checkpoint so far")));
   }
   every_.acted(state);
 }
@@ -116,10 +117,12 @@ void CheckpointObserver::save(TrainState& state) {
   const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
   parts_.device->download();
   const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
-  const std::string path = store_.save(state.step, contents, parts_.plan.recipe.checkpoint.keep_last, state.best_step == state.step);
+  const std::int64_t keep_last = parts_.plan.recipe.checkpoint.keep_last;
+  const bool is_best = state.best_step == state.step;
+  const std::string path = parts_.plan.zero_stage() > 0 ? save_together(parts_.ranks, store_, state.step, contents, keep_last, is_best) : store_->save(state.step, contents, keep_last, is_best);
   saved_ = state.step;
   saved_best_ = state.best_step;
-  console_.checkpoint(state.step, path);
+  if (store_) console_.checkpoint(state.step, path);
 }
 
 }  // namespace trainx::train

@@ -2,7 +2,7 @@
 #pragma once
 #include "metrics/clock_watch.hpp"
 #include "metrics/console.hpp"
-#include "metrics/metrics_file.hpp"
+#include "metrics/metrics_log.hpp"
 #include "train/build.hpp"
 #include "train/checkpoints.hpp"
 
@@ -35,7 +35,7 @@ class Recurrence {
 /// metrics.jsonl and the console.
 class MetricsObserver : public Observer {
  public:
-  MetricsObserver(const TrainingParts& parts, metrics::Console& console, metrics::MetricsFile& file, const TrainState& state)
+  MetricsObserver(const TrainingParts& parts, metrics::Console& console, metrics::MetricsLog& file, const TrainState& state)
       : parts_(parts), console_(console), file_(file), every_(parts.plan.metrics_every, state), last_(parts.device->power()), last_tokens_(state.tokens_seen), last_seconds_(state.seconds) {}
   bool needs_rest_after(std::int64_t) const override { return false; }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
@@ -46,7 +46,7 @@ class MetricsObserver : public Observer {
 
   const TrainingParts& parts_;
   metrics::Console& console_;
-  metrics::MetricsFile& file_;
+  metrics::MetricsLog& file_;
   Recurrence every_;
   std::string told_problem_;            // of the file
   PowerReading last_;                   // at the last report
@@ -59,7 +59,7 @@ class MetricsObserver : public Observer {
 class EvalObserver : public Observer {
  public:
   /// `file`: null where another rank writes it.
-  EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsFile* file, std::optional<double> entropy_floor, const TrainState& state);
+  EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsLog* file, std::optional<double> entropy_floor, const TrainState& state);
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, Request request) override;
@@ -69,7 +69,7 @@ class EvalObserver : public Observer {
 
   TrainingParts& parts_;
   metrics::Console& console_;
-  metrics::MetricsFile* file_;
+  metrics::MetricsLog* file_;
   std::optional<double> entropy_floor_;
   Recurrence every_;
   std::int64_t evaluated_ = -1;         // last step evaluated
@@ -78,8 +78,8 @@ class EvalObserver : public Observer {
 /// Saves when it is due and whenever the held-out loss is lower than ever; a save that fails leaves the older checkpoints and the run goes on, except for the last one, whose failure ends the run.
 class CheckpointObserver : public Observer {
  public:
-  /// `saved_step`: what the run's folder holds already; nothing in a new folder.
-  CheckpointObserver(TrainingParts& parts, checkpoint::Store& store, metrics::Console& console, std::optional<std::int64_t> saved_step, std::int64_t threads,
+  /// `store`: the run's folder; null on ranks that write their shards into what rank 0 begins. `saved_step`: what the folder holds already; nothing in a new one.
+  CheckpointObserver(TrainingParts& parts, checkpoint::Store* store, metrics::Console& console, std::optional<std::int64_t> saved_step, std::int64_t threads,
                      std::map<std::string, std::string> carried, const TrainState& state);
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
@@ -91,7 +91,7 @@ class CheckpointObserver : public Observer {
   void save(TrainState& state);
 
   TrainingParts& parts_;
-  checkpoint::Store& store_;
+  checkpoint::Store* store_;
   metrics::Console& console_;
   std::int64_t threads_;
   std::map<std::string, std::string> carried_;   // tokenizer files: name, contents

@@ -65,7 +65,25 @@ StepAgreement Ranks::agree(std::int64_t step, Request request, double seconds, c
   return agreed;
 }
 
-std::string Ranks::from_first(const std::string& text) const { return control_ ? control_->exchange(is_first() ? text : std::string()).front() : text; }
+std::function<void()> Ranks::failure_check() const {
+  if (!control_) return {};
+  return [control = control_] {
+    if (control->failed()) control->throw_failure();
+  };
+}
+
+void Ranks::connect(ExecutorParts& parts) const {
+  if (!control_) return;
+  parts.rank = rank();
+  parts.communicator = communicator_;
+  parts.throw_failure = failure_check();
+  parts.progress = &control_->progress();
+  parts.before_collective = [whereabouts = whereabouts_](const plan::PlacedProgram& placed, const program::Instruction& i) { whereabouts->at(placed, i); };
+}
+
+std::vector<std::string> Ranks::exchange(const std::string& text) const { return control_ ? control_->exchange(text) : std::vector<std::string>{text}; }
+
+std::string Ranks::from_first(const std::string& text) const { return exchange(is_first() ? text : std::string()).front(); }
 
 void Ranks::require_equal(const std::string& text, const std::string& what) const {
   if (!control_) return;

@@ -37,10 +37,14 @@ class Ranks {
   int rank() const { return control_ ? control_->rank() : 0; }
   int world_size() const { return control_ ? control_->world_size() : 1; }
   bool is_first() const { return rank() == 0; }
+  int local_rank() const { return control_ ? control_->membership().local_rank : 0; }
   dist::Communicator* communicator() const { return communicator_; }
-  Whereabouts* whereabouts() const { return whereabouts_; }
   /// All ranks call it after each step; `mine`: this rank's report, none where its program makes none. Throws UserError 79 where reports that are to be equal are not.
   StepAgreement agree(std::int64_t step, Request request, double seconds, const std::optional<StepScalarsReport>& mine) const;
+  /// Gives an executor what it needs among several ranks; nothing where there is one.
+  void connect(ExecutorParts& parts) const;
+  /// What each says, on all.
+  std::vector<std::string> exchange(const std::string& text) const;
   /// What rank 0 says, on all.
   std::string from_first(const std::string& text) const;
   /// Throws UserError 79, on all ranks, where `text` differs between them; `what` names it.
@@ -62,6 +66,7 @@ class Ranks {
   };
 
  private:
+  std::function<void()> failure_check() const;
   dist::Control* control_ = nullptr;
   dist::Communicator* communicator_ = nullptr;
   Whereabouts* whereabouts_ = nullptr;

@@ -1,9 +1,10 @@
-// The resident buffers of a placed program by meaning: exact weights, optimizer states, step counters, learning rates.
+// The resident buffers of a placed program by meaning: exact weights, optimizer states, step counters, learning rates. Where they lie in shards, one is here and the others are on other ranks.
 #pragma once
 #include "checkpoint/checkpoint.hpp"
 #include "model/model.hpp"
 #include "plan/run_plan.hpp"
 #include "train/arena.hpp"
+#include "train/ranks.hpp"
 
 namespace trainx::train {
 
@@ -11,8 +12,8 @@ enum class MissingHead : std::uint8_t { refuse, keep };
 
 class ResidentState {
  public:
-  /// `states`: what the optimizer keeps; not known where nothing is trained.
-  ResidentState(const plan::PlacedProgram& placed, Arena& arena, const std::vector<program::StateSpec>& states = {});
+  /// `states`: what the optimizer keeps; not known where nothing is trained. `ranks`: among whom shards are.
+  ResidentState(const plan::PlacedProgram& placed, Arena& arena, const std::vector<program::StateSpec>& states = {}, Ranks ranks = {});
 
   enum class Memory : std::uint8_t { written, new_arena };
   /// Initial weights; states as they begin; counters zero. In a new arena what begins as zero is zero already: its memory is not touched.
@@ -28,26 +29,29 @@ class ResidentState {
   std::vector<std::span<const std::byte>> untouched() const;
 
   /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards). A missing, extra or misshapen tensor throws UserError 65 that names it.
-  /// MissingHead::keep: a head that the folder was made without stays as it is; the names of its parameters are returned.
+  /// MissingHead::keep: a head that the folder was made without stays as it is; the names of its parameters are returned. With shards all ranks call it.
   std::vector<std::string> load_weights(const std::string& folder, const spec::ModelDims& dims, MissingHead missing_head = MissingHead::refuse);
-  /// Reads the optimizer states of an optimizer.safetensors; the same errors.
-  void load_states(const std::string& path);
+  /// Reads the optimizer states of a checkpoint's folder; the same errors.
+  void load_states(const std::string& folder);
   /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names. Weights and floating states with an entry for each
-  /// element have the folder's layout, other states their own.
+  /// element have the folder's layout, other states their own. The same tensors however they lie in shards, which all ranks gather (TensorSource::prepare).
   std::vector<checkpoint::TensorSource> weights() const;
-  /// Of the weights' bytes as they lie.
+  /// Of the weights' bytes as they lie, or where they lie in shards of all that were loaded last.
   std::string weights_hash() const;
   std::vector<checkpoint::TensorSource> states() const;
 
  private:
   struct State {
     program::StateSpec spec;
-    program::StateLayout layout;
+    std::vector<program::StateLayout> layouts;   // of each shard
     std::byte* data = nullptr;
-    std::span<std::byte> bytes() const { return {data, static_cast<std::size_t>(layout.entries * size_of(spec.dtype))}; }
+    std::int64_t entries = 0;           // of the buffer: a shard's, as many as the largest has
+    std::span<std::byte> bytes() const { return {data, static_cast<std::size_t>(entries * size_of(spec.dtype))}; }
   };
   struct Group {
     const program::GroupSpec* spec = nullptr;
+    std::vector<program::GroupSpec> shards;   // by rank; the whole group where there is one
+    std::string loaded_hash;            // of exact weights, where they lie in shards
     std::byte* parameter = nullptr;
     std::byte* master = nullptr;        // null: the parameter is exact, or the program does not train
     program::Master master_kind = program::Master::none;
@@ -56,8 +60,17 @@ class ResidentState {
   void begin(const State& state);
   void store_exact(Group& group, std::span<const float> exact);
   std::vector<float> exact(const Group& group, const program::ParameterSpec& parameter) const;
+  void store_entries(const Group& group, const State& state, std::size_t parameter, std::span<const std::byte> entries);
+  std::vector<std::byte> entries_of(const Group& group, const State& state, std::size_t parameter) const;
+  std::vector<std::span<const std::byte>> exact_parts(const Group& group) const;
+  void gather(const std::vector<std::span<const std::byte>>& wanted) const;
+  const std::byte* whole(const std::byte* mine) const;
+  std::size_t own() const { return sharded_ ? static_cast<std::size_t>(ranks_.rank()) : 0; }   // shard
 
   const plan::PlacedProgram& placed_;
+  Ranks ranks_;
+  bool sharded_ = false;
+  mutable std::map<const std::byte*, std::vector<std::byte>> gathered_;   // by one's own shard: what gather made
   bool states_written_ = false;
   std::vector<Group> groups_;
   std::int64_t* step_ = nullptr;

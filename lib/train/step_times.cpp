@@ -39,7 +39,7 @@ std::string chrome_trace(const std::vector<StepTimes>& steps) {
     }
     step_begin_ms += step.ms;
   }
-  return nlohmann::ordered_json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump() + "\n";
+  return nlohmann::ordered_json{{"traceEvents", events}, {"displayTimeUnit", "ms"}, {"otherData", {{"steps", steps.size()}}}}.dump() + "\n";
 }
 
 }  // namespace trainx::train

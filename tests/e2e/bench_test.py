@@ -1,6 +1,7 @@
 """bench/drive with contestants that only pretend: turns, medians, resume, failures, and what it makes of them."""
 import json
 import subprocess
+import sys
 import time
 import unittest
 import xml.etree.ElementTree
@@ -160,6 +161,26 @@ class Step(Trainx):
         ready, *rounds, done = self.lines("--paced", input="go 2\ngo 5\n")
         self.assertEqual([r["steps"] for r in rounds], [2, 5])
         self.assertEqual(done["event"], "done")
+
+    def test_ranks_wait_for_their_turn_for_as_long_as_others_take(self):
+        bench = subprocess.Popen([BUILD / "bin" / "trainx", "bench", "step", "--paced", ROOT / "configs" / "quickstart.yaml", "run.device=cpu", "parallel.world_size=2", "batch.micro_batch_size=8", "run.hang_limit=2 s"],
+                                 cwd=self.folder, env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(json.loads(bench.stdout.readline())["event"], "ready")
+        time.sleep(5)
+        out, err = bench.communicate("go 2\n", timeout=120)
+        self.assertEqual(bench.returncode, 0, err)
+        self.assertEqual([json.loads(line)["event"] for line in out.splitlines()], ["round", "done"])
+
+    def test_rows_of_several_ranks(self):
+        done = subprocess.run([sys.executable, ROOT / "bench" / "drive", "run", "--suite", "ranks", "linear-124m-x2", "--tiny", "--trainx", BUILD / "bin" / "trainx", "--out", self.folder / "out", "--rounds", "1",
+                               "--seconds-per-round", "0.1", "--caches", "kept"], env=self.environment(), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = json.loads((self.folder / "out" / "linear-124m-x2.json").read_text())
+        ours, one = row["contestants"]["trainx"], row["contestants"]["trainx, one GPU"]
+        self.assertEqual([c["done"]["world_size"] for c in (ours, one)], [2, 1])
+        self.assertEqual([c["done"]["tokens_per_step"] for c in (ours, one)], [2 * 2 * 32, 2 * 32])
+        self.assertAlmostEqual(ours["tokens_per_second"], 2 * 2 * 32 / ours["step_time_ms"] * 1e3)
+        self.assertAlmostEqual(row["ratios"]["trainx, one GPU"]["ratio"], one["step_time_ms"] / ours["step_time_ms"])
 
     def table(self, name, *args):
         done = subprocess.run([BUILD / "bin" / "trainx", "bench", name, ROOT / "configs" / "quickstart.yaml", "run.device=cpu", *args], cwd=self.folder,

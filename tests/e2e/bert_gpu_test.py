@@ -74,6 +74,24 @@ class BertOnGpu(Trainx):
         self.write_data(64)
         self.compare("masked_lm")
 
+    def test_attention_by_each_kind(self):
+        """With padding and without, as auto; deterministic runs repeat to the bit."""
+        for shortest in (3, 64):
+            self.write_data(shortest)
+            for precision, tolerance, kinds in (("fp32", 1e-4, ("efficient", "math")), ("bf16", 3e-2, ("cudnn", "flash", "efficient", "math"))):
+                usual, usual_scores = self.train("masked_lm", f"auto{shortest}{precision}", "run.device=gpu", f"precision={precision}")
+                for kind in kinds:
+                    with self.subTest(shortest=shortest, precision=precision, kind=kind):
+                        fixed = ("run.device=gpu", f"precision={precision}", f"model.attention={kind}", "run.deterministic=true")
+                        got, scores = self.train("masked_lm", f"{kind}{shortest}{precision}", *fixed)
+                        worst = max(abs(g / w - 1) for g, w in zip(got, usual))
+                        print(f"  {kind} {precision}, shortest {shortest}: largest relative difference of losses {worst:.1e}")
+                        self.assertEqual(len(got), len(usual))
+                        self.assertLess(worst, tolerance)
+                        self.assertLess(abs(scores["eval_loss"] / usual_scores["eval_loss"] - 1), tolerance)
+                        again, _ = self.train("masked_lm", f"{kind}{shortest}{precision}again", *fixed)
+                        self.assertEqual(again, got)
+
     def test_the_same_bits_twice(self):
         self.write_data(3)
         for task in OPTIONS:

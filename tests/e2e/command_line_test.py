@@ -48,7 +48,7 @@ class CommandLine(Trainx):
             done = self.run_trainx(*args)
             self.assertIn("usage: trainx train CONFIG", done.stdout)
             self.assertEqual(done.stderr, "")
-        for command in ("init", "train", "validate", "plan", "show", "eval", "generate", "ckpt", "export", "import", "list", "doctor", "version"):
+        for command in ("init", "train", "validate", "plan", "show", "eval", "generate", "ckpt", "export", "import", "data", "list", "doctor", "version"):
             self.assertIn(f"usage: trainx {command}", self.run_trainx(command, "--help").stdout)
 
     def test_global_flags_stand_anywhere_and_json_is_all_of_stdout(self):

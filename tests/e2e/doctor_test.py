@@ -135,6 +135,30 @@ class Doctor(Trainx):
         self.assertIn("3 NVLinks of 4 of 27 GB/s: 1 to switches, 2 to 0000:b3:00.0", text)
 
     @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
+    def test_measured_links_are_told_and_planned_with(self):
+        if not self.examine()["trainx"]["build"]["cuda"]:
+            self.skipTest("built without CUDA")
+        first, second = "0000:17:00.0", "0000:b3:00.0"
+        links = {"hosts": [{"gpu": gpu, "to_gpu_bytes_per_second": 5e10, "to_host_bytes_per_second": 4.8e10} for gpu in (first, second)],
+                 "pairs": [{"from": a, "to": b, "staged_bytes_per_second": 3e10, "direct_bytes_per_second": 7e10, "latency_seconds": 9e-6} for a, b in ((first, second), (second, first))],
+                 "sum": {"gpus": 2, "bytes_per_second": 3e11, "latency_seconds": 2e-5}}
+        plain, worker = self.worker(), self.folder / "measuring"
+        worker.write_text(f"#!/bin/sh\n[ \"$1\" = --measure-links ] && echo '{json.dumps(links)}' || exec {plain} \"$@\"\n")
+        worker.chmod(0o755)
+        machine = {"LD_LIBRARY_PATH": self.fake_nvml(), "TRAINX_WORKER": str(worker), "XDG_CACHE_HOME": str(self.folder / "cache"), "CUDA_VISIBLE_DEVICES": "0,1"}
+        recipe = self.recipe("model: {type: gpt2, size: 124m}\nbatch: {global_batch_size: 128, micro_batch_size: 64}\nrun: {device: gpu}\nparallel: {world_size: 2}\nprecision: {compute: bf16}\n")
+        plan = lambda: json.loads(self.run_trainx("plan", recipe, "--json", env=self.environment(**machine)).stdout)
+        before = plan()
+        report = self.examine(**machine)
+        self.assertEqual(report["gpus"]["links"], links)
+        self.assertFalse([p for p in self.problems(report) if "NVLink" in p], report["findings"])      # 70 of 80 GB/s
+        slow = [p for p in self.problems(report) if p.startswith("copies between the host")]
+        self.assertEqual(slow, [], "48 of the 63 GB/s of PCIe 5 x16")
+        self.assertLess(before["time"]["step_ms"], plan()["time"]["step_ms"], "sums take time once it is known how much")
+        worker.write_text(f"#!/bin/sh\n[ \"$1\" = --measure-links ] && {{ echo no such thing >&2; exit 69; }} || exec {plain} \"$@\"\n")
+        self.assertIn("no such thing", self.examine(**machine)["gpus"]["unread"]["links"])
+
+    @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
     def test_an_nvml_that_does_not_begin_says_why(self):
         report = self.examine(LD_LIBRARY_PATH=self.fake_nvml("-DMISMATCH"))
         self.assertEqual(report["gpus"]["driver_problem"], "NVML does not begin: Driver/library version mismatch")

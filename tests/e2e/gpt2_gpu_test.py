@@ -95,6 +95,43 @@ class Gpt2OnGpu(Trainx):
         self.assertEqual(len(self.losses("allowed")), 60)
         self.assertLess(self.losses("allowed")[-1], self.losses("allowed")[0])
 
+    def test_attention_by_each_kind(self):
+        """Each kind, replayed and launched one by one, gives what auto gives; what they take is what was planned."""
+        for precision, tolerance, kinds in (("bf16", 1e-2, ("cudnn", "flash", "efficient", "math")), ("fp16", 2e-3, ("cudnn", "flash", "efficient", "math")),
+                                            ("fp32", 1e-5, ("efficient", "math")), ("tf32", 2e-3, ("efficient", "math"))):
+            self.train(f"auto-{precision}", f"precision={precision}")
+            for kind in kinds:
+                with self.subTest(precision=precision, kind=kind):
+                    name = f"{kind}-{precision}"
+                    self.train(name, f"precision={precision}", f"model.attention={kind}", "memory.activation_checkpoint=" + ("full" if precision == "bf16" else "none"))
+                    pairs = list(zip(self.losses(f"auto-{precision}"), self.losses(name)))
+                    self.assertEqual(len(pairs), 60)
+                    worst = max(abs(b / a - 1) for a, b in pairs[:10])
+                    print(f"  {name}: largest relative difference of losses {worst:.1e}")
+                    self.assertLess(worst, tolerance)
+                    plan = json.loads((self.folder / "outputs" / name / "plan.json").read_text())
+                    self.assertTrue(plan["attention"].startswith(kind))
+                    last = self.metrics(name)[-1]
+                    print(f"  {name}: {last['device_memory_bytes']} bytes, planned {plan['total_bytes']}")
+                    self.assertLess(abs(last["device_memory_bytes"] / plan["total_bytes"] - 1), 0.04, name)
+
+    def test_attention_by_each_kind_with_the_same_bits(self):
+        for kind in ("cudnn", "flash", "efficient", "math"):
+            fixed = ("precision=bf16", "run.deterministic=true", f"model.attention={kind}")
+            self.train(f"{kind}-once", *fixed)
+            for name, more in (("twice", ()), ("eager", ("run.execution=eager",)), ("recomputed", ("memory.activation_checkpoint=full",))):
+                with self.subTest(kind=kind, name=name):
+                    self.train(f"{kind}-{name}", *fixed, *more)
+                    self.assertEqual(self.weights(f"{kind}-{name}"), self.weights(f"{kind}-once"))
+
+    def test_attention_that_a_gpu_cannot_compute_is_refused(self):
+        self.assertIn("flash computes in 16 bits", self.train("flash", "precision=fp32", "model.attention=flash", expect=78).stderr)
+        self.assertIn("and this model's have 6", self.train("heads", "precision=bf16", "model.attention=cudnn", "model.options.hidden_size=24", expect=78).stderr)
+
+    def test_a_worker_whose_attention_is_another_than_asked_ends_with_79(self):
+        ended = self.run_trainx("--worker", test_worker("math-worker"), "train", QUICKSTART, "run.name=refused-cudnn", *FAST, "precision=bf16", "model.attention=cudnn", expect=79)
+        self.assertIn("0 launches of fused attention in a step, 2 were planned (model.attention: cudnn)", ended.stderr)
+
     def test_a_kernel_that_fails(self):
         """The run is told how to find out which instruction it was, and that way does."""
         command = ("--worker", test_worker("failing-worker"), "train", QUICKSTART, *FAST, "precision=bf16", "--allow-degraded")

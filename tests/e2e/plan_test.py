@@ -34,6 +34,31 @@ class Plan(Trainx):
                     print(f"  {run}: predicted {predicted}, measured {measured}")
                     self.assertLess(abs(measured - predicted), 0.05 * predicted)
 
+    def test_which_attention(self):
+        recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
+
+        def plan(*settings, expect=0):
+            return self.run_trainx("plan", recipe, "data.train=none", "batch={global_batch_size: 16, micro_batch_size: 16}", *settings, "--gpu", "h200", expect=expect)
+
+        for kind, words in (("auto", "auto: cuDNN's fused kernels"), ("cudnn", "cudnn: its fused kernels"), ("flash", "flash: LibTorch's for GPUs"),
+                            ("efficient", "efficient: LibTorch's memory-efficient kernels"), ("math", "math: all scores in memory")):
+            told = plan(f"model.attention={kind}").stdout
+            self.assertRegex(told, r"attention +" + words)
+            self.assertRegex(told, r"fused attention +" + ("none" if kind == "math" else r"\d+ forward"))
+            self.assertEqual("is predicted as that of auto" in told, kind in ("flash", "efficient"))
+        self.assertRegex(plan("precision=fp32").stdout, "auto: trainx's own kernels")
+        self.assertIn("computes in 16 bits on a GPU", plan("precision=fp32", "model.attention=flash", expect=78).stderr)
+
+    def test_predicted_memory_of_attention_by_math(self):
+        recipe = self.recipe(tiny(steps=6, every=100).replace("hidden_size: 32", "hidden_size: 128").replace("num_heads: 2", "num_heads: 4"))
+        plan = json.loads(self.run_trainx("plan", recipe, "model.attention=math", "--json").stdout)
+        self.assertEqual(plan["attention"], "math: all scores in memory")
+        self.run_trainx("train", recipe, "model.attention=math", "run.name=math")
+        predicted, measured = plan["arena_bytes"] + plan["library_bytes"], self.metrics("math")[-1]["peak_memory_bytes"]
+        print(f"  predicted {predicted}, measured {measured}")
+        self.assertLessEqual(measured, predicted)
+        self.assertLess(predicted - measured, 0.1 * predicted)
+
     def test_predictions_of_what_was_measured_on_an_h200(self):
         """bench/results holds what `trainx bench step` measured there; the name of a file says of which recipe."""
         results = ROOT / "bench" / "results" / "h200"

@@ -19,7 +19,7 @@ struct Target {
   const char* name;
   void (*run)(Bytes);
 };
-constexpr Target targets[] = {{"safetensors", fuzz_safetensors}, {"tokens", fuzz_tokens}, {"text", fuzz_text}, {"jsonl", fuzz_jsonl}, {"csv", fuzz_csv}, {"recipe", fuzz_recipe}, {"config", fuzz_config}, {"import", fuzz_import}};
+constexpr Target targets[] = {{"safetensors", fuzz_safetensors}, {"tokens", fuzz_tokens}, {"text", fuzz_text}, {"jsonl", fuzz_jsonl}, {"csv", fuzz_csv}, {"recipe", fuzz_recipe}, {"config", fuzz_config}, {"import", fuzz_import}, {"tokenizer", fuzz_tokenizer}, {"corpus", fuzz_corpus}};
 
 std::string contents_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -17,5 +17,7 @@ void fuzz_csv(Bytes file);
 void fuzz_recipe(Bytes file);
 void fuzz_config(Bytes file);
 void fuzz_import(Bytes file);
+void fuzz_tokenizer(Bytes file);
+void fuzz_corpus(Bytes file);
 
 }  // namespace trainx::fuzz

@@ -1,4 +1,5 @@
 #include "data/labelled/csv_line.hpp"
+#include "data/labelled/field_cutter.hpp"
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -10,45 +11,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(' ');
   return first == std::string_view::npos ? std::string_view() : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
-
-/// Takes the fields of a line one after another.
-class FieldCutter {
- public:
-  FieldCutter(std::string_view text, char delimiter, const LinePlace& place) : text_(text), delimiter_(delimiter), place_(place) {}
-
-  /// The next field without its quotes (quotes doubled inside stay so: no field that is read holds any); false after the last.
-  bool next(std::string_view& field) {
-    if (at_end_) return false;
-    ++count_;
-    std::size_t end = 0;                // of the field, where its delimiter stands
-    if (!text_.empty() && text_[0] == '"') {
-      const std::size_t close = closing_quote();
-      end = close + 1;
-      field = text_.substr(1, close - 1);
-      if (end < text_.size() && text_[end] != delimiter_) place_.refuse("field " + std::to_string(count_) + " goes on after its closing quote");
-    } else {
-      end = std::min(text_.find(delimiter_), text_.size());
-      field = text_.substr(0, end);
-    }
-    at_end_ = end >= text_.size();
-    text_.remove_prefix(at_end_ ? text_.size() : end + 1);
-    return true;
-  }
-
- private:
-  std::size_t closing_quote() const {
-    for (std::size_t at = text_.find('"', 1); at != std::string_view::npos; at = text_.find('"', at + 2)) {
-      if (at + 1 >= text_.size() || text_[at + 1] != '"') return at;
-    }
-    place_.refuse("field " + std::to_string(count_) + " has a quote that is not closed on its line");
-  }
-
-  std::string_view text_;
-  char delimiter_;
-  const LinePlace& place_;
-  std::size_t count_ = 0;
-  bool at_end_ = false;
-};
 
 class CsvParser final : public LineParser {
  public:

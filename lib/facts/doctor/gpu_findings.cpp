@@ -1,6 +1,8 @@
 #include "core/units.hpp"
 #include "facts/doctor/gpus.hpp"
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <set>
 
 namespace trainx::facts {
@@ -106,6 +108,41 @@ void look_at_pairs(const GpusFacts& facts, Findings& found) {
   }
 }
 
+/// Bytes per second of one lane and direction after encoding (PCI Express Base Specification); 0: a generation after those known here.
+double lane_rate(std::int64_t generation) {
+  constexpr double rates[] = {0, 0.25e9, 0.5e9, 0.985e9, 1.969e9, 3.938e9, 7.563e9};
+  return generation > 0 && generation < static_cast<std::int64_t>(std::size(rates)) ? rates[generation] : 0;
+}
+
+std::string gb(double bytes_per_second) { return std::to_string(std::llround(bytes_per_second / 1e9)) + " GB/s"; }
+
+constexpr double far_below = 0.4;       // of what a link's kind has: good ones reach 0.75 to 0.9
+
+/// Links that move far less than their kind does.
+void look_at_measured(const GpusFacts& facts, Findings& found) {
+  if (!facts.links) return;
+  const auto place = [&](const std::string& address) { return static_cast<std::size_t>(std::ranges::find(facts.gpus, std::optional(address), &GpuFacts::address) - facts.gpus.begin()); };
+  for (const HostLinkRate& host : facts.links->hosts) {
+    const std::size_t i = place(host.gpu);
+    if (i == facts.gpus.size()) continue;
+    const PcieFacts& p = facts.gpus[i].pcie;
+    const double kind = lane_rate(p.most_generation.value_or(0)) * static_cast<double>(p.most_width.value_or(0)), slower = std::min(host.to_gpu_bytes_per_second, host.to_host_bytes_per_second);
+    if (kind > 0 && slower < far_below * kind)
+      found.push_back({.problem = "copies between the host and " + label(facts, i) + " reach " + gb(slower) + " of the " + gb(kind) + " that PCIe " + std::to_string(*p.most_generation) + " x" + std::to_string(*p.most_width) + " has",
+                       .remedy = "look whether something else uses the link or the host's memory, and run on the GPU's own NUMA node (numactl -N)"});
+  }
+  for (const PairLinkRate& pair : facts.links->pairs) {
+    const std::size_t a = place(pair.from), b = place(pair.to);
+    if (a == facts.gpus.size() || b == facts.gpus.size() || !facts.gpus[a].nvlink || !facts.gpus[a].nvlink->bytes_per_second) continue;
+    const auto links = std::ranges::find_if(facts.pairs, [&](const GpuPairFacts& p) { return p.first == std::min(a, b) && p.second == std::max(a, b); });
+    const double kind = links == facts.pairs.end() ? 0 : static_cast<double>(links->nvlinks) * *facts.gpus[a].nvlink->bytes_per_second;
+    const double moved = pair.direct_bytes_per_second.value_or(pair.staged_bytes_per_second);
+    if (kind > 0 && moved < far_below * kind)
+      found.push_back({.problem = "copies from " + label(facts, a) + " to " + label(facts, b) + " reach " + gb(moved) + " of the " + gb(kind) + " that " + counted(links->nvlinks, "NVLink") + " have",
+                       .remedy = "look with nvidia-smi nvlink -s for links that are down or have errors, and whether another program uses them"});
+  }
+}
+
 }  // namespace
 
 Findings findings_of(const GpusFacts& facts) {
@@ -122,6 +159,7 @@ Findings findings_of(const GpusFacts& facts) {
   }
   look_at_nvlink(facts, found);
   look_at_pairs(facts, found);
+  look_at_measured(facts, found);
   if (kinds.size() > 1)
     found.push_back({.problem = "the GPUs are of different kinds, and ranks wait for the slowest: " + joined({kinds.begin(), kinds.end()}), .remedy = "choose those of one kind (CUDA_VISIBLE_DEVICES)"});
   return found;

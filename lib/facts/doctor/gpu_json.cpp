@@ -1,4 +1,5 @@
 #include "facts/doctor/gpus.hpp"
+#include "facts/links.hpp"
 
 namespace trainx::facts {
 namespace {
@@ -63,6 +64,7 @@ Json to_json(const GpusFacts& facts) {
     put(p, "peer_access", pair.peer_access);
     j["pairs"].push_back(p);
   }
+  if (facts.links) j["links"] = to_json(*facts.links);
   put_unread(j, facts.unread);
   return j;
 }

@@ -1,5 +1,6 @@
 #include "core/units.hpp"
 #include "facts/doctor/gpus.hpp"
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -61,6 +62,26 @@ void describe_gpu(const GpuFacts& gpu, std::size_t i, Lines& lines) {
   for (const std::string& reason : reasons) lines.push_back("   " + reason);
 }
 
+std::string rate_words(double bytes_per_second) { return std::to_string(std::llround(bytes_per_second / 1e9)) + " GB/s"; }
+std::string latency_words(double seconds) { return std::to_string(std::llround(seconds * 1e6)) + " us"; }
+
+/// A line for each GPU, for each direction of each pair, and for the sum over all.
+void describe_links(const LinkRates& links, const GpusFacts& facts, Lines& lines) {
+  const auto place = [&](const std::string& address) {
+    const auto at = std::ranges::find_if(facts.gpus, [&](const GpuFacts& gpu) { return gpu.address == address; });
+    return at == facts.gpus.end() ? address : std::to_string(at - facts.gpus.begin());
+  };
+  for (const HostLinkRate& host : links.hosts)
+    lines.push_back("measured, host to " + place(host.gpu) + ": " + rate_words(host.to_gpu_bytes_per_second) + ", back: " + rate_words(host.to_host_bytes_per_second));
+  for (const PairLinkRate& pair : links.pairs) {
+    const std::string staged = rate_words(pair.staged_bytes_per_second);
+    lines.push_back("measured, " + place(pair.from) + " to " + place(pair.to) + ": " + (pair.direct_bytes_per_second ? rate_words(*pair.direct_bytes_per_second) + ", without peer access " + staged : staged) +
+                    ", a few bytes in " + latency_words(pair.latency_seconds));
+  }
+  if (links.sum) lines.push_back("measured, sums over " + std::to_string(links.sum->gpus) + " GPUs: each sends " + rate_words(links.sum->bytes_per_second) + ", a few bytes in " + latency_words(links.sum->latency_seconds));
+  if (!links.sum_problem.empty()) lines.push_back("sums over the GPUs could not be measured: " + links.sum_problem);
+}
+
 }  // namespace
 
 Lines describe(const GpusFacts& facts) {
@@ -75,6 +96,7 @@ Lines describe(const GpusFacts& facts) {
   for (const GpuPairFacts& pair : facts.pairs)
     lines.push_back(std::to_string(pair.first) + "-" + std::to_string(pair.second) + ": " +
                     joined({pair.nvlinks > 0 ? counted(pair.nvlinks, "NVLink") : "", pair.path ? "PCIe: " + *pair.path : "", pair.peer_access ? "peer access " + *pair.peer_access : ""}));
+  if (facts.links) describe_links(*facts.links, facts, lines);
   add_unread(lines, facts.unread);
   return lines;
 }

@@ -1,5 +1,6 @@
 // The section on GPUs: what NVML tells of each, and of each pair.
 #pragma once
+#include "core/link_rates.hpp"
 #include "core/power_reading.hpp"
 #include "facts/doctor/finding.hpp"
 #include "facts/doctor/gpu_presence.hpp"
@@ -65,10 +66,13 @@ struct GpusFacts {
   std::optional<std::string> visible;               // CUDA_VISIBLE_DEVICES, where it is set
   std::vector<GpuFacts> gpus;
   std::vector<GpuPairFacts> pairs;
+  std::optional<LinkRates> links;                   // measured
   Unread unread;
 };
 
 GpusFacts detect_gpus(const Roots& roots, const std::string& built_cuda);
+/// Has the worker measure the links of the GPUs that were found, and keeps the rates for plans. Nothing where there are no GPUs or trainx was built without CUDA.
+void measure_links(const std::string& worker, GpusFacts& facts);
 Findings findings_of(const GpusFacts& facts);
 Json to_json(const GpusFacts& facts);
 Lines describe(const GpusFacts& facts);

@@ -30,6 +30,7 @@ MachineReport examine_machine(const std::string& worker, const BuildFacts& build
   report.disk = detect_disk(folder, roots);
   report.gpus = detect_gpus(roots, build.cuda);
   report.trainx = detect_installation(worker, build);
+  if (report.trainx.worker_version) measure_links(worker, report.gpus);
   report.versions = detect_versions(roots, report.trainx.libtorch.value_or(""));
   return report;
 }

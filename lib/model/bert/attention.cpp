@@ -18,7 +18,7 @@ at::Tensor Attention::by_sample(const at::Tensor& x) const {
 void Attention::forward(BlockContext& c) {
   forward_norm(c);
   if (c.writes(S::qkv)) ops::linear(by_row(c[S::qkv]), input(c), c.joined(S::parameters, P::query_weight, 3), c.joined(S::parameters, P::query_bias, 3));
-  if (c.writes(S::attention_out) || c.writes(S::lse)) ops::bidirectional_attention(by_sample(c[S::attention_out]), c[S::lse], by_sample(c[S::qkv]), c[S::lengths]);
+  if (c.writes(S::attention_out) || c.writes(S::lse)) ops::bidirectional_attention(by_sample(c[S::attention_out]), c[S::lse], by_sample(c[S::qkv]), c[S::lengths], shape_.dims.attention);
   if (c.writes(S::branch_out)) ops::linear(c[S::branch_out], by_row(c[S::attention_out]), c.tensor(S::parameters, P::output_weight));
 }
 
@@ -28,7 +28,7 @@ void Attention::backward(BlockContext& c) {
   backward_linear(c, P::output_weight, -1, d_branch(c), by_row(c[S::attention_out]));
   ops::linear_backward_input(d_attention_out, d_branch(c), c.tensor(S::parameters, P::output_weight));
   ops::bidirectional_attention_backward(by_sample(c[S::d_qkv]), by_sample(d_attention_out.view(c[S::attention_out].sizes())), by_sample(c[S::qkv]),
-                                        by_sample(c[S::attention_out]), c[S::lse], c[S::lengths]);
+                                        by_sample(c[S::attention_out]), c[S::lse], c[S::lengths], shape_.dims.attention);
   linear_gradients(c, c.joined(S::d_parameters, P::query_weight, 3), c.joined(S::d_parameters, P::query_bias, 3), S::cast, d_qkv, input(c), c.accumulates(S::d_parameters));
   backward_input(c, d_qkv, c.joined(S::parameters, P::query_weight, 3));
 }

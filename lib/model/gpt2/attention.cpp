@@ -25,7 +25,7 @@ Attention::Attention(const Shape& shape, bool first)
 void Attention::forward(BlockContext& c) {
   forward_norm(c);
   if (c.writes(S::qkv)) ops::linear(by_row(c[S::qkv], shape_), c[S::normed], c.tensor(S::parameters, P::c_attn_weight), c.tensor(S::parameters, P::c_attn_bias));
-  if (c.writes(S::attention_out) || c.writes(S::lse)) ops::causal_attention(by_sample(c[S::attention_out], shape_), c[S::lse], by_sample(c[S::qkv], shape_));
+  if (c.writes(S::attention_out) || c.writes(S::lse)) ops::causal_attention(by_sample(c[S::attention_out], shape_), c[S::lse], by_sample(c[S::qkv], shape_), shape_.dims.attention);
   if (c.writes(S::branch_out)) ops::linear(c[S::branch_out], by_row(c[S::attention_out], shape_), c.tensor(S::parameters, P::c_proj_weight));
 }
 
@@ -35,7 +35,7 @@ void Attention::backward(BlockContext& c) {
   backward_linear(c, P::c_proj_weight, -1, d_branch(c), attention_out);
   ops::linear_backward_input(d_attention_out, d_branch(c), c.tensor(S::parameters, P::c_proj_weight));
   ops::causal_attention_backward(by_sample(c[S::d_qkv], shape_), by_sample(d_attention_out.view(c[S::attention_out].sizes()), shape_), by_sample(c[S::qkv], shape_),
-                                 by_sample(c[S::attention_out], shape_), c[S::lse]);
+                                 by_sample(c[S::attention_out], shape_), c[S::lse], shape_.dims.attention);
   backward_linear(c, P::c_attn_weight, P::c_attn_bias, d_qkv, c[S::normed]);
   ops::linear_backward_input(c[S::d_normed], d_qkv, c.tensor(S::parameters, P::c_attn_weight));
   backward_norm(c);

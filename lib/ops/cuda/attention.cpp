@@ -1,4 +1,5 @@
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/torch_attention.hpp"
 
 namespace trainx::ops::cuda {
 namespace {
@@ -30,27 +31,49 @@ gpu::AttentionProblem bidirectional(const Gpu& gpu, const at::Tensor& qkv) {
 
 const std::int32_t* lengths_of(const Gpu& gpu, const at::Tensor& lengths) { return gpu.needs.padded ? pointer<std::int32_t>(lengths) : nullptr; }
 
+/// Of bidirectional attention, where it matters.
+at::Tensor lengths_seen(const Gpu& gpu, const at::Tensor& lengths) { return gpu.needs.padded ? lengths : at::Tensor(); }
+
+void require_kind(AttentionKind kind, const gpu::AttentionProblem& p) {
+  if (kind == AttentionKind::cudnn && gpu::path_of(p) != gpu::AttentionPath::cudnn) throw InternalError("attention " + gpu::describe(p) + " is none of cuDNN's");
+}
+
+void forward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const std::int32_t* lengths) {
+  require_kind(kind, p);
+  gpu.attention->forward(p, qkv.const_data_ptr(), lengths, out.data_ptr(), pointer<float>(lse), gpu.space);
+}
+
+void backward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
+              const at::Tensor& lse, const std::int32_t* lengths) {
+  require_kind(kind, p);
+  gpu.attention->backward(p, qkv.const_data_ptr(), lengths, out.const_data_ptr(), pointer<float>(lse), d_out.const_data_ptr(), d_qkv.data_ptr(), gpu.space);
+}
+
 }  // namespace
 
-void causal_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv) {
-  gpu.attention->forward(causal(gpu, qkv), qkv.const_data_ptr(), nullptr, out.data_ptr(), pointer<float>(lse), gpu.space);
+void causal_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, AttentionKind kind) {
+  if (is_torch(kind)) torch_attention(gpu, kind, out, lse, qkv, {.causal = true});
+  else forward(gpu, causal(gpu, qkv), kind, out, lse, qkv, nullptr);
   gpu.done(Work::attention);
 }
 
-void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse) {
-  gpu.attention->backward(causal(gpu, qkv), qkv.const_data_ptr(), nullptr, out.const_data_ptr(), pointer<float>(lse), d_out.const_data_ptr(), d_qkv.data_ptr(), gpu.space);
+void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+                               AttentionKind kind) {
+  if (is_torch(kind)) torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.causal = true});
+  else backward(gpu, causal(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, nullptr);
   gpu.done(Work::attention);
 }
 
-void bidirectional_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths) {
-  gpu.attention->forward(bidirectional(gpu, qkv), qkv.const_data_ptr(), lengths_of(gpu, lengths), out.data_ptr(), pointer<float>(lse), gpu.space);
+void bidirectional_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths, AttentionKind kind) {
+  if (is_torch(kind)) torch_attention(gpu, kind, out, lse, qkv, {.lengths = lengths_seen(gpu, lengths)});
+  else forward(gpu, bidirectional(gpu, qkv), kind, out, lse, qkv, lengths_of(gpu, lengths));
   gpu.done(Work::attention);
 }
 
 void bidirectional_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
-                                      const at::Tensor& lengths) {
-  gpu.attention->backward(bidirectional(gpu, qkv), qkv.const_data_ptr(), lengths_of(gpu, lengths), out.const_data_ptr(), pointer<float>(lse), d_out.const_data_ptr(),
-                          d_qkv.data_ptr(), gpu.space);
+                                      const at::Tensor& lengths, AttentionKind kind) {
+  if (is_torch(kind)) torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.lengths = lengths_seen(gpu, lengths)});
+  else backward(gpu, bidirectional(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, lengths_of(gpu, lengths));
   gpu.done(Work::attention);
 }
 

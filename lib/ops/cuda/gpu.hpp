@@ -7,10 +7,15 @@
 
 namespace trainx::ops {
 
+namespace cuda {
+class TorchCuda;
+}
+
 /// What operations on a GPU are launched with.
 struct Gpu {
   gpu::Gemm* gemm = nullptr;
   gpu::Attention* attention = nullptr;
+  cuda::TorchCuda* torch = nullptr;     // where LibTorch computes attention
   gpu::StreamSpace space;               // stream, and the workspace of whatever is launched
   gpu::StreamSpace gemm_space;          // the same stream, with as much of the workspace as matrix products are tuned with
   kernels::FoldMemory fold;

@@ -1,5 +1,6 @@
 // The operations of lib/ops on a GPU: the same contracts, launched on the scope's stream.
 #pragma once
+#include "core/attention_kind.hpp"
 #include "ops/cuda/gpu.hpp"
 #include "ops/cross_entropy.hpp"
 #include "ops/embedding.hpp"
@@ -12,11 +13,12 @@ void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tenso
 void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& preactivation, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 void linear_gelu_backward(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& x, bool accumulate);
 void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at::Tensor& dy, const at::Tensor& x, bool accumulate);
-void causal_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv);
-void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse);
-void bidirectional_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths);
+void causal_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, AttentionKind kind);
+void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+                               AttentionKind kind);
+void bidirectional_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths, AttentionKind kind);
 void bidirectional_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
-                                      const at::Tensor& lengths);
+                                      const at::Tensor& lengths, AttentionKind kind);
 void column_sum(const Gpu& gpu, const at::Tensor& sums, const at::Tensor& x, bool accumulate);
 void gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& x);
 void gelu_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate);

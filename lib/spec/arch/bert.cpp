@@ -190,6 +190,8 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   use(backward, How::overwrite, {S::d_qkv});
   backward.attention_flops = 5 * product_flops(s);
   forward.attention_head = backward.attention_head = s.D;
+  forward.attention_rows = backward.attention_rows = s.N * s.H;
+  forward.plain_attention = backward.plain_attention = s.dims.attention == AttentionKind::math;
   backward.other_kernels = 2;
   add_linear(b, s.N, 3 * s.C, s.C, S::qkv);
   add_linear(b, s.N, s.C, s.C, S::branch_out);
@@ -375,8 +377,8 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(classification ? classifier_block(graph, s) : masked_lm_block(graph, s));
-  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, machine.deterministic)
-                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute}, machine.threads);
+  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention}, machine.deterministic)
+                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention}, machine.threads);
   return graph;
 }
 

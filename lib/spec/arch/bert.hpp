@@ -1,6 +1,7 @@
 // BERT (Devlin et al. 2018, arXiv:1810.04805): its options, published sizes, and its blocks in bytes and FLOPs. lib/model/bert computes what is declared here.
 #pragma once
 #include "program/model_graph.hpp"
+#include "spec/arch/attention.hpp"
 #include "spec/arch/dimension.hpp"
 #include "spec/arch/machine.hpp"
 #include "spec/arch/task.hpp"
@@ -28,6 +29,7 @@ struct BertDims {
   double dropout = 0;
   double initializer_range = 0.02;
   double layer_norm_epsilon = 1e-12;
+  AttentionKind attention = AttentionKind::automatic;   // who computes it
   std::int64_t pad_token = 0;           // its embedding begins as zero and learns from no lookup, as torch.nn.Embedding(padding_idx) has it; -1: none
   Task task = Task::masked_lm;
   std::int64_t num_labels = 0;          // classification

@@ -1,6 +1,7 @@
 // GPT-2 (Radford et al. 2019): its options, published sizes, and its blocks in bytes and FLOPs. lib/model/gpt2 computes what is declared here.
 #pragma once
 #include "program/model_graph.hpp"
+#include "spec/arch/attention.hpp"
 #include "spec/arch/dimension.hpp"
 #include "spec/arch/machine.hpp"
 #include "spec/arch/task.hpp"
@@ -36,6 +37,7 @@ struct Gpt2Dims {
   double dropout = 0;
   double initializer_range = 0.02;      // GPT-2's; residual projections get it over sqrt(2 * num_layers)
   double layer_norm_epsilon = 1e-5;
+  AttentionKind attention = AttentionKind::automatic;   // who computes it
   std::int64_t padded_vocab_size() const;   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
 };
 

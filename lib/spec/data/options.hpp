@@ -42,7 +42,7 @@ inline const EnumNames<TokenFileType>& enum_names(TokenFileType) {
 /// Token files in the .bin formats of llm.c (by magic), or headerless with an explicit dtype.
 struct TokensOptions {
   static constexpr std::string_view name = "tokens";
-  static constexpr std::string_view summary = "token files: llm.c .bin (uint16, uint32), or headerless with data.dtype";
+  static constexpr std::string_view summary = "token files: llm.c .bin (uint16, uint32), Megatron .bin with .idx, or headerless with data.dtype";
   static constexpr bool fills_rows = true;
   std::string train;
   std::optional<std::string> eval;
@@ -52,7 +52,7 @@ template <class Visitor>
 void visit_fields(Visitor& field, TokensOptions& o) {
   field("train", o.train, anything(), "token file to train on");
   field("eval", o.eval, anything(), "token file held out");
-  field("dtype", o.dtype, anything(), "auto: by the file's magic; uint16 or uint32: the file has no header");
+  field("dtype", o.dtype, anything(), "auto: by the file's magic, or the .idx beside it; uint16 or uint32: the file has no header");
 }
 
 /// JSON lines of token ids: {"input_ids": [...], "token_type_ids": [...], "label": n, "labels": [...]}, a sample each.

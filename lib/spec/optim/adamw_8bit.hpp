@@ -27,7 +27,7 @@ void visit_fields(Visitor& field, AdamW8bitOptions& o) {
 }
 
 inline bool is_8bit(const AdamW8bitOptions& o, const program::ParameterSpec& p) {
-  return p.rows() * p.dims.back() >= o.min_8bit_size && !(o.embeddings_32bit && p.embedding);
+  return p.tensor_elements() >= o.min_8bit_size && !(o.embeddings_32bit && p.embedding);
 }
 
 /// In the order of kernels::AdamW8bitState.

@@ -3,7 +3,12 @@
 #include "gpu/gpu_error.hpp"
 #include "plan/memory_plan.hpp"
 #include "spec/arch/library_bytes.hpp"
+#include "ops/cuda/torch_attention.hpp"
+#include "tensor/view.hpp"
 #include "train/cuda/gpu_executor.hpp"
+#include <ATen/Context.h>
+#include <algorithm>
+#include <cstdio>
 #include <map>
 
 namespace trainx::train {
@@ -17,7 +22,13 @@ std::int64_t resident_bytes(const plan::PlacedProgram& placed) {
   return end;
 }
 
-std::string open_first_gpu() {
+// Launchers show a process all GPUs of the host, of which it takes its own, or that one alone.
+int index_of(int local_rank, int count) {
+  if (count == 1 || local_rank < count) return count == 1 ? 0 : local_rank;
+  throw gpu::GpuError(ExitCode::unavailable, "rank " + std::to_string(local_rank) + " of this host has no GPU: " + std::to_string(count) + " are visible (CUDA_VISIBLE_DEVICES); start as many ranks as there are GPUs");
+}
+
+cudaDeviceProp open_gpu(int local_rank) {
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
     throw gpu::GpuError(ExitCode::unavailable, std::string("no GPU can be used: ") +
@@ -25,13 +36,15 @@ std::string open_first_gpu() {
                                                     : error != cudaSuccess               ? cudaGetErrorString(error) + std::string(";")
                                                                                          : "the driver shows none to this process (CUDA_VISIBLE_DEVICES);") +
                                                    " set run.device to cpu to train without one");
+  const int index = index_of(local_rank, count);
+  const std::string gpu = "GPU " + std::to_string(index);
   cudaDeviceProp properties{};
-  gpu::require(cudaGetDeviceProperties(&properties, 0), "GPU 0 cannot be asked for its properties");
+  gpu::require(cudaGetDeviceProperties(&properties, index), gpu + " cannot be asked for its properties");
   if (properties.major < 9)
     throw gpu::GpuError(ExitCode::unavailable, std::string(properties.name) + " has compute capability " + std::to_string(properties.major) + "." + std::to_string(properties.minor) +
                                                    ", and trainx was built for 9.0 (Hopper); set run.device to cpu");
-  gpu::require(cudaSetDevice(0), "GPU 0 cannot be used");
-  return properties.name;
+  gpu::require(cudaSetDevice(index), gpu + " cannot be used");
+  return properties;
 }
 
 // `plan`: what could be smaller.
@@ -67,9 +80,20 @@ std::byte* allocate_pinned(std::int64_t bytes) {
 
 }  // namespace
 
-GpuDevice::GpuDevice(const plan::RunPlan& plan)
-    : plan_(plan), name_(open_first_gpu()), arena_bytes_(plan.memory.arena_bytes), workspace_bytes_(plan.memory.library_bytes),
-      residents_(std::make_unique<Arena>(resident_bytes(plan.train.front()))) {
+std::string gpu_identity(int local_rank) {
+  const cudaDeviceProp properties = open_gpu(local_rank);
+  std::string text = std::string(properties.name) + " ";
+  for (const char byte : properties.uuid.bytes) {
+    char hex[3];
+    std::snprintf(hex, sizeof hex, "%02x", static_cast<unsigned char>(byte));
+    text += hex;
+  }
+  return text;
+}
+
+GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
+    : plan_(plan), name_(open_gpu(ranks.local_rank()).name), arena_bytes_(plan.memory.arena_bytes), workspace_bytes_(plan.memory.library_bytes),
+      residents_(std::make_unique<Arena>(std::max<std::int64_t>(1, resident_bytes(plan.train.front())))) {
   gpu::require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   arena_ = allocate<std::byte>(arena_bytes_, "the run's arena", plan);
   workspace_ = allocate<std::byte>(workspace_bytes_, "the workspace of matrix products and attention", plan);
@@ -81,9 +105,18 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
   // Tuned choices depend on what other processes have measured, the library's own do not.
   gemm_ = std::make_unique<gpu::Gemm>(plan.recipe.run.deterministic ? "" : gpu::Gemm::default_cache_file());
   meter_ = std::make_unique<gpu::PowerMeter>();
+  if (ranks.world_size() > 1) nccl_ = std::make_unique<gpu::NcclCommunicator>(ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(), ranks.world_size());
   attention_ = std::make_unique<gpu::Attention>();
+  const AttentionKind attention = plan.recipe.model.attention;
+  if (ops::cuda::is_torch(attention)) {
+    std::optional<ops::cuda::TorchProducts> products;
+    if (attention == AttentionKind::math) products = {tensor::scalar_type(plan.compute), plan.recipe.precision.compute == recipe::Compute::tf32};
+    torch_ = std::make_unique<ops::cuda::TorchCuda>(stream_, workspace_, workspace_bytes_, products);
+    workspace_bytes_ -= torch_->kept_bytes();
+  }
   ops_.gemm = gemm_.get();
   ops_.attention = attention_.get();
+  ops_.torch = torch_.get();
   ops_.space = {stream_, workspace_, workspace_bytes_};
   ops_.gemm_space = {stream_, workspace_, std::min(workspace_bytes_, spec::gemm_workspace_bytes)};
   ops_.fold = {reinterpret_cast<float*>(workspace_), counters_};   // one instruction at a time uses the workspace
@@ -94,6 +127,8 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan)
 
 GpuDevice::~GpuDevice() {
   cudaStreamSynchronize(stream_);
+  nccl_.reset();
+  torch_.reset();
   cudaFree(counters_);
   cudaFree(workspace_);
   cudaFree(arena_);

@@ -1,14 +1,19 @@
 #pragma once
+#include "gpu/nccl.hpp"
 #include "gpu/power.hpp"
 #include "ops/cuda/gpu.hpp"
+#include "ops/cuda/torch_cuda.hpp"
 #include "train/device.hpp"
 
 namespace trainx::train {
 
-/// One GPU: the arena and the workspace in its memory, one stream, its libraries.
+/// "NVIDIA H200 0a1b2c...": the name and what no other GPU has. Throws GpuError as opening it does.
+std::string gpu_identity(int local_rank);
+
+/// This rank's GPU: the arena and the workspace in its memory, one stream, its libraries.
 class GpuDevice final : public Device {
  public:
-  explicit GpuDevice(const plan::RunPlan& plan);
+  GpuDevice(const plan::RunPlan& plan, const Ranks& ranks);
   ~GpuDevice() override;
   Arena& residents() override { return *residents_; }
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
@@ -25,6 +30,8 @@ class GpuDevice final : public Device {
   /// Pinned memory of what programs keep on the host; null where they keep nothing there.
   std::byte* host() const { return host_; }
   const ops::Gpu& ops() const { return ops_; }
+  /// Null where there is one rank.
+  const gpu::NcclCommunicator* nccl() const { return nccl_.get(); }
   const plan::RunPlan& plan() const { return plan_; }
   /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
   std::int64_t& taken() { return taken_; }
@@ -44,7 +51,9 @@ class GpuDevice final : public Device {
   std::unique_ptr<Arena> residents_;
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
+  std::unique_ptr<ops::cuda::TorchCuda> torch_;   // where LibTorch computes attention: in the workspace
   std::unique_ptr<gpu::PowerMeter> meter_;
+  std::unique_ptr<gpu::NcclCommunicator> nccl_;
   std::uint64_t tunings_ = 0;
   ops::Gpu ops_;
 };

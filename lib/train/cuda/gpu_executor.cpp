@@ -1,12 +1,17 @@
 #include "train/cuda/gpu_executor.hpp"
+#include "dist/waits.hpp"
 #include "gpu/captured_step.hpp"
 #include "kernels/cast/cast.hpp"
+#include "kernels/reduce/add.hpp"
 #include "gpu/gpu_error.hpp"
 #include "ops/gpu_scope.hpp"
 #include "program/operations.hpp"
 #include "train/cuda/step_needs.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace trainx::train {
@@ -30,6 +35,7 @@ Work work_of(Op op) {
   switch (op) {
     case Op::update: case Op::grad_norm: return Work::optimizer;
     case Op::fetch_batch: case Op::copy: case Op::cast: return Work::copy;
+    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return Work::communication;
     case Op::advance_step: case Op::advance_applied: case Op::report: return Work::scalar;
     default: return Work::other;
   }
@@ -74,15 +80,20 @@ GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgra
     require_executable(programs[k]);
     shapes_[k].placed = &programs[k];
     shapes_[k].blocks = &parts_.blocks->at(k);
+    shapes_[k].groups = own_groups(programs[k], parts_.rank);
     prepare(shapes_[k]);
-    staged_bytes_ = std::max(staged_bytes_, shapes_[k].record_bytes * shapes_[k].micro_steps);
+    staged_bytes_ = std::max(staged_bytes_, shapes_[k].record_bytes * static_cast<std::int64_t>(shapes_[k].fetches.size()));
   }
-  staged_ = tables_.take(staged_bytes_);
-  pinned_ = pinned_memory(ring * staged_bytes_);
+  if (staged_bytes_ > 0) {
+    staged_ = tables_.take(staged_bytes_);
+    pinned_ = pinned_memory(ring * staged_bytes_);
+  }
   place_metrics(programs.front());
   report_ = tables_.take(report_bytes_);
   reports_ = pinned_memory(ring * report_bytes_);
   for (cudaEvent_t& e : done_) require(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "event");
+  require(cudaEventCreateWithFlags(&settled_, cudaEventDisableTiming), "event");
+  if (parts_.progress) beats_ = new (pinned_memory(sizeof(std::int64_t))) std::int64_t{0};
 }
 
 GpuExecutor::~GpuExecutor() {
@@ -91,6 +102,8 @@ GpuExecutor::~GpuExecutor() {
     for (auto& [needs, launch] : s.launches)
       if (launch.graph) cudaGraphExecDestroy(launch.graph);
   for (cudaEvent_t e : done_) cudaEventDestroy(e);
+  cudaEventDestroy(settled_);
+  cudaFreeHost(beats_);
   cudaFreeHost(pinned_);
   cudaFreeHost(reports_);
 }
@@ -101,18 +114,19 @@ void GpuExecutor::prepare(Shape& s) {
     s.record_bytes += padded(field.bytes());
   }
   s.memory.emplace(*s.placed, device_.arena(), device_.host());
-  s.lanes = std::make_unique<CopyLanes>(*s.placed, stream_);
+  s.lanes = std::make_unique<SideLanes>(*s.placed, stream_);
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
   std::vector<const Instruction*> run;          // of updates: they touch different groups, so one launch does all
   auto end_run = [&] {
-    if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, run, device_.plan().recipe.optimizer.options, scale, parts_.rounding_seed);
+    if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, s.groups, run, device_.plan().recipe.optimizer.options, scale, parts_.rounding_seed);
     run.clear();
   };
   for (const Instruction& i : s.placed->program.steady) {
-    s.micro_steps = std::max(s.micro_steps, i.micro + 1);
+    if (i.op == Op::fetch_batch) s.fetches.push_back(&i);
+    s.reports |= i.op == Op::report;
     if (i.op == Op::update) run.push_back(&i);
     else end_run();
-    if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, i);
+    if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, s.groups, i);
   }
   end_run();
 }
@@ -133,14 +147,16 @@ void GpuExecutor::submit_step() {
   if (submitted_ >= ring) wait_for_step(submitted_ - ring + 1);   // its batches and its report were there
   Shape& s = shapes_[shapes_.size() == 1 ? 0 : parts_.shape_of(step)];
   std::byte* const batches = pinned_ + place * staged_bytes_;
-  ops::BatchNeeds needs{.padded = false};
-  for (int micro = 0; micro < s.micro_steps; ++micro) {
+  ops::BatchNeeds needs = s.fetches.empty() ? ops::BatchNeeds{true, s.placed->graph.target_chunk == 0 ? 0 : s.placed->graph.tokens} : ops::BatchNeeds{.padded = false};
+  for (std::size_t f = 0; f < s.fetches.size(); ++f) {
+    const Instruction& fetch = *s.fetches[f];
     data::BatchView out;
-    for (std::size_t k = 0; k < s.field_offsets.size(); ++k) set_field(out, s.placed->graph.batch[k], batches + micro * s.record_bytes + s.field_offsets[k]);
-    parts_.fetch(step, micro, parts_.rank, out);
-    needs = with_batch(needs, out, s.placed->graph);
+    for (std::size_t k = 0; k < s.field_offsets.size(); ++k) set_field(out, s.placed->graph.batch[k], batches + static_cast<std::int64_t>(f) * s.record_bytes + s.field_offsets[k]);
+    parts_.fetch(step, fetch.micro, fetch.peer == none ? parts_.rank : fetch.peer, out);
+    if (fetch.peer == none) needs = with_batch(needs, out, s.placed->graph);   // what is sent on is computed elsewhere
   }
-  require_step(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes * s.micro_steps), cudaMemcpyHostToDevice, stream_), std::max<std::int64_t>(submitted_, 1));
+  if (!s.fetches.empty())
+    require_step(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes) * s.fetches.size(), cudaMemcpyHostToDevice, stream_), std::max<std::int64_t>(submitted_, 1));
   if (to_time_ > 0) launch_timed(s, needs);
   else launch(s, needs);
   ++submitted_;
@@ -157,7 +173,7 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs) {
   Launch& l = s.launches[needs];
   if (!l.warm) {
     issue(s, needs, nullptr);
-    require_step(cudaStreamSynchronize(stream_), submitted_ + 1);
+    settle(submitted_ + 1);
     l.warm = true;
     return;
   }
@@ -166,7 +182,7 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs) {
     return issue(s, needs, nullptr);
   }
   if (l.graph && l.tunings != device_.tunings()) {
-    require_step(cudaStreamSynchronize(stream_), submitted_);
+    settle(submitted_);
     cudaGraphExecDestroy(std::exchange(l.graph, nullptr));
   }
   if (!l.graph) {
@@ -183,13 +199,11 @@ void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
   if (Launch& l = s.launches[needs]; !l.warm || !replays_) {
     issue(s, needs, &timeline_);
     l.warm = true;
-    require_step(cudaStreamSynchronize(stream_), submitted_ + 1);
+    settle(submitted_ + 1);
   } else {
-    const cudaGraphExec_t graph = instantiate(capture(s, needs, &timeline_).get());
-    cudaError_t error = cudaGraphLaunch(graph, stream_);
-    if (error == cudaSuccess) error = cudaStreamSynchronize(stream_);
-    cudaGraphExecDestroy(graph);
-    require_step(error, submitted_ + 1);
+    const GraphExec graph(instantiate(capture(s, needs, &timeline_).get()));
+    require_step(cudaGraphLaunch(graph.get(), stream_), submitted_ + 1);
+    settle(submitted_ + 1);
   }
   StepTimes times;
   for (gpu::TimelineSpan& span : timeline_.spans()) {
@@ -222,7 +236,8 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
   if (n > submitted_) throw InternalError("wait_for_step: step " + std::to_string(n) + " was never submitted");
   for (; reported_ < n; ++reported_) {
     const std::int64_t place = reported_ % ring;
-    require_step(cudaEventSynchronize(done_[static_cast<std::size_t>(place)]), reported_ + 1);
+    wait_for(done_[static_cast<std::size_t>(place)], reported_ + 1);
+    if (!shapes_.front().reports) continue;
     const std::byte* const report = reports_ + place * report_bytes_;
     const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);
     StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps, r.lr, r.loss_scale, {}};
@@ -232,6 +247,24 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
     }
     parts_.report(out);
   }
+}
+
+void GpuExecutor::settle(std::int64_t step) {
+  require_step(cudaEventRecord(settled_, stream_), step);
+  wait_for(settled_, step);
+}
+
+// Whether the GPU computes or waits for another's part of a sum cannot be told from here: that it moves, its beats tell.
+void GpuExecutor::wait_for(cudaEvent_t event, std::int64_t step) {
+  if (!parts_.progress) return require_step(cudaEventSynchronize(event), step);
+  const dist::WaitsForPeers waits(*parts_.progress);
+  cudaError_t error = cudaEventQuery(event);
+  for (int round = 0; error == cudaErrorNotReady; ++round, error = cudaEventQuery(event)) {
+    parts_.throw_failure();
+    if (const std::int64_t beats = std::atomic_ref(*beats_).load(std::memory_order_relaxed); beats != std::exchange(heard_beats_, beats)) ++parts_.progress->done;
+    round < 100 ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  require_step(error, step);
 }
 
 GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline) {
@@ -291,13 +324,11 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     require(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), std::string(name_of(i.op)));
   };
   switch (i.op) {
-    case Op::fetch_batch:
-      for (std::size_t k = 0; k < s.field_offsets.size(); ++k)
-        copy_within(s.memory->address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))), staged_ + i.micro * s.record_bytes + s.field_offsets[k], s.placed->graph.batch[k].bytes());
-      return;
+    case Op::fetch_batch: return fetch_batch(s, i);
     case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: {
       auto& context = s.contexts[&i];
       if (!context) context = block_context(*s.placed, i, device_.arena(), parts_);
+      if (beats_ && (i.op == Op::loss || i.op == Op::evaluate)) require(kernels::advance(beats_, nullptr, stream_), "beat of a micro-step");
       return run_block(*(*s.blocks)[static_cast<std::size_t>(i.block)], i.op, *context);
     }
     case Op::copy: {
@@ -320,9 +351,97 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
       require(kernels::store_report(reinterpret_cast<kernels::StepReport*>(report_), report_scalars(s, i), stream_), "report");
       for (const Metric& m : metrics_) copy_within(report_ + m.offset, s.memory->address(use_of(i, m.slot)), m.bytes);
       return;
-    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: break;
+    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return communicate(s, i, stream);
   }
-  throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
+}
+
+void GpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
+  const auto record = std::ranges::find(s.fetches, &i) - s.fetches.begin();
+  for (std::size_t k = 0; k < s.field_offsets.size(); ++k)
+    require(cudaMemcpyAsync(s.memory->address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))), staged_ + record * s.record_bytes + s.field_offsets[k],
+                            static_cast<std::size_t>(s.placed->graph.batch[k].bytes()), cudaMemcpyDeviceToDevice, stream_), "fetch_batch");
+}
+
+void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t stream) {
+  const gpu::NcclCommunicator* const ranks = device_.nccl();
+  if (!ranks) throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
+  if (parts_.before_collective) parts_.before_collective(*s.placed, i);
+  const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
+  switch (i.op) {
+    case Op::reduce: return reduce(s, i, stream);
+    case Op::scatter: return scatter(s, i, stream);
+    case Op::gather: {
+      const gpu::NcclCommunicator::Together together;
+      for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k) ranks->all_gather(s.memory->address(*shard), s.memory->address(use_of(i, ShardSlot::to(k))), bytes(*shard), stream);
+      return;
+    }
+    case Op::broadcast: {
+      const gpu::NcclCommunicator::Together together;
+      for (const Use& u : i.uses) ranks->broadcast(s.memory->address(u), bytes(u), i.peer, stream);
+      return;
+    }
+    case Op::send: return ranks->send(s.memory->address(use_of(i, CopySlot::from)), bytes(use_of(i, CopySlot::from)), i.peer, stream);
+    case Op::recv: return ranks->recv(s.memory->address(use_of(i, CopySlot::to)), bytes(use_of(i, CopySlot::to)), i.peer, stream);
+    default: throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
+  }
+}
+
+void GpuExecutor::reduce(const Shape& s, const Instruction& i, cudaStream_t stream) {
+  struct Sum {
+    std::byte* exact;
+    std::byte* rounded;                 // null: travels as it is
+    std::int64_t elements;
+    DType dtype;
+    bool is_written;
+  };
+  std::vector<Sum> sums;
+  for (const Use& u : i.uses) {
+    const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
+    if (b.kind == Kind::scratch) continue;
+    const DType dtype = b.kind == Kind::gradient ? DType::f32 : DType::f64;
+    const Use* rounded = find_use(i, u.slot + 1);
+    sums.push_back({s.memory->address(u), rounded ? s.memory->address(*rounded) : nullptr, (u.range.end - u.range.begin) / size_of(dtype), dtype, writes(u.how)});
+  }
+  for (const Sum& sum : sums)
+    if (sum.rounded) require(cast_elements(sum.rounded, DType::bf16, sum.exact, DType::f32, sum.elements, stream), "rounding before a sum");
+  {
+    const gpu::NcclCommunicator::Together together;
+    for (const Sum& sum : sums) {
+      std::byte* const data = sum.rounded ? sum.rounded : sum.exact;
+      const DType dtype = sum.rounded ? DType::bf16 : sum.dtype;
+      i.peer == none ? device_.nccl()->all_reduce(data, sum.elements, dtype, stream) : device_.nccl()->reduce(data, sum.elements, dtype, i.peer, stream);
+    }
+  }
+  for (const Sum& sum : sums)
+    if (sum.rounded && sum.is_written) require(cast_elements(sum.exact, DType::f32, sum.rounded, DType::bf16, sum.elements, stream), "sum that was rounded");
+}
+
+void GpuExecutor::scatter(const Shape& s, const Instruction& i, cudaStream_t stream) {
+  struct Part {
+    std::byte *from, *to, *sent, *arrived;   // sent, arrived: null where it travels as it is, where it arrives in its place
+    std::int64_t elements;              // of the shard
+    bool adds;
+  };
+  std::vector<Part> parts;
+  for (int k = 0; const Use* from = find_use(i, ShardSlot::from(k)); ++k) {
+    const Use& to = use_of(i, ShardSlot::to(k));
+    parts.push_back({s.memory->address(*from), s.memory->address(to), s.memory->find<std::byte>(i, ShardSlot::sent(k)), s.memory->find<std::byte>(i, ShardSlot::arrived(k)),
+                     (to.range.end - to.range.begin) / size_of(DType::f32), to.how == How::accumulate});
+  }
+  const std::int64_t ranks = s.placed->program.world_size;
+  for (const Part& p : parts)
+    if (p.sent) require(cast_elements(p.sent, DType::bf16, p.from, DType::f32, p.elements * ranks, stream), "rounding before a sum");
+  {
+    const gpu::NcclCommunicator::Together together;
+    for (const Part& p : parts) device_.nccl()->reduce_scatter(p.sent ? p.sent : p.from, p.arrived ? p.arrived : p.to, p.elements, p.sent ? DType::bf16 : DType::f32, stream);
+  }
+  for (const Part& p : parts) {
+    auto* const sum = elements_at<float>(p.to);
+    if (p.arrived && p.adds)
+      require(p.sent ? kernels::add(sum, elements_at<const kernels::Bf16>(p.arrived), p.elements, stream) : kernels::add(sum, elements_at<const float>(p.arrived), p.elements, stream), "sum over micro-steps");
+    else if (p.arrived)
+      require(cast_elements(p.to, DType::f32, p.arrived, DType::bf16, p.elements, stream), "sum that was rounded");
+  }
 }
 
 kernels::StepScalars GpuExecutor::report_scalars(const Shape& s, const Instruction& i) const {

@@ -1,9 +1,9 @@
 // On a GPU: a program becomes one CUDA graph, captured from the same instructions that its first step runs one by one.
 #pragma once
 #include "kernels/step/step_scalars.hpp"
-#include "train/cuda/copy_lanes.hpp"
 #include "train/cuda/gpu_device.hpp"
 #include "train/cuda/optimizer_launches.hpp"
+#include "train/cuda/side_lanes.hpp"
 
 namespace trainx::train {
 
@@ -26,6 +26,8 @@ class GpuExecutor final : public Executor {
 
   struct DestroyGraph { void operator()(cudaGraph_t g) const { cudaGraphDestroy(g); } };
   using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
+  struct DestroyGraphExec { void operator()(cudaGraphExec_t g) const { cudaGraphExecDestroy(g); } };
+  using GraphExec = std::unique_ptr<CUgraphExec_st, DestroyGraphExec>;
 
   /// Of a shape and what its steps' batches need.
   struct Launch {
@@ -44,14 +46,16 @@ class GpuExecutor final : public Executor {
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
+    std::vector<OwnGroup> groups;
     std::optional<PlacedMemory> memory;
-    std::unique_ptr<CopyLanes> lanes;
+    std::unique_ptr<SideLanes> lanes;
     BlockContexts contexts;
     std::map<const program::Instruction*, UpdateLaunch> updates;   // of the first instruction of a run; the others have none
     std::map<const program::Instruction*, NormLaunch> norms;
-    std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-step's record
-    std::int64_t record_bytes = 0;              // of a micro-step
-    int micro_steps = 1;
+    std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-batch's record
+    std::int64_t record_bytes = 0;              // of a micro-batch
+    std::vector<const program::Instruction*> fetches;   // a record each; of dp rank 0 fetches for all ranks, the others nothing
+    bool reports = false;
     std::map<ops::BatchNeeds, Launch> launches;
   };
 
@@ -66,6 +70,14 @@ class GpuExecutor final : public Executor {
   void attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph);
   cudaGraphExec_t instantiate(cudaGraph_t graph);
   void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);
+  void fetch_batch(const Shape& s, const program::Instruction& i);
+  void communicate(const Shape& s, const program::Instruction& i, cudaStream_t stream);
+  void reduce(const Shape& s, const program::Instruction& i, cudaStream_t stream);
+  void scatter(const Shape& s, const program::Instruction& i, cudaStream_t stream);
+  /// Until the event has come, or the run has failed on another rank, whose part of a collective never will.
+  void wait_for(cudaEvent_t event, std::int64_t step);
+  /// Until all that was launched is done.
+  void settle(std::int64_t step);
   kernels::StepScalars report_scalars(const Shape& s, const program::Instruction& i) const;
 
   GpuDevice& device_;
@@ -82,6 +94,9 @@ class GpuExecutor final : public Executor {
   std::byte* report_ = nullptr;                 // device
   std::byte* reports_ = nullptr;                // pinned, [ring]
   std::array<cudaEvent_t, ring> done_{};        // of the step in each place of the ring
+  cudaEvent_t settled_ = nullptr;
+  std::int64_t* beats_ = nullptr;               // pinned, counted up by the GPU in each micro-step; null: there is one rank
+  std::int64_t heard_beats_ = 0;
   std::int64_t submitted_ = 0, reported_ = 0;
   std::int64_t to_time_ = 0;
   OnTimes on_times_;

@@ -97,7 +97,7 @@ class StartOf {
 
 }  // namespace
 
-UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<const Instruction*>& run, const spec::OptimizerOptions& options,
+UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<OwnGroup>& groups, const std::vector<const Instruction*>& run, const spec::OptimizerOptions& options,
                            const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed) {
   const ModelGraph& graph = memory.placed().graph;
   const auto states = std::visit([](const auto& o) { return spec::states(o); }, options);
@@ -111,7 +111,9 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
   std::vector<const ParameterSpec*> parameters;
   for (const Instruction* i : run) {
     optim::GroupMemory group;
-    group.group = &graph.groups[static_cast<std::size_t>(i->block)];
+    const OwnGroup& own = groups[static_cast<std::size_t>(i->block)];
+    group.group = &own.spec;
+    group.first = own.first;
     group.gradient = memory.find<float>(*i, UpdateSlot::gradient);
     group.parameter_dtype = graph.compute;
     group.rounding_seed = rounding_seed;
@@ -137,13 +139,12 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
 void UpdateLaunch::launch(cudaStream_t stream) const { require(start(stream), "the optimizer's update"); }
 
 // The tensors of the groups alone: what lies between them is nobody's.
-NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables, const Instruction& i) {
-  const ModelGraph& graph = memory.placed().graph;
+NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<OwnGroup>& groups, const Instruction& i) {
   std::vector<kernels::NormRange> ranges;
   std::vector<std::int64_t> sizes;
-  for (std::size_t g = 0; g < graph.groups.size(); ++g)
+  for (std::size_t g = 0; g < groups.size(); ++g)
     if (const float* gradient = memory.find<float>(i, NormSlot::first_gradient + static_cast<Slot>(g)))
-      for (const ParameterSpec& p : graph.groups[g].parameters) {
+      for (const ParameterSpec& p : groups[g].spec.parameters) {
         ranges.push_back({gradient + p.offset, p.elements()});
         sizes.push_back(p.elements());
       }

@@ -14,7 +14,8 @@ struct UpdateLaunch {
   std::function<cudaError_t(cudaStream_t)> start;
   void launch(cudaStream_t stream) const;
 };
-UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<const program::Instruction*>& run, const spec::OptimizerOptions& options,
+/// `groups`: as this rank's updates see them.
+UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<OwnGroup>& groups, const std::vector<const program::Instruction*>& run, const spec::OptimizerOptions& options,
                            const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed);
 
 struct NormLaunch {
@@ -24,6 +25,6 @@ struct NormLaunch {
   bool add = false;                     // to what norm2 holds
   void launch(cudaStream_t stream) const;
 };
-NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables, const program::Instruction& i);
+NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<OwnGroup>& groups, const program::Instruction& i);
 
 }  // namespace trainx::train

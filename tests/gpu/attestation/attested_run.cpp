@@ -7,8 +7,8 @@
 namespace trainx::train::test {
 
 plan::RunPlan attested_plan(const std::string& precision, const std::string& activation_checkpoint, bool deterministic, const Levers& levers) {
-  const std::string text = std::string("run: {name: attested, seed: 5, duration: 3 steps, device: gpu, deterministic: ") + (deterministic ? "true" : "false") +
-                           "}\nmodel: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 128, max_positions: 128, vocab_size: 500}}\n"
+  const std::string text = std::string("run: {name: attested, seed: 5, duration: 3 steps, device: gpu, deterministic: ") + (deterministic ? "true" : "false") + ", execution: " + levers.execution +
+                           "}\nmodel: {type: gpt2, attention: " + levers.attention + ", options: {num_layers: 2, num_heads: 2, hidden_size: 128, max_positions: 128, vocab_size: 500}}\n"
                            "data: {type: stories, sequence_length: 128, samples: 64}\nbatch: {global_batch_size: 8, micro_batch_size: " + (levers.update_in_backward ? "8" : "4") + "}\nprecision: " + precision +
                            "\noptimizer: {type: adamw, lr: 1e-3" + (levers.update_in_backward ? ", max_grad_norm: 0, update_in_backward: true" : "") +
                            "}\nmemory: {activation_checkpoint: " + activation_checkpoint + ", activation_offload: " + (levers.activation_offload ? "cpu" : "none") + "}\n";

@@ -274,11 +274,15 @@ class Machine {
           if (r != root) move(view(ranks_[root], of_rank[root]->uses[k]), view(ranks_[r], of_rank[r]->uses[k]), false);
       return;
     }
+    for (int k = 0; operand(*of_rank[0], 0, ShardSlot::from(k)).data; ++k) shard_move(of_rank, k);
+  }
+
+  void shard_move(const std::vector<const Instruction*>& of_rank, int thing) const {
     std::vector<Numbers> from;
-    for (std::size_t r = 0; r < world; ++r) from.push_back(operand(*of_rank[r], r, CopySlot::from).numbers());
-    for (std::size_t r = 0; r < world; ++r) {
-      const View to = operand(*of_rank[r], r, CopySlot::to);
-      const bool adds = of_rank[r]->uses.back().how == How::accumulate;
+    for (std::size_t r = 0; r < of_rank.size(); ++r) from.push_back(operand(*of_rank[r], r, ShardSlot::from(thing)).numbers());
+    for (std::size_t r = 0; r < of_rank.size(); ++r) {
+      const View to = operand(*of_rank[r], r, ShardSlot::to(thing));
+      const bool adds = std::ranges::any_of(of_rank[r]->uses, [&](const Use& u) { return u.slot == ShardSlot::to(thing) && u.how == How::accumulate; });
       for (std::size_t e = 0; e < to.size; ++e) {
         double made = 0;
         if (of_rank[r]->op == Op::gather) made = from[e / from[0].size()][e % from[0].size()];

@@ -41,6 +41,7 @@ struct RandomProgram {
     const auto pick = [&](unsigned n) { return static_cast<int>(random() % n); };
     const int model = pick(3), size = 1 + pick(4), micro_steps = 1 + pick(4), level = pick(3), world = 1 + pick(3), overflow = pick(8);
     const bool tied = pick(2) == 0, scaled = pick(4) == 0, offloaded = pick(3) == 0, in_backward = pick(3) == 0;
+    const int stage = world > 1 && !in_backward && pick(2) ? 1 + pick(3) : 0;
     graph = model == 0 ? chain(size, tied) : model == 1 ? encoder_decoder(size) : pairs(1 + size / 2);
     if (scaled) graph = with_loss_scale(graph);
     update = {{{"m"}}, pick(2) ? Master::fp32 : Master::none, 4};
@@ -50,7 +51,8 @@ struct RandomProgram {
     program = passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph,
                                             static_cast<passes::CheckpointLevel>(level));
     if (offloaded) program = passes::activation_offload(std::move(program));
-    if (world > 1) program = reduced_over(std::move(program), world);
+    if (stage > 0) program = passes::zero(std::move(program), graph, update, {world, pick(2) ? 0 : 3 * width * 4}, stage);
+    else if (world > 1) program = reduced_over(std::move(program), world);
     training.update_in_backward = in_backward;
     if (in_backward) program = passes::update_in_backward(std::move(program));
     if (pick(2)) shuffle(program, random, 200);
@@ -59,7 +61,7 @@ struct RandomProgram {
         if (!is_collective(i.op) && pick(3) == 0) i.lane = std::array{Lane::compute, Lane::copy_in, Lane::copy_out, Lane::host}[pick(4)];
     description = "seed " + std::to_string(seed) + ": model " + std::to_string(model) + " size " + std::to_string(size) + " tied " +
                   std::to_string(tied) + " micro-steps " + std::to_string(micro_steps) + " level " + std::to_string(level) + " world " +
-                  std::to_string(world) + " overflow " + std::to_string(overflow) + (offloaded ? " offloaded" : "") + (in_backward ? " updated in backward" : "");
+                  std::to_string(world) + " overflow " + std::to_string(overflow) + (stage ? " zero " + std::to_string(stage) : "") + (offloaded ? " offloaded" : "") + (in_backward ? " updated in backward" : "");
   }
   RandomProgram(const RandomProgram&) = delete;
 };

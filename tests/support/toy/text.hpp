@@ -10,6 +10,19 @@
 
 namespace toy {
 
+/// Lines with single spaces.
+inline std::string squeezed(const std::string& text) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string joined;
+    for (std::string w; words >> w;) joined += (joined.empty() ? "" : " ") + w;
+    if (!joined.empty()) out += joined + "\n";
+  }
+  return out;
+}
+
 class TextProgram {
  public:
   TextProgram(const ModelGraph& graph, const UpdateSpec& update, int world) : graph_(graph), update_(update) { p_.world_size = world; }

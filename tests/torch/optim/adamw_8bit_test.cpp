@@ -1,4 +1,5 @@
 #include "kernels/optimizer/dynamic_map.hpp"
+#include <random>
 #include <algorithm>
 #include "formula.hpp"
 #include "support/catch.hpp"
@@ -53,6 +54,29 @@ TEST_CASE("the dynamic maps are those of the paper") {
     }
     CHECK(kernels::nearest_code(map, 2) == 255);
     CHECK(kernels::nearest_code(map, -2) == 0);
+  }
+}
+
+TEST_CASE("codes found from where their exponents lead are the nearest ones") {
+  std::mt19937 random(71);
+  std::uniform_real_distribution<float> uniform(-1, 1), exponent(-30, 0);
+  for (const bool is_signed : {false, true}) {
+    const float* map = kernels::dynamic_map(is_signed);
+    kernels::CodeStarts starts;
+    for (int code = 0; code < 256; ++code) starts.fill(map, code);
+    const auto check = [&](float x) {
+      if (!is_signed) x = std::abs(x);
+      if (starts.nearest(map, x) != kernels::nearest_code(map, x)) FAIL("x " << x << ": " << int(starts.nearest(map, x)) << " and not " << int(kernels::nearest_code(map, x)));
+    };
+    for (int i = 0; i < 256; ++i)
+      for (const float x : {map[i], i > 0 ? (map[i - 1] + map[i]) / 2 : -1.0f}) {
+        check(x);
+        check(std::nextafter(x, 2.0f));
+        check(std::nextafter(x, -2.0f));
+      }
+    for (int bits = 0; bits <= 0x3f8; ++bits) check(kernels::float_of(static_cast<std::uint32_t>(bits) << 20)), check(-kernels::float_of(static_cast<std::uint32_t>(bits) << 20));
+    for (int i = 0; i < 1000000; ++i) check(uniform(random) * std::exp2(exponent(random)));
+    for (const float x : {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f}) check(x);
   }
 }
 

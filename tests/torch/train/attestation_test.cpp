@@ -109,3 +109,65 @@ TEST_CASE("each sabotage of a step is named") {
   --one_less.kernels["nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT"];
   CHECK(all_of(one_less).find("19 matrix products") != std::string::npos);
 }
+
+namespace {
+
+// Launches of forward and backward in the names that each kind's kernels have; those beside them prepare and finish.
+using Kernels = std::map<std::string, std::int64_t>;
+const std::map<AttentionKind, Kernels> kernels_of{
+    {AttentionKind::cudnn, {{"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x128x64_4x1x1_kernel0_0", 4},
+                            {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_5_64x64x64_1x4x1_kernel0_0", 4}}},
+    {AttentionKind::automatic, {{"_ZN6trainx7kernels12_GLOBAL__N_116attention_kernelINS1_7ForwardINS0_4Bf16ELi64EEEEEvNS0_13AttentionSizeE", 4},
+                                {"_ZN6trainx7kernels12_GLOBAL__N_116attention_kernelINS1_16KeyValueGradientINS0_4Bf16ELi64EEEEEvNS0_13AttentionSizeE", 4}}},
+    {AttentionKind::flash, {{"_ZN13pytorch_flash16flash_fwd_kernelI23Flash_fwd_kernel_traitsILi64ELi128ELi128ELi4ELb0ELb0EN7cutlass10bfloat16_tE19Flash_kernel_traitsEEvNS_16Flash_fwd_paramsE", 4},
+                            {"_ZN13pytorch_flash27flash_bwd_dot_do_o_kernelILb1E23Flash_bwd_kernel_traitsILi64EN7cutlass10bfloat16_tEEEEvNS_16Flash_bwd_paramsE", 4},
+                            {"_ZN13pytorch_flash44flash_bwd_dq_dk_dv_loop_seqk_parallel_kernelI23Flash_bwd_kernel_traitsILi64EN7cutlass10bfloat16_tEEEEvNS_16Flash_bwd_paramsE", 4},
+                            {"_ZN13pytorch_flash27flash_bwd_convert_dq_kernelI23Flash_bwd_kernel_traitsILi64EN7cutlass10bfloat16_tEEEEvNS_16Flash_bwd_paramsEi", 4}}},
+    {AttentionKind::efficient, {{"_Z38fmha_cutlassF_bf16_aligned_64x64_rf_sm80N23PyTorchMemEffAttention15AttentionKernelIN7cutlass10bfloat16_tENS0_4arch4Sm80ELb1ELi64ELi64ELi64ELb1ELb1EE6ParamsE", 4},
+                                {"_Z40fmha_cutlassB_bf16_aligned_128x64_k64_sm80N23PyTorchMemEffAttention23AttentionBackwardKernelIN7cutlass4arch4Sm80ENS0_10bfloat16_tEE6ParamsE", 4}}},
+    {AttentionKind::math, {{"nvjet_sm90_tst_64x64_64x13_1x4_v_bz_TNN", 28}, {"_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfEEEEvT1_", 16}}}};
+
+train::StepEvidence by(AttentionKind kind) {
+  auto e = as_planned();
+  std::erase_if(e.kernels, [](const auto& k) { return k.first.find("sdpa") != std::string::npos; });
+  e.kernels.insert(kernels_of.at(kind).begin(), kernels_of.at(kind).end());
+  return e;
+}
+
+plan::StepClaims asking(AttentionKind kind) {
+  auto c = claims;
+  c.attention = kind;
+  if (kind == AttentionKind::math) c.attention_forward = c.attention_backward = 0, c.matrix_products += 4 * (2 + 5);
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("whose attention was asked for is whose kernels are seen, and any other's is named") {
+  for (const auto& [asked, of_asked] : kernels_of)
+    for (const auto& [ran, of_ran] : kernels_of) {
+      CAPTURE(name_of(asked), name_of(ran));
+      const std::string found = all_of(by(ran), asking(asked));
+      const bool may = asked == ran || (asked == AttentionKind::automatic && ran == AttentionKind::cudnn);   // automatic: cuDNN's, or trainx's own as here
+      CHECK(found.empty() == may);
+      if (may) continue;
+      if (asked != AttentionKind::math) {
+        CHECK(found.find("0 launches of fused attention in a step, 4 were planned") != std::string::npos);
+        CHECK(found.find("0 launches of fused attention's backward in a step, 4 were planned") != std::string::npos);
+      }
+      if (asked != AttentionKind::automatic && ran != AttentionKind::math) CHECK(found.find("'s fused attention in a step, 0 were planned (model.attention: " + std::string(name_of(asked)) + ")") != std::string::npos);
+      if ((asked == AttentionKind::math) != (ran == AttentionKind::math)) CHECK(found.find("matrix products in a step") != std::string::npos);
+    }
+}
+
+TEST_CASE("attention that is another's in one layer alone is found out") {
+  auto mixed = by(AttentionKind::flash);
+  for (auto& [name, count] : mixed.kernels)
+    if (name.find("pytorch_flash") != std::string::npos) count = 3;
+  mixed.kernels["cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x128x64_4x1x1_kernel0_0"] = 1;
+  mixed.kernels["cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_5_64x64x64_1x4x1_kernel0_0"] = 1;
+  CHECK(all_of(mixed, asking(AttentionKind::flash)) ==
+        "2 launches of cuDNN's fused attention in a step, 0 were planned (model.attention: flash)\n"
+        "3 launches of fused attention in a step, 4 were planned (model.attention: flash) (memory.activation_checkpoint: none)\n"
+        "3 launches of fused attention's backward in a step, 4 were planned (model.attention: flash)\n");
+}

@@ -1,3 +1,4 @@
+#include "dist/waits.hpp"
 #include "dist/watch.hpp"
 #include "support/catch.hpp"
 
@@ -81,6 +82,18 @@ TEST_CASE("all that wait for each other without end are named") {
   REQUIRE(failure);
   CHECK(failure->code == ExitCode::hang);
   CHECK_THAT(failure->sentence, StartsWith("all ranks wait for each other") && Contains("rank 0 (host a, pid 1) at step 0, rank 1 (host a, pid 2) at step 1, rank 2 (host b, pid 3) at step 2"));
+}
+
+TEST_CASE("a rank waits while any of its threads does, in whatever order they end") {
+  Progress progress;
+  auto lane = std::make_unique<WaitsForPeers>(progress), trainer = std::make_unique<WaitsForPeers>(progress);
+  lane.reset();
+  CHECK(progress.waiting == 1);
+  lane = std::make_unique<WaitsForPeers>(progress);
+  trainer.reset();
+  CHECK(progress.waiting == 1);
+  lane.reset();
+  CHECK(progress.waiting == 0);
 }
 
 TEST_CASE("a watch that was away itself accuses nobody, and begins anew") {

@@ -148,7 +148,7 @@ TEST_CASE("DeepSpeed's configuration becomes a recipe") {
              {"optimizer.options.weight_decay", "0.1"}, {"optimizer.lr", "0.001"}},
             {"optimizer.params.lr: 2e-3: the scheduler's", "optimizer.params.amsgrad: true: "}},
            {R"({"train_batch_size": 2, )" + run + R"(, "bf16": {"enabled": true}, "fp16": {"enabled": false, "loss_scale": 0}, "zero_optimization": {"stage": 2, "overlap_comm": true, "stagee": 3}, "steps_per_print": 10})",
-            {{"precision.compute", "bf16"}}, {"zero_optimization.stage: 2: trainx trains on one GPU", "zero_optimization.stagee: 3: is no setting of DeepSpeed"}},
+            {{"precision.compute", "bf16"}, {"parallel.mode", "zero2"}}, {"zero_optimization.stagee: 3: is no setting of DeepSpeed"}},
            {R"({"train_batch_size": 2, )" + run + R"(, "fp16": {"enabled": true, "loss_scale": 0, "initial_scale_power": 12, "loss_scale_window": 500, "hysteresis": 2, "min_loss_scale": 1}})",
             {{"precision.compute", "fp16"}, {"precision.initial_loss_scale", "4096"}, {"precision.loss_scale_window", "500"}}, {"fp16.hysteresis: 2: a scale is halved by the first step"}},
            {R"({"train_batch_size": 2, )" + run + R"(, "fp16": {"enabled": true, "loss_scale": 128}})", {{"precision.compute", "fp16"}, {"precision.loss_scale", "128"}}, {}},
@@ -172,7 +172,7 @@ TEST_CASE("files go together: DeepSpeed's auto is what TrainingArguments say, Ac
   CHECK(recipe.at("optimizer.lr") == "3e-4");
   CHECK(recipe.at("precision.compute") == "bf16");
   CHECK(lines(imported.leftovers) ==
-        "acc.yaml:4:1: num_processes: 4: how many ranks there are is said when the run is launched (on CPUs so far: --nproc-per-node; a GPU run has one); the batch stays as large, in more micro-steps\n");
+        "acc.yaml:4:1: num_processes: 4: how many ranks there are is said when the run is launched (--nproc-per-node; on GPUs one for each); the batch stays as large, in more micro-steps\n");
 
   Choices two = all_chosen();
   two.world = 2;
@@ -211,11 +211,11 @@ TEST_CASE("an optimizer or schedule that is not there is asked for, never replac
 }
 
 TEST_CASE("what the files do not say stands in the recipe without a value") {
-  const Imported imported = import_settings({{"f", R"({"zero_optimization": {"stage": 1}})"}}, {});
+  const Imported imported = import_settings({{"f", R"({"zero_optimization": {"offload_optimizer": {"device": "cpu"}}})"}}, {});
   std::string keys;
   for (const auto& [key, what] : imported.asked) keys += key + " ";
   CHECK(keys == "batch.global_batch_size batch.micro_batch_size data.sequence_length data.train data.type model.init_from optimizer.lr run.duration ");
-  CHECK(imported.recipe.find("#   f:1:24: zero_optimization.stage: 1: ") != std::string::npos);
+  CHECK(imported.recipe.find("#   f:1:46: zero_optimization.offload_optimizer.device: 'cpu': ") != std::string::npos);
   CHECK_THROWS_AS(recipe::parse_recipe(imported.recipe, "r.yaml"), recipe::RecipeError);
 }
 

@@ -6,13 +6,15 @@ using namespace trainx;
 
 namespace {
 
-plan::RunPlan plan_of(const std::string& more, const std::string& model, const std::string& batch = "batch: {global_batch_size: 32, micro_batch_size: 8}\n") {
+struct Asked { std::string attention = "auto", length = "64", heads = "4"; };
+
+plan::RunPlan plan_of(const std::string& more, const std::string& model, const std::string& batch = "batch: {global_batch_size: 32, micro_batch_size: 8}\n", const Asked& asked = {}) {
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = std::int64_t{16} << 30;
   f.data = {true, true, 1000, 100, 0, {}, ""};
-  return plan::make_run_plan(recipe::parse_recipe("model: {type: " + model + ", options: {num_layers: 3, num_heads: 4, hidden_size: 64, max_positions: 64, vocab_size: 1000}}\n"
-                                                  "data: {type: stories, sequence_length: 64}\n" + batch + more, "test").recipe, f, {.gpu = "h200"});
+  return plan::make_run_plan(recipe::parse_recipe("model: {type: " + model + ", attention: " + asked.attention + ", options: {num_layers: 3, num_heads: " + asked.heads + ", hidden_size: 64, max_positions: " +
+                                                  asked.length + ", vocab_size: 1000}}\ndata: {type: stories, sequence_length: " + asked.length + "}\n" + batch + more, "test").recipe, f, {.gpu = "h200"});
 }
 
 // What the program's instructions will launch, counted from what they write.
@@ -84,6 +86,60 @@ TEST_CASE("the exact weights that are claimed are those of the recipe") {
     const auto plan = plan_of("precision: " + precision + "\n", "gpt2");
     CHECK(plan::claims_of(plan, plan.train.back().graph).weights == weights);
   }
+}
+
+const std::string batch = "batch: {global_batch_size: 32, micro_batch_size: 8}\n";
+
+TEST_CASE("of attention by math are claimed two products forward and five backward, and no fused kernel") {
+  for (const std::string model : {"gpt2", "bert"})
+    for (const std::string level : {"none", "full"}) {
+      CAPTURE(model, level);
+      const std::string more = "memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n";
+      const auto plan = plan_of(more + "run: {deterministic: true}\n", model), math = plan_of(more, model, batch, {"math"});
+      const auto fused = plan::claims_of(plan, plan.train.back().graph), written = plan::claims_of(math, math.train.back().graph);
+      CHECK(written.attention == AttentionKind::math);
+      CHECK(written.attention_forward == 0);
+      CHECK(written.attention_backward == 0);
+      CHECK(written.matrix_products == fused.matrix_products + 4 * 3 * (2 + 5));   // micro-steps, layers
+    }
+}
+
+TEST_CASE("attention of any kind is planned for with all that it takes") {
+  for (const std::string model : {"gpt2", "bert"}) {
+    const auto bytes = [&](const std::string& kind, const std::string& length) {
+      return plan_of("precision: bf16\n", model, batch, {kind, length}).memory;
+    };
+    // 8 samples, 4 heads: scores of 2 bytes before they are widened, and twice 4.
+    const std::int64_t scores = std::int64_t{8} * 4 * 1024 * 1024;
+    CHECK(bytes("math", "1024").library_bytes >= 10 * scores);
+    CHECK(bytes("math", "1024").library_bytes <= 10 * scores + (std::int64_t{64} << 20));
+    for (const char* kind : {"auto", "cudnn", "flash", "efficient"}) {
+      CAPTURE(kind);
+      CHECK(bytes(kind, "1024").library_bytes < 3 * scores);
+    }
+    CHECK(bytes("math", "1024").arena_bytes == bytes("auto", "1024").arena_bytes);
+  }
+}
+
+TEST_CASE("attention that cannot be had here is refused with the reason, when it is planned") {
+  const auto refusal = [](const std::string& more, const std::string& kind, const std::string& heads = "4") {
+    try {
+      plan_of(more, "gpt2", batch, {kind, "64", heads});
+    } catch (const UserError& e) {
+      CHECK(e.code() == ExitCode::invalid_recipe);
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const std::string low = "precision: bf16\n";
+  CHECK(refusal("", "flash").find("model.attention: flash computes in 16 bits on a GPU, which precision.compute does not") == 0);
+  CHECK(refusal(low, "flash").empty());
+  CHECK(refusal(low, "flash", "16").find("takes heads of a multiple of 8 elements, 256 at most, and this model's have 4") != std::string::npos);
+  CHECK(refusal("", "math", "16").empty());
+  CHECK(refusal("", "efficient").empty());
+  CHECK(refusal("precision: tf32\n", "efficient").empty());
+  CHECK(refusal("", "efficient", "16").empty());
+  CHECK(refusal("eval: {precision: bf16}\n", "efficient", "16").find("and this model's have 4 (hidden_size / num_heads): write auto or math (eval.precision: evaluations compute in bf16)") != std::string::npos);
 }
 
 TEST_CASE("updates in backward are claimed one launch for each place where gradients become complete") {

@@ -4,23 +4,6 @@
 
 using namespace toy;
 
-namespace {
-
-/// Lines with single spaces.
-std::string squeezed(const std::string& text) {
-  std::string out;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string joined;
-    for (std::string w; words >> w;) joined += (joined.empty() ? "" : " ") + w;
-    if (!joined.empty()) out += joined + "\n";
-  }
-  return out;
-}
-
-}  // namespace
-
 TEST_CASE("programs written by hand print as written, pass the check, and run bit-equal to loops") {
   for (const Example& example : examples()) {
     INFO("program (" << example.name << ")");

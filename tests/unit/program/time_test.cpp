@@ -59,6 +59,30 @@ TEST_CASE("a block takes its products at the GEMM rate, attention at its own, op
   CHECK(time_of(p, rates, graph).bottleneck == "compute: matrix products");
 }
 
+TEST_CASE("steps that are launched one by one wait for the host, from the end of the step before on") {
+  const StepProgram p = copies({{Lane::copy_in, 12}, {Lane::copy_out, 20}});
+  Rates rates = only_copies;
+  rates.host_kernel_s = 0.5;            // the second is launched after a second
+  CHECK(time_of(p, rates).step_s == approx(6));
+  CHECK(time_of(p, rates).bottleneck == "copy_out");
+  rates.host_kernel_s = 30;
+  CHECK(time_of(p, rates).step_s == approx(60 + 5));
+  CHECK(time_of(p, rates).bottleneck == "host: launches");
+}
+
+TEST_CASE("few rows of heads take attention longer than their share") {
+  Phase phase;
+  phase.attention_flops = 600;
+  phase.attention_head = 64;
+  phase.attention_rows = 100;
+  Rates rates{"test", "", 0, 100, 0, 0, 0, 0, 0};
+  CHECK(attention_s(phase, rates) == approx(6));
+  rates.attention_fill_rows = 50;
+  CHECK(attention_s(phase, rates) == approx(9));
+  phase.attention_rows = 50;
+  CHECK(attention_s(phase, rates) == approx(12));
+}
+
 TEST_CASE("the update on the host hides behind the next forward") {
   const Example c = examples()[2];
   const StepProgram staged = c.roles().programs[0];

@@ -1,4 +1,5 @@
 #include "facts/doctor/gpus.hpp"
+#include "facts/links.hpp"
 #include "../made_up_tree.hpp"
 #include "support/catch.hpp"
 
@@ -36,7 +37,64 @@ Finding only(const GpusFacts& facts, const std::string& part) {
   return found[0];
 }
 
+LinkRates good_links() {
+  return {{{"0000:17:00.0", 55e9, 54e9}, {"0000:b3:00.0", 55e9, 53e9}},
+          {{"0000:17:00.0", "0000:b3:00.0", 40e9, 390e9, 9e-6}, {"0000:b3:00.0", "0000:17:00.0", 41e9, 389e9, 9e-6}}, SumRate{2, 300e9, 14e-6}, ""};
+}
+
+/// The same two with addresses, so that rates find them.
+GpusFacts measured() {
+  GpusFacts facts = sound();
+  facts.gpus[0].address = "0000:17:00.0", facts.gpus[1].address = "0000:b3:00.0";
+  facts.links = good_links();
+  return facts;
+}
+
 }  // namespace
+
+TEST_CASE("measured links come back from JSON as they were, and are remembered for this host's GPUs alone") {
+  LinkRates rates = good_links();
+  rates.pairs[1].direct_bytes_per_second.reset();
+  const auto json = to_json(rates);
+  CHECK(to_json(link_rates_from_json(json)) == json);
+  rates.sum.reset(), rates.sum_problem = "no NCCL";
+  CHECK(link_rates_from_json(to_json(rates)).sum_problem == "no NCCL");
+  CHECK_THROWS_AS(link_rates_from_json(Json::parse("{\"hosts\": [3]}")), Json::exception);
+
+  const MadeUpTree t;
+  ::setenv("XDG_CACHE_HOME", t.root.c_str(), 1);
+  CHECK_FALSE(remembered_links({"NVIDIA H200"}));
+  remember_links(rates, {"NVIDIA H200"});
+  CHECK(to_json(*remembered_links({"NVIDIA H200"})) == to_json(rates));
+  CHECK_FALSE(remembered_links({"NVIDIA H200", "NVIDIA H200"}));
+  t.write("trainx/links.json", "{\"state\": 3");
+  CHECK_FALSE(remembered_links({"NVIDIA H200"}));
+  ::unsetenv("XDG_CACHE_HOME");
+}
+
+TEST_CASE("links far below their kind are named, good ones are not") {
+  GpusFacts facts = measured();
+  CHECK(findings_of(facts).empty());
+  facts.links->pairs[1].direct_bytes_per_second = 150e9;
+  only(facts, "copies from GPU 1 (NVIDIA H200) to GPU 0 (NVIDIA H200) reach 150 GB/s of the 478 GB/s that 18 NVLinks have");
+  facts.links->pairs[1].direct_bytes_per_second.reset();        // no peer access: what goes through the host counts
+  only(facts, "reach 41 GB/s of the 478 GB/s");
+  facts = measured();
+  facts.links->hosts[0].to_host_bytes_per_second = 12e9;
+  only(facts, "copies between the host and GPU 0 (NVIDIA H200) reach 12 GB/s of the 63 GB/s that PCIe 5 x16 has");
+  facts.gpus[0].address.reset();                                // whose rate it is cannot be told
+  CHECK(findings_of(facts).empty());
+}
+
+TEST_CASE("measured links stand beside what is reported") {
+  GpusFacts facts = measured();
+  std::string text;
+  for (const std::string& line : describe(facts)) text += line + "\n";
+  CHECK(text.find("measured, host to 1: 55 GB/s, back: 53 GB/s\n") != std::string::npos);
+  CHECK(text.find("measured, 0 to 1: 390 GB/s, without peer access 40 GB/s, a few bytes in 9 us\n") != std::string::npos);
+  CHECK(text.find("measured, sums over 2 GPUs: each sends 300 GB/s, a few bytes in 14 us\n") != std::string::npos);
+  CHECK(to_json(facts)["links"]["sum"]["gpus"] == 2);
+}
 
 TEST_CASE("signs of a GPU: display controllers of NVIDIA, device files, the kernel's driver; its sound is none") {
   const MadeUpTree t;

@@ -1,23 +1,29 @@
-#include "train/cuda/copy_lanes.hpp"
+#include "train/cuda/side_lanes.hpp"
 #include "gpu/gpu_error.hpp"
+#include <algorithm>
 
 namespace trainx::train {
 
 using namespace program;
 using gpu::require;
 
-bool CopyLanes::is_beside(const Instruction& i) { return i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out); }
+bool SideLanes::is_beside(const Instruction& i) {
+  return i.lane == Lane::communication || (i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out));
+}
 
-CopyLanes::CopyLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : compute_(compute) {
+SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : compute_(compute) {
   StepProgram p = placed.program;
   for (Instruction& i : p.steady) {
     if (!is_beside(i)) i.lane = Lane::compute;
     else if (auto& stream = streams_[static_cast<std::size_t>(i.lane)]; !stream) stream = std::make_unique<Stream>();
   }
-  if (!stream_of(Lane::copy_in) && !stream_of(Lane::copy_out)) return;
-  for (auto& s : streams_)
-    if (s) {
-      require(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), "stream of copies");
+  if (std::ranges::none_of(streams_, [](const auto& s) { return s != nullptr; })) return;
+  // Sums that are ready go before the rest of backward: what waits for them is behind it.
+  int lowest = 0, highest = 0;
+  require(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "priorities of streams");
+  for (std::size_t lane = 0; lane < streams_.size(); ++lane)
+    if (auto& s = streams_[lane]) {
+      require(cudaStreamCreateWithPriority(&s->stream, cudaStreamNonBlocking, static_cast<Lane>(lane) == Lane::communication ? highest : lowest), "stream of a lane");
       s->joined = make_event();
     }
   forked_ = make_event();
@@ -36,20 +42,20 @@ CopyLanes::CopyLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : 
     }
 }
 
-CopyLanes::~CopyLanes() {
+SideLanes::~SideLanes() {
   for (auto& s : streams_)
     if (s && s->stream) cudaStreamDestroy(s->stream);
   for (cudaEvent_t e : events_) cudaEventDestroy(e);
 }
 
-cudaEvent_t CopyLanes::make_event() {
+cudaEvent_t SideLanes::make_event() {
   cudaEvent_t event = nullptr;
   require(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event of a lane");
   events_.push_back(event);
   return event;
 }
 
-void CopyLanes::fork(bool timed, bool captured) {
+void SideLanes::fork(bool timed, bool captured) {
   timed_ = timed;
   if (places_.empty()) return;
   require(cudaEventRecord(forked_, compute_), "lanes of a step");
@@ -60,7 +66,7 @@ void CopyLanes::fork(bool timed, bool captured) {
   }
 }
 
-cudaStream_t CopyLanes::enter(int position) {
+cudaStream_t SideLanes::enter(int position) {
   if (places_.empty()) return compute_;
   const Place& place = places_[static_cast<std::size_t>(position)];
   Stream* const beside = stream_of(place.lane);
@@ -70,18 +76,18 @@ cudaStream_t CopyLanes::enter(int position) {
   return stream;
 }
 
-void CopyLanes::leave(int position, const std::string& name) {
+void SideLanes::leave(int position, const std::string& name) {
   if (places_.empty()) return;
   const Place& place = places_[static_cast<std::size_t>(position)];
   Stream* const beside = stream_of(place.lane);
   if (beside && timed_) {
     beside->timeline.enter(name);
-    beside->timeline.mark(Work::copy);
+    beside->timeline.mark(place.lane == Lane::communication ? Work::communication : Work::copy);
   }
   if (place.done) require(cudaEventRecord(place.done, beside ? beside->stream : compute_), "end of an instruction");
 }
 
-void CopyLanes::join() {
+void SideLanes::join() {
   for (auto& s : streams_) {
     if (!s) continue;
     require(cudaEventRecord(s->joined, s->stream), "lanes of a step");
@@ -89,12 +95,12 @@ void CopyLanes::join() {
   }
 }
 
-std::vector<StepSpan> CopyLanes::spans() const {
+std::vector<StepSpan> SideLanes::spans() const {
   std::vector<StepSpan> out;
   for (std::size_t lane = 0; lane < streams_.size(); ++lane) {
     if (!streams_[lane]) continue;
     for (gpu::TimelineSpan& span : streams_[lane]->timeline.spans())
-      if (span.work == Work::copy) out.push_back({std::move(span.instruction), span.work, std::move(span.detail), static_cast<Lane>(lane), span.begin_ms, span.ms});
+      if (span.work != Work::other) out.push_back({std::move(span.instruction), span.work, std::move(span.detail), static_cast<Lane>(lane), span.begin_ms, span.ms});
   }
   return out;
 }

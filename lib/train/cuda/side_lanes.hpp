@@ -1,4 +1,4 @@
-// Copies between a GPU and its host beside the computation: each lane of copies is a stream, and waits become events.
+// What runs beside a GPU's computation: copies to and from the host, and collectives. Each such lane is a stream, and waits become events.
 #pragma once
 #include "gpu/timeline.hpp"
 #include "plan/run_plan.hpp"
@@ -10,14 +10,14 @@
 namespace trainx::train {
 
 /// Of one program. Each step forks the lanes off the compute stream and joins them to it, so that steps never overlap and a step can be captured.
-class CopyLanes {
+class SideLanes {
  public:
-  CopyLanes(const plan::PlacedProgram& placed, cudaStream_t compute);
-  ~CopyLanes();
-  CopyLanes(const CopyLanes&) = delete;
-  CopyLanes& operator=(const CopyLanes&) = delete;
+  SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute);
+  ~SideLanes();
+  SideLanes(const SideLanes&) = delete;
+  SideLanes& operator=(const SideLanes&) = delete;
 
-  /// Copies that the program's lanes put beside the computation; everything else runs on the compute stream.
+  /// Copies and collectives that the program's lanes put beside the computation; everything else runs on the compute stream.
   static bool is_beside(const program::Instruction& i);
 
   /// `timed`: copies are timed as well; `captured`: into a graph.
@@ -45,7 +45,7 @@ class CopyLanes {
   cudaEvent_t make_event();
 
   cudaStream_t compute_;
-  std::array<std::unique_ptr<Stream>, program::lane_count> streams_;   // null where the program has no such copies
+  std::array<std::unique_ptr<Stream>, program::lane_count> streams_;   // null where the program has nothing there
   std::vector<Place> places_;           // by position; empty where all is on the compute stream
   std::vector<cudaEvent_t> events_;
   cudaEvent_t forked_ = nullptr;

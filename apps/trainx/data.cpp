@@ -1,0 +1,13 @@
+#include "commands.hpp"
+#include <CLI/CLI.hpp>
+
+namespace trainx::app {
+
+void add_data(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("data", "raw text -> tokens, and what is in files of tokens: tokenize, inspect");
+  context.usage[command] = "tokenize|inspect ...";
+  add_data_tokenize(*command, context);
+  add_data_inspect(*command, context);
+}
+
+}  // namespace trainx::app

@@ -1,0 +1,167 @@
+#include "commands.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "corpus/filter.hpp"
+#include "corpus/tokenize_job.hpp"
+#include "corpus/train_vocabulary.hpp"
+#include "metrics/screen.hpp"
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+#include <filesystem>
+#include <thread>
+
+namespace trainx::app {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> inputs;
+  std::string tokenizer, format, out, kind, end_of_text;
+  corpus::FieldNames names;
+  std::int64_t train_vocab = 0;
+  bool decode = false, plain = false;
+  int threads = 0;
+};
+
+/// The share that is done, rewritten in place on a terminal, else told now and then.
+class Progress {
+ public:
+  Progress(const Context& context, std::string what) : context_(context), what_(std::move(what)), started_s_(screen_.seconds()), told_s_(started_s_) {}
+  ~Progress() {
+    if (shown_) screen_.err("\n");
+  }
+  void tell(std::int64_t done, std::int64_t of, std::int64_t tokens) {
+    const double now = screen_.seconds(), seconds = now - started_s_;
+    if (context_.output.quiet || context_.output.json || now - told_s_ < (screen_.live ? 0.1 : 10)) return;
+    told_s_ = now;
+    const double share = of > 0 ? static_cast<double>(done) / static_cast<double>(of) : 1;
+    std::string line = what_ + " " + std::to_string(static_cast<int>(100 * share)) + " % | " + human_count(static_cast<double>(tokens)) + " tokens | " +
+                       human_bytes(static_cast<std::int64_t>(static_cast<double>(done) / std::max(seconds, 1e-3))) + "/s | " + human_seconds(seconds * (1 - share) / std::max(share, 1e-6)) + " left";
+    if (!screen_.live) return screen_.err(line + "\n");
+    line.resize(std::min<std::size_t>(line.size(), static_cast<std::size_t>(std::max(screen_.columns() - 1, 1))));
+    screen_.err("\r\x1b[K" + line);
+    shown_ = true;
+  }
+
+ private:
+  const Context& context_;
+  metrics::Screen screen_ = metrics::process_screen();
+  std::string what_;
+  double started_s_, told_s_;
+  bool shown_ = false;
+};
+
+int threads_of(const Arguments& a) { return a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
+
+[[noreturn]] void usage(const std::string& what) { throw UserError(ExitCode::usage, "data tokenize: " + what); }
+
+/// --train-vocab makes the folder that --tokenizer names.
+void train(const Arguments& a, const Context& context) {
+  namespace fs = std::filesystem;
+  if (fs::exists(a.tokenizer)) throw UserError(ExitCode::cannot_create, a.tokenizer + " is there already: --train-vocab makes a new folder, which --tokenizer names");
+  corpus::VocabularyOptions o;
+  o.inputs = a.inputs;
+  o.format = a.format;
+  o.names = a.names;
+  o.vocab_size = a.train_vocab;
+  o.threads = threads_of(a);
+  if (a.kind == "wordpiece") o.kind = tokenizer::LearnedKind::wordpiece;
+  else if (!a.kind.empty() && a.kind != "bpe") usage("--kind is bpe or wordpiece, not '" + a.kind + "'");
+  tokenizer::check_learned_size(o.kind, a.train_vocab);
+  say(context, "learning " + std::to_string(a.train_vocab) + " tokens");
+  const std::string text = corpus::train_vocabulary(o);
+  make_folders(a.tokenizer);
+  write_file_atomic(a.tokenizer + "/tokenizer.json", text);
+  const bool bpe = o.kind == tokenizer::LearnedKind::bpe;
+  const nlohmann::ordered_json settings = bpe ? nlohmann::ordered_json{{"tokenizer_class", "GPT2TokenizerFast"}, {"eos_token", "<|endoftext|>"}}
+                                              : nlohmann::ordered_json{{"tokenizer_class", "BertTokenizerFast"}, {"do_lower_case", true}};
+  write_file_atomic(a.tokenizer + "/tokenizer_config.json", settings.dump(2) + "\n");
+  say(context, "wrote " + a.tokenizer + "/tokenizer.json");
+}
+
+int run_filter(const Arguments& a, const tokenizer::Tokenizer& tokenizer) {
+  corpus::FilterOptions o;
+  o.names = a.names;
+  o.decode = a.decode;
+  o.special = !a.plain;
+  o.threads = threads_of(a);
+  corpus::filter_lines(tokenizer, o, STDIN_FILENO, "stdin", [](const std::string& lines) {
+    if (!lines.empty()) print(lines);
+  });
+  return 0;
+}
+
+std::int32_t end_of_text(const Arguments& a, const tokenizer::Tokenizer& tokenizer) {
+  if (a.end_of_text == "none") return -1;
+  if (a.end_of_text.empty()) return tokenizer.end_of_text();
+  const std::int32_t id = tokenizer.id_of(a.end_of_text);
+  if (id < 0) usage("--end-of-text '" + a.end_of_text + "' is no token of " + tokenizer.path());
+  return id;
+}
+
+int run_job(const Arguments& a, const tokenizer::Tokenizer& tokenizer, const Context& context) {
+  corpus::JobOptions o;
+  o.inputs = a.inputs;
+  o.format = a.format;
+  o.out = a.out;
+  o.threads = threads_of(a);
+  o.output.names = a.names;
+  o.output.special = !a.plain;
+  const bool stream = a.out.ends_with(".bin");
+  if (!stream && !a.end_of_text.empty()) usage("--end-of-text goes into a token file, whose name ends with .bin");
+  if (stream) o.output.end_of_text = end_of_text(a, tokenizer);
+  corpus::JobReport report;
+  {
+    Progress progress(context, "tokenizing");
+    report = corpus::run_tokenize_job(tokenizer, o, [&](const corpus::JobProgress& p) { progress.tell(p.bytes_done, p.bytes, p.tokens); });
+  }
+  if (context.output.json) {
+    print(nlohmann::ordered_json{{"event", "tokenized"}, {"out", a.out}, {"tokens", report.tokens}, {"documents", report.documents}, {"bytes", report.bytes},
+                                 {"vocab_size", tokenizer.vocab_size()}, {"parts", report.parts}, {"parts_before", report.parts_before}}.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  if (report.parts_before > 0) say(context, std::to_string(report.parts_before) + " of " + std::to_string(report.parts) + " parts were done before");
+  say(context, "wrote " + a.out + ": " + std::to_string(report.tokens) + " tokens of " + std::to_string(report.documents) + (stream ? " documents, " : " samples, ") + human_bytes(report.bytes) +
+                   " of text; model.options.vocab_size is at least " + std::to_string(tokenizer.vocab_size()));
+  return 0;
+}
+
+int run_tokenize(const Arguments& a, const Context& context) {
+  const bool filter = a.inputs.size() == 1 && a.inputs[0] == "-";
+  if (std::ranges::count(a.inputs, "-") > 0 && !filter) usage("- (lines from stdin) goes with no other input");
+  if (filter && !a.format.empty() && a.format != "jsonl") usage("lines from stdin are jsonl");
+  if (filter && !a.out.empty()) usage("lines from stdin go to stdout: leave --out out");
+  if (filter && a.train_vocab > 0) usage("--train-vocab reads the text twice: name files");
+  if (filter && !a.end_of_text.empty()) usage("--end-of-text goes into a token file");
+  if (a.decode && !filter) usage("--decode is for lines from stdin: give - as the input");
+  if (!filter && a.out.empty() && a.train_vocab == 0) usage("where to? --out FILE.bin (a token file) or FILE.jsonl (labelled lines)");
+  if (!a.kind.empty() && a.train_vocab == 0) usage("--kind goes with --train-vocab N");
+  if (a.train_vocab > 0) train(a, context);
+  if (a.train_vocab > 0 && a.out.empty()) return 0;
+  const auto tokenizer = tokenizer::open_tokenizer(a.tokenizer);
+  return filter ? run_filter(a, *tokenizer) : run_job(a, *tokenizer, context);
+}
+
+}  // namespace
+
+void add_data_tokenize(CLI::App& data, Context& context) {
+  CLI::App* command = data.add_subcommand("tokenize", "text, JSON lines, csv or tsv -> token files or labelled lines");
+  context.usage[command] = "INPUT [INPUT ...] --tokenizer FOLDER|FILE --out FILE [options]";
+  const auto a = std::make_shared<Arguments>();
+  command->add_option("INPUT", a->inputs, "files, or folders of them; - for lines from stdin, which go to stdout as tokens")->required();
+  command->add_option("--tokenizer", a->tokenizer, "a folder with a tokenizer, or its file")->type_name("FOLDER|FILE")->required();
+  command->add_option("--out", a->out, "FILE.bin: a token file; FILE.jsonl: labelled lines, a sample for each of the input's")->type_name("FILE");
+  command->add_option("--format", a->format, "text, jsonl, csv or tsv; default: by each file's ending, else text")->type_name("NAME");
+  command->add_option("--text", a->names.text, "field or column with the text (text)")->type_name("NAME");
+  command->add_option("--pair", a->names.pair, "that with a second text (text_pair)")->type_name("NAME");
+  command->add_option("--label", a->names.label, "that with the class, a whole number (label)")->type_name("NAME");
+  command->add_option("--train-vocab", a->train_vocab, "learn so many tokens from the inputs first, into the folder --tokenizer")->type_name("N")->check(CLI::Range(1, 1 << 24).description(""));
+  command->add_option("--kind", a->kind, "what is learned: bpe, as GPT-2's (default), or wordpiece, as BERT's")->type_name("NAME");
+  command->add_option("--end-of-text", a->end_of_text, "token behind each document of a token file, or none; default: the tokenizer's")->type_name("TOKEN");
+  command->add_flag("--plain", a->plain, "without the tokens that the tokenizer puts around a text; of --decode: without special tokens");
+  command->add_flag("--decode", a->decode, "of stdin: lines {\"input_ids\": [...]} in, lines {\"text\": \"...\"} out");
+  command->add_option("--threads", a->threads, "default: one a core")->type_name("N")->check(CLI::Range(1, 1024).description(""));
+  command->callback([a, &context] { context.run = [a, &context] { return run_tokenize(*a, context); }; });
+}
+
+}  // namespace trainx::app

@@ -1,0 +1,30 @@
+#include "decide_ranks.hpp"
+#include "core/error.hpp"
+#include "core/process.hpp"
+#include "launch/visible_gpus.hpp"
+#include "plan/run_plan.hpp"
+#include <cstdlib>
+
+namespace trainx::app {
+
+launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts, const launch::LaunchFlags& flags) {
+  launch::LaunchWish wish;
+  const auto written = recipe.parallel.world_size.value;
+  wish.world_size = static_cast<int>(written.value_or(0));
+  if (!recipe.parallel.mode.is_auto() && *recipe.parallel.mode.value == recipe::ParallelMode::single) wish.world_size = 1;
+  if (plan::computes_on_gpu(recipe, facts.hardware)) {
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    wish.visible_gpus = launch::visible_gpus(static_cast<int>(facts.hardware.gpus.size()), visible != nullptr, visible ? visible : "");
+  }
+  wish.run_name = recipe.run.name;
+  const launch::LaunchPlan plan = launch::decide_membership(environment_variable, flags, wish);
+  const int ranks = plan.first.world_size;
+  if (written && *written != ranks)
+    throw UserError(ExitCode::invalid_recipe, "parallel.world_size is " + std::to_string(*written) + ", and " + (plan.first.launcher.empty() ? "flags" : plan.first.launcher) + " say " + std::to_string(ranks) +
+                                                  "; leave it at auto, or start as many");
+  recipe.parallel.world_size.value = ranks;
+  facts.hardware.local_ranks = plan.first.local_world_size;
+  return plan;
+}
+
+}  // namespace trainx::app

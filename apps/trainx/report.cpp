@@ -1,0 +1,32 @@
+#include "commands.hpp"
+#include "core/files.hpp"
+#include "report/page.hpp"
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace trainx::app {
+namespace {
+
+struct Arguments { std::string run, out; };
+
+int run_report(const Arguments& a, const Context& context) {
+  const report::RunRecord run = report::read_run(a.run);
+  const std::string path = a.out.empty() ? a.run + "/report.html" : a.out;
+  write_file_atomic(path, report::page(run));
+  if (context.output.json) print(nlohmann::json{{"report", path}}.dump());
+  else print("the report is in " + path + "; a browser opens it, no network is needed");
+  return 0;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("report", "a run as one HTML page: curves, memory, a step's time, recipe, checkpoints");
+  context.usage[command] = "RUN [--out FILE.html]";
+  const auto a = std::make_shared<Arguments>();
+  command->add_option("RUN", a->run, "a run's folder, outputs/NAME")->required();
+  command->add_option("--out", a->out, "where to (RUN/report.html)")->type_name("FILE");
+  command->callback([a, &context] { context.run = [a, &context] { return run_report(*a, context); }; });
+}
+
+}  // namespace trainx::app

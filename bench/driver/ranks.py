@@ -1,0 +1,62 @@
+"""The rows of several GPUs: how close training comes to as many times one GPU, beside torch's DDP; and the guides' table of two GPUs, beside Hugging Face's Trainer."""
+from figures import OURS
+
+import steps
+
+ONE = "trainx, one GPU"
+NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0"}            # of NVLink: not every host of several GPUs has it set up
+
+
+def gpt2(size, batch, ratio, tiny):
+    row = steps.gpt2(size, batch, None, ratio, None)
+    if tiny:
+        small = [f"model.options.{key}={value}" for key, value in (("num_layers", 2), ("num_heads", 2), ("hidden_size", 64), ("max_positions", 32))]
+        row |= {"batch": 2, "length": 32, "overrides": [*small, "data.sequence_length=32"]}
+    return row
+
+
+def options(row, size, tiny):
+    """Of the peers, as their command lines have them."""
+    return f"--size {'test' if tiny else size} --micro-batch {row['batch']} --length {row['length']}" + (" --warm-up-steps 2 --warm-up-seconds 0.1" if tiny else "")
+
+
+def torchrun(world):
+    return f"-m torch.distributed.run --standalone --nproc-per-node {world}"
+
+
+def among(world, row):
+    """All but ONE compute on `world` GPUs."""
+    return row | {"ranks": {name: world for name in (OURS, *row["peers"])}, "environment": {**NO_MULTICAST, **row.get("environment", {})}}
+
+
+def beside_torch(world, size, batch, ratio, tiny):
+    """All GPUs, ours and torch's; the goal is the ratio that one GPU has."""
+    row, who = gpt2(size, batch, ratio, tiny), "torch compile DDP"
+    peer = f"{torchrun(world)} bench/peers/torch_gpt2.py {options(row, size, tiny)}{'' if tiny else ' --compile'}"
+    return among(world, row | {"name": f"ddp-{size}-x{world}", "title": f"{row['title']} a GPU, {world} GPUs", "peers": {who: peer}, "against": who})
+
+
+def beside_one(world, size, batch, tiny):
+    """All GPUs and one of them: ours over it is the share of what would be linear."""
+    row = gpt2(size, batch, 0.97, tiny)
+    return among(world, row | {"name": f"linear-{size}-x{world}", "title": f"{row['title']} a GPU, {world} GPUs and one", "peers": {}, "against": ONE, "variants": {ONE: row["overrides"]}})
+
+
+def guide(mode, precision, ratio, tiny, links=True):
+    """GPT-2, four samples of 1024 tokens a GPU, two GPUs."""
+    row, who = gpt2("124m", 4, ratio, tiny), f"Trainer {mode.upper()}"
+    peer = f"bench/peers/trainer_gpt2.py {options(row, '124m', tiny)} --precision {precision}"
+    own = [f"precision.compute={precision}", f"parallel.mode={mode}", "optimizer.options.weight_decay=0.0"]
+    return among(2, row | {"name": f"guide-{mode}-{precision}{'' if links else '-no-p2p'}", "title": f"GPT-2, 4 x 1024 a GPU, {mode}, {precision}{'' if links else ', no NVLink'}", "unit": "samples",
+                        "overrides": row["overrides"] + own, "peers": {who: peer if mode == "dp" else f"{torchrun(2)} {peer}"}, "against": who,
+                        "environment": {} if links else {"NCCL_P2P_DISABLE": "1"}})
+
+
+def rows(tiny=False):
+    """`tiny`: a model of two layers, on any machine; without DP, of which the Trainer has none on a CPU."""
+    return [
+        *(row for world in (2, 4) for size, batch, ratio in (("124m", 64, 1.16), ("1558m", 16, 1.11))
+          for row in (beside_torch(world, size, batch, ratio, tiny), beside_one(world, size, batch, tiny))),
+        *([] if tiny else [guide("dp", "fp32", 1.0, tiny), guide("dp", "bf16", None, tiny)]),
+        *(guide("ddp", precision, ratio, tiny, links) for links in (True, False) for precision, ratio in (("fp32", 1.15), ("bf16", 2.5))),
+    ]

@@ -1,0 +1,83 @@
+#include "checkpoint/shared_files.hpp"
+#include "checkpoint/weights_index.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+#include <optional>
+
+namespace trainx::checkpoint {
+namespace {
+
+/// Which rank writes each tensor: in the order of the file whoever has the fewest bytes so far, and all of an empty file rank 0.
+std::vector<int> writers_of(const std::vector<const TensorSource*>& order, int world_size) {
+  std::vector<std::int64_t> load(static_cast<std::size_t>(world_size));
+  std::vector<int> out;
+  for (const TensorSource* t : order) {
+    const auto least = std::ranges::min_element(load);
+    *least += bytes_of(*t);
+    out.push_back(static_cast<int>(least - load.begin()));
+  }
+  return out;
+}
+
+std::string stem_of(const std::string& file) { return file.substr(0, file.rfind(".safetensors")); }
+
+/// Shards that hold something, and the name of each rank's.
+std::vector<std::string> names_of(const std::string& file, const std::vector<int>& writers, int world_size) {
+  std::vector<std::string> names(static_cast<std::size_t>(world_size));
+  const auto holding = static_cast<std::size_t>(writers.empty() ? 1 : 1 + *std::ranges::max_element(writers));   // ranks get their first tensor in order
+  for (std::size_t r = 0; r < holding; ++r) names[r] = shard_name(stem_of(file), r + 1, holding);
+  return names;
+}
+
+}  // namespace
+
+std::map<std::string, WrittenFile> write_shared(const std::string& folder, const Contents& contents, int rank, int world_size) {
+  std::map<std::string, WrittenFile> written;
+  std::optional<UserError> failed;
+  for (const auto& [file, tensors] : contents.tensor_files) {
+    const auto order = in_file_order(tensors);
+    const std::vector<int> writers = writers_of(order, world_size);
+    const std::string name = names_of(file, writers, world_size)[static_cast<std::size_t>(rank)];
+    std::vector<const TensorSource*> mine;
+    for (std::size_t k = 0; k < order.size(); ++k)
+      if (writers[k] == rank) mine.push_back(order[k]);
+    std::optional<SafetensorsFile> out;
+    const auto attempt = [&](const auto& act) {
+      if (failed || name.empty()) return;
+      try {
+        act();
+      } catch (const UserError& e) {
+        failed = e;
+        out.reset();
+      }
+    };
+    attempt([&] { out.emplace(folder + "/" + name, mine, std::map<std::string, std::string>{}); });
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      if (order[k]->prepare) order[k]->prepare();
+      if (writers[k] == rank) attempt([&] { out->append(*order[k]); });
+    }
+    attempt([&] { written[name] = out->commit(); });
+  }
+  if (failed) throw *failed;
+  return written;
+}
+
+std::map<std::string, std::string> shared_indices(const Contents& contents, int world_size) {
+  std::map<std::string, std::string> out;
+  for (const auto& [file, tensors] : contents.tensor_files) {
+    const auto order = in_file_order(tensors);
+    const std::vector<int> writers = writers_of(order, world_size);
+    const std::vector<std::string> names = names_of(file, writers, world_size);
+    if (names.size() < 2 || names[1].empty()) continue;   // one file, as ever
+    WeightMap files;
+    std::int64_t total = 0;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      files[order[k]->name] = names[static_cast<std::size_t>(writers[k])];
+      total += bytes_of(*order[k]);
+    }
+    out[index_name(stem_of(file))] = weights_index_text(files, total);
+  }
+  return out;
+}
+
+}  // namespace trainx::checkpoint

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trainx::corpus {
+
+enum class Format : std::uint8_t { text, jsonl, csv, tsv };
+
+/// A file of raw text.
+struct Input {
+  std::string path;
+  Format format = Format::text;
+  std::int64_t bytes = 0;
+  std::int64_t changed_ns = 0;          // when it was last written
+};
+
+/// `name` as --format has it. Throws UserError 2.
+Format format_of(const std::string& name);
+/// The files, and those in folders and their sub-folders (names with a leading dot left out), sorted within each folder. `format` empty: by each file's ending,
+/// text where it says nothing. Throws UserError: 66 missing, 65 a folder without files.
+std::vector<Input> find_inputs(const std::vector<std::string>& paths, const std::string& format);
+
+/// Bytes [begin, end) of a file, to be moved to where a line begins, or where a text can be cut.
+struct Slice { std::size_t input = 0, begin = 0, end = 0; };
+/// What is done at once, and again after an interruption.
+using Part = std::vector<Slice>;
+/// The inputs in parts of like size, which depend on the inputs alone.
+std::vector<Part> cut_into_parts(const std::vector<Input>& inputs);
+
+}  // namespace trainx::corpus

@@ -1,0 +1,45 @@
+// What is in a file of tokens, for people and as JSON.
+#pragma once
+#include "tokenizer/tokenizer.hpp"
+#include <nlohmann/json.hpp>
+
+namespace trainx::corpus {
+
+struct InspectOptions {
+  std::string path;
+  const tokenizer::Tokenizer* tokenizer = nullptr;   // null: ids alone
+  std::int64_t first = 0, shown = 3;    // documents or samples whose tokens are shown
+  std::int64_t most_tokens = 64;        // of each
+  std::int64_t sequence_length = 0;     // of rows: 0: not asked for
+  std::optional<std::int32_t> end_of_text;   // what ends a document of a token file; nothing: as FILE.json or the tokenizer says
+};
+
+/// A document of a token file, or a sample of labelled lines.
+struct Shown {
+  std::int64_t number = 0, begin = 0, tokens = 0;    // begin: its first token in the file, or its line
+  tokenizer::Ids ids;                   // the first of them
+  std::vector<bool> in_loss;            // of each of `ids`: whether it is predicted
+  std::optional<std::int64_t> label;
+};
+
+struct Inspection {
+  std::string path, kind;               // "token file" or "labelled lines"
+  std::int64_t bytes = 0, bytes_per_token = 0, tokens = 0;
+  std::int64_t parts = 0;               // documents or samples; 0: not known
+  std::int64_t shortest = 0, longest = 0;
+  std::int64_t highest_id = 0;
+  std::int64_t in_loss = 0;             // tokens that are predicted
+  std::int64_t rows = 0;                // of sequence_length tokens
+  double padding_share = 0;             // of the tokens of those rows
+  std::vector<std::pair<std::int64_t, std::int64_t>> labels;   // class, samples
+  std::vector<Shown> shown;
+};
+
+/// Throws UserError: 66 missing, 65 malformed.
+Inspection inspect(const InspectOptions& options);
+
+/// For a terminal of so many columns; `color`: with the escapes of one.
+std::string describe(const Inspection& inspection, const InspectOptions& options, int columns, bool color);
+nlohmann::ordered_json to_json(const Inspection& inspection, const InspectOptions& options);
+
+}  // namespace trainx::corpus

@@ -1,0 +1,142 @@
+#include "corpus/record.hpp"
+#include "core/number.hpp"
+#include "core/process.hpp"
+#include "core/suggest.hpp"
+#include "data/labelled/field_cutter.hpp"
+#include "yaml/problems.hpp"
+#include <nlohmann/json.hpp>
+#include <span>
+
+namespace trainx::corpus {
+namespace {
+
+using data::labelled::LinePlace;
+using nlohmann::json;
+
+class JsonReader final : public RecordReader {
+ public:
+  explicit JsonReader(const FieldNames& names) : names_(names) {}
+
+  Record read(std::string_view line, const LinePlace& place) const override {
+    const json object = parse(line, place);
+    Record out;
+    if (auto text = text_of(object, names_.text, place)) out.text = std::move(*text);
+    else place.refuse("has no " + yaml::excerpt(names_.text) + ": an object {" + json(names_.text).dump(-1, ' ', false, json::error_handler_t::replace) + ": \"...\"} is expected, or another field is named with --text");
+    out.pair = text_of(object, names_.pair, place);
+    if (const auto label = object.find(names_.label); label != object.end() && !label->is_null()) {
+      if (!label->is_number_integer()) place.refuse(yaml::excerpt(names_.label) + " is no whole number: classes are 0, 1, 2, ...");
+      out.label = label->get<std::int64_t>();
+    }
+    return out;
+  }
+
+ private:
+  static json parse(std::string_view line, const LinePlace& place) {
+    try {
+      json object = json::parse(line);
+      if (!object.is_object()) place.refuse("is no JSON object");
+      return object;
+    } catch (const json::parse_error& e) {
+      place.refuse("malformed JSON at byte " + std::to_string(e.byte) + " of the line: mend it, or take the line out");
+    } catch (const json::out_of_range&) {
+      place.refuse("has a number that is too large");
+    }
+  }
+  static std::optional<std::string> text_of(const json& object, const std::string& name, const LinePlace& place) {
+    const auto found = object.find(name);
+    if (found == object.end() || found->is_null()) return std::nullopt;
+    if (!found->is_string()) place.refuse(yaml::excerpt(name) + " is no text");
+    return found->get<std::string>();
+  }
+
+  FieldNames names_;
+};
+
+std::string unquoted(std::string_view field) {
+  std::string out;
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    out.push_back(field[i]);
+    if (field[i] == '"' && i + 1 < field.size() && field[i + 1] == '"') ++i;
+  }
+  return out;
+}
+
+/// Calls `use(field)` for each field of a line.
+template <class Use>
+void for_each_field(std::string_view line, bool tabs, const LinePlace& place, Use&& use) {
+  if (tabs) {
+    for (std::size_t at = 0;;) {
+      const std::size_t end = std::min(line.find('\t', at), line.size());
+      use(std::string(line.substr(at, end - at)));
+      if (end == line.size()) return;
+      at = end + 1;
+    }
+  }
+  data::labelled::FieldCutter cutter(line, ',', place);
+  for (std::string_view field; cutter.next(field);) use(unquoted(field));
+}
+
+class ColumnReader final : public RecordReader {
+ public:
+  ColumnReader(std::string_view header, const LinePlace& place, const FieldNames& names, bool tabs) : tabs_(tabs) {
+    std::vector<std::string> columns;
+    check_text(std::string(header), place);
+    for_each_field(header, tabs, place, [&](std::string name) { columns.push_back(std::move(name)); });
+    count_ = columns.size();
+    const auto index_of = [&](const std::string& name) {
+      const auto found = std::ranges::find(columns, name);
+      return found == columns.end() ? absent : static_cast<std::size_t>(found - columns.begin());
+    };
+    text_ = index_of(names.text);
+    pair_ = index_of(names.pair);
+    label_ = index_of(names.label);
+    if (text_ == absent)
+      place.refuse("the header names no column " + yaml::excerpt(names.text) + did_you_mean(names.text, printable(columns)) + ": the first line names the columns; --text, --pair and --label choose them");
+  }
+
+  Record read(std::string_view line, const LinePlace& place) const override {
+    check_text(std::string(line), place);
+    Record out;
+    std::size_t count = 0;
+    for_each_field(line, tabs_, place, [&](std::string field) {
+      const std::size_t column = count++;
+      if (column == text_) out.text = std::move(field);
+      else if (column == pair_) out.pair = std::move(field);
+      else if (column == label_ && !field.empty()) out.label = number(field, place);
+    });
+    if (count != count_) place.refuse("has " + std::to_string(count) + " fields, but the header " + std::to_string(count_));
+    return out;
+  }
+
+ private:
+  static void check_text(const std::string& text, const LinePlace& place) {
+    if (!is_utf8(text)) place.refuse("is not UTF-8: convert the file");
+    if (text.find('\0') != std::string::npos) place.refuse("has a NUL byte: this is no text");
+  }
+  /// What may be told as it is.
+  static std::vector<std::string> printable(std::vector<std::string> names) {
+    std::erase_if(names, [](const std::string& name) { return yaml::excerpt(name) != "'" + name + "'"; });
+    return names;
+  }
+  static std::int64_t number(const std::string& field, const LinePlace& place) {
+    const auto value = parse_integer(field);
+    if (!value) place.refuse("the label " + yaml::excerpt(field) + " is no whole number: classes are 0, 1, 2, ...");
+    return *value;
+  }
+
+  static constexpr std::size_t absent = ~std::size_t{0};
+  bool tabs_;
+  std::size_t count_ = 0, text_ = absent, pair_ = absent, label_ = absent;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names) { return std::make_unique<JsonReader>(names); }
+std::unique_ptr<RecordReader> make_csv_reader(std::string_view header, const LinePlace& place, const FieldNames& names) {
+  return std::make_unique<ColumnReader>(header, place, names, false);
+}
+std::unique_ptr<RecordReader> make_tsv_reader(std::string_view header, const LinePlace& place, const FieldNames& names) {
+  return std::make_unique<ColumnReader>(header, place, names, true);
+}
+
+}  // namespace trainx::corpus

@@ -1,0 +1,38 @@
+// A line of raw text: what to train on, before it is tokens.
+#pragma once
+#include "data/labelled/line.hpp"
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainx::corpus {
+
+struct Record {
+  std::string text;
+  std::optional<std::string> pair;      // a second text, as of sentence pairs
+  std::optional<std::int64_t> label;    // its class
+};
+
+/// What the fields of a line are called.
+struct FieldNames {
+  std::string text = "text", pair = "text_pair", label = "label";
+};
+
+constexpr std::size_t longest_line = std::size_t{64} << 20;   // bytes
+
+/// Thread-safe.
+class RecordReader {
+ public:
+  virtual ~RecordReader() = default;
+  /// Throws UserError 65: file:line: what.
+  virtual Record read(std::string_view line, const data::labelled::LinePlace& place) const = 0;
+};
+
+/// {"text": "...", "text_pair": "...", "label": 1}
+std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names);
+/// Columns that the line `header` names: fields of csv may be in quotes; those of tsv are what stands between tabs.
+std::unique_ptr<RecordReader> make_csv_reader(std::string_view header, const data::labelled::LinePlace& place, const FieldNames& names);
+std::unique_ptr<RecordReader> make_tsv_reader(std::string_view header, const data::labelled::LinePlace& place, const FieldNames& names);
+
+}  // namespace trainx::corpus

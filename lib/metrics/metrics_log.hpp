@@ -1,0 +1,27 @@
+#pragma once
+#include "metrics/event_file.hpp"
+#include "metrics/metrics_file.hpp"
+#include <optional>
+
+namespace trainx::metrics {
+
+/// Where a run writes its numbers down: metrics.jsonl, and where it is asked for TensorBoard's files.
+class MetricsLog {
+ public:
+  /// Of a run that goes on after `resumed_step` (0: from the start). Throws UserError 74.
+  MetricsLog(const std::string& run_folder, std::int64_t resumed_step, bool for_tensorboard) : file_(run_folder + "/metrics.jsonl", resumed_step) {
+    if (for_tensorboard) events_.emplace(run_folder + "/tensorboard", resumed_step);
+  }
+  void append(const nlohmann::ordered_json& object) {
+    file_.append(object);
+    if (events_) events_->append(object);
+  }
+  /// Empty, or why lines are waiting to be written.
+  const std::string& problem() const { return file_.problem().empty() && events_ ? events_->problem() : file_.problem(); }
+
+ private:
+  MetricsFile file_;
+  std::optional<EventFile> events_;
+};
+
+}  // namespace trainx::metrics

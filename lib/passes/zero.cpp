@@ -1,0 +1,194 @@
+#include "core/error.hpp"
+#include "passes/pass_order.hpp"
+#include "passes/passes.hpp"
+#include "passes/summed.hpp"
+#include "passes/turns.hpp"
+#include "program/operations.hpp"
+#include "program/shards.hpp"
+#include <map>
+#include <utility>
+
+namespace trainx::passes {
+
+using namespace program;
+
+namespace {
+
+/// What lies between two uses of a block's weights for no longer than this many turns is kept: the layer that is recomputed before its backward, the head between the last layer's forward and backward.
+constexpr int turns_kept = 2;
+
+class Zero {
+ public:
+  Zero(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, int stage) : p_(p), graph_(graph), update_(update), how_(how), stage_(stage) {}
+
+  void apply() {
+    p_.world_size = how_.world_size;
+    if (stage_ > 1) part_micro_steps();
+    keep_shards();
+    behind_.resize(p_.steady.size());
+    before_.resize(p_.steady.size());
+    gather_weights();                   // first: scatters are found by the positions of writers
+    scatter_gradients();
+    update_shards();
+    insert();
+    first_writer_overwrites(p_);
+    add_room_for_what_arrives();
+  }
+
+ private:
+  Buffer& buffer(BufferId b) { return p_.buffers[static_cast<std::size_t>(b)]; }
+
+  /// Each micro-step has gradients of its own.
+  void part_micro_steps() {
+    std::map<std::pair<BufferId, int>, BufferId> own;
+    for (Instruction& i : p_.steady)
+      for (Use& u : i.uses) {
+        if (i.micro <= 0 || buffer(u.buffer).kind != Kind::gradient) continue;
+        const auto [it, is_new] = own.try_emplace({u.buffer, i.micro}, none);
+        if (is_new) {
+          Buffer again = buffer(u.buffer);
+          again.name += "^" + std::to_string(i.micro);
+          it->second = add_buffer(p_, std::move(again));
+          first_of_[it->second] = u.buffer;
+        }
+        u.buffer = it->second;
+      }
+  }
+
+  /// Weights, exact weights and states in shards, where they were whole.
+  void keep_shards() {
+    whole_.resize(p_.buffers.size());
+    for (std::size_t k = 0; k < p_.buffers.size(); ++k) {
+      Buffer& b = p_.buffers[k];
+      if (!b.resident || (b.kind != Kind::parameter && b.kind != Kind::state)) continue;
+      whole_[k] = b;
+      if (b.whole) throw InternalError("zero: " + b.name + " cannot be cut");
+      const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.owner)];
+      b.size /= how_.world_size;
+      for (const StateSpec& s : update_.states)
+        if (whole_[k].name == s.name + "." + group.name) b.size = shard_entries(s, group, how_.world_size) * size_of(s.dtype);
+      b.name += "/";
+      b.sharded = true;
+    }
+    for (Instruction& i : p_.steady)
+      for (Use& u : i.uses)
+        if (buffer(u.buffer).sharded) u.range = {0, buffer(u.buffer).size};
+  }
+
+  /// A buffer for all of a group's weights from before its first use to behind its last, or to where nobody needs it for long.
+  void gather_weights() {
+    struct Window { BufferId gathered = none; int last_turn = 0; };
+    std::map<BufferId, Window> open;
+    const Turns turns(p_.steady);
+    for (std::size_t k = 0; k < p_.steady.size(); ++k) {
+      if (p_.steady[k].op == Op::update) continue;
+      for (Use& u : p_.steady[k].uses) {
+        const BufferId shard = u.buffer;
+        if (buffer(shard).kind != Kind::parameter || !buffer(shard).sharded) continue;
+        const int turn = turns.of[k];
+        auto [it, is_new] = open.try_emplace(shard);
+        Window& window = it->second;
+        if (is_new || (stage_ == 3 && turn - window.last_turn > turns_kept)) {
+          Buffer all = whole_[static_cast<std::size_t>(shard)];
+          all.resident = false;
+          if (const int again = gathers_[shard]++; again > 0) all.name += again == 1 ? "^" : "^" + std::to_string(again);
+          window.gathered = add_buffer(p_, std::move(all));
+          const int ahead = stage_ == 3 ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0;
+          before_[static_cast<std::size_t>(ahead)].push_back({Op::gather, none, p_.steady[k].micro, Lane::communication,
+                                                             {whole(p_, shard, How::read, ShardSlot::from(0)), whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}});
+        }
+        window.last_turn = turn;
+        u = whole(p_, window.gathered, u.how, u.slot);
+      }
+    }
+  }
+
+  BufferId shard_of_gradient(BufferId gradient) {
+    const auto first = first_of_.find(gradient);
+    const BufferId g = first == first_of_.end() ? gradient : first->second;
+    const auto [it, is_new] = gradient_shards_.try_emplace(g, none);
+    if (is_new) {
+      Buffer shard = buffer(g);
+      shard.name += "/";
+      shard.size /= how_.world_size;
+      shard.sharded = true;
+      it->second = add_buffer(p_, std::move(shard));
+    }
+    return it->second;
+  }
+
+  /// Sums over ranks: of gradients each rank gets its shard's, of scalars everything.
+  void scatter_gradients() {
+    for (const Bucket& bucket : buckets_of(p_, how_.bucket_bytes)) {
+      auto& behind = behind_[bucket.last_writer];
+      if (buffer(bucket.buffers.front()).kind == Kind::scalar) {
+        behind.push_back(reduce_of(p_, bucket, false));
+        continue;
+      }
+      Instruction i{Op::scatter, none, stage_ > 1 ? p_.steady[bucket.last_writer].micro : none, Lane::communication};
+      int k = 0;
+      for (const BufferId b : bucket.buffers) {
+        i.uses.push_back(whole(p_, b, How::read, ShardSlot::from(k)));
+        i.uses.push_back(whole(p_, shard_of_gradient(b), How::accumulate, ShardSlot::to(k)));
+        if (how_.rounded) i.uses.push_back(whole(p_, travelling(p_, b, buffer(b).size / 2), How::overwrite, ShardSlot::sent(k)));
+        ++k;
+      }
+      behind.push_back(std::move(i));
+    }
+  }
+
+  /// Norm and updates see the shards' gradients; the norm is summed over ranks before anybody reads it.
+  void update_shards() {
+    for (std::size_t k = 0; k < p_.steady.size(); ++k) {
+      Instruction& i = p_.steady[k];
+      if (i.op != Op::grad_norm && i.op != Op::update) continue;
+      for (Use& u : i.uses)
+        if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end()) u = whole(p_, shard->second, u.how, u.slot);
+      if (i.op != Op::grad_norm) continue;
+      for (const Use& u : i.uses)
+        if (u.slot == NormSlot::norm2) behind_[k].push_back({Op::reduce, none, none, Lane::communication, {whole(p_, u.buffer, How::modify, ReduceSlot::sum(0))}});
+    }
+  }
+
+  void insert() {
+    std::vector<Instruction> steady;
+    for (std::size_t k = 0; k < p_.steady.size(); ++k) {
+      std::move(before_[k].begin(), before_[k].end(), std::back_inserter(steady));
+      steady.push_back(std::move(p_.steady[k]));
+      std::move(behind_[k].begin(), behind_[k].end(), std::back_inserter(steady));
+    }
+    p_.steady = std::move(steady);
+  }
+
+  void add_room_for_what_arrives() {
+    for (Instruction& i : p_.steady) {
+      if (i.op != Op::scatter) continue;
+      std::vector<Use> arrived;
+      for (const Use& u : i.uses)
+        if (writes(u.how) && buffer(u.buffer).kind == Kind::gradient && (how_.rounded || u.how == How::accumulate))
+          arrived.push_back(whole(p_, travelling(p_, u.buffer, buffer(u.buffer).size / (how_.rounded ? 2 : 1)), How::overwrite, u.slot + ShardSlot::arrived(0) - ShardSlot::to(0)));
+      i.uses.insert(i.uses.end(), arrived.begin(), arrived.end());
+    }
+  }
+
+  StepProgram& p_;
+  const ModelGraph& graph_;
+  const UpdateSpec& update_;
+  ReduceOptions how_;
+  int stage_;
+  std::vector<Buffer> whole_;           // by buffer that became a shard: what it was
+  std::map<BufferId, BufferId> first_of_;   // of a later micro-step's gradient: that of the first
+  std::map<BufferId, BufferId> gradient_shards_;   // by gradient of the first micro-step
+  std::map<BufferId, int> gathers_;     // by shard of weights, so far
+  std::vector<std::vector<Instruction>> before_, behind_;   // by position in steady: what is inserted there
+};
+
+}  // namespace
+
+StepProgram zero(StepProgram p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, int stage) {
+  enter(p, Pass::zero);
+  Zero(p, graph, update, how, stage).apply();
+  return p;
+}
+
+}  // namespace trainx::passes

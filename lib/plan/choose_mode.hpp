@@ -1,0 +1,14 @@
+// How ranks share the work: parallel.mode.
+#pragma once
+#include "plan/run_plan.hpp"
+
+namespace trainx::plan {
+
+/// What the recipe says; with several ranks and auto for now ddp, the fastest where it fits. Throws UserError 78 for what cannot be.
+void choose_mode(RunPlan& plan, int rank);
+
+/// Of auto, once batch, dimensions and precision are decided: where ddp does not fit `budget_bytes` (0: anything fits), shards: the fastest of zero1, zero2 and zero3 that fits by `rates`, without them the
+/// first. What else the recipe leaves to trainx (choose_what_fits) is chosen for each anew. Writes into plan.mode, plan.recipe.parallel and plan.choices; the least where nothing fits.
+void choose_shards(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates);
+
+}  // namespace trainx::plan

@@ -1,0 +1,32 @@
+// Curves as SVG that needs nothing beside it; what it looks like is the page's style (page_style.hpp).
+#pragma once
+#include "report/run_record.hpp"
+
+namespace trainx::report {
+
+struct Curve {
+  std::string name;
+  Points points;                        // by x; NaN interrupts the line
+  bool with_dots = false;
+};
+
+struct Plot {
+  std::string title, unit;              // "nats per token", "tokens/s"
+  std::vector<Curve> curves;            // at most three; those without points are left out
+  bool logarithmic = false;             // of y; values that are not above 0 are left out
+  std::optional<double> level;          // a dashed line across
+  std::string level_name;
+};
+
+/// Round values within [low, high], about `count`.
+std::vector<double> ticks(double low, double high, int count);
+/// Decades within [low, high], and 2 and 5 of each where there are few.
+std::vector<double> logarithmic_ticks(double low, double high);
+/// At most about `count` of them, each bucket's lowest and highest, so that spikes stay.
+Points thinned(const Points& points, std::size_t count);
+/// "1.2k", "3e-05", "0.5".
+std::string short_number(double x);
+/// A figure with heading, legend, axes and curves; empty where there are no points.
+std::string figure(const Plot& plot);
+
+}  // namespace trainx::report

@@ -1,0 +1,33 @@
+// What a run's folder tells of it, also while the run goes on.
+#pragma once
+#include "checkpoint/listing.hpp"
+#include <nlohmann/json.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainx::report {
+
+struct Point { double x = 0, y = 0; };
+using Points = std::vector<Point>;
+
+struct Setting { std::string key, value, origin; };
+
+struct RunRecord {
+  std::string folder, name;
+  nlohmann::ordered_json status, info, plan;            // status.json, run.json, plan.json; empty objects where they are missing
+  std::map<std::string, Points> series;                 // by key of metrics.jsonl, over steps; what is not a number is NaN
+  std::optional<double> entropy_floor;                  // nats per token, of the data
+  std::map<std::string, double> work_ms;                // of a step, by kind, of `trainx train --profile`; empty where there was none
+  std::vector<Setting> settings;                        // resolved.yaml, with where each came from (run.json)
+  std::vector<checkpoint::Listed> checkpoints;
+  std::int64_t unread_lines = 0;                        // of metrics.jsonl
+  /// Of a series; empty where it was not logged.
+  const Points& of(const std::string& key) const;
+};
+
+/// Throws UserError 66 where the folder is none of a run.
+RunRecord read_run(const std::string& folder);
+
+}  // namespace trainx::report

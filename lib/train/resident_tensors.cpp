@@ -1,0 +1,182 @@
+// ResidentState's tensors as they are saved: whole, whichever ranks hold their parts.
+#include "checkpoint/weights_folder.hpp"
+#include "core/error.hpp"
+#include "core/half.hpp"
+#include "optim/optimizer.hpp"
+#include "spec/arch/saved_layout.hpp"
+#include "train/named_tensors.hpp"
+#include "train/resident_state.hpp"
+#include <algorithm>
+#include <cstring>
+
+namespace trainx::train {
+
+using program::GroupSpec, program::Master, program::ParameterSpec;
+
+namespace {
+
+bool in_folder_layout(const program::StateSpec& state, const ParameterSpec& p) {
+  return (state.dtype == DType::f32 || state.dtype == DType::bf16) && (!state.dims || state.dims(p) == p.dims);
+}
+std::vector<std::int64_t> dims_of(const program::StateSpec& state, const ParameterSpec& p) { return state.dims ? state.dims(p) : p.dims; }
+
+/// 0: nothing is kept of this tensor.
+std::size_t state_bytes(const program::StateSpec& state, const ParameterSpec& p) {
+  const program::TensorSpec kept{"", state.dtype, dims_of(state, p)};
+  return kept.dims.empty() ? 0 : static_cast<std::size_t>(kept.bytes());
+}
+
+ParameterSpec at_zero(ParameterSpec p) {
+  p.offset = 0;
+  return p;
+}
+
+void fill_saved(const ParameterSpec& p, const float* elements, std::span<std::byte> out) {
+  std::vector<float> saved(static_cast<std::size_t>(spec::saved_elements(p)));
+  spec::pack_saved(p, elements, saved);
+  std::memcpy(out.data(), saved.data(), out.size());
+}
+
+/// Elements of f32 or bf16 as the parameter has them. What padding had begins anew.
+std::vector<std::byte> from_folder_layout(const ParameterSpec& p, const std::vector<float>& saved, const program::StateSpec& state) {
+  std::vector<float> elements(static_cast<std::size_t>(p.elements()));
+  spec::unpack_saved(at_zero(p), saved, elements.data());
+  std::vector<std::byte> out(elements.size() * static_cast<std::size_t>(size_of(state.dtype)));
+  if (state.dtype == DType::f32) std::memcpy(out.data(), elements.data(), out.size());
+  else std::transform(elements.begin(), elements.end(), reinterpret_cast<std::uint16_t*>(out.data()), round_to_bf16);
+  return out;
+}
+
+void fill_from_folder_layout(const ParameterSpec& p, const std::byte* at, DType dtype, std::span<std::byte> out) {
+  if (dtype == DType::f32) return fill_saved(at_zero(p), reinterpret_cast<const float*>(at), out);
+  const auto* bf16 = reinterpret_cast<const std::uint16_t*>(at);
+  std::vector<float> elements(static_cast<std::size_t>(p.elements())), saved(static_cast<std::size_t>(spec::saved_elements(p)));
+  std::transform(bf16, bf16 + elements.size(), elements.begin(), widen_bf16);
+  spec::pack_saved(at_zero(p), elements.data(), saved);
+  std::transform(saved.begin(), saved.end(), reinterpret_cast<std::uint16_t*>(out.data()), round_to_bf16);
+}
+
+/// Calls use(shard, part's place in it, bytes of the tensor's state before the part) for each shard that holds a part of the tensor, in their order.
+template <class Use>
+void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& tensor, const program::StateSpec& state, const Use& use) {
+  std::size_t before = 0;
+  for (std::size_t r = 0; r < shards.size(); ++r)
+    for (std::size_t k = 0; k < shards[r].parameters.size(); ++k) {
+      const ParameterSpec& part = shards[r].parameters[k];
+      if (part.name != tensor.name) continue;
+      const std::size_t bytes = state_bytes(state, part);
+      use(r, k, before, bytes);
+      before += bytes;
+    }
+}
+
+}  // namespace
+
+/// All ranks' bytes of what is wanted, after one another; what was gathered before and is not wanted goes. All ranks call it in the same order.
+void ResidentState::gather(const std::vector<std::span<const std::byte>>& wanted) const {
+  if (!sharded_) return;
+  std::erase_if(gathered_, [&](const auto& g) { return std::ranges::none_of(wanted, [&](const auto& w) { return w.data() == g.first; }); });
+  for (const std::span<const std::byte> mine : wanted) {
+    const auto [it, is_new] = gathered_.try_emplace(mine.data());
+    if (!is_new) continue;
+    it->second.resize(mine.size() * static_cast<std::size_t>(ranks_.world_size()));
+    ranks_.communicator()->all_gather(mine.data(), it->second.data(), static_cast<std::int64_t>(mine.size()));
+  }
+}
+
+const std::byte* ResidentState::whole(const std::byte* mine) const {
+  if (!sharded_) return mine;
+  const auto found = gathered_.find(mine);
+  if (found == gathered_.end()) throw InternalError("a tensor is read of which the ranks have not gathered the parts");
+  return found->second.data();
+}
+
+/// What exact weights follow from.
+std::vector<std::span<const std::byte>> ResidentState::exact_parts(const Group& group) const {
+  const auto elements = static_cast<std::size_t>(group.shards.front().elements);
+  std::vector<std::span<const std::byte>> out;
+  if (group.master_kind != Master::fp32) out.emplace_back(group.parameter, elements * static_cast<std::size_t>(size_of(placed_.graph.compute)));
+  if (group.master_kind != Master::none) out.emplace_back(group.master, elements * (group.master_kind == Master::fp32 ? 4u : 2u));
+  return out;
+}
+
+std::vector<float> ResidentState::exact(const Group& group, const ParameterSpec& parameter) const {
+  const auto offset = static_cast<std::size_t>(parameter.offset), n = static_cast<std::size_t>(parameter.elements());
+  std::vector<float> out(n);
+  const bool rounded = group.master_kind == Master::none && placed_.graph.compute == DType::bf16;   // nothing is kept of what rounding took
+  if (rounded) {
+    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
+    std::transform(bf16, bf16 + n, out.begin(), widen_bf16);
+  } else if (group.master_kind == Master::split) {
+    optim::join_master({reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset, n}, reinterpret_cast<const std::uint16_t*>(whole(group.master)) + offset, out.data());
+  } else {
+    const std::byte* from = whole(group.master_kind == Master::fp32 ? group.master : group.parameter);
+    std::memcpy(out.data(), reinterpret_cast<const float*>(from) + offset, n * sizeof(float));
+  }
+  return out;
+}
+
+/// Of a tensor's state, what lies here.
+void ResidentState::store_entries(const Group& group, const State& state, std::size_t parameter, std::span<const std::byte> entries) {
+  for_each_part(group.shards, group.spec->parameters[parameter], state.spec, [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
+    if (r == own() && bytes > 0) std::memcpy(state.data + state.layouts[r].offsets[k] * size_of(state.spec.dtype), entries.data() + before, bytes);
+  });
+}
+
+std::vector<std::byte> ResidentState::entries_of(const Group& group, const State& state, std::size_t parameter) const {
+  const ParameterSpec& p = group.spec->parameters[parameter];
+  const std::byte* const from = whole(state.data);
+  std::vector<std::byte> out(state_bytes(state.spec, p));
+  for_each_part(group.shards, p, state.spec, [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(out.data() + before, from + r * state.bytes().size() + static_cast<std::size_t>(state.layouts[r].offsets[k] * size_of(state.spec.dtype)), bytes);
+  });
+  return out;
+}
+
+void ResidentState::load_states(const std::string& folder) {
+  states_written_ = true;
+  const checkpoint::WeightsFolder files(folder, "optimizer");
+  NamedTensors saved(folder);
+  for (const auto& [name, tensor] : files.tensors()) saved.add(name, *tensor.entry, tensor.file);
+  for (Group& group : groups_)
+    for (const State& state : group.states) {
+      begin(state);
+      for (std::size_t k = 0; k < group.spec->parameters.size(); ++k) {
+        const ParameterSpec& p = group.spec->parameters[k];
+        if (state_bytes(state.spec, p) == 0) continue;
+        const std::string name = state.spec.name + "." + p.name;
+        if (in_folder_layout(state.spec, p)) store_entries(group, state, k, from_folder_layout(p, saved.take(name, p.saved_dims), state.spec));
+        else store_entries(group, state, k, saved.take_bytes(name, dims_of(state.spec, p), state.spec.dtype));
+      }
+    }
+  saved.require_all_taken();
+}
+
+std::vector<checkpoint::TensorSource> ResidentState::weights() const {
+  std::vector<checkpoint::TensorSource> out;
+  for (const Group& group : groups_)
+    for (const ParameterSpec& p : group.spec->parameters)
+      out.push_back({p.name, DType::f32, p.saved_dims, [this, &group, &p](std::span<std::byte> bytes) { fill_saved(at_zero(p), exact(group, p).data(), bytes); },
+                     [this, &group] { gather(exact_parts(group)); }});
+  return out;
+}
+
+std::vector<checkpoint::TensorSource> ResidentState::states() const {
+  std::vector<checkpoint::TensorSource> out;
+  for (const Group& group : groups_)
+    for (const State& state : group.states)
+      for (std::size_t k = 0; k < group.spec->parameters.size(); ++k) {
+        const ParameterSpec& p = group.spec->parameters[k];
+        if (state_bytes(state.spec, p) == 0) continue;
+        const bool folder = in_folder_layout(state.spec, p);
+        const auto fill = [this, &group, &state, k, folder, &p](std::span<std::byte> bytes) {
+          const std::vector<std::byte> entries = entries_of(group, state, k);
+          if (folder) fill_from_folder_layout(p, entries.data(), state.spec.dtype, bytes);
+          else std::memcpy(bytes.data(), entries.data(), bytes.size());
+        };
+        out.push_back({state.spec.name + "." + p.name, state.spec.dtype, folder ? p.saved_dims : dims_of(state.spec, p), fill, [this, &state] { gather({state.bytes()}); }});
+      }
+  return out;
+}
+
+}  // namespace trainx::train

@@ -1,0 +1,265 @@
+// LibTorch's kinds of attention against the reference, in memory that is planned for them, also captured.
+#include "ops/attention.hpp"
+#include "ops/cuda/torch_cuda.hpp"
+#include "ops/gpu_scope.hpp"
+#include "ops/cuda/gpu.hpp"
+#include "spec/arch/attention.hpp"
+#include "spec/arch/library_bytes.hpp"
+#include "tensor/view.hpp"
+#include <ATen/core/grad_mode.h>
+#include "gpu/device.hpp"
+#include "kernels/attention/attention.hpp"
+#include <cmath>
+#include <memory>
+#include <random>
+
+using namespace trainx;
+using kernels::Bf16, kernels::Fp16, kernels::OnDevice;
+
+namespace {
+
+struct Problem {
+  std::int64_t batch, tokens, heads, head_size;
+  bool causal, padded;
+  DType type;
+  bool deterministic;
+  std::int64_t rows() const { return batch * tokens * heads * head_size; }
+  std::int64_t row_values() const { return batch * tokens * heads; }
+};
+
+std::string describe(const Problem& p, AttentionKind kind) {
+  return std::string(name_of(kind)) + " B " + std::to_string(p.batch) + " T " + std::to_string(p.tokens) + " H " + std::to_string(p.heads) + " D " + std::to_string(p.head_size) + " " +
+         std::string(name_of(p.type)) + (p.causal ? " causal" : "") + (p.padded ? " padded" : "") + (p.deterministic ? " deterministic" : "");
+}
+
+std::vector<float> random_values(std::int64_t n, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(static_cast<std::size_t>(n));
+  for (float& f : x) {
+    Bf16 rounded;
+    kernels::narrow(normal(random), rounded);
+    f = kernels::widened(rounded);
+  }
+  return x;
+}
+
+std::vector<std::int32_t> lengths_of(const Problem& p) {
+  std::vector<std::int32_t> lengths;
+  for (std::int64_t b = 0; b < p.batch; ++b) lengths.push_back(static_cast<std::int32_t>(!p.padded || b % 3 == 1 ? p.tokens : b % 3 == 0 ? p.tokens * 3 / 4 : 0));
+  return lengths;
+}
+
+template <class T>
+std::vector<T> as(const std::vector<float>& x) {
+  std::vector<T> out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) kernels::narrow(x[i], out[i]);
+  return out;
+}
+template <class T>
+std::vector<float> widened(const std::vector<T>& x) {
+  std::vector<float> out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] = kernels::widened(x[i]);
+  return out;
+}
+
+double error(const std::vector<float>& got, const std::vector<float>& want) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    difference += (static_cast<double>(got[i]) - want[i]) * (static_cast<double>(got[i]) - want[i]);
+    norm += static_cast<double>(want[i]) * want[i];
+  }
+  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+}
+
+/// A stream, and the workspace that is planned for attention of one kind.
+class Machine {
+ public:
+  Machine(const Problem& p, AttentionKind kind) {
+    kernels::require_success(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+    const std::int64_t bytes = spec::gpu_library_bytes({p.batch, p.tokens, p.heads * p.head_size, p.head_size, p.type, kind}, p.deterministic);
+    kernels::require_success(cudaMalloc(&memory_, static_cast<std::size_t>(bytes)), "workspace");
+    torch_ = std::make_unique<ops::cuda::TorchCuda>(
+        stream_, memory_, bytes, kind == AttentionKind::math ? std::optional<ops::cuda::TorchProducts>({tensor::scalar_type(p.type), false}) : std::nullopt);
+    gpu_.torch = torch_.get();
+    gpu_.space = gpu_.gemm_space = {stream_, memory_, bytes - torch_->kept_bytes()};
+    gpu_.deterministic = p.deterministic;
+    gpu_.needs.padded = p.padded;
+  }
+  ~Machine() {
+    torch_.reset();
+    cudaFree(memory_);
+    cudaStreamDestroy(stream_);
+  }
+  Machine(const Machine&) = delete;
+  const ops::Gpu& gpu() const { return gpu_; }
+  cudaStream_t stream() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  void* memory_ = nullptr;
+  std::unique_ptr<ops::cuda::TorchCuda> torch_;
+  ops::Gpu gpu_;
+};
+
+struct Inputs { std::vector<float> qkv, d_out; };
+
+template <class T>
+struct Operands {
+  Operands(const Problem& p, const Inputs& in)
+      : qkv(as<T>(in.qkv)), d_out(as<T>(in.d_out)), out(as<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(as<T>(std::vector<float>(in.qkv.size(), 77))),
+        lse(std::vector<float>(static_cast<std::size_t>(p.row_values()), 77)), lengths(lengths_of(p)) {}
+  OnDevice<T> qkv, d_out, out, d_qkv;
+  OnDevice<float> lse;
+  OnDevice<std::int32_t> lengths;
+
+  void both(const Problem& p, AttentionKind kind, const ops::Gpu& gpu) const {
+    const at::NoGradGuard no_grad;
+    const ops::GpuScope scope(gpu);
+    const auto view = [&](const auto* at, std::vector<std::int64_t> dims, DType type) { return tensor::view(const_cast<void*>(static_cast<const void*>(at)), type, dims); };
+    const std::vector<std::int64_t> one{p.batch, p.tokens, p.heads, p.head_size}, three{p.batch, p.tokens, 3, p.heads, p.head_size};
+    const at::Tensor x = view(qkv.data(), three, p.type), d = view(d_out.data(), one, p.type), o = view(out.data(), one, p.type), dx = view(d_qkv.data(), three, p.type),
+                     l = view(lse.data(), {p.batch, p.tokens, p.heads}, DType::f32), n = view(lengths.data(), {p.batch}, DType::i32);
+    if (p.causal) {
+      ops::causal_attention(o, l, x, kind);
+      ops::causal_attention_backward(dx, d, x, o, l, kind);
+    } else {
+      ops::bidirectional_attention(o, l, x, n, kind);
+      ops::bidirectional_attention_backward(dx, d, x, o, l, n, kind);
+    }
+  }
+};
+
+struct Results { std::vector<float> out, d_qkv; };
+
+template <class T>
+Results results(const Operands<T>& on, const Machine& machine) {
+  kernels::require_success(cudaStreamSynchronize(machine.stream()), "attention");
+  return {widened(on.out.host()), widened(on.d_qkv.host())};
+}
+
+Inputs inputs_of(const Problem& p) {
+  Inputs in{random_values(3 * p.rows(), 1), random_values(p.rows(), 2)};
+  const auto lengths = lengths_of(p);
+  const std::int64_t row = p.heads * p.head_size;
+  for (std::int64_t i = 0; i < p.rows(); ++i)            // what lies in padding reaches nothing
+    if (i / row % p.tokens >= lengths[static_cast<std::size_t>(i / row / p.tokens)]) in.d_out[static_cast<std::size_t>(i)] = 1000;
+  return in;
+}
+
+Results reference(const Problem& p, const Inputs& in) {
+  Results r{std::vector<float>(in.d_out.size()), std::vector<float>(in.qkv.size())};
+  std::vector<float> lse(static_cast<std::size_t>(p.row_values())), d_out = in.d_out;
+  for (float& d : d_out)
+    if (d == 1000) d = 0;
+  const auto lengths = lengths_of(p);
+  kernels::attention_reference(in.qkv.data(), p.padded ? lengths.data() : nullptr, d_out.data(), r.out.data(), lse.data(), r.d_qkv.data(), {p.batch, p.tokens, p.heads, p.head_size, p.causal});
+  return r;
+}
+
+void check(const Results& got, const Results& want, const Problem& p, double tolerance) {
+  CHECK(error(got.out, want.out) <= tolerance);
+  CHECK(error(got.d_qkv, want.d_qkv) <= 1.5 * tolerance);
+  const auto lengths = lengths_of(p);
+  const std::int64_t row = p.heads * p.head_size;
+  for (std::int64_t i = 0; i < p.rows(); ++i) {
+    const std::int64_t token = i / row;
+    if (token % p.tokens < lengths[static_cast<std::size_t>(token / p.tokens)]) continue;
+    if (!(got.out[static_cast<std::size_t>(i)] == 0)) FAIL("padding: out " << i << " is " << got.out[static_cast<std::size_t>(i)]);
+    for (std::int64_t part = 0; part < 3; ++part)
+      if (const float d = got.d_qkv[static_cast<std::size_t>((token * 3 + part) * row + i % row)]; !(d == 0)) FAIL("padding: d_qkv of row " << token << " is " << d);
+  }
+}
+
+template <class T>
+void compare(const Problem& p, AttentionKind kind, const Inputs& in, const Results& want, double tolerance) {
+  INFO(describe(p, kind));
+  const Machine machine(p, kind);
+  const Operands<T> on(p, in);
+  on.both(p, kind, machine.gpu());
+  const Results first = results(on, machine);
+  check(first, want, p, tolerance);
+  if (!p.deterministic) return;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    on.both(p, kind, machine.gpu());
+    const Results again = results(on, machine);
+    CHECK(again.out == first.out);
+    CHECK(again.d_qkv == first.d_qkv);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("flash, efficient and math equal the reference for all lengths, head sizes, masks and types", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  struct Size { std::int64_t batch, tokens, heads, head_size; };
+  for (const Size s : {Size{3, 2, 2, 64}, {3, 17, 3, 64}, {3, 64, 2, 80}, {2, 65, 2, 128}, {3, 130, 2, 36}, {1, 40, 1, 200}, {4, 160, 3, 32}, {1, 512, 2, 64}})
+    for (const auto& [causal, padded] : {std::pair{true, false}, {false, true}, {false, false}})
+      for (const bool deterministic : {false, true}) {
+        Problem p{s.batch, s.tokens, s.heads, s.head_size, causal, padded, DType::f32, deterministic};
+        const Inputs in = inputs_of(p);
+        const Results want = reference(p, in);
+        for (const AttentionKind kind : {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
+          for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+            p.type = type;
+            if (!spec::unfit_attention(kind, type, s.head_size, s.tokens).empty()) continue;
+            if (type == DType::f32) compare<float>(p, kind, in, want, 1e-5);
+            else if (type == DType::bf16) compare<Bf16>(p, kind, in, want, kind == AttentionKind::math ? 1.2e-2 : 8e-3);
+            else compare<Fp16>(p, kind, in, want, 2e-3);
+          }
+      }
+}
+
+TEST_CASE("large batches keep within what is planned for them", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const AttentionKind kind : {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
+    for (const DType type : {DType::bf16, DType::f32})
+      for (const bool deterministic : {false, true})
+        for (const bool padded : {false, true}) {
+          const Problem p{8, 1000, 12, 64, !padded, padded, type, deterministic};
+          if (!spec::unfit_attention(kind, type, 64, 1000).empty()) continue;
+          INFO(describe(p, kind));
+          const Inputs in = inputs_of(p);
+          const Machine machine(p, kind);
+          if (type == DType::f32) {
+            const Operands<float> on(p, in);
+            on.both(p, kind, machine.gpu());
+            CHECK(std::isfinite(error(results(on, machine).d_qkv, in.qkv)));
+          } else {
+            const Operands<Bf16> on(p, in);
+            on.both(p, kind, machine.gpu());
+            CHECK(std::isfinite(error(results(on, machine).d_qkv, in.qkv)));
+          }
+        }
+}
+
+TEST_CASE("a captured attention of LibTorch's gives what the uncaptured one gave, again and again", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const AttentionKind kind : {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
+    for (const bool padded : {false, true}) {
+      const Problem p{4, 256, 2, 64, !padded, padded, DType::bf16, true};
+      INFO(describe(p, kind));
+      const Machine machine(p, kind);
+      const Operands<Bf16> on(p, inputs_of(p));
+      on.both(p, kind, machine.gpu());
+      const Results want = results(on, machine);
+      cudaGraph_t graph = nullptr;
+      cudaGraphExec_t replay = nullptr;
+      kernels::require_success(cudaStreamBeginCapture(machine.stream(), cudaStreamCaptureModeThreadLocal), "capture");
+      on.both(p, kind, machine.gpu());
+      kernels::require_success(cudaStreamEndCapture(machine.stream(), &graph), "capture");
+      kernels::require_success(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
+      for (int times = 0; times < 3; ++times) {
+        kernels::require_success(cudaMemset(on.out.data(), 0, static_cast<std::size_t>(p.rows()) * 2), "memset");
+        kernels::require_success(cudaMemset(on.d_qkv.data(), 0, static_cast<std::size_t>(3 * p.rows()) * 2), "memset");
+        kernels::require_success(cudaMemset(machine.gpu().space.workspace, 0xFF, static_cast<std::size_t>(machine.gpu().space.workspace_bytes)), "memset");   // as other instructions leave it
+        kernels::require_success(cudaDeviceSynchronize(), "memset");
+        kernels::require_success(cudaGraphLaunch(replay, machine.stream()), "launch");
+        const Results got = results(on, machine);
+        CHECK(got.out == want.out);
+        CHECK(got.d_qkv == want.d_qkv);
+      }
+      cudaGraphExecDestroy(replay);
+      cudaGraphDestroy(graph);
+    }
+}

@@ -1,0 +1,184 @@
+#include "corpus/tokenize_job.hpp"
+#include "corpus/document_cut.hpp"
+#include "data/tokens/token_reader.hpp"
+#include "made_tokenizer.hpp"
+#include "unit/data/expect_user_error.hpp"
+#include <fstream>
+#include <iterator>
+#include <random>
+
+namespace trainx::corpus {
+namespace {
+
+using tokenizer::Ids;
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Ids tokens_in(const std::string& path) {
+  const data::tokens::TokenReader reader(path, {}, 0);
+  Ids ids;
+  for (std::int64_t i = 0; i < reader.count(); ++i) ids.push_back(reader.token(i));
+  return ids;
+}
+
+std::string random_text(std::mt19937& random, std::size_t bytes) {
+  static const char* const words[] = {"the", "cat", "sat", "rat", "mat,", "x1", "\n", "\n\n", "é", "中文", "  ", "'s", "--", "1234"};
+  std::string text;
+  while (text.size() < bytes) text += std::string(words[random() % std::size(words)]) + (random() % 5 ? " " : "");
+  return text;
+}
+
+JobReport run(const MadeTokenizer& made, const JobOptions& o) { return run_tokenize_job(*made.tokenizer, o, [](const JobProgress&) {}); }
+
+}  // namespace
+
+TEST_CASE("a long document has the tokens of the whole, piece by piece and in any number of threads") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  const MadeTokenizer made;
+  const std::string text = random_text(random, 5 << 20);
+  Ids pieces;
+  append_document(text, *made.tokenizer->make_encoder(), pieces, "here");
+  const Ids whole = made.encode(text);
+  REQUIRE(pieces == whole);
+  for (const int threads : {1, 3}) {
+    JobOptions o;
+    o.inputs = {made.folder.write("text.txt", text)};
+    o.out = made.folder.path("out" + std::to_string(threads) + ".bin");
+    o.threads = threads;
+    o.output.end_of_text = 0;
+    const JobReport report = run(made, o);
+    CHECK(report.documents == 1);
+    Ids with_end = whole;
+    with_end.push_back(0);
+    CHECK(tokens_in(o.out) == with_end);
+  }
+}
+
+TEST_CASE("a text without blanks is cut too") {
+  const MadeTokenizer made;
+  for (const std::string& text : {std::string(3 << 20, 'a'), std::string(3 << 20, '\n')}) {
+    Ids pieces;
+    append_document(text, *made.tokenizer->make_encoder(), pieces, "here");
+    CHECK(made.tokenizer->decode(pieces, false) == text);
+  }
+}
+
+TEST_CASE("byte order marks and carriage returns are no text; files are documents in the order of their names") {
+  const MadeTokenizer made;
+  made.folder.write("in/b.txt", "the cat\r\nsat\r\n");
+  made.folder.write("in/a/x.txt", "\xEF\xBB\xBFthe mat");
+  made.folder.write("in/.hidden", "\xff");
+  JobOptions o;
+  o.inputs = {made.folder.path("in")};
+  o.out = made.folder.path("out.bin");
+  o.output.end_of_text = 0;
+  CHECK(run(made, o).documents == 2);
+  Ids want = made.encode("the mat");
+  want.push_back(0);
+  for (const std::int32_t id : made.encode("the cat\nsat\n")) want.push_back(id);
+  want.push_back(0);
+  CHECK(tokens_in(o.out) == want);
+  data::expect_user_error(ExitCode::cannot_create, {o.out, "there already"}, [&] { run(made, o); });
+}
+
+TEST_CASE("bad text is refused with file and line") {
+  const MadeTokenizer made;
+  const auto expect = [&](const std::string& name, const std::string& contents, const std::vector<std::string>& says, const std::string& out = "out.bin") {
+    JobOptions o;
+    o.inputs = {made.folder.write(name, contents)};
+    o.out = made.folder.path(out);
+    INFO(name);
+    std::vector<std::string> all{o.inputs[0]};
+    all.insert(all.end(), says.begin(), says.end());
+    data::expect_user_error(ExitCode::bad_data, all, [&] { run(made, o); });
+  };
+  std::string many;
+  for (int i = 0; i < 60'000; ++i) many += "{\"text\": \"the cat\"}\n";
+  expect("latin.txt", "the\ncat \xe9 sat", {":2:", "UTF-8", "byte 8"});
+  expect("nul.txt", std::string("the\n\ncat\0", 9), {":3:", "NUL"});
+  expect("empty.txt", "", {"is empty"});
+  expect("mark.txt", "\xEF\xBB\xBF", {"is empty"});
+  expect("cut.txt", "the \xe4\xb8", {":1:", "byte 4"});
+  expect("empty.jsonl", "", {"is empty"});
+  expect("far.jsonl", many + "{\"text\": 1}\n", {":60001:", "'text' is no text"});
+  expect("broken.jsonl", "{\"text\": \"a\"}\n{\"text\": \"a\n", {":2:", "malformed JSON"});
+  expect("surrogate.jsonl", "{\"text\": \"\\ud800\"}\n", {":1:", "malformed JSON"});
+  expect("other.jsonl", "{\"sentence\": \"a\"}\n", {":1:", "has no 'text'"});
+  expect("blank.jsonl", "{\"text\": \"a\"}\n\n{\"text\": \"a\"}\n", {":2:", "is blank"});
+  expect("pair.jsonl", "{\"text\": \"a\", \"text_pair\": \"b\"}\n", {":1:", "pair", ".jsonl"});
+  expect("label.jsonl", "{\"text\": \"a\", \"label\": 0.5}\n", {":1:", "'label'"}, "out.jsonl");
+  expect("names.csv", "sentence,label\na,1\n", {":1:", "'text'"}, "out.jsonl");
+  expect("fields.tsv", "text\tlabel\na\t1\t2\n", {":2:", "3 fields"}, "out.jsonl");
+  expect("word.csv", "text,label\na,good\n", {":2:", "'good'"}, "out.jsonl");
+  expect("quote.csv", "text,label\n\"a,1\n", {":2:", "quote"}, "out.jsonl");
+  expect("no_tokens.jsonl", "{\"text\": \"\"}\n", {":1:", "no tokens"}, "out.jsonl");
+}
+
+TEST_CASE("sentence pairs become labelled lines, from each notation the same") {
+  const MadeTokenizer made(tokenizer::LearnedKind::wordpiece);
+  made.folder.write("a.jsonl", "{\"text\": \"the cat\", \"text_pair\": \"the \\\"rat\\\"\", \"label\": 1}\r\n{\"text\": \"mat\", \"label\": 0, \"id\": 7}\n\n");
+  made.folder.write("a.csv", "label,text,text_pair\n1,the cat,\"the \"\"rat\"\"\"\n0,mat,\n");
+  made.folder.write("a.tsv", "text_pair\tid\ttext\tlabel\nthe \"rat\"\t5\tthe cat\t1\n");
+  std::vector<std::string> lines;
+  for (const std::string name : {"a.jsonl", "a.csv", "a.tsv"}) {
+    JobOptions o;
+    o.inputs = {made.folder.path(name)};
+    o.out = made.folder.path(name + ".out.jsonl");
+    run(made, o);
+    const std::string out = contents_of(o.out);
+    lines.push_back(out.substr(0, out.find('\n')));
+  }
+  const auto sample = made.tokenizer->sample(made.encode("the cat"), made.encode("the \"rat\""), true);
+  CHECK(lines[0].starts_with("{\"input_ids\": [2, "));
+  CHECK(lines[0].ends_with("\"label\": 1}"));
+  CHECK(std::ranges::count(lines[0], '1') >= static_cast<std::ptrdiff_t>(std::ranges::count(sample.type_ids, 1)));
+  CHECK(lines[1] == lines[0]);
+  CHECK(lines[2] == lines[0]);
+}
+
+TEST_CASE("an interrupted job goes on where it was, and begins anew where the inputs are others") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  const MadeTokenizer made;
+  const std::string text = random_text(random, 2 << 20);
+  JobOptions o;
+  o.inputs = {made.folder.write("a.txt", text), made.folder.write("b.txt", "the rat")};
+  o.out = made.folder.path("whole.bin");
+  run(made, o);
+  const std::string whole = contents_of(o.out);
+
+  o.out = made.folder.path("again.bin");
+  int calls = 0;
+  CHECK_THROWS_AS(run_tokenize_job(*made.tokenizer, o, [&](const JobProgress&) { if (++calls == 3) throw std::runtime_error("stopped"); }), std::runtime_error);
+  REQUIRE_FALSE(std::filesystem::exists(o.out));
+  const JobReport report = run(made, o);
+  CHECK(report.parts_before == 3);
+  CHECK(contents_of(o.out) == whole);
+  CHECK_FALSE(std::filesystem::exists(o.out + ".parts"));
+
+  o.out = made.folder.path("changed.bin");
+  calls = 0;
+  CHECK_THROWS_AS(run_tokenize_job(*made.tokenizer, o, [&](const JobProgress&) { if (++calls == 3) throw std::runtime_error("stopped"); }), std::runtime_error);
+  made.folder.write("b.txt", "the rats");
+  CHECK(run(made, o).parts_before == 0);
+}
+
+TEST_CASE("a large vocabulary makes a file of four bytes a token") {
+  const data::ScratchFolder folder;
+  folder.write("tokenizer.json", R"({"model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "cat": 70000}}, "pre_tokenizer": {"type": "WhitespaceSplit"}})");
+  const auto tokenizer = tokenizer::open_tokenizer(folder.path());
+  JobOptions o;
+  o.inputs = {folder.write("a.txt", "cat dog cat")};
+  o.out = folder.path("a.bin");
+  run_tokenize_job(*tokenizer, o, [](const JobProgress&) {});
+  CHECK(tokens_in(o.out) == Ids{70000, 0, 70000});
+  CHECK(std::filesystem::file_size(o.out) == 1024 + 12);
+}
+
+}  // namespace trainx::corpus

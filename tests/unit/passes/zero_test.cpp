@@ -1,0 +1,186 @@
+#include "core/error.hpp"
+#include "passes/passes.hpp"
+#include "program/print.hpp"
+#include "support/catch.hpp"
+#include "support/toy/prove.hpp"
+#include "support/toy/text.hpp"
+#include <map>
+
+using namespace toy;
+using passes::CheckpointLevel;
+using passes::ReduceOptions;
+
+namespace {
+
+struct Sharded {
+  ModelGraph graph;
+  UpdateSpec update;
+  Training training;
+  StepProgram program;
+  Sharded(const ModelGraph& g, const UpdateSpec& u, int stage, const ReduceOptions& how, int micro_steps = 1, CheckpointLevel level = CheckpointLevel::none)
+      : graph(g), update(u), training{&graph, update, micro_steps, how.world_size},
+        program(passes::zero(passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph, level), graph, update, how, stage)) {}
+  Sharded(const Sharded&) = delete;
+};
+
+std::string problem_of(const StepProgram& p, const Training& t) {
+  const Reference reference = as_reference(t);
+  return check_program(p, unplaced(p), &reference);
+}
+
+Bytes peak_of(const StepProgram& p) { return plan_memory(p, {.alignment = 1, .overlap = 0}).peak_of(Space::device); }
+
+bool is_exchange(const Instruction& i) { return is_collective(i.op); }
+
+}  // namespace
+
+TEST_CASE("stage 1 scatters what a step has summed and gathers weights once") {
+  const Sharded s(chain(1, true), momentum(), 1, {2}, 2);
+  CHECK(squeezed(print(s.program, &s.graph)) ==
+        "m0 gather @communication w.tied/ > w.tied\n"
+        "m0 gather @communication w.b1/ > w.b1\n"
+        "m0 fetch_batch @copy_in step > x target\n"
+        "m0 forward embed x w.tied > h0\n"
+        "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
+        "m0 loss head h1 w.tied target > dh1 = g.tied loss_sum target_count\n"
+        "m0 backward b1 b1.u b1.z dh1 w.b1 > dh0 = g.b1\n"
+        "m0 backward embed x dh0 > + g.tied\n"
+        "m1 fetch_batch @copy_in step > x target\n"
+        "m1 forward embed x w.tied > h0\n"
+        "m1 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
+        "m1 loss head h1 w.tied target > dh1 + g.tied + loss_sum + target_count\n"
+        "reduce @communication > ~ loss_sum ~ target_count\n"
+        "m1 backward b1 b1.u b1.z dh1 w.b1 > dh0 + g.b1\n"
+        "scatter @communication g.b1 > = g.b1/\n"
+        "m1 backward embed x dh0 > + g.tied\n"
+        "scatter @communication g.tied > = g.tied/\n"
+        "advance_step @copy_in > ~ step\n"
+        "grad_norm g.tied/ g.b1/ > norm2\n"
+        "reduce @communication > ~ norm2\n"
+        "update tied g.tied/ norm2 target_count applied lr_table > ~ m.tied/ ~ w.tied/\n"
+        "update b1 g.b1/ norm2 target_count applied lr_table > ~ m.b1/ ~ w.b1/\n"
+        "advance_applied norm2 > ~ applied\n"
+        "report loss_sum target_count norm2 applied lr_table\n");
+  CHECK(prove(s.program, s.training) == "");
+}
+
+TEST_CASE("stage 3 gathers weights one block ahead of each use; stage 2 and 3 scatter each micro-step's gradients") {
+  const Sharded s(chain(3, true), momentum(), 3, {3}, 2, CheckpointLevel::full);
+  const std::string text = squeezed(print(s.program, &s.graph));
+  CAPTURE(text);
+  CHECK(text.starts_with(
+      "m0 gather @communication w.tied/ > w.tied\n"
+      "m0 fetch_batch @copy_in step > x target\n"
+      "m0 gather @communication w.b1/ > w.b1\n"
+      "m0 forward embed x w.tied > h0\n"
+      "m0 gather @communication w.b2/ > w.b2\n"
+      "m0 forward b1 h0 w.b1 > h1\n"
+      "m0 gather @communication w.b3/ > w.b3\n"
+      "m0 forward b2 h1 w.b2 > h2\n"
+      "m0 gather @communication w.tied/ > w.tied^\n"
+      "m0 forward b3 h2 w.b3 > h3\n"
+      "m0 loss head h3 w.tied^ target > dh3 = g.tied loss_sum target_count\n"
+      "m0 gather @communication w.b2/ > w.b2^\n"
+      "m0 recompute b3 h2 w.b3 > b3.u b3.z\n"
+      "m0 backward b3 b3.u b3.z dh3 w.b3 > dh2 = g.b3\n"
+      "m0 scatter @communication g.b3 > = g.b3/\n"));
+  CHECK(text.find("m1 scatter @communication g.b3^1 > + g.b3/\n") != std::string::npos);
+  CHECK(prove(s.program, s.training) == "");
+}
+
+TEST_CASE("shards mean what one rank's training over all micro-batches means, in every stage, in whatever buckets and with every other method") {
+  for (const ModelGraph& graph : {chain(3, true), chain(3, false), encoder_decoder(3), pairs(3), with_loss_scale(chain(2, true))})
+    for (const int stage : {1, 2, 3})
+      for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::full})
+        for (const int world : {1, 2, 3})
+          for (const int micro_steps : {1, 3})
+            for (const ReduceOptions& how : {ReduceOptions{world}, ReduceOptions{world, 1 << 20, true}}) {
+              UpdateSpec update = momentum();
+              if (stage == 2) update.master = Master::fp32;
+              Sharded s(graph, update, stage, how, micro_steps, level);
+              s.training.overflow = {1, world - 1};
+              CAPTURE(stage, world, micro_steps, how.bucket_bytes, print(s.program, &graph));
+              CHECK(prove(s.program, s.training, {.steps = 3, .on_lanes = world > 1, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
+            }
+}
+
+TEST_CASE("activations on the host go together with shards") {
+  const ModelGraph graph = chain(6, true);
+  const UpdateSpec update = momentum();
+  for (const int stage : {1, 2, 3}) {
+    auto p = passes::activation_offload(passes::accumulation(plain_program(graph, update), 2));
+    p = passes::zero(std::move(p), graph, update, {2}, stage);
+    CHECK(prove(p, Training{&graph, update, 2, 2}) == "");
+  }
+}
+
+TEST_CASE("each stage keeps less, and what is kept is shared among the ranks") {
+  const ModelGraph graph = chain(6, false);
+  UpdateSpec update = momentum();
+  update.states.push_back({"v"});
+  update.master = Master::fp32;
+  std::map<std::pair<int, int>, Bytes> peak;
+  for (const int stage : {1, 2, 3})
+    for (const int world : {1, 2, 3}) peak[{stage, world}] = peak_of(Sharded(graph, update, stage, {world}, 2).program);
+  const Bytes ddp = peak_of(passes::distributed_data_parallel(passes::accumulation(plain_program(graph, update), 2), {3}));
+  CHECK(peak[{1, 3}] < ddp);
+  for (const int world : {2, 3}) {
+    CHECK(peak[{2, world}] < peak[{1, world}]);
+    CHECK(peak[{3, world}] < peak[{2, world}]);
+  }
+  for (const int stage : {1, 2, 3}) CHECK(peak[{stage, 3}] < peak[{stage, 2}]);
+}
+
+TEST_CASE("evaluation gathers weights as training does, whatever type it computes in") {
+  const ModelGraph graph = chain(3, true);
+  const UpdateSpec update = momentum();
+  const StepProgram plain = plain_program(graph, update);
+  for (const int stage : {1, 2, 3}) {
+    const StepProgram train = passes::zero(plain, graph, update, {2}, stage);
+    for (const bool cast : {false, true}) {
+      ModelGraph evaluated = graph;
+      if (cast) evaluated.stored = DType::f32;
+      const StepProgram p = passes::zero(forward_program(plain, evaluated, Op::evaluate), evaluated, update, {2}, stage);
+      CAPTURE(stage, cast, print(p, &evaluated));
+      for (std::size_t b = 0; b < train.buffers.size() && train.buffers[b].resident; ++b) {
+        CHECK(p.buffers[b].name == train.buffers[b].name);
+        CHECK(p.buffers[b].size == train.buffers[b].size);
+      }
+      CHECK(check_program(p, plan_memory(p)) == "");
+    }
+  }
+}
+
+TEST_CASE("with two ranks every exchange that is missing, made twice or made early is refused, as is every other instruction that is left out") {
+  const ModelGraph graph = chain(3, true);
+  for (const int stage : {1, 2, 3}) {
+    const Sharded s(graph, momentum(), stage, {2}, 2);
+    REQUIRE(problem_of(s.program, s.training) == "");
+    for (std::size_t k = 0; k < s.program.steady.size(); ++k) {
+      CAPTURE(stage, k, print(s.program, &graph));
+      StepProgram missing = s.program;
+      missing.steady.erase(missing.steady.begin() + static_cast<std::ptrdiff_t>(k));
+      CHECK(problem_of(missing, s.training) != "");
+      const Instruction& i = s.program.steady[k];
+      if (!is_exchange(i)) continue;
+      StepProgram twice = s.program;
+      twice.steady.insert(twice.steady.begin() + static_cast<std::ptrdiff_t>(k), i);
+      CHECK(problem_of(twice, s.training) != "");
+      if (i.op == Op::gather) {         // a use of the weights before they are there
+        std::size_t reader = k;
+        while (!meet(s.program.steady[reader + 1], i)) ++reader;
+        StepProgram late = s.program;
+        late.steady.erase(late.steady.begin() + static_cast<std::ptrdiff_t>(k));
+        late.steady.insert(late.steady.begin() + static_cast<std::ptrdiff_t>(reader + 1), i);
+        CHECK(problem_of(late, s.training) != "");
+      } else {                          // a sum of what is not complete
+        std::size_t writer = k;
+        while (!meet(s.program.steady[writer - 1], i)) --writer;
+        StepProgram early = s.program;
+        early.steady.erase(early.steady.begin() + static_cast<std::ptrdiff_t>(k));
+        early.steady.insert(early.steady.begin() + static_cast<std::ptrdiff_t>(writer - 1), i);
+        CHECK(problem_of(early, s.training) != "");
+      }
+    }
+  }
+}

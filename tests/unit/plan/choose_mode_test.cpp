@@ -1,0 +1,92 @@
+#include "plan/choose_mode.hpp"
+#include "core/error.hpp"
+#include "plan/exchanges.hpp"
+#include "recipe/recipe.hpp"
+#include "support/catch.hpp"
+#include "support/user_error.hpp"
+#include <map>
+
+using namespace trainx;
+using recipe::ParallelMode;
+
+namespace {
+
+plan::RunPlan planned(const std::string& parallel, const std::string& more = "", const std::string& gpu = "", const std::string& optimizer = "{type: adamw}") {
+  const auto recipe = recipe::parse_recipe("model: {type: gpt2, options: {num_layers: 8, num_heads: 4, hidden_size: 256, max_positions: 64, vocab_size: 1000}}\ndata: {type: stories, sequence_length: 64}\n"
+                                           "batch: {global_batch_size: 16, micro_batch_size: 2}\noptimizer: " + optimizer + "\nparallel: {" + parallel + "}\n" + more, "test").recipe;
+  facts::Facts f;
+  f.hardware.cpu_cores = 2;
+  f.hardware.memory_bytes = std::int64_t{64} << 30;
+  f.data = {true, true, 1000, 100, 0, {}, ""};
+  return plan::make_run_plan(recipe, f, {.gpu = gpu});
+}
+
+std::string budget(std::int64_t bytes, const std::string& more = "") { return "memory: {budget: " + std::to_string(bytes) + " B" + more + "}"; }
+
+std::string all_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const auto& l : lines) text += l + "\n";
+  return text;
+}
+
+std::int64_t category(const plan::RunPlan& plan, const std::string& name) {
+  for (const auto& [category, bytes] : plan.memory.categories)
+    if (category == name) return bytes;
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("each stage keeps less than the one before, and its shards are a rank's part") {
+  for (const int world : {2, 4, 8}) {
+    const std::string of = ", world_size: " + std::to_string(world);
+    const auto ddp = planned("mode: ddp" + of), zero1 = planned("mode: zero1" + of), zero2 = planned("mode: zero2" + of), zero3 = planned("mode: zero3" + of);
+    CAPTURE(world);
+    CHECK(zero1.memory.arena_bytes < ddp.memory.arena_bytes);
+    CHECK(zero2.memory.arena_bytes <= zero1.memory.arena_bytes);
+    CHECK(zero3.memory.arena_bytes < zero2.memory.arena_bytes);
+    for (const auto* plan : {&zero1, &zero2, &zero3}) {
+      CHECK(std::abs(static_cast<double>(category(*plan, "optimizer state")) * world / static_cast<double>(category(ddp, "optimizer state")) - 1) < 0.05);
+      std::map<std::string, std::int64_t> moved;
+      for (const auto& e : plan::exchanges_of(*plan)) moved[e.name] = e.bytes;
+      CHECK(moved.size() == 3);
+      CHECK(moved["weights gathered"] >= category(ddp, "weights"));
+    }
+  }
+}
+
+TEST_CASE("parallel.mode: auto is ddp where that fits, else the first that does, and says why") {
+  std::map<ParallelMode, std::int64_t> bytes;
+  for (const char* mode : {"ddp", "zero1", "zero2", "zero3"}) {
+    const auto plan = planned(std::string("mode: ") + mode + ", world_size: 4");
+    bytes[plan.mode] = plan.memory.total_bytes();
+  }
+  const auto roomy = planned("world_size: 4");
+  CHECK(roomy.mode == ParallelMode::ddp);
+  CHECK(all_of(roomy.choices).find("parallel.mode ddp: 4 ranks, each holds the whole model") != std::string::npos);
+  for (const auto& [mode, have] : bytes) {
+    const auto plan = planned("world_size: 4", budget(have));
+    INFO(all_of(plan.choices));
+    const auto first = std::ranges::find_if(bytes, [&](const auto& b) { return b.second <= have; });
+    CHECK(plan.mode == first->first);
+    CHECK(*plan.recipe.parallel.mode.value == first->first);
+    CHECK(plan.memory.total_bytes() <= have);
+    if (mode != ParallelMode::ddp) CHECK(all_of(plan.choices).find("ddp, where each rank holds the whole model, needs ") != std::string::npos);
+  }
+  const std::string problem = user_error_of([&] { planned("world_size: 4", budget(bytes[ParallelMode::zero3] * 9 / 10)); });
+  CHECK(problem.starts_with("71: "));
+  // With memory.fit recomputation comes on top of shards, not in their place.
+  const auto fitted = planned("world_size: 4", budget(bytes[ParallelMode::zero3] - 1, ", fit: true"));
+  INFO(all_of(fitted.choices));
+  CHECK(fitted.zero_stage() > 0);
+  CHECK(fitted.memory.total_bytes() < bytes[ParallelMode::zero3]);
+}
+
+TEST_CASE("where shards would help, a refusal says so; what updates whole tensors stays with ddp") {
+  const auto ddp = planned("mode: ddp, world_size: 4"), zero1 = planned("mode: zero1, world_size: 4");
+  const std::string tight = budget(zero1.memory.total_bytes());
+  CHECK(user_error_of([&] { planned("mode: ddp, world_size: 4", tight); }).find("parallel.mode zero1 would fit") != std::string::npos);
+  const auto lamb = planned("world_size: 4", "", "", "{type: lamb}");
+  CHECK(lamb.mode == ParallelMode::ddp);
+  CHECK(user_error_of([&] { planned("world_size: 4", tight, "", "{type: lamb}"); }).find("zero") == std::string::npos);
+}

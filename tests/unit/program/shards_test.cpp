@@ -1,0 +1,94 @@
+#include "core/error.hpp"
+#include "program/shards.hpp"
+#include "support/catch.hpp"
+#include <random>
+
+using namespace trainx;
+using namespace trainx::program;
+
+namespace {
+
+/// Tensors of any sizes, some of which go on where the one before ends.
+ModelGraph random_graph(std::mt19937& random) {
+  ModelGraph graph;
+  for (int g = 0; g < 3; ++g) {
+    GroupSpec group{"g" + std::to_string(g)};
+    std::int64_t end = 0;
+    for (int t = 0, tensors = 1 + static_cast<int>(random() % 6); t < tensors; ++t) {
+      const bool continues = t > 0 && random() % 4 == 0;
+      ParameterSpec p{group.name + "." + std::to_string(t), {static_cast<std::int64_t>(1 + random() % (random() % 3 ? 900 : 40'000))}};
+      p.offset = continues ? end : (end + group_alignment - 1) / group_alignment * group_alignment;
+      p.decay = random() % 2;
+      end = p.offset + p.elements();
+      group.parameters.push_back(p);
+    }
+    group.elements = (end + group_alignment - 1) / group_alignment * group_alignment;
+    graph.groups.push_back(group);
+  }
+  BlockSpec block{"b"};
+  block.slots.push_back({"w", Kind::parameter, 1, {"", DType::f32, {graph.groups[1].elements}}});
+  graph.blocks.push_back(block);
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("shards are equal, hold each element of each tensor once, and end on the optimizer's units") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    const ModelGraph graph = random_graph(random);
+    const int world = 1 + static_cast<int>(random() % 9);
+    for (const Unit unit : {Unit::element, Unit::block}) {
+      CAPTURE(round, world, unit == Unit::block);
+      const ModelGraph cut = divisible(graph, world, unit);
+      CHECK(cut.blocks[0].slots[0].tensor.dims.at(0) == cut.groups[1].elements);
+      for (std::size_t g = 0; g < graph.groups.size(); ++g) {
+        const GroupSpec &before = graph.groups[g], &group = cut.groups[g];
+        REQUIRE(group.elements % world == 0);
+        const std::int64_t size = group.elements / world;
+        CHECK(size % group_alignment == 0);
+        for (std::size_t t = 0; t < group.parameters.size(); ++t) {
+          const ParameterSpec& p = group.parameters[t];
+          CHECK(p.offset + p.elements() <= group.elements);
+          if (t > 0) {
+            const bool continues = before.parameters[t].offset == before.parameters[t - 1].offset + before.parameters[t - 1].elements();
+            const std::int64_t end = group.parameters[t - 1].offset + group.parameters[t - 1].elements();
+            CHECK((continues ? p.offset == end : p.offset >= end));
+          }
+          std::int64_t next = 0;        // element of the tensor
+          for (int r = 0; r < world; ++r) {
+            const GroupSpec shard = shard_of(group, r, world);
+            CHECK(shard.elements == size);
+            for (const ParameterSpec& part : shard.parameters) {
+              if (part.name != p.name) continue;
+              CHECK(part.first == next);
+              CHECK(r * size + part.offset == p.offset + part.first);
+              CHECK(part.offset + part.elements() <= size);
+              CHECK(part.decay == p.decay);
+              CHECK(part.tensor_elements() == p.tensor_elements());
+              if (unit == Unit::block) CHECK(part.first % state_block == 0);
+              next += part.elements();
+            }
+          }
+          CHECK(next == p.elements());
+        }
+        // Padding is little: less than a few units for each rank, where blocks are no obstacle.
+        if (unit == Unit::element) CHECK(group.elements - before.elements < world * group_alignment);
+      }
+    }
+  }
+}
+
+TEST_CASE("the shards of a state have room for the rank with the most of it") {
+  ModelGraph graph;
+  graph.groups.push_back({"g", {{"large", {1000}, 0}, {"small", {10}, 1024}}, 1152});
+  const ModelGraph cut = divisible(graph, 2, Unit::block);
+  const StateSpec scales{"scale", DType::f32, 0, [](const ParameterSpec& p) { return p.tensor_elements() >= 100 ? std::vector<std::int64_t>{(p.elements() + 255) / 256} : std::vector<std::int64_t>{}; }};
+  CHECK(shard_entries(scales, cut.groups[0], 2) == group_alignment);   // three blocks and one: each a piece of its own
+  CHECK(state_layout(scales, shard_of(cut.groups[0], 1, 2)).entries > 0);   // the tensor's end, though that alone is small
+  CHECK(shard_entries({"exp_avg", DType::f32}, cut.groups[0], 2) == cut.groups[0].elements / 2);
+}
+
+TEST_CASE("tensors that are updated whole are not cut") { CHECK_THROWS_AS(divisible(ModelGraph{}, 2, Unit::tensor), InternalError); }
