@@ -20,6 +20,7 @@ void add_bench(CLI::App& app, Context& context);
 void add_bench_guides(CLI::App& bench, Context& context);
 void add_data(CLI::App& app, Context& context);
 void add_data_tokenize(CLI::App& data, Context& context);
+void add_data_pack(CLI::App& data, Context& context);
 void add_data_inspect(CLI::App& data, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);

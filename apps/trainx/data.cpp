@@ -4,9 +4,10 @@
 namespace trainx::app {
 
 void add_data(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("data", "raw text -> tokens, and what is in files of tokens: tokenize, inspect");
-  context.usage[command] = "tokenize|inspect ...";
+  CLI::App* command = app.add_subcommand("data", "raw text -> tokens, and what is in files of tokens: tokenize, pack, inspect");
+  context.usage[command] = "tokenize|pack|inspect ...";
   add_data_tokenize(*command, context);
+  add_data_pack(*command, context);
   add_data_inspect(*command, context);
 }
 

@@ -45,7 +45,7 @@ std::string token_text(const tokenizer::Tokenizer* t, std::int32_t id) {
 std::string token_lines(const Shown& shown, const tokenizer::Tokenizer* t, std::size_t columns, bool color) {
   // The first token of a text is predicted nowhere, which needs no marks.
   const bool marks = std::ranges::count(shown.in_loss, true) > 0 && std::ranges::count(shown.in_loss, false) > 1;
-  const std::string bar = color ? "\x1b[2m|\x1b[0m" : "|";
+  const std::string bar = color ? "\x1b[2m|\x1b[0m" : "|", edge = color ? "\x1b[1m||\x1b[0m" : "||";   // edge: a document ends
   std::string out, line, mark;
   std::size_t used = 0;
   const auto flush = [&] {
@@ -59,10 +59,11 @@ std::string token_lines(const Shown& shown, const tokenizer::Tokenizer* t, std::
   for (std::size_t i = 0; i < shown.ids.size(); ++i) {
     const std::string text = token_text(t, shown.ids[i]);
     const std::size_t width = characters(text);
-    if (used > 0 && used + width + 1 > columns - std::min<std::size_t>(columns, 6)) flush();
-    line += text + bar;
-    mark += std::string(width, shown.in_loss[i] ? '^' : ' ') + " ";
-    used += width + 1;
+    const bool ends = i + 1 < shown.begins.size() && shown.begins[i + 1];
+    if (used > 0 && used + width + 2 > columns - std::min<std::size_t>(columns, 6)) flush();
+    line += text + (ends ? edge : bar);
+    mark += std::string(width, shown.in_loss[i] ? '^' : ' ') + (ends ? "  " : " ");
+    used += width + (ends ? 2 : 1);
   }
   flush();
   const auto more = shown.tokens - static_cast<std::int64_t>(shown.ids.size());
@@ -86,6 +87,7 @@ std::string describe(const Inspection& in, const InspectOptions& o, int columns,
   char mean_text[32];
   std::snprintf(mean_text, sizeof mean_text, "%.1f", mean);
   out += part + "s" + std::string(stream ? "  " : "    ") + std::to_string(in.parts) + ", of " + std::to_string(in.shortest) + " to " + std::to_string(in.longest) + " tokens, " + mean_text + " on average\n";
+  if (in.documents > 0) out += "documents  " + std::to_string(in.documents) + ", packed\n";
   if (!in.labels.empty()) {
     out += "labels    ";
     for (const auto& [label, count] : in.labels) out += " " + std::to_string(label) + ": " + std::to_string(count) + " (" + percent(static_cast<double>(count) / static_cast<double>(in.parts)) + ")";
@@ -105,6 +107,7 @@ nlohmann::ordered_json to_json(const Inspection& in, const InspectOptions& o) {
   const bool stream = in.kind == "token file";
   nlohmann::ordered_json out{{"file", in.path},     {"kind", in.kind},         {"bytes", in.bytes},     {"tokens", in.tokens},         {"highest_id", in.highest_id},
                              {stream ? "documents" : "samples", in.parts},     {"shortest", in.shortest}, {"longest", in.longest},     {"tokens_in_loss", in.in_loss}};
+  if (in.documents > 0) out["documents"] = in.documents;
   if (stream) out["bytes_per_token"] = in.bytes_per_token;
   if (o.sequence_length > 0) {
     out["rows"] = in.rows;
@@ -115,6 +118,7 @@ nlohmann::ordered_json to_json(const Inspection& in, const InspectOptions& o) {
   for (const Shown& s : in.shown) {
     nlohmann::ordered_json item{{"number", s.number}, {"begin", s.begin}, {"tokens", s.tokens}, {"ids", s.ids}, {"in_loss", s.in_loss}};
     if (s.label) item["label"] = *s.label;
+    if (!s.begins.empty()) item["begins"] = s.begins;
     if (o.tokenizer) item["text"] = o.tokenizer->decode(s.ids, false);
     out["shown"].push_back(std::move(item));
   }

@@ -1,10 +1,9 @@
 #include "corpus/inspect.hpp"
 #include "core/error.hpp"
-#include "core/files.hpp"
+#include "corpus/documents.hpp"
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/mapped_file.hpp"
-#include "data/tokens/token_reader.hpp"
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -27,7 +26,7 @@ class Parts {
     out_.shortest = std::min(out_.shortest, tokens);
     out_.longest = std::max(out_.longest, tokens);
     if (number < o_.first || number >= o_.first + o_.shown) return nullptr;
-    out_.shown.push_back({number, begin, tokens, {}, {}, std::nullopt});
+    out_.shown.push_back({.number = number, .begin = begin, .tokens = tokens});
     return &out_.shown.back();
   }
 
@@ -36,46 +35,22 @@ class Parts {
   Inspection& out_;
 };
 
-/// What the file beside a token file says of it, and the tokenizer.
-std::optional<std::int32_t> end_of_text_of(const InspectOptions& o) {
-  if (o.end_of_text) return o.end_of_text;
-  const std::string about = o.path + ".json";
-  if (std::filesystem::is_regular_file(about)) {
-    const auto json = nlohmann::json::parse(read_file(about), nullptr, false);
-    if (const auto id = json.is_object() ? json.find("end_of_text") : json.end(); json.is_object() && id != json.end() && id->is_number_unsigned()) return id->get<std::int32_t>();
-  }
-  if (o.tokenizer && o.tokenizer->end_of_text() >= 0) return o.tokenizer->end_of_text();
-  return std::nullopt;
-}
-
 void inspect_tokens(const InspectOptions& o, Inspection& out) {
   const data::tokens::TokenReader reader(o.path, {}, 0);
   out.kind = "token file";
   out.tokens = reader.count();
   out.bytes_per_token = reader.layout().width;
   out.in_loss = std::max<std::int64_t>(0, out.tokens - 1);       // all but the first are predicted
-  const auto end_of_text = end_of_text_of(o);
-  const auto& starts = reader.layout().documents;
   Parts parts(o, out);
-  std::int64_t begin = 0;
-  std::size_t next_start = 0;
-  const auto end_document = [&](std::int64_t end) {
-    if (end == begin) return;
+  for_each_document(reader, o.end_of_text ? o.end_of_text : end_of_text_of(o.path, o.tokenizer), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) out.highest_id = std::max<std::int64_t>(out.highest_id, reader.token(i));
     if (Shown* shown = parts.add(begin, end - begin)) {
       for (std::int64_t i = begin; i < std::min(end, begin + o.most_tokens); ++i) {
         shown->ids.push_back(reader.token(i));
         shown->in_loss.push_back(i > 0);
       }
     }
-    begin = end;
-  };
-  for (std::int64_t i = 0; i < out.tokens; ++i) {
-    while (next_start < starts.size() && starts[next_start] <= i) end_document(starts[next_start++]);
-    const std::int32_t id = reader.token(i);
-    out.highest_id = std::max<std::int64_t>(out.highest_id, id);
-    if (starts.empty() && end_of_text && id == *end_of_text) end_document(i + 1);
-  }
-  end_document(out.tokens);
+  });
   if (o.sequence_length > 0) out.rows = std::max<std::int64_t>(0, (out.tokens - 1) / o.sequence_length);
 }
 
@@ -84,6 +59,19 @@ std::int64_t padded(std::int64_t tokens, std::int64_t sequence_length) {
   std::int64_t row = 32;
   while (row < tokens) row *= 2;
   return std::min(row, sequence_length);
+}
+
+/// Of a packed line: whether a token is the first of a document. Empty: it is not packed.
+std::vector<bool> document_begins(const data::labelled::Line& line, const LinePlace& place) {
+  if (!line[FieldName::document_lengths].given) return {};
+  std::vector<bool> begins(line[FieldName::input_ids].values.size());
+  std::int64_t at = 0;
+  for (const std::int64_t length : line[FieldName::document_lengths].values) {
+    if (length < 1 || length > static_cast<std::int64_t>(begins.size()) - at) place.refuse("document_lengths has " + std::to_string(length) + " where " + std::to_string(static_cast<std::int64_t>(begins.size()) - at) + " of the input_ids are left");
+    begins[static_cast<std::size_t>(at)] = true;
+    at += length;
+  }
+  return begins;
 }
 
 void inspect_lines(const InspectOptions& o, Inspection& out) {
@@ -108,6 +96,8 @@ void inspect_lines(const InspectOptions& o, Inspection& out) {
     if (targets.given && targets.values.size() != ids.size()) place.refuse("has " + std::to_string(targets.values.size()) + " labels for " + std::to_string(ids.size()) + " input_ids");
     const auto tokens = static_cast<std::int64_t>(ids.size());
     Shown* shown = parts.add(i + 1, tokens);
+    const std::vector<bool> begins = document_begins(line, place);
+    out.documents += std::ranges::count(begins, true);
     out.tokens += tokens;
     if (line[FieldName::label].given) ++labels[line[FieldName::label].values[0]];
     if (shown && line[FieldName::label].given) shown->label = line[FieldName::label].values[0];
@@ -115,11 +105,12 @@ void inspect_lines(const InspectOptions& o, Inspection& out) {
       constexpr std::int64_t beyond = std::numeric_limits<std::int32_t>::max();
       if (ids[t] < 0 || ids[t] > beyond) place.refuse("has the token id " + std::to_string(ids[t]));
       out.highest_id = std::max(out.highest_id, ids[t]);
-      const bool predicted = targets.given && targets.values[t] >= 0;
+      const bool predicted = begins.empty() ? targets.given && targets.values[t] >= 0 : !begins[t] && (!targets.given || targets.values[t] >= 0);
       out.in_loss += predicted;
       if (!shown || static_cast<std::int64_t>(t) >= o.most_tokens) continue;
       shown->ids.push_back(static_cast<std::int32_t>(ids[t]));
       shown->in_loss.push_back(predicted);
+      if (!begins.empty()) shown->begins.push_back(begins[t]);
     }
     if (o.sequence_length > 0) {
       in_rows += padded(tokens, o.sequence_length);

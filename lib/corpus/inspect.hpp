@@ -19,6 +19,7 @@ struct Shown {
   std::int64_t number = 0, begin = 0, tokens = 0;    // begin: its first token in the file, or its line
   tokenizer::Ids ids;                   // the first of them
   std::vector<bool> in_loss;            // of each of `ids`: whether it is predicted
+  std::vector<bool> begins;             // of a packed line: of each of `ids` whether a document begins with it; else empty
   std::optional<std::int64_t> label;
 };
 
@@ -27,6 +28,7 @@ struct Inspection {
   std::int64_t bytes = 0, bytes_per_token = 0, tokens = 0;
   std::int64_t parts = 0;               // documents or samples; 0: not known
   std::int64_t shortest = 0, longest = 0;
+  std::int64_t documents = 0;           // of packed lines; 0: a line is one
   std::int64_t highest_id = 0;
   std::int64_t in_loss = 0;             // tokens that are predicted
   std::int64_t rows = 0;                // of sequence_length tokens

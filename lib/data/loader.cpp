@@ -23,12 +23,13 @@ void hand_out(const std::vector<T>& from, std::span<T> to) {
 SampleView BatchView::row(std::size_t b) const {
   const std::size_t length = tokens.size() / positions.size();
   auto part = [&](std::span<std::int32_t> all, std::size_t each) { return all.empty() ? all : all.subspan(b * each, each); };
-  const SampleView sample{part(tokens, length), part(targets, length), part(token_types, length), part(lengths, 1), part(labels, 1)};
+  const SampleView sample{part(tokens, length), part(targets, length), part(token_types, length), part(lengths, 1), part(labels, 1), part(document_starts, length)};
   std::ranges::fill(sample.tokens, 0);
   std::ranges::fill(sample.targets, no_target);
   std::ranges::fill(sample.token_types, 0);
   std::ranges::fill(sample.length, static_cast<std::int32_t>(length));
   std::ranges::fill(sample.label, no_target);
+  std::ranges::fill(sample.document_starts, 0);
   return sample;
 }
 
@@ -36,7 +37,7 @@ SampleView BatchView::row(std::size_t b) const {
 /// Asking for another ticket than `base` moves the window there; what was being prepared for the old one is dropped by its generation.
 struct Loader::Impl {
   struct Slot {
-    std::vector<std::int32_t> tokens, targets, token_types;   // [B, T]
+    std::vector<std::int32_t> tokens, targets, token_types, document_starts;   // [B, T]
     std::vector<std::int64_t> positions;                  // [B]
     std::vector<std::int32_t> lengths, labels;            // [B]
     std::exception_ptr problem;
@@ -106,10 +107,10 @@ struct Loader::Impl {
     try {
       const auto batch = static_cast<std::size_t>(options.micro_batch_size);
       const std::size_t elements = batch * static_cast<std::size_t>(options.row_lengths[shape_of(ticket / micro_steps)]);
-      for (auto* field : {&slot.tokens, &slot.targets, &slot.token_types}) field->resize(elements);
+      for (auto* field : {&slot.tokens, &slot.targets, &slot.token_types, &slot.document_starts}) field->resize(elements);
       for (auto* field : {&slot.lengths, &slot.labels}) field->resize(batch);
       slot.positions.resize(batch);
-      prepare(ticket, {slot.tokens, slot.targets, slot.positions, slot.token_types, slot.lengths, slot.labels});
+      prepare(ticket, {slot.tokens, slot.targets, slot.positions, slot.token_types, slot.lengths, slot.labels, slot.document_starts});
     } catch (const std::exception&) {
       slot.problem = std::current_exception();
     }
@@ -160,6 +161,7 @@ struct Loader::Impl {
       if (!out.token_types.empty()) hand_out(slot.token_types, out.token_types);
       if (!out.lengths.empty()) hand_out(slot.lengths, out.lengths);
       if (!out.labels.empty()) hand_out(slot.labels, out.labels);
+      if (!out.document_starts.empty()) hand_out(slot.document_starts, out.document_starts);
       move_to(ticket + 1);
     }
     const std::lock_guard lock(mutex);

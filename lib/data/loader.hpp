@@ -13,6 +13,7 @@ struct BatchView {
   std::span<std::int64_t> positions;            // [B]
   std::span<std::int32_t> token_types = {};     // [B, T]
   std::span<std::int32_t> lengths = {}, labels = {};   // [B]
+  std::span<std::int32_t> document_starts = {};   // [B, T]
   /// Row `b` as one sample, made to padding.
   SampleView row(std::size_t b) const;
 };

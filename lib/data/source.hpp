@@ -12,12 +12,14 @@ namespace trainx::data {
 constexpr std::int32_t no_target = -100;
 
 /// One row of T tokens to fill: targets[i] is what is to be predicted at i (-100: nothing). What comes in is a row of padding: tokens and token_types 0,
-/// no targets, length T, no label; a shorter sample writes its part and its length. token_types, length and label are empty where the model has no use for them.
+/// no targets, length T, no label, one document; a shorter sample writes its part and its length. token_types, length, label and document_starts are empty where the
+/// model has no use for them.
 struct SampleView {
   std::span<std::int32_t> tokens, targets;
   std::span<std::int32_t> token_types = {};   // which segment a token belongs to
   std::span<std::int32_t> length = {};        // one element: tokens before the padding
   std::span<std::int32_t> label = {};         // one element: class of the sample
+  std::span<std::int32_t> document_starts = {};   // [T]: where in the row a token's document begins; -1: padding
 };
 
 /// One source of a mixture: samples of its epoch, and its share.

@@ -46,6 +46,30 @@ void check_ids(const at::Tensor& ids, std::int64_t limit, const char* what) {
     if (id[i] < 0 || id[i] >= limit) throw InternalError(std::string("embedding: ") + what + " " + std::to_string(id[i]) + ", of which there are " + std::to_string(limit));
 }
 
+// Of packed rows.
+
+void require_cpu_for(const at::Tensor& document_starts) {
+  if (document_starts.defined() && current_gpu()) throw InternalError("embedding: positions in documents on a GPU");
+}
+
+const std::int32_t* starts_of(const at::Tensor& document_starts) { return document_starts.defined() ? data<std::int32_t>(document_starts) : nullptr; }
+
+/// Of token t of a row, whose document begins at *start (-1: padding); null: the row is one document.
+std::int64_t position_of(std::int64_t t, const std::int32_t* start) { return !start ? t : *start < 0 ? 0 : t - *start; }
+
+/// Each thread takes columns of all rows, so that a position that occurs twice is added up in the order of rows.
+void add_by_position(float* sums, const at::Tensor& d, const std::int32_t* start, std::int64_t length) {
+  const std::int64_t rows = d.size(0), columns = d.size(1);
+  constexpr std::int64_t strip = 32;
+  with_element(d, [&]<class T>(T) {
+    at::parallel_for(0, (columns + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t first = begin * strip, n = std::min(columns, end * strip) - first;
+      for (std::int64_t r = 0; r < rows; ++r)
+        if (start[r] >= 0) add_to(sums + position_of(r % length, start + r) * columns + first, data<T>(d) + r * columns + first, n);
+    });
+  });
+}
+
 }  // namespace
 
 void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position, const at::Tensor& type) {
@@ -63,22 +87,26 @@ void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at
   });
 }
 
-void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout) {
+void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout, const at::Tensor& document_starts) {
+  require_cpu_for(document_starts);
   TRAINX_ON_GPU(embedding(*gpu, out, tokens, wte, wpe, dropout));
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
   const auto* token = data<std::int32_t>(tokens);
   check_ids(tokens, wte.size(0), "token id");
+  const auto* start = starts_of(document_starts);
   with_element(out, [&]<class T>(T) {
     at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       constexpr std::int64_t piece = 512;
       float factors[piece];
-      for (std::int64_t r = begin; r < end; ++r)
+      for (std::int64_t r = begin; r < end; ++r) {
+        const std::int64_t position = position_of(r % length, start ? start + r : nullptr);
         for (std::int64_t c = 0; c < columns; c += piece) {
           const std::int64_t n = std::min(piece, columns - c);
           if (dropout) dropout_factors(dropout, r, columns, c, n, factors);
-          add_rows(data<T>(out) + r * columns + c, data<T>(wte) + token[r] * columns + c, data<T>(wpe) + (r % length) * columns + c, dropout ? factors : nullptr, n);
+          add_rows(data<T>(out) + r * columns + c, data<T>(wte) + token[r] * columns + c, data<T>(wpe) + position * columns + c, dropout ? factors : nullptr, n);
         }
+      }
     });
   });
 }
@@ -101,12 +129,14 @@ void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d, con
   });
 }
 
-void embedding_backward_positions(const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate) {
+void embedding_backward_positions(const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate, const at::Tensor& document_starts) {
+  require_cpu_for(document_starts);
   TRAINX_ON_GPU(embedding_backward_positions(*gpu, d_wpe, d, length, accumulate));
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   auto* sums = data<float>(d_wpe);
   if (!accumulate) std::fill_n(sums, d_wpe.numel(), 0.0f);
+  if (const auto* start = starts_of(document_starts)) return add_by_position(sums, d, start, length);
   with_element(d, [&]<class T>(T) {
     at::parallel_for(0, length, 1 + row_grain(columns) * length / rows, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = 0; r < rows; r += length)

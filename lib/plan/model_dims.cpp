@@ -32,6 +32,7 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
   }
   take_settings(o, dims);
   dims.attention = recipe.model.attention;
+  if constexpr (requires { dims.packed; }) dims.packed = spec::packs_documents(recipe.data.source);
   if (dims.hidden_size % dims.num_heads != 0)
     refuse("model.options.hidden_size (" + std::to_string(dims.hidden_size) + ") must be a multiple of num_heads (" + std::to_string(dims.num_heads) + ")");
   if (recipe.data.sequence_length > dims.max_positions)

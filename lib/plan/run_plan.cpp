@@ -45,6 +45,7 @@ PlacedProgram place(program::ModelGraph graph, program::StepProgram p, std::vect
 // Parts that have no kernels for GPUs: a sentence, or nothing where all have.
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<spec::CustomOptions>(r.model.options)) return "a model of your own computes on CPUs so far";
+  if (spec::packs_documents(r.data.source)) return "attention inside the documents of a row (data.packed) computes on CPUs so far";
   return "";
 }
 

@@ -141,6 +141,7 @@ class Rules {
       if constexpr (requires { source.train; }) trained_on.emplace(source.train, prefix + "train");
     });
     for_each_source([&](const std::string& prefix, const auto& source) {
+      if constexpr (requires { source.packed; }) packed(prefix, source);
       if constexpr (requires { source.train; }) same_files(prefix, source.train, source.eval, trained_on);
       refuse(source.fills_rows && spec::task(r_.model.options) == spec::Task::classification, prefix + "type", {"model.type", "model.options.task"},
              "gives no class to learn: classification takes type jsonl or csv");
@@ -155,6 +156,12 @@ class Rules {
     std::size_t i = 0;
     const bool single = !std::holds_alternative<spec::MixtureOptions>(r_.data.source);
     spec::for_each_source(r_.data.source, [&](const auto& source) { f(single ? std::string("data.") : "data.sources[" + std::to_string(i++) + "].", source); });
+  }
+
+  void packed(const std::string& prefix, const spec::JsonlOptions& source) {
+    refuse(source.packed && !std::holds_alternative<spec::Gpt2Options>(r_.model.options), prefix + "packed", {prefix + "type", "model.type"},
+           "keeps documents of a row apart, which gpt2 alone can: leave it out with " + alternative_name(r_.model.options) + ", and give a document a line");
+    refuse(source.packed && source.truncate, prefix + "packed", {prefix + "type", prefix + "truncate"}, "cannot go together with truncate, which would cut documents: `trainx data pack` cuts them");
   }
 
   void same_files(const std::string& prefix, const std::string& train, const std::optional<std::string>& eval, const std::map<std::string, std::string>& trained_on) {

@@ -86,7 +86,7 @@ class Data(Trainx):
         self.write("bad.txt", b"the\n\xff\n")
         self.run_trainx("data", "tokenize", "a.txt", "--tokenizer", "tok", "--train-vocab", 257)
         cases = [
-            (["data"], 2, "tokenize|inspect"),
+            (["data"], 2, "tokenize|pack|inspect"),
             (["data", "tokenise"], 2, "did you mean 'tokenize'"),
             (["data", "tokenize", "a.txt"], 2, "--tokenizer"),
             (["data", "tokenize", "a.txt", "--tokenizer", "tok"], 2, "--out"),

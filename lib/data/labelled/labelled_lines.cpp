@@ -52,6 +52,7 @@ class LabelledLines final : public Source {
     if (!out.label.empty() && line[FieldName::label].given) out.label[0] = static_cast<std::int32_t>(line[FieldName::label].values[0]);
     const Field& labels = line[FieldName::labels];
     if (rules_.targets == Targets::next_token) fill(labels.given ? labels : line[FieldName::input_ids], 1, length, out.targets);
+    if (rules_.packed) keep_documents_apart(line, length, out);
     if (rules_.targets == Targets::own_token) fill(labels, 0, length, out.targets);
     return labels.given || rules_.targets != Targets::own_token;
   }
@@ -62,6 +63,21 @@ class LabelledLines final : public Source {
     if (!field.given) return;
     std::transform(field.values.begin() + static_cast<std::ptrdiff_t>(begin), field.values.begin() + static_cast<std::ptrdiff_t>(length), out.begin(),
                    [](std::int64_t value) { return static_cast<std::int32_t>(value); });
+  }
+
+  /// The last token of a document predicts nothing of the next one.
+  static void keep_documents_apart(const Line& line, std::size_t length, SampleView out) {
+    const Field& documents = line[FieldName::document_lengths];
+    const std::vector<std::int64_t> one{static_cast<std::int64_t>(length)};
+    std::ranges::fill(out.document_starts, -1);
+    std::size_t begin = 0;
+    for (const std::int64_t tokens : documents.given ? documents.values : one) {
+      const std::size_t end = std::min(begin + static_cast<std::size_t>(tokens), length);
+      if (begin == end) break;
+      if (!out.document_starts.empty()) std::ranges::fill(out.document_starts.subspan(begin, end - begin), static_cast<std::int32_t>(begin));
+      out.targets[end - 1] = no_target;
+      begin = end;
+    }
   }
 
   void check_index(std::int64_t index) const {
@@ -91,7 +107,7 @@ class LabelledLines final : public Source {
 
 std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, Split split, const SourceOptions& how) {
   if (split == Split::eval && !options.eval) return nullptr;
-  const LineRules rules(how, options.truncate);
+  const LineRules rules(how, options.truncate, options.packed);
   MappedFile file(split == Split::train ? options.train : *options.eval);
   LineIndex lines(file.bytes());
   return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 0, make_json_parser(rules.wanted()), rules, how.scan);

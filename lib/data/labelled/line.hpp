@@ -8,8 +8,8 @@
 
 namespace trainx::data::labelled {
 
-enum class FieldName : std::uint8_t { input_ids, token_type_ids, attention_mask, labels, label };
-constexpr std::array<std::string_view, 5> field_names{"input_ids", "token_type_ids", "attention_mask", "labels", "label"};
+enum class FieldName : std::uint8_t { input_ids, token_type_ids, attention_mask, labels, label, document_lengths };
+constexpr std::array<std::string_view, 6> field_names{"input_ids", "token_type_ids", "attention_mask", "labels", "label", "document_lengths"};
 /// Which fields are read; others are columns that trainx has no use for.
 using WantedFields = std::array<bool, field_names.size()>;
 

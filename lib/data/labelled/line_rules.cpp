@@ -20,19 +20,32 @@ void check_range(const Line& line, const LinePlace& place, FieldName name, std::
   }
 }
 
+/// They are the lengths of what input_ids holds, one behind the other.
+void check_documents(const Line& line, const LinePlace& place, bool packed) {
+  if (!line[FieldName::document_lengths].given) return;
+  if (!packed) place.refuse("has document_lengths, and only data of type jsonl with packed: true keeps documents of a row apart");
+  std::int64_t left = static_cast<std::int64_t>(line[FieldName::input_ids].values.size());
+  for (const std::int64_t length : line[FieldName::document_lengths].values) {
+    if (length < 1 || length > left) place.refuse("document_lengths has " + std::to_string(length) + " where " + std::to_string(left) + " of the input_ids are left");
+    left -= length;
+  }
+  if (left > 0) place.refuse("document_lengths leaves " + std::to_string(left) + " of the input_ids to no document");
+}
+
 }  // namespace
 
 void LinePlace::refuse(const std::string& what) const { throw UserError(ExitCode::bad_data, path + ":" + std::to_string(number) + ": " + what); }
 
-LineRules::LineRules(const SourceOptions& how, bool truncated)
+LineRules::LineRules(const SourceOptions& how, bool truncated, bool documents)
     : targets(how.targets),
       sequence_length(how.sequence_length),
       vocab_limit(how.vocab_limit),
       token_type_limit(how.token_type_limit),
       num_labels(how.num_labels),
-      truncate(truncated) {}
+      truncate(truncated),
+      packed(documents) {}
 
-WantedFields LineRules::wanted() const { return {true, true, true, targets != Targets::label, targets == Targets::label}; }
+WantedFields LineRules::wanted() const { return {true, true, true, targets != Targets::label, targets == Targets::label, true}; }
 
 void LineRules::check(const Line& line, const LinePlace& place) const {
   const Field& ids = line[FieldName::input_ids];
@@ -44,6 +57,7 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
       place.refuse(name_of(name) + " has " + std::to_string(count) + " values, but input_ids " + std::to_string(ids.values.size()));
     }
   }
+  check_documents(line, place, packed);
   const auto length = static_cast<std::int64_t>(ids.values.size());
   if (length > sequence_length && !truncate) {
     place.refuse("has " + std::to_string(length) + " tokens, more than data.sequence_length (" + std::to_string(sequence_length) +

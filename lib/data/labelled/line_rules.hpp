@@ -9,9 +9,9 @@ struct LineRules {
   Targets targets = Targets::next_token;
   std::int64_t sequence_length = 0;
   std::int64_t vocab_limit = 0, token_type_limit = 0, num_labels = 0;   // 0: no limit
-  bool truncate = false;
+  bool truncate = false, packed = false;
 
-  LineRules(const SourceOptions& how, bool truncate);
+  LineRules(const SourceOptions& how, bool truncate, bool packed = false);
   WantedFields wanted() const;
   /// Throws UserError 65.
   void check(const Line& line, const LinePlace& place) const;

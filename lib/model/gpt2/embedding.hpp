@@ -12,6 +12,8 @@ class Embedding final : public Block {
   void backward(BlockContext& c) override;
 
  private:
+  at::Tensor document_starts(const BlockContext& c) const;
+
   Shape shape_;
 };
 

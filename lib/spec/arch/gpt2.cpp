@@ -50,7 +50,7 @@ struct Shape {
   int logits() const { return static_cast<int>(4 * dims.num_layers); }
 };
 
-/// Multiply-adds of scores, or of their product with the values, under a causal mask: one of the two products.
+/// Multiply-adds of scores, or of their product with the values, under a causal mask: one of the two products. Of packed rows it is the most there can be: one document a row.
 double causal_product_flops(const Shape& s) { return 2.0 * static_cast<double>(s.B * s.H * s.D) * static_cast<double>(s.T) * static_cast<double>(s.T + 1) / 2; }
 
 BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
@@ -76,6 +76,12 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
     use(forward, How::read, {S::positions});
     use(backward, How::read, {S::positions});
     use(backward, How::overwrite, {S::d_embedding});
+  }
+  if (s.dims.packed) {
+    b.batch(S::document_starts, Gpt2Batch::document_starts);
+    b.block.slots[S::residual_out].from.push_back(S::document_starts);
+    use(forward, How::read, {S::document_starts});
+    use(backward, How::read, {S::document_starts});
   }
   use(forward, How::overwrite, {S::residual_out});
   use(backward, How::accumulate, {S::d_wte, S::d_wpe});
@@ -150,6 +156,12 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   Phase& backward = b.block.phases[Op::backward];
   use(backward, How::read, {S::qkv, S::attention_out, S::lse});
   use(backward, How::overwrite, {S::d_qkv});
+  if (s.dims.packed) {
+    b.batch(S::document_starts, Gpt2Batch::document_starts);
+    for (const int slot : {S::attention_out, S::lse}) b.block.slots[slot].from.push_back(S::document_starts);
+    use(forward, How::read, {S::document_starts});
+    use(backward, How::read, {S::document_starts});
+  }
   backward.attention_flops = 5 * causal_product_flops(s);
   forward.attention_head = backward.attention_head = s.D;
   forward.attention_rows = backward.attention_rows = s.N * s.H;
@@ -257,6 +269,7 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
     for (int k = 0; k < blocks; ++k) graph.values.push_back({part + std::to_string(k), compute, {s.N, s.C}});
   graph.values.push_back({"logits", DType::f32, {s.B, s.V}});
   graph.batch = {{"tokens", DType::i32, {s.B, s.T}}, {"targets", DType::i32, {s.B, s.T}}, {"positions", DType::i64, {s.B}}};
+  if (dims.packed) graph.batch.push_back({"document_starts", DType::i32, {s.B, s.T}});
   graph.scalars = {{"loss_sum", DType::f64, {1}}, {"target_count", DType::f64, {1}}};
   if (s.scaled) graph.scalars.push_back(loss_scale_scalar());
   graph.blocks.push_back(embedding_block(graph, s));

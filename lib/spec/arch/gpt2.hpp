@@ -38,6 +38,7 @@ struct Gpt2Dims {
   double initializer_range = 0.02;      // GPT-2's; residual projections get it over sqrt(2 * num_layers)
   double layer_norm_epsilon = 1e-5;
   AttentionKind attention = AttentionKind::automatic;   // who computes it
+  bool packed = false;                  // a row may hold several documents, each of which sees itself alone and counts its positions from 0
   std::int64_t padded_vocab_size() const;   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
 };
 

@@ -14,16 +14,17 @@ namespace trainx::spec {
 using program::Slot;
 
 /// graph.batch, graph.scalars and the first groups.
-struct Gpt2Batch { enum : int { tokens, targets, positions }; };      // i32 [B, T], i32 [B, T] (-100: no target), i64 [B] in the endless stream
+struct Gpt2Batch { enum : int { tokens, targets, positions, document_starts }; };   // i32 [B, T], i32 [B, T] (-100: no target), i64 [B] in the endless stream; of packed rows i32 [B, T]
 struct Gpt2Scalars { enum : int { loss_sum, target_count, loss_scale }; };   // f64 [1]; loss_scale: where losses are scaled (fp16, dp), f64 [2]
 struct Gpt2Groups { enum : int { wte, wpe, first_block }; };          // then one per attention and MLP block, then the head's
 
-/// > residual0 = dropout(wte[token] + wpe[position])
+/// > residual0 = dropout(wte[token] + wpe[position]); position: in the document
 struct EmbeddingSlot {
   enum : Slot {
     tokens, positions, wte, wpe, residual_out,
     d_residual_out, d_wte, d_wpe,
     d_embedding,                        // scratch [N, C]: masked gradient, with dropout only
+    document_starts,                    // of packed rows only
   };
 };
 
@@ -51,6 +52,7 @@ struct AttentionSlot : SublayerSlot {
     lse,                                // saved f32 [B, T, H]: log of the sum of exponentials of a row of scores
     d_qkv,                              // scratch [N, 3, H, D]
     residual_in, branch_in, d_residual_in, d_branch_in,   // not in the first block
+    document_starts,                    // of packed rows only
   };
 };
 

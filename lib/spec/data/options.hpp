@@ -55,20 +55,22 @@ void visit_fields(Visitor& field, TokensOptions& o) {
   field("dtype", o.dtype, anything(), "auto: by the file's magic, or the .idx beside it; uint16 or uint32: the file has no header");
 }
 
-/// JSON lines of token ids: {"input_ids": [...], "token_type_ids": [...], "label": n, "labels": [...]}, a sample each.
+/// JSON lines of token ids: {"input_ids": [...], "token_type_ids": [...], "label": n, "labels": [...]}, a sample each; `packed`: several documents,
+/// whose lengths "document_lengths" has.
 struct JsonlOptions {
   static constexpr std::string_view name = "jsonl";
   static constexpr std::string_view summary = "JSON lines of token ids, with a label, or labels per token";
   static constexpr bool fills_rows = false;
   std::string train;
   std::optional<std::string> eval;
-  bool truncate = false;
+  bool truncate = false, packed = false;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, JsonlOptions& o) {
   field("train", o.train, anything(), "file to train on: a JSON object a line, with input_ids");
   field("eval", o.eval, anything(), "file held out");
   field("truncate", o.truncate, anything(), "true: of a longer sample the first sequence_length tokens; false: it is an error");
+  field("packed", o.packed, anything(), "true: a line may hold several documents (`trainx data pack`), each of which sees itself alone and counts its positions from 0");
 }
 
 enum class Delimiter : std::uint8_t { comma, tab };
@@ -140,5 +142,13 @@ inline bool always_fills_rows(const DataOptions& options) {
   return fills;
 }
 
+/// Whether a row may hold several documents.
+inline bool packs_documents(const DataOptions& options) {
+  bool packs = false;
+  for_each_source(options, [&](const auto& o) {
+    if constexpr (requires { o.packed; }) packs = packs || o.packed;
+  });
+  return packs;
+}
 
 }  // namespace trainx::spec

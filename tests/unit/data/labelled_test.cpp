@@ -33,6 +33,26 @@ std::vector<std::string> three_files(const ScratchFolder& folder) {
 
 }  // namespace
 
+TEST_CASE("a packed line is several documents, each of which predicts itself alone") {
+  const ScratchFolder folder;
+  const std::string path = folder.write("p.jsonl", "{\"input_ids\": [1, 2, 3, 4, 5], \"document_lengths\": [2, 3]}\n{\"input_ids\": [6, 7]}\n"
+                                                   "{\"input_ids\": [8, 9, 8], \"labels\": [8, 9, -100], \"document_lengths\": [3]}\n");
+  const auto source = open_source(spec::JsonlOptions{path, std::nullopt, false, true}, Split::train, how(Targets::next_token));
+  const auto row = [&](std::int64_t index) {
+    Ids tokens(6), targets(6, no), starts(6, 0);
+    source->read(index, {.tokens = tokens, .targets = targets, .document_starts = starts});
+    return std::vector{tokens, targets, starts};
+  };
+  CHECK(row(0) == std::vector<Ids>{{1, 2, 3, 4, 5, 0}, {2, no, 4, 5, no, no}, {0, 0, 2, 2, 2, -1}});
+  CHECK(row(1) == std::vector<Ids>{{6, 7, 0, 0, 0, 0}, {7, no, no, no, no, no}, {0, 0, -1, -1, -1, -1}});
+  CHECK(row(2) == std::vector<Ids>{{8, 9, 8, 0, 0, 0}, {9, no, no, no, no, no}, {0, 0, 0, -1, -1, -1}});
+  expect_user_error(ExitCode::bad_data, {"p.jsonl:1", "document_lengths", "packed: true"}, [&] { open_lines(path, how(Targets::next_token)); });
+  for (const auto& [lengths, says] : {std::pair{"[2, 2]", "leaves 1"}, {"[2, 4]", "4 where 3"}, {"[0, 5]", "0 where 5"}, {"[-1, 6]", "-1 where 5"}, {"[]", "leaves 5"}}) {
+    const std::string bad = folder.write("bad.jsonl", std::string("{\"input_ids\": [1, 2, 3, 4, 5], \"document_lengths\": ") + lengths + "}\n");
+    expect_user_error(ExitCode::bad_data, {"bad.jsonl:1", says}, [&] { open_source(spec::JsonlOptions{bad, std::nullopt, false, true}, Split::train, how(Targets::next_token)); });
+  }
+}
+
 TEST_CASE("a line is a sample: classes") {
   const ScratchFolder folder;
   for (const std::string& path : three_files(folder)) {

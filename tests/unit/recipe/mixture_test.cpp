@@ -27,7 +27,7 @@ TEST_CASE("the entries of a mixture are read, written and say where they came fr
   CHECK(std::get<spec::StoriesOptions>(sources[1].source).samples == 10);
   const std::string text = dump(loaded.recipe);
   CHECK(text.find("data:\n  type: mixture\n  sources:\n"
-                  "    - weight: 0.7\n      type: jsonl\n      train: a.jsonl\n      eval: null\n      truncate: false\n"
+                  "    - weight: 0.7\n      type: jsonl\n      train: a.jsonl\n      eval: null\n      truncate: false\n      packed: false\n"
                   "    - weight: 1\n      type: stories\n      samples: 10\n      eval_samples: 256\n  sequence_length: 128\n") != std::string::npos);
   CHECK(dump(parse(text).recipe) == text);
   CHECK(dump(parse(dump(loaded.recipe, &loaded.origins)).recipe) == text);

@@ -1,0 +1,111 @@
+// A row of several documents is each of them by itself.
+#include "core/error.hpp"
+#include "ops/attention.hpp"
+#include "ops/embedding.hpp"
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <limits>
+#include <vector>
+#include "support/catch.hpp"
+
+using namespace trainx;
+using at::Tensor;
+
+namespace {
+
+struct Row { std::vector<std::int64_t> documents; };
+
+Tensor starts_of(const std::vector<Row>& rows, std::int64_t length) {
+  const Tensor starts = at::full({static_cast<std::int64_t>(rows.size()), length}, -1, at::kInt);
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    std::int64_t begin = 0;
+    for (const std::int64_t tokens : rows[b].documents) {
+      starts[static_cast<std::int64_t>(b)].narrow(0, begin, tokens).fill_(begin);
+      begin += tokens;
+    }
+  }
+  return starts;
+}
+
+/// Calls f(row, begin, tokens) for each document.
+template <class F>
+void for_documents(const std::vector<Row>& rows, F f) {
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    std::int64_t begin = 0;
+    for (const std::int64_t tokens : rows[b].documents) {
+      f(static_cast<std::int64_t>(b), begin, tokens);
+      begin += tokens;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("attention of packed rows is that of each document, bit for bit, and padding gives and takes nothing") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const AttentionKind kind = GENERATE(AttentionKind::automatic, AttentionKind::math);
+  const std::vector<Row> rows = GENERATE(std::vector<Row>{{{1}}}, std::vector<Row>{{{40}}, {{40}}}, std::vector<Row>{{{1, 1, 1}}, {{}}}, std::vector<Row>{{{200, 7, 33}}, {{1, 238}}, {{240}}});
+  const std::int64_t B = static_cast<std::int64_t>(rows.size()), T = rows[0].documents.size() == 1 ? rows[0].documents[0] : rows.size() == 2 ? 5 : 240, H = 3, D = 8;
+  INFO(c10::toString(type) << " length " << T << " rows " << B << " by " << name_of(kind));
+  const float poison = std::numeric_limits<float>::quiet_NaN();
+  const Tensor qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kFloat).to(type), d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kFloat).to(type);
+  const Tensor out = at::full({B, T, H, D}, poison, type), lse = at::full({B, T, H}, poison, at::kFloat), d_qkv = at::full({B, T, 3, H, D}, poison, type);
+  const Tensor starts = starts_of(rows, T);
+  ops::document_attention(out, lse, qkv, starts, kind);
+  ops::document_attention_backward(d_qkv, d_out, qkv, out, lse, starts, kind);
+
+  const Tensor want = at::zeros({B, T, H, D}, type), want_lse = at::zeros({B, T, H}, at::kFloat), want_d = at::zeros({B, T, 3, H, D}, type);
+  for_documents(rows, [&](std::int64_t b, std::int64_t begin, std::int64_t tokens) {
+    const auto part = [&](const Tensor& x) { return x.narrow(0, b, 1).narrow(1, begin, tokens); };
+    const Tensor alone = part(qkv).clone(), result = part(out).clone(), log_sum = part(lse).clone(), d = part(d_qkv).clone();
+    ops::causal_attention(result, log_sum, alone, kind);
+    ops::causal_attention_backward(d, part(d_out).clone(), alone, result, log_sum, kind);
+    part(want).copy_(result);
+    part(want_lse).copy_(log_sum);
+    part(want_d).copy_(d);
+  });
+  CHECK(at::equal(out, want));
+  CHECK(at::equal(d_qkv, want_d));
+  if (kind != AttentionKind::math) CHECK(at::equal(lse, want_lse));   // math leaves none
+}
+
+TEST_CASE("starts that are none are refused") {
+  const Tensor qkv = at::ones({1, 4, 3, 1, 4}), out = at::ones({1, 4, 1, 4}), lse = at::ones({1, 4, 1});
+  const auto starts = [](std::vector<int> values) {
+    const Tensor s = at::zeros({1, 4}, at::kInt);
+    for (std::int64_t i = 0; i < 4; ++i) s[0][i] = values[static_cast<std::size_t>(i)];
+    return s;
+  };
+  CHECK_THROWS_AS(ops::document_attention(out, lse, qkv, starts({0, 0, 1, 1})), InternalError);
+  CHECK_THROWS_AS(ops::document_attention(out, lse, qkv, starts({-1, 1, 1, 1})), InternalError);
+  CHECK_THROWS_AS(ops::document_attention(out, lse, qkv, starts({0, 0, 3, 3})), InternalError);
+  CHECK_NOTHROW(ops::document_attention(out, lse, qkv, starts({-1, -1, -1, -1})));
+}
+
+TEST_CASE("positions count from the first token of a document") {
+  const std::vector<Row> rows{{{3, 2}}, {{6}}, {{}}};
+  const std::int64_t T = 6, C = 40, V = 11;
+  const Tensor tokens = at::randint(V, {3, T}, at::detail::createCPUGenerator(3), at::kInt), starts = starts_of(rows, T);
+  const Tensor wte = at::randn({V, C}, at::detail::createCPUGenerator(4), at::kFloat), wpe = at::randn({T, C}, at::detail::createCPUGenerator(5), at::kFloat);
+  const Tensor out = at::zeros({3 * T, C});
+  ops::embedding(out, tokens, wte, wpe, {}, starts);
+  const Tensor d = at::randn({3 * T, C}, at::detail::createCPUGenerator(6), at::kFloat), d_wpe = at::ones({T, C}), want_d = at::ones({T, C});
+  ops::embedding_backward_positions(d_wpe, d, T, true, starts);
+  for_documents(rows, [&](std::int64_t b, std::int64_t begin, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t row = b * T + begin + i;
+      CHECK(at::equal(out[row], wte[tokens[b][begin + i].item<int>()] + wpe[i]));
+      want_d[i] += d[row];
+    }
+  });
+  CHECK((d_wpe - want_d).abs().max().item<float>() <= 1e-5);
+  ops::embedding_backward_positions(d_wpe, d, T, false, starts);
+  CHECK((d_wpe + 1 - want_d).abs().max().item<float>() <= 1e-5);
+}
