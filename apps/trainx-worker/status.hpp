@@ -1,7 +1,7 @@
 #pragma once
 #include "core/error.hpp"
 #include "metrics/run_files.hpp"
-#include "train/observers.hpp"
+#include "train/checkpoint_observer.hpp"
 #include "train/run_folder.hpp"
 
 namespace trainx::worker {

@@ -197,6 +197,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     }
     return code;
   } catch (const std::exception& e) {
+    checkpoints.settle();               // what is on disk by then counts
     status.failed(e.what(), static_cast<int>(worker::exit_code_of(e)));
     throw;
   }

@@ -141,7 +141,8 @@ class Verification {
     r.schedule = {};
     r.schedule.course = spec::ConstantSchedule{};
     r.checkpoint = {};
-    r.checkpoint.every = r.eval.every = once;
+    r.eval.every = once;
+    r.checkpoint.every.value = once;
     r.eval.batches = 1;
     r.metrics.every = {1, Duration::Unit::steps};
     r.parallel.world_size.value = ranks;

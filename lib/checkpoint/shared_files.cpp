@@ -2,6 +2,7 @@
 #include "checkpoint/weights_index.hpp"
 #include "core/error.hpp"
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 namespace trainx::checkpoint {
@@ -59,6 +60,31 @@ std::map<std::string, WrittenFile> write_shared(const std::string& folder, const
     attempt([&] { written[name] = out->commit(); });
   }
   if (failed) throw *failed;
+  return written;
+}
+
+Share gather_share(const Contents& contents, int rank, int world_size) {
+  Share share;
+  for (const auto& [file, tensors] : contents.tensor_files) {
+    const auto order = in_file_order(tensors);
+    const std::vector<int> writers = writers_of(order, world_size);
+    const std::string name = names_of(file, writers, world_size)[static_cast<std::size_t>(rank)];
+    if (!name.empty()) share[name];
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const TensorSource& tensor = *order[k];
+      if (tensor.prepare) tensor.prepare();
+      if (writers[k] != rank) continue;
+      const auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes_of(tensor)));
+      tensor.fill(*bytes);
+      share[name].push_back({tensor.name, tensor.dtype, tensor.dims, [bytes](std::span<std::byte> out) { std::ranges::copy(*bytes, out.begin()); }, {}});
+    }
+  }
+  return share;
+}
+
+std::map<std::string, WrittenFile> write_share(const std::string& folder, const Share& share) {
+  std::map<std::string, WrittenFile> written;
+  for (const auto& [name, tensors] : share) written[name] = write_safetensors_file(folder + "/" + name, tensors, {});
   return written;
 }
 

@@ -1,4 +1,5 @@
 #include "metrics/console.hpp"
+#include "core/units.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
 #include <climits>
@@ -139,10 +140,11 @@ void Console::answer(const EvalReport& report) {
   if (!options_.json) screen_.out(eval_text(report) + "\n");
 }
 
-void Console::checkpoint(std::int64_t step, const std::string& path) {
+void Console::checkpoint(const CheckpointReport& r) {
   const std::lock_guard lock(mutex_);
-  event("checkpoint", {{"step", step}, {"path", path}});
-  if (progress_) print("step " + std::to_string(step) + ": saved " + path);
+  event("checkpoint", {{"step", r.step}, {"path", r.path}, {"waited_s", r.waited_s}, {"seconds", r.seconds}});
+  const bool behind = r.waited_s < 0.9 * r.seconds && r.seconds > 0.1;
+  if (progress_) print("step " + std::to_string(r.step) + ": saved " + r.path + (behind ? " in " + human_seconds(r.seconds) + ", for which training waited " + human_seconds(r.waited_s) : ""));
 }
 
 void Console::resume(std::int64_t step, const std::string& path) {

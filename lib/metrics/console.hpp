@@ -35,7 +35,7 @@ class Console {
   void eval(const EvalReport& report);
   /// The same where it is the answer of a command and not news of a run: on stdout, also under -q.
   void answer(const EvalReport& report);
-  void checkpoint(std::int64_t step, const std::string& path);
+  void checkpoint(const CheckpointReport& report);
   void resume(std::int64_t step, const std::string& path);
   void skipped_checkpoint(const std::string& path, const std::string& why);
   void warning(const std::string& text);

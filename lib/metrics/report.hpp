@@ -42,6 +42,14 @@ struct EvalReport {
   std::optional<double> entropy_floor;  // nats per token that no model can go below, where known
 };
 
+/// A checkpoint that is whole on disk.
+struct CheckpointReport {
+  std::int64_t step = 0;
+  std::string path;
+  double waited_s = 0;                  // that training stood still for it
+  double seconds = 0;                   // from its beginning
+};
+
 /// Keys as the members; of an evaluation eval_loss, eval_targets, eval_entropy_floor and eval_ before each of `metrics`, beside step. Not-a-number becomes null.
 nlohmann::ordered_json to_json(const StepReport& report);
 nlohmann::ordered_json to_json(const EvalReport& report);

@@ -35,6 +35,26 @@ std::int64_t process_bytes_of(const RunPlan& plan) {
   return base + std::max(copies * largest_group, largest_group + constructed) + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
 }
 
+/// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in shards this rank's share of the tensors as they are saved.
+std::int64_t snapshot_bytes_of(const RunPlan& plan) {
+  if (!plan.recipe.checkpoint.asynchronous) return 0;
+  const PlacedProgram& placed = plan.train.front();
+  std::int64_t residents = 0, saved = 0, largest = 0;
+  for (const auto& b : placed.program.buffers)
+    if (b.resident) residents += b.size;
+  if (plan.zero_stage() == 0) return residents;
+  const auto count = [&](std::int64_t bytes) {
+    saved += bytes;
+    largest = std::max(largest, bytes);
+  };
+  for (const auto& group : placed.graph.groups)
+    for (const auto& p : group.parameters) {
+      count(p.tensor_elements() * 4);
+      for (const auto& state : plan.update.states) count(p.tensor_elements() * size_of(state.dtype));   // those of other dimensions are smaller
+    }
+  return saved / plan.batch.world_size + largest;   // whoever has the fewest bytes so far takes the next tensor
+}
+
 }  // namespace
 
 MemoryPlan plan_memory_budget(const RunPlan& plan) {
@@ -72,6 +92,10 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   if (!plan.on_gpu && m.host_bytes > 0) {                // there the host's memory is the same
     m.categories.emplace_back("offloaded activations", m.host_bytes);
     m.process_bytes += m.host_bytes;
+  }
+  if (const std::int64_t snapshot = plan.on_gpu ? 0 : snapshot_bytes_of(plan); snapshot > 0) {
+    m.categories.emplace_back("checkpoint on its way to disk", snapshot);
+    m.process_bytes += snapshot;
   }
   return m;
 }

@@ -234,7 +234,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
     const auto n = steps(d, key);
     return n ? Interval{std::max<std::int64_t>(*n, 1), 0} : Interval{0, d.amount};
   };
-  plan.checkpoint_every = interval(r.checkpoint.every, "checkpoint.every");
+  plan.checkpoint_every = r.checkpoint.every.is_auto() ? Interval{0, least_checkpoint_seconds} : interval(*r.checkpoint.every.value, "checkpoint.every");
   plan.eval_every = interval(r.eval.every, "eval.every");
   plan.metrics_every = interval(r.metrics.every, "metrics.every");
   if (r.memory.release_cache_every) plan.release_cache_every = interval(*r.memory.release_cache_every, "memory.release_cache_every");

@@ -23,6 +23,9 @@ struct PlacedProgram {
 /// When something recurs: every so many steps, or seconds (0: not by that measure).
 struct Interval { std::int64_t steps = 0; double seconds = 0; };
 
+/// Of checkpoint.every: auto.
+constexpr double least_checkpoint_seconds = 30;
+
 struct MemoryPlan {
   std::vector<std::pair<std::string, std::int64_t>> categories;   // weights, master, gradients, optimizer state, activations, ..., in bytes at the peak
   std::int64_t arena_bytes = 0;         // one arena for training and evaluation
@@ -49,6 +52,7 @@ struct RunPlan {
   double total_seconds = 0;             // of such a duration
   ScheduleSteps schedule;
   std::vector<double> lr_table;         // by applied step; the last entry holds beyond its end
+  /// checkpoint_every: of auto, that it begins with.
   Interval checkpoint_every, eval_every, metrics_every, release_cache_every;
   std::int64_t tokens_per_step = 0;     // without padding, where all samples have data.sequence_length
   double nominal_targets = 0;           // expected of a global batch without padding

@@ -381,7 +381,7 @@ class Rules {
   }
 
   void intervals() {
-    refuse(r_.checkpoint.every.amount <= 0, "checkpoint.every", {}, "must be greater than 0");
+    refuse(!r_.checkpoint.every.is_auto() && r_.checkpoint.every.value->amount <= 0, "checkpoint.every", {}, "must be greater than 0");
     refuse(r_.eval.every.amount <= 0, "eval.every", {}, "must be greater than 0");
     refuse(r_.metrics.every.amount <= 0, "metrics.every", {}, "must be greater than 0");
   }

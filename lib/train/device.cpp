@@ -17,6 +17,7 @@ class CpuDevice final : public Device {
     if (plan.memory.host_bytes > 0) host_.emplace(plan.memory.host_bytes);
   }
   Arena& residents() override { return arena_; }
+  bool steps_change_residents() const override { return true; }
   void upload(const std::vector<std::span<const std::byte>>&) override {}
   void download() override {}
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {

@@ -12,6 +12,8 @@ class Device {
   virtual ~Device() = default;
   /// Host memory where the programs' resident buffers lie, at their addresses: what is loaded and saved. On a CPU the arena itself.
   virtual Arena& residents() = 0;
+  /// Whether training writes there, so that what is read beside it must be copied first.
+  virtual bool steps_change_residents() const = 0;
   /// Between a device's memory and residents(); nothing where they are one. The memory must be at rest. `zeros`: what of residents() is zero.
   virtual void upload(const std::vector<std::span<const std::byte>>& zeros = {}) = 0;
   virtual void download() = 0;

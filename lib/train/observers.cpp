@@ -1,7 +1,6 @@
 #include "train/observers.hpp"
 #include "core/error.hpp"
 #include "tensor/allocator_meter.hpp"
-#include "train/save_checkpoint.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
 
@@ -86,43 +85,6 @@ void EvalObserver::evaluate(TrainState& state) {
   const metrics::EvalReport report{state.step, result.loss, result.targets, result.metrics, entropy_floor_};
   if (file_) file_->append(metrics::to_json(report));
   console_.eval(report);
-}
-
-CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store* store, metrics::Console& console, std::optional<std::int64_t> saved_step,
-                                       std::int64_t threads, std::map<std::string, std::string> carried, const TrainState& state)
-    : parts_(parts), store_(store), console_(console), threads_(threads), carried_(std::move(carried)), every_(parts.plan.checkpoint_every, state), saved_(saved_step),
-      saved_best_(state.best_step) {}
-
-bool CheckpointObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step); }
-
-void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep&, bool at_rest) {
-  const bool due = every_.due_at(state.step);
-  every_.watch(state);
-  const bool best = state.best_step == state.step;      // evaluated just before, lower than ever: `best` has to be on disk
-  if (!at_rest || !(best || due)) return;
-  try {
-    save(state);
-  } catch (const UserError& e) {
-    if (e.code() != ExitCode::io_error) throw;
-    if (store_) console_.warning(std::string(e.what()) + "; the run goes on, " + (saved_ ? "checkpoint-" + std::to_string(*saved_) + " stays the newest" : std::string("without a checkpoint so far")));
-  }
-  every_.acted(state);
-}
-
-void CheckpointObserver::on_end(TrainState& state, Request) {
-  if (saved_ != state.step || saved_best_ != state.best_step) save(state);   // the last evaluation may have found the best after the save
-}
-
-void CheckpointObserver::save(TrainState& state) {
-  const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
-  parts_.device->download();
-  const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
-  const std::int64_t keep_last = parts_.plan.recipe.checkpoint.keep_last;
-  const bool is_best = state.best_step == state.step;
-  const std::string path = parts_.plan.zero_stage() > 0 ? save_together(parts_.ranks, store_, state.step, contents, keep_last, is_best) : store_->save(state.step, contents, keep_last, is_best);
-  saved_ = state.step;
-  saved_best_ = state.best_step;
-  if (store_) console_.checkpoint(state.step, path);
 }
 
 }  // namespace trainx::train

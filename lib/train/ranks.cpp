@@ -8,7 +8,7 @@ namespace {
 /// As it travels: all ranks run the same binary.
 struct Told {
   std::int64_t step = 0;
-  Request request = Request::none;
+  AfterStep says;
   double seconds = 0;
   bool has_report = false;
   double loss_sum = 0, target_count = 0, norm2 = 0, lr = 0, loss_scale = 1;
@@ -43,20 +43,21 @@ std::string Whereabouts::describe() const {
   return placed_ ? step + ", " + train::describe(*placed_, instruction_) : step;
 }
 
-StepAgreement Ranks::agree(std::int64_t step, Request request, double seconds, const std::optional<StepScalarsReport>& mine) const {
-  if (!control_) return {request, seconds, mine.value_or(StepScalarsReport{})};
+StepAgreement Ranks::agree(std::int64_t step, AfterStep says, double seconds, const std::optional<StepScalarsReport>& mine) const {
+  if (!control_) return {says, seconds, mine.value_or(StepScalarsReport{})};
   whereabouts_->between_steps(step);
-  Told told{step, request, seconds, mine.has_value()};
+  Told told{step, says, seconds, mine.has_value()};
   if (mine) told.loss_sum = mine->loss_sum, told.target_count = mine->target_count, told.norm2 = mine->norm2, told.lr = mine->lr, told.loss_scale = mine->loss_scale, told.applied_steps = mine->applied_steps;
   std::string text(sizeof told, '\0');
   std::memcpy(text.data(), &told, sizeof told);
   const std::vector<std::string> all = control_->exchange(text);
   const Told first = parse(all.front());
-  StepAgreement agreed{Request::none, first.seconds, {first.loss_sum, first.target_count, first.norm2, first.applied_steps, first.lr, first.loss_scale, {}}};
+  StepAgreement agreed{{}, first.seconds, {first.loss_sum, first.target_count, first.norm2, first.applied_steps, first.lr, first.loss_scale, {}}};
   for (std::size_t r = 0; r < all.size(); ++r) {
     const Told other = parse(all[r]);
     if (other.step != first.step) throw InternalError("rank " + std::to_string(r) + " has finished step " + std::to_string(other.step) + " and rank 0 step " + std::to_string(first.step));
-    agreed.request = std::max(agreed.request, other.request);
+    agreed.said.request = std::max(agreed.said.request, other.says.request);
+    agreed.said.works_behind = agreed.said.works_behind || other.says.works_behind;
     if (other.has_report && !(equal_bits(other.loss_sum, first.loss_sum) && equal_bits(other.norm2, first.norm2) && other.applied_steps == first.applied_steps))
       throw UserError(ExitCode::not_as_asked, "step " + std::to_string(step) + ": rank " + std::to_string(r) + " has another loss or gradient norm than rank 0, though both hold the same sums (loss " +
                                                   std::to_string(other.loss_sum) + " and " + std::to_string(first.loss_sum) + ", squared norm " + std::to_string(other.norm2) + " and " +

@@ -8,9 +8,15 @@
 
 namespace trainx::train {
 
+/// What a rank has to say after a step.
+struct AfterStep {
+  Request request = Request::none;
+  bool works_behind = false;            // beside the steps
+};
+
 /// What the ranks act upon after a step, the same on each.
 struct StepAgreement {
-  Request request = Request::none;      // the strongest of all ranks
+  AfterStep said;                       // the strongest request of all ranks; whether any works behind
   double seconds = 0;                   // spent training, by rank 0's clock
   StepScalarsReport report;             // what rank 0 read on its device
 };
@@ -40,7 +46,7 @@ class Ranks {
   int local_rank() const { return control_ ? control_->membership().local_rank : 0; }
   dist::Communicator* communicator() const { return communicator_; }
   /// All ranks call it after each step; `mine`: this rank's report, none where its program makes none. Throws UserError 79 where reports that are to be equal are not.
-  StepAgreement agree(std::int64_t step, Request request, double seconds, const std::optional<StepScalarsReport>& mine) const;
+  StepAgreement agree(std::int64_t step, AfterStep says, double seconds, const std::optional<StepScalarsReport>& mine) const;
   /// Gives an executor what it needs among several ranks; nothing where there is one.
   void connect(ExecutorParts& parts) const;
   /// What each says, on all.

@@ -75,10 +75,11 @@ FinishedStep Trainer::take_finished() {
     reports_.pop_front();
   }
   const auto now = Clock::now();
-  const StepAgreement agreed = ranks_.agree(state_.step + 1, take_request(), state_.seconds + seconds_between(last_wall_, now), mine);
+  const StepAgreement agreed = ranks_.agree(state_.step + 1, {take_request(), std::ranges::any_of(observers_, &Observer::works_behind)}, state_.seconds + seconds_between(last_wall_, now), mine);
   const StepScalarsReport& report = agreed.report;
-  request_ = agreed.request;
+  request_ = agreed.said.request;
   FinishedStep step;
+  step.any_works_behind = agreed.said.works_behind;
   const double targets = std::max(report.target_count, 1.0);   // a step without targets: loss and gradients are zero
   step.loss = report.loss_sum / targets;
   step.loss_scale = report.loss_scale;

@@ -23,6 +23,7 @@ struct FinishedStep {
   double loss = 0, grad_norm = 0, lr = 0, loss_scale = 1;   // loss: mean over the global batch's targets, before the update; grad_norm before clipping
   double step_time_s = 0, data_wait_s = 0;
   std::int64_t tokens = 0;
+  bool any_works_behind = false;        // an observer of any rank (Observer::works_behind), the same on all
 };
 
 /// Steps that are begun beyond the last finished one, at most, so that lanes never wait for the host. What ranks agree on at the end of a step none has begun more steps than
@@ -36,6 +37,8 @@ class Observer {
   /// Will this observer need the memory at rest after step `n`? Asked before step n + 1 is begun.
   virtual bool needs_rest_after(std::int64_t step) const = 0;
   virtual void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) = 0;
+  /// Is it still at something that it began before, beside the steps? Asked after each step.
+  virtual bool works_behind() const { return false; }
   /// A signal asked for a checkpoint.
   virtual void on_save_request(const TrainState&) {}
   /// At rest, after the last step of this process; `request` says why it ends before the last step of the run, none: it does not.

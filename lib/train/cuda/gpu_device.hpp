@@ -16,6 +16,7 @@ class GpuDevice final : public Device {
   GpuDevice(const plan::RunPlan& plan, const Ranks& ranks);
   ~GpuDevice() override;
   Arena& residents() override { return *residents_; }
+  bool steps_change_residents() const override { return false; }
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override;

@@ -7,7 +7,7 @@
 #include "train/checkpoints.hpp"
 #include "train/device.hpp"
 #include "train/resident_state.hpp"
-#include "train/save_checkpoint.hpp"
+#include "train/save_together.hpp"
 #include <ATen/Parallel.h>
 #include <cstring>
 #include <random>
@@ -57,7 +57,20 @@ struct Rank {
   }
   std::string save(const std::string& run_folder, std::int64_t step) {
     checkpoint::Store store(run_folder);
-    if (plan.zero_stage() > 0) return train::save_together(ranks, ranks.is_first() ? &store : nullptr, step, contents(), 9, false);
+    if (plan.zero_stage() > 0) {
+      const auto all = contents();
+      train::SharedSave save(ranks, ranks.is_first() ? &store : nullptr, step, all);
+      if (step % 2 == 0) {              // beside training, which goes on
+        save.gather();
+        std::vector<std::byte> before(device->residents().data(), device->residents().data() + device->residents().bytes());
+        std::memset(device->residents().data(), 0x7F, before.size());
+        std::thread([&] { save.write_gathered(); }).join();
+        std::ranges::copy(before, device->residents().data());
+      } else {
+        save.write();
+      }
+      return save.finish(9, false);
+    }
     return ranks.is_first() ? store.save(step, contents(), 9, false) : "";
   }
   void load(const std::string& folder) {

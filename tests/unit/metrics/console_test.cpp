@@ -67,7 +67,7 @@ TEST_CASE("on a terminal one line rewrites itself and messages stand above it") 
     console.step(report_of(1), true);
     r.now = 1;
     console.step(report_of(2), false);
-    console.checkpoint(2, "outputs/x/checkpoint-2");
+    console.checkpoint({2, "outputs/x/checkpoint-2", 0.5, 0.5});
     console.warning("careful");
     r.now = 1.01;
     console.step(report_of(3), false);   // too soon to redraw
@@ -135,7 +135,7 @@ TEST_CASE("--json: every event is one object a line on stdout, and nothing else 
     console.step(report_of(3), false);
     EvalReport eval{2, 1.25, 512, {{"perplexity", std::exp(1.25)}}, 1.0};
     console.eval(eval);
-    console.checkpoint(2, "outputs/x/checkpoint-2");
+    console.checkpoint({2, "outputs/x/checkpoint-2", 0.5, 0.5});
     console.warning("not UTF-8: \xff");
     console.done(2, "outputs/x", "trained");
     console.error(74, "disk gone");

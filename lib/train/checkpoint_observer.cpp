@@ -1,0 +1,144 @@
+#include "train/checkpoint_observer.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+
+namespace trainx::train {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+
+/// Seconds between checkpoints under checkpoint.every: auto: training stands still for a hundredth of the time at most, and is written beside for a tenth.
+double seconds_between(double waited_s, double seconds) { return std::max({plan::least_checkpoint_seconds, 100 * waited_s, 10 * seconds}); }
+
+}  // namespace
+
+CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store* store, metrics::Console& console, std::optional<std::int64_t> saved_step,
+                                       std::int64_t threads, std::map<std::string, std::string> carried, const TrainState& state)
+    : parts_(parts), store_(store), console_(console), threads_(threads), carried_(std::move(carried)), every_(parts.plan.checkpoint_every, state), saved_(saved_step),
+      saved_best_(state.best_step) {}
+
+bool CheckpointObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step); }
+
+void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) {
+  const bool due = every_.due_at(state.step);
+  every_.watch(state);
+  const bool best = state.best_step == state.step;      // evaluated just before, lower than ever: `best` has to be on disk
+  const bool act = at_rest && (best || due);
+  if (writing_ && (act || !step.any_works_behind)) finish_writing();
+  if (!act) return;
+  try {
+    save(state);
+  } catch (const UserError& e) {
+    if (e.code() != ExitCode::io_error) throw;
+    tell_failure(e);
+  }
+  every_.acted(state);
+}
+
+void CheckpointObserver::on_end(TrainState& state, Request) {
+  if (writing_) finish_writing();
+  if (saved_ == state.step && saved_best_ == state.best_step) return;   // the last evaluation may have found the best after the save
+  save(state);
+  if (!writing_) return;
+  const std::string path = end_of_writing();            // what fails now ends the run
+  saved(*writing_, path);
+  writing_.reset();
+}
+
+void CheckpointObserver::save(TrainState& state) {
+  const auto begun = Clock::now();
+  const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
+  parts_.device->download();
+  if (asynchronous()) return begin_writing(state, begun);
+  const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
+  const std::int64_t keep_last = parts_.plan.recipe.checkpoint.keep_last;
+  const bool is_best = state.best_step == state.step;
+  std::string path;
+  if (shares()) {
+    SharedSave shared(parts_.ranks, store_, state.step, contents);
+    shared.write();
+    path = shared.finish(keep_last, is_best);
+  } else {
+    path = store_->save(state.step, contents, keep_last, is_best);
+  }
+  Writing written{state.step, state.best_step, begun, seconds_since(begun), {}, {}};
+  saved(written, path);
+}
+
+void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begun) {
+  const bool copies = !shares() && parts_.device->steps_change_residents();
+  if (copies && !snapshot_) snapshot_.emplace(parts_.plan.train.front(), parts_.plan.update.states);
+  const ResidentState& resident = copies ? snapshot_->take(parts_.device->residents()) : parts_.resident;
+  auto contents = checkpoint_contents(parts_.plan, resident, state, threads_, carried_);
+  Writing& writing = writing_.emplace();
+  writing.step = state.step;
+  writing.best_step = state.best_step;
+  writing.begun = begun;
+  try {
+    if (shares()) {
+      SharedSave& shared = writing.shared.emplace(parts_.ranks, store_, state.step, contents);
+      shared.gather();
+      writing.done = std::async(std::launch::async, [&shared] {
+        shared.write_gathered();
+        return std::string();
+      });
+    } else {
+      const bool is_best = state.best_step == state.step;
+      writing.done = std::async(std::launch::async, [store = store_, step = state.step, contents = std::move(contents), keep_last = parts_.plan.recipe.checkpoint.keep_last, is_best] {
+        return store->save(step, contents, keep_last, is_best);
+      });
+    }
+  } catch (const UserError&) {
+    writing_.reset();
+    throw;
+  }
+  writing.waited_s = seconds_since(begun);
+}
+
+std::string CheckpointObserver::end_of_writing() {
+  const auto begin = Clock::now();
+  const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
+  std::string path = writing_->done.get();
+  if (writing_->shared) path = writing_->shared->finish(parts_.plan.recipe.checkpoint.keep_last, writing_->best_step == writing_->step);
+  writing_->waited_s += seconds_since(begin);
+  return path;
+}
+
+void CheckpointObserver::finish_writing() {
+  try {
+    const std::string path = end_of_writing();
+    saved(*writing_, path);
+  } catch (const UserError& e) {
+    if (e.code() != ExitCode::io_error) throw;
+    tell_failure(e);
+  }
+  writing_.reset();
+}
+
+void CheckpointObserver::tell_failure(const UserError& e) {
+  if (store_) console_.warning(std::string(e.what()) + "; the run goes on, " + (saved_ ? "checkpoint-" + std::to_string(*saved_) + " stays the newest" : std::string("without a checkpoint so far")));
+}
+
+void CheckpointObserver::saved(const Writing& written, const std::string& path) {
+  saved_ = written.step;
+  saved_best_ = written.best_step;
+  const double seconds = seconds_since(written.begun);
+  if (parts_.plan.recipe.checkpoint.every.is_auto()) {
+    const double next = seconds_between(written.waited_s, seconds);
+    every_.recur_every(shares() ? std::stod(parts_.ranks.from_first(std::to_string(next))) : next);   // all that save do so at the same steps
+  }
+  if (store_) console_.checkpoint({written.step, path, written.waited_s, seconds});
+}
+
+void CheckpointObserver::settle() noexcept {
+  if (!writing_) return;
+  try {
+    const std::string path = writing_->done.get();
+    if (!writing_->shared) saved(*writing_, path);
+  } catch (const std::exception& e) {
+    console_.warning(std::string(e.what()) + "; the checkpoint of step " + std::to_string(writing_->step) + " is lost, older ones stay");
+  }
+  writing_.reset();
+}
+
+}  // namespace trainx::train

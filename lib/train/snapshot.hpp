@@ -1,0 +1,20 @@
+#pragma once
+#include "train/arena.hpp"
+#include "train/resident_state.hpp"
+
+namespace trainx::train {
+
+/// A copy of a run's exact weights and optimizer states, from which a checkpoint is written while steps change the originals. For residents that lie whole.
+class Snapshot {
+ public:
+  Snapshot(const plan::PlacedProgram& placed, const std::vector<program::StateSpec>& states);
+  /// Copies, with all threads; at rest. What was copied before goes.
+  const ResidentState& take(const Arena& residents);
+
+ private:
+  const plan::PlacedProgram& placed_;
+  Arena arena_;                         // resident buffers at their places
+  ResidentState state_;
+};
+
+}  // namespace trainx::train

@@ -1,0 +1,137 @@
+"""checkpoint.asynchronous and checkpoint.every: auto: checkpoints that are written beside training are those that training waits for, however the run ends; they make it wait less."""
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+import unittest
+
+from support import Trainx, main, sha256, tiny
+
+BEHIND = "checkpoint.asynchronous=true"
+
+
+class CheckpointBehind(Trainx):
+    def checkpoints(self, name):
+        """Hashes of all files of each checkpoint but those that say when it was."""
+        folder = self.folder / "outputs" / name
+        found = {}
+        for checkpoint in sorted(folder.glob("checkpoint-*")):
+            state = json.loads((checkpoint / "trainer_state.json").read_text())
+            found[checkpoint.name] = {p.name: sha256(p) for p in checkpoint.iterdir() if "safetensors" in p.name or p.name == "config.json"} | {"step": state["step"], "tokens": state["tokens_seen"]}
+        return found
+
+    def events(self, *args):
+        lines = map(json.loads, self.run_trainx("train", *args, "--json").stdout.splitlines())
+        return [line for line in lines if line.get("event") == "checkpoint"]
+
+    def test_what_is_written_beside_training_is_what_training_would_have_waited_for(self):
+        recipe = self.recipe(tiny(steps=20, every=3).replace("keep_last: 2", "keep_last: 99"))
+        for cut in ([], ["precision=bf16"], ["parallel.world_size=2", "parallel.mode=ddp"], ["parallel.world_size=2", "parallel.mode=dp"], ["parallel.world_size=2", "parallel.mode=zero1"],
+                    ["parallel.world_size=3", "parallel.mode=zero3", "batch={global_batch_size: 12, micro_batch_size: 4}"]):
+            with self.subTest(str(cut)):
+                shutil.rmtree(self.folder / "outputs", ignore_errors=True)
+                for name, settings in (("waited", []), ("behind", [BEHIND])):
+                    self.run_trainx("train", recipe, f"run.name={name}", *cut, *settings)
+                self.assertIn("checkpoint-3", self.checkpoints("waited"))
+                self.assertEqual(self.checkpoints("behind"), self.checkpoints("waited"))
+                self.assertEqual([m["loss"] for m in self.metrics("behind")], [m["loss"] for m in self.metrics("waited")])
+                self.assertEqual(os.path.realpath(self.folder / "outputs/behind/best").rsplit("/", 1)[1], os.path.realpath(self.folder / "outputs/waited/best").rsplit("/", 1)[1])
+                self.run_trainx("ckpt", "verify", "outputs/behind")
+
+    def test_killed_at_any_moment_the_newest_checkpoint_goes_on_to_the_same_weights(self):
+        recipe = self.recipe(tiny(steps=60, every=2).replace("hidden_size: 32", "hidden_size: 256"))
+        began = time.monotonic()
+        self.run_trainx("train", recipe, "run.name=whole", BEHIND)
+        length = time.monotonic() - began
+        want = sha256(self.folder / "outputs/whole/latest/model.safetensors")
+        kills, deadline = 0, time.monotonic() + 240
+        while kills < 5 and time.monotonic() < deadline:
+            process = self.start_trainx("train", recipe, "run.name=killed", BEHIND)
+            try:
+                process.wait(timeout=self.random.uniform(0.3, max(length * 0.8, 0.5)))
+                self.assertEqual(process.returncode, 0)
+                shutil.rmtree(self.folder / "outputs" / "killed")
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                kills += 1
+                if list((self.folder / "outputs" / "killed").glob("checkpoint-*")):
+                    self.run_trainx("ckpt", "verify", "outputs/killed")
+        self.assertEqual(kills, 5)
+        self.run_trainx("train", recipe, "run.name=killed", BEHIND)
+        self.assertEqual(sha256(self.folder / "outputs/killed/latest/model.safetensors"), want)
+        self.assertEqual([p.name for p in (self.folder / "outputs/killed").iterdir() if "partial" in p.name], [])
+
+    def test_a_signal_and_an_error_leave_what_was_being_written(self):
+        recipe = self.recipe(tiny(steps=100000, every=5).replace("cosine, warmup: 5 steps", "constant"))
+        process = self.start_trainx("train", recipe, BEHIND)
+        deadline = time.monotonic() + 60
+        while not (self.folder / "outputs/tiny/checkpoint-5").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.terminate()
+        self.assertEqual(process.wait(timeout=60), 128 + signal.SIGTERM)
+        status = json.loads((self.folder / "outputs/tiny/status.json").read_text())
+        self.assertTrue((self.folder / f"outputs/tiny/checkpoint-{status['step']}").exists(), status)
+        self.run_trainx("ckpt", "verify", "outputs/tiny")
+
+    def test_training_waits_for_less(self):
+        """Weights and states of some 60 MB, saved every few steps."""
+        recipe = self.recipe(tiny(steps=16, every=4).replace("hidden_size: 32", "hidden_size: 448").replace("global_batch_size: 8, micro_batch_size: 4", "global_batch_size: 16, micro_batch_size: 4"))
+        waited = self.events(recipe, "run.name=waited")
+        behind = self.events(recipe, "run.name=behind", BEHIND)
+        self.assertEqual([e["step"] for e in behind], [e["step"] for e in waited])
+        for event in waited:
+            self.assertAlmostEqual(event["waited_s"], event["seconds"], delta=0.05)
+        shares = [e["waited_s"] / e["seconds"] for e in behind[:-1]]              # training has nothing left to do beside the last
+        print("training waited for these shares of its checkpoints:", [round(s, 2) for s in shares])
+        self.assertLess(statistics.median(shares), 0.5)
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounting a small file system needs root")
+    def test_a_disk_that_fills_behind_training_leaves_the_older_checkpoint_and_the_run_going(self):
+        disk = self.folder / "disk"
+        for cut in ([], ["parallel.world_size=2", "parallel.mode=zero2"]):
+            with self.subTest(str(cut)):
+                disk.mkdir(exist_ok=True)
+                if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True).returncode != 0:
+                    self.skipTest("tmpfs cannot be mounted here")
+                try:
+                    recipe = self.recipe(tiny(steps=20, every=5).replace("keep_last: 2", "keep_last: 9"))
+                    done = self.run_trainx("train", recipe, f"run.output_dir={disk}", BEHIND, *cut, expect=None)
+                    self.assertIn("No space left on device; the run goes on, checkpoint-", done.stderr)
+                    self.assertEqual(done.returncode, 74, done.stderr)             # the last checkpoint could not be saved either
+                    self.assertTrue((disk / "tiny" / "checkpoint-5").exists())
+                    self.run_trainx("ckpt", "verify", disk / "tiny")
+                    self.assertEqual([p.name for p in (disk / "tiny").iterdir() if "partial" in p.name], [])
+                finally:
+                    subprocess.run(["umount", "-l", str(disk)])
+
+    def test_the_plan_has_the_copy(self):
+        recipe = self.recipe(tiny(precision="bf16"))
+
+        def memory(*settings):
+            return json.loads(self.run_trainx("plan", recipe, "--json", *settings).stdout.splitlines()[-1])["memory"]
+        def total(*settings):
+            return memory(*settings)["total_bytes"]
+        self.assertIn("checkpoint on its way to disk", json.dumps(memory(BEHIND)))
+        states = total(BEHIND) - total()
+        self.assertGreater(states, 12 * 25000)                 # bf16, its low bits, two states: 12 bytes for each of some 30,000 parameters
+        self.assertLess(states, 12 * 60000)
+        done = self.run_trainx("plan", recipe, BEHIND, f"memory.budget={total()} B", expect=71)
+        self.assertIn("memory.budget", done.stderr)
+
+    def test_every_auto_saves_seldom(self):
+        recipe = self.recipe(tiny(steps=9).replace("duration: 9 steps", "duration: 34 s").replace("every: 10 steps, keep_last", "every: auto, keep_last").replace("cosine, warmup: 5 steps", "constant")
+                             .replace("eval: {every: 20 steps", "eval: {every: 1000 s"))
+        saved = self.events(recipe)
+        seconds = [json.loads((self.folder / "outputs/tiny" / f"checkpoint-{e['step']}" / "trainer_state.json").read_text())["seconds"] for e in saved]
+        self.assertEqual(len(saved), 2, saved)                  # after 30 s, and at the end
+        self.assertGreaterEqual(seconds[0], 30)
+        self.assertLess(seconds[0], 32)
+        self.assertIn("every: auto", (self.folder / "outputs/tiny/resolved.yaml").read_text())
+
+
+if __name__ == "__main__":
+    main()
