@@ -66,7 +66,7 @@ void parse_command_line(const std::vector<std::string>& arguments, Context& cont
   context.usage[&app] = "COMMAND [arguments]";
   app.formatter(std::make_shared<HelpFormatter>(context));
   app.set_help_flag();
-  for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_report, add_export, add_import, add_data, add_bench, add_verify, add_list, add_doctor, add_version}) add(app, context);
+  for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_report, add_export, add_import, add_data, add_bench, add_verify, add_list, add_schema, add_doctor, add_version}) add(app, context);
 
   context.output.color = wants_color(arguments);
   context.worker = environment_variable("TRAINX_WORKER");
