@@ -11,19 +11,22 @@
 namespace trainx::app {
 namespace {
 
-const char* const anywhere =
-    "anywhere:\n"
-    "  --json                          events or the answer as JSON on stdout, one object a line\n"
-    "  -q, --quiet                     warnings and errors only\n"
-    "  -v, --verbose                   more detail\n"
-    "  --no-color                      also: the environment variable NO_COLOR\n"
-    "  --worker PATH                   a worker of your own, with models of your own; also: TRAINX_WORKER\n"
-    "  --help                          of trainx, or of the command that is named\n";
+constexpr std::size_t help_column = 34;
+
+std::string anywhere() {
+  std::string text = "anywhere:\n";
+  for (const GlobalFlag& flag : global_flags()) {
+    std::string line = "  " + (flag.short_name.empty() ? "" : flag.short_name + ", ") + flag.name + (flag.takes.empty() ? "" : " " + flag.takes);
+    line.resize(std::max(line.size() + 1, help_column), ' ');
+    text += line + flag.about + "\n";
+  }
+  return text;
+}
 
 /// CLI11's help, with a usage line that shows what a command takes.
 class HelpFormatter : public CLI::Formatter {
  public:
-  explicit HelpFormatter(const Context& context) : context_(context) { column_width(34); }
+  explicit HelpFormatter(const Context& context) : context_(context) { column_width(help_column); }
   std::string make_usage(const CLI::App* app, std::string) const override {
     std::string names = app->get_name();
     for (const CLI::App* parent = app->get_parent(); parent; parent = parent->get_parent()) names = parent->get_name() + " " + names;
@@ -36,7 +39,7 @@ class HelpFormatter : public CLI::Formatter {
   }
   std::string make_footer(const CLI::App* app) const override {
     const std::string own = CLI::Formatter::make_footer(app);
-    return own.empty() ? anywhere : own + "\n" + anywhere;
+    return own.empty() ? anywhere() : own + "\n" + anywhere();
   }
 
  private:
@@ -66,7 +69,7 @@ void parse_command_line(const std::vector<std::string>& arguments, Context& cont
   context.usage[&app] = "COMMAND [arguments]";
   app.formatter(std::make_shared<HelpFormatter>(context));
   app.set_help_flag();
-  for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_report, add_export, add_import, add_data, add_bench, add_verify, add_list, add_doctor, add_version}) add(app, context);
+  for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_report, add_export, add_import, add_data, add_bench, add_verify, add_list, add_schema, add_completion, add_doctor, add_version}) add(app, context);
 
   context.output.color = wants_color(arguments);
   context.worker = environment_variable("TRAINX_WORKER");

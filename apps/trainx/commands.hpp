@@ -10,6 +10,8 @@ void add_plan(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);
 void add_init(CLI::App& app, Context& context);
 void add_list(CLI::App& app, Context& context);
+void add_schema(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
 void add_eval(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_ckpt(CLI::App& app, Context& context);

@@ -151,12 +151,12 @@ void add_data_tokenize(CLI::App& data, Context& context) {
   command->add_option("INPUT", a->inputs, "files, or folders of them; - for lines from stdin, which go to stdout as tokens")->required();
   command->add_option("--tokenizer", a->tokenizer, "a folder with a tokenizer, or its file")->type_name("FOLDER|FILE")->required();
   command->add_option("--out", a->out, "FILE.bin: a token file; FILE.jsonl: labelled lines, a sample for each of the input's")->type_name("FILE");
-  command->add_option("--format", a->format, "text, jsonl, csv or tsv; default: by each file's ending, else text")->type_name("NAME");
+  command->add_option("--format", a->format, "of the inputs; default: by each file's ending, else text")->type_name("text|jsonl|csv|tsv");
   command->add_option("--text", a->names.text, "field or column with the text (text)")->type_name("NAME");
   command->add_option("--pair", a->names.pair, "that with a second text (text_pair)")->type_name("NAME");
   command->add_option("--label", a->names.label, "that with the class, a whole number (label)")->type_name("NAME");
   command->add_option("--train-vocab", a->train_vocab, "learn so many tokens from the inputs first, into the folder --tokenizer")->type_name("N")->check(CLI::Range(1, 1 << 24).description(""));
-  command->add_option("--kind", a->kind, "what is learned: bpe, as GPT-2's (default), or wordpiece, as BERT's")->type_name("NAME");
+  command->add_option("--kind", a->kind, "what is learned: bpe, as GPT-2's (default), or wordpiece, as BERT's")->type_name("bpe|wordpiece");
   command->add_option("--end-of-text", a->end_of_text, "token behind each document of a token file, or none; default: the tokenizer's")->type_name("TOKEN");
   command->add_flag("--plain", a->plain, "without the tokens that the tokenizer puts around a text; of --decode: without special tokens");
   command->add_flag("--decode", a->decode, "of stdin: lines {\"input_ids\": [...]} in, lines {\"text\": \"...\"} out");

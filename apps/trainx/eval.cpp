@@ -41,6 +41,7 @@ void add_eval(CLI::App& app, Context& context) {
   context.usage[command] = "CONFIG [key=value ...]   or   trainx eval RUN";
   const auto a = std::make_shared<RecipeArguments>();
   add_recipe_arguments(*command, *a);
+  command->get_option("CONFIG")->type_name("CONFIG|RUN");
   command->footer("RUN is a run's folder (its newest valid checkpoint is taken) or one of its checkpoints: outputs/NAME/best.");
   command->callback([a, &context] { context.run = [a, &context] { return run_eval(*a, context); }; });
 }

@@ -88,7 +88,7 @@ void add_export(CLI::App& app, Context& context) {
   const auto a = std::make_shared<Arguments>();
   command->add_option("RUN", a->source, "a run's folder (its newest checkpoint), one of its checkpoints, or a Hugging Face folder")->required();
   command->add_option("FOLDER", a->target, "where to; made, and refused where it holds anything")->required();
-  command->add_option("--dtype", a->dtype, "fp32, bf16 or fp16, rounded to nearest even (fp32)")->type_name("TYPE");
+  command->add_option("--dtype", a->dtype, "fp32, bf16 or fp16, rounded to nearest even (fp32)")->type_name("fp32|bf16|fp16");
   command->add_option("--max-shard-size", a->max_shard_size, "weights beyond it are cut into several files with an index (5 GiB)")->type_name("SIZE");
   command->callback([a, &context] { context.run = [a, &context] { return run_export(*a, context); }; });
 }

@@ -9,6 +9,13 @@
 namespace trainx::app {
 namespace {
 
+/// "quickstart|gpt2|..."
+std::string names() {
+  std::string words;
+  for (const auto& [name, purpose] : recipe::init_names()) words += (words.empty() ? "" : "|") + name;
+  return words;
+}
+
 struct Arguments {
   std::string name, output;
   bool list = false;
@@ -38,7 +45,7 @@ void add_init(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("init", "writes a commented recipe to begin with");
   context.usage[command] = "NAME [--output FILE]   or   trainx init --list";
   const auto a = std::make_shared<Arguments>();
-  command->add_option("NAME", a->name, "which; it is written to NAME.yaml");
+  command->add_option("NAME", a->name, "which; it is written to NAME.yaml")->type_name(names());
   command->add_option("--output", a->output, "another file; - for stdout")->type_name("FILE");
   command->add_flag("--list", a->list, "the recipes that there are");
   command->callback([a, &context] { context.run = [a, &context] { return run_init(*a, context); }; });

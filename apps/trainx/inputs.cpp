@@ -25,7 +25,7 @@ void require_recipe(const std::string& config) {
 
 void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
   command.add_option("CONFIG", arguments.words, "recipe (YAML), then settings that replace its own, e.g. optimizer.lr=1e-3");
-  command.add_option("--config", arguments.config, "the recipe, in place of CONFIG")->type_name("FILE");
+  command.add_option("--config", arguments.config, "the recipe, before the settings")->type_name("CONFIG");
 }
 
 recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& command) {

@@ -22,7 +22,7 @@ void add_list(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("list", "what there is to choose: optimizers, models, data, schedules");
   context.usage[command] = "optimizers|models|data|schedules";
   const auto what = std::make_shared<std::string>();
-  command->add_option("WHAT", *what, "optimizers, models, data or schedules")->required();
+  command->add_option("WHAT", *what, "optimizers, models, data or schedules")->type_name("optimizers|models|data|schedules")->required();
   command->callback([what, &context] { context.run = [what, &context] { return run_list(*what, context); }; });
 }
 

@@ -1,6 +1,8 @@
 #include "commands.hpp"
 #include "inputs.hpp"
 #include "plan/advice.hpp"
+#include "plan/rates.hpp"
+#include "recipe/value.hpp"
 #include <nlohmann/json.hpp>
 
 namespace trainx::app {
@@ -36,7 +38,7 @@ void add_plan(CLI::App& app, Context& context) {
   const auto a = std::make_shared<Arguments>();
   add_recipe_arguments(*command, a->recipe);
   command->add_flag("--program", a->program, "print every instruction of the step");
-  command->add_option("--gpu", a->gpu, "plan for this GPU, whose rates were measured, instead of this machine")->type_name("NAME");
+  command->add_option("--gpu", a->gpu, "plan for this GPU, whose rates were measured, instead of this machine")->type_name(recipe::joined(plan::device_names(), "|"));
   command->add_option("--world", a->world, "plan for so many ranks")->type_name("N")->check(CLI::Range(1, 1 << 16));
   command->callback([a, &context] { context.run = [a, &context] { return run_plan(*a, context); }; });
 }

@@ -9,8 +9,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-const Names global_flags{"--json", "--quiet", "--verbose", "--no-color", "--help", "--version", "--worker"};
-
 bool set_global(const std::string& flag, Scan& scan, Context& context) {
   auto& o = context.output;
   if (flag == "--json") o.json = true;
@@ -55,7 +53,8 @@ const CLI::App& subcommand(const CLI::App& command, const std::string& name) {
 }
 
 [[noreturn]] void unknown_flag(const CLI::App& command, const std::string& flag) {
-  Names known = global_flags;
+  Names known{"--version"};
+  for (const GlobalFlag& global : global_flags()) known.push_back(global.name);
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   const std::string name = flag.substr(0, flag.find('='));
@@ -74,6 +73,16 @@ bool takes_next(const CLI::App& command, const std::string& flag) {
 }
 
 }  // namespace
+
+const std::vector<GlobalFlag>& global_flags() {
+  static const std::vector<GlobalFlag> all{{"", "--json", "", "events or the answer as JSON on stdout, one object a line"},
+                                           {"-q", "--quiet", "", "warnings and errors only"},
+                                           {"-v", "--verbose", "", "more detail"},
+                                           {"", "--no-color", "", "also: the environment variable NO_COLOR"},
+                                           {"", "--worker", "PATH", "a worker of your own, with models of your own; also: TRAINX_WORKER"},
+                                           {"", "--help", "", "of trainx, or of the command that is named"}};
+  return all;
+}
 
 Scan scan_arguments(const CLI::App& app, const Names& arguments, Context& context) {
   Scan scan;

@@ -4,6 +4,12 @@
 
 namespace trainx::app {
 
+/// A flag that may stand anywhere.
+struct GlobalFlag {
+  std::string short_name, name, takes, about;   // "-q", "--quiet"; takes: empty, or what
+};
+const std::vector<GlobalFlag>& global_flags();
+
 struct Scan {
   const CLI::App* command = nullptr;    // innermost one named
   bool help = false, version = false;

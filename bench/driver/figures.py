@@ -1,4 +1,5 @@
 """What follows from the rounds that a row's contestants took. Nothing is told that was not measured."""
+import os
 import statistics
 
 OURS = "trainx"
@@ -10,9 +11,18 @@ def median(values):
     return statistics.median(values) if values else None
 
 
-def summary(row, c, gpu):
-    """Everything raw of a contestant and what follows from it."""
-    answer = {"command": c.command, "interleaved": c.interleaved, "ready": c.ready, "ready_seconds": c.ready_seconds, "calibration": c.calibration,
+def as_typed(command, root, scratch):
+    """A command as one types it at the top of the tree `root`: programs by their names, files from there; what was made in the folder `scratch` for one measurement by its name."""
+    def typed(word):
+        key, equals, path = word.rpartition("=")                        # data.train=FILE, --data=FILE, FILE
+        folder = next((f"{f}/" for f in (scratch, root) if path.startswith(f"{f}/")), "")
+        return key + equals + path[len(folder):]
+    return [os.path.basename(command[0]), *map(typed, command[1:])]
+
+
+def summary(row, c, gpu, command):
+    """Everything raw of a contestant and what follows from it. `command`: as it is recorded."""
+    answer = {"command": command, "interleaved": c.interleaved, "ready": c.ready, "ready_seconds": c.ready_seconds, "calibration": c.calibration,
               "rounds": c.rounds, "done": c.done, "device_memory_bytes": c.device_memory, "failure": c.failure}
     if c.plan:
         answer["planned"] = c.plan.facts

@@ -8,7 +8,7 @@ import shlex
 import nvml
 import samples
 from contestant import ROOT, Contestant, Deadline, Failed, say
-from figures import OURS, ratios, summary
+from figures import OURS, as_typed, ratios, summary
 from plans import Plan
 
 
@@ -150,7 +150,7 @@ class Row:
         row, gpu = self.row, self.gpu
         machine = {"gpu": gpu.name(), "driver": gpu.driver_version(), "power_limit_watts": gpu.power_limit_watts(), "memory_bytes": gpu.total_bytes(),
                    "cores": os.cpu_count(), "system": platform.platform()}
-        answers = {c.name: summary(row, c, machine["gpu"]) for c in self.contestants}
+        answers = {c.name: summary(row, c, machine["gpu"], as_typed(c.command, ROOT, self.scratch)) for c in self.contestants}
         keep = ("name", "title", "unit", "batch", "length", "ranks", "environment", "goal", "goal_ratio", "against", "goal_memory", "flops_per_token", "table", "methods")
         settings = {name: getattr(self.args, name) for name in ("rounds", "seconds_per_round", "caches")}
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")

@@ -3,8 +3,8 @@
 #include "core/process.hpp"
 #include <unistd.h>
 #include <array>
+#include <bit>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -33,26 +33,14 @@ std::string little_endian(T value) {
 class Message {
  public:
   Message& whole(int field, std::uint64_t value) {
-    number(static_cast<std::uint64_t>(field) << 3);
+    key(field, 0);
     number(value);
     return *this;
   }
-  Message& real(int field, double value) {
-    number(static_cast<std::uint64_t>(field) << 3 | 1);
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof bits);
-    bytes_ += little_endian(bits);
-    return *this;
-  }
-  Message& real(int field, float value) {
-    number(static_cast<std::uint64_t>(field) << 3 | 5);
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &value, sizeof bits);
-    bytes_ += little_endian(bits);
-    return *this;
-  }
+  Message& real(int field, double value) { return fixed(field, 1, std::bit_cast<std::uint64_t>(value)); }
+  Message& real(int field, float value) { return fixed(field, 5, std::bit_cast<std::uint32_t>(value)); }
   Message& text(int field, std::string_view value) {
-    number(static_cast<std::uint64_t>(field) << 3 | 2);
+    key(field, 2);
     number(value.size());
     bytes_ += value;
     return *this;
@@ -60,6 +48,13 @@ class Message {
   const std::string& bytes() const { return bytes_; }
 
  private:
+  void key(int field, unsigned wire_type) { number(static_cast<std::uint64_t>(field) << 3 | wire_type); }
+  template <class Bits>
+  Message& fixed(int field, unsigned wire_type, Bits bits) {
+    key(field, wire_type);
+    bytes_ += little_endian(bits);
+    return *this;
+  }
   void number(std::uint64_t n) {
     for (; n >= 0x80; n >>= 7) bytes_ += static_cast<char>(n | 0x80);
     bytes_ += static_cast<char>(n);

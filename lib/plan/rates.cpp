@@ -43,6 +43,12 @@ const Device* device_called(const std::string& gpu) {
   return nullptr;
 }
 
+std::vector<std::string> device_names() {
+  std::vector<std::string> names;
+  for (const Device& d : devices()) names.push_back(d.name);
+  return names;
+}
+
 const Device& device_named(const std::string& name) {
   std::string known;
   for (const Device& d : devices()) {

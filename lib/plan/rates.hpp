@@ -1,6 +1,8 @@
 #pragma once
 #include "core/dtype.hpp"
 #include "program/time.hpp"
+#include <string>
+#include <vector>
 
 namespace trainx::plan {
 
@@ -13,6 +15,8 @@ struct Device {
   double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;   // the vendor's, without sparsity: what MFU is a share of
 };
 
+/// As --gpu takes them.
+std::vector<std::string> device_names();
 /// Throws UserError 2 for a name that is not in the table, with a suggestion.
 const Device& device_named(const std::string& name);
 /// By the driver's name of a GPU ("NVIDIA H200"); null where its rates were not measured.

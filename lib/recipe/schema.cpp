@@ -21,12 +21,12 @@ class HelpWalker {
       if (value.empty()) text.clear();
     }
     const std::string limit = limits.says.empty() ? "" : ", " + limits.says;
-    fields.push_back({path_.child(key), type_text(value) + limit, text, std::string(doc), of_type_});
+    fields.push_back({path_.child(key), type_text(value) + limit, text, std::string(doc), of_type_, value_words(value)});
   }
   /// The keys of the entries' types are those that a single source has: they are told once, there.
   template <class Entry>
   void list(std::string_view key, std::vector<Entry>&, std::string_view doc) {
-    fields.push_back({path_.child(key), "list of maps", "", std::string(doc), of_type_});
+    fields.push_back({path_.child(key), "list of maps", "", std::string(doc), of_type_, {}});
     path_.push(std::string(key) + "[]");
     Entry entry;
     visit_fields(*this, entry);
@@ -35,7 +35,7 @@ class HelpWalker {
   }
   template <class Variant>
   void type(Variant& variant) {
-    fields.push_back({path_.child("type"), joined(alternative_names(variant), " | "), alternative_name(variant), "which " + path_.section(), of_type_});
+    fields.push_back({path_.child("type"), joined(alternative_names(variant), " | "), alternative_name(variant), "which " + path_.section(), of_type_, alternative_names(variant)});
   }
   template <class Variant>
   void alternative(Variant& variant) {

@@ -12,6 +12,7 @@ struct FieldHelp {
   std::string default_text;             // as YAML; empty where a value is required
   std::string doc;
   std::string of_type;                  // the `type` whose key it is ("adamw"); empty where every recipe has it
+  std::vector<std::string> words;       // that it takes: those of an enumeration, true and false, auto, null
 };
 
 /// In schema order; the keys of each alternative after one another.

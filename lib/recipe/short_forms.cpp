@@ -2,14 +2,21 @@
 
 namespace trainx::recipe {
 
+const std::vector<ShortForm>& short_forms() {
+  static const std::vector<ShortForm> all{{"precision", "compute"}};
+  return all;
+}
+
 void expand_short_forms(yaml::Node& root) {
-  yaml::Entry* precision = root.find("precision");
-  if (!precision || !precision->value.is_scalar()) return;
-  yaml::Node map;
-  map.kind = yaml::Node::Kind::map;
-  map.where = precision->value.where;
-  map.entries.push_back({"compute", precision->where, std::move(precision->value)});
-  precision->value = std::move(map);
+  for (const ShortForm& form : short_forms()) {
+    yaml::Entry* section = root.find(form.section);
+    if (!section || !section->value.is_scalar()) continue;
+    yaml::Node map;
+    map.kind = yaml::Node::Kind::map;
+    map.where = section->value.where;
+    map.entries.push_back({std::string(form.key), section->where, std::move(section->value)});
+    section->value = std::move(map);
+  }
 }
 
 }  // namespace trainx::recipe

@@ -4,7 +4,11 @@
 
 namespace trainx::recipe {
 
-/// `precision: bf16` is short for `precision: {compute: bf16}`. Before trees are merged: what is merged later may name other keys of the same section.
+struct ShortForm { std::string_view section, key; };
+/// `precision: bf16` is short for `precision: {compute: bf16}`.
+const std::vector<ShortForm>& short_forms();
+
+/// Before trees are merged: what is merged later may name other keys of the same section.
 void expand_short_forms(yaml::Node& root);
 
 }  // namespace trainx::recipe

@@ -145,4 +145,30 @@ std::string type_text(const std::optional<T>&) { return type_text(T{}) + " | nul
 template <class T>
 std::string type_text(const spec::Auto<T>&) { return type_text(T{}) + " | auto"; }
 
+/// What may be written by name: of an enumeration all there is, of a number that trainx may pick `auto`.
+using Words = std::vector<std::string>;
+inline Words value_words(bool) { return {"true", "false"}; }
+inline Words value_words(std::int64_t) { return {}; }
+inline Words value_words(double) { return {}; }
+inline Words value_words(const std::string&) { return {}; }
+inline Words value_words(const Duration&) { return {}; }
+inline Words value_words(const ByteSize&) { return {}; }
+inline Words value_words(const Choice& value) { return value.words; }
+template <NamedEnum E>
+Words value_words(E) { return names_of<E>(); }
+template <class T>
+Words value_words(const std::vector<T>&) { return value_words(T{}); }   // a single one stands for a list
+template <class T>
+Words value_words(const std::optional<T>&) {
+  Words words = value_words(T{});
+  words.emplace_back("null");
+  return words;
+}
+template <class T>
+Words value_words(const spec::Auto<T>&) {
+  Words words = value_words(T{});
+  words.emplace_back("auto");
+  return words;
+}
+
 }  // namespace trainx::recipe

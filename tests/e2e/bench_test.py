@@ -1,5 +1,6 @@
 """bench/drive with contestants that only pretend: turns, medians, resume, failures, and what it makes of them."""
 import json
+import pathlib
 import subprocess
 import sys
 import time
@@ -35,6 +36,23 @@ class Bench(Driven):
         overrides = "batch.micro_batch_size=4 batch.global_batch_size=4 run.deterministic=true"
         self.assertEqual(arguments, f"bench step --paced {ROOT}/configs/bench/gpt2.yaml {overrides}\n")
         self.assertIn("a library says hello", (self.out / "logs" / "tiny.plain.log").read_text())
+
+    def test_commands_are_recorded_as_one_types_them(self):
+        self.drive("run", "--rounds", 1, rows=[{**self.row(plain="step=0.02 data={data}"), "data": "jsonl"}])
+        commands = {name: c["command"] for name, c in self.answer()["contestants"].items()}
+        self.assertEqual(commands["trainx"], ["ours", "bench", "step", "--paced", "configs/bench/gpt2.yaml", "batch.micro_batch_size=4", "batch.global_batch_size=4", "data.train=jsonl-8.jsonl"])
+        self.assertEqual(commands["plain"], [pathlib.Path(sys.executable).name, str(self.fake), str(self.folder), "plain", "step=0.02", "data=jsonl-8.jsonl"])
+        self.assertIn("/jsonl-8.jsonl\n", (self.folder / "arguments").read_text(), "what runs has the whole path")
+
+    def test_recorded_results_name_no_machine_s_folders(self):
+        found = 0
+        for path in sorted((ROOT / "bench" / "results").rglob("*.json")):
+            answer = json.loads(path.read_text())
+            for name, contestant in answer.get("contestants", {}).items() if isinstance(answer, dict) else ():
+                found += 1
+                for word in contestant["command"]:
+                    self.assertFalse(word.rpartition("=")[2].startswith("/"), f"{path}: {name}: {word}")
+        self.assertGreater(found, 50)
 
     def test_who_fails_is_recorded_and_the_rest_goes_on(self):
         peers = {"plain": "step=0.02", "broken": "broken=1", "dying": "step=0.02 dies_in=4", "not_a_number": "step=0.02 loss=nan",

@@ -1,64 +1,22 @@
 #include "gpu/attention.hpp"
-#include "gpu/device.hpp"
+#include "gpu/attention_case.hpp"
 #include "kernels/attention/attention.hpp"
 #include <cmath>
 #include <memory>
-#include <random>
 
 using namespace trainx;
 using namespace trainx::gpu;
-using kernels::Bf16, kernels::Fp16;
-using kernels::OnDevice;
+using kernels::Bf16, kernels::Fp16, kernels::OnDevice, kernels::narrowed, kernels::relative_error, kernels::widened;
 
 namespace {
-
-std::vector<float> random_values(std::int64_t n, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<std::size_t>(n));
-  for (float& f : x) {
-    Bf16 rounded;                      // both types hold the same values
-    kernels::narrow(normal(random), rounded);
-    f = kernels::widened(rounded);
-  }
-  return x;
-}
-
-template <class T>
-std::vector<T> as(const std::vector<float>& x) {
-  std::vector<T> out(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) kernels::narrow(x[i], out[i]);
-  return out;
-}
-template <class T>
-std::vector<float> widened(const std::vector<T>& x) {
-  std::vector<float> out(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) out[i] = kernels::widened(x[i]);
-  return out;
-}
-
-/// Of x, relative to the norm of what is wanted; of elements `chosen` alone. A NaN shows.
-template <class Chosen>
-double error(const std::vector<float>& got, const std::vector<float>& want, const Chosen& chosen) {
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < want.size(); ++i)
-    if (chosen(static_cast<std::int64_t>(i))) {
-      difference += (static_cast<double>(got[i]) - want[i]) * (static_cast<double>(got[i]) - want[i]);
-      norm += static_cast<double>(want[i]) * want[i];
-    }
-  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
-}
 
 struct Inputs { std::vector<float> qkv, d_out; };
 struct Results { std::vector<float> out, lse, d_qkv; };
 
 std::int64_t out_elements(const AttentionProblem& p) { return p.batch * p.tokens * p.heads * p.head_size; }
-Inputs inputs_of(const AttentionProblem& p) { return {random_values(3 * out_elements(p), 1), random_values(out_elements(p), 2)}; }
-std::vector<std::int32_t> lengths_of(const AttentionProblem& p) {
-  std::vector<std::int32_t> lengths;
-  for (std::int64_t b = 0; b < p.batch; ++b) lengths.push_back(static_cast<std::int32_t>(b % 3 == 0 ? p.tokens * 3 / 4 : b % 3 == 1 ? p.tokens : 0));
-  return lengths;
-}
+Inputs inputs_of(const AttentionProblem& p) { return {kernels::random_values(3 * out_elements(p), 1), kernels::random_values(out_elements(p), 2)}; }
+std::vector<std::int32_t> lengths_of(const AttentionProblem& p) { return kernels::sample_lengths(p.batch, p.tokens, p.padded); }
+kernels::Padding padding_of(const AttentionProblem& p) { return {lengths_of(p), p.tokens, p.heads * p.head_size}; }
 
 Results reference(const AttentionProblem& p, const Inputs& in) {
   Results r{std::vector<float>(in.d_out.size()), std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens)), std::vector<float>(in.qkv.size())};
@@ -84,7 +42,7 @@ class Workspace {
 template <class T>
 Results computed(Attention& attention, const AttentionProblem& p, const Inputs& in, int backward_repeats = 1) {
   const Workspace workspace(std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
-  const OnDevice<T> qkv(as<T>(in.qkv)), d_out(as<T>(in.d_out)), out(as<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(as<T>(in.qkv));
+  const OnDevice<T> qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)), out(narrowed<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(narrowed<T>(in.qkv));
   const OnDevice<float> lse(std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens), std::nanf("")));
   const OnDevice<std::int32_t> lengths(lengths_of(p));
   const std::int32_t* const given = p.padded ? lengths.data() : nullptr;
@@ -104,24 +62,16 @@ void check(const AttentionProblem& p, const Results& got, const Results& want, d
   INFO(describe(p) << (path_of(p) == AttentionPath::cudnn ? " by cuDNN" : " by kernels"));
   const auto lengths = lengths_of(p);
   const std::int64_t row = p.heads * p.head_size;
-  const auto real = [&](std::int64_t b, std::int64_t t) { return !p.padded || t < lengths[static_cast<std::size_t>(b)]; };
-  CHECK(error(got.out, want.out, [](std::int64_t) { return true; }) <= tolerance);
-  CHECK(error(got.lse, want.lse, [&](std::int64_t i) { return real(i / p.tokens / p.heads, i % p.tokens); }) <= tolerance);
+  CHECK(relative_error(got.out, want.out) <= tolerance);
+  CHECK(relative_error(got.lse, want.lse, [&](std::int64_t i) { return i % p.tokens < lengths[static_cast<std::size_t>(i / p.tokens / p.heads)]; }) <= tolerance);
   for (std::int64_t part = 0; part < 3; ++part) {
     INFO("gradient of " << "qkv"[part]);
     const auto of_part = [&](std::int64_t i) { return i / row % 3 == part; };
     // One token attends to itself alone: no gradient reaches q and k, and rounding is all there is.
     if (p.tokens == 1 && part < 2) continue;
-    CHECK(error(got.d_qkv, want.d_qkv, of_part) <= 1.5 * tolerance);
+    CHECK(relative_error(got.d_qkv, want.d_qkv, of_part) <= 1.5 * tolerance);
   }
-  for (std::size_t i = 0; i < got.out.size(); ++i) {
-    const auto token = static_cast<std::int64_t>(i) / row;
-    if (real(token / p.tokens, token % p.tokens)) continue;
-    if (!(got.out[i] == 0)) FAIL("padding: out " << i << " is " << got.out[i]);
-    for (std::size_t part = 0; part < 3; ++part)
-      if (const float d = got.d_qkv[static_cast<std::size_t>(token * 3 * row) + part * static_cast<std::size_t>(row) + i % static_cast<std::size_t>(row)]; !(d == 0))
-        FAIL("padding: d_qkv of row " << token << " is " << d);
-  }
+  kernels::check_zeros(padding_of(p), got.out, got.d_qkv);
 }
 
 }  // namespace
@@ -137,12 +87,7 @@ TEST_CASE("attention and its gradients equal the reference for all lengths, head
         AttentionProblem p{s.batch, s.tokens, s.heads, s.head_size, DType::f32, causal, padded, false};
         Inputs in = inputs_of(p);
         const Results want = reference(p, in);
-        if (padded) {                             // what lies in padding reaches nothing
-          const auto lengths = lengths_of(p);
-          const std::int64_t row = p.heads * p.head_size;
-          for (std::int64_t i = 0; i < out_elements(p); ++i)
-            if (i / row % p.tokens >= lengths[static_cast<std::size_t>(i / row / p.tokens)]) in.d_out[static_cast<std::size_t>(i)] = 1000;
-        }
+        padding_of(p).fill(in.d_out, 1000);       // reaches nothing
         check(p, computed<float>(attention, p, in), want, 3e-6);
         p.tf32 = true;
         check(p, computed<float>(attention, p, in), want, 2e-3);
@@ -169,9 +114,8 @@ TEST_CASE("ten repeats of the deterministic backward have the same bits", "[gpu]
     AttentionProblem loose = p;
     loose.deterministic = false;
     const Results free = computed<Bf16>(attention, loose, in);
-    const auto all = [](std::int64_t) { return true; };
-    CHECK(error(strict.d_qkv, free.d_qkv, all) <= 6e-3);
-    CHECK(error(strict.out, free.out, all) == 0);
+    CHECK(relative_error(strict.d_qkv, free.d_qkv) <= 6e-3);
+    CHECK(relative_error(strict.out, free.out) == 0);
   }
   const AttentionProblem plain{4, 300, 3, 64, DType::f32, true, false, true};
   computed<float>(attention, plain, inputs_of(plain), 10);
@@ -204,7 +148,7 @@ TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
     const Workspace workspace(std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
     StreamSpace space = workspace.space();
     space.stream = stream;
-    const OnDevice<Bf16> qkv(as<Bf16>(in.qkv)), d_out(as<Bf16>(in.d_out)), out(as<Bf16>(in.d_out)), d_qkv(as<Bf16>(in.qkv));
+    const OnDevice<Bf16> qkv(narrowed<Bf16>(in.qkv)), d_out(narrowed<Bf16>(in.d_out)), out(narrowed<Bf16>(in.d_out)), d_qkv(narrowed<Bf16>(in.qkv));
     const OnDevice<float> lse(std::vector<float>(4 * 256 * 2));
     const auto both = [&] {
       attention.forward(p, qkv.data(), nullptr, out.data(), lse.data(), space);

@@ -7,14 +7,13 @@
 #include "spec/arch/library_bytes.hpp"
 #include "tensor/view.hpp"
 #include <ATen/core/grad_mode.h>
-#include "gpu/device.hpp"
+#include "gpu/attention_case.hpp"
 #include "kernels/attention/attention.hpp"
 #include <cmath>
 #include <memory>
-#include <random>
 
 using namespace trainx;
-using kernels::Bf16, kernels::Fp16, kernels::OnDevice;
+using kernels::Bf16, kernels::Fp16, kernels::OnDevice, kernels::narrowed, kernels::relative_error, kernels::widened;
 
 namespace {
 
@@ -32,45 +31,8 @@ std::string describe(const Problem& p, AttentionKind kind) {
          std::string(name_of(p.type)) + (p.causal ? " causal" : "") + (p.padded ? " padded" : "") + (p.deterministic ? " deterministic" : "");
 }
 
-std::vector<float> random_values(std::int64_t n, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<std::size_t>(n));
-  for (float& f : x) {
-    Bf16 rounded;
-    kernels::narrow(normal(random), rounded);
-    f = kernels::widened(rounded);
-  }
-  return x;
-}
-
-std::vector<std::int32_t> lengths_of(const Problem& p) {
-  std::vector<std::int32_t> lengths;
-  for (std::int64_t b = 0; b < p.batch; ++b) lengths.push_back(static_cast<std::int32_t>(!p.padded || b % 3 == 1 ? p.tokens : b % 3 == 0 ? p.tokens * 3 / 4 : 0));
-  return lengths;
-}
-
-template <class T>
-std::vector<T> as(const std::vector<float>& x) {
-  std::vector<T> out(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) kernels::narrow(x[i], out[i]);
-  return out;
-}
-template <class T>
-std::vector<float> widened(const std::vector<T>& x) {
-  std::vector<float> out(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) out[i] = kernels::widened(x[i]);
-  return out;
-}
-
-double error(const std::vector<float>& got, const std::vector<float>& want) {
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    difference += (static_cast<double>(got[i]) - want[i]) * (static_cast<double>(got[i]) - want[i]);
-    norm += static_cast<double>(want[i]) * want[i];
-  }
-  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
-}
+std::vector<std::int32_t> lengths_of(const Problem& p) { return kernels::sample_lengths(p.batch, p.tokens, p.padded); }
+kernels::Padding padding_of(const Problem& p) { return {lengths_of(p), p.tokens, p.heads * p.head_size}; }
 
 /// A stream, and the workspace that is planned for attention of one kind.
 class Machine {
@@ -107,7 +69,7 @@ struct Inputs { std::vector<float> qkv, d_out; };
 template <class T>
 struct Operands {
   Operands(const Problem& p, const Inputs& in)
-      : qkv(as<T>(in.qkv)), d_out(as<T>(in.d_out)), out(as<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(as<T>(std::vector<float>(in.qkv.size(), 77))),
+      : qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)), out(narrowed<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(narrowed<T>(std::vector<float>(in.qkv.size(), 77))),
         lse(std::vector<float>(static_cast<std::size_t>(p.row_values()), 77)), lengths(lengths_of(p)) {}
   OnDevice<T> qkv, d_out, out, d_qkv;
   OnDevice<float> lse;
@@ -139,36 +101,24 @@ Results results(const Operands<T>& on, const Machine& machine) {
 }
 
 Inputs inputs_of(const Problem& p) {
-  Inputs in{random_values(3 * p.rows(), 1), random_values(p.rows(), 2)};
-  const auto lengths = lengths_of(p);
-  const std::int64_t row = p.heads * p.head_size;
-  for (std::int64_t i = 0; i < p.rows(); ++i)            // what lies in padding reaches nothing
-    if (i / row % p.tokens >= lengths[static_cast<std::size_t>(i / row / p.tokens)]) in.d_out[static_cast<std::size_t>(i)] = 1000;
+  Inputs in{kernels::random_values(3 * p.rows(), 1), kernels::random_values(p.rows(), 2)};
+  padding_of(p).fill(in.d_out, 1000);                    // reaches nothing
   return in;
 }
 
 Results reference(const Problem& p, const Inputs& in) {
   Results r{std::vector<float>(in.d_out.size()), std::vector<float>(in.qkv.size())};
   std::vector<float> lse(static_cast<std::size_t>(p.row_values())), d_out = in.d_out;
-  for (float& d : d_out)
-    if (d == 1000) d = 0;
+  padding_of(p).fill(d_out, 0);
   const auto lengths = lengths_of(p);
   kernels::attention_reference(in.qkv.data(), p.padded ? lengths.data() : nullptr, d_out.data(), r.out.data(), lse.data(), r.d_qkv.data(), {p.batch, p.tokens, p.heads, p.head_size, p.causal});
   return r;
 }
 
 void check(const Results& got, const Results& want, const Problem& p, double tolerance) {
-  CHECK(error(got.out, want.out) <= tolerance);
-  CHECK(error(got.d_qkv, want.d_qkv) <= 1.5 * tolerance);
-  const auto lengths = lengths_of(p);
-  const std::int64_t row = p.heads * p.head_size;
-  for (std::int64_t i = 0; i < p.rows(); ++i) {
-    const std::int64_t token = i / row;
-    if (token % p.tokens < lengths[static_cast<std::size_t>(token / p.tokens)]) continue;
-    if (!(got.out[static_cast<std::size_t>(i)] == 0)) FAIL("padding: out " << i << " is " << got.out[static_cast<std::size_t>(i)]);
-    for (std::int64_t part = 0; part < 3; ++part)
-      if (const float d = got.d_qkv[static_cast<std::size_t>((token * 3 + part) * row + i % row)]; !(d == 0)) FAIL("padding: d_qkv of row " << token << " is " << d);
-  }
+  CHECK(relative_error(got.out, want.out) <= tolerance);
+  CHECK(relative_error(got.d_qkv, want.d_qkv) <= 1.5 * tolerance);
+  kernels::check_zeros(padding_of(p), got.out, got.d_qkv);
 }
 
 template <class T>
@@ -224,11 +174,11 @@ TEST_CASE("large batches keep within what is planned for them", "[gpu]") {
           if (type == DType::f32) {
             const Operands<float> on(p, in);
             on.both(p, kind, machine.gpu());
-            CHECK(std::isfinite(error(results(on, machine).d_qkv, in.qkv)));
+            CHECK(std::isfinite(relative_error(results(on, machine).d_qkv, in.qkv)));
           } else {
             const Operands<Bf16> on(p, in);
             on.both(p, kind, machine.gpu());
-            CHECK(std::isfinite(error(results(on, machine).d_qkv, in.qkv)));
+            CHECK(std::isfinite(relative_error(results(on, machine).d_qkv, in.qkv)));
           }
         }
 }

@@ -1,3 +1,4 @@
+#include "small_run.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "dist/communicator.hpp"
 #include "support/catch.hpp"
@@ -24,13 +25,7 @@ plan::RunPlan plan_of(const Cut& cut, const std::string& precision, const std::s
   const std::string text = "run: {name: shards, seed: 5, duration: 10 steps}\nmodel: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 24, max_positions: 12, vocab_size: 301}}\n"
                            "data: {type: stories, sequence_length: 12, samples: 64, eval_samples: 7}\nbatch: {global_batch_size: 12, micro_batch_size: 1}\nprecision: " + precision +
                            "\noptimizer: " + optimizer + "\nparallel: {mode: " + cut.mode + ", world_size: " + std::to_string(cut.world_size) + "}\n";
-  facts::Facts facts;
-  facts.hardware.cpu_cores = 2;
-  facts.hardware.memory_bytes = std::int64_t{8} << 30;
-  facts.data.train_present = facts.data.eval_present = true;
-  facts.data.train_samples = 64;
-  facts.data.eval_samples = 7;
-  return plan::make_run_plan(recipe::parse_recipe(text, "shards").recipe, facts);
+  return plan::make_run_plan(recipe::parse_recipe(text, "shards").recipe, train::small_facts());
 }
 
 /// One rank's memory, with the ranks that it belongs to.

@@ -13,19 +13,24 @@ struct SmallOptions {
   std::string precision = "fp32", activation_checkpoint = "none", optimizer = "{type: adamw, lr: 1e-2}", memory;   // memory: more of its keys
 };
 
-inline plan::RunPlan small_plan(const SmallOptions& o) {
-  const std::string text = "run: {name: small, seed: 5, duration: 10 steps}\nmodel: {type: gpt2, options: {num_layers: " + std::to_string(o.layers) +
-                           ", num_heads: 2, hidden_size: 16, max_positions: 12, vocab_size: 500, dropout: " + std::to_string(o.dropout) +
-                           "}}\ndata: {type: stories, sequence_length: 12, samples: 64, eval_samples: 7}\nbatch: {global_batch_size: " + std::to_string(o.global_batch_size) +
-                           ", micro_batch_size: " + std::to_string(o.micro_batch_size) + "}\nprecision: " + o.precision +
-                           "\noptimizer: " + o.optimizer + "\nmemory: {activation_checkpoint: " + o.activation_checkpoint + (o.memory.empty() ? "" : ", " + o.memory) + "}\n";
+/// Of a machine with two cores, and of the stories that the recipes of these tests have (samples: 64, eval_samples: 7).
+inline facts::Facts small_facts() {
   facts::Facts facts;
   facts.hardware.cpu_cores = 2;
   facts.hardware.memory_bytes = std::int64_t{8} << 30;
   facts.data.train_present = facts.data.eval_present = true;
   facts.data.train_samples = 64;
   facts.data.eval_samples = 7;
-  return plan::make_run_plan(recipe::parse_recipe(text, "small").recipe, facts);
+  return facts;
+}
+
+inline plan::RunPlan small_plan(const SmallOptions& o) {
+  const std::string text = "run: {name: small, seed: 5, duration: 10 steps}\nmodel: {type: gpt2, options: {num_layers: " + std::to_string(o.layers) +
+                           ", num_heads: 2, hidden_size: 16, max_positions: 12, vocab_size: 500, dropout: " + std::to_string(o.dropout) +
+                           "}}\ndata: {type: stories, sequence_length: 12, samples: 64, eval_samples: 7}\nbatch: {global_batch_size: " + std::to_string(o.global_batch_size) +
+                           ", micro_batch_size: " + std::to_string(o.micro_batch_size) + "}\nprecision: " + o.precision +
+                           "\noptimizer: " + o.optimizer + "\nmemory: {activation_checkpoint: " + o.activation_checkpoint + (o.memory.empty() ? "" : ", " + o.memory) + "}\n";
+  return plan::make_run_plan(recipe::parse_recipe(text, "small").recipe, small_facts());
 }
 
 /// Runs `steps` steps of `placed` (the plan's training program or a variation of it) and returns the bytes of all resident buffers.

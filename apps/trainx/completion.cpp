@@ -1,0 +1,57 @@
+#include "commands.hpp"
+#include "completion_scripts.hpp"
+#include "core/error.hpp"
+#include "core/suggest.hpp"
+#include <CLI/CLI.hpp>
+
+namespace trainx::app {
+
+std::string in_quotes(const std::string& text, bool fish) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') out += fish ? "\\'" : "'\\''";
+    else if (c == '\\' && fish) out += "\\\\";
+    else out += c;
+  }
+  return out + "'";
+}
+
+std::string joined_by_blanks(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+std::string to_tokens(const Takes& takes) {
+  std::vector<std::string> tokens;
+  for (const auto& [there, token] : {std::pair{takes.recipe, "recipe"}, {takes.settings, "setting"}, {takes.run, "run"}, {takes.file, "file"}, {takes.folder, "folder"}})
+    if (there) tokens.emplace_back(token);
+  for (const std::string& word : takes.words) tokens.push_back("=" + word);
+  return joined_by_blanks(tokens);
+}
+
+namespace {
+
+int run_completion(const std::string& shell, const std::vector<CompletedCommand>& commands) {
+  const auto keys = completed_keys();
+  if (shell == "bash") print(bash_completion(commands, keys));
+  else if (shell == "zsh") print(zsh_completion(commands, keys));
+  else if (shell == "fish") print(fish_completion(commands, keys));
+  else throw UserError(ExitCode::usage, "completion: for bash, zsh and fish, not '" + shell + "'" + did_you_mean(shell, {"bash", "zsh", "fish"}));
+  return 0;
+}
+
+}  // namespace
+
+void add_completion(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("completion", "a script by which a shell completes commands, flags, recipes, their keys and values");
+  context.usage[command] = "bash|zsh|fish";
+  const auto shell = std::make_shared<std::string>();
+  command->add_option("SHELL", *shell, "bash, zsh or fish")->type_name("bash|zsh|fish")->required();
+  command->footer("In this shell: source <(trainx completion bash); the script's first lines say how it is kept.\n"
+                  "With --worker the options of a worker's own models are completed too.");
+  // `app` ends with the parsing of the command line; a worker's models are known after it.
+  command->callback([shell, &app, &context] { context.run = [shell, commands = completed_commands(app)] { return run_completion(*shell, commands); }; });
+}
+
+}  // namespace trainx::app
