@@ -2,6 +2,9 @@
 #include "ops/attention.hpp"
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
+#include <ATen/ops/full.h>
+#include <limits>
+#include <optional>
 #include <string>
 #include <tuple>
 #include "ops/gpu_scope.hpp"
@@ -89,6 +92,18 @@ void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out,
   const TimedWork timed(Work::attention);
   if (by_math(kind)) return math_attention_backward(d_qkv, d_out, qkv, out, {.causal = true});
   attend_backward(d_qkv, d_out, qkv, out, lse, true);
+}
+
+void cached_attention(const at::Tensor& out, const at::Tensor& qkv) {
+  TRAINX_ON_GPU(cached_attention(*gpu, out, qkv));
+  const TimedWork timed(Work::attention);
+  const std::int64_t n = out.size(0), tokens = qkv.size(0), past = tokens - n;
+  if (n < 1 || past < 0) throw InternalError("cached_attention: " + std::to_string(n) + " rows of " + std::to_string(tokens));
+  const at::Tensor sample = qkv.unsqueeze(0);
+  std::optional<at::Tensor> hidden;     // -infinity where a row does not look; a single row sees all there is
+  if (n > 1) hidden = at::full({n, tokens}, -std::numeric_limits<float>::infinity(), qkv.options()).triu_(past + 1);
+  const auto result = at::_scaled_dot_product_flash_attention_for_cpu(part(sample, 0).narrow(2, past, n), part(sample, 1), part(sample, 2), 0.0, false, hidden);
+  out.copy_(std::get<0>(result).transpose(1, 2).squeeze(0));
 }
 
 void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths, AttentionKind kind) {

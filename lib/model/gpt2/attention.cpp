@@ -9,13 +9,13 @@ using P = spec::AttentionTensor;
 
 namespace {
 
-/// [N, 3, H, D] as [B, T, 3, H, D], and [N, H, D] as [B, T, H, D].
+/// [N, 3, H, D] as [B, T, 3, H, D], and [N, H, D] as [B, T, H, D]. A decoder's qkv has rows for the tokens before and for some to come.
 at::Tensor by_sample(const at::Tensor& x, const Shape& shape) {
   if (x.dim() == 4) return x.view({shape.batch, shape.length, 3, shape.dims.num_heads, shape.head_size()});
   return x.view({shape.batch, shape.length, shape.dims.num_heads, shape.head_size()});
 }
 
-at::Tensor by_row(const at::Tensor& x, const Shape& shape) { return x.view({shape.rows(), -1}); }
+at::Tensor by_row(const at::Tensor& x) { return x.view({x.size(0), -1}); }
 
 }  // namespace
 
@@ -24,13 +24,18 @@ Attention::Attention(const Shape& shape, bool first)
 
 void Attention::forward(BlockContext& c) {
   forward_norm(c);
-  if (c.writes(S::qkv)) ops::linear(by_row(c[S::qkv], shape_), c[S::normed], c.tensor(S::parameters, P::c_attn_weight), c.tensor(S::parameters, P::c_attn_bias));
-  if (c.writes(S::attention_out) || c.writes(S::lse)) ops::causal_attention(by_sample(c[S::attention_out], shape_), c[S::lse], by_sample(c[S::qkv], shape_), shape_.dims.attention);
-  if (c.writes(S::branch_out)) ops::linear(c[S::branch_out], by_row(c[S::attention_out], shape_), c.tensor(S::parameters, P::c_proj_weight));
+  const std::int64_t past = shape_.past(), rows = shape_.rows();
+  if (c.writes(S::qkv)) ops::linear(by_row(c[S::qkv]).narrow(0, past, rows), c[S::normed], c.tensor(S::parameters, P::c_attn_weight), c.tensor(S::parameters, P::c_attn_bias));
+  if (c.writes(S::attention_out) || c.writes(S::lse)) {
+    const at::Tensor qkv = c[S::qkv].narrow(0, 0, past + rows);
+    if (past > 0) ops::cached_attention(c[S::attention_out], qkv);
+    else ops::causal_attention(by_sample(c[S::attention_out], shape_), c[S::lse], by_sample(qkv, shape_), shape_.dims.attention);
+  }
+  if (c.writes(S::branch_out)) ops::linear(c[S::branch_out], by_row(c[S::attention_out]), c.tensor(S::parameters, P::c_proj_weight));
 }
 
 void Attention::backward(BlockContext& c) {
-  const at::Tensor attention_out = by_row(c[S::attention_out], shape_), d_qkv = by_row(c[S::d_qkv], shape_);
+  const at::Tensor attention_out = by_row(c[S::attention_out]), d_qkv = by_row(c[S::d_qkv]);
   const at::Tensor& d_attention_out = c[S::d_normed];   // dead before d_normed is written
   backward_linear(c, P::c_proj_weight, -1, d_branch(c), attention_out);
   ops::linear_backward_input(d_attention_out, d_branch(c), c.tensor(S::parameters, P::c_proj_weight));

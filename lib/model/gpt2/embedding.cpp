@@ -7,8 +7,9 @@ namespace trainx::model::gpt2 {
 using S = spec::EmbeddingSlot;
 
 void Embedding::forward(BlockContext& c) {
-  if (c.writes(S::residual_out))
-    ops::embedding(c[S::residual_out], c[S::tokens], c.tensor(S::wte, 0), c.tensor(S::wpe, 0), dropout(shape_, c, S::positions));
+  if (!c.writes(S::residual_out)) return;
+  const at::Tensor positions = c.tensor(S::wpe, 0).narrow(0, shape_.past(), shape_.length);
+  ops::embedding(c[S::residual_out], c[S::tokens], c.tensor(S::wte, 0), positions, dropout(shape_, c, S::positions));
 }
 
 void Embedding::backward(BlockContext& c) {
