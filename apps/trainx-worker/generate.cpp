@@ -1,53 +1,93 @@
 #include "train/generate.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
-#include "core/files.hpp"
-#include "data/source.hpp"
+#include "end_of_text.hpp"
+#include "text_codec.hpp"
 #include "train/threads.hpp"
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace trainx::worker {
 namespace {
 
-// Without a vocabulary (token files, a bare model folder) text is ids: "464 2068 7586".
-std::vector<std::int32_t> parse_ids(const std::string& text, std::int64_t vocab_size) {
-  std::vector<std::int32_t> ids;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    std::size_t used = 0;
-    const bool digits = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10;
-    const long id = digits ? std::stol(word, &used) : -1;
-    if (id < 0 || id >= vocab_size) throw UserError(ExitCode::bad_data, "--prompt: '" + word + "' is no token id below " + std::to_string(vocab_size) + "; this model has no vocabulary of words, give ids separated by spaces");
-    ids.push_back(static_cast<std::int32_t>(id));
+using launch::GenerateOn;
+
+spec::Gpt2Dims dims_of(const std::string& folder) {
+  const spec::ModelDims dims = spec::read_config(folder);
+  if (spec::task(dims) != spec::Task::causal_lm) throw UserError(ExitCode::usage, folder + ": a model for " + std::string(spec::name_of(spec::task(dims))) + " does not generate; `trainx eval` measures it");
+  if (std::holds_alternative<spec::CustomDims>(dims)) throw UserError(ExitCode::usage, folder + ": models of a worker of your own do not generate; `trainx eval` measures it");
+  if (const auto* gpt2 = std::get_if<spec::Gpt2Dims>(&dims)) return *gpt2;
+  throw UserError(ExitCode::usage, folder + ": " + std::string(spec::architecture_name(dims)) + " does not generate");
+}
+
+/// With `any` a GPU that is there but not to be had gives way to the CPU, which is said.
+train::Generator make_generator(const launch::Job& job, const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t length, metrics::Console& console) {
+  const GenerateOn device = job.generate.device;
+  const auto on = [&](bool gpu) { return train::Generator(dims, folder, length, job.facts.hardware.cpu_cores, gpu); };
+  if (device == GenerateOn::gpu) return on(true);
+#ifdef TRAINX_CUDA
+  if (device == GenerateOn::any && !job.facts.hardware.gpus.empty()) {
+    try {
+      return on(true);
+    } catch (const UserError& e) {
+      if (e.code() != ExitCode::unavailable && e.code() != ExitCode::out_of_memory) throw;
+      console.message(std::string("generating on the CPU: ") + e.what());
+    }
   }
-  return ids;
+#endif
+  return on(false);
+}
+
+nlohmann::ordered_json rate(std::int64_t tokens, double seconds) { return tokens > 0 && seconds > 0 ? nlohmann::ordered_json(static_cast<double>(tokens) / seconds) : nlohmann::ordered_json(); }
+
+nlohmann::ordered_json to_json(const train::Generation& g, const std::string& text, std::int64_t length, const std::string& device) {
+  return {{"event", "generated"},
+          {"text", text},
+          {"ids", g.ids},
+          {"prompt_tokens", g.prompt_tokens},
+          {"generated_tokens", g.added()},
+          {"ended_by", g.ended ? "end_of_text" : "max_tokens"},
+          {"context_length", length},
+          {"device", device},
+          {"seconds", g.prompt_seconds + g.generation_seconds},
+          {"prompt_tokens_per_second", rate(std::min(g.prompt_tokens, length), g.prompt_seconds)},
+          {"generated_tokens_per_second", rate(g.added() - 1, g.generation_seconds)}};   // the first comes of the prompt
 }
 
 }  // namespace
 
-int generate(const launch::Job& job, metrics::Console&) {
+int generate(const launch::Job& job, metrics::Console& console) {
+  const launch::GenerateOptions& o = job.generate;
   const std::string folder = weights_folder(job);
-  const spec::ModelDims dims = spec::read_config(folder);
-  if (spec::task(dims) != spec::Task::causal_lm) throw UserError(ExitCode::usage, folder + ": a model for " + std::string(spec::name_of(spec::task(dims))) + " does not generate; `trainx eval` measures it");
-  if (std::holds_alternative<spec::CustomDims>(dims)) throw UserError(ExitCode::usage, folder + ": models of a worker of your own do not generate; `trainx eval` measures it");
+  const spec::Gpt2Dims dims = dims_of(folder);
   std::unique_ptr<data::Vocabulary> vocabulary;
-  std::int64_t length = spec::max_positions(dims);
+  std::int64_t length = dims.max_positions;
   if (!job.resolved_recipe.empty()) {
     const auto recipe = recipe::parse_recipe(job.resolved_recipe, "resolved recipe").recipe;
     vocabulary = data::make_vocabulary(recipe.data.source);
     length = std::min(length, recipe.data.sequence_length);     // positions beyond it were never trained
   }
-  const std::vector<std::int32_t> prompt = vocabulary ? vocabulary->encode(job.generate.prompt) : parse_ids(job.generate.prompt, spec::vocab_size(dims));
-  if (prompt.empty()) throw UserError(ExitCode::usage, "--prompt is empty; give the text to continue");
+  const auto codec = make_text_codec(o.tokenizer, std::move(vocabulary), folder, dims.vocab_size);
+  const std::vector<std::int32_t> prompt = codec->encode(o.prompt);
+  if (prompt.empty()) throw UserError(ExitCode::usage, "--prompt has no token; give the text to continue");
+
+  train::GenerationOptions options{.max_tokens = o.max_tokens, .sampling = o.sampling, .seed = o.seed, .end_of_text = {}};
+  if (!o.ignore_end_of_text) {
+    options.end_of_text = end_of_text_of(folder, dims.vocab_size);
+    if (codec->end_of_text() >= 0) options.end_of_text.push_back(codec->end_of_text());
+  }
+  if (const auto tokens = static_cast<std::int64_t>(prompt.size()); tokens + o.max_tokens > length + 1)
+    console.message("beyond " + std::to_string(length) + " tokens the model sees the last " + std::to_string(length) + " alone, and each further token takes longer");
   train::set_compute_threads(job.facts.hardware.cpu_cores);
-  const auto ids = train::generate(dims, folder, prompt, length, job.generate);
-  std::string text;
-  if (vocabulary) text = vocabulary->decode(ids);
-  else for (const std::int32_t id : ids) text += (text.empty() ? "" : " ") + std::to_string(id);
-  if (job.output.json) text = nlohmann::json{{"event", "generated"}, {"text", text}, {"ids", ids}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  std::printf("%s\n", text.c_str());
+  train::Generator generator = make_generator(job, dims, folder, length, console);
+  const train::Generation g = generator.generate(prompt, options);
+  std::span<const std::int32_t> shown = g.ids;
+  if (g.ended && codec->is_text()) shown = shown.first(shown.size() - 1);
+  std::string text = codec->decode(shown);
+  if (job.output.json) text = to_json(g, text, length, generator.device()).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  text += '\n';
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }
 

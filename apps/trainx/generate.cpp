@@ -1,31 +1,57 @@
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "core/process.hpp"
 #include "inputs.hpp"
-#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
 
 namespace trainx::app {
 namespace {
 
 struct Arguments {
-  std::string folder;
+  std::string folder, device = "auto";
   launch::GenerateOptions options;
   std::int64_t seed = 0;
 };
 
+void require(bool holds, const std::string& sentence) {
+  if (!holds) throw UserError(ExitCode::usage, "generate: " + sentence);
+}
+
+launch::GenerateOn device_of(const Arguments& a) {
+  if (a.device == "auto") return launch::GenerateOn::any;
+  require(a.device == "cpu" || a.device == "gpu", "--device is auto, cpu or gpu, not '" + a.device + "'");
+  return a.device == "cpu" ? launch::GenerateOn::cpu : launch::GenerateOn::gpu;
+}
+
 void check(const Arguments& a) {
   const launch::GenerateOptions& o = a.options;
-  auto require = [](bool holds, const char* sentence) {
-    if (!holds) throw UserError(ExitCode::usage, std::string("generate: ") + sentence);
-  };
   require(!o.prompt.empty(), "--prompt is empty; give the text to continue");
   require(o.max_tokens >= 1, "--max-tokens must be at least 1");
-  require(std::isfinite(o.temperature) && o.temperature >= 0, "--temperature must be 0 (greedy) or more");
-  require(o.top_k >= 0, "--top-k must be 0 (all tokens) or more");
   require(a.seed >= 0, "--seed must be 0 or more");
+  launch::check_sampling(o.sampling);
+}
+
+// Of what stands on stdin the line break at its end belongs to the shell, not to the text.
+std::string prompt_of(const Arguments& a) {
+  std::string prompt = a.options.prompt;
+  const bool from_stdin = prompt == "-";
+  if (from_stdin) {
+    prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
+    if (prompt.ends_with('\n')) prompt.pop_back();
+    if (prompt.ends_with('\r')) prompt.pop_back();
+    require(!prompt.empty(), "the prompt on stdin is empty; give the text to continue");
+  }
+  if (!is_utf8(prompt)) throw UserError(ExitCode::bad_data, std::string("generate: the prompt") + (from_stdin ? " on stdin" : "") + " is not UTF-8; convert it");
+  return prompt;
 }
 
 int run_generate(const Arguments& a, const Context& context) {
   check(a);
+  const launch::GenerateOn device = device_of(a);
+  if (const std::string& path = a.options.tokenizer; !path.empty() && path != "none" && !std::filesystem::exists(path))
+    throw UserError(ExitCode::input_missing, "generate: there is no tokenizer " + a.options.tokenizer + ": name a folder with one, or its file, or none for ids");
   const WeightsSource weights = find_weights(a.folder, context);
   launch::Job job = make_job("generate", context);
   if (weights.recipe) job.resolved_recipe = recipe::dump(weights.recipe->recipe);
@@ -33,7 +59,9 @@ int run_generate(const Arguments& a, const Context& context) {
   job.run_folder = weights.run_folder;
   job.checkpoint = weights.checkpoint;
   job.generate = a.options;
+  job.generate.prompt = prompt_of(a);
   job.generate.seed = static_cast<std::uint64_t>(a.seed);
+  job.generate.device = device;
   return launch::run_worker(job);
 }
 
@@ -45,11 +73,16 @@ void add_generate(CLI::App& app, Context& context) {
   const auto a = std::make_shared<Arguments>();
   auto& o = a->options;
   command->add_option("RUN", a->folder, "a run's folder, one of its checkpoints, or a Hugging Face folder")->required();
-  command->add_option("--prompt", o.prompt, "what to continue; token ids where the model has no vocabulary of its own")->required()->type_name("TEXT");
+  command->add_option("--prompt", o.prompt, "what to continue, - for what is on stdin; token ids where there is neither a tokenizer nor a vocabulary of the data's own")->required()->type_name("TEXT");
+  command->add_option("--tokenizer", o.tokenizer, "a folder with a tokenizer, or its file; none: the prompt is token ids; default: that of the run's data, or the one in the model's folder")->type_name("FOLDER|FILE");
   command->add_option("--max-tokens", o.max_tokens, "tokens to add (100)")->type_name("N");
-  command->add_option("--temperature", o.temperature, "0 is greedy (1)")->type_name("X");
-  command->add_option("--top-k", o.top_k, "choose among the k likeliest; 0: all (0)")->type_name("K");
+  command->add_option("--temperature", o.sampling.temperature, "0 is greedy (1)")->type_name("X");
+  command->add_option("--top-k", o.sampling.top_k, "choose among the k likeliest; 0: all (0)")->type_name("K");
+  command->add_option("--top-p", o.sampling.top_p, "choose among the fewest likeliest that make up p of the probability; 1: all (1)")->type_name("P");
   command->add_option("--seed", a->seed, "equal seeds give equal text (0)")->type_name("N");
+  command->add_flag("--ignore-eos", o.ignore_end_of_text, "go on behind a token that ends the text");
+  command->add_option("--device", a->device, "auto, cpu or gpu; auto: a GPU where one can be used")->type_name("NAME");
+  command->footer("A text longer than the model's positions (of a run: data.sequence_length) is seen through a window of its last tokens: each further token then costs a whole forward.");
   command->callback([a, &context] { context.run = [a, &context] { return run_generate(*a, context); }; });
 }
 

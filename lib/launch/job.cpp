@@ -23,10 +23,35 @@ dist::Membership membership_from_json(const nlohmann::json& j) {
   return m;
 }
 
+nlohmann::json to_json(const GenerateOptions& g) {
+  return {{"prompt", g.prompt},
+          {"tokenizer", g.tokenizer},
+          {"max_tokens", g.max_tokens},
+          {"temperature", g.sampling.temperature},
+          {"top_k", g.sampling.top_k},
+          {"top_p", g.sampling.top_p},
+          {"seed", g.seed},
+          {"ignore_end_of_text", g.ignore_end_of_text},
+          {"device", g.device}};
+}
+
+GenerateOptions generate_from_json(const nlohmann::json& j) {
+  GenerateOptions g;
+  j.at("prompt").get_to(g.prompt);
+  j.at("tokenizer").get_to(g.tokenizer);
+  j.at("max_tokens").get_to(g.max_tokens);
+  j.at("temperature").get_to(g.sampling.temperature);
+  j.at("top_k").get_to(g.sampling.top_k);
+  j.at("top_p").get_to(g.sampling.top_p);
+  j.at("seed").get_to(g.seed);
+  j.at("ignore_end_of_text").get_to(g.ignore_end_of_text);
+  j.at("device").get_to(g.device);
+  return g;
+}
+
 }  // namespace
 
 nlohmann::json to_json(const Job& job) {
-  const auto& g = job.generate;
   const auto& o = job.output;
   return {{"command", job.command},
           {"resolved_recipe", job.resolved_recipe},
@@ -38,7 +63,7 @@ nlohmann::json to_json(const Job& job) {
           {"fork_name", job.fork_name},
           {"checkpoint", job.checkpoint},
           {"argv", job.argv},
-          {"generate", {{"prompt", g.prompt}, {"max_tokens", g.max_tokens}, {"temperature", g.temperature}, {"top_k", g.top_k}, {"seed", g.seed}}},
+          {"generate", to_json(job.generate)},
           {"profile_steps", job.profile_steps},
           {"allow_degraded", job.allow_degraded},
           {"bench", {{"rounds", job.bench.rounds}, {"seconds", job.bench.seconds}, {"paced", job.bench.paced}}},
@@ -58,12 +83,7 @@ Job job_from_json(const nlohmann::json& j) {
   j.at("fork_name").get_to(job.fork_name);
   j.at("checkpoint").get_to(job.checkpoint);
   j.at("argv").get_to(job.argv);
-  const auto& g = j.at("generate");
-  g.at("prompt").get_to(job.generate.prompt);
-  g.at("max_tokens").get_to(job.generate.max_tokens);
-  g.at("temperature").get_to(job.generate.temperature);
-  g.at("top_k").get_to(job.generate.top_k);
-  g.at("seed").get_to(job.generate.seed);
+  job.generate = generate_from_json(j.at("generate"));
   j.at("profile_steps").get_to(job.profile_steps);
   j.at("allow_degraded").get_to(job.allow_degraded);
   const auto& b = j.at("bench");

@@ -2,6 +2,7 @@
 #pragma once
 #include "dist/membership.hpp"
 #include "facts/facts.hpp"
+#include "launch/sampling_options.hpp"
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 
@@ -14,12 +15,16 @@ struct OutputOptions {
   bool color = false;                   // decided by the launcher: terminal, --no-color, NO_COLOR
 };
 
+enum class GenerateOn : std::uint8_t { any, cpu, gpu };   // any: a GPU where one can be used
+
 struct GenerateOptions {
   std::string prompt;
+  std::string tokenizer;                // folder or file; empty: the model's own
   std::int64_t max_tokens = 100;
-  double temperature = 1.0;             // 0: greedy
-  std::int64_t top_k = 0;               // 0: all
+  SamplingOptions sampling;
   std::uint64_t seed = 0;
+  bool ignore_end_of_text = false;      // goes on behind a token that ends a text
+  GenerateOn device = GenerateOn::any;
 };
 
 struct BenchOptions {

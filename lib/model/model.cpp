@@ -6,25 +6,15 @@
 #include "model/bert/masked_lm.hpp"
 #include "model/bert/mlp.hpp"
 #include "model/custom/module_block.hpp"
-#include "model/gpt2/attention.hpp"
-#include "model/gpt2/embedding.hpp"
-#include "model/gpt2/head.hpp"
-#include "model/gpt2/mlp.hpp"
+#include "model/gpt2/blocks.hpp"
+#include "spec/arch/gpt2_slots.hpp"
 
 namespace trainx::model {
 namespace {
 
 Blocks blocks_of(const spec::Gpt2Dims& dims, const program::ModelGraph& graph) {
   const std::vector<std::int64_t>& tokens = graph.batch.at(spec::Gpt2Batch::tokens).dims;
-  const gpt2::Shape shape{dims, tokens.at(0), tokens.at(1)};
-  Blocks blocks;
-  blocks.push_back(std::make_unique<gpt2::Embedding>(shape));
-  for (std::int64_t layer = 0; layer < dims.num_layers; ++layer) {
-    blocks.push_back(std::make_unique<gpt2::Attention>(shape, layer == 0));
-    blocks.push_back(std::make_unique<gpt2::Mlp>(shape));
-  }
-  blocks.push_back(std::make_unique<gpt2::Head>(shape));
-  return blocks;
+  return gpt2::build_blocks({dims, tokens.at(0), tokens.at(1)});
 }
 
 Blocks blocks_of(const spec::BertDims& dims, const program::ModelGraph& graph) {

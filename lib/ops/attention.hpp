@@ -13,6 +13,9 @@ void causal_attention(const at::Tensor& out, const at::Tensor& lse, const at::Te
 void causal_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                                AttentionKind kind = AttentionKind::automatic);
 
+/// Of one sample, the last n rows alone: out[n, H, D] of qkv[T, 3, H, D], n <= T, where the keys and values of the T - n rows before are there already.
+void cached_attention(const at::Tensor& out, const at::Tensor& qkv);
+
 /// A token sees the first lengths[b] tokens of its sample, lengths i32 [B] from 0 to T. On a CPU flash knows no mask: padding is left out, neighbours of one
 /// length are computed together. Rows past a length get zeros, and so do their gradients.
 void bidirectional_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths,

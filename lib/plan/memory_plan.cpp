@@ -141,6 +141,7 @@ std::string changes_of(const RunPlan& other, const RunPlan& plan) {
 }  // namespace
 
 std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
+  if (plan.row_lengths.empty()) return "";       // nothing is trained: there is no batch to cut
   const Levers levers = levers_of(plan);
   const std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
   RunPlan other = plan;

@@ -20,6 +20,8 @@ class CpuDevice final : public Device {
   bool steps_change_residents() const override { return true; }
   void upload(const std::vector<std::span<const std::byte>>&) override {}
   void download() override {}
+  std::byte* memory() override { return arena_.data(); }
+  void compute(const std::function<void()>& work) override { work(); }
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
     return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts), ExecutorHooks{}, host_ ? &*host_ : nullptr);
   }

@@ -4,6 +4,7 @@
 #include "core/link_rates.hpp"
 #include "core/power_reading.hpp"
 #include "train/ranks.hpp"
+#include <functional>
 
 namespace trainx::train {
 
@@ -17,6 +18,10 @@ class Device {
   /// Between a device's memory and residents(); nothing where they are one. The memory must be at rest. `zeros`: what of residents() is zero.
   virtual void upload(const std::vector<std::span<const std::byte>>& zeros = {}) = 0;
   virtual void download() = 0;
+  /// The memory that is computed in: arena_bytes, with the residents at its beginning.
+  virtual std::byte* memory() = 0;
+  /// Operations (lib/ops) that `work` calls on this thread are computed here.
+  virtual void compute(const std::function<void()>& work) = 0;
   /// The plan's programs of one kind. They and the parts must outlive the executor.
   virtual std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) = 0;
   virtual std::int64_t arena_bytes() const = 0;

@@ -1,72 +1,112 @@
 #include "train/generate.hpp"
 #include "core/error.hpp"
-#include "train/build.hpp"
-#include "train/cpu_executor.hpp"
-#include "model/model.hpp"
-#include "tensor/random_key.hpp"
-#include "train/executor.hpp"
+#include "model/gpt2/decoder.hpp"
+#include "program/plain.hpp"
+#include "tensor/view.hpp"
+#include "train/device.hpp"
 #include "train/resident_state.hpp"
+#include "train/sampling.hpp"
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <chrono>
 
 namespace trainx::train {
 namespace {
 
-// Draws from softmax(logits / temperature) over the top_k largest (0: all); temperature 0 takes the largest. u is uniform in [0, 1).
-std::int32_t draw(std::span<const float> logits, const launch::GenerateOptions& o, double u) {
-  if (o.temperature <= 0) return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
-  std::vector<std::int32_t> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  auto by_logit = [&](std::int32_t a, std::int32_t b) { return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)]; };
-  if (o.top_k > 0 && static_cast<std::size_t>(o.top_k) < ids.size()) {
-    std::ranges::partial_sort(ids, ids.begin() + o.top_k, by_logit);
-    ids.resize(static_cast<std::size_t>(o.top_k));
-  }
-  const double largest = *std::ranges::max_element(logits);
-  std::vector<double> weight(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) weight[i] = std::exp((logits[static_cast<std::size_t>(ids[i])] - largest) / o.temperature);
-  double left = u * std::accumulate(weight.begin(), weight.end(), 0.0);
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if ((left -= weight[i]) < 0) return ids[i];
-  return ids.back();
+using program::Kind;
+
+/// The weights' arena, and behind them the decoder's memory.
+struct Layout {
+  std::int64_t weights_bytes = 0;
+  plan::RunPlan plan;                   // as far as a device looks at it: its one program is there for the parameters' places
+};
+
+Layout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads, bool on_gpu) {
+  Layout layout;
+  plan::RunPlan& p = layout.plan;
+  p.dims = dims;
+  p.threads = threads;
+  p.on_gpu = on_gpu;
+  p.recipe.run.deterministic = true;    // text does not depend on what was measured of matrix products
+  const spec::Machine machine = on_gpu ? spec::Machine::one_gpu(true) : spec::Machine(threads);
+  plan::PlacedProgram& placed = p.train.emplace_back();
+  placed.graph = spec::gpt2_graph(dims, 1, 1, DType::f32, machine);
+  placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph, program::Op::predict);
+  placed.placement = program::plan_memory(placed.program);
+  for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
+    if (placed.program.buffers[b].resident) layout.weights_bytes = std::max(layout.weights_bytes, placed.placement.base[b] + placed.program.buffers[b].size);
+  layout.weights_bytes = (layout.weights_bytes + 255) / 256 * 256;
+  p.memory.arena_bytes = layout.weights_bytes + model::gpt2::Decoder::memory_bytes(dims, context_length);
+  p.memory.library_bytes = spec::gpt2_graph(dims, 1, context_length, DType::f32, machine).library_bytes;
+  return layout;
 }
 
-double uniform(std::uint64_t seed, std::int64_t index) {
-  const auto bits = tensor::philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0, 0}, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-  return bits[0] * 0x1p-32;
+std::vector<at::Tensor> groups_at(std::byte* memory, const plan::PlacedProgram& placed) {
+  std::vector<at::Tensor> groups(placed.graph.groups.size());
+  for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
+    if (const auto& buffer = placed.program.buffers[b]; buffer.kind == Kind::parameter) {
+      const auto owner = static_cast<std::size_t>(buffer.owner);
+      groups[owner] = tensor::view(memory + placed.placement.base[b], DType::f32, {placed.graph.groups[owner].elements});
+    }
+  return groups;
 }
+
+class Stopwatch {
+ public:
+  double lap() {
+    const auto now = std::chrono::steady_clock::now(), since = std::exchange(since_, now);
+    return std::chrono::duration<double>(now - since).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace
 
-std::vector<std::int32_t> generate(const spec::ModelDims& dims, const std::string& folder, std::vector<std::int32_t> ids, std::int64_t length, const launch::GenerateOptions& options) {
-  std::vector<plan::PlacedProgram> programs(1);
-  plan::PlacedProgram& placed = programs.front();
-  placed.graph = spec::model_graph(dims, 1, length, DType::f32, 1);
-  placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph, program::Op::predict);
-  placed.placement = program::plan_memory(placed.program);
-  placed.order = program::derive_order(placed.program, placed.placement);
-  Arena arena(placed.placement.peak_of(program::Space::device));
-  ResidentState(placed, arena).load_weights(folder, dims);
-  const auto blocks = build_blocks(dims, programs);
-
-  auto fetch = [&](std::int64_t, int, int, data::BatchView out) {   // the last `length` tokens; predict reads its position from targets[0]
-    const std::int64_t n = std::min<std::int64_t>(length, static_cast<std::int64_t>(ids.size()));
-    std::ranges::fill(out.tokens, 0);
-    std::ranges::fill(out.targets, -100);
-    std::copy(ids.end() - n, ids.end(), out.tokens.begin());
-    out.targets[0] = static_cast<std::int32_t>(n - 1);
-    out.positions[0] = 0;
-  };
-  CpuExecutor executor(programs, arena, {&blocks, nullptr, fetch, [](const StepScalarsReport&) {}, model::Mode::eval});
-  const float* logits = reinterpret_cast<const float*>(executor.output("logits"));
-  const std::int64_t prompt_tokens = static_cast<std::int64_t>(ids.size());
-  for (std::int64_t i = 0; i < options.max_tokens; ++i) {
-    executor.submit_step();
-    executor.wait_idle();
-    ids.push_back(draw({logits, static_cast<std::size_t>(spec::vocab_size(dims))}, options, uniform(options.seed, prompt_tokens + i)));
+struct Generator::State {
+  State(const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t context_length, std::int64_t threads, bool on_gpu)
+      : layout(layout_of(dims, context_length, threads, on_gpu)), device(open_device(layout.plan)) {
+    const plan::PlacedProgram& placed = layout.plan.train.front();
+    ResidentState(placed, device->residents()).load_weights(folder, dims);
+    device->upload();
+    decoder = std::make_unique<model::gpt2::Decoder>(dims, context_length, groups_at(device->memory(), placed), device->memory() + layout.weights_bytes);
   }
-  return ids;
+  Layout layout;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<model::gpt2::Decoder> decoder;
+};
+
+Generator::Generator(const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t context_length, std::int64_t threads, bool on_gpu)
+    : state_(std::make_unique<State>(dims, folder, context_length, threads, on_gpu)) {}
+Generator::~Generator() = default;
+Generator::Generator(Generator&&) noexcept = default;
+
+std::string Generator::device() const { return state_->device->name(); }
+
+Generation Generator::generate(std::vector<std::int32_t> prompt, const GenerationOptions& options) {
+  if (prompt.empty()) throw InternalError("generate: the prompt has no token");
+  Generation g;
+  g.prompt_tokens = static_cast<std::int64_t>(prompt.size());
+  g.ids = std::move(prompt);
+  model::gpt2::Decoder& decoder = *state_->decoder;
+  const auto forward_window = [&] {
+    decoder.clear();
+    return decoder.append(std::span(g.ids).last(std::min(g.ids.size(), static_cast<std::size_t>(decoder.capacity()))));
+  };
+  state_->device->compute([&] {
+    Stopwatch watch;
+    std::span<const float> logits = forward_window();
+    g.prompt_seconds = watch.lap();
+    for (;;) {
+      const std::int32_t token = draw_token(logits, options.sampling, uniform_at(options.seed, static_cast<std::int64_t>(g.ids.size())));
+      g.ids.push_back(token);
+      g.ended = std::ranges::find(options.end_of_text, token) != options.end_of_text.end();
+      if (g.ended || g.added() >= options.max_tokens) break;
+      logits = decoder.size() < decoder.capacity() ? decoder.append({&token, 1}) : forward_window();
+    }
+    g.generation_seconds = watch.lap();
+  });
+  return g;
 }
 
 }  // namespace trainx::train

@@ -10,8 +10,9 @@ using S = spec::EmbeddingSlot;
 at::Tensor Embedding::document_starts(const BlockContext& c) const { return shape_.dims.packed ? c[S::document_starts] : at::Tensor(); }
 
 void Embedding::forward(BlockContext& c) {
-  if (c.writes(S::residual_out))
-    ops::embedding(c[S::residual_out], c[S::tokens], c.tensor(S::wte, 0), c.tensor(S::wpe, 0), dropout(shape_, c, S::positions), document_starts(c));
+  if (!c.writes(S::residual_out)) return;
+  const at::Tensor positions = c.tensor(S::wpe, 0).narrow(0, shape_.past(), shape_.length);
+  ops::embedding(c[S::residual_out], c[S::tokens], c.tensor(S::wte, 0), positions, dropout(shape_, c, S::positions), document_starts(c));
 }
 
 void Embedding::backward(BlockContext& c) {

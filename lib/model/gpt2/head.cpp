@@ -94,7 +94,7 @@ void Head::predict(BlockContext& c) {
                                  c.tensor(S::parameters, P::ln_bias), shape_.dims.layer_norm_epsilon, {});
     }
     make_logits(c, normed, logits);
-    c[S::logits].narrow(0, chunk.first, chunk.count).copy_(logits.narrow(1, 0, shape_.dims.vocab_size));
+    if (c.has(S::logits)) c[S::logits].narrow(0, chunk.first, chunk.count).copy_(logits.narrow(1, 0, shape_.dims.vocab_size));
   });
 }
 

@@ -9,6 +9,8 @@ namespace trainx::model::gpt2 {
 struct Shape {
   spec::Gpt2Dims dims;
   std::int64_t batch = 0, length = 0;   // samples of a micro-batch, tokens of a sample
+  const std::int64_t* cached = nullptr; // of a decoder: how many tokens of its one sample came before these, whose keys and values qkv holds; null: none ever
+  std::int64_t past() const { return cached ? *cached : 0; }
   std::int64_t rows() const { return batch * length; }
   std::int64_t head_size() const { return dims.hidden_size / dims.num_heads; }
 };

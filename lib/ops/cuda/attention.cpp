@@ -1,3 +1,4 @@
+#include "kernels/attention/cached_attention.hpp"
 #include "ops/cuda/launch.hpp"
 #include "ops/cuda/torch_attention.hpp"
 
@@ -61,6 +62,12 @@ void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at
                                AttentionKind kind) {
   if (is_torch(kind)) torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.causal = true});
   else backward(gpu, causal(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, nullptr);
+  gpu.done(Work::attention);
+}
+
+void cached_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& qkv) {
+  const kernels::CachedAttentionSize size{qkv.size(0) - out.size(0), out.size(0), qkv.size(2), qkv.size(3)};
+  with_kernel_element(qkv, [&]<class T>(T) { gpu::require(kernels::cached_attention(pointer<T>(qkv), pointer<T>(out), size, gpu.space.stream), "attention over a cache"); });
   gpu.done(Work::attention);
 }
 

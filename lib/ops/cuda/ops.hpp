@@ -16,6 +16,7 @@ void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at
 void causal_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, AttentionKind kind);
 void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                                AttentionKind kind);
+void cached_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& qkv);
 void bidirectional_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths, AttentionKind kind);
 void bidirectional_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                                       const at::Tensor& lengths, AttentionKind kind);
@@ -43,6 +44,8 @@ void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const 
 
 void scatter_rows(const Gpu& gpu, const at::Tensor& to, const at::Tensor& from, const at::Tensor& rows);
 void clear(const Gpu& gpu, const at::Tensor& x);
+void copy_in(const Gpu& gpu, const at::Tensor& to, const void* from);
+void copy_out(const Gpu& gpu, void* to, const at::Tensor& from);
 void first_rows(const Gpu& gpu, const at::Tensor& rows, std::int64_t length);
 std::int64_t select_targets(const Gpu& gpu, const at::Tensor& rows, const at::Tensor& row_targets, const at::Tensor& targets);
 

@@ -36,9 +36,15 @@ std::unique_ptr<Tokenizer> open_file(const std::string& path) {
   throw UserError(ExitCode::bad_data, path + " is no file of a tokenizer that trainx knows: tokenizer.json, a SentencePiece *.model, vocab.json with merges.txt, or vocab.txt");
 }
 
-std::string file_in(const std::string& folder) {
+/// Empty where there is none.
+std::string find_file(const std::string& folder) {
   for (const char* name : {"tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.json", "vocab.txt"})
     if (fs::is_regular_file(folder + "/" + name)) return folder + "/" + name;
+  return "";
+}
+
+std::string file_in(const std::string& folder) {
+  if (const std::string file = find_file(folder); !file.empty()) return file;
   throw UserError(ExitCode::input_missing, folder + " holds no tokenizer: neither tokenizer.json, nor tokenizer.model, nor vocab.json and merges.txt, nor vocab.txt");
 }
 
@@ -65,6 +71,8 @@ void check_fits_model(const Tokenizer& tokenizer, const std::string& folder) {
 }
 
 }  // namespace
+
+bool has_tokenizer(const std::string& folder) { return !find_file(folder).empty(); }
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path) {
   std::error_code error;

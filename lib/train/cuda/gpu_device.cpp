@@ -4,6 +4,7 @@
 #include "plan/memory_plan.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include "ops/cuda/torch_attention.hpp"
+#include "ops/gpu_scope.hpp"
 #include "tensor/view.hpp"
 #include "train/cuda/gpu_executor.hpp"
 #include <ATen/Context.h>
@@ -156,6 +157,12 @@ void GpuDevice::upload(const std::vector<std::span<const std::byte>>& zeros) {
 void GpuDevice::download() {
   gpu::require(cudaMemcpyAsync(residents_->data(), arena_, static_cast<std::size_t>(residents_->bytes()), cudaMemcpyDeviceToHost, stream_), "weights from the GPU");
   gpu::require(cudaStreamSynchronize(stream_), "weights from the GPU");
+}
+
+void GpuDevice::compute(const std::function<void()>& work) {
+  const ops::GpuScope scope(ops_);
+  work();
+  gpu::require(cudaStreamSynchronize(stream_), "operations on the GPU");
 }
 
 std::int64_t GpuDevice::process_bytes() const {

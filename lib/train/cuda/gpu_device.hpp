@@ -19,6 +19,8 @@ class GpuDevice final : public Device {
   bool steps_change_residents() const override { return false; }
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
+  std::byte* memory() override { return arena_; }
+  void compute(const std::function<void()>& work) override;
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override;
   std::int64_t arena_bytes() const override { return arena_bytes_; }
   std::int64_t peak_bytes() const override { return taken_; }   // nothing is given back before the end
@@ -27,7 +29,6 @@ class GpuDevice final : public Device {
   int tune() override;
   std::string name() const override { return name_; }
 
-  std::byte* arena() const { return arena_; }
   /// Pinned memory of what programs keep on the host; null where they keep nothing there.
   std::byte* host() const { return host_; }
   const ops::Gpu& ops() const { return ops_; }

@@ -113,7 +113,7 @@ void GpuExecutor::prepare(Shape& s) {
     s.field_offsets.push_back(s.record_bytes);
     s.record_bytes += padded(field.bytes());
   }
-  s.memory.emplace(*s.placed, device_.arena(), device_.host());
+  s.memory.emplace(*s.placed, device_.memory(), device_.host());
   s.lanes = std::make_unique<SideLanes>(*s.placed, stream_);
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
   std::vector<const Instruction*> run;          // of updates: they touch different groups, so one launch does all
@@ -327,7 +327,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     case Op::fetch_batch: return fetch_batch(s, i);
     case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: {
       auto& context = s.contexts[&i];
-      if (!context) context = block_context(*s.placed, i, device_.arena(), parts_);
+      if (!context) context = block_context(*s.placed, i, device_.memory(), parts_);
       if (beats_ && (i.op == Op::loss || i.op == Op::evaluate)) require(kernels::advance(beats_, nullptr, stream_), "beat of a micro-step");
       return run_block(*(*s.blocks)[static_cast<std::size_t>(i.block)], i.op, *context);
     }

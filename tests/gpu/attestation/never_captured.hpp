@@ -11,6 +11,8 @@ class NeverCaptured final : public Device {
   Arena& residents() override { return device_->residents(); }
   void upload(const std::vector<std::span<const std::byte>>& zeros) override { device_->upload(zeros); }
   void download() override { device_->download(); }
+  std::byte* memory() override { return device_->memory(); }
+  void compute(const std::function<void()>& work) override { device_->compute(work); }
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
     return std::make_unique<Steps>(*device_, programs, std::move(parts));
   }

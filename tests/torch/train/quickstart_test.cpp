@@ -26,13 +26,14 @@ TEST_CASE("the quickstart comes within 10 % of the entropy floor on held-out sto
   const TemporaryFolder folder;
   checkpoint::write_safetensors(folder.path() + "/model.safetensors", parts.resident.weights());
   const auto words = data::make_vocabulary(plan.recipe.data.source);
+  Generator generator(std::get<spec::Gpt2Dims>(plan.dims), folder.path(), plan.recipe.data.sequence_length, plan.threads, false);
   int accepted = 0, tokens = 0;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    launch::GenerateOptions options;
+    GenerationOptions options;
     options.max_tokens = 100;
-    options.temperature = 0.5;
+    options.sampling.temperature = 0.5;
     options.seed = seed;
-    const auto ids = generate(plan.dims, folder.path(), words->encode("Once"), plan.recipe.data.sequence_length, options);
+    const auto ids = generator.generate(words->encode("Once"), options).ids;
     const auto report = data::stories::check_story(ids);
     accepted += static_cast<int>(report.accepted);
     tokens += static_cast<int>(ids.size());

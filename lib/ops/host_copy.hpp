@@ -1,0 +1,12 @@
+// Between memory of the host and tensors where the operations compute: a copy on a CPU, a transfer on a GPU, which is waited for.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace trainx::ops {
+
+/// `to` is contiguous; `from` holds to.nbytes() bytes.
+void copy_in(const at::Tensor& to, const void* from);
+/// Everything launched before is done when this returns.
+void copy_out(void* to, const at::Tensor& from);
+
+}  // namespace trainx::ops

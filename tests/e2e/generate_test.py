@@ -1,0 +1,225 @@
+"""Text in, text out: greedy text is transformers' to the last token, within the context and beyond it; sampling, ends of texts, and what is refused."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from random_text import WORDS
+from support import TRAINX, Trainx, main
+
+PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
+PROMPTS = ["Once", "the quick brown fox", "na\u00efve caf\u00e9 \u65e5\u672c\u8a9e", "I'll wait.\n\nThen", "\U0001f44d\U0001f3fd ", "3.14 is x"]
+CLEAR = 1e-3        # a logit that far above the next one is not chosen by rounding
+
+
+@unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
+class Generate(Trainx):
+    def reference(self, *args, asks=None):
+        done = subprocess.run([PYTHON, pathlib.Path(__file__).with_name("reference_generate.py"), *map(str, args)], capture_output=True, text=True,
+                              input=None if asks is None else json.dumps(asks))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout) if asks is not None else None
+
+    def setUp(self):
+        super().setUp()
+        words = [self.random.choice(WORDS) for _ in range(4000)]
+        (self.folder / "text.txt").write_text("\n".join(" ".join(words[i:i + 20]) for i in range(0, len(words), 20)), encoding="utf-8")
+        self.run_trainx("data", "tokenize", "text.txt", "--tokenizer", "tok", "--train-vocab", "400", "--out", "train.bin")
+        self.tokenizer = self.folder / "tok" / "tokenizer.json"
+        self.vocab_size = len(json.loads(self.tokenizer.read_text())["model"]["vocab"])
+
+    made = {}                           # by size: the same weights for all tests
+
+    def make(self, positions=128, vocab_size=None, name="model"):
+        size = (vocab_size or self.vocab_size, positions)
+        if size not in Generate.made:
+            folder = tempfile.TemporaryDirectory(prefix="trainx-e2e-")
+            self.addClassCleanup(folder.cleanup)
+            self.reference("make", folder.name, *size)
+            Generate.made[size] = folder.name
+        shutil.copytree(Generate.made[size], self.folder / name)
+        return name
+
+    def generated(self, model, prompt, *args):
+        return json.loads(self.run_trainx("generate", model, "--prompt", prompt, *args, "--json").stdout)
+
+    def same_until_unclear(self, got, want, prompt_tokens):
+        """Returns how many of the added tokens were compared."""
+        unclear = next((i for i, gap in enumerate(want["gaps"]) if gap < CLEAR), len(want["gaps"]))
+        self.assertEqual(got[:prompt_tokens + unclear], want["ids"][:prompt_tokens + unclear])
+        return unclear
+
+    def test_greedy_text_is_that_of_transformers(self):
+        model = self.make()
+        ids = self.reference("encode", self.tokenizer, asks=PROMPTS)
+        want = self.reference("generate", self.folder / model, asks=[{"ids": i, "new": 60} for i in ids])
+        compared, outputs = 0, []
+        for prompt, prompt_ids, reference in zip(PROMPTS, ids, want):
+            with self.subTest(prompt=prompt):
+                got = self.generated(model, prompt, "--tokenizer", "tok", "--temperature", "0", "--max-tokens", "60")
+                self.assertEqual(got["ids"][:len(prompt_ids)], prompt_ids)
+                self.assertEqual((got["prompt_tokens"], got["generated_tokens"], got["ended_by"]), (len(prompt_ids), 60, "max_tokens"))
+                self.assertEqual(len(got["ids"]), len(prompt_ids) + 60)
+                compared += self.same_until_unclear(got["ids"], reference, len(prompt_ids))
+                outputs.append(got)
+                plain = self.run_trainx("generate", model, "--prompt", prompt, "--tokenizer", self.tokenizer, "--temperature", "0", "--max-tokens", "60").stdout
+                self.assertEqual(plain, got["text"] + "\n")
+        self.assertGreater(compared, 0.8 * 60 * len(PROMPTS))
+        self.assertEqual([o["text"] for o in outputs], self.reference("decode", self.tokenizer, asks=[o["ids"] for o in outputs]))
+        self.assertGreater(len({o["text"] for o in outputs}), 1)
+        for o in outputs:
+            self.assertGreater(o["seconds"], 0)
+            self.assertGreater(o["prompt_tokens_per_second"], 0)
+            self.assertGreater(o["generated_tokens_per_second"], 0)
+
+    def test_beyond_the_context_the_last_tokens_count(self):
+        positions = 24
+        model = self.make(positions)
+        long_prompt = " ".join(PROMPTS) * 3
+        prompts = ["Once", long_prompt]
+        ids = self.reference("encode", self.tokenizer, asks=prompts)
+        exact = ids[1][:positions]                                 # as many tokens as there are positions
+        self.assertGreater(len(ids[1]), positions)
+        want = self.reference("generate", self.folder / model, asks=[{"ids": i, "new": 50} for i in [*ids, exact]])
+        compared = 0
+        for prompt, how, reference, tokens in [("Once", "tok", want[0], ids[0]), (long_prompt, "tok", want[1], ids[1]), (" ".join(map(str, exact)), "none", want[2], exact)]:
+            with self.subTest(prompt=prompt):
+                done = self.run_trainx("generate", model, "--prompt", prompt, "--tokenizer", how, "--temperature", "0", "--max-tokens", "50", "--json")
+                got = json.loads(done.stdout)
+                self.assertEqual((len(got["ids"]), got["context_length"]), (len(tokens) + 50, positions))
+                compared += self.same_until_unclear(got["ids"], reference, len(tokens))
+        self.assertGreater(compared, 0.6 * 150)
+        said = self.run_trainx("generate", model, "--prompt", "Once", "--tokenizer", "tok", "--max-tokens", "50").stderr
+        self.assertIn(f"beyond {positions} tokens", said)
+        short = self.run_trainx("generate", model, "--prompt", "1 2", "--max-tokens", str(positions - 1)).stderr
+        self.assertEqual(short, "")
+
+    def test_the_models_own_tokenizer_goes_where_it_goes(self):
+        model = self.make()
+        want = self.generated(model, "Once", "--tokenizer", "tok", "--max-tokens", "20")
+        self.assertEqual(self.generated(model, " ".join(map(str, want["ids"][:want["prompt_tokens"]])), "--max-tokens", "20")["ids"], want["ids"])     # without one: ids
+        self.assertIn("--tokenizer", self.run_trainx("generate", model, "--prompt", "Once", expect=65).stderr)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (self.folder / model / name).write_bytes((self.folder / "tok" / name).read_bytes())
+        self.run_trainx("export", model, "exported")
+        recipe = self.recipe(f"run: {{name: next, duration: 1 steps}}\nmodel: {{type: gpt2, init_from: {self.folder / model}}}\n"
+                             "data: {type: tokens, train: train.bin, sequence_length: 32}\nbatch: {global_batch_size: 4, micro_batch_size: 4}\n"
+                             "optimizer: {type: sgd, lr: 1e-12}\nschedule: {type: constant}\n")
+        self.run_trainx("train", recipe)
+        for source in (model, "exported", "outputs/next", "outputs/next/latest"):
+            with self.subTest(source=source):
+                got = self.generated(source, "Once", "--max-tokens", "20")
+                self.assertEqual(got["text"], want["text"])
+        self.assertEqual(self.generated(model, "1 2", "--tokenizer", "none", "--max-tokens", "2")["ids"][:2], [1, 2])
+        self.assertEqual(self.generated("outputs/next", "Once", "--max-tokens", "2")["context_length"], 32)
+
+    def test_seeds_and_edges_of_sampling(self):
+        model = self.make()
+        text = lambda *args: self.generated(model, "the quick", "--tokenizer", "tok", "--max-tokens", "30", *args)["ids"]
+        greedy = text("--temperature", "0")
+        self.assertEqual(text("--seed", "5"), text("--seed", "5"))
+        texts = [tuple(text("--seed", str(seed), "--temperature", "1.5")) for seed in range(4)]
+        self.assertEqual(len(set(texts)), 4)
+        self.assertNotIn(tuple(greedy), texts)
+        for args in (["--top-k", "1"], ["--top-p", "1e-9"], ["--temperature", "1e-6"], ["--top-k", "1", "--top-p", "0.5", "--temperature", "9"]):
+            for seed in ("0", "77"):
+                self.assertEqual(text(*args, "--seed", seed), greedy, args)
+        self.assertEqual(text("--top-k", "100000", "--seed", "3"), text("--seed", "3"))
+        self.assertEqual(text("--top-p", "1", "--seed", "3"), text("--seed", "3"))
+        self.assertNotEqual(text("--top-p", "0.3", "--temperature", "3", "--seed", "3"), text("--temperature", "3", "--seed", "3"))
+
+    def test_a_token_that_ends_the_text_ends_it(self):
+        model = self.make()
+        generate = lambda *args: self.generated(model, "Once", "--tokenizer", "tok", "--temperature", "0", "--max-tokens", "40", *args)
+        whole = generate()
+        begin, added = whole["prompt_tokens"], whole["ids"][whole["prompt_tokens"]:]
+        end = next(t for i, t in enumerate(added) if i >= 3 and t not in added[:i])              # the first time that it comes
+        cut = whole["ids"][:begin + added.index(end) + 1]
+        reference = self.reference("generate", self.folder / model, asks=[{"ids": whole["ids"][:begin], "new": 40, "end": end}])[0]
+        self.same_until_unclear(cut, reference, begin)
+        text = self.reference("decode", self.tokenizer, asks=[cut[:-1]])[0]
+
+        def ends():
+            got = generate()
+            self.assertEqual((got["ids"], got["text"], got["ended_by"], got["generated_tokens"]), (cut, text, "end_of_text", len(cut) - begin))
+            self.assertEqual(generate("--ignore-eos")["ids"], whole["ids"])
+
+        config = json.loads((self.folder / model / "config.json").read_text())
+        generation = self.folder / model / "generation_config.json"
+        generation.unlink(missing_ok=True)
+        (self.folder / model / "config.json").write_text(json.dumps(config | {"eos_token_id": end}))
+        ends()
+        generation.write_text(json.dumps({"eos_token_id": [self.vocab_size + 5, end]}))
+        (self.folder / model / "config.json").write_text(json.dumps(config | {"eos_token_id": 50256}))          # beyond the vocabulary
+        ends()
+        generation.unlink()
+        self.assertEqual(generate()["ids"], whole["ids"])
+        vocab = json.loads(self.tokenizer.read_text())["model"]["vocab"]
+        settings = self.folder / "tok" / "tokenizer_config.json"
+        settings.write_text(json.dumps(json.loads(settings.read_text()) | {"eos_token": next(t for t, i in vocab.items() if i == end)}))
+        ends()
+
+    def test_a_text_may_end_in_the_middle_of_a_character(self):
+        self.run_trainx("data", "tokenize", "text.txt", "--tokenizer", "bytes", "--train-vocab", "257")       # every byte a token, and the end of a text
+        tokenizer = self.folder / "bytes" / "tokenizer.json"
+        model = self.make(64, 257, "bytemodel")
+        ids = self.reference("encode", tokenizer, asks=["\u65e5\u672c"])[0]
+        self.assertEqual(len(ids), 6)
+        got = [self.generated(model, "\u65e5\u672c", "--tokenizer", "bytes", "--max-tokens", str(n), "--seed", str(self.random.randrange(1000))) for n in (1, 2, 3, 30, 40)]
+        got.append(self.generated(model, "\u65e5\u672c", "--tokenizer", "bytes", "--max-tokens", "40", "--temperature", "0"))
+        for g in got:
+            self.assertTrue(g["text"].startswith("\u65e5\u672c"))
+        self.assertEqual([g["text"] for g in got], self.reference("decode", tokenizer, asks=[g["ids"] for g in got]))
+
+    def test_the_prompt_may_come_from_stdin(self):
+        model = self.make()
+        def piped(data, expect=0):
+            done = subprocess.run([TRAINX, "generate", model, "--prompt", "-", "--tokenizer", "tok", "--max-tokens", "12"], cwd=self.folder, input=data, capture_output=True,
+                                  env=self.environment(), timeout=600)
+            self.assertEqual(done.returncode, expect, done.stderr)
+            return done.stdout.decode() if expect == 0 else done.stderr.decode()
+        for prompt in ("na\u00efve caf\u00e9", "two\nlines", "ends with a blank line\n"):
+            want = self.run_trainx("generate", model, "--prompt", prompt, "--tokenizer", "tok", "--max-tokens", "12").stdout
+            self.assertEqual(piped(prompt.encode() + b"\n"), want)
+        for nothing in (b"", b"\n"):
+            self.assertIn("stdin is empty", piped(nothing, 2))
+        self.assertIn("not UTF-8", piped(b"caf\xe9", 65))
+
+    def test_what_is_refused(self):
+        model = self.make()
+        def refused(code, says, *args):
+            done = self.run_trainx("generate", model, "--prompt", "Once", *args, expect=code)
+            self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1), done.stderr)
+            self.assertIn(says, done.stderr)
+        for top_p in ("0", "-0.1", "1.01", "nan", "inf"):
+            refused(2, "--top-p", "--top-p", top_p)
+        for temperature in ("-1", "nan", "inf"):
+            refused(2, "--temperature", "--temperature", temperature)
+        refused(2, "--top-k", "--top-k", "-1")
+        refused(2, "'tpu'", "--device", "tpu")
+        refused(69, "", "--tokenizer", "tok", "--device", "gpu")                          # which these tests hide
+        refused(66, "no tokenizer nowhere", "--tokenizer", "nowhere")
+        refused(66, "holds no tokenizer", "--tokenizer", self.folder)
+        refused(65, "'Once' is no token id", "--tokenizer", "none")
+        small = self.make(32, self.vocab_size - 1, "small")
+        done = self.run_trainx("generate", small, "--prompt", "Once", "--tokenizer", "tok", expect=65)
+        self.assertIn(f"vocab_size is {self.vocab_size - 1}", done.stderr)
+        (self.folder / "bad").mkdir()
+        (self.folder / "bad" / "tokenizer.json").write_text("{")
+        refused(65, "bad/tokenizer.json", "--tokenizer", "bad")
+        weights = self.folder / model / "model.safetensors"
+        data = bytearray(weights.read_bytes())
+        header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+        begin, end = next(v["data_offsets"] for k, v in header.items() if k.endswith("ln_f.weight"))
+        at = 8 + int.from_bytes(data[:8], "little") + begin
+        data[at:at + 4] = b"\xff\xff\xff\xff"                     # NaN
+        weights.write_bytes(data)
+        refused(65, "not a number", "--tokenizer", "tok", "--temperature", "0")
+        refused(65, "not a number", "--tokenizer", "tok")
+
+
+if __name__ == "__main__":
+    main()
