@@ -160,7 +160,7 @@ class TextToModel(Trainx):
         said = about.read_text()
         self.addCleanup(about.write_text, said)
         about.write_text(json.dumps(json.loads(said) | {"vocab_size": 513}))
-        done = self.run_trainx("train", ROOT / "configs/smoke/gpt2_text.yaml", "data.train=data/held_out.bin", "run.duration=2 steps", "schedule.warmup=1 steps", "run.name=large")
+        done = self.run_trainx("train", ROOT / "configs/smoke/gpt2_text.yaml", "data.train=data/held_out.bin", "data.eval=data/train.bin", "run.duration=2 steps", "schedule.warmup=1 steps", "run.name=large")
         self.assertIn("has 513 tokens, but model.options.vocab_size is 512", done.stderr)
         self.assertFalse((self.way / "outputs/large/latest/tokenizer.json").exists())
 
