@@ -4,6 +4,8 @@
 #include "recipe/short_forms.hpp"
 #include "recipe/walk.hpp"
 #include "spec/arch/architecture.hpp"
+#include <algorithm>
+#include <utility>
 
 namespace trainx::recipe {
 namespace {
