@@ -1,4 +1,4 @@
-#include "checkpoint/carried_files.hpp"
+#include "carried_files.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/process.hpp"
@@ -132,9 +132,7 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
 int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& start, train::TrainState& state, std::int64_t threads, const std::string& path, std::optional<OwnFolder>& own,
         train::TrainingParts& parts, metrics::Console& console) {
   const train::Ranks& ranks = parts.ranks;
-  // Tokenizer files: a run that goes on has them in its checkpoint, also when the folder that it began from is gone.
-  const std::string began_from = !start.from.empty() ? start.from : plan.recipe.model.init_from.value_or("");
-  const auto carried = began_from.empty() ? std::map<std::string, std::string>() : checkpoint::read_carried_files(began_from);
+  const auto carried = carried_files(!start.from.empty() ? start.from : plan.recipe.model.init_from.value_or(""), plan, ranks.is_first() ? &console : nullptr);
   {
     const train::Ranks::Busy busy(ranks, "loading weights");
     if (!plan.is_replica()) load(parts, start, state, console);

@@ -1,6 +1,6 @@
 #include "commands.hpp"
 #include "core/error.hpp"
-#include "core/files.hpp"
+#include "corpus/about_file.hpp"
 #include "corpus/inspect.hpp"
 #include "metrics/screen.hpp"
 #include <CLI/CLI.hpp>
@@ -18,12 +18,8 @@ struct Arguments {
 /// --tokenizer, else that which FILE.json says the file was made with.
 std::unique_ptr<tokenizer::Tokenizer> find_tokenizer(const Arguments& a) {
   if (!a.tokenizer.empty()) return tokenizer::open_tokenizer(a.tokenizer);
-  const std::string about = a.path + ".json";
-  if (!std::filesystem::is_regular_file(about)) return nullptr;
-  const auto json = nlohmann::json::parse(read_file(about), nullptr, false);
-  const auto path = json.is_object() ? json.find("tokenizer") : json.end();
-  if (!json.is_object() || path == json.end() || !path->is_string() || !std::filesystem::exists(path->get<std::string>())) return nullptr;
-  return tokenizer::open_tokenizer(*path);
+  const std::string named = corpus::read_about(a.path).tokenizer;
+  return std::filesystem::exists(named) ? tokenizer::open_tokenizer(named) : nullptr;
 }
 
 int run_inspect(const Arguments& a, const Context& context) {

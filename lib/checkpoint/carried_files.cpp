@@ -1,17 +1,42 @@
 #include "checkpoint/carried_files.hpp"
 #include "core/files.hpp"
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <span>
 
 namespace trainx::checkpoint {
+namespace {
 
-std::map<std::string, std::string> read_carried_files(const std::string& folder) {
-  std::map<std::string, std::string> files;
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "vocab.txt", "special_tokens_map.json", "added_tokens.json",
-                           "generation_config.json"}) {
+constexpr std::array settings{"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"};
+constexpr std::array vocabularies{"tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"};
+
+void add_files(const std::string& folder, std::span<const char* const> names, std::map<std::string, std::string>& files) {
+  for (const char* name : names) {
     const std::string path = folder + "/" + name;
     std::error_code error;
     if (std::filesystem::exists(path, error)) files[name] = read_file(path);
   }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> read_carried_files(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  add_files(folder, settings, files);
+  add_files(folder, vocabularies, files);
+  add_files(folder, std::array{"generation_config.json"}, files);
+  return files;
+}
+
+std::map<std::string, std::string> read_tokenizer_files(const std::string& file) {
+  const std::filesystem::path path(file);
+  const std::string name = path.filename().string(), ending = path.extension().string();
+  std::map<std::string, std::string> files;
+  add_files(folder_of(file), settings, files);
+  if (name == "vocab.json" || name == "merges.txt") add_files(folder_of(file), std::array{"vocab.json", "merges.txt"}, files);
+  else if (std::ranges::find(vocabularies, name) != vocabularies.end()) files[name] = read_file(file);
+  else files[ending == ".model" ? "tokenizer.model" : ending == ".txt" ? "vocab.txt" : "tokenizer.json"] = read_file(file);
   return files;
 }
 

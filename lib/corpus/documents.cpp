@@ -1,12 +1,11 @@
 #include "corpus/documents.hpp"
 #include "core/error.hpp"
-#include "core/files.hpp"
+#include "corpus/about_file.hpp"
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/labelled/line_rules.hpp"
 #include "data/mapped_file.hpp"
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 namespace trainx::corpus {
 namespace {
@@ -89,11 +88,7 @@ class LineDocuments final : public Documents {
 }  // namespace
 
 std::optional<std::int32_t> end_of_text_of(const std::string& path, const tokenizer::Tokenizer* tokenizer) {
-  const std::string about = path + ".json";
-  if (std::filesystem::is_regular_file(about)) {
-    const auto json = nlohmann::json::parse(read_file(about), nullptr, false);
-    if (const auto id = json.is_object() ? json.find("end_of_text") : json.end(); json.is_object() && id != json.end() && id->is_number_unsigned()) return id->get<std::int32_t>();
-  }
+  if (const auto id = read_about(path).end_of_text) return id;
   if (tokenizer && tokenizer->end_of_text() >= 0) return tokenizer->end_of_text();
   return std::nullopt;
 }

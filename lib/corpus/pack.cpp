@@ -2,10 +2,12 @@
 #include "core/error.hpp"
 #include "core/file_writer.hpp"
 #include "core/files.hpp"
+#include "corpus/about_file.hpp"
 #include "corpus/first_fit_rows.hpp"
 #include "corpus/json_numbers.hpp"
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 namespace trainx::corpus {
@@ -103,6 +105,11 @@ PackReport pack(const PackOptions& o) {
   write();
   out.commit();
   fsync_folder(folder_of(o.out));
+  const AboutFile before = read_about(o.path);
+  nlohmann::ordered_json about{{"tokens", report.tokens}, {"documents", report.documents}, {"rows", report.rows}, {"sequence_length", o.sequence_length}};
+  if (before.vocab_size > 0) about["vocab_size"] = before.vocab_size;
+  if (!before.tokenizer.empty()) about["tokenizer"] = before.tokenizer;
+  write_about(o.out, about);
   return report;
 }
 

@@ -19,7 +19,8 @@ struct PackReport {
   double padding_share_unpacked = 0;    // ... had every piece a row of its own
 };
 
-/// Writes lines {"input_ids": [...], "document_lengths": [...]}, with labels where the documents have them: a row each, for data of type jsonl with packed: true.
+/// Writes lines {"input_ids": [...], "document_lengths": [...]}, with labels where the documents have them: a row each, for data of type jsonl with packed: true; OUT.json says
+/// what is in it, and whose tokens these are, where the input's says so.
 /// Throws UserError: 73 `out` is there already, 65 and 66 about the input, 74.
 PackReport pack(const PackOptions& options);
 

@@ -3,6 +3,7 @@
 #include "core/file_writer.hpp"
 #include "core/files.hpp"
 #include "core/hash.hpp"
+#include "corpus/about_file.hpp"
 #include "corpus/encoders.hpp"
 #include <array>
 #include <cstring>
@@ -132,11 +133,9 @@ JobReport run_tokenize_job(const tokenizer::Tokenizer& tokenizer, const JobOptio
   if (!o.output.samples && report.tokens > most_tokens)
     throw UserError(ExitCode::bad_data, o.out + " would have " + std::to_string(report.tokens) + " tokens, but a token file counts up to " + std::to_string(most_tokens) + ": tokenize some of the inputs into another file");
   put_together(folder, report.parts, o, width, report);
-  if (!o.output.samples) {
-    const ordered_json about{{"tokens", report.tokens},       {"documents", report.documents}, {"bytes_of_text", report.bytes}, {"vocab_size", tokenizer.vocab_size()},
-                             {"tokenizer", tokenizer.path()}, {"end_of_text", o.output.end_of_text >= 0 ? ordered_json(o.output.end_of_text) : ordered_json()}};
-    write_file_atomic(o.out + ".json", about.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
-  }
+  ordered_json about{{"tokens", report.tokens}, {o.output.samples ? "samples" : "documents", report.documents}, {"bytes_of_text", report.bytes}, {"vocab_size", tokenizer.vocab_size()}, {"tokenizer", tokenizer.path()}};
+  if (!o.output.samples) about["end_of_text"] = o.output.end_of_text >= 0 ? ordered_json(o.output.end_of_text) : ordered_json();
+  write_about(o.out, about);
   folder.remove();
   return report;
 }

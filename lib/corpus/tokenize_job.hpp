@@ -21,7 +21,7 @@ struct JobReport {
 };
 
 /// Tokenizes files, several parts at a time. Parts lie in OUT.parts/ until all are done: the same command again goes on after an interruption, where inputs,
-/// tokenizer and options are the same. `progress` may be called from several threads, one at a time. Beside a token file OUT.json says what is in it.
+/// tokenizer and options are the same. `progress` may be called from several threads, one at a time. OUT.json says what is in it, and whose tokens these are.
 /// Throws UserError: 73 `out` is there already, 65 and 66 about the inputs, 74.
 JobReport run_tokenize_job(const tokenizer::Tokenizer& tokenizer, const JobOptions& options, const std::function<void(const JobProgress&)>& progress);
 

@@ -6,7 +6,7 @@
 namespace trainx::train {
 
 /// What a checkpoint of this run holds: config.json and model.safetensors as a Hugging Face folder has them, optimizer.safetensors, trainer_state.json;
-/// and `carried`, the tokenizer files of the folder that the run began from.
+/// and `carried`, the tokenizer files of the folder that the run began from, or of its data.
 checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident, const TrainState& state, std::int64_t threads, const std::map<std::string, std::string>& carried);
 
 /// trainer_state.json of a checkpoint.

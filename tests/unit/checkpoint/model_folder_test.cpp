@@ -51,6 +51,22 @@ TEST_CASE("a written model folder reads back, in one file or in shards") {
   CHECK(std::distance(fs::directory_iterator(folder / "new"), {}) == 1);   // nothing left aside
 }
 
+TEST_CASE("of a tokenizer its file goes along, with what belongs to it and under a name that a folder's has") {
+  const TemporaryFolder folder;
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "mine.json", "mine.model", "mine.txt", "spiece.model", "generation_config.json", "config.json"})
+    write_file_atomic(folder / name, name);
+  const auto files = [&](const char* name) { return read_tokenizer_files(folder / name); };
+  using Files = std::map<std::string, std::string>;
+  const std::pair<const std::string, std::string> settings{"tokenizer_config.json", "tokenizer_config.json"};
+  CHECK(files("tokenizer.json") == Files{settings, {"tokenizer.json", "tokenizer.json"}});
+  CHECK(files("merges.txt") == Files{settings, {"vocab.json", "vocab.json"}, {"merges.txt", "merges.txt"}});
+  CHECK(files("vocab.json") == files("merges.txt"));
+  CHECK(files("spiece.model") == Files{settings, {"spiece.model", "spiece.model"}});
+  CHECK(files("mine.json") == Files{settings, {"tokenizer.json", "mine.json"}});
+  CHECK(files("mine.txt") == Files{settings, {"vocab.txt", "mine.txt"}});
+  CHECK(files("mine.model") == Files{settings, {"tokenizer.model", "mine.model"}});
+}
+
 TEST_CASE("only an empty folder is written over, and a failure leaves nothing") {
   const TemporaryFolder folder;
   const ModelFolder model{{bytes_tensor("a", 4)}, {{"config.json", "{}"}}, 100};

@@ -1,5 +1,6 @@
 #include "corpus/pack.hpp"
 #include "core/files.hpp"
+#include "corpus/about_file.hpp"
 #include "corpus/first_fit_rows.hpp"
 #include "corpus/inspect.hpp"
 #include "made_tokenizer.hpp"
@@ -132,6 +133,25 @@ TEST_CASE("a token file is packed by its documents, and what comes out can be lo
   INFO(text);
   CHECK(text.find("documents  4, packed") != std::string::npos);
   CHECK(text.find("<|endoftext|>||") != std::string::npos);
+}
+
+TEST_CASE("rows say whose tokens they are, as far as the file that was packed does") {
+  const data::ScratchFolder folder;
+  const std::string path = folder.write("a.jsonl", "{\"input_ids\": [1, 2]}\n"), with = folder.path("with.jsonl"), without = folder.path("without.jsonl");
+  write_about(path, {{"tokenizer", "tok/tokenizer.json"}, {"vocab_size", 300}, {"end_of_text", 7}});
+  pack(options(path, with, 4));
+  CHECK(read_about(with).tokenizer == "tok/tokenizer.json");
+  CHECK(read_about(with).vocab_size == 300);
+  CHECK_FALSE(read_about(with).end_of_text);
+  for (const char* other : {"[1]", "{", "{\"tokenizer\": 3, \"vocab_size\": -1, \"end_of_text\": 5000000000}"}) {   // a file of somebody else's
+    folder.write("a.jsonl.json", other);
+    CHECK(read_about(path).tokenizer.empty());
+    CHECK(read_about(path).vocab_size == 0);
+    CHECK_FALSE(read_about(path).end_of_text);
+  }
+  pack(options(path, without, 4));
+  CHECK(read_about(without).tokenizer.empty());
+  CHECK(read_about(folder.path("none.jsonl")).vocab_size == 0);
 }
 
 TEST_CASE("what cannot be packed is named with its line") {
