@@ -18,11 +18,11 @@ Json field_at(const Json& schema, const std::string& key, const std::string& of_
   const std::size_t last = key.rfind('.');
   std::string map = key.substr(0, last);
   const std::string name = key.substr(last + 1);
+  if (map == "data.sources[]") return schema.at("$defs").at("data.mixture").at("properties").at("sources").at("items").at("properties").value(name, Json());
   if (!of_type.empty()) {
     const Json& fields = schema.at("$defs").at(map + "." + of_type).at("properties");
     return fields.contains(name) ? fields.at(name) : Json();
   }
-  if (map == "data.sources[]") return schema.at("$defs").at("data.mixture").at("properties").at("sources").at("items").at("properties").value(name, Json());
   const Json& section = schema.at("properties").at(map);
   const Json& fields = section.contains("anyOf") ? section.at("anyOf").back().at("properties") : section.at("properties");
   return fields.value(name, Json());
