@@ -132,7 +132,8 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
 int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& start, train::TrainState& state, std::int64_t threads, const std::string& path, std::optional<OwnFolder>& own,
         train::TrainingParts& parts, metrics::Console& console) {
   const train::Ranks& ranks = parts.ranks;
-  const auto carried = carried_files(!start.from.empty() ? start.from : plan.recipe.model.init_from.value_or(""), plan, ranks.is_first() ? &console : nullptr);
+  const std::string began_from = !start.from.empty() ? start.from : plan.recipe.model.init_from.value_or("");
+  const auto carried = carried_files(began_from, plan, ranks.is_first() ? &console : nullptr);
   {
     const train::Ranks::Busy busy(ranks, "loading weights");
     if (!plan.is_replica()) load(parts, start, state, console);
