@@ -77,7 +77,7 @@ int generate(const launch::Job& job, metrics::Console& console) {
     options.end_of_text = end_of_text_of(folder, dims.vocab_size);
     if (codec->end_of_text() >= 0) options.end_of_text.push_back(codec->end_of_text());
   }
-  if (const auto tokens = static_cast<std::int64_t>(prompt.size()); tokens + o.max_tokens > length + 1)
+  if (o.max_tokens > length + 1 - static_cast<std::int64_t>(prompt.size()))
     console.message("beyond " + std::to_string(length) + " tokens the model sees the last " + std::to_string(length) + " alone, and each further token takes longer");
   train::set_compute_threads(job.facts.hardware.cpu_cores);
   train::Generator generator = make_generator(job, dims, folder, length, console);

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace trainx::app {
 
@@ -32,12 +33,16 @@ std::string to_tokens(const Takes& takes) {
 
 namespace {
 
-int run_completion(const std::string& shell, const std::vector<CompletedCommand>& commands) {
-  const auto keys = completed_keys();
-  if (shell == "bash") print(bash_completion(commands, keys));
-  else if (shell == "zsh") print(zsh_completion(commands, keys));
-  else if (shell == "fish") print(fish_completion(commands, keys));
-  else throw UserError(ExitCode::usage, "completion: for bash, zsh and fish, not '" + shell + "'" + did_you_mean(shell, {"bash", "zsh", "fish"}));
+std::string script_for(const std::string& shell, const std::vector<CompletedCommand>& commands) {
+  if (shell == "bash") return bash_completion(commands, completed_keys());
+  if (shell == "zsh") return zsh_completion(commands, completed_keys());
+  if (shell == "fish") return fish_completion(commands, completed_keys());
+  throw UserError(ExitCode::usage, "completion: for bash, zsh and fish, not '" + shell + "'" + did_you_mean(shell, {"bash", "zsh", "fish"}));
+}
+
+int run_completion(const std::string& shell, const std::vector<CompletedCommand>& commands, const Context& context) {
+  const std::string script = script_for(shell, commands);
+  print(context.output.json ? nlohmann::json{{"shell", shell}, {"script", script}}.dump() : script);
   return 0;
 }
 
@@ -51,7 +56,7 @@ void add_completion(CLI::App& app, Context& context) {
   command->footer("In this shell: source <(trainx completion bash); the script's first lines say how it is kept.\n"
                   "With --worker the options of a worker's own models are completed too.");
   // `app` ends with the parsing of the command line; a worker's models are known after it.
-  command->callback([shell, &app, &context] { context.run = [shell, commands = completed_commands(app)] { return run_completion(*shell, commands); }; });
+  command->callback([shell, &app, &context] { context.run = [shell, commands = completed_commands(app), &context] { return run_completion(*shell, commands, context); }; });
 }
 
 }  // namespace trainx::app

@@ -1,5 +1,7 @@
 #include "recipe/json_forms.hpp"
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace trainx::recipe {
 namespace {

@@ -4,6 +4,8 @@
 #include "recipe/short_forms.hpp"
 #include "recipe/walk.hpp"
 #include "spec/arch/architecture.hpp"
+#include <algorithm>
+#include <utility>
 
 namespace trainx::recipe {
 namespace {
@@ -105,7 +107,7 @@ class SchemaWalker {
     Json forms = Json::array();
     for_each_alternative(variant, [&](const auto& options) { forms.push_back({{"const", options.name}, {"description", options.summary}}); });
     forms.push_back(definition("interpolation"));
-    map.fields["type"] = {{"description", "which " + map.key}, {"default", map.default_type}, {"anyOf", std::move(forms)}};
+    map.fields["type"] = {{"description", "which " + map.path.substr(0, map.path.find('.'))}, {"default", map.default_type}, {"anyOf", std::move(forms)}};
   }
 
   template <class Variant>

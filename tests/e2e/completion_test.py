@@ -1,4 +1,5 @@
 """`trainx completion`: bash as it completes, by the function and at a terminal; zsh and fish read their scripts where they are installed."""
+import json
 import os
 import pty
 import re
@@ -167,6 +168,7 @@ class Completion(Trainx):
 
     def test_unknown_shells_are_named(self):
         self.assertIn("did you mean 'fish'", self.run_trainx("completion", "fis", expect=2).stderr)
+        self.assertEqual(json.loads(self.run_trainx("--json", "completion", "bash").stdout), {"shell": "bash", "script": self.script("bash").read_text().rstrip("\n") + "\n"})
         self.assertIn("SHELL", self.run_trainx("completion", expect=2).stderr)
 
 

@@ -83,8 +83,13 @@ class Edges(Trainx):
 
     def test_the_peak_of_the_process_stays_within_the_plan(self):
         recipe = self.recipe(tiny(steps=6, every=2).replace("hidden_size: 32", "vocab_size: 50000, hidden_size: 256"))
-        plan = json.loads(self.run_trainx("plan", recipe, "--json").stdout)
-        process = self.start_trainx("train", recipe)
+        for settings in ([], ["checkpoint.asynchronous=true"]):
+            with self.subTest(str(settings)):
+                self.peak_within_plan(recipe, "run.name=r" + str(len(settings)), *settings)
+
+    def peak_within_plan(self, recipe, *settings):
+        plan = json.loads(self.run_trainx("plan", recipe, *settings, "--json").stdout)
+        process = self.start_trainx("train", recipe, *settings)
         peak = 0
         while process.poll() is None:
             for worker in subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split():

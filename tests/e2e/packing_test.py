@@ -64,6 +64,8 @@ class Packing(Trainx):
         whole = self.numbers("packed")
         self.close(whole, alone, 1e-5)
         self.assertLess(whole[5], whole[0], "it learns")
+        answer = json.loads(self.run_trainx("eval", "outputs/packed", "--json").stdout.splitlines()[-1])
+        self.close([answer["eval_loss"]] * 7, [whole[-1]] * 7, 1e-6)
         # Whatever cuts the step another way changes no bit, or just the order of sums.
         self.train("packed", "memory.activation_checkpoint=full", batch=packed)
         self.assertEqual(self.numbers("packedmemoryactivationcheckpointfull"), whole)

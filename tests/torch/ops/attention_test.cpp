@@ -56,6 +56,23 @@ TEST_CASE("causal attention and its gradient against scores written out") {
     if (T > 1 || part == 2) CHECK(error(d_qkv.select(2, part), leaf.grad().select(2, part)) <= tolerance);
 }
 
+TEST_CASE("attention over a cache is that of the last rows of the whole") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
+  const std::int64_t T = GENERATE(1, 2, 33, 200, 700), H = 3, D = 8;
+  const double tolerance = type == at::kFloat ? 1e-5 : 3e-2;
+  const Tensor whole = at::randn({T, 3, H, D}, at::detail::createCPUGenerator(3), at::kDouble).to(type), parts = whole.to(at::kDouble).permute({1, 2, 0, 3});
+  const Tensor scores = at::matmul(parts[0], parts[1].transpose(1, 2)) / std::sqrt(8.0) + at::tril(at::ones({T, T}, at::kDouble)).log();
+  const Tensor want = at::matmul(at::softmax(scores, -1), parts[2]).transpose(0, 1);
+  for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{2}, T / 2, T}) {
+    if (rows < 1 || rows > T) continue;
+    INFO(c10::toString(type) << ": " << rows << " of " << T);
+    const Tensor out = at::full({rows, H, D}, std::numeric_limits<float>::quiet_NaN(), type);
+    ops::cached_attention(out, whole);
+    CHECK(error(out, want.narrow(0, T - rows, rows)) <= tolerance);
+  }
+  CHECK_THROWS_AS(ops::cached_attention(at::empty({T + 1, H, D}, type), whole), InternalError);
+}
+
 TEST_CASE("bidirectional attention sees a sample's own tokens, and padding neither gives nor takes") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   const AttentionKind kind = GENERATE(AttentionKind::automatic, AttentionKind::math);

@@ -3,8 +3,10 @@
 #include "core/number.hpp"
 #include "recipe/recipe.hpp"
 #include "recipe/schema.hpp"
+#include "recipe/value.hpp"
 #include "support/catch.hpp"
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace trainx::recipe {
 namespace {
@@ -16,23 +18,37 @@ Json field_at(const Json& schema, const std::string& key, const std::string& of_
   const std::size_t last = key.rfind('.');
   std::string map = key.substr(0, last);
   const std::string name = key.substr(last + 1);
+  if (map == "data.sources[]") return schema.at("$defs").at("data.mixture").at("properties").at("sources").at("items").at("properties").value(name, Json());
   if (!of_type.empty()) {
     const Json& fields = schema.at("$defs").at(map + "." + of_type).at("properties");
     return fields.contains(name) ? fields.at(name) : Json();
   }
-  if (map == "data.sources[]") return schema.at("$defs").at("data.mixture").at("properties").at("sources").at("items").at("properties").value(name, Json());
   const Json& section = schema.at("properties").at(map);
   const Json& fields = section.contains("anyOf") ? section.at("anyOf").back().at("properties") : section.at("properties");
   return fields.value(name, Json());
+}
+
+/// As `trainx show` writes a default.
+std::string written(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return shortest(value.get<double>());
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> items;
+  for (const Json& item : value) items.push_back(written(item));
+  return "[" + joined(items, ", ") + "]";
 }
 
 }  // namespace
 
 TEST_CASE("every key is in the JSON Schema with its description, its default and its words") {
   const Json schema = json_schema();
+  std::set<std::string> types;          // keys are collected once: the described model of another test may be among them
+  for (const char* what : {"models", "optimizers", "data", "schedules"})
+    for (const auto& [name, summary] : list_alternatives(what)) types.insert(name);
   std::size_t defaults = 0;
   for (const FieldHelp& help : schema_keys()) {
     CAPTURE(help.key, help.of_type);
+    if (!help.of_type.empty() && !types.contains(help.of_type)) continue;
     const Json field = field_at(schema, help.key, help.of_type);
     REQUIRE(field.is_object());
     CHECK(field.at("description").get<std::string>().starts_with(help.doc));
@@ -41,6 +57,7 @@ TEST_CASE("every key is in the JSON Schema with its description, its default and
     std::vector<Json> forms;
     if (field.contains("anyOf")) forms = field.at("anyOf").get<std::vector<Json>>();
     for (const std::string& word : help.words) {
+      if (help.key.ends_with(".type") && !types.contains(word)) continue;
       const bool there = std::any_of(forms.begin(), forms.end(), [&](const Json& form) {
         if (form.contains("enum")) return std::find(form.at("enum").begin(), form.at("enum").end(), Json(word)) != form.at("enum").end();
         if (form.contains("const")) return form.at("const") == word;
@@ -49,9 +66,7 @@ TEST_CASE("every key is in the JSON Schema with its description, its default and
       CHECKED_ELSE(there) FAIL_CHECK(word);
     }
     if (help.default_text.empty() || help.key == "data.sources") continue;
-    const Json& standard = field.at("default");
-    const std::string text = standard.is_string() ? standard.get<std::string>() : standard.is_number_float() ? shortest(standard.get<double>()) : standard.dump();
-    CHECK(text == help.default_text);
+    CHECK(written(field.at("default")) == help.default_text);
     ++defaults;
   }
   CHECK(defaults > 80);
