@@ -3,7 +3,7 @@
 #include "train/build.hpp"
 #include "train/checkpoints.hpp"
 #include "train/recurrence.hpp"
-#include "train/save_together.hpp"
+#include "train/shared_save.hpp"
 #include "train/snapshot.hpp"
 #include <future>
 

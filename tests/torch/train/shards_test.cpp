@@ -8,7 +8,7 @@
 #include "train/checkpoints.hpp"
 #include "train/device.hpp"
 #include "train/resident_state.hpp"
-#include "train/save_together.hpp"
+#include "train/shared_save.hpp"
 #include <ATen/Parallel.h>
 #include <cstring>
 #include <random>

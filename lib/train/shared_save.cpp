@@ -1,4 +1,4 @@
-#include "train/save_together.hpp"
+#include "train/shared_save.hpp"
 #include "core/error.hpp"
 #include <nlohmann/json.hpp>
 
