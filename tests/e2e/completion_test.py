@@ -51,7 +51,7 @@ class Completion(Trainx):
         self.assertGreater(len(named), 18)
         self.assertEqual([f"trainx {name} " for name in named], every)
         self.assertEqual(self.completed("trainx sch"), ["trainx schema "])
-        self.assertEqual(self.completed("trainx data "), ["trainx data tokenize ", "trainx data inspect "])
+        self.assertEqual(self.completed("trainx data "), ["trainx data tokenize ", "trainx data pack ", "trainx data inspect "])
         self.assertEqual(self.completed("trainx --quiet ckpt v"), ["trainx --quiet ckpt verify "])
         self.assertEqual(self.completed("trainx train --n"), [f"trainx train {flag} " for flag in ("--nproc-per-node", "--nproc", "--nnodes", "--node-rank", "--no-color")])
         self.assertEqual(self.completed("trainx version -"), [f"trainx version {flag} " for flag in ("--json", "-q", "--quiet", "-v", "--verbose", "--no-color", "--worker", "--help")])
