@@ -102,7 +102,9 @@ class Zero(Trainx):
             reduced = settings == ["precision.reduce=bf16"]
             tolerance = 1e-3 if reduced or any(s.startswith("precision=") or "8bit" in s for s in settings) else 1e-6
             self.assertLess(largest_difference(self.losses(f"two{number}"), self.losses(like)), tolerance, (mode, settings))
-            self.assertLess(largest_difference(self.evals(f"two{number}"), self.evals(like)), tolerance, (mode, settings))
+            # Sums of two ranks round otherwise, so that some 70 of 38,000 weights fall to the other side when an evaluation rounds them to bf16: up to 2.6e-6 was seen, where fp32 has 2e-9.
+            of_evals = 1e-4 if settings == ["eval.precision=bf16"] else tolerance
+            self.assertLess(largest_difference(self.evals(f"two{number}"), self.evals(like)), of_evals, (mode, settings))
             if reduced:
                 self.assertGreater(largest_difference(self.losses(f"two{number}"), self.losses(like)), 1e-8, "rounded gradients leave a trace")
 
