@@ -56,7 +56,7 @@ void CheckpointObserver::save(TrainState& state) {
   std::string path;
   if (shares()) {
     SharedSave shared(parts_.ranks, store_, state.step, contents);
-    shared.write();
+    shared.write(contents);
     path = shared.finish(keep_last, is_best);
   } else {
     path = store_->save(state.step, contents, keep_last, is_best);
@@ -77,7 +77,7 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
   try {
     if (shares()) {
       SharedSave& shared = writing.shared.emplace(parts_.ranks, store_, state.step, contents);
-      shared.gather();
+      shared.gather(contents);
       writing.done = std::async(std::launch::async, [&shared] {
         shared.write_gathered();
         return std::string();

@@ -38,7 +38,7 @@ json files_of(const std::map<std::string, checkpoint::WrittenFile>& written) {
 }  // namespace
 
 SharedSave::SharedSave(const Ranks& ranks, checkpoint::Store* store, std::int64_t step, const checkpoint::Contents& contents)
-    : ranks_(ranks), store_(store), contents_(&contents), text_files_(contents.text_files) {
+    : ranks_(ranks), store_(store), text_files_(contents.text_files) {
   folder_ = on_first(ranks_, [&] {
     pending_.emplace(store_->folder(), step);
     return pending_->path();
@@ -46,11 +46,11 @@ SharedSave::SharedSave(const Ranks& ranks, checkpoint::Store* store, std::int64_
   text_files_.merge(checkpoint::shared_indices(contents, ranks.world_size()));
 }
 
-void SharedSave::write() {
-  outcome_ = outcome_of([&] { return files_of(checkpoint::write_shared(folder_, *contents_, ranks_.rank(), ranks_.world_size())); }).dump();
+void SharedSave::write(const checkpoint::Contents& contents) {
+  outcome_ = outcome_of([&] { return files_of(checkpoint::write_shared(folder_, contents, ranks_.rank(), ranks_.world_size())); }).dump();
 }
 
-void SharedSave::gather() { share_ = checkpoint::gather_share(*contents_, ranks_.rank(), ranks_.world_size()); }
+void SharedSave::gather(const checkpoint::Contents& contents) { share_ = checkpoint::gather_share(contents, ranks_.rank(), ranks_.world_size()); }
 
 void SharedSave::write_gathered() {
   outcome_ = outcome_of([&] { return files_of(checkpoint::write_share(folder_, share_)); }).dump();

@@ -56,13 +56,13 @@ struct Rank {
       const auto all = contents();
       train::SharedSave save(ranks, ranks.is_first() ? &store : nullptr, step, all);
       if (step % 2 == 0) {              // beside training, which goes on
-        save.gather();
+        save.gather(all);
         std::vector<std::byte> before(device->residents().data(), device->residents().data() + device->residents().bytes());
         std::memset(device->residents().data(), 0x7F, before.size());
         std::thread([&] { save.write_gathered(); }).join();
         std::ranges::copy(before, device->residents().data());
       } else {
-        save.write();
+        save.write(all);
       }
       return save.finish(9, false);
     }
