@@ -18,8 +18,7 @@ std::optional<DataTokenizer> tokenizer_of(const spec::DataOptions& data) {
   std::optional<DataTokenizer> found;
   bool agree = true;
   spec::for_each_source(data, [&](const auto& source) {
-    using Source = std::remove_cvref_t<decltype(source)>;
-    if constexpr (std::is_same_v<Source, spec::TokensOptions> || std::is_same_v<Source, spec::JsonlOptions>) {
+    if constexpr (requires { source.train; }) {
       DataTokenizer one{source.train, corpus::read_about(source.train)};
       agree = agree && !one.about.tokenizer.empty() && (!found || found->about.tokenizer == one.about.tokenizer);
       found = std::move(one);
