@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "corpus/about_file.hpp"
 #include "corpus/inspect.hpp"
+#include "end_of_text_option.hpp"
 #include "metrics/screen.hpp"
 #include <CLI/CLI.hpp>
 #include <unistd.h>
@@ -31,11 +32,7 @@ int run_inspect(const Arguments& a, const Context& context) {
   o.shown = a.shown;
   o.most_tokens = a.tokens;
   o.sequence_length = a.sequence_length;
-  if (!a.end_of_text.empty()) {
-    if (!tokenizer) throw UserError(ExitCode::usage, "data inspect: --end-of-text names a token of a tokenizer: --tokenizer FOLDER");
-    o.end_of_text = tokenizer->id_of(a.end_of_text);
-    if (*o.end_of_text < 0) throw UserError(ExitCode::usage, "data inspect: --end-of-text '" + a.end_of_text + "' is no token of " + tokenizer->path());
-  }
+  o.end_of_text = named_end_of_text("data inspect", a.path, a.end_of_text, tokenizer.get());
   const corpus::Inspection found = corpus::inspect(o);
   const auto screen = metrics::process_screen();
   const bool color = context.output.color && ::isatty(STDOUT_FILENO) == 1;

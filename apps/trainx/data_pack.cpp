@@ -1,6 +1,7 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "corpus/pack.hpp"
+#include "end_of_text_option.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -23,14 +24,11 @@ int run_pack(const Arguments& a, const Context& context) {
   o.path = a.path;
   o.out = a.out;
   o.sequence_length = a.sequence_length;
+  if (!a.tokenizer.empty() && corpus::is_labelled_lines(a.path))
+    throw UserError(ExitCode::usage, "data pack: --tokenizer can have no effect on " + a.path + ", of which each line is a document: leave it out");
   const auto tokenizer = a.tokenizer.empty() ? nullptr : tokenizer::open_tokenizer(a.tokenizer);
-  if (a.end_of_text.empty()) {
-    o.end_of_text = corpus::end_of_text_of(a.path, tokenizer.get());
-  } else {
-    if (!tokenizer) throw UserError(ExitCode::usage, "data pack: --end-of-text names a token of a tokenizer: --tokenizer FOLDER");
-    o.end_of_text = tokenizer->id_of(a.end_of_text);
-    if (*o.end_of_text < 0) throw UserError(ExitCode::usage, "data pack: --end-of-text '" + a.end_of_text + "' is no token of " + tokenizer->path());
-  }
+  o.end_of_text = named_end_of_text("data pack", a.path, a.end_of_text, tokenizer.get());
+  if (!o.end_of_text) o.end_of_text = corpus::end_of_text_of(a.path, tokenizer.get());
   const corpus::PackReport r = corpus::pack(o);
   if (context.output.json) {
     print(nlohmann::ordered_json{{"event", "packed"}, {"out", a.out}, {"documents", r.documents}, {"documents_cut", r.cut}, {"tokens", r.tokens}, {"rows", r.rows},

@@ -108,9 +108,11 @@ void for_each_document(const data::tokens::TokenReader& reader, std::optional<st
   end_at(reader.count());
 }
 
+bool is_labelled_lines(const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); }
+
 std::unique_ptr<Documents> open_documents(const std::string& path, std::optional<std::int32_t> end_of_text) {
   if (!std::filesystem::exists(path)) throw UserError(ExitCode::input_missing, "there is no file " + path + " to pack");
-  if (path.ends_with(".jsonl") || path.ends_with(".json")) return std::make_unique<LineDocuments>(path);
+  if (is_labelled_lines(path)) return std::make_unique<LineDocuments>(path);
   return std::make_unique<TokenFileDocuments>(path, end_of_text);
 }
 

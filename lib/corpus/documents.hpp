@@ -15,6 +15,9 @@ std::optional<std::int32_t> end_of_text_of(const std::string& path, const tokeni
 /// either the file is one document. Empty ones are left out.
 void for_each_document(const data::tokens::TokenReader& reader, std::optional<std::int32_t> end_of_text, const std::function<void(std::int64_t begin, std::int64_t end)>& use);
 
+/// Whether a file is read as labelled lines, by its name; else it is a token file.
+bool is_labelled_lines(const std::string& path);
+
 /// Random access to documents.
 class Documents {
  public:

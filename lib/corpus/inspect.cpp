@@ -3,6 +3,7 @@
 #include "corpus/documents.hpp"
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
+#include "data/labelled/line_rules.hpp"
 #include "data/mapped_file.hpp"
 #include <algorithm>
 #include <filesystem>
@@ -64,10 +65,10 @@ std::int64_t padded(std::int64_t tokens, std::int64_t sequence_length) {
 /// Of a packed line: whether a token is the first of a document. Empty: it is not packed.
 std::vector<bool> document_begins(const data::labelled::Line& line, const LinePlace& place) {
   if (!line[FieldName::document_lengths].given) return {};
+  data::labelled::check_documents(line, place);
   std::vector<bool> begins(line[FieldName::input_ids].values.size());
   std::int64_t at = 0;
   for (const std::int64_t length : line[FieldName::document_lengths].values) {
-    if (length < 1 || length > static_cast<std::int64_t>(begins.size()) - at) place.refuse("document_lengths has " + std::to_string(length) + " where " + std::to_string(static_cast<std::int64_t>(begins.size()) - at) + " of the input_ids are left");
     begins[static_cast<std::size_t>(at)] = true;
     at += length;
   }
@@ -131,7 +132,7 @@ Inspection inspect(const InspectOptions& o) {
   Inspection out;
   out.path = o.path;
   if (!std::filesystem::exists(o.path)) throw UserError(ExitCode::input_missing, "there is no file " + o.path + " to inspect");
-  if (o.path.ends_with(".jsonl") || o.path.ends_with(".json")) inspect_lines(o, out);
+  if (is_labelled_lines(o.path)) inspect_lines(o, out);
   else inspect_tokens(o, out);
   out.bytes = static_cast<std::int64_t>(std::filesystem::file_size(o.path));
   if (out.parts == 0) out.shortest = 0;

@@ -113,6 +113,10 @@ class Packing(Trainx):
                 self.assertIn(says, done.stderr)
         (self.folder / "packed.jsonl").write_text('{"input_ids": [1, 2], "document_lengths": [3]}\n')
         self.assertIn("packed.jsonl:1: document_lengths has 3 where 2", self.train("packed", batch=1, expect=65).stderr)
+        for option in (["--end-of-text", "x"], ["--tokenizer", "tok"]):
+            refused = self.run_trainx("data", "pack", "alone.jsonl", "--sequence-length", 64, "--out", "x.jsonl", *option, expect=2).stderr
+            self.assertIn(f"{option[0]} can have no effect on alone.jsonl", refused)
+        self.assertIn("--end-of-text can have no effect", self.run_trainx("data", "inspect", "alone.jsonl", "--end-of-text", "x", expect=2).stderr)
         self.assertIn("--sequence-length", self.run_trainx("data", "pack", "alone.jsonl", "--out", "x.jsonl", expect=2).stderr)
         self.assertIn("there already", self.run_trainx("data", "pack", "alone.jsonl", "--out", "packed_eval.jsonl", "--sequence-length", 64, expect=73).stderr)
 

@@ -20,10 +20,11 @@ void check_range(const Line& line, const LinePlace& place, FieldName name, std::
   }
 }
 
-/// They are the lengths of what input_ids holds, one behind the other.
-void check_documents(const Line& line, const LinePlace& place, bool packed) {
-  if (!line[FieldName::document_lengths].given) return;
-  if (!packed) place.refuse("has document_lengths, and only data of type jsonl with packed: true keeps documents of a row apart");
+}  // namespace
+
+void LinePlace::refuse(const std::string& what) const { throw UserError(ExitCode::bad_data, path + ":" + std::to_string(number) + ": " + what); }
+
+void check_documents(const Line& line, const LinePlace& place) {
   std::int64_t left = static_cast<std::int64_t>(line[FieldName::input_ids].values.size());
   for (const std::int64_t length : line[FieldName::document_lengths].values) {
     if (length < 1 || length > left) place.refuse("document_lengths has " + std::to_string(length) + " where " + std::to_string(left) + " of the input_ids are left");
@@ -31,10 +32,6 @@ void check_documents(const Line& line, const LinePlace& place, bool packed) {
   }
   if (left > 0) place.refuse("document_lengths leaves " + std::to_string(left) + " of the input_ids to no document");
 }
-
-}  // namespace
-
-void LinePlace::refuse(const std::string& what) const { throw UserError(ExitCode::bad_data, path + ":" + std::to_string(number) + ": " + what); }
 
 LineRules::LineRules(const SourceOptions& how, bool truncated, bool documents)
     : targets(how.targets),
@@ -57,7 +54,10 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
       place.refuse(name_of(name) + " has " + std::to_string(count) + " values, but input_ids " + std::to_string(ids.values.size()));
     }
   }
-  check_documents(line, place, packed);
+  if (line[FieldName::document_lengths].given) {
+    if (!packed) place.refuse("has document_lengths, and only data of type jsonl with packed: true keeps documents of a row apart");
+    check_documents(line, place);
+  }
   const auto length = static_cast<std::int64_t>(ids.values.size());
   if (length > sequence_length && !truncate) {
     place.refuse("has " + std::to_string(length) + " tokens, more than data.sequence_length (" + std::to_string(sequence_length) +

@@ -4,6 +4,9 @@
 
 namespace trainx::data::labelled {
 
+/// document_lengths are those of what input_ids holds, one behind the other. Throws UserError 65.
+void check_documents(const Line& line, const LinePlace& place);
+
 /// What a line must hold to be a sample of a run.
 struct LineRules {
   Targets targets = Targets::next_token;

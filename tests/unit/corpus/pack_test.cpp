@@ -167,6 +167,9 @@ TEST_CASE("what cannot be packed is named with its line") {
   refused("{\"input_ids\": [1}\n", "malformed");
   refused("\n{\"input_ids\": [1]}\n", "blank");
   CHECK(!std::filesystem::exists(folder.path("y.jsonl")));
+  InspectOptions o;
+  o.path = folder.write("left.jsonl", "{\"input_ids\": [1, 2, 3], \"document_lengths\": [2]}\n");
+  data::expect_user_error(ExitCode::bad_data, {"left.jsonl:1", "leaves 1"}, [&] { inspect(o); });
   const std::string there = folder.write("there.jsonl", "{\"input_ids\": [1]}\n");
   data::expect_user_error(ExitCode::cannot_create, {"there.jsonl"}, [&] { pack(options(there, there, 4)); });
   data::expect_user_error(ExitCode::usage, {".jsonl"}, [&] { pack(options(there, folder.path("z.bin"), 4)); });
