@@ -27,6 +27,7 @@ int run_pack(const Arguments& a, const Context& context) {
   if (!a.tokenizer.empty() && corpus::is_labelled_lines(a.path))
     throw UserError(ExitCode::usage, "data pack: --tokenizer can have no effect on " + a.path + ", of which each line is a document: leave it out");
   const auto tokenizer = a.tokenizer.empty() ? nullptr : tokenizer::open_tokenizer(a.tokenizer);
+  if (tokenizer) o.tokenizer = tokenizer->path(), o.vocab_size = tokenizer->vocab_size();
   o.end_of_text = named_end_of_text("data pack", a.path, a.end_of_text, tokenizer.get());
   if (!o.end_of_text) o.end_of_text = corpus::end_of_text_of(a.path, tokenizer.get());
   const corpus::PackReport r = corpus::pack(o);

@@ -1,9 +1,9 @@
-"""The rows of several GPUs: how close training comes to as many times one GPU, beside torch's DDP; and the guides' table of two GPUs, beside Hugging Face's Trainer."""
+"""The rows of several GPUs: how close training comes to as many times one GPU, beside torch's DDP; what shards of the state cost, beside torch's FSDP2; and the guides' table of two GPUs, beside Hugging Face's Trainer."""
 from figures import OURS
 
 import steps
 
-ONE = "trainx, one GPU"
+ONE, DDP = "trainx, one GPU", "trainx, ddp"
 NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0"}            # of NVLink: not every host of several GPUs has it set up
 
 
@@ -26,7 +26,7 @@ def torchrun(world):
 
 def among(world, row):
     """All but ONE compute on `world` GPUs."""
-    return row | {"ranks": {name: world for name in (OURS, *row["peers"])}, "environment": {**NO_MULTICAST, **row.get("environment", {})}}
+    return row | {"ranks": {name: world for name in (OURS, *row["peers"], *(n for n in row.get("variants", {}) if n != ONE))}, "environment": {**NO_MULTICAST, **row.get("environment", {})}}
 
 
 def beside_torch(world, size, batch, ratio, tiny):
@@ -40,6 +40,21 @@ def beside_one(world, size, batch, tiny):
     """All GPUs and one of them: ours over it is the share of what would be linear."""
     row = gpt2(size, batch, 0.97, tiny)
     return among(world, row | {"name": f"linear-{size}-x{world}", "title": f"{row['title']} a GPU, {world} GPUs and one", "peers": {}, "against": ONE, "variants": {ONE: row["overrides"]}})
+
+
+def sharded(mode, world, size, batch, share, tiny):
+    """What sharding costs beside ddp, which holds all state on every GPU."""
+    row = gpt2(size, batch, share, tiny)
+    return among(world, row | {"name": f"{mode}-{size}-x{world}", "title": f"{row['title']} a GPU, {world} GPUs, {mode}", "peers": {}, "against": DDP,
+                               "overrides": [*row["overrides"], f"parallel.mode={mode}"], "variants": {DDP: [*row["overrides"], "parallel.mode=ddp"]}})
+
+
+def beside_fsdp(world, size, batch, tiny):
+    """Weights, gradients and states in shards, ours and torch's FSDP2."""
+    row, who = gpt2(size, batch, None, tiny), "torch compile FSDP2"
+    peer = f"{torchrun(world)} bench/peers/torch_gpt2.py {options(row, size, tiny)} --shard{'' if tiny else ' --compile'}"
+    return among(world, row | {"name": f"fsdp-{size}-x{world}", "title": f"{row['title']} a GPU, {world} GPUs, zero3", "peers": {who: peer}, "against": who,
+                               "overrides": [*row["overrides"], "parallel.mode=zero3"]})
 
 
 def guide(mode, precision, ratio, tiny, links=True):
@@ -57,6 +72,8 @@ def rows(tiny=False):
     return [
         *(row for world in (2, 4) for size, batch, ratio in (("124m", 64, 1.16), ("1558m", 16, 1.11))
           for row in (beside_torch(world, size, batch, ratio, tiny), beside_one(world, size, batch, tiny))),
+        *(row for world in (2, 4) for row in (*(sharded(mode, world, "1558m", 16, share, tiny) for mode, share in (("zero1", 0.98), ("zero2", 0.98), ("zero3", 0.92))),
+                                              beside_fsdp(world, "1558m", 16, tiny))),
         *([] if tiny else [guide("dp", "fp32", 1.0, tiny), guide("dp", "bf16", None, tiny)]),
         *(guide("ddp", precision, ratio, tiny, links) for links in (True, False) for precision, ratio in (("fp32", 1.15), ("bf16", 2.5))),
     ]

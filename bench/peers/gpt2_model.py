@@ -23,6 +23,11 @@ class Block(nn.Module):
         return x + self.down(F.gelu(self.up(self.norm_mlp(x)), approximate="tanh"))
 
 
+def loss_of(x, norm_weight, norm_bias, head_weight, targets):
+    logits = F.linear(F.layer_norm(x, norm_weight.shape, norm_weight, norm_bias), head_weight)
+    return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
+
+
 class Gpt2(nn.Module):
     """Called with tokens and targets [batch, length] it returns the mean cross-entropy."""
 
@@ -31,6 +36,7 @@ class Gpt2(nn.Module):
         self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(positions, width)
         self.blocks = nn.ModuleList(Block(heads, width) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
+        self.loss_of = loss_of
         for name, weight in self.named_parameters():
             if name.endswith(("projection.weight", "down.weight")):
                 nn.init.normal_(weight, std=0.02 / (2 * layers) ** 0.5)
@@ -43,8 +49,7 @@ class Gpt2(nn.Module):
         x = self.tokens(tokens) + self.positions.weight[:tokens.shape[1]]
         for block in self.blocks:
             x = block(x)
-        logits = F.linear(self.norm(x), self.tokens.weight)
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
+        return self.loss_of(x, self.norm.weight, self.norm.bias, self.tokens.weight, targets)
 
     @torch.no_grad()
     def load_hugging_face(self, tensors):

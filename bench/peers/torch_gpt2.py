@@ -2,6 +2,7 @@
 
     torch_gpt2.py --size 124m --micro-batch 64 --length 1024 [--compile] [--compile-mode reduce-overhead] [--attention cudnn]
     torchrun --standalone --nproc-per-node 2 torch_gpt2.py ...    DistributedDataParallel over the host's GPUs; the micro-batch is each rank's
+    ... --shard                                                   FSDP2 in its place: weights, gradients and states in shards, gathered block by block in bf16
 
 Random tokens, another batch each step, from pinned memory. No step waits for the host or the other way round. session.py has the protocol.
 """
@@ -21,16 +22,18 @@ def main():
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--compile-mode", choices=("default", "reduce-overhead", "max-autotune-no-cudagraphs"), default="default")
     parser.add_argument("--attention", choices=("sdpa", "flash", "cudnn", "efficient", "math"), default="sdpa", help="sdpa: torch's own choice")
+    parser.add_argument("--shard", action="store_true")
     session.add_arguments(parser)
     args = parser.parse_args()
 
     import torch
+    import torch.distributed.fsdp
     from torch.nn.attention import SDPBackend, sdpa_kernel
     device, ranks, world = session.ranks_of(session.device_of(args.device))
     layers, heads, width = gpt2_model.SIZES[args.size]
     compiled = f"compile{'' if args.compile_mode == 'default' else ' ' + args.compile_mode}" if args.compile else "eager"
     run = session.Session(
-        device, args.warm_up_steps, args.warm_up_seconds, ranks=ranks, tool=f"torch {compiled}{' DDP' if world > 1 else ''}", model=f"gpt2 {args.size}", micro_batch_size=args.micro_batch,
+        device, args.warm_up_steps, args.warm_up_seconds, ranks=ranks, tool=f"torch {compiled}{'' if world == 1 else ' FSDP2' if args.shard else ' DDP'}", model=f"gpt2 {args.size}", micro_batch_size=args.micro_batch,
         sequence_length=args.length, tokens_per_step=world * args.micro_batch * args.length, samples_per_step=world * args.micro_batch, world_size=world)
 
     torch.manual_seed(1)
@@ -43,9 +46,20 @@ def main():
         q = torch.empty(args.micro_batch, args.length, heads, width // heads, device=device, dtype=torch.bfloat16, requires_grad=True).transpose(1, 2)
         run.facts["attention"] = f"sdpa: {SDPBackend(torch._fused_sdp_choice(q, q, q, is_causal=True)).name}"
         del q
+    replica = model
+    if args.shard:                                  # blocks and the loss are compiled one by one, for gathers lie between them
+        mixed = torch.distributed.fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+        for block in model.blocks:
+            if args.compile:
+                block.compile(mode=args.compile_mode)
+            torch.distributed.fsdp.fully_shard(block, mp_policy=mixed)
+        torch.distributed.fsdp.fully_shard(model, mp_policy=mixed)
+        if args.compile:
+            model.loss_of = torch.compile(model.loss_of, mode=args.compile_mode)
+    elif world > 1:
+        replica = torch.nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None, gradient_as_bucket_view=True, static_graph=True)
     optimizer = gpt2_model.adamw(model, 1e-4)
-    replica = torch.nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None, gradient_as_bucket_view=True, static_graph=True) if world > 1 else model
-    loss_of = torch.compile(replica, mode=args.compile_mode) if args.compile else replica
+    loss_of = torch.compile(replica, mode=args.compile_mode) if args.compile and not args.shard else replica
     backends = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION,
                 "math": SDPBackend.MATH}
     attention = sdpa_kernel(backends[args.attention]) if args.attention in backends else contextlib.nullcontext()

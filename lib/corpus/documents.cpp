@@ -110,6 +110,8 @@ void for_each_document(const data::tokens::TokenReader& reader, std::optional<st
 
 bool is_labelled_lines(const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); }
 
+bool has_document_index(const std::string& path) { return !data::tokens::TokenReader(path, {}, 0).layout().documents.empty(); }
+
 std::unique_ptr<Documents> open_documents(const std::string& path, std::optional<std::int32_t> end_of_text) {
   if (!std::filesystem::exists(path)) throw UserError(ExitCode::input_missing, "there is no file " + path + " to pack");
   if (is_labelled_lines(path)) return std::make_unique<LineDocuments>(path);

@@ -18,6 +18,9 @@ void for_each_document(const data::tokens::TokenReader& reader, std::optional<st
 /// Whether a file is read as labelled lines, by its name; else it is a token file.
 bool is_labelled_lines(const std::string& path);
 
+/// Whether an index beside the token file says where its documents begin. Throws UserError: 66, 65.
+bool has_document_index(const std::string& path);
+
 /// Random access to documents.
 class Documents {
  public:

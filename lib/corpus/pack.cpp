@@ -105,10 +105,11 @@ PackReport pack(const PackOptions& o) {
   write();
   out.commit();
   fsync_folder(folder_of(o.out));
-  const AboutFile before = read_about(o.path);
+  AboutFile whose = read_about(o.path);
+  if (!o.tokenizer.empty()) whose.tokenizer = o.tokenizer, whose.vocab_size = o.vocab_size;
   nlohmann::ordered_json about{{"tokens", report.tokens}, {"documents", report.documents}, {"rows", report.rows}, {"sequence_length", o.sequence_length}};
-  if (before.vocab_size > 0) about["vocab_size"] = before.vocab_size;
-  if (!before.tokenizer.empty()) about["tokenizer"] = before.tokenizer;
+  if (whose.vocab_size > 0) about["vocab_size"] = whose.vocab_size;
+  if (!whose.tokenizer.empty()) about["tokenizer"] = whose.tokenizer;
   write_about(o.out, about);
   return report;
 }

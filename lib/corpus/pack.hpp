@@ -8,7 +8,9 @@ struct PackOptions {
   std::string path;                     // token file or labelled lines
   std::string out;                      // FILE.jsonl
   std::int64_t sequence_length = 0;     // tokens of a row, from 2
-  std::optional<std::int32_t> end_of_text;   // what ends a document of a token file; nothing: as the file says
+  std::optional<std::int32_t> end_of_text = {};   // what ends a document of a token file; nothing: as the file says
+  std::string tokenizer = {};           // whose tokens these are, for OUT.json; empty: as the input's FILE.json says
+  std::int64_t vocab_size = 0;          // that tokenizer's
 };
 
 struct PackReport {

@@ -3,9 +3,12 @@
 Bit-equal where the arithmetic is the same: whatever is recomputed or waits on the host, wherever exact weights lie, whenever they are updated. Within rounding where micro-batches are cut otherwise.
 TRAINX_LONG=1: 2,000 random recipes and all pairs; else a sample.
 """
+import concurrent.futures
 import itertools
 import json
+import os
 import re
+import threading
 import unittest
 
 from support import LONG, ROOT, Trainx, main
@@ -53,6 +56,7 @@ MODELS = {
              "data: {type: jsonl, train: lines.jsonl, sequence_length: 32}\n",
 }
 STEPS = 3
+JOBS = len(os.sched_getaffinity(0)) if LONG else 1      # recipes at a time
 
 
 def broken_rule(chosen):
@@ -76,7 +80,7 @@ class Combinations(Trainx):
         with open(self.folder / "lines.jsonl", "w") as out:
             for _ in range(64):
                 print(json.dumps({"input_ids": [self.random.randrange(104, 200) for _ in range(self.random.randrange(6, 33))]}), file=out)
-        self.plain = {}
+        self.plain, self.plain_lock = {}, threading.Lock()
 
     def settings(self, chosen):
         ranks = 1 if "single" in chosen["parallel"] else 2
@@ -108,12 +112,23 @@ class Combinations(Trainx):
         self.assertIn(done.returncode, (71, 78), f"{chosen} should be refused: {reason}\n{done.stdout[-300:]}")
         self.assertIn(reason, done.stderr, chosen)
 
+    def plain_losses(self, numbers):
+        """Of the plain run with these numbers, which runs once, whoever asks first."""
+        key = tuple(numbers.values())
+        with self.plain_lock:
+            first = key not in self.plain
+            if first:
+                self.plain[key] = concurrent.futures.Future()
+        if first:
+            try:
+                self.plain[key].set_result(self.losses({m: numbers.get(m, values[0]) for m, values in METHODS.items()}))
+            except BaseException as error:
+                self.plain[key].set_exception(error)
+        return self.plain[key].result()
+
     def check_trains(self, chosen):
         numbers = {m: chosen[m] for m in NUMBERS} | {"precision.master": "none" if chosen["precision.master"] == "none" else "auto"}
-        key = tuple(numbers.values())
-        if key not in self.plain:
-            self.plain[key] = self.losses({m: numbers.get(m, values[0]) for m, values in METHODS.items()})
-        want, got = self.plain[key], self.losses(chosen)
+        want, got = self.plain_losses(numbers), self.losses(chosen)
         self.assertEqual(len(got), STEPS, chosen)
         whole = chosen["batch.micro_batch_size"] in ("8", "auto") and chosen["data.pad_to"] == "auto" and chosen["model.attention"] != "math" and "single" in chosen["parallel"]
         if whole:
@@ -131,9 +146,21 @@ class Combinations(Trainx):
             self.check_trains(chosen)
         return rule is None
 
+    def outcome(self, chosen):
+        """Whether it was legal, and what is wrong."""
+        try:
+            return self.check(chosen), None
+        except AssertionError as error:
+            return True, error
+
     def check_all(self, choices):
-        legal = [self.check(chosen) for chosen in choices]
-        return sum(legal) / len(legal)
+        """Share of legal ones. The same choice drawn twice runs once: it would be the same run."""
+        once = {self.name_of(chosen): chosen for chosen in choices}
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            outcomes = list(pool.map(self.outcome, once.values()))
+        wrong = [str(error) for _, error in outcomes if error]
+        self.assertFalse(wrong, f"{len(wrong)} of {len(once)}:\n" + "\n\n".join(wrong))
+        return sum(legal for legal, _ in outcomes) / len(outcomes)
 
     def test_the_reason_of_each_refusal(self):
         for rule in LEGALITY:

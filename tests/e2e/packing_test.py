@@ -1,6 +1,7 @@
 """Documents packed into rows as a user does it: the losses of documents one by one, whatever else is asked for, and more of them a second."""
 import json
 import statistics
+import struct
 import unittest
 
 from support import Trainx, main
@@ -117,6 +118,11 @@ class Packing(Trainx):
             refused = self.run_trainx("data", "pack", "alone.jsonl", "--sequence-length", 64, "--out", "x.jsonl", *option, expect=2).stderr
             self.assertIn(f"{option[0]} can have no effect on alone.jsonl", refused)
         self.assertIn("--end-of-text can have no effect", self.run_trainx("data", "inspect", "alone.jsonl", "--end-of-text", "x", expect=2).stderr)
+        (self.folder / "m.bin").write_bytes(struct.pack("<5H", 1, 2, 3, 4, 5))        # Megatron's: documents of 2 and 3 tokens
+        (self.folder / "m.idx").write_bytes(b"MMIDIDX\0\0" + struct.pack("<QBQQ2i2q3q", 1, 8, 2, 3, 2, 3, 0, 4, 0, 1, 2))
+        for command in (["pack", "m.bin", "--sequence-length", 64, "--out", "x.jsonl"], ["inspect", "m.bin"]):
+            self.assertIn("m.bin, whose index says where documents begin", self.run_trainx("data", *command, "--end-of-text", "x", expect=2).stderr)
+        self.assertIn("2 documents", self.run_trainx("data", "pack", "m.bin", "--sequence-length", 64, "--out", "x.jsonl").stderr)
         self.assertIn("--sequence-length", self.run_trainx("data", "pack", "alone.jsonl", "--out", "x.jsonl", expect=2).stderr)
         self.assertIn("there already", self.run_trainx("data", "pack", "alone.jsonl", "--out", "packed_eval.jsonl", "--sequence-length", 64, expect=73).stderr)
 

@@ -23,6 +23,9 @@ metrics: {{every: 1 steps}}
 
 
 def gpus():
+    """Those that a program may see."""
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        return len([d for d in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if d])
     try:
         return len([line for line in subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60).stdout.splitlines() if line.startswith("GPU ")])
     except FileNotFoundError:

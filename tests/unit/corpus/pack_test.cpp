@@ -141,6 +141,11 @@ TEST_CASE("rows say whose tokens they are, as far as the file that was packed do
   write_about(path, {{"tokenizer", "tok/tokenizer.json"}, {"vocab_size", 300}, {"end_of_text", 7}});
   pack(options(path, with, 4));
   CHECK(read_about(with).tokenizer == "tok/tokenizer.json");
+  PackOptions named = options(path, folder.path("named.jsonl"), 4);
+  named.tokenizer = "other/tokenizer.json", named.vocab_size = 400;
+  pack(named);
+  CHECK(read_about(named.out).tokenizer == "other/tokenizer.json");
+  CHECK(read_about(named.out).vocab_size == 400);
   CHECK(read_about(with).vocab_size == 300);
   CHECK_FALSE(read_about(with).end_of_text);
   for (const char* other : {"[1]", "{", "{\"tokenizer\": 3, \"vocab_size\": -1, \"end_of_text\": 5000000000}"}) {   // a file of somebody else's
