@@ -111,7 +111,7 @@ class StepBench {
     j["step_time_ms"] = 1e3 * step;
     j["tokens_per_second"] = tokens / step;
     j["samples_per_second"] = static_cast<double>(plan_.batch.global_batch_size) / step;
-    j["joules_per_token"] = joules.empty() ? Json() : Json(median(joules) / tokens);
+    j["joules_per_token"] = joules.empty() ? Json() : Json(median(joules) * static_cast<double>(plan_.batch.world_size) / tokens);   // of this rank's GPU, over its share of the tokens
     j["predicted_step_time_ms"] = plan_.time ? Json(1e3 * plan_.time->step_s) : Json();
     j["predicted_peak_memory_bytes"] = plan_.memory.arena_bytes + plan_.memory.library_bytes;
     j["predicted_device_memory_bytes"] = plan_.memory.total_bytes();

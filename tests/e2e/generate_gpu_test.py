@@ -28,7 +28,7 @@ class GenerateOnGpu(Trainx):
         self.assertEqual(*seen)
 
     def test_a_gpu_that_is_hidden_gives_way_to_the_cpu_unless_it_was_asked_for(self):
-        self.run_trainx("train", ROOT / "configs" / "quickstart.yaml", "run.name=run", "run.device=cpu", "run.duration=2 steps")
+        self.run_trainx("train", ROOT / "configs" / "quickstart.yaml", "run.name=run", "run.device=cpu", "run.duration=2 steps", "schedule.warmup=0 steps")
         hidden = self.environment(CUDA_VISIBLE_DEVICES="")
         self.assertIn("CPU", json.loads(self.run_trainx("generate", "outputs/run", "--prompt", "Once", "--device", "auto", "--json", env=hidden).stdout)["device"])
         self.assertIn("no GPU", self.run_trainx("generate", "outputs/run", "--prompt", "Once", "--device", "gpu", env=hidden, expect=69).stderr)
