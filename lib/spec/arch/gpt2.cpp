@@ -278,8 +278,8 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(head_block(graph, s));
-  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention}, machine.deterministic)
-                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention}, machine.threads);
+  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, dims.packed}, machine.deterministic)
+                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, dims.packed}, machine.threads);
   return graph;
 }
 
