@@ -25,8 +25,8 @@ struct AttentionProblem {
 std::string describe(const AttentionProblem& p);
 
 /// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a head size that is a multiple of 8 up to 128. kernels: trainx's own
-/// (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all others. Documents are the kernels': a library has to be told
-/// on the host how many there are, and a step is launched as it was captured.
+/// (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all others. Documents are the kernels': libraries
+/// have to be told on the host how many there are, and a step is launched as it was captured.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);
 
