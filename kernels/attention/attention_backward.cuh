@@ -3,7 +3,7 @@
 #include <cmath>
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
-#include "kernels/attention/tiles.cuh"
+#include "kernels/attention/tiles16.cuh"
 
 namespace trainx::kernels {
 
@@ -39,13 +39,14 @@ template <int Width, class T, int Terms, int Slices>
 struct QueryGradient {
   using Tile = tiles::Tile<Width>;
   static constexpr int threads = Slices * Tile::threads;
-  using Rows = tiles::SharedRows<Width>;
+  using Rows = tiles::RowsOf<Width, T>;
   using Stream = tiles::Stream<Width, Width == 128 ? 2 : 1, Slices, T>;     // by 64, blocks side by side hide the way of copies
-  static constexpr int shared_floats = 2 * Tile::block_floats + Stream::floats, blocks = Width <= 64 && Slices == 1 ? 4 : 1;
+  static constexpr int shared_bytes = (2 * Tile::block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 4 : 1;
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
-    extern __shared__ __align__(16) float shared[];
+    extern __shared__ __align__(16) unsigned char memory[];
+    T* const shared = reinterpret_cast<T*>(memory);
     const HeadView at(s);
     const tiles::Place place(Tile::groups);
     const long first = static_cast<long>(blockIdx.x) * tiles::block_rows, warp_first = first + place.first_row;
@@ -56,11 +57,11 @@ struct QueryGradient {
       row_lse[half] = t < seeing.end ? lse[at.lse + t] * log2_of_e : 0, row_delta[half] = t < seeing.end ? delta[at.lse + t] : 0;
     }
     tiles::load<tiles::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row, s.head_size);
-    tiles::load<tiles::block_rows, Width, threads>(shared + Tile::block_floats, d_out + at.out, first, seeing.end, at.out_row, s.head_size);
+    tiles::load<tiles::block_rows, Width, threads>(shared + Tile::block_elements, d_out + at.out, first, seeing.end, at.out_row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + 2 * Tile::block_floats, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
+    Stream keys_and_values(shared + 2 * Tile::block_elements, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
                            s.head_size);
-    const Rows queries(shared, place), dy(shared + Tile::block_floats, place);
+    const Rows queries(shared, place), dy(shared + Tile::block_elements, place);
     tiles::Rows16<Tile::columns> sums;
     tiles::clear(sums);
     for (; keys_and_values.more(); keys_and_values.end()) {
@@ -75,10 +76,11 @@ struct QueryGradient {
       for (int n = 0; n < tiles::streamed_rows / 8; ++n)
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-          differentiate(all_seen || seeing.sees(e / 2, first + place.row(e / 2), key + place.streamed(n, e % 2)), scores[n][e], d_weights[n][e], row_lse[e / 2], row_delta[e / 2], s.scale);
+          differentiate(all_seen || seeing.sees(e / 2, first + place.row(e / 2), key + tiles::streamed_row<T>(place, n, e % 2)), scores[n][e], d_weights[n][e], row_lse[e / 2],
+                        row_delta[e / 2], s.scale);
       tiles::weighted_rows<Terms, Width>(d_weights, keys_and_values.first(place) + place.group * Tile::columns, place, sums);
     }
-    add_slices<Tile::threads, Slices>(shared, place, sums);
+    add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, sums);
     if (place.slice > 0) return;
     tiles::store(sums, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row : nullptr; }, {1.0f, 1.0f});
   }
@@ -89,23 +91,24 @@ template <int Width, class T, int Terms, int Slices>
 struct KeyValueGradient {
   using Tile = tiles::Tile<Width>;
   static constexpr int threads = Slices * Tile::threads;
-  using Rows = tiles::SharedRows<Width>;
+  using Rows = tiles::RowsOf<Width, T>;
   using Stream = tiles::Stream<Width, Width <= 128 ? 2 : 1, Slices, T>;
-  static constexpr int shared_floats = 2 * Tile::block_floats + Stream::floats, blocks = Width <= 64 && Slices == 1 ? 2 : 1;
+  static constexpr int shared_bytes = (2 * Tile::block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 2 : 1;
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
     constexpr int tiles_of_queries = tiles::streamed_rows / 8;
-    extern __shared__ __align__(16) float shared[];
+    extern __shared__ __align__(16) unsigned char memory[];
+    T* const shared = reinterpret_cast<T*>(memory);
     const HeadView at(s);
     const tiles::Place place(Tile::groups);
     const long first = static_cast<long>(blockIdx.x) * tiles::block_rows, warp_first = first + place.first_row;
     const typename Sight::Keys keys_seen(sight, s, first, place);
     tiles::load<tiles::block_rows, Width, threads>(shared, qkv + at.qkv + at.out_row, first, keys_seen.end, at.row, s.head_size);
-    tiles::load<tiles::block_rows, Width, threads>(shared + Tile::block_floats, qkv + at.qkv + 2 * at.out_row, first, keys_seen.end, at.row, s.head_size);
+    tiles::load<tiles::block_rows, Width, threads>(shared + Tile::block_elements, qkv + at.qkv + 2 * at.out_row, first, keys_seen.end, at.row, s.head_size);
     commit_copies();
-    Stream queries_and_dy(shared + 2 * Tile::block_floats, qkv + at.qkv, at.row, d_out + at.out, at.out_row, keys_seen.queries.from, keys_seen.queries.end, s.head_size);
-    const Rows keys(shared, place), values(shared + Tile::block_floats, place);
+    Stream queries_and_dy(shared + 2 * Tile::block_elements, qkv + at.qkv, at.row, d_out + at.out, at.out_row, keys_seen.queries.from, keys_seen.queries.end, s.head_size);
+    const Rows keys(shared, place), values(shared + Tile::block_elements, place);
     tiles::Rows16<Tile::columns> d_keys, d_values;
     tiles::clear(d_keys);
     tiles::clear(d_values);
@@ -116,7 +119,7 @@ struct KeyValueGradient {
       for (int n = 0; n < tiles_of_queries; ++n)
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-          const long t = query + place.streamed(n, e);
+          const long t = query + tiles::streamed_row<T>(place, n, e);
           column_lse[n][e] = t < keys_seen.queries.end ? lse[at.lse + t] * log2_of_e : 0, column_delta[n][e] = t < keys_seen.queries.end ? delta[at.lse + t] : 0;
         }
       queries_and_dy.begin();
@@ -129,12 +132,13 @@ struct KeyValueGradient {
       for (int n = 0; n < tiles_of_queries; ++n)
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-          differentiate(all_seen || keys_seen.seen(e / 2, first + place.row(e / 2), query + place.streamed(n, e % 2)), scores[n][e], d_weights[n][e], column_lse[n][e % 2], column_delta[n][e % 2], s.scale);
+          differentiate(all_seen || keys_seen.seen(e / 2, first + place.row(e / 2), query + tiles::streamed_row<T>(place, n, e % 2)), scores[n][e], d_weights[n][e],
+                        column_lse[n][e % 2], column_delta[n][e % 2], s.scale);
       tiles::weighted_rows<Terms, Width>(scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
       tiles::weighted_rows<Terms, Width>(d_weights, queries_and_dy.first(place) + place.group * Tile::columns, place, d_keys);
     }
-    add_slices<Tile::threads, Slices>(shared, place, d_keys);
-    add_slices<Tile::threads, Slices>(shared, place, d_values);
+    add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, d_keys);
+    add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, d_values);
     if (place.slice > 0) return;
     const auto row_of = [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row + at.out_row : nullptr; };
     tiles::store(d_keys, place, place.group * Tile::columns, s.head_size, row_of, {1.0f, 1.0f});

@@ -3,7 +3,7 @@
 #include <cmath>
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
-#include "kernels/attention/tiles.cuh"
+#include "kernels/attention/tiles16.cuh"
 
 namespace trainx::kernels {
 
@@ -12,13 +12,14 @@ template <int Width, class T, int Terms, int Slices>
 struct Forward {
   using Tile = tiles::Tile<Width>;
   static constexpr int threads = Slices * Tile::threads;
-  using Rows = tiles::SharedRows<Width>;
+  using Rows = tiles::RowsOf<Width, T>;
   using Stream = tiles::Stream<Width, 2, Slices, T>;
-  static constexpr int shared_floats = Tile::block_floats + Stream::floats, blocks = Width <= 64 && Slices == 1 ? 4 : 1;
+  static constexpr int shared_bytes = (Tile::block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 4 : 1;
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, T* out, float* lse, AttentionShape s) {
-    extern __shared__ __align__(16) float shared[];
+    extern __shared__ __align__(16) unsigned char memory[];
+    T* const shared = reinterpret_cast<T*>(memory);
     const HeadView at(s);
     const tiles::Place place(Tile::groups);
     const long first = static_cast<long>(blockIdx.x) * tiles::block_rows, warp_first = first + place.first_row;
@@ -27,7 +28,7 @@ struct Forward {
 
     tiles::load<tiles::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + Tile::block_floats, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
+    Stream keys_and_values(shared + Tile::block_elements, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
                            s.head_size);
     const Rows queries(shared, place);
 
@@ -49,7 +50,7 @@ struct Forward {
 #pragma unroll
           for (int e = 0; e < 2; ++e) {
             float& score = scores[n][2 * half + e];
-            score = all_seen || seeing.sees(half, first + place.row(half), key + place.streamed(n, e)) ? score * scale : -INFINITY;
+            score = all_seen || seeing.sees(half, first + place.row(half), key + tiles::streamed_row<T>(place, n, e)) ? score * scale : -INFINITY;
             largest = fmaxf(largest, score);
           }
         largest = tiles::row_maximum(largest);
@@ -73,7 +74,7 @@ struct Forward {
     }
     constexpr int elements = Tile::columns / 2;
     tiles::gather_slices<Tile::threads, Slices, elements + 4>(
-        shared, place, [&](int n) { return n < elements ? sums[n / 4][n % 4] : n < elements + 2 ? maximum[n - elements] : total[n - elements - 2]; },
+        reinterpret_cast<float*>(memory), place, [&](int n) { return n < elements ? sums[n / 4][n % 4] : n < elements + 2 ? maximum[n - elements] : total[n - elements - 2]; },
         [&](auto given) {
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
