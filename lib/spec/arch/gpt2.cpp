@@ -70,7 +70,7 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   Phase& backward = b.block.phases[Op::backward];
   use(backward, How::read, {S::tokens, S::d_residual_out});
   forward.other_kernels = 1;
-  backward.other_kernels = 8;           // tokens are sorted
+  backward.other_kernels = s.dims.packed ? 16 : 8;   // tokens are sorted, and positions in documents
   if (s.dropout) {
     b.block.slots[S::residual_out].from.push_back(S::positions);
     use(forward, How::read, {S::positions});
