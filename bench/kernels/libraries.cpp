@@ -1,7 +1,7 @@
 // The GPU's libraries as a training step uses them: matrix products of GPT-2 124M by the library's first choice and by the tuned one, and attention.
 // Sustained: every figure is taken back to back, at the power limit. One JSON object a line; times in ms.
 //   bench_libraries              what a step of GPT-2 124M has
-//   bench_libraries attention    own kernels in fp32 and tf32
+//   bench_libraries attention    own kernels in fp32 and tf32; in bf16 inside documents, beside cuDNN's on the same rows as if each were one
 //   bench_libraries dimensions   sizes that plan's advice is about: last waves of tiles, rows off 16 bytes, heads of many sizes (program::TileRates, attention_s)
 #include <algorithm>
 #include <cmath>
@@ -98,11 +98,25 @@ double sustained_ms(const Call& call) {
   return ms;
 }
 
+/// Of rows that hold documents of 50 tokens and more, 270 on average: where each token's begins, and how many pairs of tokens see each other.
+std::vector<std::int32_t> document_starts(std::int64_t rows, std::int64_t tokens, double& pairs) {
+  std::vector<std::int32_t> starts;
+  std::uint32_t state = 1;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t begin = 0, end; begin < tokens; begin = end) {
+      state = state * 1664525 + 1013904223;
+      end = std::min(tokens, begin + 50 - std::lround(220 * std::log((state >> 8) / 16777216.0 + 1e-7)));
+      starts.insert(starts.end(), static_cast<std::size_t>(end - begin), static_cast<std::int32_t>(begin));
+      pairs += static_cast<double>((end - begin) * (end - begin + 1)) / 2;
+    }
+  return starts;
+}
+
 void bench_attention(Attention& attention, const DeviceMemory& memory, const AttentionProblem& p) {
   const std::int64_t element = size_of(p.dtype), out_bytes = p.batch * p.tokens * p.heads * p.head_size * element, lse_bytes = p.batch * p.heads * p.tokens * 4;
   const std::int64_t forward_bytes = attention.forward_workspace_bytes(p), backward_bytes = attention.backward_workspace_bytes(p);
-  const StreamSpace space{nullptr, memory.at<char>(8 * out_bytes + lse_bytes + 256 * 16), std::max(forward_bytes, backward_bytes)};
-  // Random values: qkv at 0, out, d_out, d_qkv, lse, lengths.
+  const StreamSpace space{nullptr, memory.at<char>(8 * out_bytes + lse_bytes + p.batch * p.tokens * 4 + 256 * 16), std::max(forward_bytes, backward_bytes)};
+  // Random values: qkv at 0, out, d_out, d_qkv, lse, who sees whom.
   std::vector<std::uint16_t> bits(1 << 20);
   std::uint32_t state = 1;
   for (auto& b : bits) {                               // +-0.5 to 2 in bf16, with random mantissas
@@ -111,15 +125,18 @@ void bench_attention(Attention& attention, const DeviceMemory& memory, const Att
   }
   for (std::int64_t at = 0; at < 8 * out_bytes; at += static_cast<std::int64_t>(bits.size()) * 2)
     require(cudaMemcpy(memory.at<char>(at), bits.data(), static_cast<std::size_t>(std::min<std::int64_t>(8 * out_bytes - at, static_cast<std::int64_t>(bits.size()) * 2)), cudaMemcpyDefault), "copy");
-  const std::vector<std::int32_t> lengths(static_cast<std::size_t>(p.batch), static_cast<std::int32_t>(p.tokens * 3 / 4));
+  double pairs = static_cast<double>(p.batch * p.tokens * p.tokens) / (p.causal ? 2 : 1), of_documents = 0;
+  const std::vector<std::int32_t> seen = p.documents ? document_starts(p.batch, p.tokens, of_documents)
+                                                     : std::vector<std::int32_t>(static_cast<std::size_t>(p.batch), static_cast<std::int32_t>(p.tokens * 3 / 4));
+  if (p.documents) pairs = of_documents;
   const auto qkv = memory.at<char>(0), out = memory.at<char>(3 * out_bytes), d_out = memory.at<char>(4 * out_bytes), d_qkv = memory.at<char>(5 * out_bytes);
   const auto lse = memory.at<float>(8 * out_bytes);
-  const auto device_lengths = memory.at<std::int32_t>(8 * out_bytes + lse_bytes);
-  require(cudaMemcpy(device_lengths, lengths.data(), lengths.size() * 4, cudaMemcpyDefault), "copy");
-  const std::int32_t* const given = p.padded ? device_lengths : nullptr;
+  const auto device_seen = memory.at<std::int32_t>(8 * out_bytes + lse_bytes);
+  require(cudaMemcpy(device_seen, seen.data(), seen.size() * 4, cudaMemcpyDefault), "copy");
+  const std::int32_t* const given = p.padded || p.documents ? device_seen : nullptr;
   const double forward_ms = sustained_ms([&] { attention.forward(p, qkv, given, out, lse, space); });
   const double backward_ms = sustained_ms([&] { attention.backward(p, qkv, given, out, lse, d_out, d_qkv, space); });
-  const double flops = 4.0 * static_cast<double>(p.batch * p.heads * p.head_size) * static_cast<double>(p.tokens * p.tokens) / (p.causal ? 2 : 1);
+  const double flops = 4.0 * static_cast<double>(p.heads * p.head_size) * pairs;
   std::printf("%s\n", nlohmann::json{{"attention", describe(p)}, {"path", path_of(p) == AttentionPath::cudnn ? "cudnn" : "kernels"}, {"forward_ms", forward_ms},
                                      {"backward_ms", backward_ms}, {"forward_tflops", flops / forward_ms / 1e9}, {"backward_tflops", 2.5 * flops / backward_ms / 1e9},
                                      {"forward_workspace_mib", static_cast<double>(forward_bytes) / 1048576}, {"backward_workspace_mib", static_cast<double>(backward_bytes) / 1048576}}
@@ -148,13 +165,19 @@ void bench_dimensions(Gemm& gemm, Attention& attention, const StreamSpace& space
   for (const std::int64_t head : {32, 36, 48, 64, 72, 80, 96, 112, 128}) bench_attention(attention, scratch, {16, 1024, 16, head, DType::bf16, true, false, false});
 }
 
-/// Of the types that libraries leave to own kernels.
+/// Of the types, and of documents in a row, that libraries leave to own kernels.
 void bench_own_attention(Attention& attention, const DeviceMemory& scratch) {
   for (const bool tf32 : {false, true})
     for (AttentionProblem p : {AttentionProblem{4, 512, 16, 64, DType::f32, false, false, true}, AttentionProblem{1, 512, 16, 64, DType::f32, false, false, true},
                                AttentionProblem{8, 128, 12, 64, DType::f32, false, true, true}, AttentionProblem{4, 1024, 12, 64, DType::f32, true, false, true},
                                AttentionProblem{4, 1024, 12, 128, DType::f32, true, false, true}}) {
       p.tf32 = tf32;
+      bench_attention(attention, scratch, p);
+    }
+  for (const DType type : {DType::bf16, DType::f16, DType::f32})
+    for (const bool documents : {false, true}) {
+      AttentionProblem p{32, 1024, 12, 64, type, true, false, true};
+      p.documents = documents;
       bench_attention(attention, scratch, p);
     }
 }

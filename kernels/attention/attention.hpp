@@ -1,5 +1,6 @@
-// Self-attention on packed queries, keys and values, summed in fp32, with the accuracy of fp32 unless tf32 is asked for (Dao et al. 2022, arXiv:2205.14135: scores never exist as a whole), for the types
-// and head sizes that libraries leave out. qkv[B, T, 3, H, D] to out[B, T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of exp(scores));
+// Self-attention on packed queries, keys and values (Dao et al. 2022, arXiv:2205.14135: scores never exist as a whole), for the types
+// and head sizes that libraries leave out. Summed in fp32: of floats with the accuracy of fp32 unless tf32 is asked for, of 16 bits with probabilities and gradients of scores rounded to
+// 16 bits where they enter a product. qkv[B, T, 3, H, D] to out[B, T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of exp(scores));
 // scores are scaled with 1 / sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. Contiguous; aligned to their element.
 #pragma once
 #include <cuda_runtime_api.h>

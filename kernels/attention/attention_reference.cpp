@@ -1,4 +1,5 @@
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/document_attention.hpp"
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -13,14 +14,15 @@ double dot(const float* a, const float* b, std::int64_t n) {
   return sum;
 }
 
-}  // namespace
+struct Seen { std::int64_t from, end; };
 
-void attention_reference(const float* qkv, const std::int32_t* lengths, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& s) {
+/// `seen_by(b, t)`: the keys that a token sees, none where it is padding.
+template <class SeenBy>
+void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& s) {
   const std::int64_t row = 3 * s.heads * s.head_size, D = s.head_size, out_row = s.heads * D;
   const double scale = 1 / std::sqrt(static_cast<double>(D));
   std::vector<double> p(static_cast<std::size_t>(s.tokens)), d_packed(static_cast<std::size_t>(s.tokens * row)), o(static_cast<std::size_t>(D));
   for (std::int64_t b = 0; b < s.batch; ++b) {
-    const std::int64_t length = lengths ? lengths[b] : s.tokens;
     const float* packed = qkv + b * s.tokens * row;
     std::fill(d_packed.begin(), d_packed.end(), 0.0);
     for (std::int64_t h = 0; h < s.heads; ++h)
@@ -29,17 +31,17 @@ void attention_reference(const float* qkv, const std::int32_t* lengths, const fl
         float& row_lse = lse[(b * s.heads + h) * s.tokens + t];
         row_lse = 0;
         std::fill(o_row, o_row + D, 0.0f);
-        if (t >= length) continue;
-        const std::int64_t seen = s.causal ? t + 1 : length;
+        const Seen seen = seen_by(b, t);
+        if (seen.from == seen.end) continue;
         const auto key = [&](std::int64_t u) { return packed + u * row + out_row + h * D; };
         const auto value = [&](std::int64_t u) { return packed + u * row + 2 * out_row + h * D; };
         const float* query = packed + t * row + h * D;
         double largest = -HUGE_VAL, total = 0;
-        for (std::int64_t u = 0; u < seen; ++u) largest = std::max(largest, p[static_cast<std::size_t>(u)] = scale * dot(query, key(u), D));
-        for (std::int64_t u = 0; u < seen; ++u) total += p[static_cast<std::size_t>(u)] = std::exp(p[static_cast<std::size_t>(u)] - largest);
+        for (std::int64_t u = seen.from; u < seen.end; ++u) largest = std::max(largest, p[static_cast<std::size_t>(u)] = scale * dot(query, key(u), D));
+        for (std::int64_t u = seen.from; u < seen.end; ++u) total += p[static_cast<std::size_t>(u)] = std::exp(p[static_cast<std::size_t>(u)] - largest);
         row_lse = static_cast<float>(largest + std::log(total));
         std::fill(o.begin(), o.end(), 0.0);
-        for (std::int64_t u = 0; u < seen; ++u) {
+        for (std::int64_t u = seen.from; u < seen.end; ++u) {
           p[static_cast<std::size_t>(u)] /= total;
           for (std::int64_t d = 0; d < D; ++d) o[static_cast<std::size_t>(d)] += p[static_cast<std::size_t>(u)] * value(u)[d];
         }
@@ -48,7 +50,7 @@ void attention_reference(const float* qkv, const std::int32_t* lengths, const fl
         const float* dy = d_out + (b * s.tokens + t) * out_row + h * D;
         double delta = 0;                       // sum over keys of p dp = dy . o
         for (std::int64_t d = 0; d < D; ++d) delta += dy[d] * o[static_cast<std::size_t>(d)];
-        for (std::int64_t u = 0; u < seen; ++u) {
+        for (std::int64_t u = seen.from; u < seen.end; ++u) {
           const double probability = p[static_cast<std::size_t>(u)], ds = probability * (dot(dy, value(u), D) - delta) * scale;
           double* const d_key = d_packed.data() + u * row + out_row + h * D;
           for (std::int64_t d = 0; d < D; ++d) {
@@ -60,6 +62,24 @@ void attention_reference(const float* qkv, const std::int32_t* lengths, const fl
       }
     if (d_qkv) std::transform(d_packed.begin(), d_packed.end(), d_qkv + b * s.tokens * row, [](double d) { return static_cast<float>(d); });
   }
+}
+
+}  // namespace
+
+void attention_reference(const float* qkv, const std::int32_t* lengths, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& s) {
+  const auto seen_by = [&](std::int64_t b, std::int64_t t) {
+    const std::int64_t length = lengths ? lengths[b] : s.tokens;
+    return Seen{0, t >= length ? 0 : s.causal ? t + 1 : length};
+  };
+  attend(qkv, seen_by, d_out, out, lse, d_qkv, s);
+}
+
+void document_attention_reference(const float* qkv, const std::int32_t* starts, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& s) {
+  const auto seen_by = [&](std::int64_t b, std::int64_t t) {
+    const std::int64_t start = starts[b * s.tokens + t];
+    return start < 0 ? Seen{0, 0} : Seen{start, t + 1};
+  };
+  attend(qkv, seen_by, d_out, out, lse, d_qkv, s);
 }
 
 }  // namespace trainx::kernels

@@ -17,22 +17,16 @@ struct AttentionShape {
 /// Of block (tile, head, sample): offsets of the head's first row in qkv (and the distances of its rows), in out and in lse.
 struct HeadView {
   long row, out_row;              // elements from one token's row to the next: 3 H D, H D
-  long qkv, out, lse, length;
+  long qkv, out, lse;
 
-  __device__ HeadView(const AttentionShape& s, const std::int32_t* lengths) {
+  __device__ explicit HeadView(const AttentionShape& s) {
     const long b = blockIdx.z, h = blockIdx.y;
     out_row = static_cast<long>(s.heads) * s.head_size;
     row = 3 * out_row;
     qkv = b * s.tokens * row + h * s.head_size;
     out = b * s.tokens * out_row + h * s.head_size;
     lse = (b * s.heads + h) * s.tokens;
-    length = lengths ? lengths[b] : s.tokens;
   }
-  /// Does each of `queries` queries from `query` on see each of `keys` keys from `key` on?
-  __device__ bool all_see(const AttentionShape& s, long query, int queries, long key, int keys) const {
-    return query + queries <= length && key + keys <= length && (!s.causal || key + keys <= query + 1);
-  }
-  __device__ bool sees(const AttentionShape& s, long query, long key) const { return query < length && key < length && (!s.causal || key <= query); }
 };
 
 }  // namespace trainx::kernels

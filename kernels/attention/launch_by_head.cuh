@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) attention_ker
 template <class Kernel, class... Arguments>
 cudaError_t launch_kernel(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
   const AttentionShape shape{size.tokens, static_cast<int>(size.heads), static_cast<int>(size.head_size), size.causal, static_cast<float>(1 / std::sqrt(static_cast<double>(size.head_size)))};
-  constexpr int bytes = Kernel::shared_floats * static_cast<int>(sizeof(float));
+  constexpr int bytes = Kernel::shared_bytes;
   const auto kernel = attention_kernel<Kernel, Arguments..., AttentionShape>;
   if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); error != cudaSuccess) return error;
   const dim3 grid(static_cast<unsigned>((size.tokens + tiles::block_rows - 1) / tiles::block_rows), static_cast<unsigned>(size.heads), static_cast<unsigned>(size.batch));
@@ -40,7 +40,7 @@ cudaError_t launch_width(const AttentionSize& size, cudaStream_t stream, Argumen
   return few ? launch_kernel<Kernel<64, T, Terms, 2>>(size, stream, arguments...) : launch_kernel<Kernel<64, T, Terms, 1>>(size, stream, arguments...);
 }
 
-/// `Kernel<Width, T, Terms, Slices>::run(arguments..., shape)` is the body. Elements of 16 bits are exact in tf32, so that one term does.
+/// `Kernel<Width, T, Terms, Slices>::run(arguments..., shape)` is the body. Of 16 bits products have one term.
 template <template <int, class, int, int> class Kernel, class T, class... Arguments>
 cudaError_t launch_by_head(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
   if (size.batch == 0 || size.tokens == 0 || size.heads == 0) return cudaSuccess;

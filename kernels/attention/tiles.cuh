@@ -1,5 +1,4 @@
-// Tiles of rows in shared memory as floats, and products of tiles on tensor cores: mma.m16n8k8 of tf32 (PTX ISA, "Matrix Fragments for mma.m16n8k8"). A warp has 16 rows
-// of scores against 32 streamed rows, in registers from the product to the next one, where they are the left operand (Dao 2023, arXiv:2307.08691, section 3.3).
+// Tiles of rows in shared memory, and products of tiles on tensor cores, here of floats: mma.m16n8k8 of tf32 (PTX ISA, "Matrix Fragments for mma.m16n8k8"). A warp has 16 rows of scores against 32 streamed rows, in registers from the product to the next one, where they are the left operand (Dao 2023, arXiv:2307.08691, section 3.3).
 // Products are sums of tf32 products: in three terms, an operand being what tf32 holds of it and the rest, which leaves the accuracy of fp32 (the product of the
 // rests, 2^-24 of the whole, is left out); in one, with operands rounded to tf32.
 #pragma once
@@ -10,12 +9,12 @@ namespace trainx::kernels::tiles {
 
 constexpr int block_rows = 64, warp_rows = 16, row_warps = block_rows / warp_rows, streamed_rows = 32;
 
-/// Rows of at most `Width` elements. Eight floats between rows' ends: what half a warp reads at once as pairs (row_products), and a quarter as fours (weighted_rows), lies
+/// Rows of at most `Width` elements. Eight elements between rows' ends: of floats what half a warp reads at once as pairs (row_products), and a quarter as fours (weighted_rows), lies
 /// in 32 banks.
 template <int Width>
 struct Tile {
   static constexpr int stride = Width + 8;
-  static constexpr int block_floats = block_rows * stride, streamed_floats = streamed_rows * stride;
+  static constexpr int block_elements = block_rows * stride, streamed_elements = streamed_rows * stride;
   static constexpr int groups = Width > 128 ? Width / 128 : 1;      // of warps: each group sums its share of the columns
   static constexpr int threads = 32 * row_warps * groups, columns = Width / groups;
 };
@@ -41,25 +40,29 @@ struct Place {
   __device__ int columns(int n) const { return 8 * n + 8 * t; }
 };
 
+/// Streamed row of element e of scores[n], of tiles of T.
+template <class T>
+__device__ __forceinline__ int streamed_row(const Place& place, int n, int e) {
+  return sizeof(T) == 4 ? place.streamed(n, e) : 8 * n + 2 * place.t + e;
+}
+
 /// `Rows` rows from `first` on of a matrix whose rows lie `distance` elements apart; zeros from row `end` on and past `width`. Copies that may still be under way are one
 /// batch (copy_async.cuh) with all since the last.
 template <int Rows, int Width, int Threads, class T>
-__device__ void load(float* tile, const T* matrix, long first, long end, long distance, int width) {
-  constexpr int stride = Tile<Width>::stride;
-  if constexpr (sizeof(T) == 4) {
-    if (width == Width && distance % 4 == 0 && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0) {
+__device__ void load(T* tile, const T* matrix, long first, long end, long distance, int width) {
+  constexpr int stride = Tile<Width>::stride, together = 16 / static_cast<int>(sizeof(T));
+  if (width == Width && distance % together == 0 && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0) {
 #pragma unroll 4
-      for (int i = threadIdx.x; i < Rows * Width / 4; i += Threads) {
-        const int r = i / (Width / 4), c = i % (Width / 4) * 4;
-        const bool there = first + r < end;
-        copy16_or_zeros_async(tile + r * stride + c, there ? matrix + (first + r) * distance + c : matrix, there);
-      }
-      return;
+    for (int i = threadIdx.x; i < Rows * Width / together; i += Threads) {
+      const int r = i / (Width / together), c = i % (Width / together) * together;
+      const bool there = first + r < end;
+      copy16_or_zeros_async(tile + r * stride + c, there ? matrix + (first + r) * distance + c : matrix, there);
     }
+    return;
   }
   for (int i = threadIdx.x; i < Rows * Width; i += Threads) {
     const int r = i / Width, c = i % Width;
-    tile[r * stride + c] = first + r < end && c < width ? widened(matrix[(first + r) * distance + c]) : 0.0f;
+    tile[r * stride + c] = first + r < end && c < width ? matrix[(first + r) * distance + c] : T{};
   }
 }
 
@@ -67,8 +70,8 @@ __device__ void load(float* tile, const T* matrix, long first, long end, long di
 template <int Width, int Pairs, int Slices, class T>
 class Stream {
  public:
-  static constexpr int rows = Slices * streamed_rows, matrix_floats = Slices * Tile<Width>::streamed_floats, floats = 2 * Pairs * matrix_floats;
-  __device__ Stream(float* shared, const T* first, long first_distance, const T* second, long second_distance, long from, long end, int width)
+  static constexpr int rows = Slices * streamed_rows, matrix_elements = Slices * Tile<Width>::streamed_elements, elements = 2 * Pairs * matrix_elements;
+  __device__ Stream(T* shared, const T* first, long first_distance, const T* second, long second_distance, long from, long end, int width)
       : shared_(shared), first_(first), second_(second), first_distance_(first_distance), second_distance_(second_distance), at_(from), end_(end), width_(width) {
     if (Pairs == 2) fetch(at_);
   }
@@ -85,19 +88,19 @@ class Stream {
     __syncthreads();
     at_ += rows;
   }
-  __device__ const float* first(const Place& place) const { return pair(at_) + place.slice * Tile<Width>::streamed_floats; }
-  __device__ const float* second(const Place& place) const { return first(place) + matrix_floats; }
+  __device__ const T* first(const Place& place) const { return pair(at_) + place.slice * Tile<Width>::streamed_elements; }
+  __device__ const T* second(const Place& place) const { return first(place) + matrix_elements; }
 
  private:
-  __device__ float* pair(long row) const { return shared_ + row / rows % Pairs * 2 * matrix_floats; }
+  __device__ T* pair(long row) const { return shared_ + row / rows % Pairs * 2 * matrix_elements; }
   __device__ void fetch(long row) {
     if (row < end_) {
       load<rows, Width, Slices * Tile<Width>::threads>(pair(row), first_, row, end_, first_distance_, width_);
-      load<rows, Width, Slices * Tile<Width>::threads>(pair(row) + matrix_floats, second_, row, end_, second_distance_, width_);
+      load<rows, Width, Slices * Tile<Width>::threads>(pair(row) + matrix_elements, second_, row, end_, second_distance_, width_);
     }
     commit_copies();
   }
-  float* shared_;
+  T* shared_;
   const T *first_, *second_;
   long first_distance_, second_distance_, at_, end_;
   int width_;
@@ -209,32 +212,33 @@ __device__ __forceinline__ void weighted_rows(const Scores& weights, const float
   }
 }
 
-/// Stores rows of sums from column `first_column` of a matrix on, elements below `width` alone: row r goes to row_of(r), null: nowhere, times factor[half].
+/// Stores the sums of row place.row(half) from column `first_column` on, times `factor`, elements below `width` alone.
+template <int Tiles>
+__device__ void store_row(const float (&sums)[Tiles][4], int half, const Place& place, int first_column, int width, float* row, float factor) {
+#pragma unroll
+  for (int n = 0; n < Tiles; n += 4)
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const int c = first_column + place.columns(n) + 4 * e;
+      float x[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) x[i] = sums[n + i][2 * half + e] * factor;
+      if (c + 4 <= width && reinterpret_cast<std::uintptr_t>(row + c) % 16 == 0) {
+        *reinterpret_cast<float4*>(row + c) = make_float4(x[0], x[1], x[2], x[3]);
+        continue;
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (c + i < width) row[c + i] = x[i];
+    }
+}
+
+/// Stores rows of sums: row r goes to row_of(r), null: nowhere.
 template <int Tiles, class RowOf>
 __device__ void store(const float (&sums)[Tiles][4], const Place& place, int first_column, int width, RowOf row_of, const float (&factor)[2]) {
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    auto* const row = row_of(place.row(half));
-    if (!row) continue;
-#pragma unroll
-    for (int n = 0; n < Tiles; n += 4)
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int c = first_column + place.columns(n) + 4 * e;
-        float x[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) x[i] = sums[n + i][2 * half + e] * factor[half];
-        if constexpr (sizeof(*row) == 4) {
-          if (c + 4 <= width && reinterpret_cast<std::uintptr_t>(row + c) % 16 == 0) {
-            *reinterpret_cast<float4*>(row + c) = make_float4(x[0], x[1], x[2], x[3]);
-            continue;
-          }
-        }
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          if (c + i < width) narrow(x[i], row[c + i]);
-      }
-  }
+  for (int half = 0; half < 2; ++half)
+    if (auto* const row = row_of(place.row(half))) store_row(sums, half, place, first_column, width, row, factor[half]);
 }
 
 /// What the threads of the last slices have in registers comes to those of the first, who have the same rows and columns: handed out one slice after the other by

@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(threads) embedding_kernel(Embedding<T> op, Dro
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; row < op.rows; row += step) {
     const T* const word = op.word + static_cast<std::int64_t>(op.tokens[row]) * columns;
-    const T* const position = op.position ? op.position + row % op.length * columns : nullptr;
+    const T* const position = op.position ? op.position + position_in_document(row, op.length, op.document_starts ? op.document_starts + row : nullptr) * columns : nullptr;
     const T* const type = op.type ? op.type + static_cast<std::int64_t>(op.token_types[row]) * columns : nullptr;
     DropoutRow dropout_of_row{};
     if (dropout.on) dropout_of_row = dropout_row(dropout, row, columns);

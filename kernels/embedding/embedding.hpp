@@ -1,7 +1,13 @@
 #pragma once
+#include "kernels/host_device.hpp"
 #include "kernels/random/fused_dropout.hpp"
 
 namespace trainx::kernels {
+
+/// Where a row's token lies in its document, which begins at `start` of the sample (-1, padding: 0), or in the sample where `start` is null.
+TRAINX_HOST_DEVICE std::int64_t position_in_document(std::int64_t row, std::int64_t length, const std::int32_t* start) {
+  return !start ? row % length : *start < 0 ? 0 : row % length - *start;
+}
 
 /// out[N, C] = dropout(word[token] + position[row % length] + type[token type]); float, Bf16 or Fp16. Memory of the device; for the reference, of the host.
 template <class T>
@@ -13,6 +19,7 @@ struct Embedding {
   const T* position = nullptr;                      // at least `length` rows; null: none
   const T* type = nullptr;
   T* out = nullptr;
+  const std::int32_t* document_starts = nullptr;    // [N]: where in the sample a token's document begins, whose positions count from there, -1: padding; null: 0 each
 };
 
 /// Added in fp32 from left to right, rounded once: the bits of the reference. FusedDropout::length is that of the operands here.

@@ -114,7 +114,7 @@ cudaError_t launch(const EmbeddingBackward<T>& op, void* scratch, cudaStream_t s
   auto* const partial = reinterpret_cast<float*>(at += padded(4 * op.rows));
   const std::int64_t pieces = pieces_of(op.rows), pitch = (op.columns + 7) / 8 * 8;
   void* const temporary = at + padded(pieces * 2 * pitch * 4);
-  if (const cudaError_t error = sort_tokens(keys, rows, op.tokens, op.rows, op.vocab_size, temporary, stream); error != cudaSuccess) return error;
+  if (const cudaError_t error = sort_tokens(keys, rows, op.tokens, op.rows, std::max(op.vocab_size, op.without_gradient + 1), temporary, stream); error != cudaSuccess) return error;
   const Sorted sorted{keys, rows, partial, op.rows, pitch};
   const auto blocks = static_cast<unsigned>(pieces);
   const auto threads = static_cast<unsigned>(std::clamp<std::int64_t>((op.columns / 8 + 31) / 32 * 32, 32, 256));

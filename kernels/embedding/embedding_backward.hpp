@@ -13,13 +13,14 @@ struct EmbeddingBackward {
   std::int64_t rows = 0, columns = 0;   // N below 2^31, C
   std::int64_t vocab_size = 0;          // V
   const T* d = nullptr;                 // gradient of the embeddings, dropout applied
-  const std::int32_t* tokens = nullptr; // [N], each below V
+  const std::int32_t* tokens = nullptr; // [N], each below V, or without_gradient
   float* d_table = nullptr;
   bool accumulate = false;
   std::int64_t without_gradient = -1;   // a token that learns nothing
 };
 
 /// d_table[P, C] = or += the sums of d[N, C] over the samples, by the place in the sample; rows from `length` on become 0, or stay as they are.
+/// With document_starts by the place in the document, without padding.
 template <class T>
 struct PositionBackward {
   std::int64_t rows = 0, columns = 0, length = 1;   // N, C, rows of a sample; N a multiple of `length`
@@ -27,6 +28,7 @@ struct PositionBackward {
   const T* d = nullptr;
   float* d_table = nullptr;
   bool accumulate = false;
+  const std::int32_t* document_starts = nullptr;    // [N]: where in the sample a token's document begins; -1: padding
 };
 
 /// In fp32. The rows of a token are added in their order, piece by piece, wherever the token occurs: repeats are bit-equal. NaN carries through.
@@ -40,6 +42,7 @@ void position_backward_reference(const PositionBackward<Bf16>& op);
 void position_backward_reference(const PositionBackward<Fp16>& op);
 /// Of `scratch` (16-byte aligned, may hold anything), and of FoldMemory::partial.
 std::int64_t embedding_backward_scratch_bytes(std::int64_t rows, std::int64_t columns);
+std::int64_t document_position_backward_scratch_bytes(std::int64_t rows, std::int64_t columns);
 std::int64_t type_embedding_backward_partial_bytes(std::int64_t columns);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; several launches, the status of which is returned.
@@ -52,6 +55,10 @@ cudaError_t type_embedding_backward(const EmbeddingBackward<Fp16>& op, const Fol
 cudaError_t position_backward(const PositionBackward<float>& op, cudaStream_t stream);
 cudaError_t position_backward(const PositionBackward<Bf16>& op, cudaStream_t stream);
 cudaError_t position_backward(const PositionBackward<Fp16>& op, cudaStream_t stream);
+/// With document_starts: the rows of a position, wherever it occurs, are added as those of a token are.
+cudaError_t document_position_backward(const PositionBackward<float>& op, void* scratch, cudaStream_t stream);
+cudaError_t document_position_backward(const PositionBackward<Bf16>& op, void* scratch, cudaStream_t stream);
+cudaError_t document_position_backward(const PositionBackward<Fp16>& op, void* scratch, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -19,7 +19,8 @@ template <class T>
 void add_positions(const PositionBackward<T>& op) {
   std::vector<double> sums(static_cast<std::size_t>(op.positions * op.columns));
   for (std::int64_t r = 0; r < op.rows; ++r)
-    for (std::int64_t c = 0; c < op.columns; ++c) sums[r % op.length * op.columns + c] += widened(op.d[r * op.columns + c]);
+    for (std::int64_t c = 0; c < op.columns && !(op.document_starts && op.document_starts[r] < 0); ++c)
+      sums[(r % op.length - (op.document_starts ? op.document_starts[r] : 0)) * op.columns + c] += widened(op.d[r * op.columns + c]);
   put(op.d_table, sums, op.accumulate);
 }
 

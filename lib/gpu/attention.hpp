@@ -16,6 +16,7 @@ struct AttentionProblem {
   bool padded = false;              // a token sees the first lengths[b] tokens of its sample; rows past a length get zeros, and so do their gradients
   bool deterministic = false;       // backward gives the same bits each time
   bool tf32 = false;                // f32 whose products round operands to 10 mantissa bits
+  bool documents = false;           // causal inside each document of a row; padding behind them gets zeros, and so do its gradients
 
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
@@ -24,7 +25,8 @@ struct AttentionProblem {
 std::string describe(const AttentionProblem& p);
 
 /// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a head size that is a multiple of 8 up to 128. kernels: trainx's own
-/// (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all others.
+/// (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all others. Documents are the kernels': libraries
+/// have to be told on the host how many there are, and a step is launched as it was captured.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);
 
@@ -39,11 +41,12 @@ class Attention {
   std::int64_t forward_workspace_bytes(const AttentionProblem& p);
   std::int64_t backward_workspace_bytes(const AttentionProblem& p);
 
-  /// Asynchronous on the stream. May be captured after one uncaptured call of the problem. `lengths` (i32 [B], from 0 to T) where the problem is padded.
+  /// Asynchronous on the stream. May be captured after one uncaptured call of the problem. `seen` says who sees whom: where the problem is padded i32 [B], lengths from 0 to T; where
+  /// it has documents i32 [B, T], where in the row a token's document begins (-1: padding); else null.
   /// All addresses are 16-byte aligned.
-  void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* lengths, void* out, float* lse, const StreamSpace& space);
+  void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out, float* lse, const StreamSpace& space);
   /// Writes all of d_qkv. `out` and `lse` are what forward gave.
-  void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* lengths, const void* out, const float* lse, const void* d_out,
+  void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, const void* out, const float* lse, const void* d_out,
                 void* d_qkv, const StreamSpace& space);
 
  private:

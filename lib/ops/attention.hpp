@@ -24,7 +24,7 @@ void bidirectional_attention_backward(const at::Tensor& d_qkv, const at::Tensor&
                                       const at::Tensor& lengths, AttentionKind kind = AttentionKind::automatic);
 
 /// Rows hold documents one behind the other: a token sees itself and those before it in its document. starts i32 [B, T]: where in the row a token's document begins, -1:
-/// padding, whose rows get zeros, and so do their gradients. On a CPU so far.
+/// padding at the end of a row, whose rows get zeros, and so do their gradients. On a GPU automatic is trainx's own kernels, math computes all scores of a row, and the other kinds cannot.
 void document_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& starts, AttentionKind kind = AttentionKind::automatic);
 void document_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                                  const at::Tensor& starts, AttentionKind kind = AttentionKind::automatic);

@@ -5,13 +5,12 @@
 #include "ops/math_attention.hpp"
 #include "ops/timed_work.hpp"
 #include <string>
+#ifdef TRAINX_CUDA
+#include "ops/cuda/ops.hpp"
+#endif
 
 namespace trainx::ops {
 namespace {
-
-void require_cpu() {
-  if (current_gpu()) throw InternalError("attention inside documents on a GPU");
-}
 
 /// Tokens [begin, end) of a row, as a view of a batch of one.
 struct Document {
@@ -38,7 +37,7 @@ void for_documents(const at::Tensor& starts, Compute compute, Clear clear) {
 }  // namespace
 
 void document_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& starts, AttentionKind kind) {
-  require_cpu();
+  TRAINX_ON_GPU(document_attention(*gpu, out, lse, qkv, starts, kind));
   const TimedWork timed(Work::attention);
   const bool by_math = cpu::by_math(kind);
   for_documents(
@@ -55,7 +54,7 @@ void document_attention(const at::Tensor& out, const at::Tensor& lse, const at::
 
 void document_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& starts,
                                  AttentionKind kind) {
-  require_cpu();
+  TRAINX_ON_GPU(document_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse, starts, kind));
   const TimedWork timed(Work::attention);
   const bool by_math = cpu::by_math(kind);
   for_documents(

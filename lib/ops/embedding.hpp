@@ -4,7 +4,7 @@
 namespace trainx::ops {
 
 /// out[B*T, C] = dropout(wte[tokens[b, t]] + wpe[t]); tokens i32 [B, T]. With document_starts i32 [B, T] positions count from the document's first token, wpe[t - start]
-/// (-1, padding: wpe[0]); on a CPU so far.
+/// (-1, padding: wpe[0]).
 void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout, const at::Tensor& document_starts = {});
 /// out[B*T, C] = word[tokens[b, t]] + position[t] + type[token_types[b, t]].
 void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position, const at::Tensor& type);

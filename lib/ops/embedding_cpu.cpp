@@ -48,10 +48,6 @@ void check_ids(const at::Tensor& ids, std::int64_t limit, const char* what) {
 
 // Of packed rows.
 
-void require_cpu_for(const at::Tensor& document_starts) {
-  if (document_starts.defined() && current_gpu()) throw InternalError("embedding: positions in documents on a GPU");
-}
-
 const std::int32_t* starts_of(const at::Tensor& document_starts) { return document_starts.defined() ? data<std::int32_t>(document_starts) : nullptr; }
 
 /// Of token t of a row, whose document begins at *start (-1: padding); null: the row is one document.
@@ -88,8 +84,7 @@ void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at
 }
 
 void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout, const at::Tensor& document_starts) {
-  require_cpu_for(document_starts);
-  TRAINX_ON_GPU(embedding(*gpu, out, tokens, wte, wpe, dropout));
+  TRAINX_ON_GPU(embedding(*gpu, out, tokens, wte, wpe, dropout, document_starts));
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
   const auto* token = data<std::int32_t>(tokens);
@@ -130,8 +125,7 @@ void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d, con
 }
 
 void embedding_backward_positions(const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate, const at::Tensor& document_starts) {
-  require_cpu_for(document_starts);
-  TRAINX_ON_GPU(embedding_backward_positions(*gpu, d_wpe, d, length, accumulate));
+  TRAINX_ON_GPU(embedding_backward_positions(*gpu, d_wpe, d, length, accumulate, document_starts));
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   auto* sums = data<float>(d_wpe);

@@ -36,6 +36,7 @@ Softmax softmax_of_scores(const at::Tensor& qkv, const Sight& sight) {
   at::Tensor s = scaled_product(by_head(qkv, 0), by_head(qkv, 1).transpose(1, 2), scale(qkv)).to(at::kFloat).view({B, H, T, T});
   if (sight.causal) s.masked_fill_(at::ones({T, T}, qkv.options().dtype(at::kBool)).triu_(1), hidden);
   if (sight.lengths.defined()) s.masked_fill_(padding(sight.lengths, T).view({B, 1, 1, T}), hidden);
+  if (sight.starts.defined()) s.masked_fill_((at::arange(T, sight.starts.options()).view({1, 1, T}) < sight.starts.unsqueeze(2)).unsqueeze(1), hidden);
   const at::Tensor largest = s.amax({-1}, true);
   s.sub_(largest).exp_();
   const at::Tensor sum = s.sum({-1}, true);
@@ -51,6 +52,8 @@ at::Tensor padding(const at::Tensor& lengths, std::int64_t tokens) {
   return at::arange(tokens, lengths.options()).unsqueeze(0) >= lengths.unsqueeze(1);
 }
 
+at::Tensor Sight::padding(std::int64_t tokens) const { return starts.defined() ? starts < 0 : lengths.defined() ? ops::padding(lengths, tokens) : at::Tensor(); }
+
 void math_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight) {
   at::Tensor p;
   {
@@ -59,8 +62,8 @@ void math_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tens
     p = as_matrices(softmax.probabilities.to(qkv.scalar_type()));
   }
   out.copy_(by_sample(at::bmm(p, by_head(qkv, 2)), out));
-  if (!sight.lengths.defined()) return;
-  const at::Tensor past = padding(sight.lengths, qkv.size(1));
+  const at::Tensor past = sight.padding(qkv.size(1));
+  if (!past.defined()) return;
   out.masked_fill_(past.view({out.size(0), out.size(1), 1, 1}), 0);
   lse.masked_fill_(past.unsqueeze(1), 0);
 }
@@ -68,8 +71,8 @@ void math_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tens
 void math_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const Sight& sight) {
   at::Tensor p = as_matrices(softmax_of_scores(qkv, sight).probabilities);
   const at::Tensor d = by_head(d_out);
-  if (sight.lengths.defined())          // a padded query then gives nothing to any key, and a padded key has a probability of 0
-    d.view({d_out.size(0), d_out.size(2), d_out.size(1), d_out.size(3)}).masked_fill_(padding(sight.lengths, qkv.size(1)).view({d_out.size(0), 1, d_out.size(1), 1}), 0);
+  if (const at::Tensor past = sight.padding(qkv.size(1)); past.defined())   // a padded query then gives nothing to any key, and a padded key has a probability of 0, or that query alone
+    d.view({d_out.size(0), d_out.size(2), d_out.size(1), d_out.size(3)}).masked_fill_(past.view({d_out.size(0), 1, d_out.size(1), 1}), 0);
   d_qkv.select(2, 2).copy_(by_sample(at::bmm(p.to(qkv.scalar_type()).transpose(1, 2), d), out));
   // Of a softmax: ds = p (dp - sum p dp), where the sum is that of the row's output times its gradient. It lives on while what it is summed from does not: in
   // place before that, it leaves no gap in a workspace.

@@ -4,11 +4,13 @@
 
 namespace trainx::ops {
 
-/// Which keys a query sees: those of its sample, `causal`: up to its own, `lengths` (i32 [B]; undefined: all T): the first lengths[b] alone. Rows past a
-/// length get zeros, and so do their gradients.
+/// Which keys a query sees: those of its sample, `causal`: up to its own, `lengths` (i32 [B]; undefined: all T): the first lengths[b] alone, `starts` (i32 [B, T];
+/// undefined: 0) those from starts[b, t] on, of padding -1. Rows of padding get zeros, and so do their gradients.
 struct Sight {
   bool causal = false;
-  at::Tensor lengths;
+  at::Tensor lengths, starts;
+  /// bool [B, T]: where rows are padding; undefined where there is none.
+  at::Tensor padding(std::int64_t tokens) const;
 };
 
 /// out[B, T, H, D], lse[B, H, T] (f32) of qkv[B, T, 3, H, D]. Two products of H matrices a sample. Softmax in fp32; scores and probabilities are rounded to the

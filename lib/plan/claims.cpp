@@ -13,12 +13,15 @@ using recipe::ActivationCheckpoint;
 
 namespace {
 
+bool packed(const RunPlan& plan) { return spec::packs_documents(plan.recipe.data.source); }
+
 std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& graph) {
   const std::int64_t micro = plan.batch.micro_batch_size;
   return std::visit(
       [&](const auto& d) -> std::int64_t {
         if constexpr (requires { d.num_heads; })
-          return spec::attention_backward_calls({micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads, plan.compute, d.attention}, plan.recipe.run.deterministic);
+          return spec::attention_backward_calls({micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads, plan.compute, d.attention, packed(plan)},
+                                                plan.recipe.run.deterministic);
         else
           return 1;
       },
@@ -81,6 +84,7 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   StepClaims claims;
   claims.captured = !plan.recipe.run.execution.is_auto() && *plan.recipe.run.execution.value == recipe::Execution::graph;
   claims.attention = plan.recipe.model.attention;
+  claims.documents = packed(plan);
   const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
   const auto level_of = [&](const program::BlockSpec& block) {
     if (block.layer == program::none) return ActivationCheckpoint::none;

@@ -8,6 +8,7 @@ namespace trainx::plan {
 struct StepClaims {
   bool captured = true;                 // steps are replayed as a CUDA graph
   AttentionKind attention = AttentionKind::automatic;   // whose kernels: automatic, cuDNN's or trainx's own
+  bool documents = false;               // inside each document of a row: trainx's own kernels, that look at documents
   std::int64_t attention_forward = 0;   // launches of fused attention in a step; recomputed ones count. None by math, whose products are among the others
   std::int64_t attention_backward = 0;
   std::int64_t matrix_products = 0;     // without those that are recomputed

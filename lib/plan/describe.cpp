@@ -67,7 +67,8 @@ std::string describe_attention(const RunPlan& plan) {
   if (!plan.on_gpu) return "auto: LibTorch's flash for CPUs";
   const bool fused = std::visit(
       [&](const auto& d) {
-        if constexpr (requires { d.attention; }) return spec::unfit_attention(AttentionKind::cudnn, plan.compute, d.hidden_size / d.num_heads, plan.row_lengths.back()).empty();
+        if constexpr (requires { d.attention; }) return spec::unfit_attention(AttentionKind::cudnn, plan.compute, d.hidden_size / d.num_heads, plan.row_lengths.back(),
+                                                                           spec::packs_documents(plan.recipe.data.source)).empty();
         else return false;
       },
       plan.dims);

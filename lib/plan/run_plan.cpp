@@ -45,7 +45,6 @@ PlacedProgram place(program::ModelGraph graph, program::StepProgram p, std::vect
 // Parts that have no kernels for GPUs: a sentence, or nothing where all have.
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<spec::CustomOptions>(r.model.options)) return "a model of your own computes on CPUs so far";
-  if (spec::packs_documents(r.data.source)) return "attention inside the documents of a row (data.packed) computes on CPUs so far";
   return "";
 }
 
@@ -129,13 +128,14 @@ bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware, 
 /// Attention that was asked for and cannot be had here is refused: another one is never taken for it.
 void require_attention(const RunPlan& plan) {
   const AttentionKind kind = plan.recipe.model.attention;
+  const bool packed = spec::packs_documents(plan.recipe.data.source);
   const std::string asked = "model.attention: " + std::string(name_of(kind)) + " ";
   if (!plan.on_gpu && spec::needs_gpu(kind)) throw UserError(ExitCode::invalid_recipe, asked + "is a GPU's, and this run computes on the CPU: write auto, flash or math");
   std::visit(
       [&](const auto& d) {
         if constexpr (requires { d.attention; })
           for (const DType compute : {plan.compute, evaluation_dtype_of(plan.recipe)})
-            if (const std::string why = plan.on_gpu ? spec::unfit_attention(kind, compute, d.hidden_size / d.num_heads, plan.row_lengths.front()) : ""; !why.empty())
+            if (const std::string why = plan.on_gpu ? spec::unfit_attention(kind, compute, d.hidden_size / d.num_heads, plan.row_lengths.front(), packed) : ""; !why.empty())
               throw UserError(ExitCode::invalid_recipe, asked + why + (compute == plan.compute ? "" : " (eval.precision: evaluations compute in " + std::string(name_of(compute)) + ")"));
       },
       plan.dims);
@@ -271,6 +271,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
       plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, *rates);
       if (r.model.attention == AttentionKind::flash || r.model.attention == AttentionKind::efficient)
         plan.notes.push_back("how fast attention by " + std::string(name_of(r.model.attention)) + " is was not measured: its time is predicted as that of auto");
+      if (spec::packs_documents(r.data.source))
+        plan.notes.push_back("how long attention inside documents (data.packed) takes hangs on their lengths: its time is predicted as that of rows of one document");
     }
     plan.peak_flops = low ? device->bf16_peak_flops : tf32 ? device->tf32_peak_flops : device->fp32_peak_flops;
   }

@@ -75,8 +75,8 @@ class Rules {
     const bool on_gpu = !r_.run.device.is_auto() || r_.precision.compute == Compute::tf32 || spec::needs_gpu(kind);
     if (on_cpu || !on_gpu) return;
     const DType compute = r_.precision.compute == Compute::bf16 ? DType::bf16 : r_.precision.compute == Compute::fp16 ? DType::f16 : DType::f32;
-    const std::string why = spec::unfit_attention(kind, compute, written_head_size(), r_.data.sequence_length);
-    refuse(!why.empty(), "model.attention", {"model.type", "model.size", "model.options", "precision.compute", "data.sequence_length", "run.device"}, std::string(name_of(kind)) + " " + why);
+    const std::string why = spec::unfit_attention(kind, compute, written_head_size(), r_.data.sequence_length, spec::packs_documents(r_.data.source));
+    refuse(!why.empty(), "model.attention", {"model.type", "model.size", "model.options", "precision.compute", "data.sequence_length", "data.packed", "run.device"}, std::string(name_of(kind)) + " " + why);
   }
 
   /// Elements of a head, where the recipe says; else 0, which fits everything.

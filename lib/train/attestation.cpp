@@ -24,11 +24,14 @@ struct FusedAttention {
   std::string whose;
   Names forward, backward;
   std::vector<AttentionKind> kinds;
+  bool documents = false;               // where rows hold several, and there alone
+  bool fits(const plan::StepClaims& claims) const { return claims.documents == documents && std::ranges::count(kinds, claims.attention) > 0; }
 };
 
 const std::vector<FusedAttention>& fused_attention() {
   static const std::vector<FusedAttention> all{{"cuDNN", {"sdpa", "fprop"}, {"sdpa", "bprop"}, {AttentionKind::automatic, AttentionKind::cudnn}},
-                                               {"trainx", {"attention_kernel", "7Forward"}, {"attention_kernel", "16KeyValueGradient"}, {AttentionKind::automatic}},
+                                               {"trainx", {"attention_kernel", "7Forward", "7Lengths"}, {"attention_kernel", "16KeyValueGradient", "7Lengths"}, {AttentionKind::automatic}},
+                                               {"trainx", {"attention_kernel", "7Forward", "9Documents"}, {"attention_kernel", "16KeyValueGradient", "9Documents"}, {AttentionKind::automatic}, true},
                                                {"flash", {"flash_fwd"}, {"flash_bwd"}, {AttentionKind::flash}},
                                                {"efficient", {"fmha_cutlassF"}, {"fmha_cutlassB"}, {AttentionKind::efficient}}};
   return all;
@@ -63,14 +66,14 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
     if (seen != planned) out.push_back(std::to_string(seen) + " launches of " + what + " in a step, " + std::to_string(planned) + " were planned" + because);
   };
   const std::string checkpointing = " (memory.activation_checkpoint: " + claims.activation_checkpoint + ")";
-  const std::string asked = " (model.attention: " + std::string(name_of(claims.attention)) + ")";
+  const std::string asked = " (model.attention: " + std::string(name_of(claims.attention)) + (claims.documents ? ", data.packed: true)" : ")");
   std::int64_t forward = 0, backward = 0;
   for (const FusedAttention& f : fused_attention()) {
     const std::int64_t f_forward = launches(evidence, f.forward), f_backward = launches(evidence, f.backward);
-    if (std::ranges::count(f.kinds, claims.attention)) forward = std::max(forward, f_forward), backward = std::max(backward, f_backward);
-    else expect(f_forward + f_backward, 0, f.whose + "'s fused attention", asked);
+    if (f.fits(claims)) forward = std::max(forward, f_forward), backward = std::max(backward, f_backward);
+    else expect(f_forward + f_backward, 0, f.whose + "'s fused attention" + (f.documents ? " inside documents" : ""), asked);
   }
-  const std::string kind = claims.attention == AttentionKind::automatic ? "" : asked;
+  const std::string kind = claims.attention == AttentionKind::automatic && !claims.documents ? "" : asked;
   expect(forward, claims.attention_forward, "fused attention", kind + checkpointing);
   expect(backward, claims.attention_backward, "fused attention's backward", kind);
   const std::int64_t seen = products(evidence);

@@ -100,6 +100,58 @@ void check_positions() {
       }
 }
 
+/// Of [samples, length]: documents of up to `most` tokens, and padding behind them in every third sample.
+std::vector<std::int32_t> random_starts(std::int64_t samples, std::int64_t length, std::int64_t most, unsigned seed) {
+  std::vector<std::int32_t> starts;
+  const auto cuts = random_integers(samples * length + 1, most, seed);
+  for (std::int64_t b = 0; b < samples; ++b) {
+    const std::int64_t real = b % 3 == 2 ? length / 2 : length;
+    for (std::int64_t t = 0, start = 0; t < length; ++t) {
+      if (cuts[static_cast<std::size_t>(b * length + t)] == 0) start = t;
+      starts.push_back(static_cast<std::int32_t>(t < real ? start : -1));
+    }
+  }
+  return starts;
+}
+
+template <class T>
+void check_document_positions() {
+  const std::int64_t columns = GENERATE(0, 1, 7, 8, 768, 771);
+  for (const std::int64_t length : {1, 33, 300})
+    for (const std::int64_t most : {1, 8, 1000})          // documents of one token, short ones, one a row
+      for (const std::size_t shift : {0u, 1u})
+        for (const std::int64_t samples : {0, 1, 5}) {
+          const std::int64_t rows = samples * length, vocab = 101, positions = length + 3;
+          INFO("columns " << columns << " length " << length << " documents " << most << " shift " << shift << " samples " << samples);
+          const auto tokens = random_integers(rows, vocab, 1), starts = random_starts(samples, length, most, 6);
+          const auto word = random_elements<T>(vocab * columns, 3), position = random_elements<T>(positions * columns, 4), d = random_elements<T>(rows * columns, 5);
+          const OnDevice<std::int32_t> d_tokens(tokens, shift), d_starts(starts, shift);
+          const OnDevice<T> d_word(word, shift), d_position(position, shift), in(d, shift), out(std::vector<T>(d.size()), shift);
+          Embedding<T> op{rows, columns, length, tokens.data(), nullptr, word.data(), position.data(), nullptr, nullptr, starts.data()};
+          std::vector<T> want(d.size());
+          op.out = want.data();
+          embedding_reference(op, {});
+          op.tokens = d_tokens.data(), op.word = d_word.data(), op.position = d_position.data(), op.out = out.data(), op.document_starts = d_starts.data();
+          require_success(embedding(op, {}, nullptr), "embedding");
+          CHECK(same_bits(out.host(), want));
+          for (const bool accumulate : {false, true}) {
+            const auto before = random_elements<float>(positions * columns, 2);
+            auto sums = before;
+            position_backward_reference(PositionBackward<T>{rows, columns, length, positions, d.data(), sums.data(), accumulate, starts.data()});
+            const OnDevice<unsigned char> scratch(std::vector<unsigned char>(static_cast<std::size_t>(document_position_backward_scratch_bytes(rows, columns)), 0xff));
+            std::vector<float> first;
+            for (int repeat = 0; repeat < 3; ++repeat) {
+              const OnDevice<float> table(before, shift);
+              require_success(document_position_backward(PositionBackward<T>{rows, columns, length, positions, in.data(), table.data(), accumulate, d_starts.data()}, scratch.data(), nullptr),
+                              "document_position_backward");
+              if (repeat == 0) check_close(first = table.host(), sums, 1e-5, 1e-5 * (1 + std::sqrt(static_cast<double>(rows))), "d_table");
+              else CHECK(same_bits(table.host(), first));
+            }
+            scratch.host();               // its guards
+          }
+        }
+}
+
 }  // namespace
 
 TEST_CASE("embeddings have the bits of their reference", "[gpu]") {
@@ -123,6 +175,13 @@ TEST_CASE("gradients of position embeddings equal their reference", "[gpu]") {
   check_positions<float>();
   check_positions<Bf16>();
   check_positions<Fp16>();
+}
+
+TEST_CASE("positions that count inside documents: embeddings have the bits of their reference, gradients equal it", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  check_document_positions<float>();
+  check_document_positions<Bf16>();
+  check_document_positions<Fp16>();
 }
 
 TEST_CASE("NaN reaches its token alone; repeats of the embedding's gradient give the same bits", "[gpu]") {

@@ -30,6 +30,12 @@ gpu::AttentionProblem bidirectional(const Gpu& gpu, const at::Tensor& qkv) {
   return p;
 }
 
+gpu::AttentionProblem documents(const Gpu& gpu, const at::Tensor& qkv) {
+  gpu::AttentionProblem p = causal(gpu, qkv);
+  p.documents = true;
+  return p;
+}
+
 const std::int32_t* lengths_of(const Gpu& gpu, const at::Tensor& lengths) { return gpu.needs.padded ? pointer<std::int32_t>(lengths) : nullptr; }
 
 /// Of bidirectional attention, where it matters.
@@ -39,15 +45,15 @@ void require_kind(AttentionKind kind, const gpu::AttentionProblem& p) {
   if (kind == AttentionKind::cudnn && gpu::path_of(p) != gpu::AttentionPath::cudnn) throw InternalError("attention " + gpu::describe(p) + " is none of cuDNN's");
 }
 
-void forward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const std::int32_t* lengths) {
+void forward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const std::int32_t* seen) {
   require_kind(kind, p);
-  gpu.attention->forward(p, qkv.const_data_ptr(), lengths, out.data_ptr(), pointer<float>(lse), gpu.space);
+  gpu.attention->forward(p, qkv.const_data_ptr(), seen, out.data_ptr(), pointer<float>(lse), gpu.space);
 }
 
 void backward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
-              const at::Tensor& lse, const std::int32_t* lengths) {
+              const at::Tensor& lse, const std::int32_t* seen) {
   require_kind(kind, p);
-  gpu.attention->backward(p, qkv.const_data_ptr(), lengths, out.const_data_ptr(), pointer<float>(lse), d_out.const_data_ptr(), d_qkv.data_ptr(), gpu.space);
+  gpu.attention->backward(p, qkv.const_data_ptr(), seen, out.const_data_ptr(), pointer<float>(lse), d_out.const_data_ptr(), d_qkv.data_ptr(), gpu.space);
 }
 
 }  // namespace
@@ -81,6 +87,19 @@ void bidirectional_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, c
                                       const at::Tensor& lengths, AttentionKind kind) {
   if (is_torch(kind)) torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.lengths = lengths_seen(gpu, lengths)});
   else backward(gpu, bidirectional(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, lengths_of(gpu, lengths));
+  gpu.done(Work::attention);
+}
+
+void document_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& starts, AttentionKind kind) {
+  if (is_torch(kind)) torch_attention(gpu, kind, out, lse, qkv, {.causal = true, .starts = starts});
+  else forward(gpu, documents(gpu, qkv), kind, out, lse, qkv, pointer<std::int32_t>(starts));
+  gpu.done(Work::attention);
+}
+
+void document_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+                                 const at::Tensor& starts, AttentionKind kind) {
+  if (is_torch(kind)) torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.causal = true, .starts = starts});
+  else backward(gpu, documents(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, pointer<std::int32_t>(starts));
   gpu.done(Work::attention);
 }
 

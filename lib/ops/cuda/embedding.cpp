@@ -8,9 +8,9 @@ namespace {
 
 constexpr std::int64_t few_tokens = 64;         // of a table that many rows name each token of: no need to sort them
 
-/// `token_types` and `type` may be undefined.
+/// `token_types` and `type`, and `document_starts`, may be undefined.
 void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
-           const at::Tensor& type, const Dropout& dropout) {
+           const at::Tensor& type, const Dropout& dropout, const at::Tensor& document_starts = {}) {
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
     op.rows = out.size(0);
@@ -18,6 +18,7 @@ void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, cons
     op.length = tokens.size(1);
     op.tokens = pointer<std::int32_t>(tokens);
     op.token_types = pointer<std::int32_t>(token_types);
+    op.document_starts = pointer<std::int32_t>(document_starts);
     op.word = pointer<T>(word);
     op.position = pointer<T>(position);
     op.type = pointer<T>(type);
@@ -29,8 +30,9 @@ void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, cons
 
 }  // namespace
 
-void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout) {
-  embed(gpu, out, tokens, {}, wte, wpe, {}, dropout);
+void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout,
+               const at::Tensor& document_starts) {
+  embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts);
 }
 
 void segment_embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
@@ -55,10 +57,11 @@ void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at
   gpu.done(Work::embedding);
 }
 
-void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate) {
+void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate, const at::Tensor& document_starts) {
   with_kernel_element(d, [&]<class T>(T) {
-    const kernels::PositionBackward<T> op{d.size(0), d.size(1), length, d_wpe.size(0), pointer<T>(d), pointer<float>(d_wpe), accumulate};
-    gpu::require(kernels::position_backward(op, gpu.space.stream), "position embedding backward");
+    const kernels::PositionBackward<T> op{d.size(0), d.size(1), length, d_wpe.size(0), pointer<T>(d), pointer<float>(d_wpe), accumulate, pointer<std::int32_t>(document_starts)};
+    gpu::require(document_starts.defined() ? kernels::document_position_backward(op, gpu.sort, gpu.space.stream) : kernels::position_backward(op, gpu.space.stream),
+                 "position embedding backward");
   });
   gpu.done(Work::embedding);
 }

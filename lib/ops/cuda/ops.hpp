@@ -20,6 +20,9 @@ void cached_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& q
 void bidirectional_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths, AttentionKind kind);
 void bidirectional_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                                       const at::Tensor& lengths, AttentionKind kind);
+void document_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& starts, AttentionKind kind);
+void document_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+                                 const at::Tensor& starts, AttentionKind kind);
 void column_sum(const Gpu& gpu, const at::Tensor& sums, const at::Tensor& x, bool accumulate);
 void gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& x);
 void gelu_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate);
@@ -33,11 +36,12 @@ void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor
 void layer_norm(const Gpu& gpu, const at::Tensor& normed, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon);
 void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to, const at::Tensor& d_sum, const at::Tensor& d_normed, const at::Tensor& sum,
                                     const at::Tensor& mean, const at::Tensor& rstd, const at::Tensor& weight, const Dropout& dropout);
-void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout);
+void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout,
+               const at::Tensor& document_starts);
 void segment_embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
                        const at::Tensor& type);
 void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at::Tensor& d, const at::Tensor& tokens, bool accumulate, std::int64_t without_gradient);
-void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate);
+void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate, const at::Tensor& document_starts);
 void summed_cross_entropy(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
 void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size);
 void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, LossSeed seed);

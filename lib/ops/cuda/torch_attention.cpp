@@ -148,7 +148,15 @@ TorchCuda& torch_of(const Gpu& gpu, AttentionKind kind) {
   return *gpu.torch;
 }
 
-Sight there(const Sight& sight) { return {sight.causal, sight.lengths.defined() ? TorchCuda::there(sight.lengths) : at::Tensor()}; }
+Sight there(const Sight& sight) {
+  const auto on_gpu = [](const at::Tensor& x) { return x.defined() ? TorchCuda::there(x) : at::Tensor(); };
+  return {sight.causal, on_gpu(sight.lengths), on_gpu(sight.starts)};
+}
+
+TorchCuda& torch_for(const Gpu& gpu, AttentionKind kind, const Sight& sight) {
+  if (sight.starts.defined() && kind != AttentionKind::math) throw InternalError("attention inside documents by " + std::string(name_of(kind)));
+  return torch_of(gpu, kind);
+}
 
 const char* doing(AttentionKind kind, bool backward) {
   if (kind == AttentionKind::flash) return backward ? "the backward of attention by flash" : "attention by flash";
@@ -160,7 +168,7 @@ const char* doing(AttentionKind kind, bool backward) {
 
 void torch_attention(const Gpu& gpu, AttentionKind kind, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight) {
   const at::Tensor o = TorchCuda::there(out), l = TorchCuda::there(lse), x = TorchCuda::there(qkv);
-  torch_of(gpu, kind).run(doing(kind, false), [&] {
+  torch_for(gpu, kind, sight).run(doing(kind, false), [&] {
     const Sight seen = there(sight);
     if (kind == AttentionKind::flash) flash(o, l, x, seen);
     else if (kind == AttentionKind::efficient) efficient(o, l, x, seen);
@@ -171,7 +179,7 @@ void torch_attention(const Gpu& gpu, AttentionKind kind, const at::Tensor& out, 
 void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
                               const at::Tensor& lse, const Sight& sight) {
   const at::Tensor dx = TorchCuda::there(d_qkv), d = TorchCuda::there(d_out), x = TorchCuda::there(qkv), o = TorchCuda::there(out), l = TorchCuda::there(lse);
-  torch_of(gpu, kind).run(doing(kind, true), [&] {
+  torch_for(gpu, kind, sight).run(doing(kind, true), [&] {
     const Sight seen = there(sight);
     if (kind == AttentionKind::flash) flash_backward(dx, d, x, o, l, seen, gpu.deterministic);
     else if (kind == AttentionKind::efficient) efficient_backward(dx, d, x, o, l, seen, gpu.deterministic);

@@ -11,8 +11,10 @@ std::string heads(std::int64_t head_size, std::int64_t multiple, std::int64_t mo
 
 }  // namespace
 
-std::string unfit_attention(AttentionKind kind, DType compute, std::int64_t head_size, std::int64_t length) {
+std::string unfit_attention(AttentionKind kind, DType compute, std::int64_t head_size, std::int64_t length, bool packed) {
   const bool low = size_of(compute) == 2;
+  if (packed && kind != AttentionKind::automatic && kind != AttentionKind::math)
+    return "cannot keep the documents of a row apart on a GPU, which data.packed asks for: write auto or math, or leave data.packed out";
   if (!low && (kind == AttentionKind::cudnn || kind == AttentionKind::flash))
     return "computes in 16 bits on a GPU, which precision.compute does not: write auto, efficient or math, or precision.compute bf16 or fp16";
   if (kind == AttentionKind::cudnn && length < 2) return "needs rows of 2 tokens, and some have 1: write auto";

@@ -20,7 +20,7 @@ namespace trainx::spec {
 constexpr bool needs_gpu(AttentionKind kind) { return kind == AttentionKind::cudnn || kind == AttentionKind::efficient; }
 
 /// Why a GPU cannot compute attention of this kind, as the rest of a sentence that begins with its name; "" where it can. `head_size` 0: not known yet;
-/// `length`: the fewest tokens of a row.
-std::string unfit_attention(AttentionKind kind, DType compute, std::int64_t head_size, std::int64_t length);
+/// `length`: the fewest tokens of a row; `packed`: rows hold several documents, which it keeps apart.
+std::string unfit_attention(AttentionKind kind, DType compute, std::int64_t head_size, std::int64_t length, bool packed = false);
 
 }  // namespace trainx::spec

@@ -70,7 +70,7 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   Phase& backward = b.block.phases[Op::backward];
   use(backward, How::read, {S::tokens, S::d_residual_out});
   forward.other_kernels = 1;
-  backward.other_kernels = 8;           // tokens are sorted
+  backward.other_kernels = s.dims.packed ? 16 : 8;   // tokens are sorted, and positions in documents
   if (s.dropout) {
     b.block.slots[S::residual_out].from.push_back(S::positions);
     use(forward, How::read, {S::positions});
@@ -278,8 +278,8 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(head_block(graph, s));
-  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention}, machine.deterministic)
-                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention}, machine.threads);
+  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, dims.packed}, machine.deterministic)
+                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, dims.packed}, machine.threads);
   return graph;
 }
 

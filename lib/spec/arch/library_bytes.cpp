@@ -18,7 +18,7 @@ std::int64_t math_bytes(const LibraryCalls& c) {
   const std::int64_t B = c.micro_batch_size, T = c.length, e = size_of(c.compute);
   const std::int64_t rows = B * T * c.hidden_size, row_values = B * T * heads_of(c), scores = row_values * T;
   const std::int64_t most = std::max((e == 2 ? 10 : 8) * scores + 6 * rows * e, (e == 2 ? 6 : 4) * scores + rows * (12 + 4 * e));
-  return most + T * T + 32 * row_values;
+  return most + T * T * (c.packed ? 1 + B : 1) + 32 * row_values;
 }
 
 // Of mha_fwd and mha_bwd, and their variants for packed sequences (aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp, 2.11): where rows are
@@ -71,7 +71,7 @@ std::int64_t score_bytes(const LibraryCalls& c) {       // of a sample
 }  // namespace
 
 std::int64_t attention_backward_calls(const LibraryCalls& c, bool deterministic) {
-  if (!deterministic || c.compute == DType::f32 || (c.attention != AttentionKind::automatic && c.attention != AttentionKind::cudnn)) return 1;
+  if (!deterministic || c.packed || c.compute == DType::f32 || (c.attention != AttentionKind::automatic && c.attention != AttentionKind::cudnn)) return 1;
   const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{256} << 20) / score_bytes(c));
   return (c.micro_batch_size + most - 1) / most;
 }
@@ -83,7 +83,7 @@ program::Bytes gpu_library_bytes(const LibraryCalls& c, bool deterministic) {
   if (c.attention == AttentionKind::math) return kept_product_bytes + std::max(usual, math_bytes(c) + 4 * mib);
   if (c.attention == AttentionKind::flash) return std::max(usual, flash_bytes(c, deterministic) + 4 * mib);
   if (c.attention == AttentionKind::efficient) return std::max(usual, efficient_bytes(c) + 4 * mib);
-  if (!deterministic || c.compute == DType::f32) return usual;
+  if (!deterministic || c.packed || c.compute == DType::f32) return usual;
   const std::int64_t calls = attention_backward_calls(c, deterministic), samples = (c.micro_batch_size + calls - 1) / calls;
   return std::max(usual, (std::int64_t{2} << 20) + samples * (score_bytes(c) + 8 * heads * (c.length + 63)));
 }

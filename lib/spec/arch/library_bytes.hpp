@@ -10,6 +10,7 @@ struct LibraryCalls {
   std::int64_t micro_batch_size, length, hidden_size, head_size;
   DType compute;
   AttentionKind attention = AttentionKind::automatic;
+  bool packed = false;                  // attention inside the documents of a row: on a GPU never cuDNN's
 };
 /// Most that ATen's CPU kernels (attention, linear layers) allocate of their own within one instruction, with `threads` threads.
 program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads);

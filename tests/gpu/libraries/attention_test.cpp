@@ -1,6 +1,7 @@
 #include "gpu/attention.hpp"
 #include "gpu/attention_case.hpp"
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/document_attention.hpp"
 #include <cmath>
 #include <memory>
 
@@ -101,6 +102,34 @@ TEST_CASE("attention and its gradients equal the reference for all lengths, head
         p.deterministic = false;
         check(p, computed<Fp16>(attention, p, in), want, 1e-3);
       }
+}
+
+TEST_CASE("attention inside documents is that of the kernels in all types, within the workspace that it asks for", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Attention attention;
+  AttentionProblem p{2, 200, 3, 64, DType::bf16, true, false, true};
+  p.documents = true;
+  const Inputs in = inputs_of(p);
+  std::vector<std::int32_t> starts;
+  for (std::int32_t t = 0; t < 400; ++t) starts.push_back(t < 200 ? (t < 90 ? 0 : t < 91 ? 90 : 91) : t < 330 ? 0 : -1);
+  Results want{std::vector<float>(in.d_out.size()), std::vector<float>(2 * 3 * 200), std::vector<float>(in.qkv.size())};
+  kernels::document_attention_reference(in.qkv.data(), starts.data(), in.d_out.data(), want.out.data(), want.lse.data(), want.d_qkv.data(), {p.batch, p.tokens, p.heads, p.head_size});
+  const auto compare = [&]<class T>(T, DType type, double tolerance) {
+    p.dtype = type;
+    REQUIRE(path_of(p) == AttentionPath::kernels);
+    const Workspace workspace(attention.backward_workspace_bytes(p));
+    const OnDevice<T> qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)), out(narrowed<T>(in.d_out)), d_qkv(narrowed<T>(in.qkv));
+    const OnDevice<float> lse(want.lse);
+    const OnDevice<std::int32_t> seen(starts);
+    attention.forward(p, qkv.data(), seen.data(), out.data(), lse.data(), workspace.space());
+    attention.backward(p, qkv.data(), seen.data(), out.data(), lse.data(), d_out.data(), d_qkv.data(), workspace.space());
+    CHECK(relative_error(widened(out.host()), want.out) <= tolerance);
+    CHECK(relative_error(lse.host(), want.lse) <= tolerance);
+    CHECK(relative_error(widened(d_qkv.host()), want.d_qkv) <= 1.5 * tolerance);
+  };
+  compare(float{}, DType::f32, 3e-6);
+  compare(Bf16{}, DType::bf16, 6e-3);
+  compare(Fp16{}, DType::f16, 1e-3);
 }
 
 TEST_CASE("ten repeats of the deterministic backward have the same bits", "[gpu]") {

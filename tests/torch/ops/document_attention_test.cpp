@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "ops/attention.hpp"
 #include "ops/embedding.hpp"
+#include "ops/math_attention.hpp"
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/abs.h>
@@ -77,6 +78,22 @@ TEST_CASE("attention of packed rows is that of each document, and padding gives 
   CHECK(close(out, want));
   CHECK(close(d_qkv, want_d));
   if (kind != AttentionKind::math) CHECK(close(lse, want_lse));   // math leaves none
+}
+
+TEST_CASE("math with the scores of whole rows is that of each document") {
+  const std::vector<Row> rows{{{20, 1, 30}}, {{51}}, {{7, 7}}, {{}}};
+  const std::int64_t B = 4, T = 51, H = 3, D = 8;
+  const Tensor qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kFloat), d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kFloat);
+  const Tensor starts = starts_of(rows, T);
+  const Tensor want = at::zeros({B, T, H, D}), want_lse = at::zeros({B, T, H}), want_d = at::zeros({B, T, 3, H, D});
+  ops::document_attention(want, want_lse, qkv, starts, AttentionKind::math);
+  ops::document_attention_backward(want_d, d_out, qkv, want, want_lse, starts, AttentionKind::math);
+  const Tensor out = at::zeros({B, T, H, D}), lse = at::zeros({B, H, T}), d = at::zeros({B, T, 3, H, D});
+  ops::math_attention(out, lse, qkv, {.causal = true, .starts = starts});
+  ops::math_attention_backward(d, d_out, qkv, out, {.causal = true, .starts = starts});
+  CHECK((out - want).abs().max().item<float>() <= 1e-5);
+  CHECK((lse.transpose(1, 2) - want_lse).abs().max().item<float>() <= 1e-5);
+  CHECK((d - want_d).abs().max().item<float>() <= 1e-5);
 }
 
 TEST_CASE("starts that are none are refused") {

@@ -117,8 +117,8 @@ using Kernels = std::map<std::string, std::int64_t>;
 const std::map<AttentionKind, Kernels> kernels_of{
     {AttentionKind::cudnn, {{"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x128x64_4x1x1_kernel0_0", 4},
                             {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_5_64x64x64_1x4x1_kernel0_0", 4}}},
-    {AttentionKind::automatic, {{"_ZN6trainx7kernels12_GLOBAL__N_116attention_kernelINS1_7ForwardINS0_4Bf16ELi64EEEEEvNS0_13AttentionSizeE", 4},
-                                {"_ZN6trainx7kernels12_GLOBAL__N_116attention_kernelINS1_16KeyValueGradientINS0_4Bf16ELi64EEEEEvNS0_13AttentionSizeE", 4}}},
+    {AttentionKind::automatic, {{"_ZN6trainx7kernels16attention_kernelINS0_7ForwardILi64EfLi3ELi1EEEJPKfNS0_7LengthsEPfS6_NS0_14AttentionShapeEEEEvDpT0_", 4},
+                                {"_ZN6trainx7kernels16attention_kernelINS0_16KeyValueGradientILi64EfLi3ELi1EEEJPKfNS0_7LengthsES4_S4_PfS4_NS0_14AttentionShapeEEEEvDpT0_", 4}}},
     {AttentionKind::flash, {{"_ZN13pytorch_flash16flash_fwd_kernelI23Flash_fwd_kernel_traitsILi64ELi128ELi128ELi4ELb0ELb0EN7cutlass10bfloat16_tE19Flash_kernel_traitsEEvNS_16Flash_fwd_paramsE", 4},
                             {"_ZN13pytorch_flash27flash_bwd_dot_do_o_kernelILb1E23Flash_bwd_kernel_traitsILi64EN7cutlass10bfloat16_tEEEEvNS_16Flash_bwd_paramsE", 4},
                             {"_ZN13pytorch_flash44flash_bwd_dq_dk_dv_loop_seqk_parallel_kernelI23Flash_bwd_kernel_traitsILi64EN7cutlass10bfloat16_tEEEEvNS_16Flash_bwd_paramsE", 4},
@@ -158,6 +158,22 @@ TEST_CASE("whose attention was asked for is whose kernels are seen, and any othe
       if (asked != AttentionKind::automatic && ran != AttentionKind::math) CHECK(found.find("'s fused attention in a step, 0 were planned (model.attention: " + std::string(name_of(asked)) + ")") != std::string::npos);
       if ((asked == AttentionKind::math) != (ran == AttentionKind::math)) CHECK(found.find("matrix products in a step") != std::string::npos);
     }
+}
+
+TEST_CASE("attention inside documents is that of the kernels that look at documents, and of no others") {
+  auto asked = claims;
+  asked.documents = true;
+  auto own = by(AttentionKind::math);
+  std::erase_if(own.kernels, [](const auto& k) { return k.first.find("64x13") != std::string::npos; });
+  own.kernels["_ZN6trainx7kernels16attention_kernelINS0_7ForwardILi64ENS0_4Bf16ELi1ELi1EEEJPKS3_NS0_9DocumentsEPS3_PfNS0_14AttentionShapeEEEEvDpT0_"] = 4;
+  own.kernels["_ZN6trainx7kernels16attention_kernelINS0_16KeyValueGradientILi64ENS0_4Bf16ELi1ELi1EEEJPKS3_NS0_9DocumentsEPKfS6_PS3_S8_NS0_14AttentionShapeEEEEvDpT0_"] = 4;
+  CHECK(all_of(own, asked).empty());
+  CHECK(all_of(own, claims).find("0 launches of fused attention in a step, 4 were planned") != std::string::npos);
+  CHECK(all_of(by(AttentionKind::automatic), asked).find("8 launches of trainx's fused attention in a step, 0 were planned (model.attention: auto, data.packed: true)") != std::string::npos);
+  CHECK(all_of(as_planned(), asked) ==
+        "8 launches of cuDNN's fused attention in a step, 0 were planned (model.attention: auto, data.packed: true)\n"
+        "0 launches of fused attention in a step, 4 were planned (model.attention: auto, data.packed: true) (memory.activation_checkpoint: none)\n"
+        "0 launches of fused attention's backward in a step, 4 were planned (model.attention: auto, data.packed: true)\n");
 }
 
 TEST_CASE("attention that is another's in one layer alone is found out") {

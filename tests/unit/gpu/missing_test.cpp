@@ -51,4 +51,8 @@ TEST_CASE("who computes an attention follows from the problem alone") {
   CHECK(path(64, 36, DType::bf16) == AttentionPath::kernels);
   CHECK(path(64, 136, DType::bf16) == AttentionPath::kernels);
   CHECK(path(64, 64, DType::f32) == AttentionPath::kernels);
+  AttentionProblem documents{1, 64, 1, 64, DType::bf16, true, false, true};
+  CHECK(path_of(documents) == AttentionPath::cudnn);
+  documents.documents = true;
+  CHECK(path_of(documents) == AttentionPath::kernels);
 }
