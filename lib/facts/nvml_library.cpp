@@ -3,6 +3,7 @@
 namespace trainx::facts {
 
 std::optional<NvmlLibrary> NvmlLibrary::open(std::string& problem) {
+  const BlockedSignals blocked;
   std::unique_ptr<void, CloseLibrary> library(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL));
   if (!library) {
     const char* words = ::dlerror();

@@ -1,5 +1,6 @@
 // NVML through dlopen with prototypes of our own: nvml.h is not in every toolkit, the library not on every machine, a function not in every version.
 #pragma once
+#include "core/blocked_signals.hpp"
 #include <dlfcn.h>
 #include <array>
 #include <memory>
@@ -27,6 +28,7 @@ class NvmlLibrary {
   /// Calls `name` with the arguments; 13, "function not found", where the library lacks it.
   template <class... Parameters>
   NvmlReturn call(const char* name, Parameters... arguments) const {
+    const BlockedSignals blocked;       // the driver may start threads
     const auto function = reinterpret_cast<NvmlReturn (*)(Parameters...)>(::dlsym(library_.get(), name));
     return function ? function(arguments...) : 13;
   }

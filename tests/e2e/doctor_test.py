@@ -10,8 +10,6 @@ import unittest
 
 from support import TRAINX, Trainx, main
 
-HERE = pathlib.Path(__file__).resolve().parent
-
 
 class Doctor(Trainx):
     def environment(self, **more):
@@ -34,15 +32,6 @@ class Doctor(Trainx):
 
     def problems(self, report, weight=None):
         return [f["problem"] for f in report["findings"] if weight in (None, f["weight"])]
-
-    def fake_nvml(self, *flags):
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if not compiler:
-            self.skipTest("no C compiler")
-        folder = self.folder / "nvml"
-        folder.mkdir()
-        subprocess.run([compiler, "-shared", "-fPIC", *flags, "-o", folder / "libnvidia-ml.so.1", HERE / "fake_nvml.c"], check=True)
-        return str(folder)
 
     def test_facts_are_those_of_proc(self):
         begin = time.monotonic()

@@ -1,8 +1,11 @@
 // Stands in NVML's place: two GPUs with NVLink to each other and one to a switch, of which the second has a narrow link and a process on it.
 // Layouts and numbers are those of NVIDIA's published bindings (pynvml), written down a second time.
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct { int index; } Device;
 static Device devices[2] = {{0}, {1}};
@@ -15,8 +18,12 @@ typedef struct { unsigned pid; unsigned long long bytes; unsigned gpu_instance, 
 #ifdef MISMATCH
 int nvmlInit_v2(void) { return 18; }
 #else
-int nvmlInit_v2(void) { return 0; }
+static void* wait_for_ever(void* nothing) { for (;;) pause(); return nothing; }
+/* The driver's library starts threads too, which outlive nvmlShutdown. */
+int nvmlInit_v2(void) { pthread_t thread; return pthread_create(&thread, NULL, wait_for_ever, NULL); }
 #endif
+/* Stays loaded: its thread does. */
+__attribute__((constructor)) static void stay(void) { dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_NODELETE); }
 int nvmlShutdown(void) { return 0; }
 const char* nvmlErrorString(int code) { return code == 18 ? "Driver/library version mismatch" : code == 4 ? "Insufficient Permissions" : "error"; }
 int nvmlSystemGetDriverVersion(char* text, unsigned n) { snprintf(text, n, "580.65.06"); return 0; }

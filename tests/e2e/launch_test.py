@@ -165,6 +165,22 @@ class OtherLaunchers(Launch):
         self.assertEqual(list(self.stubs.iterdir()), [])
 
 
+class DriverThreads(Launch):
+    def test_a_thread_that_the_gpu_driver_starts_takes_no_signal_from_the_launcher(self):
+        """It would lose SIGCHLD, and the launcher would wait for ever; or end the launcher by SIGTERM before the worker has saved."""
+        machine = {"LD_LIBRARY_PATH": self.fake_nvml(), "CUDA_VISIBLE_DEVICES": "0,1", "XDG_CACHE_HOME": str(self.folder / "cache")}
+        for _ in range(3):
+            shutil.rmtree(self.folder / "cache", ignore_errors=True)           # GPUs are looked for anew
+            self.forget()
+            self.launch("run.device=cpu", STUB="sleep 0.2; exit 7", expect=7, timeout=20, **machine)
+        self.forget()
+        process = self.begin("run.device=cpu", world=1, STUB=FOREVER, **machine)
+        self.assertGreater(len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())), 1, "the driver's thread is there")
+        process.send_signal(signal.SIGTERM)
+        self.end(process, 143)
+        self.assertEqual(self.signals(0), ["TERM"])
+
+
 class Words(Launch):
     def test_lines_carry_their_rank_and_stdout_is_rank_0s(self):
         done = self.launch("--nproc", "3", STUB="make-folder; out data; err one\\ntwo")

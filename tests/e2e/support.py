@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -65,6 +66,16 @@ class Trainx(unittest.TestCase):
             env["CUDA_VISIBLE_DEVICES"] = ""
         env.update(more)
         return env
+
+    def fake_nvml(self, *flags):
+        """A folder for LD_LIBRARY_PATH, with a library that speaks of two GPUs."""
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if not compiler:
+            self.skipTest("no C compiler")
+        folder = self.folder / "nvml"
+        folder.mkdir()
+        subprocess.run([compiler, "-shared", "-fPIC", "-pthread", *flags, "-o", folder / "libnvidia-ml.so.1", ROOT / "tests" / "e2e" / "fake_nvml.c"], check=True)
+        return str(folder)
 
     def run_trainx(self, *args, expect=0, env=None, timeout=600):
         done = subprocess.run([TRAINX, *map(str, args)], cwd=self.folder, capture_output=True, text=True, env=env or self.environment(), timeout=timeout)
