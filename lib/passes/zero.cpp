@@ -5,6 +5,7 @@
 #include "passes/turns.hpp"
 #include "program/operations.hpp"
 #include "program/shards.hpp"
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -30,6 +31,7 @@ class Zero {
     gather_weights();                   // first: scatters are found by the positions of writers
     scatter_gradients();
     update_shards();
+    sum_over_tensors();
     insert();
     first_writer_overwrites(p_);
     add_room_for_what_arrives();
@@ -62,7 +64,7 @@ class Zero {
       Buffer& b = p_.buffers[k];
       if (!b.resident || (b.kind != Kind::parameter && b.kind != Kind::state)) continue;
       whole_[k] = b;
-      if (b.whole) throw InternalError("zero: " + b.name + " cannot be cut");
+      if (b.whole) continue;            // small, and each rank moves it on: no part follows from a part of the gradient
       const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.owner)];
       b.size /= how_.world_size;
       for (const StateSpec& s : update_.states)
@@ -148,6 +150,36 @@ class Zero {
       for (const Use& u : i.uses)
         if (u.slot == NormSlot::norm2) behind_[k].push_back({Op::reduce, none, none, Lane::communication, {whole(p_, u.buffer, How::modify, ReduceSlot::sum(0))}});
     }
+  }
+
+  /// Where updates need sums over whole tensors, of which each rank has parts: each rank's sums are made, and summed over ranks, before the first update.
+  void sum_over_tensors() {
+    const auto is_update = [](const Instruction& i) { return i.op == Op::update; };
+    const auto first = std::ranges::find_if(p_.steady, is_update);
+    if (first == p_.steady.end()) return;
+    auto& before = before_[static_cast<std::size_t>(first - p_.steady.begin())];
+    const int rounds = static_cast<int>(update_.sums.size());
+    for (int round = 0; round < rounds; ++round) {
+      Instruction over_ranks{Op::reduce, none, none, Lane::communication};
+      int thing = 0;
+      for (Instruction& update : p_.steady) {
+        if (!is_update(update)) continue;
+        const GroupSpec& group = graph_.groups[static_cast<std::size_t>(update.block)];
+        const Bytes bytes = sums_layout(update_.sums[static_cast<std::size_t>(round)], group).back() * size_of(DType::f64);
+        const BufferId sums = add_buffer(p_, {"sums" + std::to_string(round) + "." + group.name, Kind::scalar, none, none, bytes});
+        Instruction measure{Op::measure, update.block, none, Lane::compute, update.uses};
+        for (Use& u : measure.uses) u.how = buffer(u.buffer).whole && round + 1 == rounds ? How::modify : How::read;
+        measure.uses.push_back(whole(p_, sums, How::overwrite, UpdateSlot::first_sums + round));
+        before.push_back(std::move(measure));
+        over_ranks.uses.push_back(whole(p_, sums, How::modify, ReduceSlot::sum(thing++)));
+        update.uses.push_back(whole(p_, sums, How::read, UpdateSlot::first_sums + round));
+      }
+      before.push_back(std::move(over_ranks));
+    }
+    for (Instruction& update : p_.steady)
+      if (rounds > 0 && is_update(update))
+        for (Use& u : update.uses)
+          if (buffer(u.buffer).whole) u.how = How::read;
   }
 
   void insert() {

@@ -41,7 +41,6 @@ std::string what_is_kept(ParallelMode mode) {
 
 /// Why there are no shards, or nothing.
 std::string cannot_shard(const RunPlan& plan) {
-  if (plan.update.unit == program::Unit::tensor) return "the optimizer updates whole tensors, which shards would cut";
   if (plan.recipe.optimizer.update_in_backward) return "updates in backward have no gradient left to shard";
   return "";
 }

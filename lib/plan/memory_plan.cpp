@@ -115,7 +115,7 @@ Levers levers_of(const RunPlan& plan) {
   Levers levers{{plan.mode}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
   const bool in_backward = plan.recipe.optimizer.update_in_backward, custom = std::holds_alternative<spec::CustomDims>(plan.dims);
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
-    if (plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && plan.update.unit != program::Unit::tensor && !in_backward) levers.modes.push_back(mode);
+    if (plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward) levers.modes.push_back(mode);
   // On the host last, where that is other memory: copies take longer than recomputation.
   if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom) levers.places.push_back(ActivationOffload::cpu);
   const ActivationCheckpoint least = *std::ranges::min_element(levers.levels.front());

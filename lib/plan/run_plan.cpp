@@ -213,6 +213,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.update.states = std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options);
   plan.update.master = plan.master;
   plan.update.unit = std::visit([](const auto& o) { return spec::unit_of(o); }, r.optimizer.options);
+  plan.update.sums = std::visit([](const auto& o) { return spec::tensor_sums_of(o); }, r.optimizer.options);
 
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);

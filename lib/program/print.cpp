@@ -28,7 +28,7 @@ std::string name_of_block(const Instruction& i, const ModelGraph* names) {
   if (i.block == none) return "";
   const auto k = static_cast<std::size_t>(i.block);
   if (!names) return "b" + std::to_string(i.block);
-  return i.op == Op::update || i.op == Op::cast ? names->groups[k].name : names->blocks[k].name;
+  return is_of_parameters(i) ? names->groups[k].name : names->blocks[k].name;
 }
 
 Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names) {

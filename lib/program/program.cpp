@@ -9,7 +9,8 @@ bool is_collective(Op op) {
   }
 }
 
-bool is_of_block(const Instruction& i) { return i.block != none && i.op != Op::update && i.op != Op::cast; }
+bool is_of_parameters(const Instruction& i) { return i.op == Op::measure || i.op == Op::update || i.op == Op::cast; }
+bool is_of_block(const Instruction& i) { return i.block != none && !is_of_parameters(i); }
 
 BufferId add_buffer(StepProgram& p, Buffer buffer) {
   p.buffers.push_back(std::move(buffer));
@@ -44,6 +45,7 @@ std::string_view name_of(Op op) {
     case Op::copy: return "copy";
     case Op::cast: return "cast";
     case Op::grad_norm: return "grad_norm";
+    case Op::measure: return "measure";
     case Op::update: return "update";
     case Op::advance_step: return "advance_step";
     case Op::advance_applied: return "advance_applied";

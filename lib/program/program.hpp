@@ -23,7 +23,7 @@ enum class How : std::uint8_t { read, overwrite, accumulate, modify };
 enum class Op : std::uint8_t {
   fetch_batch, forward, loss, recompute, backward, evaluate, predict,
   reduce, broadcast, scatter, gather, all_to_all, send, recv, copy, cast,
-  grad_norm, update, advance_step, advance_applied, report,
+  grad_norm, measure, update, advance_step, advance_applied, report,
 };
 
 struct Range { Bytes begin = 0, end = 0; };
@@ -37,7 +37,7 @@ struct Buffer {
   Space space = Space::device;
   bool sharded = false;                 // holds this rank's share only; ranks that share a program name no range of their own
   bool resident = false;                // holds data before prologue and after drain: what is loaded and saved
-  bool whole = false;                   // state of an optimizer whose unit is a tensor: no part is used alone, and none follows from a part of the gradient
+  bool whole = false;                   // state of an optimizer whose unit is a tensor, with entries of its own for each tensor: no part is used alone, and none follows from a part of the gradient
   bool packed = false;                  // state of an optimizer whose unit is a block: it has no entry for each element, but parts of the group have parts of it, which fill shards
 };
 
@@ -45,7 +45,7 @@ struct Use { BufferId buffer = none; Range range; How how{}; Slot slot = none; }
 
 struct Instruction {
   Op op{};
-  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; update, cast: the group
+  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; measure, update, cast: the group
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
@@ -68,6 +68,7 @@ constexpr bool reads(How h) { return h != How::overwrite; }
 constexpr bool writes(How h) { return h != How::read; }
 bool is_collective(Op op);              // all ranks of the group take part: reduce, broadcast, scatter, gather, all_to_all, send, recv
 bool is_of_block(const Instruction& i); // an operation of a block of the model
+bool is_of_parameters(const Instruction& i);   // an operation of a group of parameters: measure, update, cast
 
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);

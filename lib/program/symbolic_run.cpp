@@ -31,8 +31,8 @@ std::string resident_role(const Buffer& b) {
   return b.kind == Kind::state ? name.substr(0, name.find('.')) : name;
 }
 
-SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts)
-    : programs_(ranks), graph_(graph), reports_(ranks.size()) {
+SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts, int rounds)
+    : programs_(ranks), graph_(graph), rounds_(rounds), reports_(ranks.size()) {
   std::map<const StepProgram*, std::shared_ptr<const CellMap>> made;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     auto& map = made[ranks[r]];
@@ -143,7 +143,8 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     case Op::copy: return copy(i, rank);
     case Op::cast: return cast(i, rank);
     case Op::grad_norm: grad_norm(i, rank); return "";
-    case Op::update: return update(i, rank);
+    case Op::update: return rounds_ > 0 ? update_tensors(i, rank) : update(i, rank);
+    case Op::measure: return rounds_ > 0 ? update_tensors(i, rank) : "sums over tensors, of which no update needs any";
     case Op::advance_step: case Op::advance_applied: {
       const Use* counter = find_use(i, AdvanceSlot::counter);
       if (!counter) counter = find_use(i, AdvanceSlot::loss_scale);
@@ -232,34 +233,79 @@ void SymbolicRun::grad_norm(const Instruction& i, int rank) {
     if (u.slot == NormSlot::norm2) store(u, rank, sum);
 }
 
-std::string SymbolicRun::update(const Instruction& i, int rank) {
-  std::map<Slot, const Use*> uses;
-  for (const Use& u : i.uses) uses[u.slot] = &u;
-  const auto parameter = uses.find(UpdateSlot::parameter);
-  if (parameter == uses.end()) return "update without a parameter";
-  const bool whole = std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& u) { return buffer(u, rank).whole; });
-  if (whole) {
-    UpdateOperands o;
-    for (const auto& [slot, u] : uses) o.present.emplace_back(slot, operand(*u, rank));
-    for (const auto& [slot, u] : uses)
-      if (writes(u->how)) store(*u, rank, o.result(slot));
-    return "";
+/// Of an update, what is of a group has the parameter's elements.
+std::string SymbolicRun::require_same_elements(const Instruction& i, int rank) const {
+  const Use* const parameter = find_use(i, UpdateSlot::parameter);
+  if (!parameter) return std::string(name_of(i.op)) + " without a parameter";
+  const auto like = cells(rank).of(*parameter);
+  for (const Use& u : i.uses) {
+    if (!is_of_group(buffer(u, rank)) || buffer(u, rank).whole) continue;
+    const auto run = cells(rank).of(u);
+    bool same = run.end - run.begin == like.end - like.begin;
+    for (int k = 0; same && k < like.end - like.begin; ++k) same = cells(rank).element(run.begin + k, rank) == cells(rank).element(like.begin + k, rank);
+    if (!same) return std::string(name_of(i.op)) + " of " + buffer(*parameter, rank).name + " with other elements of " + buffer(u, rank).name;
   }
-  const auto like = cells(rank).of(*parameter->second);
+  return "";
+}
+
+/// What an update of the parameter's cell of that number reads; none: what is of no cell.
+UpdateOperands SymbolicRun::update_operands(const Instruction& i, int rank, int cell) {
+  UpdateOperands o;
+  for (const Use& u : i.uses) {
+    if (!reads(u.how)) continue;
+    const bool of_cells = is_of_group(buffer(u, rank)) && !buffer(u, rank).whole;
+    if (!of_cells) o.present.emplace_back(u.slot, operand(u, rank));
+    else if (cell != none) o.present.emplace_back(u.slot, at(rank, cells(rank).of(u).begin + cell));
+  }
+  std::sort(o.present.begin(), o.present.end());
+  return o;
+}
+
+std::string SymbolicRun::update(const Instruction& i, int rank) {
+  if (std::string problem = require_same_elements(i, rank); !problem.empty()) return problem;
+  const auto like = cells(rank).of(*find_use(i, UpdateSlot::parameter));
   for (int k = 0; k < like.end - like.begin; ++k) {
-    UpdateOperands o;
-    for (const auto& [slot, u] : uses) {
-      const auto run = cells(rank).of(*u);
-      if (!is_of_group(buffer(*u, rank))) {
-        o.present.emplace_back(slot, operand(*u, rank));
-        continue;
-      }
-      if (run.end - run.begin != like.end - like.begin || cells(rank).element(run.begin + k, rank) != cells(rank).element(like.begin + k, rank))
-        return "update of " + buffer(*parameter->second, rank).name + " with other elements of " + buffer(*u, rank).name;
-      o.present.emplace_back(slot, at(rank, run.begin + k));
+    const UpdateOperands o = update_operands(i, rank, k);
+    for (const Use& u : i.uses)
+      if (writes(u.how)) at(rank, cells(rank).of(u).begin + k) = o.result(u.slot);
+  }
+  return "";
+}
+
+/// An update that needs sums over whole tensors, or `measure`, which makes the next one of the parts that are here. What sums are not given are made of what is here, which is right where that is all.
+std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
+  if (std::string problem = require_same_elements(i, rank); !problem.empty()) return problem;
+  const auto like = cells(rank).of(*find_use(i, UpdateSlot::parameter));
+  const Use* made = nullptr;
+  int round = 0;
+  for (const Use& u : i.uses)
+    if (UpdateSlot::is_sums(u.slot)) u.how == How::read ? static_cast<void>(++round) : static_cast<void>(made = &u);
+  if ((i.op == Op::measure) != (made != nullptr) || (made && made->slot != UpdateSlot::first_sums + round)) return "sums over " + buffer(*find_use(i, UpdateSlot::parameter), rank).name + " that are not the next";
+  std::vector<std::pair<Slot, Symbol>> sums;   // made here
+  const auto with_sums = [&](int cell) {
+    UpdateOperands o = update_operands(i, rank, cell);
+    o.present.insert(o.present.end(), sums.begin(), sums.end());
+    std::sort(o.present.begin(), o.present.end());
+    return o;
+  };
+  for (; round < rounds_; ++round) {
+    if (round + 1 == rounds_) {
+      const UpdateOperands before = with_sums(none);
+      for (const Use& u : i.uses)
+        if (writes(u.how) && buffer(u, rank).whole) at(rank, cells(rank).of(u).begin) = before.result(u.slot);
     }
-    for (const auto& [slot, u] : uses)
-      if (writes(u->how)) at(rank, cells(rank).of(*u).begin + k) = o.result(slot);
+    Symbol sum = 0;
+    for (int k = 0; k < like.end - like.begin; ++k) sum += with_sums(k).share_of_sum(round, cells(rank).element(like.begin + k, rank));
+    if (made) {
+      store(*made, rank, sum);
+      return "";
+    }
+    sums.emplace_back(UpdateSlot::first_sums + round, sum);
+  }
+  for (int k = 0; k < like.end - like.begin; ++k) {
+    const UpdateOperands o = with_sums(k);
+    for (const Use& u : i.uses)
+      if (writes(u.how) && !buffer(u, rank).whole) at(rank, cells(rank).of(u).begin + k) = o.result(u.slot);
   }
   return "";
 }

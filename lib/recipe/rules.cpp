@@ -256,9 +256,6 @@ class Rules {
            "dp lets rank 0 alone update, after backward, and optimizer.update_in_backward updates during it: write ddp, or leave update_in_backward out");
     refuse(stage > 0 && r_.optimizer.update_in_backward, "parallel.mode", {"optimizer.update_in_backward"},
            "no rank has a whole gradient that could be not finite, so that each block's update would wait for a sum over ranks, and gradients end with their block already: write ddp, or leave update_in_backward out");
-    const bool whole_tensors = std::visit([](const auto& o) { return spec::unit_of(o) == program::Unit::tensor; }, r_.optimizer.options);
-    refuse(stage > 0 && whole_tensors, "parallel.mode", {"optimizer.type"},
-           "shards cut tensors, and " + std::string(std::visit([](const auto& o) { return std::decay_t<decltype(o)>::name; }, r_.optimizer.options)) + " updates them whole: write ddp, or take an optimizer that updates elements or blocks");
   }
 
   void precision() {

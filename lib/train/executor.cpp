@@ -118,7 +118,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
   for (const Instruction& i : placed.program.steady)
     for (const Use& u : i.uses) {
       if (i.op == Op::fetch_batch && u.slot >= FetchSlot::first_batch) count(u.buffer, placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
-      if (i.op == Op::update) count(u.buffer, update_operand_bytes(placed, i, u));
+      if (i.op == Op::update || i.op == Op::measure) count(u.buffer, update_operand_bytes(placed, i, u));
       if (i.op == Op::copy || i.op == Op::cast || i.op == Op::scatter || i.op == Op::gather) count(u.buffer, u.range.end - u.range.begin);
       if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind; kind == Kind::scalar) count(u.buffer, u.range.end - u.range.begin);
     }
@@ -126,7 +126,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
 
 std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   std::string text(name_of(i.op));
-  const bool of_group = i.op == Op::update || i.op == Op::cast;
+  const bool of_group = is_of_parameters(i);
   if (of_group && i.block >= 0) text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
   else if (i.block >= 0) text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
   if (i.op == Op::copy) text += " " + placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;

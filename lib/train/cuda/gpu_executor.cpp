@@ -33,7 +33,7 @@ std::byte* pinned_memory(std::int64_t bytes) {
 
 Work work_of(Op op) {
   switch (op) {
-    case Op::update: case Op::grad_norm: return Work::optimizer;
+    case Op::measure: case Op::update: case Op::grad_norm: return Work::optimizer;
     case Op::fetch_batch: case Op::copy: case Op::cast: return Work::copy;
     case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return Work::communication;
     case Op::advance_step: case Op::advance_applied: case Op::report: return Work::scalar;
@@ -116,7 +116,7 @@ void GpuExecutor::prepare(Shape& s) {
   s.memory.emplace(*s.placed, device_.memory(), device_.host());
   s.lanes = std::make_unique<SideLanes>(*s.placed, stream_);
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
-  std::vector<const Instruction*> run;          // of updates: they touch different groups, so one launch does all
+  std::vector<const Instruction*> run;          // of updates, or of sums for them: they touch different groups, so one launch does all
   auto end_run = [&] {
     if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, s.groups, run, device_.plan().recipe.optimizer.options, scale, parts_.rounding_seed);
     run.clear();
@@ -124,8 +124,8 @@ void GpuExecutor::prepare(Shape& s) {
   for (const Instruction& i : s.placed->program.steady) {
     if (i.op == Op::fetch_batch) s.fetches.push_back(&i);
     s.reports |= i.op == Op::report;
-    if (i.op == Op::update) run.push_back(&i);
-    else end_run();
+    if (!run.empty() && run.front()->op != i.op) end_run();
+    if (i.op == Op::update || i.op == Op::measure) run.push_back(&i);
     if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, s.groups, i);
   }
   end_run();
@@ -338,7 +338,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     case Op::cast: return require(cast_elements(s.memory->address(use_of(i, CopySlot::to)), s.placed->graph.compute, s.memory->address(use_of(i, CopySlot::from)), cast_from(*s.placed),
                                                 s.placed->graph.groups[static_cast<std::size_t>(i.block)].elements, stream_), "cast");
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
-    case Op::update:
+    case Op::measure: case Op::update:
       if (const auto update = s.updates.find(&i); update != s.updates.end())
         update->second.launch(stream_);
       return;

@@ -137,6 +137,7 @@ TEST_CASE("a checkpoint written in any world and mode is the same, and is loaded
   struct Kind { std::string precision, optimizer; };
   for (const Kind& kind : {Kind{"fp32", "{type: adamw, lr: 1e-2}"}, Kind{"bf16", "{type: adamw, lr: 1e-2}"}, Kind{"{compute: bf16, master: fp32}", "{type: lion, lr: 1e-2}"},
                            Kind{"fp16", "{type: sgd, lr: 1e-2}"}, Kind{"fp32", "{type: adamw_8bit, lr: 1e-2, options: {min_8bit_size: 1000}}"},
+                           Kind{"bf16", "{type: lamb, lr: 1e-2}"}, Kind{"fp32", "{type: adafactor, options: {beta1: 0.9}}"},
                            Kind{"{compute: bf16, master: none}", "{type: adamw_anyprecision, lr: 1e-2, options: {momentum_dtype: bf16, use_kahan_summation: true}}"}}) {
     INFO(kind.precision << " " << kind.optimizer);
     const TemporaryFolder folder;

@@ -104,6 +104,53 @@ TEST_CASE("shards mean what one rank's training over all micro-batches means, in
             }
 }
 
+/// As LAMB has them: sums, and states of elements alone. As Adafactor: sums twice, and a state of tensors.
+UpdateSpec over_tensors(bool with_state_of_tensors) {
+  const auto two = [](const ParameterSpec&) { return std::int64_t{2}; };
+  UpdateSpec update{{{"m"}}, Master::fp32, 4, Unit::tensor, {two}};
+  if (!with_state_of_tensors) return update;
+  update.states.push_back({"row", DType::f32, 0, [](const ParameterSpec&) { return std::vector<std::int64_t>{3}; }});
+  update.sums.push_back([](const ParameterSpec&) { return std::int64_t{1}; });
+  return update;
+}
+
+TEST_CASE("an optimizer that updates whole tensors sums over them, and the sums over ranks") {
+  const Sharded s(chain(1, true), over_tensors(true), 2, {2});
+  const std::string text = squeezed(print(s.program, &s.graph));
+  CAPTURE(text);
+  CHECK(text.find("reduce @communication > ~ norm2\n"
+                  "measure tied g.tied/ norm2 target_count applied lr_table m.tied/ row.tied master.tied/ w.tied/ > sums0.tied\n"
+                  "measure b1 g.b1/ norm2 target_count applied lr_table m.b1/ row.b1 master.b1/ w.b1/ > sums0.b1\n"
+                  "reduce @communication > ~ sums0.tied ~ sums0.b1\n"
+                  "measure tied g.tied/ norm2 target_count applied lr_table m.tied/ master.tied/ w.tied/ sums0.tied > ~ row.tied sums1.tied\n"
+                  "measure b1 g.b1/ norm2 target_count applied lr_table m.b1/ master.b1/ w.b1/ sums0.b1 > ~ row.b1 sums1.b1\n"
+                  "reduce @communication > ~ sums1.tied ~ sums1.b1\n"
+                  "update tied g.tied/ norm2 target_count applied lr_table row.tied sums0.tied sums1.tied > ~ m.tied/ ~ master.tied/ ~ w.tied/\n") != std::string::npos);
+}
+
+TEST_CASE("updates of whole tensors in shards mean what one rank's do; without any one of their instructions, or with an exchange twice, they do not") {
+  for (const bool with_state : {false, true})
+    for (const int stage : {1, 2, 3})
+      for (const int world : {2, 3}) {
+        const Sharded s(chain(2, true), over_tensors(with_state), stage, {world}, 2, CheckpointLevel::full);
+        CAPTURE(with_state, stage, world, print(s.program, &s.graph));
+        REQUIRE(problem_of(s.program, s.training) == "");
+        const Reference reference = as_reference(s.training);
+        CHECK(check_program(s.program, plan_memory(s.program), &reference) == "");
+        if (world > 2) continue;
+        for (std::size_t k = 0; k < s.program.steady.size(); ++k) {
+          CAPTURE(k);
+          StepProgram missing = s.program;
+          missing.steady.erase(missing.steady.begin() + static_cast<std::ptrdiff_t>(k));
+          CHECK(problem_of(missing, s.training) != "");
+          if (!is_exchange(s.program.steady[k])) continue;
+          StepProgram twice = s.program;
+          twice.steady.insert(twice.steady.begin() + static_cast<std::ptrdiff_t>(k), s.program.steady[k]);
+          CHECK(problem_of(twice, s.training) != "");
+        }
+      }
+}
+
 TEST_CASE("activations on the host go together with shards") {
   const ModelGraph graph = chain(6, true);
   const UpdateSpec update = momentum();

@@ -82,11 +82,12 @@ TEST_CASE("parallel.mode: auto is ddp where that fits, else the first that does,
   CHECK(fitted.memory.total_bytes() < bytes[ParallelMode::zero3]);
 }
 
-TEST_CASE("where shards would help, a refusal says so; what updates whole tensors stays with ddp") {
+TEST_CASE("where shards would help, a refusal says so; what updates whole tensors is sharded as any other") {
   const auto ddp = planned("mode: ddp, world_size: 4"), zero1 = planned("mode: zero1, world_size: 4");
   const std::string tight = budget(zero1.memory.total_bytes());
   CHECK(user_error_of([&] { planned("mode: ddp, world_size: 4", tight); }).find("parallel.mode zero1 would fit") != std::string::npos);
-  const auto lamb = planned("world_size: 4", "", "", "{type: lamb}");
-  CHECK(lamb.mode == ParallelMode::ddp);
-  CHECK(user_error_of([&] { planned("world_size: 4", tight, "", "{type: lamb}"); }).find("zero") == std::string::npos);
+  const auto lamb = planned("world_size: 4", tight, "", "{type: lamb}");
+  CHECK(lamb.mode == ParallelMode::zero1);
+  const auto exchanges = plan::exchanges_of(lamb);
+  CHECK(std::ranges::count(exchanges, "sums over tensors", &plan::Exchange::name) == 1);
 }
