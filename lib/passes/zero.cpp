@@ -15,12 +15,13 @@ using namespace program;
 
 namespace {
 
-/// What lies between two uses of a block's weights for no longer than this many turns is kept: the layer that is recomputed before its backward, the head between the last layer's forward and backward.
-constexpr int turns_kept = 2;
+/// What lies between two uses of a block's weights for no longer than this many turns is always kept: the layer that is recomputed before its backward, the head between the last layer's forward and backward.
+constexpr int least_turns_kept = 2;
 
 class Zero {
  public:
-  Zero(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, int stage) : p_(p), graph_(graph), update_(update), how_(how), stage_(stage) {}
+  Zero(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, const ZeroOptions& options)
+      : p_(p), graph_(graph), update_(update), how_(how), stage_(options.stage), turns_kept_(std::max(least_turns_kept, options.turns_kept)) {}
 
   void apply() {
     p_.world_size = how_.world_size;
@@ -90,7 +91,7 @@ class Zero {
         const int turn = turns.of[k];
         auto [it, is_new] = open.try_emplace(shard);
         Window& window = it->second;
-        if (is_new || (stage_ == 3 && turn - window.last_turn > turns_kept)) {
+        if (is_new || (stage_ == 3 && turn - window.last_turn > turns_kept_)) {
           Buffer all = whole_[static_cast<std::size_t>(shard)];
           all.resident = false;
           if (const int again = gathers_[shard]++; again > 0) all.name += again == 1 ? "^" : "^" + std::to_string(again);
@@ -207,7 +208,7 @@ class Zero {
   const ModelGraph& graph_;
   const UpdateSpec& update_;
   ReduceOptions how_;
-  int stage_;
+  int stage_, turns_kept_;
   std::vector<Buffer> whole_;           // by buffer that became a shard: what it was
   std::map<BufferId, BufferId> first_of_;   // of a later micro-step's gradient: that of the first
   std::map<BufferId, BufferId> gradient_shards_;   // by gradient of the first micro-step
@@ -217,9 +218,9 @@ class Zero {
 
 }  // namespace
 
-StepProgram zero(StepProgram p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, int stage) {
+StepProgram zero(StepProgram p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, const ZeroOptions& options) {
   enter(p, Pass::zero);
-  Zero(p, graph, update, how, stage).apply();
+  Zero(p, graph, update, how, options).apply();
   return p;
 }
 

@@ -5,6 +5,7 @@
 #include "plan/check_programs.hpp"
 #include "plan/choose_mode.hpp"
 #include "plan/fit.hpp"
+#include "plan/kept_weights.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/model_dims.hpp"
 #include "plan/precision.hpp"
@@ -158,9 +159,10 @@ void plan_programs(RunPlan& plan) {
     p = passes::activation_checkpoint(std::move(p), graph, levels);
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu) p = passes::activation_offload(std::move(p));
     const passes::ReduceOptions reduce{static_cast<int>(plan.batch.world_size), bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr), r.precision.reduce == recipe::Reduce::bf16};
+    const passes::ZeroOptions shards{plan.zero_stage(), plan.turns_kept};
     if (plan.mode == recipe::ParallelMode::ddp) p = passes::distributed_data_parallel(std::move(p), reduce);
     if (plan.mode == recipe::ParallelMode::dp) p = passes::data_parallel(std::move(p), reduce, plan.rank);
-    if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, plan.zero_stage());
+    if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, shards);
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
@@ -168,7 +170,7 @@ void plan_programs(RunPlan& plan) {
     if (plan.is_replica()) continue;
     const auto evaluated = evaluation_graph_of(plan, length, graph);
     auto forward = program::forward_program(plain, evaluated, program::Op::evaluate);
-    if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, plan.zero_stage());
+    if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
     plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
   }
@@ -256,6 +258,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   require_level_for_each_layer(plan);
   choose_shards(plan, budget, rates);
   choose_what_fits(plan, budget, rates);
+  choose_kept_weights(plan, budget, rates);
   plan_programs(plan);
   require_sound_programs(plan);
 

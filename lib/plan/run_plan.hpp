@@ -42,6 +42,7 @@ struct RunPlan {
   BatchPlan batch;
   recipe::ParallelMode mode = recipe::ParallelMode::single;
   int rank = 0;                         // whose programs these are: of dp rank 0's differ from the others', else all are equal
+  int turns_kept = 0;                   // of zero3 (passes::ZeroOptions): how long gathered weights stay
   DType compute = DType::f32;
   bool on_gpu = false;                  // the arena is the device's, not the process's
   std::int64_t threads = 1;             // that compute with; what libraries allocate depends on it

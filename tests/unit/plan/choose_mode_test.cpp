@@ -1,6 +1,8 @@
 #include "plan/choose_mode.hpp"
 #include "core/error.hpp"
 #include "plan/exchanges.hpp"
+#include "plan/kept_weights.hpp"
+#include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
@@ -90,4 +92,39 @@ TEST_CASE("where shards would help, a refusal says so; what updates whole tensor
   CHECK(lamb.mode == ParallelMode::zero1);
   const auto exchanges = plan::exchanges_of(lamb);
   CHECK(std::ranges::count(exchanges, "sums over tensors", &plan::Exchange::name) == 1);
+}
+
+TEST_CASE("zero3 keeps weights from forward to backward where links make that worth its memory, and says why") {
+  const std::string parallel = "mode: zero3, world_size: 4";
+  const auto unknown = planned(parallel);
+  CHECK(unknown.turns_kept == 0);
+  CHECK(all_of(unknown.choices).find("zero3 gathers weights again for backward, which takes the least memory: how fast the links between ranks are was not measured") != std::string::npos);
+  const auto with_links = [&](double bytes_per_s, std::int64_t have) {
+    plan::RunPlan plan = unknown;
+    plan.choices.clear();
+    program::Rates rates;
+    rates.gemm_flops_per_s = 1e14;
+    rates.memory_bytes_per_s = 1e12;
+    rates.link_bytes_per_s = bytes_per_s;
+    plan::choose_kept_weights(plan, have, &rates);
+    plan::plan_programs(plan);
+    return plan;
+  };
+  const auto slow = with_links(1e9, 0), fast = with_links(1e15, 0), tight = with_links(1e9, unknown.memory.total_bytes() + (4 << 20)), full = with_links(1e9, unknown.memory.total_bytes() - 1);
+  INFO(all_of(slow.choices) << all_of(fast.choices) << all_of(tight.choices) << all_of(full.choices));
+  const auto gathered = [](const plan::RunPlan& plan) {
+    for (const auto& e : plan::exchanges_of(plan))
+      if (e.name == "weights gathered") return e.bytes;
+    return std::int64_t{0};
+  };
+  CHECK(gathered(slow) < gathered(unknown));
+  CHECK(all_of(slow.choices).find("zero3 keeps weights from forward to backward") != std::string::npos);
+  CHECK(fast.turns_kept == 0);
+  CHECK(all_of(fast.choices).find("would save less than 0.5 % of a step") != std::string::npos);
+  CHECK(plan::plan_memory_budget(tight).total_bytes() <= unknown.memory.total_bytes() + (4 << 20));
+  CHECK(tight.turns_kept > 0);
+  CHECK(tight.turns_kept < slow.turns_kept);
+  CHECK(full.turns_kept == 0);
+  CHECK(all_of(full.choices).find("zero3 gathers weights again for backward, 69 times a step: keeping them from forward would save ") != std::string::npos);
+  CHECK(all_of(full.choices).find(" of a step, and needs ") != std::string::npos);
 }
