@@ -21,10 +21,11 @@ constexpr int least_turns_kept = 2;
 class Zero {
  public:
   Zero(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, const ZeroOptions& options)
-      : p_(p), graph_(graph), update_(update), how_(how), stage_(options.stage), turns_kept_(std::max(least_turns_kept, options.turns_kept)) {}
+      : p_(p), graph_(graph), update_(update), how_(how), stage_(options.stage), shard_ranks_(options.shard_ranks > 0 ? options.shard_ranks : how.world_size), turns_kept_(std::max(least_turns_kept, options.turns_kept)) {}
 
   void apply() {
     p_.world_size = how_.world_size;
+    p_.shard_ranks = shard_ranks_;
     if (stage_ > 1) part_micro_steps();
     keep_shards();
     behind_.resize(p_.steady.size());
@@ -67,9 +68,9 @@ class Zero {
       whole_[k] = b;
       if (b.whole) continue;            // small, and each rank moves it on: no part follows from a part of the gradient
       const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.owner)];
-      b.size /= how_.world_size;
+      b.size /= shard_ranks_;
       for (const StateSpec& s : update_.states)
-        if (whole_[k].name == s.name + "." + group.name) b.size = shard_entries(s, group, how_.world_size) * size_of(s.dtype);
+        if (whole_[k].name == s.name + "." + group.name) b.size = shard_entries(s, group, shard_ranks_) * size_of(s.dtype);
       b.name += "/";
       b.sharded = true;
     }
@@ -97,8 +98,8 @@ class Zero {
           if (const int again = gathers_[shard]++; again > 0) all.name += again == 1 ? "^" : "^" + std::to_string(again);
           window.gathered = add_buffer(p_, std::move(all));
           const int ahead = stage_ == 3 ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0;
-          before_[static_cast<std::size_t>(ahead)].push_back({Op::gather, none, p_.steady[k].micro, Lane::communication,
-                                                             {whole(p_, shard, How::read, ShardSlot::from(0)), whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}});
+          before_[static_cast<std::size_t>(ahead)].push_back(among_shards({Op::gather, none, p_.steady[k].micro, Lane::communication,
+                                                                          {whole(p_, shard, How::read, ShardSlot::from(0)), whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}}));
         }
         window.last_turn = turn;
         u = whole(p_, window.gathered, u.how, u.slot);
@@ -113,7 +114,7 @@ class Zero {
     if (is_new) {
       Buffer shard = buffer(g);
       shard.name += "/";
-      shard.size /= how_.world_size;
+      shard.size /= shard_ranks_;
       shard.sharded = true;
       it->second = add_buffer(p_, std::move(shard));
     }
@@ -136,8 +137,28 @@ class Zero {
         if (how_.rounded) i.uses.push_back(whole(p_, travelling(p_, b, buffer(b).size / 2), How::overwrite, ShardSlot::sent(k)));
         ++k;
       }
-      behind.push_back(std::move(i));
+      behind.push_back(among_shards(std::move(i)));
+      if (shard_ranks_ < how_.world_size && !is_written_again(bucket)) behind.push_back(sum_over_replicas(bucket));
     }
+  }
+
+  Instruction among_shards(Instruction i) const {
+    if (shard_ranks_ < how_.world_size) i.group = Among::shards;
+    return i;
+  }
+
+  /// Does a later micro-step add to the shards of these gradients?
+  bool is_written_again(const Bucket& bucket) const {
+    const int micro = p_.steady[bucket.last_writer].micro;
+    return stage_ > 1 && std::ranges::any_of(p_.steady, [&](const Instruction& i) { return i.micro > micro; });
+  }
+
+  Instruction sum_over_replicas(const Bucket& bucket) {
+    Bucket shards{{}, bucket.last_writer};
+    for (const BufferId b : bucket.buffers) shards.buffers.push_back(shard_of_gradient(b));
+    Instruction i = reduce_of(p_, shards, how_.rounded);
+    i.group = Among::replicas;
+    return i;
   }
 
   /// Norm and updates see the shards' gradients; the norm is summed over ranks before anybody reads it.
@@ -149,7 +170,7 @@ class Zero {
         if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end()) u = whole(p_, shard->second, u.how, u.slot);
       if (i.op != Op::grad_norm) continue;
       for (const Use& u : i.uses)
-        if (u.slot == NormSlot::norm2) behind_[k].push_back({Op::reduce, none, none, Lane::communication, {whole(p_, u.buffer, How::modify, ReduceSlot::sum(0))}});
+        if (u.slot == NormSlot::norm2) behind_[k].push_back(among_shards({Op::reduce, none, none, Lane::communication, {whole(p_, u.buffer, How::modify, ReduceSlot::sum(0))}}));
     }
   }
 
@@ -175,7 +196,7 @@ class Zero {
         over_ranks.uses.push_back(whole(p_, sums, How::modify, ReduceSlot::sum(thing++)));
         update.uses.push_back(whole(p_, sums, How::read, UpdateSlot::first_sums + round));
       }
-      before.push_back(std::move(over_ranks));
+      before.push_back(among_shards(std::move(over_ranks)));
     }
     for (Instruction& update : p_.steady)
       if (rounds > 0 && is_update(update))
@@ -208,7 +229,7 @@ class Zero {
   const ModelGraph& graph_;
   const UpdateSpec& update_;
   ReduceOptions how_;
-  int stage_, turns_kept_;
+  int stage_, shard_ranks_, turns_kept_;
   std::vector<Buffer> whole_;           // by buffer that became a shard: what it was
   std::map<BufferId, BufferId> first_of_;   // of a later micro-step's gradient: that of the first
   std::map<BufferId, BufferId> gradient_shards_;   // by gradient of the first micro-step

@@ -12,6 +12,7 @@ std::string name_of_exchange(const program::Instruction& i, Kind kind, bool of_t
   const std::string in = i.peer == program::none ? " summed" : " in";
   if (i.op == Op::gather) return "weights gathered";
   if (i.op == Op::scatter) return "gradients scattered";
+  if (i.group == program::Among::replicas) return "gradients of shards summed";
   if (of_tensors) return "sums over tensors";
   switch (kind) {
     case Kind::batch: return "batches out";

@@ -68,7 +68,7 @@ program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length, DType com
   spec::Machine machine = plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic) : spec::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
   auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
-  return plan.zero_stage() > 0 ? program::divisible(std::move(graph), static_cast<int>(plan.batch.world_size), plan.update.unit) : graph;
+  return plan.zero_stage() > 0 ? program::divisible(std::move(graph), plan.shard_ranks, plan.update.unit) : graph;
 }
 
 // torch's DistributedDataParallel sums 25 MiB at a time; where links were not measured that is what there is to go by.
@@ -159,7 +159,7 @@ void plan_programs(RunPlan& plan) {
     p = passes::activation_checkpoint(std::move(p), graph, levels);
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu) p = passes::activation_offload(std::move(p));
     const passes::ReduceOptions reduce{static_cast<int>(plan.batch.world_size), bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr), r.precision.reduce == recipe::Reduce::bf16};
-    const passes::ZeroOptions shards{plan.zero_stage(), plan.turns_kept};
+    const passes::ZeroOptions shards{plan.zero_stage(), plan.shard_ranks, plan.turns_kept};
     if (plan.mode == recipe::ParallelMode::ddp) p = passes::distributed_data_parallel(std::move(p), reduce);
     if (plan.mode == recipe::ParallelMode::dp) p = passes::data_parallel(std::move(p), reduce, plan.rank);
     if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, shards);
@@ -257,6 +257,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (options.gpu.empty()) plan.host_memory_bytes = facts.hardware.memory_bytes / facts.hardware.local_ranks;
   require_level_for_each_layer(plan);
   choose_shards(plan, budget, rates);
+  choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
   choose_kept_weights(plan, budget, rates);
   plan_programs(plan);

@@ -26,6 +26,9 @@ enum class Op : std::uint8_t {
   grad_norm, measure, update, advance_step, advance_applied, report,
 };
 
+/// Which ranks a collective is made among, of `shard_ranks` that hold a shard each, neighbours, and world_size / shard_ranks such groups, which hold the same.
+struct Among { enum : int { all, shards, replicas }; };   // replicas: those that hold the same shard, one of each group
+
 struct Range { Bytes begin = 0, end = 0; };
 
 struct Buffer {
@@ -50,7 +53,7 @@ struct Instruction {
   Lane lane = Lane::compute;
   std::vector<Use> uses;
   int stage = 0;                        // stage s of a step runs beside stage 0 of the s-th next step
-  int group = 0;                        // communicator group of a collective; 0: all ranks
+  int group = Among::all;               // of a collective: among which ranks
   int peer = none;                      // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum, none: all;
                                         // fetch_batch: the rank that the batch is for, where it is not this one
 };
@@ -59,6 +62,7 @@ struct Instruction {
 struct StepProgram {
   std::vector<Buffer> buffers;
   int world_size = 1;
+  int shard_ranks = 1;                  // among which sharded buffers are cut; as many groups as there are hold all shards
   int prologue_steps = 0;
   std::vector<Instruction> prologue, steady, drain;
   int last_pass = none;                 // of the canonical order of passes, the last one applied
@@ -72,6 +76,8 @@ bool is_of_parameters(const Instruction& i);   // an operation of a group of par
 
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);
+/// The ranks that make that collective together with `rank`, ascending.
+std::vector<int> ranks_among(const StepProgram& p, int group, int rank);
 /// A use of the whole buffer.
 Use whole(const StepProgram& p, BufferId b, How how, Slot slot = none);
 /// Do the two touch the same bytes of the same buffer, one of them writing?

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 
 namespace trainx::program {
 namespace {
@@ -311,54 +312,75 @@ std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
 }
 
 std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_rank) {
-  const Op op = of_rank[0]->op;
-  for (const Instruction* i : of_rank)
-    if (i->group != 0) return std::string(name_of(op)) + " within a group of ranks is not known to the check";
+  const int group = of_rank[0]->group;
+  for (std::size_t r = 0; r < of_rank.size(); ++r)
+    if (of_rank[r]->group != group || program(static_cast<int>(r)).shard_ranks != program(0).shard_ranks) return std::string(name_of(of_rank[0]->op)) + " among other ranks on rank " + std::to_string(r) + " than on rank 0";
+  if (group != Among::all && program(0).world_size != static_cast<int>(of_rank.size())) return "groups of ranks, of which some are not here";
+  for (int r = 0; r < static_cast<int>(of_rank.size()); ++r) {
+    std::vector<int> ranks = ranks_among(program(0), group, r);
+    if (group == Among::all) {          // fewer than the program is for may be checked
+      ranks.resize(of_rank.size());
+      std::iota(ranks.begin(), ranks.end(), 0);
+    }
+    if (ranks.front() != r) continue;   // each group once
+    if (std::string problem = collective_among(ranks, of_rank); !problem.empty()) return problem;
+  }
+  return "";
+}
+
+std::string SymbolicRun::collective_among(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+  const Instruction& first = *of_rank[static_cast<std::size_t>(ranks.front())];
+  const Op op = first.op;
   if (op == Op::scatter || op == Op::gather) {
     int things = 0;
-    while (find_use(*of_rank[0], ShardSlot::from(things))) ++things;
+    while (find_use(first, ShardSlot::from(things))) ++things;
     if (things == 0) return std::string(name_of(op)) + " of nothing";
-    for (const Instruction* i : of_rank)
-      if (find_use(*i, ShardSlot::from(things)) || !find_use(*i, ShardSlot::from(things - 1))) return std::string(name_of(op)) + " of different things";
+    for (const int r : ranks)
+      if (const Instruction& i = *of_rank[static_cast<std::size_t>(r)]; find_use(i, ShardSlot::from(things)) || !find_use(i, ShardSlot::from(things - 1)))
+        return std::string(name_of(op)) + " of different things";
     for (int k = 0; k < things; ++k)
-      if (std::string problem = shard_move(op, k, of_rank); !problem.empty()) return problem;
+      if (std::string problem = shard_move(op, k, ranks, of_rank); !problem.empty()) return problem;
     return "";
   }
-  if (op == Op::broadcast) return broadcast(of_rank);
+  if (op == Op::broadcast) return broadcast(ranks, of_rank);
   if (op != Op::reduce) return std::string(name_of(op)) + " is not known to the check";
-  const std::size_t world = of_rank.size();
-  const int root = of_rank[0]->peer;
-  for (const Instruction* i : of_rank) {
-    if (i->uses.size() != of_rank[0]->uses.size()) return "reduce of different things";
-    if (i->peer != root) return "reduce to different ranks";
+  return reduce(ranks, of_rank);
+}
+
+std::string SymbolicRun::reduce(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+  const int lead = ranks.front();
+  const Instruction& first = *of_rank[static_cast<std::size_t>(lead)];
+  for (const int r : ranks) {
+    const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
+    if (i.uses.size() != first.uses.size()) return "reduce of different things";
+    if (i.peer != first.peer) return "reduce to different ranks";
   }
-  for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k) {
-    if (buffer(of_rank[0]->uses[k], 0).kind == Kind::scratch) continue;
-    const auto first = cells(0).of(of_rank[0]->uses[k]);
-    for (int c = 0; c < first.end - first.begin; ++c) {
+  for (std::size_t k = 0; k < first.uses.size(); ++k) {
+    if (buffer(first.uses[k], lead).kind == Kind::scratch) continue;
+    const auto like = cells(lead).of(first.uses[k]);
+    for (int c = 0; c < like.end - like.begin; ++c) {
       Symbol sum = 0;
-      for (std::size_t r = 0; r < world; ++r) {
-        const int rank = static_cast<int>(r);
-        const Use& u = of_rank[r]->uses[k];
+      for (const int rank : ranks) {
+        const Use& u = of_rank[static_cast<std::size_t>(rank)]->uses[k];
         const auto run = cells(rank).of(u);
-        if (run.end - run.begin != first.end - first.begin || cells(rank).element(run.begin + c, rank) != cells(0).element(first.begin + c, 0) ||
-            is_of_group(buffer(u, rank)) != is_of_group(buffer(of_rank[0]->uses[k], 0)))
-          return "reduce of " + buffer(u, rank).name + " with other pieces of " + buffer(of_rank[0]->uses[k], 0).name;
+        if (run.end - run.begin != like.end - like.begin || cells(rank).element(run.begin + c, rank) != cells(lead).element(like.begin + c, lead) ||
+            is_of_group(buffer(u, rank)) != is_of_group(buffer(first.uses[k], lead)))
+          return "reduce of " + buffer(u, rank).name + " with other pieces of " + buffer(first.uses[k], lead).name;
         const std::int64_t begin = cells(rank).element(run.begin + c, rank);
-        sum += at(rank, run.begin + c) - (is_of_group(buffer(u, rank)) || r == 0 ? 0 : piece(begin));
+        sum += at(rank, run.begin + c) - (is_of_group(buffer(u, rank)) || rank == lead ? 0 : piece(begin));
       }
-      for (std::size_t r = 0; r < world; ++r)
-        if (root == none || static_cast<int>(r) == root) at(static_cast<int>(r), cells(static_cast<int>(r)).of(of_rank[r]->uses[k]).begin + c) = sum;
+      for (const int rank : ranks)
+        if (first.peer == none || rank == first.peer) at(rank, cells(rank).of(of_rank[static_cast<std::size_t>(rank)]->uses[k]).begin + c) = sum;
     }
   }
   return "";
 }
 
-std::string SymbolicRun::broadcast(const std::vector<const Instruction*>& of_rank) {
-  const int root = of_rank[0]->peer, world = static_cast<int>(of_rank.size());
-  if (root < 0 || root >= world) return "broadcast from rank " + std::to_string(root) + ", which does not exist";
+std::string SymbolicRun::broadcast(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+  const int root = of_rank[static_cast<std::size_t>(ranks.front())]->peer;
+  if (!std::ranges::count(ranks, root)) return "broadcast from rank " + std::to_string(root) + ", which does not exist";
   const Instruction& source = *of_rank[static_cast<std::size_t>(root)];
-  for (int r = 0; r < world; ++r) {
+  for (const int r : ranks) {
     const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
     if (i.peer != root || i.uses.size() != source.uses.size()) return "broadcast of different things";
     if (r == root) continue;
@@ -369,17 +391,17 @@ std::string SymbolicRun::broadcast(const std::vector<const Instruction*>& of_ran
 }
 
 /// scatter: the sum over ranks of the elements of each rank's shard. gather: each shard to its elements on all ranks.
-std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<const Instruction*>& of_rank) {
-  const int world = static_cast<int>(of_rank.size());
-  std::vector<std::map<std::int64_t, int>> from(of_rank.size());   // by rank: the cell of each element
+std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+  std::map<int, std::map<std::int64_t, int>> from;                 // by rank: the cell of each element
   std::map<std::int64_t, std::pair<int, int>> owner;               // by element: rank and cell of a gather's shards
   const Slot source = ShardSlot::from(thing), target = ShardSlot::to(thing);
-  for (int r = 0; r < world; ++r) {
-    const Instruction& i = *of_rank[r];
+  const int lead = ranks.front();
+  for (const int r : ranks) {
+    const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
     const Use *a = find_use(i, source), *b = find_use(i, target);
     if (!a || !b || !is_of_group(buffer(*a, r)) || !is_of_group(buffer(*b, r)) || buffer(*a, r).owner != buffer(*b, r).owner)
       return std::string(name_of(op)) + " between buffers that are not of one group";
-    if (buffer(*a, r).owner != buffer(*find_use(*of_rank[0], source), 0).owner)
+    if (buffer(*a, r).owner != buffer(*find_use(*of_rank[static_cast<std::size_t>(lead)], source), lead).owner)
       return std::string(name_of(op)) + " of different groups on different ranks";
     const auto run = cells(r).of(*a);
     for (int c = run.begin; c < run.end; ++c) {
@@ -388,8 +410,8 @@ std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<const In
     }
   }
   std::vector<std::tuple<int, int, Symbol, bool>> results;   // rank, cell, symbol, adds
-  for (int r = 0; r < world; ++r) {
-    const Use& to = *find_use(*of_rank[r], target);
+  for (const int r : ranks) {
+    const Use& to = *find_use(*of_rank[static_cast<std::size_t>(r)], target);
     const auto run = cells(r).of(to);
     for (int c = run.begin; c < run.end; ++c) {
       const std::int64_t element = cells(r).element(c, r);
@@ -399,7 +421,7 @@ std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<const In
         if (o == owner.end()) return "gather of " + buffer(to, r).name + " of which a part is on no rank";
         made = at(o->second.first, o->second.second);
       } else {
-        for (int q = 0; q < world; ++q) {
+        for (const int q : ranks) {
           const auto cell = from[q].find(element);
           if (cell == from[q].end()) return "scatter of " + buffer(to, r).name + " of which a part is missing";
           made += at(q, cell->second);

@@ -31,8 +31,10 @@ class SymbolicRun {
   std::string collective(const std::vector<const Instruction*>& of_rank);
   std::string transfer(const Instruction& send, int from, const Instruction& recv, int to);
   std::string move(const Instruction& i, const Use& from, int from_rank, const Use& to, int to_rank);
-  std::string broadcast(const std::vector<const Instruction*>& of_rank);
-  std::string shard_move(Op op, int thing, const std::vector<const Instruction*>& of_rank);
+  std::string collective_among(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
+  std::string reduce(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
+  std::string broadcast(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
+  std::string shard_move(Op op, int thing, const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
 
   const StepProgram& program(int rank) const { return *programs_[rank]; }
   const Buffer& buffer(const Use& u, int rank) const { return program(rank).buffers[u.buffer]; }

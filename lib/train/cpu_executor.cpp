@@ -157,9 +157,9 @@ void CpuExecutor::cast(const Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
-  if (!parts_.communicator) throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
+  if (!parts_.communicators.among(i.group)) throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
-  dist::Communicator& ranks = *parts_.communicator;
+  dist::Communicator& ranks = *parts_.communicators.among(i.group);
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
   switch (i.op) {
     case Op::reduce: return reduce(s, i);
@@ -177,8 +177,9 @@ void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::reduce(const Shape& s, const Instruction& i) {
+  dist::Communicator& ranks = *parts_.communicators.among(i.group);
   const auto sum = [&](std::byte* data, std::int64_t elements, DType dtype) {
-    i.peer == none ? parts_.communicator->all_reduce(data, elements, dtype) : parts_.communicator->reduce(data, elements, dtype, i.peer);
+    i.peer == none ? ranks.all_reduce(data, elements, dtype) : ranks.reduce(data, elements, dtype, i.peer);
   };
   for (const Use& u : i.uses) {
     const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
@@ -205,7 +206,7 @@ void CpuExecutor::scatter(const Shape& s, const Instruction& i) {
     const DType dtype = sent ? DType::bf16 : DType::f32;
     const std::int64_t elements = (from->range.end - from->range.begin) / size_of(DType::f32), mine = (to.range.end - to.range.begin) / size_of(DType::f32);
     if (sent) tensor::view(address(s, *sent), dtype, {elements}).copy_(tensor::view(address(s, *from), DType::f32, {elements}));
-    parts_.communicator->reduce_scatter(address(s, sent ? *sent : *from), address(s, arrived ? *arrived : to), mine, dtype);
+    parts_.communicators.among(i.group)->reduce_scatter(address(s, sent ? *sent : *from), address(s, arrived ? *arrived : to), mine, dtype);
     if (!arrived) continue;
     const at::Tensor sum = tensor::view(address(s, to), DType::f32, {mine}), part = tensor::view(address(s, *arrived), dtype, {mine});
     to.how == How::accumulate ? sum.add_(part) : sum.copy_(part);

@@ -69,11 +69,11 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
 }
 
 std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
-  const int world_size = placed.program.world_size;
+  const int ranks = placed.program.shard_ranks, shard = rank % ranks;
   const bool sharded = std::ranges::any_of(placed.program.buffers, &Buffer::sharded);
   std::vector<OwnGroup> out;
   for (const GroupSpec& group : placed.graph.groups)
-    out.push_back(sharded ? OwnGroup{shard_of(group, rank, world_size), rank * (group.elements / world_size)} : OwnGroup{group});
+    out.push_back(sharded ? OwnGroup{shard_of(group, shard, ranks), shard * (group.elements / ranks)} : OwnGroup{group});
   return out;
 }
 
@@ -97,7 +97,7 @@ namespace {
 /// What an optimizer takes of a group, by its own arithmetic (optim::GroupMemory): one element each of gradient, parameter, master and states.
 std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instruction& i, const Use& u) {
   const bool sharded = placed.program.buffers[static_cast<std::size_t>(u.buffer)].sharded;
-  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements / (sharded ? placed.program.world_size : 1);
+  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements / (sharded ? placed.program.shard_ranks : 1);
   if (u.slot == UpdateSlot::parameter) return elements * size_of(placed.graph.compute);
   if (u.slot == UpdateSlot::master) return u.range.end - u.range.begin == elements * 4 ? elements * 4 : elements * 2;
   return u.slot == UpdateSlot::gradient || u.slot >= UpdateSlot::first_state ? elements * 4 : 0;

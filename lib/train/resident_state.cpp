@@ -30,7 +30,7 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena, co
     group.spec = &g;
     group.whole.push_back(g);
     if (!sharded_) group.shards.push_back(g);
-    for (int r = 0; sharded_ && r < ranks_.world_size(); ++r) group.shards.push_back(program::shard_of(g, r, ranks_.world_size()));
+    for (int r = 0; sharded_ && r < placed.program.shard_ranks; ++r) group.shards.push_back(program::shard_of(g, r, placed.program.shard_ranks));
   }
   const auto& buffers = placed.program.buffers;
   for (std::size_t b = 0; b < buffers.size(); ++b) {

@@ -79,8 +79,8 @@ void ResidentState::gather(const std::vector<std::span<const std::byte>>& wanted
   for (const std::span<const std::byte> mine : wanted) {
     const auto [it, is_new] = gathered_.try_emplace(mine.data());
     if (!is_new) continue;
-    it->second.resize(mine.size() * static_cast<std::size_t>(ranks_.world_size()));
-    ranks_.communicator()->all_gather(mine.data(), it->second.data(), static_cast<std::int64_t>(mine.size()));
+    it->second.resize(mine.size() * static_cast<std::size_t>(placed_.program.shard_ranks));
+    ranks_.communicator(program::Among::shards)->all_gather(mine.data(), it->second.data(), static_cast<std::int64_t>(mine.size()));
   }
 }
 

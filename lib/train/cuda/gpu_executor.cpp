@@ -363,7 +363,7 @@ void GpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
 }
 
 void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t stream) {
-  const gpu::NcclCommunicator* const ranks = device_.nccl();
+  const gpu::NcclCommunicator* const ranks = device_.nccl(i.group);
   if (!ranks) throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
@@ -409,7 +409,7 @@ void GpuExecutor::reduce(const Shape& s, const Instruction& i, cudaStream_t stre
     for (const Sum& sum : sums) {
       std::byte* const data = sum.rounded ? sum.rounded : sum.exact;
       const DType dtype = sum.rounded ? DType::bf16 : sum.dtype;
-      i.peer == none ? device_.nccl()->all_reduce(data, sum.elements, dtype, stream) : device_.nccl()->reduce(data, sum.elements, dtype, i.peer, stream);
+      i.peer == none ? device_.nccl(i.group)->all_reduce(data, sum.elements, dtype, stream) : device_.nccl(i.group)->reduce(data, sum.elements, dtype, i.peer, stream);
     }
   }
   for (const Sum& sum : sums)
@@ -428,12 +428,12 @@ void GpuExecutor::scatter(const Shape& s, const Instruction& i, cudaStream_t str
     parts.push_back({s.memory->address(*from), s.memory->address(to), s.memory->find<std::byte>(i, ShardSlot::sent(k)), s.memory->find<std::byte>(i, ShardSlot::arrived(k)),
                      (to.range.end - to.range.begin) / size_of(DType::f32), to.how == How::accumulate});
   }
-  const std::int64_t ranks = s.placed->program.world_size;
+  const std::int64_t ranks = s.placed->program.shard_ranks;
   for (const Part& p : parts)
     if (p.sent) require(cast_elements(p.sent, DType::bf16, p.from, DType::f32, p.elements * ranks, stream), "rounding before a sum");
   {
     const gpu::NcclCommunicator::Together together;
-    for (const Part& p : parts) device_.nccl()->reduce_scatter(p.sent ? p.sent : p.from, p.arrived ? p.arrived : p.to, p.elements, p.sent ? DType::bf16 : DType::f32, stream);
+    for (const Part& p : parts) device_.nccl(i.group)->reduce_scatter(p.sent ? p.sent : p.from, p.arrived ? p.arrived : p.to, p.elements, p.sent ? DType::bf16 : DType::f32, stream);
   }
   for (const Part& p : parts) {
     auto* const sum = elements_at<float>(p.to);

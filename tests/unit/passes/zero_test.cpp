@@ -2,6 +2,7 @@
 #include "passes/passes.hpp"
 #include "program/print.hpp"
 #include "support/catch.hpp"
+#include "support/toy/printed.hpp"
 #include "support/toy/prove.hpp"
 #include "support/toy/text.hpp"
 #include <map>
@@ -38,13 +39,7 @@ TEST_CASE("stage 1 scatters what a step has summed and gathers weights once") {
   const Sharded s(chain(1, true), momentum(), 1, {2}, 2);
   CHECK(squeezed(print(s.program, &s.graph)) ==
         "m0 gather @communication w.tied/ > w.tied\n"
-        "m0 gather @communication w.b1/ > w.b1\n"
-        "m0 fetch_batch @copy_in step > x target\n"
-        "m0 forward embed x w.tied > h0\n"
-        "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
-        "m0 loss head h1 w.tied target > dh1 = g.tied loss_sum target_count\n"
-        "m0 backward b1 b1.u b1.z dh1 w.b1 > dh0 = g.b1\n"
-        "m0 backward embed x dh0 > + g.tied\n"
+        "m0 gather @communication w.b1/ > w.b1\n" + printed_micro_step(0) +
         "m1 fetch_batch @copy_in step > x target\n"
         "m1 forward embed x w.tied > h0\n"
         "m1 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
@@ -96,7 +91,7 @@ TEST_CASE("stage 3 keeps weights for as long as it is told to: fewer gathers, mo
   std::ptrdiff_t before = 1000;
   Bytes least = 0;
   for (const int turns : {0, 6, 1000}) {
-    const StepProgram p = passes::zero(plain, graph, momentum(), {2}, {3, turns});
+    const StepProgram p = passes::zero(plain, graph, momentum(), {2}, {3, 0, turns});
     CAPTURE(turns, print(p, &graph));
     CHECK(gathers(p) < before);
     CHECK(peak_of(p) >= least);
@@ -168,6 +163,55 @@ TEST_CASE("updates of whole tensors in shards mean what one rank's do; without a
           CHECK(problem_of(twice, s.training) != "");
         }
       }
+}
+
+TEST_CASE("shards in groups: gathered and scattered within one, summed between those that hold the same") {
+  const ModelGraph graph = chain(2, true);
+  const StepProgram plain = passes::accumulation(plain_program(graph, momentum()), 2);
+  const StepProgram p = passes::zero(plain, graph, momentum(), {4}, {2, 2});
+  const std::string text = squeezed(print(p, &graph));
+  CAPTURE(text);
+  CHECK(text.starts_with("m0 gather among shards @communication w.tied/ > w.tied\n"));
+  CHECK(text.find("m0 scatter among shards @communication g.b2 > = g.b2/\n"
+                  "m0 backward b1") != std::string::npos);
+  CHECK(text.find("m1 scatter among shards @communication g.b2^1 > + g.b2/\n"
+                  "reduce among replicas @communication > ~ g.b2/\n") != std::string::npos);
+  CHECK(text.find("reduce @communication > ~ loss_sum ~ target_count\n") != std::string::npos);
+  CHECK(text.find("reduce among shards @communication > ~ norm2\n") != std::string::npos);
+  for (const auto& [world, shards] : {std::pair{4, 2}, std::pair{6, 3}, std::pair{6, 2}, std::pair{4, 1}})
+    for (const int stage : {1, 2, 3})
+      for (const int micro_steps : {1, 3})
+        for (const bool rounded : {false, true}) {
+          const auto repeated = passes::activation_checkpoint(passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, CheckpointLevel::full);
+          const StepProgram grouped = passes::zero(repeated, graph, momentum(), {world, 1 << 20, rounded}, {stage, shards});
+          CAPTURE(world, shards, stage, micro_steps, print(grouped, &graph));
+          CHECK(prove(grouped, Training{&graph, momentum(), micro_steps, world}, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
+        }
+}
+
+TEST_CASE("in two groups of two every exchange that is missing, made twice, or made among other ranks is refused") {
+  const ModelGraph graph = chain(2, true);
+  for (const bool of_tensors : {false, true})
+    for (const int stage : {1, 2, 3}) {
+      const UpdateSpec update = of_tensors ? over_tensors(true) : momentum();
+      const StepProgram p = passes::zero(passes::accumulation(plain_program(graph, update), 2), graph, update, {4}, {stage, 2});
+      const Training t{&graph, update, 2, 4};
+      REQUIRE(problem_of(p, t) == "");
+      for (std::size_t k = 0; k < p.steady.size(); ++k) {
+        if (!is_exchange(p.steady[k])) continue;
+        CAPTURE(stage, k, print(p, &graph));
+        const auto changed = [&](const auto& change) {
+          StepProgram other = p;
+          change(other.steady);
+          return problem_of(other, t);
+        };
+        const auto at = static_cast<std::ptrdiff_t>(k);
+        CHECK(changed([&](auto& list) { list.erase(list.begin() + at); }) != "");
+        CHECK(changed([&](auto& list) { list.insert(list.begin() + at, p.steady[k]); }) != "");
+        for (const int group : {Among::all, Among::shards, Among::replicas})
+          if (group != p.steady[k].group && !(p.steady[k].op == Op::gather && group == Among::all)) CHECK(changed([&](auto& list) { list[k].group = group; }) != "");   // all ranks together have the same weights
+      }
+    }
 }
 
 TEST_CASE("activations on the host go together with shards") {

@@ -13,12 +13,13 @@ using recipe::ParallelMode;
 
 namespace {
 
-plan::RunPlan planned(const std::string& parallel, const std::string& more = "", const std::string& gpu = "", const std::string& optimizer = "{type: adamw}") {
+plan::RunPlan planned(const std::string& parallel, const std::string& more = "", const std::string& gpu = "", const std::string& optimizer = "{type: adamw}", std::int64_t local_ranks = 1) {
   const auto recipe = recipe::parse_recipe("model: {type: gpt2, options: {num_layers: 8, num_heads: 4, hidden_size: 256, max_positions: 64, vocab_size: 1000}}\ndata: {type: stories, sequence_length: 64}\n"
                                            "batch: {global_batch_size: 16, micro_batch_size: 2}\noptimizer: " + optimizer + "\nparallel: {" + parallel + "}\n" + more, "test").recipe;
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = std::int64_t{64} << 30;
+  f.hardware.local_ranks = local_ranks;
   f.data = {true, true, 1000, 100, 0, {}, ""};
   return plan::make_run_plan(recipe, f, {.gpu = gpu});
 }
@@ -127,4 +128,27 @@ TEST_CASE("zero3 keeps weights from forward to backward where links make that wo
   CHECK(full.turns_kept == 0);
   CHECK(all_of(full.choices).find("zero3 gathers weights again for backward, 69 times a step: keeping them from forward would save ") != std::string::npos);
   CHECK(all_of(full.choices).find(" of a step, and needs ") != std::string::npos);
+}
+
+TEST_CASE("shards lie among the ranks of one node where that fits, else among all; the recipe's number goes before") {
+  const auto on_nodes = [](const std::string& parallel, std::int64_t local_ranks, const std::string& more = "") { return planned(parallel, more, "", "{type: adamw}", local_ranks); };
+  const std::string parallel = "mode: zero3, world_size: 8";
+  const auto nodes = on_nodes(parallel, 4), node = on_nodes(parallel, 8), asked = on_nodes(parallel + ", shard_ranks: 2", 4);
+  CHECK(nodes.shard_ranks == 4);
+  CHECK(*nodes.recipe.parallel.shard_ranks.value == 4);
+  CHECK(all_of(nodes.choices).find("parallel.shard_ranks 4: shards lie among the 4 ranks of one node") != std::string::npos);
+  CHECK(node.shard_ranks == 8);
+  CHECK(all_of(node.choices).find("parallel.shard_ranks") == std::string::npos);
+  CHECK(asked.shard_ranks == 2);
+  CHECK(asked.memory.arena_bytes > nodes.memory.arena_bytes);
+  CHECK(nodes.memory.arena_bytes > node.memory.arena_bytes);
+  const auto tight = on_nodes(parallel, 4, budget(nodes.memory.total_bytes() - 1));
+  CHECK(tight.shard_ranks == 8);
+  CHECK(all_of(tight.choices).find("parallel.shard_ranks 8, all: shards among the 4 ranks of one node would need ") != std::string::npos);
+  CHECK(on_nodes(parallel, 3).shard_ranks == 8);   // no groups of three
+  const auto many = on_nodes("mode: zero2, world_size: 16", 8);   // more than the check follows: it looks at fewer, in groups too
+  CHECK(many.shard_ranks == 8);
+  CHECK(planned("mode: zero2, shard_ranks: 2").mode == ParallelMode::single);   // one rank: its shards are the whole
+  CHECK(user_error_of([&] { planned("mode: zero2, world_size: 4, shard_ranks: 3"); }).find("must divide parallel.world_size: 4 ranks are no groups of 3") != std::string::npos);
+  CHECK(user_error_of([&] { planned("mode: ddp, world_size: 4, shard_ranks: 2"); }).find("can have no effect without shards") != std::string::npos);
 }
