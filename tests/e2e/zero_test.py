@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import struct
 import time
 import unittest
@@ -122,6 +123,19 @@ class Zero(Trainx):
             self.train(name, first[1], first[0], first[2], "run.duration=10 steps")
             self.train(name, second[1], second[0], second[2])
             self.assertLess(largest_difference(self.losses(name), self.losses("one")), 1e-6, name)
+
+    def test_of_two_nodes_each_holds_all_shards(self):
+        self.write(steps=6)
+        self.train("one", "single", 1)
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            port = held.getsockname()[1]
+        flags = ("--nproc", "2", "--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port, "parallel.mode=zero3", "run.name=nodes")
+        other = self.start_trainx("train", "r.yaml", "--node-rank", "1", *flags)
+        self.run_trainx("train", "r.yaml", "--node-rank", "0", *flags)
+        self.assertEqual(other.wait(60), 0)
+        self.assertIn("shard_ranks: 2", (self.folder / "outputs" / "nodes" / "resolved.yaml").read_text())
+        self.assertLess(largest_difference(self.losses("nodes"), self.losses("one")), 1e-6)
 
     def test_the_plan_of_groups_lists_what_goes_within_them_and_between_them(self):
         self.write()

@@ -1,4 +1,5 @@
 #include "plan/choose_mode.hpp"
+#include "plan/check_programs.hpp"
 #include "core/error.hpp"
 #include "plan/exchanges.hpp"
 #include "plan/kept_weights.hpp"
@@ -146,8 +147,10 @@ TEST_CASE("shards lie among the ranks of one node where that fits, else among al
   CHECK(tight.shard_ranks == 8);
   CHECK(all_of(tight.choices).find("parallel.shard_ranks 8, all: shards among the 4 ranks of one node would need ") != std::string::npos);
   CHECK(on_nodes(parallel, 3).shard_ranks == 8);   // no groups of three
-  const auto many = on_nodes("mode: zero2, world_size: 16", 8);   // more than the check follows: it looks at fewer, in groups too
-  CHECK(many.shard_ranks == 8);
+  plan::RunPlan many = nodes;             // more than the check follows: it looks at fewer, in groups too
+  many.batch.world_size = 16;
+  plan::plan_programs(many);
+  CHECK_NOTHROW(plan::require_sound_programs(many));
   CHECK(planned("mode: zero2, shard_ranks: 2").mode == ParallelMode::single);   // one rank: its shards are the whole
   CHECK(user_error_of([&] { planned("mode: zero2, world_size: 4, shard_ranks: 3"); }).find("must divide parallel.world_size: 4 ranks are no groups of 3") != std::string::npos);
   CHECK(user_error_of([&] { planned("mode: ddp, world_size: 4, shard_ranks: 2"); }).find("can have no effect without shards") != std::string::npos);
