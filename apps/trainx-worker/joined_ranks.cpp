@@ -40,6 +40,11 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   options.on_failure = end_soon;
   control_ = dist::Control::join(job.membership, std::move(options));
   if (!plan.on_gpu || plan.zero_stage() > 0) communicator_ = dist::make_communicator(*control_);   // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
+  if (const program::StepProgram& p = plan.train.front().program; communicator_ && p.shard_ranks > 1 && p.shard_ranks < p.world_size) {
+    const auto part = [&](int group) { return dist::make_part(*control_, program::ranks_among(p, group, control_->rank()), communicator_->transport()); };
+    shards_ = part(program::Among::shards);
+    replicas_ = part(program::Among::replicas);
+  }
 }
 
 void JoinedRanks::leave() {

@@ -1,5 +1,5 @@
 #pragma once
-#include "dist/communicator.hpp"
+#include "dist/part_control.hpp"
 #include "launch/job.hpp"
 #include "metrics/console.hpp"
 #include "plan/run_plan.hpp"
@@ -13,7 +13,9 @@ class JoinedRanks {
   /// Returns when all ranks have arrived with the same trainx and plan; at once where there is one. `plan` must outlive it. Throws UserError 69 or 78.
   JoinedRanks(const launch::Job& job, const plan::RunPlan& plan);
 
-  train::Ranks ranks() { return control_ ? train::Ranks(control_.get(), communicator_.get(), &whereabouts_) : train::Ranks(); }
+  train::Ranks ranks() {
+    return control_ ? train::Ranks(control_.get(), {communicator_.get(), shards_.communicator.get(), replicas_.communicator.get()}, &whereabouts_) : train::Ranks();
+  }
   /// The run is over, for all ranks at the same time.
   void leave();
   /// This rank ends with an error, of which the others are told, but for one that came from them.
@@ -25,6 +27,7 @@ class JoinedRanks {
   train::Whereabouts whereabouts_;
   std::unique_ptr<dist::Control> control_;
   std::unique_ptr<dist::Communicator> communicator_;
+  dist::Part shards_, replicas_;        // where several groups of ranks hold all shards each
 };
 
 }  // namespace trainx::worker

@@ -146,7 +146,7 @@ class Verification {
     r.eval.batches = 1;
     r.metrics.every = {1, Duration::Unit::steps};
     r.parallel.world_size.value = ranks;
-    if (ranks == 1) r.parallel.mode = {}, r.precision.reduce = recipe::Reduce::fp32;
+    if (ranks == 1) r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
     const plan::BatchPlan& batch = base_.plan.batch;
     r.batch = {};
     r.batch.global_batch_size = batch.global_batch_size;

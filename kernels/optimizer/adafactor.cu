@@ -34,7 +34,14 @@ struct Tile {
     column = tile.column * adafactor_tile_columns + threadIdx.x % 32;
     column_end = (tile.column + 1) * adafactor_tile_columns < part.columns ? (tile.column + 1) * adafactor_tile_columns : part.columns;
   }
-  __device__ std::int64_t element(std::int64_t row, std::int64_t c) const { return part.first + row * part.columns + c; }
+  // Of the range; where that is a part of a tensor, others than its own are elsewhere.
+  __device__ std::int64_t element(std::int64_t row, std::int64_t c) const { return part.first + row * part.columns + c - part.begin; }
+  __device__ bool is_here(std::int64_t element) const { return element >= 0 && element < part.end - part.begin; }
+  // Whether the range has any of its elements: the same for all threads.
+  __device__ bool has_any() const {
+    const std::int64_t lane = threadIdx.x % 32;
+    return element(row_begin, column - lane) < part.end - part.begin && element(row_end - 1, column_end - 1) >= 0;
+  }
   __device__ float* state(int which) const { return static_cast<float*>(range.states[which]); }
 };
 
@@ -84,20 +91,21 @@ __global__ void __launch_bounds__(threads) adafactor_sums_kernel(Work work) {
         const std::int64_t c = tile.column + 32 * j;
         if (c >= tile.column_end) continue;
         const std::int64_t i = tile.element(row, c);
+        if (!tile.is_here(i)) continue;
         squared[j] = adafactor_squared(step, tile.range.gradient[i]);
         columns[j] = sum(columns[j], squared[j]);
         if (work.settings.scale_parameter) weights2 += square(weights.load(i));
-        if (tile.part.is_vector) {
+        if (tile.part.is_vector && !work.memory.moments) {
           float* const second = tile.state(AdafactorState::second) + c;
           *second = adafactor_moved(step, *second, squared[j]);
         }
       }
-      if (tile.part.is_vector) continue;
+      if (tile.part.is_vector && !work.memory.moments) continue;
       float total = sum(sum(squared[0], squared[1]), sum(squared[2], squared[3]));
       for (int offset = 16; offset > 0; offset /= 2) total = sum(total, __shfl_down_sync(0xffffffffu, total, offset));
       if (lane == 0) work.memory.row_sums[tile.part.row_sums + work.memory.tiles[t].column * tile.part.rows + row] = total;
     }
-    if (!tile.part.is_vector) {
+    if (!tile.part.is_vector || work.memory.moments) {
 #pragma unroll
       for (int j = 0; j < columns_per_lane; ++j) of_warps[warp][lane + 32 * j] = columns[j];
       __syncthreads();
@@ -116,7 +124,8 @@ __global__ void __launch_bounds__(threads) adafactor_sums_kernel(Work work) {
   }
 }
 
-// A thread for each row and column.
+// A thread for each row and column. Of parts of tensors their own sums, for other ranks' to be added; or what the states become, of parts by the sums of all.
+template <bool only_sums>
 __global__ void __launch_bounds__(threads) adafactor_means_kernel(Work work) {
   const AdafactorStep step = shared_step(work);
   if (!step.finite) return;
@@ -125,11 +134,20 @@ __global__ void __launch_bounds__(threads) adafactor_means_kernel(Work work) {
     const std::int64_t i = work.memory.lines[l].index * std::int64_t{256} + threadIdx.x;
     if (i >= p.rows + p.columns) continue;
     const bool is_row = i < p.rows;
+    if (p.is_vector && is_row) continue;
     const std::int64_t at = is_row ? i : i - p.rows, length = is_row ? p.rows : p.columns, across = is_row ? p.columns : p.rows, tile = is_row ? adafactor_tile_columns : adafactor_tile_rows;
     const float* const sums = is_row ? work.memory.row_sums + p.row_sums : work.memory.column_sums + p.column_sums;
+    double* const of_all = work.memory.moments ? work.memory.moments[p.range] + (is_row ? p.sums_of_rows : p.sums_of_columns) + at : nullptr;
     double total = 0;
-    for (std::int64_t k = 0; k * tile < across; ++k) total += sums[k * length + at];
-    float* const state = static_cast<float*>(work.table.ranges[p.range].states[is_row ? AdafactorState::row : AdafactorState::column]) + (is_row ? p.first_row : p.first_column) + at;
+    if (!only_sums && of_all) total = *of_all;
+    else if (p.begin < p.end)
+      for (std::int64_t k = 0; k * tile < across; ++k) total += sums[k * length + at];
+    if constexpr (only_sums) {
+      *of_all = total;
+      continue;
+    }
+    const int which = p.is_vector ? AdafactorState::second : is_row ? AdafactorState::row : AdafactorState::column;
+    float* const state = static_cast<float*>(work.table.ranges[p.range].states[which]) + (is_row ? p.first_row : p.first_column) + at;
     *state = adafactor_moved(step, *state, static_cast<float>(total / static_cast<double>(across)));
   }
 }
@@ -152,6 +170,10 @@ __global__ void __launch_bounds__(threads) adafactor_directions_kernel(Work work
   if (!step.finite) return;
   for (std::int64_t t = blockIdx.x; t < work.memory.tile_count; t += gridDim.x) {
     const Tile tile(work, t);
+    if (!tile.has_any()) {
+      if (threadIdx.x == 0) work.memory.directions2[t] = 0;
+      continue;
+    }
     const Factors factors(tile, work, t);
     double directions2 = 0;
     for (std::int64_t row = tile.row_begin + threadIdx.x / 32; row < tile.row_end; row += warps) {
@@ -159,7 +181,8 @@ __global__ void __launch_bounds__(threads) adafactor_directions_kernel(Work work
 #pragma unroll
       for (int j = 0; j < columns_per_lane; ++j) {
         const std::int64_t c = tile.column + 32 * j;
-        if (c < tile.column_end) directions2 += square(adafactor_direction(step, product(row_factor, factors.columns[j]), tile.range.gradient[tile.element(row, c)]));
+        const std::int64_t i = tile.element(row, c);
+        if (c < tile.column_end && tile.is_here(i)) directions2 += square(adafactor_direction(step, product(row_factor, factors.columns[j]), tile.range.gradient[i]));
       }
     }
     directions2 = block_sum(directions2, doubles);
@@ -180,8 +203,21 @@ __global__ void __launch_bounds__(threads) adafactor_step_kernel(Work work) {
   weights2 = block_sum(weights2, doubles);
   directions2 = block_sum(directions2, doubles);
   if (threadIdx.x != 0) return;
+  if (work.memory.moments) {
+    weights2 = work.memory.moments[blockIdx.x][0];
+    directions2 = work.memory.lengths[blockIdx.x][0];
+  }
   work.memory.steps[blockIdx.x] = adafactor_step_size(step, work.settings, weights2, work.memory.elements[blockIdx.x]);
   work.memory.clips[blockIdx.x] = adafactor_clip(work.settings, directions2, work.memory.elements[blockIdx.x]);
+}
+
+// A block for each range, of parts of tensors: the sums of their tiles.
+__global__ void __launch_bounds__(threads) adafactor_part_sums_kernel(AdafactorMemory memory, const double* of_tiles, double* const* sums) {
+  __shared__ double doubles[warps];
+  double total = 0;
+  for (std::int64_t t = memory.first_tiles[blockIdx.x] + threadIdx.x; t < memory.first_tiles[blockIdx.x + 1]; t += threads) total += of_tiles[t];
+  total = block_sum(total, doubles);
+  if (threadIdx.x == 0) sums[blockIdx.x][0] = total;
 }
 
 template <class Weights>
@@ -190,6 +226,7 @@ __global__ void __launch_bounds__(threads) adafactor_apply_kernel(Work work) {
   if (!step.finite) return;
   for (std::int64_t t = blockIdx.x; t < work.memory.tile_count; t += gridDim.x) {
     const Tile tile(work, t);
+    if (!tile.has_any()) continue;
     const Factors factors(tile, work, t);
     const Weights weights(tile.range, work.scalars);
     const float step_size = work.memory.steps[tile.part.range], clip = work.memory.clips[tile.part.range];
@@ -202,6 +239,7 @@ __global__ void __launch_bounds__(threads) adafactor_apply_kernel(Work work) {
         const std::int64_t c = tile.column + 32 * j;
         if (c >= tile.column_end) continue;
         const std::int64_t i = tile.element(row, c);
+        if (!tile.is_here(i)) continue;
         const float direction = adafactor_direction(step, product(row_factor, factors.columns[j]), tile.range.gradient[i]);
         weights.store(i, adafactor_weight(step, direction, step_size, clip, decay, weights.load(i), first ? first + i : nullptr));
       }
@@ -211,6 +249,28 @@ __global__ void __launch_bounds__(threads) adafactor_apply_kernel(Work work) {
 
 }  // namespace
 
+cudaError_t adafactor_measure(int round, const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdafactorSettings& settings, const AdafactorMemory& memory, cudaStream_t stream) {
+  const Work work{table, scalars, settings, memory};
+  const auto ranges = static_cast<unsigned>(memory.ranges);
+  unsigned of_tiles = 0, of_lines = 0;
+  if (const cudaError_t error = blocks_for(memory.tile_count, blocks_per_multiprocessor, of_tiles); error != cudaSuccess) return error;
+  if (const cudaError_t error = blocks_for(memory.line_count, blocks_per_multiprocessor, of_lines); error != cudaSuccess) return error;
+  if (round == 1) {                     // tensors without a part here have states, and no tiles
+    adafactor_means_kernel<false><<<of_lines, threads, 0, stream>>>(work);
+    adafactor_row_mean_kernel<<<static_cast<unsigned>(memory.part_count), threads, 0, stream>>>(work);
+    if (of_tiles > 0) adafactor_directions_kernel<<<of_tiles, threads, 0, stream>>>(work);
+    adafactor_part_sums_kernel<<<ranges, threads, 0, stream>>>(memory, memory.directions2, memory.lengths);
+    return cudaGetLastError();
+  }
+  return with_weight_type(kind, [&](auto type) {
+    using Weights = typename decltype(type)::Type;
+    if (of_tiles > 0) adafactor_sums_kernel<Weights><<<of_tiles, threads, 0, stream>>>(work);
+    adafactor_means_kernel<true><<<of_lines, threads, 0, stream>>>(work);
+    if (settings.scale_parameter) adafactor_part_sums_kernel<<<ranges, threads, 0, stream>>>(memory, memory.weights2, memory.moments);
+    return cudaGetLastError();
+  });
+}
+
 cudaError_t adafactor(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdafactorSettings& settings, const AdafactorMemory& memory, cudaStream_t stream) {
   if (memory.tile_count == 0) return cudaSuccess;
   const Work work{table, scalars, settings, memory};
@@ -219,10 +279,14 @@ cudaError_t adafactor(const UpdateTable& table, WeightKind kind, const UpdateSca
   if (const cudaError_t error = blocks_for(memory.line_count, blocks_per_multiprocessor, of_lines); error != cudaSuccess) return error;
   return with_weight_type(kind, [&](auto type) {
     using Weights = typename decltype(type)::Type;
-    adafactor_sums_kernel<Weights><<<of_tiles, threads, 0, stream>>>(work);
-    if (of_lines > 0) adafactor_means_kernel<<<of_lines, threads, 0, stream>>>(work);
-    adafactor_row_mean_kernel<<<static_cast<unsigned>(memory.part_count), threads, 0, stream>>>(work);
-    adafactor_directions_kernel<<<of_tiles, threads, 0, stream>>>(work);
+    if (!memory.moments) {              // of whole tensors; of parts it was done by adafactor_measure
+      adafactor_sums_kernel<Weights><<<of_tiles, threads, 0, stream>>>(work);
+      if (of_lines > 0) adafactor_means_kernel<false><<<of_lines, threads, 0, stream>>>(work);
+      adafactor_row_mean_kernel<<<static_cast<unsigned>(memory.part_count), threads, 0, stream>>>(work);
+      adafactor_directions_kernel<<<of_tiles, threads, 0, stream>>>(work);
+    } else {
+      adafactor_row_mean_kernel<<<static_cast<unsigned>(memory.part_count), threads, 0, stream>>>(work);
+    }
     adafactor_step_kernel<<<static_cast<unsigned>(memory.ranges), threads, 0, stream>>>(work);
     adafactor_apply_kernel<Weights><<<of_tiles, threads, 0, stream>>>(work);
     return cudaGetLastError();

@@ -18,14 +18,19 @@ struct Tile {
   Tile(const UpdateTable& table, const AdafactorMemory& m, std::int64_t t)
       : part(m.parts[m.tiles[t].part]), range(table.ranges[part.range]), row_begin(m.tiles[t].row * adafactor_tile_rows), row_end(std::min(part.rows, row_begin + adafactor_tile_rows)),
         column_begin(m.tiles[t].column * adafactor_tile_columns), column_end(std::min(part.columns, column_begin + adafactor_tile_columns)) {}
-  std::int64_t element(std::int64_t row, std::int64_t column) const { return part.first + row * part.columns + column; }
+  /// Of the range; where that is a part of a tensor, others than its own are elsewhere.
+  std::int64_t element(std::int64_t row, std::int64_t column) const { return part.first + row * part.columns + column - part.begin; }
+  bool is_here(std::int64_t element) const { return element >= 0 && element < part.end - part.begin; }
+  /// Whether the range has any of its elements.
+  bool has_any() const { return element(row_begin, column_begin) < part.end - part.begin && element(row_end - 1, column_end - 1) >= 0; }
   float* state(int which) const { return static_cast<float*>(range.states[which]); }
   /// The order of the kernel's threads: a warp takes every eighth row, a lane every 32nd column; calls use(thread, row, column).
   template <class Use>
   void for_each(const Use& use) const {
     for (int warp = 0; warp < warps; ++warp)
       for (std::int64_t row = row_begin + warp; row < row_end; row += warps)
-        for (std::int64_t column = column_begin; column < column_end; ++column) use(32 * warp + static_cast<int>((column - column_begin) % 32), row, column);
+        for (std::int64_t column = column_begin; column < column_end; ++column)
+          if (is_here(element(row, column))) use(32 * warp + static_cast<int>((column - column_begin) % 32), row, column);
   }
   /// Sum over the tile in double.
   template <class Term>
@@ -55,7 +60,7 @@ void AdafactorReference::sums(std::int64_t t) const {
   const AdafactorStep step = adafactor_step(scalars, settings);
   if (!step.finite) return;
   const Tile tile(table, memory, t);
-  if (tile.part.is_vector) {
+  if (tile.part.is_vector && !memory.moments) {
     float* const second = tile.state(AdafactorState::second);
     for (std::int64_t c = tile.column_begin; c < tile.column_end; ++c) second[c] = adafactor_moved(step, second[c], adafactor_squared(step, tile.range.gradient[c]));
   } else {
@@ -64,9 +69,10 @@ void AdafactorReference::sums(std::int64_t t) const {
     for (int warp = 0; warp < warps; ++warp)
       for (std::int64_t row = tile.row_begin + warp; row < tile.row_end; row += warps) {
         float squared[adafactor_tile_columns] = {};
-        const float* const gradient = tile.range.gradient + tile.element(row, tile.column_begin);
+        const std::int64_t first = tile.element(row, tile.column_begin);
         for (std::int64_t c = 0; c < width; ++c) {
-          squared[c] = adafactor_squared(step, gradient[c]);
+          if (!tile.is_here(first + c)) continue;
+          squared[c] = adafactor_squared(step, tile.range.gradient[first + c]);
           columns[warp][c] = kernels::sum(columns[warp][c], squared[c]);
         }
         float lanes[32];
@@ -88,21 +94,57 @@ void AdafactorReference::sums(std::int64_t t) const {
     });
 }
 
+namespace {
+
+/// Row or column `i` of a part, rows first.
+struct Line {
+  bool is_row;
+  std::int64_t at, across;              // elements in it
+  const float* tiles;                   // its sum in the first tile that it goes through
+  std::int64_t next, tile;              // from one to the next; how much of it is in one
+  std::int64_t in_moments;
+  int state;
+  std::int64_t in_state;
+  Line(const AdafactorMemory& m, const AdafactorPart& p, std::int64_t i)
+      : is_row(i < p.rows), at(is_row ? i : i - p.rows), across(is_row ? p.columns : p.rows), tiles((is_row ? m.row_sums + p.row_sums : m.column_sums + p.column_sums) + at), next(is_row ? p.rows : p.columns),
+        tile(is_row ? adafactor_tile_columns : adafactor_tile_rows), in_moments((is_row ? p.sums_of_rows : p.sums_of_columns) + at),
+        state(p.is_vector ? AdafactorState::second : is_row ? AdafactorState::row : AdafactorState::column), in_state((is_row ? p.first_row : p.first_column) + at) {}
+  double sum_of_tiles() const {
+    double total = 0;
+    for (std::int64_t k = 0; k * tile < across; ++k) total += tiles[k * next];
+    return total;
+  }
+};
+
+/// Calls use(part, line) for the rows and columns of a line of 256; of a vector, for its elements.
+template <class Use>
+void for_each_line(const AdafactorMemory& memory, std::int64_t line, const Use& use) {
+  const AdafactorPart& p = memory.parts[memory.lines[line].part];
+  const std::int64_t begin = memory.lines[line].index * std::int64_t{256}, end = std::min(p.rows + p.columns, begin + 256);
+  for (std::int64_t i = begin; i < end; ++i)
+    if (!(p.is_vector && i < p.rows)) use(p, Line(memory, p, i));
+}
+
+}  // namespace
+
+void AdafactorReference::part_moments(std::int64_t line) const {
+  if (!adafactor_step(scalars, settings).finite) return;
+  for_each_line(memory, line, [&](const AdafactorPart& p, const Line& l) { memory.moments[p.range][l.in_moments] = p.begin < p.end ? l.sum_of_tiles() : 0; });
+}
+
+void AdafactorReference::part_weights(std::int64_t range) const {
+  const std::int64_t first = memory.first_tiles[range], tiles = memory.first_tiles[range + 1] - first;
+  memory.moments[range][0] = settings.scale_parameter ? lane_sum(tiles, [&](std::int64_t k) { return memory.weights2[first + k]; }) : 0;
+}
+
 void AdafactorReference::means(std::int64_t line) const {
   const AdafactorStep step = adafactor_step(scalars, settings);
   if (!step.finite) return;
-  const AdafactorPart& p = memory.parts[memory.lines[line].part];
-  const UpdateRange& range = table.ranges[p.range];
-  const std::int64_t begin = memory.lines[line].index * std::int64_t{256}, end = std::min(p.rows + p.columns, begin + 256);
-  for (std::int64_t i = begin; i < end; ++i) {
-    const bool is_row = i < p.rows;
-    const std::int64_t at = is_row ? i : i - p.rows, length = is_row ? p.rows : p.columns, across = is_row ? p.columns : p.rows, tile = is_row ? adafactor_tile_columns : adafactor_tile_rows;
-    const float* const sums = is_row ? memory.row_sums + p.row_sums : memory.column_sums + p.column_sums;
-    double total = 0;
-    for (std::int64_t k = 0; k * tile < across; ++k) total += sums[k * length + at];
-    float& state = static_cast<float*>(range.states[is_row ? AdafactorState::row : AdafactorState::column])[is_row ? p.first_row + at : p.first_column + at];
-    state = adafactor_moved(step, state, static_cast<float>(total / static_cast<double>(across)));
-  }
+  for_each_line(memory, line, [&](const AdafactorPart& p, const Line& l) {
+    const double total = memory.moments ? memory.moments[p.range][l.in_moments] : l.sum_of_tiles();
+    float& state = static_cast<float*>(table.ranges[p.range].states[l.state])[l.in_state];
+    state = adafactor_moved(step, state, static_cast<float>(total / static_cast<double>(l.across)));
+  });
 }
 
 void AdafactorReference::row_mean(std::int64_t part) const {
@@ -116,6 +158,8 @@ void AdafactorReference::directions(std::int64_t t) const {
   const AdafactorStep step = adafactor_step(scalars, settings);
   if (!step.finite) return;
   const Tile tile(table, memory, t);
+  memory.directions2[t] = 0;
+  if (!tile.has_any()) return;
   const Factors factors(tile, memory);
   std::int64_t of_row = -1;
   float row_factor = 0;
@@ -125,11 +169,16 @@ void AdafactorReference::directions(std::int64_t t) const {
   });
 }
 
+void AdafactorReference::part_lengths(std::int64_t range) const {
+  const std::int64_t first = memory.first_tiles[range], tiles = memory.first_tiles[range + 1] - first;
+  memory.lengths[range][0] = lane_sum(tiles, [&](std::int64_t k) { return memory.directions2[first + k]; });
+}
+
 void AdafactorReference::step(std::int64_t range) const {
   const AdafactorStep step = adafactor_step(scalars, settings);
   const std::int64_t first = memory.first_tiles[range], tiles = memory.first_tiles[range + 1] - first;
-  const double weights2 = settings.scale_parameter ? lane_sum(tiles, [&](std::int64_t k) { return memory.weights2[first + k]; }) : 0;
-  const double directions2 = lane_sum(tiles, [&](std::int64_t k) { return memory.directions2[first + k]; });
+  const double weights2 = memory.moments ? memory.moments[range][0] : settings.scale_parameter ? lane_sum(tiles, [&](std::int64_t k) { return memory.weights2[first + k]; }) : 0;
+  const double directions2 = memory.lengths ? memory.lengths[range][0] : lane_sum(tiles, [&](std::int64_t k) { return memory.directions2[first + k]; });
   memory.steps[range] = adafactor_step_size(step, settings, weights2, memory.elements[range]);
   memory.clips[range] = adafactor_clip(settings, directions2, memory.elements[range]);
 }
@@ -138,6 +187,7 @@ void AdafactorReference::apply(std::int64_t t) const {
   const AdafactorStep step = adafactor_step(scalars, settings);
   if (!step.finite) return;
   const Tile tile(table, memory, t);
+  if (!tile.has_any()) return;
   const Factors factors(tile, memory);
   const float step_size = memory.steps[tile.part.range], clip = memory.clips[tile.part.range];
   const float decay = tile.range.decays ? product(static_cast<float>(settings.weight_decay), step_size) : 0.0f;
@@ -148,6 +198,7 @@ void AdafactorReference::apply(std::int64_t t) const {
       const float row_factor = factors.row(row);
       for (std::int64_t column = tile.column_begin; column < tile.column_end; ++column) {
         const std::int64_t i = tile.element(row, column);
+        if (!tile.is_here(i)) continue;
         const float direction = adafactor_direction(step, factors.of(row_factor, column), tile.range.gradient[i]);
         weights.store(i, adafactor_weight(step, direction, step_size, clip, decay, weights.load(i), first ? first + i : nullptr));
       }

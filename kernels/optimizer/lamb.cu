@@ -11,7 +11,7 @@ constexpr int blocks_per_multiprocessor = 8;
 
 __device__ __forceinline__ double square(float x) { return static_cast<double>(x) * static_cast<double>(x); }
 
-template <class Weights>
+template <class Weights, bool moves_states>
 __global__ void __launch_bounds__(threads) lamb_moments_kernel(UpdateTable table, UpdateScalars scalars, LambSettings settings, LambMemory memory) {
   __shared__ LambStep shared;
   __shared__ double warps[threads / 32];
@@ -30,8 +30,10 @@ __global__ void __launch_bounds__(threads) lamb_moments_kernel(UpdateTable table
       const float w = weights.load(i);
       float new_m = m[i], new_v = v[i];
       lamb_moments(step, r.gradient[i], new_m, new_v);
-      m[i] = new_m;
-      v[i] = new_v;
+      if constexpr (moves_states) {
+        m[i] = new_m;
+        v[i] = new_v;
+      }
       weights2 += square(w);
       directions2 += square(lamb_direction(step, r.decays, w, new_m, new_v));
     }
@@ -44,9 +46,14 @@ __global__ void __launch_bounds__(threads) lamb_moments_kernel(UpdateTable table
   }
 }
 
-// A block for each range.
+// A block for each range. Of parts of tensors the sums, for other ranks' to be added; or the ratio, of parts from the sums of all.
+template <bool only_sums>
 __global__ void __launch_bounds__(threads) lamb_ratio_kernel(LambMemory memory) {
   __shared__ double warps[threads / 32];
+  if (!only_sums && memory.sums) {
+    if (threadIdx.x == 0) memory.ratios[blockIdx.x] = lamb_ratio(memory.sums[blockIdx.x][0], memory.sums[blockIdx.x][1]);
+    return;
+  }
   const std::int64_t first = memory.first_chunks[blockIdx.x], last = memory.first_chunks[blockIdx.x + 1];
   double weights2 = 0, directions2 = 0;
   for (std::int64_t c = first + threadIdx.x; c < last; c += threads) {
@@ -55,7 +62,13 @@ __global__ void __launch_bounds__(threads) lamb_ratio_kernel(LambMemory memory) 
   }
   weights2 = block_sum(weights2, warps);
   directions2 = block_sum(directions2, warps);
-  if (threadIdx.x == 0) memory.ratios[blockIdx.x] = lamb_ratio(weights2, directions2);
+  if (threadIdx.x != 0) return;
+  if constexpr (only_sums) {
+    memory.sums[blockIdx.x][0] = weights2;
+    memory.sums[blockIdx.x][1] = directions2;
+  } else {
+    memory.ratios[blockIdx.x] = lamb_ratio(weights2, directions2);
+  }
 }
 
 template <class Weights>
@@ -81,15 +94,27 @@ __global__ void __launch_bounds__(threads) lamb_apply_kernel(UpdateTable table, 
 
 }  // namespace
 
+cudaError_t lamb_measure(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory, cudaStream_t stream) {
+  unsigned blocks = 0;
+  if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  return with_weight_type(kind, [&](auto type) {
+    using Weights = typename decltype(type)::Type;
+    if (blocks > 0) lamb_moments_kernel<Weights, false><<<blocks, threads, 0, stream>>>(table, scalars, settings, memory);
+    if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
+    lamb_ratio_kernel<true><<<static_cast<unsigned>(memory.ranges), threads, 0, stream>>>(memory);   // of tensors without a part here too: zero
+    return cudaGetLastError();
+  });
+}
+
 cudaError_t lamb(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory, cudaStream_t stream) {
   if (table.chunk_count == 0) return cudaSuccess;
   unsigned blocks = 0;
   if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
   return with_weight_type(kind, [&](auto type) {
     using Weights = typename decltype(type)::Type;
-    lamb_moments_kernel<Weights><<<blocks, threads, 0, stream>>>(table, scalars, settings, memory);
+    lamb_moments_kernel<Weights, true><<<blocks, threads, 0, stream>>>(table, scalars, settings, memory);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
-    lamb_ratio_kernel<<<static_cast<unsigned>(memory.ranges), threads, 0, stream>>>(memory);
+    lamb_ratio_kernel<false><<<static_cast<unsigned>(memory.ranges), threads, 0, stream>>>(memory);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
     lamb_apply_kernel<Weights><<<blocks, threads, 0, stream>>>(table, scalars, settings, memory);
     return cudaGetLastError();

@@ -17,18 +17,25 @@ struct LambMemory {
   float* ratios = nullptr;              // [ranges]
   const std::int64_t* first_chunks = nullptr;   // [ranges + 1]: where the chunks of each range begin
   std::int64_t ranges = 0;
+  double* const* sums = nullptr;        // [ranges]: of ranges that are parts of tensors, where two sums are: of squares of the whole tensor's weights and of its directions
 };
 
-/// In-place LAMB (You et al. 2020, arXiv:1904.00962, Alg. 2, phi the identity) over all ranges, each a whole tensor, in fp32; states are exp_avg and exp_avg_sq.
+/// In-place LAMB (You et al. 2020, arXiv:1904.00962, Alg. 2, phi the identity) over all ranges, each a whole tensor or, where sums are given, a part of one, in fp32; states are exp_avg and exp_avg_sq.
 /// A tensor's step is its Adam direction plus weight decay, times |w| / |direction|; 1 where one of the two is zero. Sums are taken in double, in an order that the
 /// tensors' sizes alone decide. Otherwise as adamw; the reference gives the same bits, but for the last one of pow().
 void lamb_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory);
 /// Its three parts, of one chunk or one range alone: what a CPU's threads share.
-void lamb_reference_moments(const UpdateTable& table, std::int64_t chunk, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory);
+enum class LambStates : bool { kept, moved };   // whether moments stay as they were, though their direction is taken
+void lamb_reference_moments(const UpdateTable& table, std::int64_t chunk, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory,
+                            LambStates states = LambStates::moved);
+/// Of ranges that are parts: their own sums into memory.sums. Those of all parts are to be added up before the ratio is taken.
+void lamb_reference_sums(std::int64_t range, const LambMemory& memory);
 void lamb_reference_ratio(std::int64_t range, const LambMemory& memory);
 void lamb_reference_apply(const UpdateTable& table, std::int64_t chunk, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launches.
+/// Only the sums, where ranges are parts of tensors; `lamb` then takes them from there.
+cudaError_t lamb_measure(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory, cudaStream_t stream);
 cudaError_t lamb(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory, cudaStream_t stream);
 #endif
 

@@ -19,24 +19,43 @@ struct Part {
 
 }  // namespace
 
-void lamb_reference_moments(const UpdateTable& table, std::int64_t chunk, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory) {
+void lamb_reference_moments(const UpdateTable& table, std::int64_t chunk, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory,
+                            LambStates states) {
   const LambStep step = lamb_step(scalars, settings);
   if (!step.finite) return;
   const Part p(table, chunk);
-  for (std::int64_t i = p.begin; i < p.end; ++i) lamb_moments(step, p.range.gradient[i], p.m[i], p.v[i]);
+  float m[chunk_elements], v[chunk_elements];
+  for (std::int64_t i = p.begin; i < p.end; ++i) {
+    float &new_m = m[i - p.begin] = p.m[i], &new_v = v[i - p.begin] = p.v[i];
+    lamb_moments(step, p.range.gradient[i], new_m, new_v);
+    if (states == LambStates::moved) p.m[i] = new_m, p.v[i] = new_v;
+  }
   with_weight_type(kind, [&](auto type) {
     const typename decltype(type)::Type weights(p.range, scalars);
     memory.partial[2 * chunk] = lane_sum(p.end - p.begin, [&](std::int64_t i) { return square(weights.load(p.begin + i)); });
     memory.partial[2 * chunk + 1] = lane_sum(p.end - p.begin, [&](std::int64_t i) {
       const std::int64_t at = p.begin + i;
-      return square(lamb_direction(step, p.range.decays, weights.load(at), p.m[at], p.v[at]));
+      return square(lamb_direction(step, p.range.decays, weights.load(at), m[i], v[i]));
     });
   });
 }
 
-void lamb_reference_ratio(std::int64_t range, const LambMemory& memory) {
+namespace {
+
+/// Of the range's chunks; which: weights or directions.
+double sum_of_chunks(std::int64_t range, const LambMemory& memory, int which) {
   const std::int64_t first = memory.first_chunks[range], chunks = memory.first_chunks[range + 1] - first;
-  const auto total = [&](int which) { return lane_sum(chunks, [&](std::int64_t c) { return memory.partial[2 * (first + c) + which]; }); };
+  return lane_sum(chunks, [&](std::int64_t c) { return memory.partial[2 * (first + c) + which]; });
+}
+
+}  // namespace
+
+void lamb_reference_sums(std::int64_t range, const LambMemory& memory) {
+  for (const int which : {0, 1}) memory.sums[range][which] = sum_of_chunks(range, memory, which);
+}
+
+void lamb_reference_ratio(std::int64_t range, const LambMemory& memory) {
+  const auto total = [&](int which) { return memory.sums ? memory.sums[range][which] : sum_of_chunks(range, memory, which); };
   memory.ratios[range] = lamb_ratio(total(0), total(1));
 }
 

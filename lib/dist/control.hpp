@@ -47,10 +47,10 @@ class Control {
   virtual std::string name_of(int rank) const { return "rank " + std::to_string(rank); }
   /// What each rank gave, by rank. All ranks call it, in the same order. Throws the run's failure.
   virtual std::vector<std::string> exchange(std::string_view mine) = 0;
-  Progress& progress() { return progress_; }
+  virtual Progress& progress() { return progress_; }
 
   /// The run has failed elsewhere: a rank ended (82), stands still or is stopped (81), or ended with an error that it told (82).
-  bool failed() const { return failed_; }
+  virtual bool failed() const { return failed_; }
   /// Throws the failure as UserError, if there is one.
   virtual void throw_failure() const = 0;
   /// Told by this rank, e.g. of collectives that do not match: ends the others as well.

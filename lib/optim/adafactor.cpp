@@ -14,18 +14,17 @@ void for_each(std::int64_t n, const Use& use) {
   });
 }
 
-class Adafactor final : public Optimizer {
- public:
-  explicit Adafactor(const spec::AdafactorOptions& options) : states_(spec::states(options)), settings_(settings_of(options)) {}
+/// What a group's kernels work through, in host memory.
+struct Work {
+  TensorRanges tensors;
+  kernels::AdafactorLayout cut;
+  std::vector<float> row_sums, column_sums, row_means, steps, clips;
+  std::vector<double> weights2, directions2;
+  kernels::AdafactorMemory sums;
 
-  void update(const GroupMemory& memory, const StepScalars& step) const override {
-    const auto ranges = update_ranges(memory, states_);
-    std::vector<kernels::AdafactorShape> shapes;
-    for (const auto& p : memory.group->parameters) shapes.push_back(adafactor_shape(p));
-    const kernels::AdafactorLayout cut(shapes);
-    std::vector<float> row_sums(static_cast<std::size_t>(cut.row_sums)), column_sums(static_cast<std::size_t>(cut.column_sums)), row_means(cut.parts.size()), steps(ranges.size()), clips(steps);
-    std::vector<double> weights2(cut.tiles.size()), directions2(cut.tiles.size());
-    kernels::AdafactorMemory sums;
+  Work(const GroupMemory& memory, const spec::AdafactorOptions& options)
+      : tensors(tensor_ranges(memory, spec::states(options), spec::tensor_sums(options))), cut(adafactor_shapes(tensors)), row_sums(static_cast<std::size_t>(cut.row_sums)),
+        column_sums(static_cast<std::size_t>(cut.column_sums)), row_means(cut.parts.size()), steps(tensors.ranges.size()), clips(steps), weights2(cut.tiles.size()), directions2(cut.tiles.size()) {
     sums.parts = cut.parts.data();
     sums.tiles = cut.tiles.data();
     sums.lines = cut.lines.data();
@@ -34,7 +33,7 @@ class Adafactor final : public Optimizer {
     sums.part_count = static_cast<std::int64_t>(cut.parts.size());
     sums.tile_count = static_cast<std::int64_t>(cut.tiles.size());
     sums.line_count = static_cast<std::int64_t>(cut.lines.size());
-    sums.ranges = static_cast<std::int64_t>(ranges.size());
+    sums.ranges = static_cast<std::int64_t>(tensors.ranges.size());
     sums.row_sums = row_sums.data();
     sums.column_sums = column_sums.data();
     sums.weights2 = weights2.data();
@@ -42,23 +41,60 @@ class Adafactor final : public Optimizer {
     sums.row_means = row_means.data();
     sums.steps = steps.data();
     sums.clips = clips.data();
-    const StepPointers pointers(step);
-    kernels::AdafactorSettings settings = settings_;
-    settings.scale = pointers.scale();
-    const kernels::UpdateTable table{ranges.data(), nullptr, 0};
-    const kernels::UpdateScalars scalars = pointers.get();
-    const kernels::AdafactorReference run{table, weight_kind(memory), scalars, settings, sums};
-    for_each(sums.tile_count, [&](std::int64_t t) { run.sums(t); });
-    for_each(sums.line_count, [&](std::int64_t l) { run.means(l); });
-    for_each(sums.part_count, [&](std::int64_t p) { run.row_mean(p); });
-    for_each(sums.tile_count, [&](std::int64_t t) { run.directions(t); });
-    for (std::int64_t r = 0; r < sums.ranges; ++r) run.step(r);
-    for_each(sums.tile_count, [&](std::int64_t t) { run.apply(t); });
+    if (tensors.sums.empty()) return;
+    sums.moments = tensors.sums[0].data();
+    sums.lengths = tensors.sums[1].data();
+  }
+  Work(const Work&) = delete;
+};
+
+class Adafactor final : public Optimizer {
+ public:
+  explicit Adafactor(const spec::AdafactorOptions& options) : options_(options) {}
+
+  void update(const GroupMemory& memory, const StepScalars& step) const override {
+    with_reference(memory, step, [](const kernels::AdafactorReference& run) {
+      const kernels::AdafactorMemory& m = run.memory;
+      if (!m.moments) {                 // else measure has done it
+        for_each(m.tile_count, [&](std::int64_t t) { run.sums(t); });
+        for_each(m.line_count, [&](std::int64_t l) { run.means(l); });
+      }
+      for_each(m.part_count, [&](std::int64_t p) { run.row_mean(p); });
+      if (!m.moments) for_each(m.tile_count, [&](std::int64_t t) { run.directions(t); });
+      for (std::int64_t r = 0; r < m.ranges; ++r) run.step(r);
+      for_each(m.tile_count, [&](std::int64_t t) { run.apply(t); });
+    });
+  }
+
+  void measure(const GroupMemory& memory, const StepScalars& step, int round) const override {
+    with_reference(memory, step, [&](const kernels::AdafactorReference& run) {
+      const kernels::AdafactorMemory& m = run.memory;
+      if (round == 0) {
+        for_each(m.tile_count, [&](std::int64_t t) { run.sums(t); });
+        for_each(m.line_count, [&](std::int64_t l) { run.part_moments(l); });
+        for (std::int64_t r = 0; r < m.ranges; ++r) run.part_weights(r);
+        return;
+      }
+      for_each(m.line_count, [&](std::int64_t l) { run.means(l); });
+      for_each(m.part_count, [&](std::int64_t p) { run.row_mean(p); });
+      for_each(m.tile_count, [&](std::int64_t t) { run.directions(t); });
+      for (std::int64_t r = 0; r < m.ranges; ++r) run.part_lengths(r);
+    });
   }
 
  private:
-  std::vector<program::StateSpec> states_;
-  kernels::AdafactorSettings settings_;
+  template <class Use>
+  void with_reference(const GroupMemory& memory, const StepScalars& step, const Use& use) const {
+    const Work work(memory, options_);
+    const StepPointers pointers(step);
+    kernels::AdafactorSettings settings = settings_of(options_);
+    settings.scale = pointers.scale();
+    const kernels::UpdateTable table{work.tensors.ranges.data(), nullptr, 0};
+    const kernels::UpdateScalars scalars = pointers.get();
+    use(kernels::AdafactorReference{table, weight_kind(memory), scalars, settings, work.sums});
+  }
+
+  spec::AdafactorOptions options_;
 };
 
 }  // namespace
@@ -67,11 +103,26 @@ kernels::AdafactorSettings settings_of(const spec::AdafactorOptions& o) {
   return {o.eps1, o.eps2, o.clip_threshold, o.decay_rate, o.beta1.has_value(), o.beta1.value_or(0), o.weight_decay, o.scale_parameter, {}};
 }
 
+namespace {
+
 kernels::AdafactorShape adafactor_shape(const program::ParameterSpec& p) {
   if (p.dims.size() < 2) return {1, 0, p.elements()};
   std::int64_t count = 1;
   for (std::size_t d = 0; d + 2 < p.dims.size(); ++d) count *= p.dims[d];
   return {count, p.rows() / count, p.dims.back()};
+}
+
+}  // namespace
+
+std::vector<kernels::AdafactorShape> adafactor_shapes(const TensorRanges& tensors) {
+  std::vector<kernels::AdafactorShape> shapes;
+  for (std::size_t k = 0; k < tensors.tensors.size(); ++k) {
+    kernels::AdafactorShape& shape = shapes.emplace_back(adafactor_shape(tensors.tensors[k]));
+    shape.in_parts = !tensors.sums.empty();
+    shape.begin = tensors.first[k];
+    shape.end = tensors.first[k] + tensors.ranges[k].elements;
+  }
+  return shapes;
 }
 
 std::unique_ptr<Optimizer> make(const spec::AdafactorOptions& options) { return std::make_unique<Adafactor>(options); }

@@ -1,6 +1,7 @@
 #include "optim/group_table.hpp"
 #include "core/error.hpp"
 #include <ATen/Parallel.h>
+#include <algorithm>
 
 namespace trainx::optim {
 
@@ -34,7 +35,7 @@ std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory, const
     kernels::UpdateRange r{memory.gradient + p.offset, static_cast<std::byte*>(memory.parameter) + p.offset * width,
                            memory.master ? static_cast<std::byte*>(memory.master) + p.offset * master_width : nullptr};
     for (std::size_t s = 0; s < states.size(); ++s) {
-      if (layouts[s].offsets[k] == program::none) continue;
+      if (layouts[s].offsets[k] == program::none || (memory.of_group && states[s].dims)) continue;   // of whole tensors: tensor_ranges
       if (s >= memory.states.size() || !memory.states[s]) throw InternalError("an optimizer was not given its state " + states[s].name);
       r.states[s] = static_cast<std::byte*>(memory.states[s]) + layouts[s].offsets[k] * size_of(states[s].dtype);
     }
@@ -46,7 +47,44 @@ std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory, const
   return ranges;
 }
 
-GroupTable::GroupTable(const GroupMemory& memory, const std::vector<program::StateSpec>& states) : ranges(update_ranges(memory, states)), kind(weight_kind(memory)) {
+TensorRanges tensor_ranges(const GroupMemory& memory, const std::vector<program::StateSpec>& states, const std::vector<program::TensorSums>& sums) {
+  std::vector<kernels::UpdateRange> here = update_ranges(memory, states);
+  if (!memory.of_group) return {std::move(here), memory.group->parameters, std::vector<std::int64_t>(memory.group->parameters.size()), {}};
+  if (memory.sums.size() < sums.size()) throw InternalError("an optimizer that sums " + std::to_string(sums.size()) + " times over tensors was given " + std::to_string(memory.sums.size()) + " sums");
+  const auto& tensors = memory.of_group->parameters;
+  TensorRanges out{{}, tensors, {}, {}};
+  for (const program::ParameterSpec& tensor : tensors) {
+    const auto& parts = memory.group->parameters;
+    const auto part = std::ranges::find(parts, tensor.name, &program::ParameterSpec::name);
+    out.ranges.push_back(part == parts.end() ? kernels::UpdateRange{.decays = tensor.decay} : here[static_cast<std::size_t>(part - parts.begin())]);
+    out.first.push_back(part == parts.end() ? 0 : part->first);
+  }
+  for (std::size_t s = 0; s < states.size(); ++s) {
+    if (!states[s].dims) continue;
+    const program::StateLayout layout = program::state_layout(states[s], *memory.of_group);
+    for (std::size_t k = 0; k < tensors.size(); ++k)
+      out.ranges[k].states[s] = layout.offsets[k] == program::none ? nullptr : static_cast<std::byte*>(memory.states[s]) + layout.offsets[k] * size_of(states[s].dtype);
+  }
+  for (std::size_t round = 0; round < sums.size(); ++round) {
+    const auto begin = program::sums_layout(sums[round], *memory.of_group);
+    std::vector<double*>& of_round = out.sums.emplace_back();
+    for (std::size_t k = 0; k < tensors.size(); ++k) of_round.push_back(memory.sums[round] ? memory.sums[round] + begin[k] : nullptr);
+  }
+  return out;
+}
+
+void TensorRanges::append(TensorRanges more) {
+  const auto move_to = [](auto& to, auto& from) { std::ranges::move(from, std::back_inserter(to)); };
+  move_to(ranges, more.ranges);
+  move_to(tensors, more.tensors);
+  move_to(first, more.first);
+  sums.resize(more.sums.size());
+  for (std::size_t round = 0; round < sums.size(); ++round) move_to(sums[round], more.sums[round]);
+}
+
+GroupTable::GroupTable(const GroupMemory& memory, const std::vector<program::StateSpec>& states) : GroupTable(update_ranges(memory, states), weight_kind(memory)) {}
+
+GroupTable::GroupTable(std::vector<kernels::UpdateRange> all, kernels::WeightKind weights) : ranges(std::move(all)), kind(weights) {
   std::vector<std::int64_t> elements;
   for (const auto& r : ranges) elements.push_back(r.elements);
   chunks = kernels::chunks_of(elements);

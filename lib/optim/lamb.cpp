@@ -4,27 +4,53 @@
 namespace trainx::optim {
 namespace {
 
+/// What a group's kernels work through, in host memory.
+struct Work {
+  TensorRanges tensors;
+  GroupTable table;
+  std::vector<double> partial;
+  std::vector<float> ratios;
+  std::vector<std::int64_t> first;
+  kernels::LambMemory sums;
+
+  Work(const GroupMemory& memory, const spec::LambOptions& options)
+      : tensors(tensor_ranges(memory, spec::states(options), spec::tensor_sums(options))), table(tensors.ranges, weight_kind(memory)), partial(2 * table.chunks.size()), ratios(table.ranges.size()),
+        first(kernels::first_chunks(table.chunks, table.ranges.size())),
+        sums{partial.data(), ratios.data(), first.data(), static_cast<std::int64_t>(ratios.size()), tensors.sums.empty() ? nullptr : tensors.sums.front().data()} {}
+  Work(const Work&) = delete;
+};
+
 class Lamb final : public Optimizer {
  public:
-  explicit Lamb(const spec::LambOptions& options) : states_(spec::states(options)), settings_(settings_of(options)) {}
+  explicit Lamb(const spec::LambOptions& options) : options_(options) {}
 
   void update(const GroupMemory& memory, const StepScalars& step) const override {
-    const GroupTable group(memory, states_);
+    const Work work(memory, options_);
     const StepPointers scalars(step);
-    kernels::LambSettings settings = settings_;
-    settings.scale = scalars.scale();
-    std::vector<double> partial(2 * group.chunks.size());
-    std::vector<float> ratios(group.ranges.size());
-    const auto first = kernels::first_chunks(group.chunks, group.ranges.size());
-    const kernels::LambMemory sums{partial.data(), ratios.data(), first.data(), static_cast<std::int64_t>(ratios.size())};
-    group.for_each([&](std::int64_t chunk) { kernels::lamb_reference_moments(group.table(), chunk, group.kind, scalars.get(), settings, sums); });
-    for (std::int64_t r = 0; r < sums.ranges; ++r) kernels::lamb_reference_ratio(r, sums);
-    group.for_each([&](std::int64_t chunk) { kernels::lamb_reference_apply(group.table(), chunk, group.kind, scalars.get(), settings, sums); });
+    const kernels::LambSettings settings = settings_with(scalars);
+    find_moments(work, scalars, settings, kernels::LambStates::moved);
+    for (std::int64_t r = 0; r < work.sums.ranges; ++r) kernels::lamb_reference_ratio(r, work.sums);
+    work.table.for_each([&](std::int64_t chunk) { kernels::lamb_reference_apply(work.table.table(), chunk, work.table.kind, scalars.get(), settings, work.sums); });
+  }
+
+  void measure(const GroupMemory& memory, const StepScalars& step, int) const override {
+    const Work work(memory, options_);
+    const StepPointers scalars(step);
+    find_moments(work, scalars, settings_with(scalars), kernels::LambStates::kept);
+    for (std::int64_t r = 0; r < work.sums.ranges; ++r) kernels::lamb_reference_sums(r, work.sums);
   }
 
  private:
-  std::vector<program::StateSpec> states_;
-  kernels::LambSettings settings_;
+  kernels::LambSettings settings_with(const StepPointers& scalars) const {
+    kernels::LambSettings settings = settings_of(options_);
+    settings.scale = scalars.scale();
+    return settings;
+  }
+  static void find_moments(const Work& work, const StepPointers& scalars, const kernels::LambSettings& settings, kernels::LambStates states) {
+    work.table.for_each([&](std::int64_t chunk) { kernels::lamb_reference_moments(work.table.table(), chunk, work.table.kind, scalars.get(), settings, work.sums, states); });
+  }
+
+  spec::LambOptions options_;
 };
 
 }  // namespace

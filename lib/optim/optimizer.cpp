@@ -6,9 +6,12 @@
 #include "optim/adamw_anyprecision.hpp"
 #include "optim/lamb.hpp"
 #include "optim/lion.hpp"
+#include "core/error.hpp"
 #include "optim/sgd.hpp"
 
 namespace trainx::optim {
+
+void Optimizer::measure(const GroupMemory&, const StepScalars&, int) const { throw InternalError("sums over tensors, of which the optimizer needs none"); }
 
 std::unique_ptr<Optimizer> make_optimizer(const spec::OptimizerOptions& options) {
   return std::visit([](const auto& chosen) { return make(chosen); }, options);

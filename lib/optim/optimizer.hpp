@@ -21,6 +21,8 @@ struct GroupMemory {
   std::optional<std::uint64_t> rounding_seed;   // of bf16 alone: where it is rounded stochastically (kernels/optimizer/stochastic_rounding.hpp)
   std::int64_t index = 0;               // of the group in its graph, which those bits hang on as well
   std::vector<void*> states;            // in the order of spec::states(options), as program::state_layout has them; null where the group has none
+  const program::GroupSpec* of_group = nullptr;   // of shards, where the optimizer updates whole tensors: the group that they are of. States that tensors have (program::Buffer::whole) lie as there
+  std::vector<double*> sums;            // ... by round, program::sums_layout of that group
 };
 
 /// Scalars of the step, read from their buffers.
@@ -38,6 +40,8 @@ class Optimizer {
   /// Applies one step to a group; does nothing when the norm of the scaled gradients is not finite (the guard: nothing non-finite reaches the weights).
   /// Clips by global norm as torch does (scale = max_norm / (norm + 1e-6), at most 1).
   virtual void update(const GroupMemory& memory, const StepScalars& step) const = 0;
+  /// Of shards, where the optimizer updates whole tensors: the sums of that round over what is here of each, into memory.sums. Once they are summed over all shards comes the next round, or the update.
+  virtual void measure(const GroupMemory& memory, const StepScalars& step, int round) const;
 };
 std::unique_ptr<Optimizer> make_optimizer(const spec::OptimizerOptions& options);
 

@@ -41,11 +41,17 @@ StepProgram distributed_data_parallel(StepProgram p, const ReduceOptions& how);
 /// The program of rank 0, or that of any other.
 StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank);
 
-/// ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): each rank keeps one of `world_size` shards of weights, exact weights and states (shards.hpp; the graph's groups are divisible), updates it,
+/// ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): each rank keeps one of `shard_ranks` shards of weights, exact weights and states (shards.hpp; the graph's groups are divisible), updates it,
 /// and gathers weights from all before blocks use them. Stage 1: a step's gradients are summed on each rank and scattered when they are complete, weights are gathered once a step. Stage 2:
-/// each micro-step's gradients are scattered at once and added up in the shard. Stage 3: besides, weights are gathered one block ahead of each use and given up behind it.
+/// each micro-step's gradients are scattered at once and added up in the shard. Stage 3: besides, weights are gathered one block ahead of each use and given up behind it, unless the next
+/// use is near.
+struct ZeroOptions {
+  int stage = 1;
+  int shard_ranks = 0;                  // that hold the shards, neighbours; other groups of as many hold the same, and sum the gradients of their shards. 0: all ranks
+  int turns_kept = 0;                   // stage 3: weights stay until their next use where that is no more turns (blocks' work, turns.hpp) away; neighbours' always do
+};
 /// Also of a program that only evaluates, made from the residents of the same plain program.
-StepProgram zero(StepProgram p, const ModelGraph& graph, const program::UpdateSpec& update, const ReduceOptions& how, int stage);
+StepProgram zero(StepProgram p, const ModelGraph& graph, const program::UpdateSpec& update, const ReduceOptions& how, const ZeroOptions& options);
 
 /// Each group is updated, and its part of the norm summed, right behind the last instruction that writes its gradient or uses its parameters, so that gradients
 /// die early. An update's norm2 then holds the gradients so far.

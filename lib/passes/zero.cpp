@@ -5,6 +5,7 @@
 #include "passes/turns.hpp"
 #include "program/operations.hpp"
 #include "program/shards.hpp"
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -14,15 +15,17 @@ using namespace program;
 
 namespace {
 
-/// What lies between two uses of a block's weights for no longer than this many turns is kept: the layer that is recomputed before its backward, the head between the last layer's forward and backward.
-constexpr int turns_kept = 2;
+/// What lies between two uses of a block's weights for no longer than this many turns is always kept: the layer that is recomputed before its backward, the head between the last layer's forward and backward.
+constexpr int least_turns_kept = 2;
 
 class Zero {
  public:
-  Zero(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, int stage) : p_(p), graph_(graph), update_(update), how_(how), stage_(stage) {}
+  Zero(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, const ZeroOptions& options)
+      : p_(p), graph_(graph), update_(update), how_(how), stage_(options.stage), shard_ranks_(options.shard_ranks > 0 ? options.shard_ranks : how.world_size), turns_kept_(std::max(least_turns_kept, options.turns_kept)) {}
 
   void apply() {
     p_.world_size = how_.world_size;
+    p_.shard_ranks = shard_ranks_;
     if (stage_ > 1) part_micro_steps();
     keep_shards();
     behind_.resize(p_.steady.size());
@@ -30,6 +33,7 @@ class Zero {
     gather_weights();                   // first: scatters are found by the positions of writers
     scatter_gradients();
     update_shards();
+    sum_over_tensors();
     insert();
     first_writer_overwrites(p_);
     add_room_for_what_arrives();
@@ -62,11 +66,11 @@ class Zero {
       Buffer& b = p_.buffers[k];
       if (!b.resident || (b.kind != Kind::parameter && b.kind != Kind::state)) continue;
       whole_[k] = b;
-      if (b.whole) throw InternalError("zero: " + b.name + " cannot be cut");
+      if (b.whole) continue;            // small, and each rank moves it on: no part follows from a part of the gradient
       const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.owner)];
-      b.size /= how_.world_size;
+      b.size /= shard_ranks_;
       for (const StateSpec& s : update_.states)
-        if (whole_[k].name == s.name + "." + group.name) b.size = shard_entries(s, group, how_.world_size) * size_of(s.dtype);
+        if (whole_[k].name == s.name + "." + group.name) b.size = shard_entries(s, group, shard_ranks_) * size_of(s.dtype);
       b.name += "/";
       b.sharded = true;
     }
@@ -88,14 +92,14 @@ class Zero {
         const int turn = turns.of[k];
         auto [it, is_new] = open.try_emplace(shard);
         Window& window = it->second;
-        if (is_new || (stage_ == 3 && turn - window.last_turn > turns_kept)) {
+        if (is_new || (stage_ == 3 && turn - window.last_turn > turns_kept_)) {
           Buffer all = whole_[static_cast<std::size_t>(shard)];
           all.resident = false;
           if (const int again = gathers_[shard]++; again > 0) all.name += again == 1 ? "^" : "^" + std::to_string(again);
           window.gathered = add_buffer(p_, std::move(all));
           const int ahead = stage_ == 3 ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0;
-          before_[static_cast<std::size_t>(ahead)].push_back({Op::gather, none, p_.steady[k].micro, Lane::communication,
-                                                             {whole(p_, shard, How::read, ShardSlot::from(0)), whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}});
+          before_[static_cast<std::size_t>(ahead)].push_back(among_shards({Op::gather, none, p_.steady[k].micro, Lane::communication,
+                                                                          {whole(p_, shard, How::read, ShardSlot::from(0)), whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}}));
         }
         window.last_turn = turn;
         u = whole(p_, window.gathered, u.how, u.slot);
@@ -110,7 +114,7 @@ class Zero {
     if (is_new) {
       Buffer shard = buffer(g);
       shard.name += "/";
-      shard.size /= how_.world_size;
+      shard.size /= shard_ranks_;
       shard.sharded = true;
       it->second = add_buffer(p_, std::move(shard));
     }
@@ -133,8 +137,28 @@ class Zero {
         if (how_.rounded) i.uses.push_back(whole(p_, travelling(p_, b, buffer(b).size / 2), How::overwrite, ShardSlot::sent(k)));
         ++k;
       }
-      behind.push_back(std::move(i));
+      behind.push_back(among_shards(std::move(i)));
+      if (shard_ranks_ < how_.world_size && !is_written_again(bucket)) behind.push_back(sum_over_replicas(bucket));
     }
+  }
+
+  Instruction among_shards(Instruction i) const {
+    if (shard_ranks_ < how_.world_size) i.group = Among::shards;
+    return i;
+  }
+
+  /// Does a later micro-step add to the shards of these gradients?
+  bool is_written_again(const Bucket& bucket) const {
+    const int micro = p_.steady[bucket.last_writer].micro;
+    return stage_ > 1 && std::ranges::any_of(p_.steady, [&](const Instruction& i) { return i.micro > micro; });
+  }
+
+  Instruction sum_over_replicas(const Bucket& bucket) {
+    Bucket shards{{}, bucket.last_writer};
+    for (const BufferId b : bucket.buffers) shards.buffers.push_back(shard_of_gradient(b));
+    Instruction i = reduce_of(p_, shards, how_.rounded);
+    i.group = Among::replicas;
+    return i;
   }
 
   /// Norm and updates see the shards' gradients; the norm is summed over ranks before anybody reads it.
@@ -146,8 +170,38 @@ class Zero {
         if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end()) u = whole(p_, shard->second, u.how, u.slot);
       if (i.op != Op::grad_norm) continue;
       for (const Use& u : i.uses)
-        if (u.slot == NormSlot::norm2) behind_[k].push_back({Op::reduce, none, none, Lane::communication, {whole(p_, u.buffer, How::modify, ReduceSlot::sum(0))}});
+        if (u.slot == NormSlot::norm2) behind_[k].push_back(among_shards({Op::reduce, none, none, Lane::communication, {whole(p_, u.buffer, How::modify, ReduceSlot::sum(0))}}));
     }
+  }
+
+  /// Where updates need sums over whole tensors, of which each rank has parts: each rank's sums are made, and summed over ranks, before the first update.
+  void sum_over_tensors() {
+    const auto is_update = [](const Instruction& i) { return i.op == Op::update; };
+    const auto first = std::ranges::find_if(p_.steady, is_update);
+    if (first == p_.steady.end()) return;
+    auto& before = before_[static_cast<std::size_t>(first - p_.steady.begin())];
+    const int rounds = static_cast<int>(update_.sums.size());
+    for (int round = 0; round < rounds; ++round) {
+      Instruction over_ranks{Op::reduce, none, none, Lane::communication};
+      int thing = 0;
+      for (Instruction& update : p_.steady) {
+        if (!is_update(update)) continue;
+        const GroupSpec& group = graph_.groups[static_cast<std::size_t>(update.block)];
+        const Bytes bytes = sums_layout(update_.sums[static_cast<std::size_t>(round)], group).back() * size_of(DType::f64);
+        const BufferId sums = add_buffer(p_, {"sums" + std::to_string(round) + "." + group.name, Kind::scalar, none, none, bytes});
+        Instruction measure{Op::measure, update.block, none, Lane::compute, update.uses};
+        for (Use& u : measure.uses) u.how = buffer(u.buffer).whole && round + 1 == rounds ? How::modify : How::read;
+        measure.uses.push_back(whole(p_, sums, How::overwrite, UpdateSlot::first_sums + round));
+        before.push_back(std::move(measure));
+        over_ranks.uses.push_back(whole(p_, sums, How::modify, ReduceSlot::sum(thing++)));
+        update.uses.push_back(whole(p_, sums, How::read, UpdateSlot::first_sums + round));
+      }
+      before.push_back(among_shards(std::move(over_ranks)));
+    }
+    for (Instruction& update : p_.steady)
+      if (rounds > 0 && is_update(update))
+        for (Use& u : update.uses)
+          if (buffer(u.buffer).whole) u.how = How::read;
   }
 
   void insert() {
@@ -175,7 +229,7 @@ class Zero {
   const ModelGraph& graph_;
   const UpdateSpec& update_;
   ReduceOptions how_;
-  int stage_;
+  int stage_, shard_ranks_, turns_kept_;
   std::vector<Buffer> whole_;           // by buffer that became a shard: what it was
   std::map<BufferId, BufferId> first_of_;   // of a later micro-step's gradient: that of the first
   std::map<BufferId, BufferId> gradient_shards_;   // by gradient of the first micro-step
@@ -185,9 +239,9 @@ class Zero {
 
 }  // namespace
 
-StepProgram zero(StepProgram p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, int stage) {
+StepProgram zero(StepProgram p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, const ZeroOptions& options) {
   enter(p, Pass::zero);
-  Zero(p, graph, update, how, stage).apply();
+  Zero(p, graph, update, how, options).apply();
   return p;
 }
 

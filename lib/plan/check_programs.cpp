@@ -41,6 +41,7 @@ void require_sound_programs(const RunPlan& plan) {
   if (many_shards) {
     RunPlan few = plan;
     few.batch.world_size = few_shards;
+    few.shard_ranks = static_cast<int>(plan.shard_ranks < plan.batch.world_size ? few_shards / 2 : few_shards);   // of groups two
     plan_programs(few);
     require_sound_programs(few);
   }

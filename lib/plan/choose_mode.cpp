@@ -41,7 +41,6 @@ std::string what_is_kept(ParallelMode mode) {
 
 /// Why there are no shards, or nothing.
 std::string cannot_shard(const RunPlan& plan) {
-  if (plan.update.unit == program::Unit::tensor) return "the optimizer updates whole tensors, which shards would cut";
   if (plan.recipe.optimizer.update_in_backward) return "updates in backward have no gradient left to shard";
   return "";
 }
@@ -65,6 +64,10 @@ void choose_mode(RunPlan& plan, int rank) {
   if (r.precision.reduce != recipe::Reduce::fp32 && world == 1)
     throw UserError(ExitCode::invalid_recipe, "precision.reduce is bf16, and with one rank no gradient travels; write fp32, or start more ranks");
   plan.rank = plan.mode == ParallelMode::dp ? rank : 0;
+  plan.shard_ranks = static_cast<int>(world);
+  if (world == 1) r.parallel.shard_ranks = {};   // one rank's shards are the whole
+  if (const auto asked = r.parallel.shard_ranks.value; asked && world % *asked != 0)
+    throw UserError(ExitCode::invalid_recipe, "parallel.shard_ranks (" + std::to_string(*asked) + ") must divide the number of ranks, which is " + std::to_string(world));
   r.parallel.world_size = {world};
 }
 
@@ -97,6 +100,31 @@ void choose_shards(RunPlan& plan, std::int64_t budget, const program::Rates* rat
     text += cost;
   }
   plan.choices.push_back(std::move(text));
+}
+
+void choose_shard_ranks(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget, const program::Rates* rates) {
+  if (plan.zero_stage() == 0) return;
+  auto& asked = plan.recipe.parallel.shard_ranks;
+  const std::int64_t world = plan.batch.world_size;
+  if (!asked.is_auto()) {
+    plan.shard_ranks = static_cast<int>(*asked.value);
+    return;
+  }
+  const bool several_nodes = local_ranks > 1 && local_ranks < world && world % local_ranks == 0;
+  if (several_nodes) {
+    RunPlan of_node = plan;
+    of_node.shard_ranks = static_cast<int>(local_ranks);
+    const Weighed w = weigh(of_node, plan.mode, plan.recipe.memory.fit, budget, rates);
+    const std::string among = "among the " + std::to_string(local_ranks) + " ranks of one node";
+    if (budget <= 0 || w.bytes <= budget) {
+      plan.shard_ranks = of_node.shard_ranks;
+      plan.choices.push_back("parallel.shard_ranks " + std::to_string(local_ranks) + ": shards lie " + among + ", so that weights are gathered within it; " + std::to_string(world / local_ranks) +
+                             " nodes hold the same, and sum the gradients of their shards; " + human_bytes(w.bytes));
+    } else {
+      plan.choices.push_back("parallel.shard_ranks " + std::to_string(world) + ", all: shards " + among + " would need " + human_bytes(w.bytes) + " of " + human_bytes(budget));
+    }
+  }
+  asked = {plan.shard_ranks};
 }
 
 }  // namespace trainx::plan

@@ -11,4 +11,7 @@ void choose_mode(RunPlan& plan, int rank);
 /// first. What else the recipe leaves to trainx (choose_what_fits) is chosen for each anew. Writes into plan.mode, plan.recipe.parallel and plan.choices; the least where nothing fits.
 void choose_shards(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates);
 
+/// Of zero: among how many ranks shards lie, as the recipe says; of auto those of one node (`local_ranks`) where there are several and they fit `budget_bytes`, else all. Writes as choose_shards does.
+void choose_shard_ranks(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget_bytes, const program::Rates* rates);
+
 }  // namespace trainx::plan

@@ -151,7 +151,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
   }
   out += row("total", human_bytes(plan.memory.total_bytes()) + " of " + human_bytes(plan.memory.budget_bytes));
   if (const auto exchanges = exchanges_of(plan); !exchanges.empty()) {
-    out += "between ranks, in a step (" + recipe::write_value(plan.mode) + ")\n";
+    const std::int64_t groups = plan.zero_stage() > 0 ? plan.batch.world_size / plan.shard_ranks : 1;
+    out += "between ranks, in a step (" + recipe::write_value(plan.mode) + (groups > 1 ? ", " + std::to_string(groups) + " groups of " + std::to_string(plan.shard_ranks) + " ranks" : "") + ")\n";
     for (const Exchange& e : exchanges)
       out += row(e.name, human_bytes(e.bytes) + (e.collectives > 1 ? " in " + std::to_string(e.collectives) + " pieces" : "") +
                              (plan.mode == recipe::ParallelMode::dp && plan.batch.world_size > 2 ? ", for each of " + std::to_string(plan.batch.world_size - 1) + " ranks" : ""));
@@ -225,6 +226,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
     j["time"] = {{"step_ms", plan.time->step_s * 1e3}, {"tokens_per_second", static_cast<double>(plan.tokens_per_step) / plan.time->step_s}, {"bottleneck", plan.time->bottleneck},
                  {"gemm_ms", plan.time->gemm_s * 1e3}, {"attention_ms", plan.time->attention_s * 1e3}, {"memory_ms", plan.time->memory_s * 1e3}};
   j["mode"] = recipe::write_value(plan.mode);
+  if (plan.zero_stage() > 0) j["shard_ranks"] = plan.shard_ranks;
   for (const Exchange& e : exchanges_of(plan)) j["exchanges"].push_back({{"name", e.name}, {"bytes", e.bytes}, {"collectives", e.collectives}});
   j["fingerprint"] = fingerprint(plan);
   j["instructions"] = plan.train.back().program.steady.size();

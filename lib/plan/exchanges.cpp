@@ -1,16 +1,19 @@
 #include "plan/exchanges.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
+#include <set>
 
 namespace trainx::plan {
 namespace {
 
 using program::Kind, program::Op;
 
-std::string name_of_exchange(const program::Instruction& i, Kind kind) {
+std::string name_of_exchange(const program::Instruction& i, Kind kind, bool of_tensors) {
   const std::string in = i.peer == program::none ? " summed" : " in";
   if (i.op == Op::gather) return "weights gathered";
   if (i.op == Op::scatter) return "gradients scattered";
+  if (i.group == program::Among::replicas) return "gradients of shards summed";
+  if (of_tensors) return "sums over tensors";
   switch (kind) {
     case Kind::batch: return "batches out";
     case Kind::parameter: return "weights out";
@@ -25,9 +28,12 @@ std::string name_of_exchange(const program::Instruction& i, Kind kind) {
 std::vector<Exchange> exchanges_of(const RunPlan& plan) {
   std::vector<Exchange> out;
   const auto& p = plan.train.back().program;
+  std::set<program::BufferId> of_tensors;   // what `measure` makes
   for (const program::Instruction& i : p.steady) {
+    if (i.op == Op::measure) of_tensors.insert(i.uses.back().buffer);
     if (!program::is_collective(i.op) || (i.op == Op::send && i.peer != 1)) continue;   // the others are sent as much
-    const std::string name = name_of_exchange(i, p.buffers[static_cast<std::size_t>(i.uses.front().buffer)].kind);
+    const program::BufferId first = i.uses.front().buffer;
+    const std::string name = name_of_exchange(i, p.buffers[static_cast<std::size_t>(first)].kind, of_tensors.contains(first));
     auto found = std::ranges::find(out, name, &Exchange::name);
     if (found == out.end()) found = out.insert(out.end(), {name});
     ++found->collectives;

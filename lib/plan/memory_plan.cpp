@@ -85,7 +85,8 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   for (const auto& [name, bytes] : m.categories) sum += bytes;
   m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum);
   m.categories.emplace_back("library calls", m.library_bytes);
-  const std::int64_t between_gpus = plan.on_gpu && plan.batch.world_size > 1 ? nccl_bytes : 0;
+  const bool in_groups = plan.zero_stage() > 0 && plan.shard_ranks < plan.batch.world_size;   // communicators among shards and replicas beside that of all
+  const std::int64_t between_gpus = plan.on_gpu && plan.batch.world_size > 1 ? nccl_bytes * (in_groups ? 3 : 1) : 0;
   m.process_bytes = plan.on_gpu ? context_bytes_of(plan) + between_gpus : process_bytes_of(plan);
   m.categories.emplace_back(plan.on_gpu ? "CUDA context and kernels" : "process", m.process_bytes - between_gpus);
   if (between_gpus > 0) m.categories.emplace_back("NCCL", between_gpus);
@@ -115,7 +116,7 @@ Levers levers_of(const RunPlan& plan) {
   Levers levers{{plan.mode}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
   const bool in_backward = plan.recipe.optimizer.update_in_backward, custom = std::holds_alternative<spec::CustomDims>(plan.dims);
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
-    if (plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && plan.update.unit != program::Unit::tensor && !in_backward) levers.modes.push_back(mode);
+    if (plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward) levers.modes.push_back(mode);
   // On the host last, where that is other memory: copies take longer than recomputation.
   if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom) levers.places.push_back(ActivationOffload::cpu);
   const ActivationCheckpoint least = *std::ranges::min_element(levers.levels.front());

@@ -120,7 +120,7 @@ Direction direction_of(Op op) {
     case Op::loss: return Direction::loss;
     case Op::recompute: return Direction::recompute;
     case Op::backward: return Direction::backward;
-    case Op::update: case Op::grad_norm: return Direction::update;
+    case Op::measure: case Op::update: case Op::grad_norm: return Direction::update;
     default: return Direction::other;
   }
 }

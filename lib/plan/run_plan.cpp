@@ -5,6 +5,7 @@
 #include "plan/check_programs.hpp"
 #include "plan/choose_mode.hpp"
 #include "plan/fit.hpp"
+#include "plan/kept_weights.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/model_dims.hpp"
 #include "plan/precision.hpp"
@@ -66,7 +67,7 @@ program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length, DType com
   spec::Machine machine = plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic) : spec::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
   auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
-  return plan.zero_stage() > 0 ? program::divisible(std::move(graph), static_cast<int>(plan.batch.world_size), plan.update.unit) : graph;
+  return plan.zero_stage() > 0 ? program::divisible(std::move(graph), plan.shard_ranks, plan.update.unit) : graph;
 }
 
 // torch's DistributedDataParallel sums 25 MiB at a time; where links were not measured that is what there is to go by.
@@ -158,9 +159,10 @@ void plan_programs(RunPlan& plan) {
     p = passes::activation_checkpoint(std::move(p), graph, levels);
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu) p = passes::activation_offload(std::move(p));
     const passes::ReduceOptions reduce{static_cast<int>(plan.batch.world_size), bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr), r.precision.reduce == recipe::Reduce::bf16};
+    const passes::ZeroOptions shards{plan.zero_stage(), plan.shard_ranks, plan.turns_kept};
     if (plan.mode == recipe::ParallelMode::ddp) p = passes::distributed_data_parallel(std::move(p), reduce);
     if (plan.mode == recipe::ParallelMode::dp) p = passes::data_parallel(std::move(p), reduce, plan.rank);
-    if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, plan.zero_stage());
+    if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, shards);
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
@@ -168,7 +170,7 @@ void plan_programs(RunPlan& plan) {
     if (plan.is_replica()) continue;
     const auto evaluated = evaluation_graph_of(plan, length, graph);
     auto forward = program::forward_program(plain, evaluated, program::Op::evaluate);
-    if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, plan.zero_stage());
+    if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
     plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
   }
@@ -213,6 +215,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.update.states = std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options);
   plan.update.master = plan.master;
   plan.update.unit = std::visit([](const auto& o) { return spec::unit_of(o); }, r.optimizer.options);
+  plan.update.sums = std::visit([](const auto& o) { return spec::tensor_sums_of(o); }, r.optimizer.options);
 
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);
@@ -254,7 +257,9 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (options.gpu.empty()) plan.host_memory_bytes = facts.hardware.memory_bytes / facts.hardware.local_ranks;
   require_level_for_each_layer(plan);
   choose_shards(plan, budget, rates);
+  choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
+  choose_kept_weights(plan, budget, rates);
   plan_programs(plan);
   require_sound_programs(plan);
 

@@ -42,6 +42,8 @@ struct RunPlan {
   BatchPlan batch;
   recipe::ParallelMode mode = recipe::ParallelMode::single;
   int rank = 0;                         // whose programs these are: of dp rank 0's differ from the others', else all are equal
+  int shard_ranks = 1;                  // of zero: among how many neighbouring ranks shards lie; more ranks are further groups, which hold the same
+  int turns_kept = 0;                   // of zero3 (passes::ZeroOptions): how long gathered weights stay
   DType compute = DType::f32;
   bool on_gpu = false;                  // the arena is the device's, not the process's
   std::int64_t threads = 1;             // that compute with; what libraries allocate depends on it

@@ -7,7 +7,7 @@ namespace {
 
 std::int64_t elements_of(const Buffer& b, const StepProgram& p, const ModelGraph& graph) {
   const std::int64_t n = graph.groups[b.owner].elements;
-  return b.sharded ? n / p.world_size : n;
+  return b.sharded ? n / p.shard_ranks : n;
 }
 
 /// Copies between buffers of no group hand their cuts to each other, until nothing is new.
@@ -36,7 +36,7 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
     if (b.whole && b.sharded) return b.name + " is a shard of what cannot be cut";
     if (b.owner < 0 || static_cast<std::size_t>(b.owner) >= graph.groups.size()) return b.name + " belongs to no group of the model";
     const std::int64_t n = elements_of(b, p, graph);
-    if (b.sharded && graph.groups[b.owner].elements % p.world_size != 0) return b.name + " is a shard of a group that the ranks do not divide";
+    if (b.sharded && graph.groups[b.owner].elements % p.shard_ranks != 0) return b.name + " is a shard of a group that the ranks do not divide";
     if (n == 0 || (!b.whole && !b.packed && b.size % n != 0)) return b.name + " does not have the size of its group";
   }
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
@@ -61,13 +61,13 @@ void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupC
     const bool sharded = std::any_of(p.buffers.begin(), p.buffers.end(),
                                      [&](const Buffer& b) { return is_of_group(b) && b.sharded && b.owner == static_cast<int>(g); });
     if (!sharded) continue;
-    const std::int64_t n = graph.groups[g].elements / p.world_size;
+    const std::int64_t n = graph.groups[g].elements / p.shard_ranks;
     for (const std::int64_t c : std::set<std::int64_t>(cuts[g]))
-      for (int r = 0; r < p.world_size; ++r) cuts[g].insert(r * n + c % n);
+      for (int r = 0; r < p.shard_ranks; ++r) cuts[g].insert(r * n + c % n);
   }
 }
 
-CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& group_cuts) {
+CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& group_cuts) : shard_ranks_(p.shard_ranks) {
   std::vector<std::set<Bytes>> cuts(p.buffers.size());
   for (auto& c : cuts) c.insert(0);
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})

@@ -25,9 +25,10 @@ class CellMap {
   Run of(const Use& u) const;
   Run of_buffer(BufferId b) const { return {first_[b], first_[static_cast<std::size_t>(b) + 1]}; }
   /// Where the cell begins: in elements of the whole group, or in bytes of a buffer that is of no group.
-  std::int64_t element(int cell, int rank) const { return elements_[cell] + rank * shard_elements_[cell]; }
+  std::int64_t element(int cell, int rank) const { return elements_[cell] + rank % shard_ranks_ * shard_elements_[cell]; }
 
  private:
+  int shard_ranks_;
   std::vector<std::vector<Bytes>> cuts_;            // by buffer, in bytes, without the end
   std::vector<int> first_;                          // by buffer, and one more
   std::vector<char> packed_;                        // by buffer

@@ -74,7 +74,7 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
   const int steps = 3 + prologue_steps, world = static_cast<int>(ranks.size());
   ReferenceState state = initial_state(*reference, cuts);
   if (std::string problem = run_reference(*reference, cuts, world, steps, state); !problem.empty()) return problem;
-  SymbolicRun run(programs, *reference->graph, cuts);
+  SymbolicRun run(programs, *reference->graph, cuts, reference->update.rounds());
   if (std::string problem = run.run(steps); !problem.empty()) return problem;
   for (int r = 0; r < world; ++r) {
     const StepProgram& p = *programs[r];

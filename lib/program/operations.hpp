@@ -24,9 +24,15 @@ struct ShardSlot {
 };
 /// grad_norm: the gradients of all groups (first_gradient + group) > norm2, the sum of squares
 struct NormSlot { enum : Slot { norm2, first_gradient }; };
-/// update of one group: gradient norm2 target_count applied lr_table loss_scale > ~states ~master ~parameter
+/// update of one group: gradient norm2 target_count applied lr_table loss_scale sums > ~states ~master ~parameter
 /// master: fp32, or the low 16 bits beside a bf16 parameter; absent when the parameter itself is fp32. loss_scale: present where losses are scaled.
-struct UpdateSlot { enum : Slot { gradient, norm2, target_count, applied, lr_table, loss_scale, parameter, master, first_state }; };
+/// sums: present where only parts of tensors are here, and the optimizer updates whole ones: what `measure` made of all parts, a buffer for each of its rounds.
+/// measure of one group, before its update: as the update, all read > sums over the parts that are here, which are then summed over ranks; what went before it are the sums of the rounds before.
+/// In the last round states that tensors have (Buffer::whole) move on, by the sums that are known, and the update reads them.
+struct UpdateSlot {
+  enum : Slot { gradient, norm2, target_count, applied, lr_table, loss_scale, first_sums, last_sums = first_sums + 1, parameter, master, first_state };
+  static constexpr bool is_sums(Slot s) { return s == first_sums || s == last_sums; }
+};
 /// advance_step: ~step. advance_applied: norm2 > ~applied (not advanced where norm2 is not finite), or norm2 > ~loss_scale (smaller where norm2 is not finite)
 struct AdvanceSlot { enum : Slot { counter, norm2, loss_scale }; };
 /// report: what the host is told of a step; first_metric + k: graph.scalars[k], where evaluation sums more than the loss

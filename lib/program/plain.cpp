@@ -99,8 +99,8 @@ class Builder {
 };
 
 void add_residents(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update) {
-  auto resident = [&](std::string name, Kind kind, int owner, Bytes size, Unit unit = Unit::element) {
-    add_buffer(p, {std::move(name), kind, owner, none, size, Space::device, false, true, unit == Unit::tensor, unit == Unit::block});
+  auto resident = [&](std::string name, Kind kind, int owner, Bytes size, bool of_tensors = false, bool of_blocks = false) {
+    add_buffer(p, {std::move(name), kind, owner, none, size, Space::device, false, true, of_tensors, of_blocks});
   };
   const Bytes master_bytes = update.master == Master::fp32 ? 4 : update.master == Master::split ? 2 : 0;
   for (std::size_t k = 0; k < graph.groups.size(); ++k) {
@@ -110,7 +110,7 @@ void add_residents(StepProgram& p, const ModelGraph& graph, const UpdateSpec& up
     if (master_bytes) resident("master." + group.name, Kind::state, owner, group.elements * master_bytes);
     for (const StateSpec& s : update.states)
       if (const std::int64_t entries = state_layout(s, group).entries)
-        resident(s.name + "." + group.name, Kind::state, owner, entries * size_of(s.dtype), update.unit);
+        resident(s.name + "." + group.name, Kind::state, owner, entries * size_of(s.dtype), update.unit == Unit::tensor && s.dims, update.unit == Unit::block);
   }
   resident("step", Kind::scalar, none, size_of(DType::i64));
   resident("applied", Kind::scalar, none, size_of(DType::i64));
@@ -182,6 +182,7 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
   if (last != Op::evaluate && last != Op::predict) throw InternalError("forward_program ends in evaluate or predict");
   StepProgram p;
   p.world_size = train.world_size;
+  p.shard_ranks = train.shard_ranks;
   for (const Buffer& b : train.buffers) {
     if (!b.resident) break;
     p.buffers.push_back(b);

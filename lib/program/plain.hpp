@@ -1,6 +1,7 @@
 // The programs that passes start from: one micro-step, one rank, everything kept.
 #pragma once
 #include "program/states.hpp"
+#include <algorithm>
 
 namespace trainx::program {
 
@@ -11,6 +12,9 @@ struct UpdateSpec {
   Master master = Master::none;
   std::int64_t lr_table_entries = 1;    // f64 learning rates by applied step
   Unit unit = Unit::element;
+  std::vector<TensorSums> sums;         // of Unit::tensor
+  /// How often it sums over a whole tensor; 0: it never has to.
+  int rounds() const { return unit == Unit::tensor ? std::max(1, static_cast<int>(sums.size())) : 0; }
 };
 
 /// fetch, forward.., loss, backward.., advance_step, grad_norm, update.., advance_applied, report; after it kept scalars advance, so that it tells what the step used.

@@ -28,12 +28,13 @@ std::string name_of_block(const Instruction& i, const ModelGraph* names) {
   if (i.block == none) return "";
   const auto k = static_cast<std::size_t>(i.block);
   if (!names) return "b" + std::to_string(i.block);
-  return i.op == Op::update || i.op == Op::cast ? names->groups[k].name : names->blocks[k].name;
+  return is_of_parameters(i) ? names->groups[k].name : names->blocks[k].name;
 }
 
 Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names) {
   Line line{i.micro == none ? "" : "m" + std::to_string(i.micro), std::string(name_of(i.op)), name_of_block(i, names),
             i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)), "", ""};
+  if (i.group != Among::all) line.op += i.group == Among::shards ? " among shards" : " among replicas";
   if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
   for (const Use& u : i.uses) {
     if (p.buffers[u.buffer].kind == Kind::scratch) continue;

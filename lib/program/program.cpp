@@ -9,7 +9,16 @@ bool is_collective(Op op) {
   }
 }
 
-bool is_of_block(const Instruction& i) { return i.block != none && i.op != Op::update && i.op != Op::cast; }
+std::vector<int> ranks_among(const StepProgram& p, int group, int rank) {
+  const int first = group == Among::shards ? rank / p.shard_ranks * p.shard_ranks : group == Among::replicas ? rank % p.shard_ranks : 0;
+  const int step = group == Among::replicas ? p.shard_ranks : 1, end = group == Among::shards ? first + p.shard_ranks : p.world_size;
+  std::vector<int> ranks;
+  for (int r = first; r < end; r += step) ranks.push_back(r);
+  return ranks;
+}
+
+bool is_of_parameters(const Instruction& i) { return i.op == Op::measure || i.op == Op::update || i.op == Op::cast; }
+bool is_of_block(const Instruction& i) { return i.block != none && !is_of_parameters(i); }
 
 BufferId add_buffer(StepProgram& p, Buffer buffer) {
   p.buffers.push_back(std::move(buffer));
@@ -44,6 +53,7 @@ std::string_view name_of(Op op) {
     case Op::copy: return "copy";
     case Op::cast: return "cast";
     case Op::grad_norm: return "grad_norm";
+    case Op::measure: return "measure";
     case Op::update: return "update";
     case Op::advance_step: return "advance_step";
     case Op::advance_applied: return "advance_applied";

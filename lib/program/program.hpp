@@ -23,8 +23,11 @@ enum class How : std::uint8_t { read, overwrite, accumulate, modify };
 enum class Op : std::uint8_t {
   fetch_batch, forward, loss, recompute, backward, evaluate, predict,
   reduce, broadcast, scatter, gather, all_to_all, send, recv, copy, cast,
-  grad_norm, update, advance_step, advance_applied, report,
+  grad_norm, measure, update, advance_step, advance_applied, report,
 };
+
+/// Which ranks a collective is made among, of `shard_ranks` that hold a shard each, neighbours, and world_size / shard_ranks such groups, which hold the same.
+struct Among { enum : int { all, shards, replicas }; };   // replicas: those that hold the same shard, one of each group
 
 struct Range { Bytes begin = 0, end = 0; };
 
@@ -37,7 +40,7 @@ struct Buffer {
   Space space = Space::device;
   bool sharded = false;                 // holds this rank's share only; ranks that share a program name no range of their own
   bool resident = false;                // holds data before prologue and after drain: what is loaded and saved
-  bool whole = false;                   // state of an optimizer whose unit is a tensor: no part is used alone, and none follows from a part of the gradient
+  bool whole = false;                   // state of an optimizer whose unit is a tensor, with entries of its own for each tensor: no part is used alone, and none follows from a part of the gradient
   bool packed = false;                  // state of an optimizer whose unit is a block: it has no entry for each element, but parts of the group have parts of it, which fill shards
 };
 
@@ -45,12 +48,12 @@ struct Use { BufferId buffer = none; Range range; How how{}; Slot slot = none; }
 
 struct Instruction {
   Op op{};
-  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; update, cast: the group
+  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; measure, update, cast: the group
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
   int stage = 0;                        // stage s of a step runs beside stage 0 of the s-th next step
-  int group = 0;                        // communicator group of a collective; 0: all ranks
+  int group = Among::all;               // of a collective: among which ranks
   int peer = none;                      // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum, none: all;
                                         // fetch_batch: the rank that the batch is for, where it is not this one
 };
@@ -59,6 +62,7 @@ struct Instruction {
 struct StepProgram {
   std::vector<Buffer> buffers;
   int world_size = 1;
+  int shard_ranks = 1;                  // among which sharded buffers are cut; as many groups as there are hold all shards
   int prologue_steps = 0;
   std::vector<Instruction> prologue, steady, drain;
   int last_pass = none;                 // of the canonical order of passes, the last one applied
@@ -68,9 +72,12 @@ constexpr bool reads(How h) { return h != How::overwrite; }
 constexpr bool writes(How h) { return h != How::read; }
 bool is_collective(Op op);              // all ranks of the group take part: reduce, broadcast, scatter, gather, all_to_all, send, recv
 bool is_of_block(const Instruction& i); // an operation of a block of the model
+bool is_of_parameters(const Instruction& i);   // an operation of a group of parameters: measure, update, cast
 
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);
+/// The ranks that make that collective together with `rank`, ascending.
+std::vector<int> ranks_among(const StepProgram& p, int group, int rank);
 /// A use of the whole buffer.
 Use whole(const StepProgram& p, BufferId b, How how, Slot slot = none);
 /// Do the two touch the same bytes of the same buffer, one of them writing?

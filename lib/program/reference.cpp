@@ -1,5 +1,6 @@
 #include "program/reference.hpp"
 #include "program/operations.hpp"
+#include <algorithm>
 #include <optional>
 
 namespace trainx::program {
@@ -23,7 +24,7 @@ ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) 
     group.parameter = cells("w");
     if (reference.update.master != Master::none) group.master = cells("master");
     for (const StateSpec& state : reference.update.states) {
-      const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0, whole = reference.update.unit == Unit::tensor;
+      const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0, whole = reference.update.unit == Unit::tensor && state.dims;
       group.states.push_back(!kept ? std::vector<Symbol>{} : whole ? std::vector{initial_symbol(state.name, static_cast<int>(g), 0)} : cells(state.name));
     }
   }
@@ -176,50 +177,72 @@ class StepReference {
 
   void update(std::size_t g) {
     const Symbol* const guard = reference_.update_reads_norm2 ? &norm2_ : nullptr;
-    const Symbol *const target_count = scalar("target_count"), *const loss_scale = scalar("loss_scale");
+    const UpdateOperands scalars = scalars_of_update(guard);
     if (reference_.update.unit == Unit::tensor) {
-      if (!gradients_[g].empty()) update_whole(g, guard, target_count, loss_scale);
+      if (!gradients_[g].empty()) update_tensors(g, scalars);
       return;
     }
-    for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) {
-      auto& group = state_.groups[g];
-      UpdateOperands o;
-      o.present.emplace_back(UpdateSlot::gradient, gradients_[g][cell]);
-      if (guard) o.present.emplace_back(UpdateSlot::norm2, *guard);
-      if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
-      o.present.emplace_back(UpdateSlot::applied, state_.applied);
-      o.present.emplace_back(UpdateSlot::lr_table, state_.lr_table);
-      if (loss_scale) o.present.emplace_back(UpdateSlot::loss_scale, *loss_scale);
-      o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
-      if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
-      for (std::size_t s = 0; s < group.states.size(); ++s)
-        if (!group.states[s].empty()) o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);   // nothing may be kept of a group's tensors
-      group.parameter[cell] = o.result(UpdateSlot::parameter);
-      if (!group.master.empty()) group.master[cell] = o.result(UpdateSlot::master);
-      for (std::size_t s = 0; s < group.states.size(); ++s)
-        if (!group.states[s].empty()) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
-    }
+    for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) update_cell(g, cell, operands_of(g, cell, scalars));
   }
 
-  /// Everything that is updated follows from everything that is read.
-  void update_whole(std::size_t g, const Symbol* guard, const Symbol* target_count, const Symbol* loss_scale) {
-    auto& group = state_.groups[g];
+  UpdateOperands scalars_of_update(const Symbol* guard) const {
+    const Symbol *const target_count = scalar("target_count"), *const loss_scale = scalar("loss_scale");
     UpdateOperands o;
-    o.present.emplace_back(UpdateSlot::gradient, joined(gradients_[g]));
     if (guard) o.present.emplace_back(UpdateSlot::norm2, *guard);
     if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
     o.present.emplace_back(UpdateSlot::applied, state_.applied);
     o.present.emplace_back(UpdateSlot::lr_table, state_.lr_table);
     if (loss_scale) o.present.emplace_back(UpdateSlot::loss_scale, *loss_scale);
-    std::vector<std::pair<Slot, std::vector<Symbol>*>> written{{UpdateSlot::parameter, &group.parameter}};
-    if (!group.master.empty()) written.emplace_back(UpdateSlot::master, &group.master);
+    return o;
+  }
+
+  bool is_of_tensors(std::size_t state) const { return reference_.update.unit == Unit::tensor && reference_.update.states[state].dims; }
+
+  /// What an update of the cell reads, `shared` beside what is the cell's own.
+  UpdateOperands operands_of(std::size_t g, std::size_t cell, const UpdateOperands& shared) const {
+    const auto& group = state_.groups[g];
+    UpdateOperands o = shared;
+    o.present.emplace_back(UpdateSlot::gradient, gradients_[g][cell]);
+    o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
+    if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
     for (std::size_t s = 0; s < group.states.size(); ++s)
-      if (!group.states[s].empty()) written.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), &group.states[s]);
-    for (const auto& [slot, cells] : written) o.present.emplace_back(slot, joined(*cells));
-    for (const auto& [slot, cells] : written) {
+      if (!group.states[s].empty() && !is_of_tensors(s)) o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);   // nothing may be kept of a group's tensors
+    std::sort(o.present.begin(), o.present.end());
+    return o;
+  }
+
+  void update_cell(std::size_t g, std::size_t cell, const UpdateOperands& o) {
+    auto& group = state_.groups[g];
+    group.parameter[cell] = o.result(UpdateSlot::parameter);
+    if (!group.master.empty()) group.master[cell] = o.result(UpdateSlot::master);
+    for (std::size_t s = 0; s < group.states.size(); ++s)
+      if (!group.states[s].empty() && !is_of_tensors(s)) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
+  }
+
+  /// Sums over the whole group, each from those before; then every cell from all sums. States of tensors move on before the last sum.
+  void update_tensors(std::size_t g, const UpdateOperands& scalars) {
+    auto& group = state_.groups[g];
+    UpdateOperands sums = scalars;
+    const auto with_states = [&] {
+      UpdateOperands o = sums;
+      for (std::size_t s = 0; s < group.states.size(); ++s)
+        if (!group.states[s].empty() && is_of_tensors(s)) o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s].front());
+      return o;
+    };
+    const int rounds = reference_.update.rounds();
+    for (int round = 0; round < rounds; ++round) {
+      if (round + 1 == rounds) {
+        UpdateOperands before = with_states();
+        std::sort(before.present.begin(), before.present.end());
+        for (std::size_t s = 0; s < group.states.size(); ++s)
+          if (!group.states[s].empty() && is_of_tensors(s)) group.states[s].front() = before.result(UpdateSlot::first_state + static_cast<Slot>(s));
+      }
+      Symbol sum = 0;
       auto element = cuts_[g].begin();
-      for (Symbol& cell : *cells) cell = contribution_symbol(o.result(slot), *element++);
+      for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) sum += operands_of(g, cell, with_states()).share_of_sum(round, *element++);
+      sums.present.emplace_back(UpdateSlot::first_sums + round, sum);
     }
+    for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) update_cell(g, cell, operands_of(g, cell, with_states()));
   }
 
   const Reference& reference_;

@@ -1,5 +1,4 @@
 #include "program/shards.hpp"
-#include "core/error.hpp"
 #include <algorithm>
 
 namespace trainx::program {
@@ -40,7 +39,6 @@ GroupSpec divisible(GroupSpec group, int world_size, Unit unit) {
 }  // namespace
 
 ModelGraph divisible(ModelGraph graph, int world_size, Unit unit) {
-  if (unit == Unit::tensor) throw InternalError("shards of tensors that an optimizer updates whole");
   for (GroupSpec& group : graph.groups) group = divisible(std::move(group), world_size, unit);
   for (BlockSpec& block : graph.blocks)
     for (SlotSpec& slot : block.slots)

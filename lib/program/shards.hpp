@@ -1,10 +1,10 @@
-// How a group is cut among ranks: into equal shards, one after the other in the group's buffer, whose borders fall on the optimizer's units.
+// How a group is cut among ranks: into equal shards, one after the other in the group's buffer, whose borders fall on the optimizer's units (of Unit::tensor on elements).
 #pragma once
 #include "program/states.hpp"
 
 namespace trainx::program {
 
-/// The graph with gaps in its groups such that `world_size` ranks divide each. What has to be contiguous stays so. Throws InternalError for Unit::tensor, which is not cut.
+/// The graph with gaps in its groups such that `world_size` ranks divide each. What has to be contiguous stays so. Unit::tensor is cut as elements are: its updates sum over tensors first.
 ModelGraph divisible(ModelGraph graph, int world_size, Unit unit);
 
 /// What one rank keeps of a group: its tensors that lie in the shard, parts of those that a border cuts (as plain elements), and how far from the shard's beginning.

@@ -17,4 +17,10 @@ StateLayout state_layout(const StateSpec& state, const GroupSpec& group) {
   return layout;
 }
 
+std::vector<std::int64_t> sums_layout(const TensorSums& sums, const GroupSpec& group) {
+  std::vector<std::int64_t> begin{0};
+  for (const ParameterSpec& p : group.parameters) begin.push_back(begin.back() + sums(p));
+  return begin;
+}
+
 }  // namespace trainx::program

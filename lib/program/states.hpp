@@ -21,6 +21,9 @@ struct StateSpec {
   std::function<std::vector<std::int64_t>(const ParameterSpec&)> dims;   // of what is kept of a tensor; empty: nothing of this one
 };
 
+/// What an optimizer has to sum over a whole tensor before it can update parts of it: how many numbers (f64) that is. A list of them where each follows from the one before.
+using TensorSums = std::function<std::int64_t(const ParameterSpec&)>;
+
 /// One state in the buffer that a group has of it.
 struct StateLayout {
   std::vector<std::int64_t> offsets;    // in entries, of each of the group's tensors; none: nothing is kept of it
@@ -28,5 +31,7 @@ struct StateLayout {
 };
 /// As the group lies in its own buffers where there is an entry for each element; else the tensors after one another, aligned to group_alignment entries.
 StateLayout state_layout(const StateSpec& state, const GroupSpec& group);
+/// Where the sums of each of the group's tensors begin, and the end of all.
+std::vector<std::int64_t> sums_layout(const TensorSums& sums, const GroupSpec& group);
 
 }  // namespace trainx::program

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 
 namespace trainx::program {
 namespace {
@@ -31,8 +32,8 @@ std::string resident_role(const Buffer& b) {
   return b.kind == Kind::state ? name.substr(0, name.find('.')) : name;
 }
 
-SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts)
-    : programs_(ranks), graph_(graph), reports_(ranks.size()) {
+SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts, int rounds)
+    : programs_(ranks), graph_(graph), rounds_(rounds), reports_(ranks.size()) {
   std::map<const StepProgram*, std::shared_ptr<const CellMap>> made;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     auto& map = made[ranks[r]];
@@ -143,7 +144,8 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     case Op::copy: return copy(i, rank);
     case Op::cast: return cast(i, rank);
     case Op::grad_norm: grad_norm(i, rank); return "";
-    case Op::update: return update(i, rank);
+    case Op::update: return rounds_ > 0 ? update_tensors(i, rank) : update(i, rank);
+    case Op::measure: return rounds_ > 0 ? update_tensors(i, rank) : "sums over tensors, of which no update needs any";
     case Op::advance_step: case Op::advance_applied: {
       const Use* counter = find_use(i, AdvanceSlot::counter);
       if (!counter) counter = find_use(i, AdvanceSlot::loss_scale);
@@ -232,87 +234,153 @@ void SymbolicRun::grad_norm(const Instruction& i, int rank) {
     if (u.slot == NormSlot::norm2) store(u, rank, sum);
 }
 
-std::string SymbolicRun::update(const Instruction& i, int rank) {
-  std::map<Slot, const Use*> uses;
-  for (const Use& u : i.uses) uses[u.slot] = &u;
-  const auto parameter = uses.find(UpdateSlot::parameter);
-  if (parameter == uses.end()) return "update without a parameter";
-  const bool whole = std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& u) { return buffer(u, rank).whole; });
-  if (whole) {
-    UpdateOperands o;
-    for (const auto& [slot, u] : uses) o.present.emplace_back(slot, operand(*u, rank));
-    for (const auto& [slot, u] : uses)
-      if (writes(u->how)) store(*u, rank, o.result(slot));
-    return "";
+/// Of an update, what is of a group has the parameter's elements.
+std::string SymbolicRun::require_same_elements(const Instruction& i, int rank) const {
+  const Use* const parameter = find_use(i, UpdateSlot::parameter);
+  if (!parameter) return std::string(name_of(i.op)) + " without a parameter";
+  const auto like = cells(rank).of(*parameter);
+  for (const Use& u : i.uses) {
+    if (!is_of_group(buffer(u, rank)) || buffer(u, rank).whole) continue;
+    const auto run = cells(rank).of(u);
+    bool same = run.end - run.begin == like.end - like.begin;
+    for (int k = 0; same && k < like.end - like.begin; ++k) same = cells(rank).element(run.begin + k, rank) == cells(rank).element(like.begin + k, rank);
+    if (!same) return std::string(name_of(i.op)) + " of " + buffer(*parameter, rank).name + " with other elements of " + buffer(u, rank).name;
   }
-  const auto like = cells(rank).of(*parameter->second);
+  return "";
+}
+
+/// What an update of the parameter's cell of that number reads; none: what is of no cell.
+UpdateOperands SymbolicRun::update_operands(const Instruction& i, int rank, int cell) {
+  UpdateOperands o;
+  for (const Use& u : i.uses) {
+    if (!reads(u.how)) continue;
+    const bool of_cells = is_of_group(buffer(u, rank)) && !buffer(u, rank).whole;
+    if (!of_cells) o.present.emplace_back(u.slot, operand(u, rank));
+    else if (cell != none) o.present.emplace_back(u.slot, at(rank, cells(rank).of(u).begin + cell));
+  }
+  std::sort(o.present.begin(), o.present.end());
+  return o;
+}
+
+std::string SymbolicRun::update(const Instruction& i, int rank) {
+  if (std::string problem = require_same_elements(i, rank); !problem.empty()) return problem;
+  const auto like = cells(rank).of(*find_use(i, UpdateSlot::parameter));
   for (int k = 0; k < like.end - like.begin; ++k) {
-    UpdateOperands o;
-    for (const auto& [slot, u] : uses) {
-      const auto run = cells(rank).of(*u);
-      if (!is_of_group(buffer(*u, rank))) {
-        o.present.emplace_back(slot, operand(*u, rank));
-        continue;
-      }
-      if (run.end - run.begin != like.end - like.begin || cells(rank).element(run.begin + k, rank) != cells(rank).element(like.begin + k, rank))
-        return "update of " + buffer(*parameter->second, rank).name + " with other elements of " + buffer(*u, rank).name;
-      o.present.emplace_back(slot, at(rank, run.begin + k));
+    const UpdateOperands o = update_operands(i, rank, k);
+    for (const Use& u : i.uses)
+      if (writes(u.how)) at(rank, cells(rank).of(u).begin + k) = o.result(u.slot);
+  }
+  return "";
+}
+
+/// An update that needs sums over whole tensors, or `measure`, which makes the next one of the parts that are here. What sums are not given are made of what is here, which is right where that is all.
+std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
+  if (std::string problem = require_same_elements(i, rank); !problem.empty()) return problem;
+  const auto like = cells(rank).of(*find_use(i, UpdateSlot::parameter));
+  const Use* made = nullptr;
+  int round = 0;
+  for (const Use& u : i.uses)
+    if (UpdateSlot::is_sums(u.slot)) u.how == How::read ? static_cast<void>(++round) : static_cast<void>(made = &u);
+  if ((i.op == Op::measure) != (made != nullptr) || (made && made->slot != UpdateSlot::first_sums + round)) return "sums over " + buffer(*find_use(i, UpdateSlot::parameter), rank).name + " that are not the next";
+  std::vector<std::pair<Slot, Symbol>> sums;   // made here
+  const auto with_sums = [&](int cell) {
+    UpdateOperands o = update_operands(i, rank, cell);
+    o.present.insert(o.present.end(), sums.begin(), sums.end());
+    std::sort(o.present.begin(), o.present.end());
+    return o;
+  };
+  for (; round < rounds_; ++round) {
+    if (round + 1 == rounds_) {
+      const UpdateOperands before = with_sums(none);
+      for (const Use& u : i.uses)
+        if (writes(u.how) && buffer(u, rank).whole) at(rank, cells(rank).of(u).begin) = before.result(u.slot);
     }
-    for (const auto& [slot, u] : uses)
-      if (writes(u->how)) at(rank, cells(rank).of(*u).begin + k) = o.result(slot);
+    Symbol sum = 0;
+    for (int k = 0; k < like.end - like.begin; ++k) sum += with_sums(k).share_of_sum(round, cells(rank).element(like.begin + k, rank));
+    if (made) {
+      store(*made, rank, sum);
+      return "";
+    }
+    sums.emplace_back(UpdateSlot::first_sums + round, sum);
+  }
+  for (int k = 0; k < like.end - like.begin; ++k) {
+    const UpdateOperands o = with_sums(k);
+    for (const Use& u : i.uses)
+      if (writes(u.how) && !buffer(u, rank).whole) at(rank, cells(rank).of(u).begin + k) = o.result(u.slot);
   }
   return "";
 }
 
 std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_rank) {
-  const Op op = of_rank[0]->op;
-  for (const Instruction* i : of_rank)
-    if (i->group != 0) return std::string(name_of(op)) + " within a group of ranks is not known to the check";
+  const int group = of_rank[0]->group;
+  for (std::size_t r = 0; r < of_rank.size(); ++r)
+    if (of_rank[r]->group != group || program(static_cast<int>(r)).shard_ranks != program(0).shard_ranks) return std::string(name_of(of_rank[0]->op)) + " among other ranks on rank " + std::to_string(r) + " than on rank 0";
+  if (group != Among::all && program(0).world_size != static_cast<int>(of_rank.size())) return "groups of ranks, of which some are not here";
+  for (int r = 0; r < static_cast<int>(of_rank.size()); ++r) {
+    std::vector<int> ranks = ranks_among(program(0), group, r);
+    if (group == Among::all) {          // fewer than the program is for may be checked
+      ranks.resize(of_rank.size());
+      std::iota(ranks.begin(), ranks.end(), 0);
+    }
+    if (ranks.front() != r) continue;   // each group once
+    if (std::string problem = collective_among(ranks, of_rank); !problem.empty()) return problem;
+  }
+  return "";
+}
+
+std::string SymbolicRun::collective_among(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+  const Instruction& first = *of_rank[static_cast<std::size_t>(ranks.front())];
+  const Op op = first.op;
   if (op == Op::scatter || op == Op::gather) {
     int things = 0;
-    while (find_use(*of_rank[0], ShardSlot::from(things))) ++things;
+    while (find_use(first, ShardSlot::from(things))) ++things;
     if (things == 0) return std::string(name_of(op)) + " of nothing";
-    for (const Instruction* i : of_rank)
-      if (find_use(*i, ShardSlot::from(things)) || !find_use(*i, ShardSlot::from(things - 1))) return std::string(name_of(op)) + " of different things";
+    for (const int r : ranks)
+      if (const Instruction& i = *of_rank[static_cast<std::size_t>(r)]; find_use(i, ShardSlot::from(things)) || !find_use(i, ShardSlot::from(things - 1)))
+        return std::string(name_of(op)) + " of different things";
     for (int k = 0; k < things; ++k)
-      if (std::string problem = shard_move(op, k, of_rank); !problem.empty()) return problem;
+      if (std::string problem = shard_move(op, k, ranks, of_rank); !problem.empty()) return problem;
     return "";
   }
-  if (op == Op::broadcast) return broadcast(of_rank);
+  if (op == Op::broadcast) return broadcast(ranks, of_rank);
   if (op != Op::reduce) return std::string(name_of(op)) + " is not known to the check";
-  const std::size_t world = of_rank.size();
-  const int root = of_rank[0]->peer;
-  for (const Instruction* i : of_rank) {
-    if (i->uses.size() != of_rank[0]->uses.size()) return "reduce of different things";
-    if (i->peer != root) return "reduce to different ranks";
+  return reduce(ranks, of_rank);
+}
+
+std::string SymbolicRun::reduce(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+  const int lead = ranks.front();
+  const Instruction& first = *of_rank[static_cast<std::size_t>(lead)];
+  for (const int r : ranks) {
+    const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
+    if (i.uses.size() != first.uses.size()) return "reduce of different things";
+    if (i.peer != first.peer) return "reduce to different ranks";
   }
-  for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k) {
-    if (buffer(of_rank[0]->uses[k], 0).kind == Kind::scratch) continue;
-    const auto first = cells(0).of(of_rank[0]->uses[k]);
-    for (int c = 0; c < first.end - first.begin; ++c) {
+  for (std::size_t k = 0; k < first.uses.size(); ++k) {
+    if (buffer(first.uses[k], lead).kind == Kind::scratch) continue;
+    const auto like = cells(lead).of(first.uses[k]);
+    for (int c = 0; c < like.end - like.begin; ++c) {
       Symbol sum = 0;
-      for (std::size_t r = 0; r < world; ++r) {
-        const int rank = static_cast<int>(r);
-        const Use& u = of_rank[r]->uses[k];
+      for (const int rank : ranks) {
+        const Use& u = of_rank[static_cast<std::size_t>(rank)]->uses[k];
         const auto run = cells(rank).of(u);
-        if (run.end - run.begin != first.end - first.begin || cells(rank).element(run.begin + c, rank) != cells(0).element(first.begin + c, 0) ||
-            is_of_group(buffer(u, rank)) != is_of_group(buffer(of_rank[0]->uses[k], 0)))
-          return "reduce of " + buffer(u, rank).name + " with other pieces of " + buffer(of_rank[0]->uses[k], 0).name;
+        if (run.end - run.begin != like.end - like.begin || cells(rank).element(run.begin + c, rank) != cells(lead).element(like.begin + c, lead) ||
+            is_of_group(buffer(u, rank)) != is_of_group(buffer(first.uses[k], lead)))
+          return "reduce of " + buffer(u, rank).name + " with other pieces of " + buffer(first.uses[k], lead).name;
         const std::int64_t begin = cells(rank).element(run.begin + c, rank);
-        sum += at(rank, run.begin + c) - (is_of_group(buffer(u, rank)) || r == 0 ? 0 : piece(begin));
+        sum += at(rank, run.begin + c) - (is_of_group(buffer(u, rank)) || rank == lead ? 0 : piece(begin));
       }
-      for (std::size_t r = 0; r < world; ++r)
-        if (root == none || static_cast<int>(r) == root) at(static_cast<int>(r), cells(static_cast<int>(r)).of(of_rank[r]->uses[k]).begin + c) = sum;
+      for (const int rank : ranks)
+        if (first.peer == none || rank == first.peer) at(rank, cells(rank).of(of_rank[static_cast<std::size_t>(rank)]->uses[k]).begin + c) = sum;
     }
   }
   return "";
 }
 
-std::string SymbolicRun::broadcast(const std::vector<const Instruction*>& of_rank) {
-  const int root = of_rank[0]->peer, world = static_cast<int>(of_rank.size());
-  if (root < 0 || root >= world) return "broadcast from rank " + std::to_string(root) + ", which does not exist";
+std::string SymbolicRun::broadcast(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+  const int root = of_rank[static_cast<std::size_t>(ranks.front())]->peer;
+  if (!std::ranges::count(ranks, root)) return "broadcast from rank " + std::to_string(root) + ", which does not exist";
   const Instruction& source = *of_rank[static_cast<std::size_t>(root)];
-  for (int r = 0; r < world; ++r) {
+  for (const int r : ranks) {
     const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
     if (i.peer != root || i.uses.size() != source.uses.size()) return "broadcast of different things";
     if (r == root) continue;
@@ -323,17 +391,17 @@ std::string SymbolicRun::broadcast(const std::vector<const Instruction*>& of_ran
 }
 
 /// scatter: the sum over ranks of the elements of each rank's shard. gather: each shard to its elements on all ranks.
-std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<const Instruction*>& of_rank) {
-  const int world = static_cast<int>(of_rank.size());
-  std::vector<std::map<std::int64_t, int>> from(of_rank.size());   // by rank: the cell of each element
+std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+  std::map<int, std::map<std::int64_t, int>> from;                 // by rank: the cell of each element
   std::map<std::int64_t, std::pair<int, int>> owner;               // by element: rank and cell of a gather's shards
   const Slot source = ShardSlot::from(thing), target = ShardSlot::to(thing);
-  for (int r = 0; r < world; ++r) {
-    const Instruction& i = *of_rank[r];
+  const int lead = ranks.front();
+  for (const int r : ranks) {
+    const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
     const Use *a = find_use(i, source), *b = find_use(i, target);
     if (!a || !b || !is_of_group(buffer(*a, r)) || !is_of_group(buffer(*b, r)) || buffer(*a, r).owner != buffer(*b, r).owner)
       return std::string(name_of(op)) + " between buffers that are not of one group";
-    if (buffer(*a, r).owner != buffer(*find_use(*of_rank[0], source), 0).owner)
+    if (buffer(*a, r).owner != buffer(*find_use(*of_rank[static_cast<std::size_t>(lead)], source), lead).owner)
       return std::string(name_of(op)) + " of different groups on different ranks";
     const auto run = cells(r).of(*a);
     for (int c = run.begin; c < run.end; ++c) {
@@ -342,8 +410,8 @@ std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<const In
     }
   }
   std::vector<std::tuple<int, int, Symbol, bool>> results;   // rank, cell, symbol, adds
-  for (int r = 0; r < world; ++r) {
-    const Use& to = *find_use(*of_rank[r], target);
+  for (const int r : ranks) {
+    const Use& to = *find_use(*of_rank[static_cast<std::size_t>(r)], target);
     const auto run = cells(r).of(to);
     for (int c = run.begin; c < run.end; ++c) {
       const std::int64_t element = cells(r).element(c, r);
@@ -353,7 +421,7 @@ std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<const In
         if (o == owner.end()) return "gather of " + buffer(to, r).name + " of which a part is on no rank";
         made = at(o->second.first, o->second.second);
       } else {
-        for (int q = 0; q < world; ++q) {
+        for (const int q : ranks) {
           const auto cell = from[q].find(element);
           if (cell == from[q].end()) return "scatter of " + buffer(to, r).name + " of which a part is missing";
           made += at(q, cell->second);

@@ -9,8 +9,8 @@ namespace trainx::program {
 
 class SymbolicRun {
  public:
-  /// `ranks`: the program of each rank; ranks of the same role give the same pointer. Resident cells begin with the reference's symbols.
-  SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts);
+  /// `ranks`: the program of each rank; ranks of the same role give the same pointer. Resident cells begin with the reference's symbols. `rounds`: of sums over whole tensors in an update.
+  SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts, int rounds = 0);
   /// Returns the first problem as a sentence.
   std::string run(int steps);
 
@@ -24,12 +24,17 @@ class SymbolicRun {
   std::string copy(const Instruction& i, int rank);
   std::string cast(const Instruction& i, int rank);
   std::string update(const Instruction& i, int rank);
+  std::string update_tensors(const Instruction& i, int rank);
+  std::string require_same_elements(const Instruction& i, int rank) const;
+  UpdateOperands update_operands(const Instruction& i, int rank, int cell);
   void grad_norm(const Instruction& i, int rank);
   std::string collective(const std::vector<const Instruction*>& of_rank);
   std::string transfer(const Instruction& send, int from, const Instruction& recv, int to);
   std::string move(const Instruction& i, const Use& from, int from_rank, const Use& to, int to_rank);
-  std::string broadcast(const std::vector<const Instruction*>& of_rank);
-  std::string shard_move(Op op, int thing, const std::vector<const Instruction*>& of_rank);
+  std::string collective_among(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
+  std::string reduce(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
+  std::string broadcast(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
+  std::string shard_move(Op op, int thing, const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
 
   const StepProgram& program(int rank) const { return *programs_[rank]; }
   const Buffer& buffer(const Use& u, int rank) const { return program(rank).buffers[u.buffer]; }
@@ -39,6 +44,7 @@ class SymbolicRun {
 
   std::vector<const StepProgram*> programs_;
   const ModelGraph& graph_;
+  int rounds_;
   std::vector<std::shared_ptr<const CellMap>> maps_;
   std::vector<std::vector<Symbol>> symbols_;        // by rank and cell
   std::vector<Symbol> reports_;

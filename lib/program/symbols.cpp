@@ -1,5 +1,6 @@
 #include "program/symbols.hpp"
 #include "core/error.hpp"
+#include "program/operations.hpp"
 #include <algorithm>
 
 namespace trainx::program {
@@ -19,7 +20,7 @@ Symbol named_symbol(std::string_view name) {
 
 namespace {
 
-enum class Tag : Symbol { forward = 1, operation, initial, batch, norm, contribution, step, applied, update };
+enum class Tag : Symbol { forward = 1, operation, initial, batch, norm, contribution, step, applied, update, sum };
 Symbol tagged(Tag t) { return mix(0x6a09e667f3bcc909u, static_cast<Symbol>(t)); }
 
 /// Outputs of a forward, each followed to what it is computed from.
@@ -86,6 +87,10 @@ Symbol UpdateOperands::result(Slot written) const {
   Symbol h = tagged(Tag::update);
   for (const auto& [slot, symbol] : present) h = mix(h, static_cast<Symbol>(slot), symbol);
   return mix(h, static_cast<Symbol>(written));
+}
+
+Symbol UpdateOperands::share_of_sum(int round, std::int64_t element) const {
+  return mix(tagged(Tag::sum), result(UpdateSlot::first_sums), static_cast<Symbol>(round), static_cast<Symbol>(element));
 }
 
 Symbol initial_symbol(std::string_view what, int group, std::int64_t element) {

@@ -22,6 +22,8 @@ std::string block_symbols(const ModelGraph& graph, int block, Op op, const std::
 struct UpdateOperands {
   std::vector<std::pair<Slot, Symbol>> present;
   Symbol result(Slot written) const;
+  /// What the cell that begins at `element` adds to the sum of that round.
+  Symbol share_of_sum(int round, std::int64_t element) const;
 };
 Symbol initial_symbol(std::string_view what, int group, std::int64_t element);
 Symbol batch_symbol(int tensor, Symbol step, int micro, int rank);

@@ -60,7 +60,8 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::scatter:
     case Op::gather:
     case Op::all_to_all: {  // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and handed out
-      const double passes = (p.world_size - 1.0) / p.world_size * (i.op == Op::reduce ? 2 : 1);
+      const double ranks = i.group == Among::shards ? p.shard_ranks : i.group == Among::replicas ? p.world_size / p.shard_ranks : p.world_size;
+      const double passes = (ranks - 1) / ranks * (i.op == Op::reduce ? 2 : 1);
       Cost c{0, 0, seconds(static_cast<double>(sent_bytes(i)) * passes, rates.link_bytes_per_s), 0};
       c.memory_s += rates.link_latency_s;
       return c;

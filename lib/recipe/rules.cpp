@@ -249,6 +249,9 @@ class Rules {
     refuse(mode_is(ParallelMode::single) && ranks && *ranks > 1, "parallel.mode", also, "single has one rank, and parallel.world_size is " + std::to_string(ranks.value_or(0)) + ": write ddp or auto");
     const int stage = r_.parallel.mode.is_auto() ? 0 : zero_stage(*r_.parallel.mode.value);
     refuse((mode_is(ParallelMode::ddp) || mode_is(ParallelMode::dp) || stage > 0) && ranks && *ranks == 1, "parallel.mode", also, "can have no effect with parallel.world_size: 1: write auto, or more ranks");
+    const auto& of_shards = r_.parallel.shard_ranks.value;
+    refuse(of_shards && stage == 0, "parallel.shard_ranks", {"parallel.mode"}, "can have no effect without shards: write parallel.mode: zero1, zero2 or zero3, or leave shard_ranks out");
+    refuse(of_shards && ranks && *ranks % *of_shards != 0, "parallel.shard_ranks", also, "must divide parallel.world_size: " + std::to_string(ranks.value_or(0)) + " ranks are no groups of " + std::to_string(of_shards.value_or(0)));
     const bool alone = mode_is(ParallelMode::single) || (ranks && *ranks == 1);
     refuse(r_.precision.reduce != Reduce::fp32 && alone, "precision.reduce", {"parallel.mode", "parallel.world_size"}, "can have no effect with one rank: no gradient travels");
     refuse(r_.run.hang_limit.unit != Duration::Unit::seconds || r_.run.hang_limit.amount < 1, "run.hang_limit", {}, "is a time of at least 1 s, e.g. `60 s`, not " + to_string(r_.run.hang_limit));
@@ -256,9 +259,6 @@ class Rules {
            "dp lets rank 0 alone update, after backward, and optimizer.update_in_backward updates during it: write ddp, or leave update_in_backward out");
     refuse(stage > 0 && r_.optimizer.update_in_backward, "parallel.mode", {"optimizer.update_in_backward"},
            "no rank has a whole gradient that could be not finite, so that each block's update would wait for a sum over ranks, and gradients end with their block already: write ddp, or leave update_in_backward out");
-    const bool whole_tensors = std::visit([](const auto& o) { return spec::unit_of(o) == program::Unit::tensor; }, r_.optimizer.options);
-    refuse(stage > 0 && whole_tensors, "parallel.mode", {"optimizer.type"},
-           "shards cut tensors, and " + std::string(std::visit([](const auto& o) { return std::decay_t<decltype(o)>::name; }, r_.optimizer.options)) + " updates them whole: write ddp, or take an optimizer that updates elements or blocks");
   }
 
   void precision() {

@@ -195,7 +195,7 @@ inline const EnumNames<ParallelMode>& enum_names(ParallelMode) {
 }
 struct ParallelSection {
   Auto<ParallelMode> mode;
-  Auto<std::int64_t> world_size;
+  Auto<std::int64_t> world_size, shard_ranks;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ParallelSection& s) {
@@ -204,6 +204,9 @@ void visit_fields(Visitor& field, ParallelSection& s) {
         "shard of exact weights and optimizer states, and all gather weights for a step; zero2: of gradients too; zero3: weights are gathered one block ahead of each use, and given up behind it; "
         "auto: single, and with several ranks the first of ddp, zero1, zero2, zero3 that fits memory.budget");
   field("world_size", s.world_size, between(1, 1 << 16), "ranks, each a process with a GPU or a share of the CPU's cores; auto: as many as the launcher says, else one for each visible GPU");
+  field("shard_ranks", s.shard_ranks, between(2, 1 << 16),
+        "zero1 to zero3: how many ranks, neighbours, hold all shards among them; further groups of as many hold the same, and sum their gradients by shards (hybrid sharding); auto: the ranks of one node where "
+        "those fit memory.budget, else all");
 }
 
 enum class Resume : std::uint8_t { must, never };

@@ -69,7 +69,7 @@ void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
   ops::WorkTimes parts;
   execute(s, i);
   const Clock::time_point end = Clock::now();
-  const Work rest = is_collective(i.op) ? Work::communication : i.op == Op::update || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy : Work::other;
+  const Work rest = is_collective(i.op) ? Work::communication : i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy : Work::other;
   const std::string name = describe(*s.placed, i);
   const auto ms = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
   const std::lock_guard lock(times_mutex_);
@@ -92,7 +92,7 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::copy: return copy(s, i);
     case Op::cast: return cast(s, i);
     case Op::grad_norm: return grad_norm(s, i);
-    case Op::update: return update(s, i);
+    case Op::measure: case Op::update: return update(s, i);
     case Op::advance_step: ++scalar<std::int64_t>(s, i, AdvanceSlot::counter); return;
     case Op::advance_applied: {
       const bool finite = std::isfinite(scalar<double>(s, i, AdvanceSlot::norm2));
@@ -157,9 +157,9 @@ void CpuExecutor::cast(const Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
-  if (!parts_.communicator) throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
+  if (!parts_.communicators.among(i.group)) throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
-  dist::Communicator& ranks = *parts_.communicator;
+  dist::Communicator& ranks = *parts_.communicators.among(i.group);
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
   switch (i.op) {
     case Op::reduce: return reduce(s, i);
@@ -177,8 +177,9 @@ void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::reduce(const Shape& s, const Instruction& i) {
+  dist::Communicator& ranks = *parts_.communicators.among(i.group);
   const auto sum = [&](std::byte* data, std::int64_t elements, DType dtype) {
-    i.peer == none ? parts_.communicator->all_reduce(data, elements, dtype) : parts_.communicator->reduce(data, elements, dtype, i.peer);
+    i.peer == none ? ranks.all_reduce(data, elements, dtype) : ranks.reduce(data, elements, dtype, i.peer);
   };
   for (const Use& u : i.uses) {
     const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
@@ -205,7 +206,7 @@ void CpuExecutor::scatter(const Shape& s, const Instruction& i) {
     const DType dtype = sent ? DType::bf16 : DType::f32;
     const std::int64_t elements = (from->range.end - from->range.begin) / size_of(DType::f32), mine = (to.range.end - to.range.begin) / size_of(DType::f32);
     if (sent) tensor::view(address(s, *sent), dtype, {elements}).copy_(tensor::view(address(s, *from), DType::f32, {elements}));
-    parts_.communicator->reduce_scatter(address(s, sent ? *sent : *from), address(s, arrived ? *arrived : to), mine, dtype);
+    parts_.communicators.among(i.group)->reduce_scatter(address(s, sent ? *sent : *from), address(s, arrived ? *arrived : to), mine, dtype);
     if (!arrived) continue;
     const at::Tensor sum = tensor::view(address(s, to), DType::f32, {mine}), part = tensor::view(address(s, *arrived), dtype, {mine});
     to.how == How::accumulate ? sum.add_(part) : sum.copy_(part);
@@ -234,7 +235,14 @@ void CpuExecutor::update(const Shape& s, const Instruction& i) {
     memory.master = address(s, *master);
     memory.master_kind = master->range.end - master->range.begin == memory.group->elements * 4 ? Master::fp32 : Master::split;
   }
+  int round = 0;                        // of the last sums
   for (const Use& u : i.uses) {
+    if (UpdateSlot::is_sums(u.slot)) {
+      round = std::max(round, u.slot - UpdateSlot::first_sums);
+      memory.of_group = &s.placed->graph.groups[static_cast<std::size_t>(i.block)];
+      memory.sums.resize(static_cast<std::size_t>(UpdateSlot::last_sums - UpdateSlot::first_sums) + 1);
+      memory.sums[static_cast<std::size_t>(u.slot - UpdateSlot::first_sums)] = reinterpret_cast<double*>(address(s, u));
+    }
     if (u.slot < UpdateSlot::first_state) continue;
     memory.states.resize(std::max(memory.states.size(), static_cast<std::size_t>(u.slot - UpdateSlot::first_state) + 1));
     memory.states[static_cast<std::size_t>(u.slot - UpdateSlot::first_state)] = address(s, u);
@@ -247,7 +255,7 @@ void CpuExecutor::update(const Shape& s, const Instruction& i) {
   step.applied_steps = scalar<std::int64_t>(s, i, UpdateSlot::applied);
   step.lr = learning_rate_at(&scalar<double>(s, i, UpdateSlot::lr_table), use_of(i, UpdateSlot::lr_table), step.applied_steps);
   step.max_grad_norm = parts_.max_grad_norm;
-  parts_.optimizer->update(memory, step);
+  i.op == Op::measure ? parts_.optimizer->measure(memory, step, round) : parts_.optimizer->update(memory, step);
 }
 
 void CpuExecutor::report(const Shape& s, const Instruction& i) {

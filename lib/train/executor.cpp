@@ -69,11 +69,11 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
 }
 
 std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
-  const int world_size = placed.program.world_size;
+  const int ranks = placed.program.shard_ranks, shard = rank % ranks;
   const bool sharded = std::ranges::any_of(placed.program.buffers, &Buffer::sharded);
   std::vector<OwnGroup> out;
   for (const GroupSpec& group : placed.graph.groups)
-    out.push_back(sharded ? OwnGroup{shard_of(group, rank, world_size), rank * (group.elements / world_size)} : OwnGroup{group});
+    out.push_back(sharded ? OwnGroup{shard_of(group, shard, ranks), shard * (group.elements / ranks)} : OwnGroup{group});
   return out;
 }
 
@@ -97,7 +97,7 @@ namespace {
 /// What an optimizer takes of a group, by its own arithmetic (optim::GroupMemory): one element each of gradient, parameter, master and states.
 std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instruction& i, const Use& u) {
   const bool sharded = placed.program.buffers[static_cast<std::size_t>(u.buffer)].sharded;
-  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements / (sharded ? placed.program.world_size : 1);
+  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements / (sharded ? placed.program.shard_ranks : 1);
   if (u.slot == UpdateSlot::parameter) return elements * size_of(placed.graph.compute);
   if (u.slot == UpdateSlot::master) return u.range.end - u.range.begin == elements * 4 ? elements * 4 : elements * 2;
   return u.slot == UpdateSlot::gradient || u.slot >= UpdateSlot::first_state ? elements * 4 : 0;
@@ -118,7 +118,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
   for (const Instruction& i : placed.program.steady)
     for (const Use& u : i.uses) {
       if (i.op == Op::fetch_batch && u.slot >= FetchSlot::first_batch) count(u.buffer, placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
-      if (i.op == Op::update) count(u.buffer, update_operand_bytes(placed, i, u));
+      if (i.op == Op::update || i.op == Op::measure) count(u.buffer, update_operand_bytes(placed, i, u));
       if (i.op == Op::copy || i.op == Op::cast || i.op == Op::scatter || i.op == Op::gather) count(u.buffer, u.range.end - u.range.begin);
       if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind; kind == Kind::scalar) count(u.buffer, u.range.end - u.range.begin);
     }
@@ -126,7 +126,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
 
 std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   std::string text(name_of(i.op));
-  const bool of_group = i.op == Op::update || i.op == Op::cast;
+  const bool of_group = is_of_parameters(i);
   if (of_group && i.block >= 0) text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
   else if (i.block >= 0) text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
   if (i.op == Op::copy) text += " " + placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;

@@ -1,6 +1,6 @@
 // Runs placed programs: one switch over Op for each kind of machine. It knows nothing of training or passes, and never reads the plan's totals.
 #pragma once
-#include "dist/communicator.hpp"
+#include "train/communicators.hpp"
 #include "kernels/step/loss_scale.hpp"
 #include "data/loader.hpp"
 #include "model/block.hpp"
@@ -45,7 +45,7 @@ struct ExecutorParts {
   ShapeOf shape_of;                     // where there are several programs
   std::int64_t first_step = 0;          // which step the first submitted one is
   std::optional<std::uint64_t> rounding_seed;   // where weights are rounded stochastically
-  dist::Communicator* communicator = nullptr;   // of programs for several ranks
+  Communicators communicators;          // of programs for several ranks
   int rank = 0;
   std::function<void()> throw_failure;  // of several ranks: throws where the run has failed on another
   dist::Progress* progress = nullptr;   // of several ranks: that this one moves, and that it waits for the others

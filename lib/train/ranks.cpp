@@ -76,7 +76,7 @@ std::function<void()> Ranks::failure_check() const {
 void Ranks::connect(ExecutorParts& parts) const {
   if (!control_) return;
   parts.rank = rank();
-  parts.communicator = communicator_;
+  parts.communicators = communicators_;
   parts.throw_failure = failure_check();
   parts.progress = &control_->progress();
   parts.before_collective = [whereabouts = whereabouts_](const plan::PlacedProgram& placed, const program::Instruction& i) { whereabouts->at(placed, i); };

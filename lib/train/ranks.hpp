@@ -39,12 +39,12 @@ class Whereabouts {
 class Ranks {
  public:
   Ranks() = default;
-  Ranks(dist::Control* control, dist::Communicator* communicator, Whereabouts* whereabouts) : control_(control), communicator_(communicator), whereabouts_(whereabouts) {}
+  Ranks(dist::Control* control, const Communicators& communicators, Whereabouts* whereabouts) : control_(control), communicators_(communicators), whereabouts_(whereabouts) {}
   int rank() const { return control_ ? control_->rank() : 0; }
   int world_size() const { return control_ ? control_->world_size() : 1; }
   bool is_first() const { return rank() == 0; }
   int local_rank() const { return control_ ? control_->membership().local_rank : 0; }
-  dist::Communicator* communicator() const { return communicator_; }
+  dist::Communicator* communicator(int group = program::Among::all) const { return communicators_.among(group); }
   /// All ranks call it after each step; `mine`: this rank's report, none where its program makes none. Throws UserError 79 where reports that are to be equal are not.
   StepAgreement agree(std::int64_t step, AfterStep says, double seconds, const std::optional<StepScalarsReport>& mine) const;
   /// Gives an executor what it needs among several ranks; nothing where there is one.
@@ -74,7 +74,7 @@ class Ranks {
  private:
   std::function<void()> failure_check() const;
   dist::Control* control_ = nullptr;
-  dist::Communicator* communicator_ = nullptr;
+  Communicators communicators_;
   Whereabouts* whereabouts_ = nullptr;
 };
 

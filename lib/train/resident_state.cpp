@@ -28,8 +28,9 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena, co
   for (const GroupSpec& g : placed.graph.groups) {
     Group& group = groups_.emplace_back();
     group.spec = &g;
+    group.whole.push_back(g);
     if (!sharded_) group.shards.push_back(g);
-    for (int r = 0; sharded_ && r < ranks_.world_size(); ++r) group.shards.push_back(program::shard_of(g, r, ranks_.world_size()));
+    for (int r = 0; sharded_ && r < placed.program.shard_ranks; ++r) group.shards.push_back(program::shard_of(g, r, placed.program.shard_ranks));
   }
   const auto& buffers = placed.program.buffers;
   for (std::size_t b = 0; b < buffers.size(); ++b) {
@@ -53,8 +54,8 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena, co
     } else {
       for (const program::StateSpec& s : states) {
         if (name != s.name + "." + group.spec->name) continue;
-        State& state = group.states.emplace_back(State{s, {}, at, buffer.size / size_of(s.dtype)});
-        for (const GroupSpec& shard : group.shards) state.layouts.push_back(program::state_layout(s, shard));
+        State& state = group.states.emplace_back(State{s, {}, buffer.sharded, at, buffer.size / size_of(s.dtype)});
+        for (const GroupSpec& shard : shards_of(group, state)) state.layouts.push_back(program::state_layout(s, shard));
       }
     }
   }

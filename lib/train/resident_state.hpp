@@ -1,4 +1,4 @@
-// The resident buffers of a placed program by meaning: exact weights, optimizer states, step counters, learning rates. Where they lie in shards, one is here and the others are on other ranks.
+// The resident buffers of a placed program by meaning: exact weights, optimizer states, step counters, learning rates. Where they lie in shards, one is here and the others are on the other ranks of its group.
 #pragma once
 #include "checkpoint/checkpoint.hpp"
 #include "model/model.hpp"
@@ -43,14 +43,16 @@ class ResidentState {
  private:
   struct State {
     program::StateSpec spec;
-    std::vector<program::StateLayout> layouts;   // of each shard
+    std::vector<program::StateLayout> layouts;   // of each shard; of the whole group where each rank has all of it
+    bool in_shards = false;
     std::byte* data = nullptr;
     std::int64_t entries = 0;           // of the buffer: a shard's, as many as the largest has
     std::span<std::byte> bytes() const { return {data, static_cast<std::size_t>(entries * size_of(spec.dtype))}; }
   };
   struct Group {
     const program::GroupSpec* spec = nullptr;
-    std::vector<program::GroupSpec> shards;   // by rank; the whole group where there is one
+    std::vector<program::GroupSpec> whole;   // the group alone
+    std::vector<program::GroupSpec> shards;   // by rank of those that hold them all; the whole group where there is one
     std::string loaded_hash;            // of exact weights, where they lie in shards
     std::byte* parameter = nullptr;
     std::byte* master = nullptr;        // null: the parameter is exact, or the program does not train
@@ -62,10 +64,11 @@ class ResidentState {
   std::vector<float> exact(const Group& group, const program::ParameterSpec& parameter) const;
   void store_entries(const Group& group, const State& state, std::size_t parameter, std::span<const std::byte> entries);
   std::vector<std::byte> entries_of(const Group& group, const State& state, std::size_t parameter) const;
+  const std::vector<program::GroupSpec>& shards_of(const Group& group, const State& state) const;
   std::vector<std::span<const std::byte>> exact_parts(const Group& group) const;
   void gather(const std::vector<std::span<const std::byte>>& wanted) const;
   const std::byte* whole(const std::byte* mine) const;
-  std::size_t own() const { return sharded_ ? static_cast<std::size_t>(ranks_.rank()) : 0; }   // shard
+  std::size_t own() const { return sharded_ ? static_cast<std::size_t>(ranks_.rank() % placed_.program.shard_ranks) : 0; }   // shard
 
   const plan::PlacedProgram& placed_;
   Ranks ranks_;

@@ -79,8 +79,8 @@ void ResidentState::gather(const std::vector<std::span<const std::byte>>& wanted
   for (const std::span<const std::byte> mine : wanted) {
     const auto [it, is_new] = gathered_.try_emplace(mine.data());
     if (!is_new) continue;
-    it->second.resize(mine.size() * static_cast<std::size_t>(ranks_.world_size()));
-    ranks_.communicator()->all_gather(mine.data(), it->second.data(), static_cast<std::int64_t>(mine.size()));
+    it->second.resize(mine.size() * static_cast<std::size_t>(placed_.program.shard_ranks));
+    ranks_.communicator(program::Among::shards)->all_gather(mine.data(), it->second.data(), static_cast<std::int64_t>(mine.size()));
   }
 }
 
@@ -116,18 +116,21 @@ std::vector<float> ResidentState::exact(const Group& group, const ParameterSpec&
   return out;
 }
 
+/// Among which the state lies.
+const std::vector<GroupSpec>& ResidentState::shards_of(const Group& group, const State& state) const { return state.in_shards ? group.shards : group.whole; }
+
 /// Of a tensor's state, what lies here.
 void ResidentState::store_entries(const Group& group, const State& state, std::size_t parameter, std::span<const std::byte> entries) {
-  for_each_part(group.shards, group.spec->parameters[parameter], state.spec, [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
-    if (r == own() && bytes > 0) std::memcpy(state.data + state.layouts[r].offsets[k] * size_of(state.spec.dtype), entries.data() + before, bytes);
+  for_each_part(shards_of(group, state), group.spec->parameters[parameter], state.spec, [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
+    if (r == (state.in_shards ? own() : 0) && bytes > 0) std::memcpy(state.data + state.layouts[r].offsets[k] * size_of(state.spec.dtype), entries.data() + before, bytes);
   });
 }
 
 std::vector<std::byte> ResidentState::entries_of(const Group& group, const State& state, std::size_t parameter) const {
   const ParameterSpec& p = group.spec->parameters[parameter];
-  const std::byte* const from = whole(state.data);
+  const std::byte* const from = state.in_shards ? whole(state.data) : state.data;
   std::vector<std::byte> out(state_bytes(state.spec, p));
-  for_each_part(group.shards, p, state.spec, [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
+  for_each_part(shards_of(group, state), p, state.spec, [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
     if (bytes > 0) std::memcpy(out.data() + before, from + r * state.bytes().size() + static_cast<std::size_t>(state.layouts[r].offsets[k] * size_of(state.spec.dtype)), bytes);
   });
   return out;
@@ -174,7 +177,7 @@ std::vector<checkpoint::TensorSource> ResidentState::states() const {
           if (folder) fill_from_folder_layout(p, entries.data(), state.spec.dtype, bytes);
           else std::memcpy(bytes.data(), entries.data(), bytes.size());
         };
-        out.push_back({state.spec.name + "." + p.name, state.spec.dtype, folder ? p.saved_dims : dims_of(state.spec, p), fill, [this, &state] { gather({state.bytes()}); }});
+        out.push_back({state.spec.name + "." + p.name, state.spec.dtype, folder ? p.saved_dims : dims_of(state.spec, p), fill, [this, &state] { gather(state.in_shards ? std::vector<std::span<const std::byte>>{state.bytes()} : std::vector<std::span<const std::byte>>{}); }});
       }
   return out;
 }

@@ -72,6 +72,13 @@ class RanksOnGpus(Trainx):
         self.assertEqual(sorted(bytes_of.values(), reverse=True), list(bytes_of.values()))
         self.assertLess(bytes_of["zero1"], bytes_of["ddp"])
 
+    def test_optimizers_that_update_whole_tensors_sum_over_them_between_gpus(self):
+        for kind, optimizer in (("lamb", "{type: lamb, lr: 1e-3}"), ("adafactor", "{type: adafactor, lr: 1e-3, options: {relative_step: false, beta1: 0.9}}")):
+            self.train(kind, "parallel.world_size=1", f"optimizer={optimizer}")
+            for mode in ("zero1", "zero2", "zero3"):
+                self.train(f"{kind}-{mode}", "parallel.world_size=2", f"parallel.mode={mode}", f"optimizer={optimizer}")
+                self.assertLess(largest_difference(self.losses(f"{kind}-{mode}"), self.losses(kind)), 5e-5, (kind, mode))
+
     def test_methods_go_together_with_ranks(self):
         for k, settings in enumerate((["memory.activation_checkpoint=full"], ["memory.activation_offload=cpu"], ["run.execution=eager"],
                                       ["optimizer.update_in_backward=true", "optimizer.max_grad_norm=0", "batch={global_batch_size: 8, grad_accum_steps: 1}", "batch.micro_batch_size=auto"])):

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import struct
 import time
 import unittest
@@ -88,6 +89,65 @@ class Zero(Trainx):
                 self.assertEqual(self.losses(name), self.losses(f"ddp{world}"), name)
                 for stem in ("model", "optimizer"):
                     self.assertEqual(tensors(self.latest(name), stem), tensors(self.latest(f"ddp{world}"), stem), name)
+
+    def test_optimizers_that_update_whole_tensors_have_the_losses_of_one_rank(self):
+        self.write(steps=12)
+        for kind, optimizer in (("lamb", "{type: lamb, lr: 1e-2, options: {weight_decay: 0.1}}"), ("adafactor", "{type: adafactor, lr: 3e-3, options: {relative_step: false, beta1: 0.9, weight_decay: 0.1}}")):
+            settings = (f"optimizer={optimizer}", "eval.every=6 steps")
+            self.train(kind, "single", 1, *settings)
+            for mode, world in (("zero1", 2), ("zero2", 4), ("zero3", 3)):
+                name = f"{kind}-{mode}-{world}"
+                self.train(name, mode, world, *settings)
+                self.assertLess(largest_difference(self.losses(name), self.losses(kind)), 1e-6, name)
+                self.assertLess(largest_difference(self.evals(name), self.evals(kind)), 1e-6, name)
+            self.train(f"{kind}-on", "zero2", 2, *settings, "run.duration=6 steps")
+            self.train(f"{kind}-on", "zero3", 3, *settings)
+            self.assertLess(largest_difference(self.losses(f"{kind}-on"), self.losses(kind)), 1e-6, "goes on from another cut's states")
+            self.assertIn("sums over tensors", self.run_trainx("plan", "r.yaml", "parallel.world_size=2", "parallel.mode=zero2", settings[0]).stdout)
+
+    def test_shards_in_groups_have_the_losses_of_one_rank_and_go_on_in_any_other_cut(self):
+        self.write()
+        self.train("one", "single", 1)
+        for mode in MODES:
+            self.train(mode, mode, 4, "parallel.shard_ranks=2")
+            self.assertLess(largest_difference(self.losses(mode), self.losses("one")), 1e-6, mode)
+            self.assertLess(largest_difference(self.evals(mode), self.evals("one")), 1e-6, mode)
+            self.assertIn("shard_ranks: 2", (self.folder / "outputs" / mode / "resolved.yaml").read_text())
+        for settings in (["optimizer={type: lamb, lr: 1e-2}"], ["precision.reduce=bf16"]):
+            self.train(f"one {settings[0][:9]}", "single", 1, *(s for s in settings if "reduce" not in s), "run.duration=6 steps")
+            self.train(f"groups {settings[0][:9]}", "zero2", 4, "parallel.shard_ranks=2", *settings, "run.duration=6 steps")
+            tolerance = 1e-3 if "reduce" in settings[0] else 1e-6
+            self.assertLess(largest_difference(self.losses(f"groups {settings[0][:9]}"), self.losses(f"one {settings[0][:9]}")), tolerance, settings)
+        for first, second in (((4, "zero3", "parallel.shard_ranks=2"), (2, "zero1", "parallel.shard_ranks=auto")), ((3, "zero2", "parallel.shard_ranks=auto"), (4, "zero1", "parallel.shard_ranks=2"))):
+            name = f"{first[1]}-{second[1]}"
+            self.train(name, first[1], first[0], first[2], "run.duration=10 steps")
+            self.train(name, second[1], second[0], second[2])
+            self.assertLess(largest_difference(self.losses(name), self.losses("one")), 1e-6, name)
+
+    def test_of_two_nodes_each_holds_all_shards(self):
+        self.write(steps=6)
+        self.train("one", "single", 1)
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            port = held.getsockname()[1]
+        flags = ("--nproc", "2", "--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port, "parallel.mode=zero3", "run.name=nodes")
+        other = self.start_trainx("train", "r.yaml", "--node-rank", "1", *flags)
+        self.run_trainx("train", "r.yaml", "--node-rank", "0", *flags)
+        self.assertEqual(other.wait(60), 0)
+        self.assertIn("shard_ranks: 2", (self.folder / "outputs" / "nodes" / "resolved.yaml").read_text())
+        self.assertLess(largest_difference(self.losses("nodes"), self.losses("one")), 1e-6)
+
+    def test_the_plan_of_groups_lists_what_goes_within_them_and_between_them(self):
+        self.write()
+        settings = ("parallel.world_size=4", "parallel.mode=zero2")
+        groups = {e["name"]: e["bytes"] for e in self.plan(*settings, "parallel.shard_ranks=2")["exchanges"]}
+        whole = {e["name"]: e["bytes"] for e in self.plan(*settings)["exchanges"]}
+        self.assertNotIn("gradients of shards summed", whole)
+        micro_steps = 3
+        self.assertLess(abs(2 * micro_steps * groups["gradients of shards summed"] / groups["gradients scattered"] - 1), 0.05, "a shard of two, once a step")
+        done = self.run_trainx("plan", "r.yaml", *settings, "parallel.shard_ranks=2", "--program")
+        for text in ("zero2, 2 groups of 2 ranks", "scatter among shards", "reduce among replicas", "gather among shards"):
+            self.assertIn(text, done.stdout)
 
     def test_methods_go_together_with_shards(self):
         self.write(steps=8)
@@ -179,18 +239,24 @@ class Zero(Trainx):
 
     def test_what_cannot_be_is_refused_in_a_sentence(self):
         self.write()
-        for settings, sentence in ((["parallel.world_size=2", "optimizer.type=adafactor"], "adafactor updates them whole"), (["parallel.world_size=2", "optimizer.type=lamb"], "lamb updates them whole"),
-                                   (["parallel.world_size=2", "optimizer.update_in_backward=true", "optimizer.max_grad_norm=0"], "no rank has a whole gradient"),
-                                   (["parallel.world_size=1"], "can have no effect with parallel.world_size: 1")):
+        for settings, sentence in ((["parallel.world_size=2", "optimizer.update_in_backward=true", "optimizer.max_grad_norm=0"], "no rank has a whole gradient"),
+                                   (["parallel.world_size=1"], "can have no effect with parallel.world_size: 1"), (["parallel.world_size=4", "parallel.shard_ranks=3"], "must divide parallel.world_size"),
+                                   (["parallel.world_size=4", "parallel.shard_ranks=2", "parallel.mode=ddp"], "can have no effect without shards")):
             done = self.run_trainx("train", "r.yaml", "run.name=refused", "parallel.mode=zero2", *settings, expect=78)
             self.assertIn(sentence, done.stderr)
             self.assertFalse((self.folder / "outputs" / "refused").exists())
 
     def test_killed_at_any_moment_of_saving_the_newest_checkpoint_that_verifies_goes_on(self):
+        self.kill_and_go_on(2)
+
+    def test_killed_groups_go_on_from_the_newest_checkpoint_that_verifies(self):
+        self.kill_and_go_on(4, "parallel.shard_ranks=2")
+
+    def kill_and_go_on(self, world, *settings):
         self.write(steps=25, every=1)
-        self.train("whole", "zero2", 2, "eval.every=1000 steps")
+        self.train("whole", "zero2", world, "eval.every=1000 steps", *settings)
         for _ in range(3):
-            run = self.start_trainx("train", "r.yaml", "run.name=killed", "parallel.world_size=2", "parallel.mode=zero2", "eval.every=1000 steps")
+            run = self.start_trainx("train", "r.yaml", "run.name=killed", f"parallel.world_size={world}", "parallel.mode=zero2", "eval.every=1000 steps", *settings)
             end = time.monotonic() + self.random.uniform(0.5, 4)
             while time.monotonic() < end and run.poll() is None:
                 time.sleep(0.01)
@@ -198,7 +264,7 @@ class Zero(Trainx):
                 os.kill(run.pid, signal.SIGKILL)
             run.wait()
             self.wait_until_free("killed")
-        self.train("killed", "zero2", 2, "eval.every=1000 steps")
+        self.train("killed", "zero2", world, "eval.every=1000 steps", *settings)
         self.assertEqual(self.losses("killed")[-1], self.losses("whole")[-1])
         self.assertEqual(tensors(self.latest("killed"), "optimizer"), tensors(self.latest("whole"), "optimizer"))
 

@@ -52,6 +52,20 @@ inline std::vector<program::StateSpec> states(const AdafactorOptions& o) {
   return out;
 }
 
+/// Of the weights, squared, and of the squared gradient's rows and columns, or of a vector its elements: what the second moments follow from. With them, of the direction, squared.
+inline std::vector<program::TensorSums> tensor_sums(const AdafactorOptions& o) {
+  const auto moments = [of = states(o)](const program::ParameterSpec& p) {
+    std::int64_t sums = 1;
+    for (const program::StateSpec& s : of) {
+      if (!s.dims) continue;
+      const program::TensorSpec kept{"", s.dtype, s.dims(p)};
+      if (!kept.dims.empty()) sums += kept.elements();
+    }
+    return sums;
+  };
+  return {moments, [](const program::ParameterSpec&) { return std::int64_t{1}; }};
+}
+
 /// Step size t = 1, 2, ... of relative_step.
 inline double relative_step(const AdafactorOptions& o, double t) { return std::min(o.warmup_init ? 1e-6 * t : 1e-2, 1 / std::sqrt(t)); }
 

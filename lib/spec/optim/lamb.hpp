@@ -23,5 +23,7 @@ void visit_fields(Visitor& field, LambOptions& o) {
 }
 
 inline std::vector<program::StateSpec> states(const LambOptions&) { return {{"exp_avg", DType::f32}, {"exp_avg_sq", DType::f32}}; }
+/// Of the weights and of their directions, squared.
+inline std::vector<program::TensorSums> tensor_sums(const LambOptions&) { return {[](const program::ParameterSpec&) { return std::int64_t{2}; }}; }
 
 }  // namespace trainx::spec

@@ -20,4 +20,11 @@ constexpr program::Unit unit_of(const Options&) {
   if constexpr (requires { Options::unit; }) return Options::unit;
   else return program::Unit::element;
 }
+
+/// What it sums over whole tensors before it updates parts of them; nothing where an element's update needs none of the others.
+template <class Options>
+std::vector<program::TensorSums> tensor_sums_of(const Options& o) {
+  if constexpr (requires { tensor_sums(o); }) return tensor_sums(o);
+  else return {};
+}
 }  // namespace trainx::spec

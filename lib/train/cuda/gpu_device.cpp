@@ -92,6 +92,18 @@ std::string gpu_identity(int local_rank) {
   return text;
 }
 
+namespace {
+
+/// The first of each group makes its id, and all hear all of them. All ranks call it at the same time.
+std::unique_ptr<gpu::NcclCommunicator> communicator_among(const std::vector<int>& members, const Ranks& ranks) {
+  const bool is_first = members.front() == ranks.rank();
+  const std::vector<std::string> ids = ranks.exchange(is_first ? gpu::NcclCommunicator::make_id() : "");
+  const auto place = static_cast<int>(std::ranges::find(members, ranks.rank()) - members.begin());
+  return std::make_unique<gpu::NcclCommunicator>(ids.at(static_cast<std::size_t>(members.front())), place, static_cast<int>(members.size()));
+}
+
+}  // namespace
+
 GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
     : plan_(plan), name_(open_gpu(ranks.local_rank()).name), arena_bytes_(plan.memory.arena_bytes), workspace_bytes_(plan.memory.library_bytes),
       residents_(std::make_unique<Arena>(std::max<std::int64_t>(1, resident_bytes(plan.train.front())))) {
@@ -107,6 +119,8 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   gemm_ = std::make_unique<gpu::Gemm>(plan.recipe.run.deterministic ? "" : gpu::Gemm::default_cache_file());
   meter_ = std::make_unique<gpu::PowerMeter>();
   if (ranks.world_size() > 1) nccl_ = std::make_unique<gpu::NcclCommunicator>(ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(), ranks.world_size());
+  if (const program::StepProgram& p = plan.train.front().program; p.shard_ranks > 1 && p.shard_ranks < p.world_size)
+    for (const int group : {program::Among::shards, program::Among::replicas}) groups_[static_cast<std::size_t>(group)] = communicator_among(program::ranks_among(p, group, ranks.rank()), ranks);
   attention_ = std::make_unique<gpu::Attention>();
   const AttentionKind attention = plan.recipe.model.attention;
   if (ops::cuda::is_torch(attention)) {
@@ -128,6 +142,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
 
 GpuDevice::~GpuDevice() {
   cudaStreamSynchronize(stream_);
+  for (auto& group : groups_) group.reset();
   nccl_.reset();
   torch_.reset();
   cudaFree(counters_);

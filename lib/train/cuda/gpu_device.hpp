@@ -33,7 +33,8 @@ class GpuDevice final : public Device {
   std::byte* host() const { return host_; }
   const ops::Gpu& ops() const { return ops_; }
   /// Null where there is one rank.
-  const gpu::NcclCommunicator* nccl() const { return nccl_.get(); }
+  /// Among which ranks: program::Among. Null: there is one rank.
+  const gpu::NcclCommunicator* nccl(int group) const { return group != program::Among::all && groups_[static_cast<std::size_t>(group)] ? groups_[static_cast<std::size_t>(group)].get() : nccl_.get(); }
   const plan::RunPlan& plan() const { return plan_; }
   /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
   std::int64_t& taken() { return taken_; }
@@ -56,6 +57,7 @@ class GpuDevice final : public Device {
   std::unique_ptr<ops::cuda::TorchCuda> torch_;   // where LibTorch computes attention: in the workspace
   std::unique_ptr<gpu::PowerMeter> meter_;
   std::unique_ptr<gpu::NcclCommunicator> nccl_;
+  std::array<std::unique_ptr<gpu::NcclCommunicator>, 3> groups_;   // by program::Among; null where one group of all ranks holds the shards
   std::uint64_t tunings_ = 0;
   ops::Gpu ops_;
 };

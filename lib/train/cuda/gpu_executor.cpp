@@ -33,7 +33,7 @@ std::byte* pinned_memory(std::int64_t bytes) {
 
 Work work_of(Op op) {
   switch (op) {
-    case Op::update: case Op::grad_norm: return Work::optimizer;
+    case Op::measure: case Op::update: case Op::grad_norm: return Work::optimizer;
     case Op::fetch_batch: case Op::copy: case Op::cast: return Work::copy;
     case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return Work::communication;
     case Op::advance_step: case Op::advance_applied: case Op::report: return Work::scalar;
@@ -116,7 +116,7 @@ void GpuExecutor::prepare(Shape& s) {
   s.memory.emplace(*s.placed, device_.memory(), device_.host());
   s.lanes = std::make_unique<SideLanes>(*s.placed, stream_);
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
-  std::vector<const Instruction*> run;          // of updates: they touch different groups, so one launch does all
+  std::vector<const Instruction*> run;          // of updates, or of sums for them: they touch different groups, so one launch does all
   auto end_run = [&] {
     if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, s.groups, run, device_.plan().recipe.optimizer.options, scale, parts_.rounding_seed);
     run.clear();
@@ -124,8 +124,8 @@ void GpuExecutor::prepare(Shape& s) {
   for (const Instruction& i : s.placed->program.steady) {
     if (i.op == Op::fetch_batch) s.fetches.push_back(&i);
     s.reports |= i.op == Op::report;
-    if (i.op == Op::update) run.push_back(&i);
-    else end_run();
+    if (!run.empty() && run.front()->op != i.op) end_run();
+    if (i.op == Op::update || i.op == Op::measure) run.push_back(&i);
     if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, s.groups, i);
   }
   end_run();
@@ -338,7 +338,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     case Op::cast: return require(cast_elements(s.memory->address(use_of(i, CopySlot::to)), s.placed->graph.compute, s.memory->address(use_of(i, CopySlot::from)), cast_from(*s.placed),
                                                 s.placed->graph.groups[static_cast<std::size_t>(i.block)].elements, stream_), "cast");
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
-    case Op::update:
+    case Op::measure: case Op::update:
       if (const auto update = s.updates.find(&i); update != s.updates.end())
         update->second.launch(stream_);
       return;
@@ -363,7 +363,7 @@ void GpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
 }
 
 void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t stream) {
-  const gpu::NcclCommunicator* const ranks = device_.nccl();
+  const gpu::NcclCommunicator* const ranks = device_.nccl(i.group);
   if (!ranks) throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
@@ -409,7 +409,7 @@ void GpuExecutor::reduce(const Shape& s, const Instruction& i, cudaStream_t stre
     for (const Sum& sum : sums) {
       std::byte* const data = sum.rounded ? sum.rounded : sum.exact;
       const DType dtype = sum.rounded ? DType::bf16 : sum.dtype;
-      i.peer == none ? device_.nccl()->all_reduce(data, sum.elements, dtype, stream) : device_.nccl()->reduce(data, sum.elements, dtype, i.peer, stream);
+      i.peer == none ? device_.nccl(i.group)->all_reduce(data, sum.elements, dtype, stream) : device_.nccl(i.group)->reduce(data, sum.elements, dtype, i.peer, stream);
     }
   }
   for (const Sum& sum : sums)
@@ -428,12 +428,12 @@ void GpuExecutor::scatter(const Shape& s, const Instruction& i, cudaStream_t str
     parts.push_back({s.memory->address(*from), s.memory->address(to), s.memory->find<std::byte>(i, ShardSlot::sent(k)), s.memory->find<std::byte>(i, ShardSlot::arrived(k)),
                      (to.range.end - to.range.begin) / size_of(DType::f32), to.how == How::accumulate});
   }
-  const std::int64_t ranks = s.placed->program.world_size;
+  const std::int64_t ranks = s.placed->program.shard_ranks;
   for (const Part& p : parts)
     if (p.sent) require(cast_elements(p.sent, DType::bf16, p.from, DType::f32, p.elements * ranks, stream), "rounding before a sum");
   {
     const gpu::NcclCommunicator::Together together;
-    for (const Part& p : parts) device_.nccl()->reduce_scatter(p.sent ? p.sent : p.from, p.arrived ? p.arrived : p.to, p.elements, p.sent ? DType::bf16 : DType::f32, stream);
+    for (const Part& p : parts) device_.nccl(i.group)->reduce_scatter(p.sent ? p.sent : p.from, p.arrived ? p.arrived : p.to, p.elements, p.sent ? DType::bf16 : DType::f32, stream);
   }
   for (const Part& p : parts) {
     auto* const sum = elements_at<float>(p.to);

@@ -50,7 +50,7 @@ class GpuExecutor final : public Executor {
     std::optional<PlacedMemory> memory;
     std::unique_ptr<SideLanes> lanes;
     BlockContexts contexts;
-    std::map<const program::Instruction*, UpdateLaunch> updates;   // of the first instruction of a run; the others have none
+    std::map<const program::Instruction*, UpdateLaunch> updates;   // and measures, of the first instruction of a run; the others have none
     std::map<const program::Instruction*, NormLaunch> norms;
     std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-batch's record
     std::int64_t record_bytes = 0;              // of a micro-batch

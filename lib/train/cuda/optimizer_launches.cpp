@@ -24,6 +24,9 @@ struct Update {
   kernels::WeightKind kind{};
   kernels::UpdateScalars scalars;
   kernels::ScaleSettings scale;
+  optim::TensorRanges tensors;          // of optimizers that update whole ones
+  bool only_measures = false;           // sums over parts of tensors
+  int round = 0;                        // ... and which
 };
 using Start = std::function<cudaError_t(cudaStream_t)>;
 
@@ -36,8 +39,7 @@ Start start_of(cudaError_t (*kernel)(const kernels::UpdateTable&, kernels::Weigh
 /// Makes the launch of each optimizer; what it works through is taken from the tables.
 class StartOf {
  public:
-  StartOf(const Update& update, const std::vector<kernels::Chunk>& chunks, const std::vector<const ParameterSpec*>& parameters, DeviceTables& tables)
-      : u_(update), chunks_(chunks), parameters_(parameters), tables_(tables) {}
+  StartOf(const Update& update, const std::vector<kernels::Chunk>& chunks, DeviceTables& tables) : u_(update), chunks_(chunks), tables_(tables) {}
 
   Start operator()(const spec::AdamWOptions& o) const { return start_of(kernels::adamw, u_, kernels::AdamWSettings{o.beta1, o.beta2, o.eps, o.weight_decay, {}}); }
   Start operator()(const spec::SgdOptions& o) const { return start_of(kernels::sgd, u_, kernels::SgdSettings{o.momentum, o.nesterov, o.weight_decay, {}}); }
@@ -53,16 +55,16 @@ class StartOf {
     return [=, u = u_](cudaStream_t stream) { return kernels::adamw_8bit(u.table, u.kind, u.scalars, settings, maps, stream); };
   }
   Start operator()(const spec::LambOptions& o) const {
-    const auto count = static_cast<std::int64_t>(parameters_.size());
-    const kernels::LambMemory memory{take<double>(2 * chunks_.size()), take<float>(parameters_.size()), tables_.copy(kernels::first_chunks(chunks_, parameters_.size())), count};
+    const std::size_t tensors = u_.tensors.ranges.size();
+    const kernels::LambMemory memory{take<double>(2 * chunks_.size()), take<float>(tensors), tables_.copy(kernels::first_chunks(chunks_, tensors)), static_cast<std::int64_t>(tensors), sums(0)};
     auto settings = optim::settings_of(o);
     settings.scale = u_.scale;
+    if (u_.only_measures) return [=, u = u_](cudaStream_t stream) { return kernels::lamb_measure(u.table, u.kind, u.scalars, settings, memory, stream); };
     return [=, u = u_](cudaStream_t stream) { return kernels::lamb(u.table, u.kind, u.scalars, settings, memory, stream); };
   }
   Start operator()(const spec::AdafactorOptions& o) const {
-    std::vector<kernels::AdafactorShape> shapes;
-    for (const ParameterSpec* p : parameters_) shapes.push_back(optim::adafactor_shape(*p));
-    const kernels::AdafactorLayout cut(shapes);
+    const std::size_t tensors = u_.tensors.ranges.size();
+    const kernels::AdafactorLayout cut(optim::adafactor_shapes(u_.tensors));
     kernels::AdafactorMemory memory;
     memory.parts = tables_.copy(cut.parts);
     memory.tiles = tables_.copy(cut.tiles);
@@ -72,16 +74,19 @@ class StartOf {
     memory.part_count = static_cast<std::int64_t>(cut.parts.size());
     memory.tile_count = static_cast<std::int64_t>(cut.tiles.size());
     memory.line_count = static_cast<std::int64_t>(cut.lines.size());
-    memory.ranges = static_cast<std::int64_t>(parameters_.size());
+    memory.ranges = static_cast<std::int64_t>(tensors);
     memory.row_sums = take<float>(static_cast<std::size_t>(cut.row_sums));
     memory.column_sums = take<float>(static_cast<std::size_t>(cut.column_sums));
     memory.weights2 = take<double>(cut.tiles.size());
     memory.directions2 = take<double>(cut.tiles.size());
     memory.row_means = take<float>(cut.parts.size());
-    memory.steps = take<float>(parameters_.size());
-    memory.clips = take<float>(parameters_.size());
+    memory.steps = take<float>(tensors);
+    memory.clips = take<float>(tensors);
+    memory.moments = sums(0);
+    memory.lengths = sums(1);
     auto settings = optim::settings_of(o);
     settings.scale = u_.scale;
+    if (u_.only_measures) return [=, u = u_](cudaStream_t stream) { return kernels::adafactor_measure(u.round, u.table, u.kind, u.scalars, settings, memory, stream); };
     return [=, u = u_](cudaStream_t stream) { return kernels::adafactor(u.table, u.kind, u.scalars, settings, memory, stream); };
   }
 
@@ -89,9 +94,11 @@ class StartOf {
   template <class T>
   T* take(std::size_t count) const { return reinterpret_cast<T*>(tables_.take(static_cast<std::int64_t>(count * sizeof(T)))); }
 
+  /// Of that round, by range; null where tensors are whole.
+  double* const* sums(std::size_t round) const { return u_.tensors.sums.empty() ? nullptr : tables_.copy(u_.tensors.sums[round]); }
+
   const Update& u_;
   const std::vector<kernels::Chunk>& chunks_;
-  const std::vector<const ParameterSpec*>& parameters_;   // of the ranges
   DeviceTables& tables_;
 };
 
@@ -107,8 +114,8 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
   update.scale = scale;
   update.scalars = {memory.find<double>(first, UpdateSlot::norm2), memory.find<double>(first, UpdateSlot::target_count), memory.find<std::int64_t>(first, UpdateSlot::applied),
                     memory.find<double>(first, UpdateSlot::lr_table), (table.range.end - table.range.begin) / static_cast<std::int64_t>(sizeof(double)), memory.find<double>(first, UpdateSlot::loss_scale)};
-  std::vector<kernels::UpdateRange> ranges;
-  std::vector<const ParameterSpec*> parameters;
+  update.only_measures = first.op == Op::measure;
+  const auto sums_of_tensors = std::visit([](const auto& o) { return spec::tensor_sums_of(o); }, options);
   for (const Instruction* i : run) {
     optim::GroupMemory group;
     const OwnGroup& own = groups[static_cast<std::size_t>(i->block)];
@@ -124,16 +131,21 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, con
       group.master_kind = master->range.end - master->range.begin == group.group->elements * 4 ? Master::fp32 : Master::split;
     }
     for (std::size_t s = 0; s < states.size(); ++s) group.states.push_back(memory.find<std::byte>(*i, UpdateSlot::first_state + static_cast<Slot>(s)));
-    const auto more = optim::update_ranges(group, states);
-    ranges.insert(ranges.end(), more.begin(), more.end());
-    for (const ParameterSpec& p : group.group->parameters) parameters.push_back(&p);
+    for (int round = 0; round < static_cast<int>(sums_of_tensors.size()); ++round) {
+      auto* const sums = memory.find<double>(*i, UpdateSlot::first_sums + round);
+      if (!sums && round == 0) break;
+      update.round = sums ? round : update.round;
+      group.of_group = &graph.groups[static_cast<std::size_t>(i->block)];
+      group.sums.push_back(sums);
+    }
+    update.tensors.append(optim::tensor_ranges(group, states, sums_of_tensors));
     update.kind = optim::weight_kind(group);
   }
   std::vector<std::int64_t> sizes;
-  for (const auto& r : ranges) sizes.push_back(r.elements);
+  for (const auto& r : update.tensors.ranges) sizes.push_back(r.elements);
   const auto chunks = kernels::chunks_of(sizes);
-  update.table = {tables.copy(ranges), tables.copy(chunks), static_cast<std::int64_t>(chunks.size())};
-  return {std::visit(StartOf{update, chunks, parameters, tables}, options)};
+  update.table = {tables.copy(update.tensors.ranges), tables.copy(chunks), static_cast<std::int64_t>(chunks.size())};
+  return {std::visit(StartOf{update, chunks, tables}, options)};
 }
 
 void UpdateLaunch::launch(cudaStream_t stream) const { require(start(stream), "the optimizer's update"); }

@@ -9,7 +9,7 @@
 
 namespace trainx::train {
 
-/// A run of `update` instructions, all at once.
+/// A run of `update` instructions, or of `measure`, all at once.
 struct UpdateLaunch {
   std::function<cudaError_t(cudaStream_t)> start;
   void launch(cudaStream_t stream) const;

@@ -52,7 +52,7 @@ inline void load_residents(const RankProgram& r, int rank) {
     if (!buffer.resident) continue;
     const View v = view(r, whole(*r.program, static_cast<BufferId>(b), How::read));
     for (std::size_t e = 0; e < v.size; ++e)
-      v[e] = initial(role(buffer), buffer.owner, e + (buffer.sharded ? static_cast<std::size_t>(rank) * v.size : 0));
+      v[e] = initial(role(buffer), buffer.owner, e + (buffer.sharded ? static_cast<std::size_t>(rank % r.program->shard_ranks) * v.size : 0));
   }
 }
 
@@ -240,24 +240,37 @@ class Machine {
     }
   }
 
-  View operand(const Instruction& i, std::size_t rank, Slot s) const {
+  static View operand(const Instruction& i, const RankProgram& rank, Slot s) {
     for (const Use& u : i.uses)
-      if (u.slot == s) return view(ranks_[rank], u);
+      if (u.slot == s) return view(rank, u);
     return {};
   }
 
   void transfer(const Instruction& send, int from, const Instruction& recv, int to) const {
-    move(operand(send, static_cast<std::size_t>(from), CopySlot::from), operand(recv, static_cast<std::size_t>(to), CopySlot::to),
+    move(operand(send, ranks_[static_cast<std::size_t>(from)], CopySlot::from), operand(recv, ranks_[static_cast<std::size_t>(to)], CopySlot::to),
          recv.uses[0].how == How::accumulate);
   }
 
+  /// Each group of ranks by itself.
   void collective(const std::vector<const Instruction*>& of_rank) const {
+    if (of_rank[0]->group == Among::all) return collective_of(of_rank, ranks_);
+    for (std::size_t r = 0; r < of_rank.size(); ++r) {
+      const std::vector<int> members = ranks_among(*ranks_[0].program, of_rank[0]->group, static_cast<int>(r));
+      if (members.front() != static_cast<int>(r)) continue;
+      std::vector<const Instruction*> instructions;
+      std::vector<RankProgram> ranks;
+      for (const int m : members) instructions.push_back(of_rank[static_cast<std::size_t>(m)]), ranks.push_back(ranks_[static_cast<std::size_t>(m)]);
+      collective_of(instructions, ranks);
+    }
+  }
+
+  static void collective_of(const std::vector<const Instruction*>& of_rank, const std::vector<RankProgram>& ranks) {
     const std::size_t world = of_rank.size();
     if (of_rank[0]->op == Op::reduce) {
       for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k) {
-        if (ranks_[0].program->buffers[static_cast<std::size_t>(of_rank[0]->uses[k].buffer)].kind == Kind::scratch) continue;   // rounding is left out here
+        if (ranks[0].program->buffers[static_cast<std::size_t>(of_rank[0]->uses[k].buffer)].kind == Kind::scratch) continue;   // rounding is left out here
         std::vector<View> views;
-        for (std::size_t r = 0; r < world; ++r) views.push_back(view(ranks_[r], of_rank[r]->uses[k]));
+        for (std::size_t r = 0; r < world; ++r) views.push_back(view(ranks[r], of_rank[r]->uses[k]));
         for (std::size_t e = 0; e < views[0].size; ++e) {
           double sum = 0;
           for (const View& v : views) sum += v[e];
@@ -271,17 +284,17 @@ class Machine {
       const auto root = static_cast<std::size_t>(of_rank[0]->peer);
       for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k)
         for (std::size_t r = 0; r < world; ++r)
-          if (r != root) move(view(ranks_[root], of_rank[root]->uses[k]), view(ranks_[r], of_rank[r]->uses[k]), false);
+          if (r != root) move(view(ranks[root], of_rank[root]->uses[k]), view(ranks[r], of_rank[r]->uses[k]), false);
       return;
     }
-    for (int k = 0; operand(*of_rank[0], 0, ShardSlot::from(k)).data; ++k) shard_move(of_rank, k);
+    for (int k = 0; operand(*of_rank[0], ranks[0], ShardSlot::from(k)).data; ++k) shard_move(of_rank, ranks, k);
   }
 
-  void shard_move(const std::vector<const Instruction*>& of_rank, int thing) const {
+  static void shard_move(const std::vector<const Instruction*>& of_rank, const std::vector<RankProgram>& ranks, int thing) {
     std::vector<Numbers> from;
-    for (std::size_t r = 0; r < of_rank.size(); ++r) from.push_back(operand(*of_rank[r], r, ShardSlot::from(thing)).numbers());
+    for (std::size_t r = 0; r < of_rank.size(); ++r) from.push_back(operand(*of_rank[r], ranks[r], ShardSlot::from(thing)).numbers());
     for (std::size_t r = 0; r < of_rank.size(); ++r) {
-      const View to = operand(*of_rank[r], r, ShardSlot::to(thing));
+      const View to = operand(*of_rank[r], ranks[r], ShardSlot::to(thing));
       const bool adds = std::ranges::any_of(of_rank[r]->uses, [&](const Use& u) { return u.slot == ShardSlot::to(thing) && u.how == How::accumulate; });
       for (std::size_t e = 0; e < to.size; ++e) {
         double made = 0;

@@ -51,7 +51,7 @@ struct RandomProgram {
     program = passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph,
                                             static_cast<passes::CheckpointLevel>(level));
     if (offloaded) program = passes::activation_offload(std::move(program));
-    if (stage > 0) program = passes::zero(std::move(program), graph, update, {world, pick(2) ? 0 : 3 * width * 4}, stage);
+    if (stage > 0) program = passes::zero(std::move(program), graph, update, {world, pick(2) ? 0 : 3 * width * 4}, {stage});
     else if (world > 1) program = reduced_over(std::move(program), world);
     training.update_in_backward = in_backward;
     if (in_backward) program = passes::update_in_backward(std::move(program));

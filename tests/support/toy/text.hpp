@@ -25,7 +25,7 @@ inline std::string squeezed(const std::string& text) {
 
 class TextProgram {
  public:
-  TextProgram(const ModelGraph& graph, const UpdateSpec& update, int world) : graph_(graph), update_(update) { p_.world_size = world; }
+  TextProgram(const ModelGraph& graph, const UpdateSpec& update, int world) : graph_(graph), update_(update) { p_.world_size = p_.shard_ranks = world; }
 
   StepProgram parse(const std::string& text) {
     sharded_text_ = text;

@@ -1,6 +1,6 @@
 #include "small_run.hpp"
 #include "checkpoint/weights_folder.hpp"
-#include "dist/communicator.hpp"
+#include "dist/part_control.hpp"
 #include "support/catch.hpp"
 #include "support/forked_ranks.hpp"
 #include "support/limited_file_size.hpp"
@@ -18,13 +18,13 @@ using train::ResidentState;
 
 namespace {
 
-struct Cut { int world_size; std::string mode; };
+struct Cut { int world_size; std::string mode; int shard_ranks = 0; };   // 0: all
 
 plan::RunPlan plan_of(const Cut& cut, const std::string& precision, const std::string& optimizer) {
   // A vocabulary that is padded, biases and norms that no border may take for granted.
   const std::string text = "run: {name: shards, seed: 5, duration: 10 steps}\nmodel: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 24, max_positions: 12, vocab_size: 301}}\n"
                            "data: {type: stories, sequence_length: 12, samples: 64, eval_samples: 7}\nbatch: {global_batch_size: 12, micro_batch_size: 1}\nprecision: " + precision +
-                           "\noptimizer: " + optimizer + "\nparallel: {mode: " + cut.mode + ", world_size: " + std::to_string(cut.world_size) + "}\n";
+                           "\noptimizer: " + optimizer + "\nparallel: {mode: " + cut.mode + ", world_size: " + std::to_string(cut.world_size) + (cut.shard_ranks > 0 ? ", shard_ranks: " + std::to_string(cut.shard_ranks) : "") + "}\n";
   return plan::make_run_plan(recipe::parse_recipe(text, "shards").recipe, train::small_facts());
 }
 
@@ -33,6 +33,7 @@ struct Rank {
   plan::RunPlan plan;
   std::unique_ptr<dist::Control> control;
   std::unique_ptr<dist::Communicator> communicator;
+  dist::Part shards, replicas;
   train::Whereabouts whereabouts;
   train::Ranks ranks;
   std::unique_ptr<train::Device> device;
@@ -40,11 +41,17 @@ struct Rank {
 
   Rank(const dist::Membership& m, plan::RunPlan p)
       : plan(std::move(p)), control(m.world_size > 1 ? dist::Control::join(m, {}) : nullptr), communicator(control ? dist::make_communicator(*control) : nullptr),
-        ranks(control ? train::Ranks(control.get(), communicator.get(), &whereabouts) : train::Ranks()), device(train::open_device(plan)),
+        shards(part(program::Among::shards)), replicas(part(program::Among::replicas)),
+        ranks(control ? train::Ranks(control.get(), {communicator.get(), shards.communicator.get(), replicas.communicator.get()}, &whereabouts) : train::Ranks()), device(train::open_device(plan)),
         resident(plan.train.front(), device->residents(), plan.update.states, ranks) {
     std::memset(device->residents().data(), 0xFF, static_cast<std::size_t>(device->residents().bytes()));
   }
 
+  dist::Part part(int group) const {
+    const program::StepProgram& p = plan.train.front().program;
+    const bool in_groups = plan.zero_stage() > 0 && p.shard_ranks < p.world_size;
+    return in_groups ? dist::make_part(*control, program::ranks_among(p, group, control->rank()), communicator->transport()) : dist::Part();
+  }
   checkpoint::Contents contents() const {
     checkpoint::Contents c = train::checkpoint_contents(plan, resident, {}, 1, {});
     c.text_files["trainer_state.json"] = "{}";   // says how the run was cut
@@ -137,6 +144,7 @@ TEST_CASE("a checkpoint written in any world and mode is the same, and is loaded
   struct Kind { std::string precision, optimizer; };
   for (const Kind& kind : {Kind{"fp32", "{type: adamw, lr: 1e-2}"}, Kind{"bf16", "{type: adamw, lr: 1e-2}"}, Kind{"{compute: bf16, master: fp32}", "{type: lion, lr: 1e-2}"},
                            Kind{"fp16", "{type: sgd, lr: 1e-2}"}, Kind{"fp32", "{type: adamw_8bit, lr: 1e-2, options: {min_8bit_size: 1000}}"},
+                           Kind{"bf16", "{type: lamb, lr: 1e-2}"}, Kind{"fp32", "{type: adafactor, options: {beta1: 0.9}}"},
                            Kind{"{compute: bf16, master: none}", "{type: adamw_anyprecision, lr: 1e-2, options: {momentum_dtype: bf16, use_kahan_summation: true}}"}}) {
     INFO(kind.precision << " " << kind.optimizer);
     const TemporaryFolder folder;
@@ -149,7 +157,7 @@ TEST_CASE("a checkpoint written in any world and mode is the same, and is loaded
     CHECK(want.size() > 20);
     std::int64_t step = 1;
     // Each loads what the one before wrote: with all of them equal to the first, any may follow any.
-    for (const Cut& cut : {Cut{2, "zero1"}, Cut{3, "zero2"}, Cut{2, "ddp"}, Cut{4, "zero3"}, Cut{1, "single"}, Cut{3, "zero1"}, Cut{2, "zero3"}, Cut{4, "zero2"}}) {
+    for (const Cut& cut : {Cut{2, "zero1"}, Cut{3, "zero2"}, Cut{2, "ddp"}, Cut{4, "zero3"}, Cut{1, "single"}, Cut{3, "zero1"}, Cut{2, "zero3"}, Cut{4, "zero2"}, Cut{4, "zero3", 2}, Cut{4, "zero1", 2}, Cut{3, "zero2"}}) {
       ++step;
       among(cut, kind.precision, kind.optimizer, [&](Rank& rank) { return rank.load(from), rank.save(folder.path(), step), std::string(); });
       from = folder.path() + "/checkpoint-" + std::to_string(step);

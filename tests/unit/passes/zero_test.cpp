@@ -2,6 +2,7 @@
 #include "passes/passes.hpp"
 #include "program/print.hpp"
 #include "support/catch.hpp"
+#include "support/toy/printed.hpp"
 #include "support/toy/prove.hpp"
 #include "support/toy/text.hpp"
 #include <map>
@@ -19,7 +20,7 @@ struct Sharded {
   StepProgram program;
   Sharded(const ModelGraph& g, const UpdateSpec& u, int stage, const ReduceOptions& how, int micro_steps = 1, CheckpointLevel level = CheckpointLevel::none)
       : graph(g), update(u), training{&graph, update, micro_steps, how.world_size},
-        program(passes::zero(passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph, level), graph, update, how, stage)) {}
+        program(passes::zero(passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph, level), graph, update, how, {stage})) {}
   Sharded(const Sharded&) = delete;
 };
 
@@ -38,13 +39,7 @@ TEST_CASE("stage 1 scatters what a step has summed and gathers weights once") {
   const Sharded s(chain(1, true), momentum(), 1, {2}, 2);
   CHECK(squeezed(print(s.program, &s.graph)) ==
         "m0 gather @communication w.tied/ > w.tied\n"
-        "m0 gather @communication w.b1/ > w.b1\n"
-        "m0 fetch_batch @copy_in step > x target\n"
-        "m0 forward embed x w.tied > h0\n"
-        "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
-        "m0 loss head h1 w.tied target > dh1 = g.tied loss_sum target_count\n"
-        "m0 backward b1 b1.u b1.z dh1 w.b1 > dh0 = g.b1\n"
-        "m0 backward embed x dh0 > + g.tied\n"
+        "m0 gather @communication w.b1/ > w.b1\n" + printed_micro_step(0) +
         "m1 fetch_batch @copy_in step > x target\n"
         "m1 forward embed x w.tied > h0\n"
         "m1 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
@@ -88,6 +83,25 @@ TEST_CASE("stage 3 gathers weights one block ahead of each use; stage 2 and 3 sc
   CHECK(prove(s.program, s.training) == "");
 }
 
+TEST_CASE("stage 3 keeps weights for as long as it is told to: fewer gathers, more memory, the same meaning") {
+  const ModelGraph graph = chain(6, true);
+  const StepProgram accumulated = passes::accumulation(plain_program(graph, momentum()), 2);
+  const StepProgram plain = passes::activation_checkpoint(accumulated, graph, CheckpointLevel::full);
+  const auto gathers = [](const StepProgram& p) { return std::ranges::count_if(p.steady, [](const Instruction& i) { return i.op == Op::gather; }); };
+  std::ptrdiff_t before = 1000;
+  Bytes least = 0;
+  for (const int turns : {0, 6, 1000}) {
+    const StepProgram p = passes::zero(plain, graph, momentum(), {2}, {3, 0, turns});
+    CAPTURE(turns, print(p, &graph));
+    CHECK(gathers(p) < before);
+    CHECK(peak_of(p) >= least);
+    before = gathers(p);
+    least = peak_of(p);
+    CHECK(prove(p, Training{&graph, momentum(), 2, 2}) == "");
+  }
+  CHECK(before == static_cast<std::ptrdiff_t>(graph.groups.size()));
+}
+
 TEST_CASE("shards mean what one rank's training over all micro-batches means, in every stage, in whatever buckets and with every other method") {
   for (const ModelGraph& graph : {chain(3, true), chain(3, false), encoder_decoder(3), pairs(3), with_loss_scale(chain(2, true))})
     for (const int stage : {1, 2, 3})
@@ -104,12 +118,108 @@ TEST_CASE("shards mean what one rank's training over all micro-batches means, in
             }
 }
 
+/// As LAMB has them: sums, and states of elements alone. As Adafactor: sums twice, and a state of tensors.
+UpdateSpec over_tensors(bool with_state_of_tensors) {
+  const auto two = [](const ParameterSpec&) { return std::int64_t{2}; };
+  UpdateSpec update{{{"m"}}, Master::fp32, 4, Unit::tensor, {two}};
+  if (!with_state_of_tensors) return update;
+  update.states.push_back({"row", DType::f32, 0, [](const ParameterSpec&) { return std::vector<std::int64_t>{3}; }});
+  update.sums.push_back([](const ParameterSpec&) { return std::int64_t{1}; });
+  return update;
+}
+
+TEST_CASE("an optimizer that updates whole tensors sums over them, and the sums over ranks") {
+  const Sharded s(chain(1, true), over_tensors(true), 2, {2});
+  const std::string text = squeezed(print(s.program, &s.graph));
+  CAPTURE(text);
+  CHECK(text.find("reduce @communication > ~ norm2\n"
+                  "measure tied g.tied/ norm2 target_count applied lr_table m.tied/ row.tied master.tied/ w.tied/ > sums0.tied\n"
+                  "measure b1 g.b1/ norm2 target_count applied lr_table m.b1/ row.b1 master.b1/ w.b1/ > sums0.b1\n"
+                  "reduce @communication > ~ sums0.tied ~ sums0.b1\n"
+                  "measure tied g.tied/ norm2 target_count applied lr_table m.tied/ master.tied/ w.tied/ sums0.tied > ~ row.tied sums1.tied\n"
+                  "measure b1 g.b1/ norm2 target_count applied lr_table m.b1/ master.b1/ w.b1/ sums0.b1 > ~ row.b1 sums1.b1\n"
+                  "reduce @communication > ~ sums1.tied ~ sums1.b1\n"
+                  "update tied g.tied/ norm2 target_count applied lr_table row.tied sums0.tied sums1.tied > ~ m.tied/ ~ master.tied/ ~ w.tied/\n") != std::string::npos);
+}
+
+TEST_CASE("updates of whole tensors in shards mean what one rank's do; without any one of their instructions, or with an exchange twice, they do not") {
+  for (const bool with_state : {false, true})
+    for (const int stage : {1, 2, 3})
+      for (const int world : {2, 3}) {
+        const Sharded s(chain(2, true), over_tensors(with_state), stage, {world}, 2, CheckpointLevel::full);
+        CAPTURE(with_state, stage, world, print(s.program, &s.graph));
+        REQUIRE(problem_of(s.program, s.training) == "");
+        const Reference reference = as_reference(s.training);
+        CHECK(check_program(s.program, plan_memory(s.program), &reference) == "");
+        if (world > 2) continue;
+        for (std::size_t k = 0; k < s.program.steady.size(); ++k) {
+          CAPTURE(k);
+          StepProgram missing = s.program;
+          missing.steady.erase(missing.steady.begin() + static_cast<std::ptrdiff_t>(k));
+          CHECK(problem_of(missing, s.training) != "");
+          if (!is_exchange(s.program.steady[k])) continue;
+          StepProgram twice = s.program;
+          twice.steady.insert(twice.steady.begin() + static_cast<std::ptrdiff_t>(k), s.program.steady[k]);
+          CHECK(problem_of(twice, s.training) != "");
+        }
+      }
+}
+
+TEST_CASE("shards in groups: gathered and scattered within one, summed between those that hold the same") {
+  const ModelGraph graph = chain(2, true);
+  const StepProgram plain = passes::accumulation(plain_program(graph, momentum()), 2);
+  const StepProgram p = passes::zero(plain, graph, momentum(), {4}, {2, 2});
+  const std::string text = squeezed(print(p, &graph));
+  CAPTURE(text);
+  CHECK(text.starts_with("m0 gather among shards @communication w.tied/ > w.tied\n"));
+  CHECK(text.find("m0 scatter among shards @communication g.b2 > = g.b2/\n"
+                  "m0 backward b1") != std::string::npos);
+  CHECK(text.find("m1 scatter among shards @communication g.b2^1 > + g.b2/\n"
+                  "reduce among replicas @communication > ~ g.b2/\n") != std::string::npos);
+  CHECK(text.find("reduce @communication > ~ loss_sum ~ target_count\n") != std::string::npos);
+  CHECK(text.find("reduce among shards @communication > ~ norm2\n") != std::string::npos);
+  for (const auto& [world, shards] : {std::pair{4, 2}, std::pair{6, 3}, std::pair{6, 2}, std::pair{4, 1}})
+    for (const int stage : {1, 2, 3})
+      for (const int micro_steps : {1, 3})
+        for (const bool rounded : {false, true}) {
+          const auto repeated = passes::activation_checkpoint(passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, CheckpointLevel::full);
+          const StepProgram grouped = passes::zero(repeated, graph, momentum(), {world, 1 << 20, rounded}, {stage, shards});
+          CAPTURE(world, shards, stage, micro_steps, print(grouped, &graph));
+          CHECK(prove(grouped, Training{&graph, momentum(), micro_steps, world}, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
+        }
+}
+
+TEST_CASE("in two groups of two every exchange that is missing, made twice, or made among other ranks is refused") {
+  const ModelGraph graph = chain(2, true);
+  for (const bool of_tensors : {false, true})
+    for (const int stage : {1, 2, 3}) {
+      const UpdateSpec update = of_tensors ? over_tensors(true) : momentum();
+      const StepProgram p = passes::zero(passes::accumulation(plain_program(graph, update), 2), graph, update, {4}, {stage, 2});
+      const Training t{&graph, update, 2, 4};
+      REQUIRE(problem_of(p, t) == "");
+      for (std::size_t k = 0; k < p.steady.size(); ++k) {
+        if (!is_exchange(p.steady[k])) continue;
+        CAPTURE(stage, k, print(p, &graph));
+        const auto changed = [&](const auto& change) {
+          StepProgram other = p;
+          change(other.steady);
+          return problem_of(other, t);
+        };
+        const auto at = static_cast<std::ptrdiff_t>(k);
+        CHECK(changed([&](auto& list) { list.erase(list.begin() + at); }) != "");
+        CHECK(changed([&](auto& list) { list.insert(list.begin() + at, p.steady[k]); }) != "");
+        for (const int group : {Among::all, Among::shards, Among::replicas})
+          if (group != p.steady[k].group && !(p.steady[k].op == Op::gather && group == Among::all)) CHECK(changed([&](auto& list) { list[k].group = group; }) != "");   // all ranks together have the same weights
+      }
+    }
+}
+
 TEST_CASE("activations on the host go together with shards") {
   const ModelGraph graph = chain(6, true);
   const UpdateSpec update = momentum();
   for (const int stage : {1, 2, 3}) {
     auto p = passes::activation_offload(passes::accumulation(plain_program(graph, update), 2));
-    p = passes::zero(std::move(p), graph, update, {2}, stage);
+    p = passes::zero(std::move(p), graph, update, {2}, {stage});
     CHECK(prove(p, Training{&graph, update, 2, 2}) == "");
   }
 }
@@ -136,11 +246,11 @@ TEST_CASE("evaluation gathers weights as training does, whatever type it compute
   const UpdateSpec update = momentum();
   const StepProgram plain = plain_program(graph, update);
   for (const int stage : {1, 2, 3}) {
-    const StepProgram train = passes::zero(plain, graph, update, {2}, stage);
+    const StepProgram train = passes::zero(plain, graph, update, {2}, {stage});
     for (const bool cast : {false, true}) {
       ModelGraph evaluated = graph;
       if (cast) evaluated.stored = DType::f32;
-      const StepProgram p = passes::zero(forward_program(plain, evaluated, Op::evaluate), evaluated, update, {2}, stage);
+      const StepProgram p = passes::zero(forward_program(plain, evaluated, Op::evaluate), evaluated, update, {2}, {stage});
       CAPTURE(stage, cast, print(p, &evaluated));
       for (std::size_t b = 0; b < train.buffers.size() && train.buffers[b].resident; ++b) {
         CHECK(p.buffers[b].name == train.buffers[b].name);

@@ -1,6 +1,9 @@
 #include "plan/choose_mode.hpp"
+#include "plan/check_programs.hpp"
 #include "core/error.hpp"
 #include "plan/exchanges.hpp"
+#include "plan/kept_weights.hpp"
+#include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
@@ -11,12 +14,13 @@ using recipe::ParallelMode;
 
 namespace {
 
-plan::RunPlan planned(const std::string& parallel, const std::string& more = "", const std::string& gpu = "", const std::string& optimizer = "{type: adamw}") {
+plan::RunPlan planned(const std::string& parallel, const std::string& more = "", const std::string& gpu = "", const std::string& optimizer = "{type: adamw}", std::int64_t local_ranks = 1) {
   const auto recipe = recipe::parse_recipe("model: {type: gpt2, options: {num_layers: 8, num_heads: 4, hidden_size: 256, max_positions: 64, vocab_size: 1000}}\ndata: {type: stories, sequence_length: 64}\n"
                                            "batch: {global_batch_size: 16, micro_batch_size: 2}\noptimizer: " + optimizer + "\nparallel: {" + parallel + "}\n" + more, "test").recipe;
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = std::int64_t{64} << 30;
+  f.hardware.local_ranks = local_ranks;
   f.data = {true, true, 1000, 100, 0, {}, ""};
   return plan::make_run_plan(recipe, f, {.gpu = gpu});
 }
@@ -82,11 +86,72 @@ TEST_CASE("parallel.mode: auto is ddp where that fits, else the first that does,
   CHECK(fitted.memory.total_bytes() < bytes[ParallelMode::zero3]);
 }
 
-TEST_CASE("where shards would help, a refusal says so; what updates whole tensors stays with ddp") {
+TEST_CASE("where shards would help, a refusal says so; what updates whole tensors is sharded as any other") {
   const auto ddp = planned("mode: ddp, world_size: 4"), zero1 = planned("mode: zero1, world_size: 4");
   const std::string tight = budget(zero1.memory.total_bytes());
   CHECK(user_error_of([&] { planned("mode: ddp, world_size: 4", tight); }).find("parallel.mode zero1 would fit") != std::string::npos);
-  const auto lamb = planned("world_size: 4", "", "", "{type: lamb}");
-  CHECK(lamb.mode == ParallelMode::ddp);
-  CHECK(user_error_of([&] { planned("world_size: 4", tight, "", "{type: lamb}"); }).find("zero") == std::string::npos);
+  const auto lamb = planned("world_size: 4", tight, "", "{type: lamb}");
+  CHECK(lamb.mode == ParallelMode::zero1);
+  const auto exchanges = plan::exchanges_of(lamb);
+  CHECK(std::ranges::count(exchanges, "sums over tensors", &plan::Exchange::name) == 1);
+}
+
+TEST_CASE("zero3 keeps weights from forward to backward where links make that worth its memory, and says why") {
+  const std::string parallel = "mode: zero3, world_size: 4";
+  const auto unknown = planned(parallel);
+  CHECK(unknown.turns_kept == 0);
+  CHECK(all_of(unknown.choices).find("zero3 gathers weights again for backward, which takes the least memory: how fast the links between ranks are was not measured") != std::string::npos);
+  const auto with_links = [&](double bytes_per_s, std::int64_t have) {
+    plan::RunPlan plan = unknown;
+    plan.choices.clear();
+    program::Rates rates;
+    rates.gemm_flops_per_s = 1e14;
+    rates.memory_bytes_per_s = 1e12;
+    rates.link_bytes_per_s = bytes_per_s;
+    plan::choose_kept_weights(plan, have, &rates);
+    plan::plan_programs(plan);
+    return plan;
+  };
+  const auto slow = with_links(1e9, 0), fast = with_links(1e15, 0), tight = with_links(1e9, unknown.memory.total_bytes() + (4 << 20)), full = with_links(1e9, unknown.memory.total_bytes() - 1);
+  INFO(all_of(slow.choices) << all_of(fast.choices) << all_of(tight.choices) << all_of(full.choices));
+  const auto gathered = [](const plan::RunPlan& plan) {
+    for (const auto& e : plan::exchanges_of(plan))
+      if (e.name == "weights gathered") return e.bytes;
+    return std::int64_t{0};
+  };
+  CHECK(gathered(slow) < gathered(unknown));
+  CHECK(all_of(slow.choices).find("zero3 keeps weights from forward to backward") != std::string::npos);
+  CHECK(fast.turns_kept == 0);
+  CHECK(all_of(fast.choices).find("would save less than 0.5 % of a step") != std::string::npos);
+  CHECK(plan::plan_memory_budget(tight).total_bytes() <= unknown.memory.total_bytes() + (4 << 20));
+  CHECK(tight.turns_kept > 0);
+  CHECK(tight.turns_kept < slow.turns_kept);
+  CHECK(full.turns_kept == 0);
+  CHECK(all_of(full.choices).find("zero3 gathers weights again for backward, 69 times a step: keeping them from forward would save ") != std::string::npos);
+  CHECK(all_of(full.choices).find(" of a step, and needs ") != std::string::npos);
+}
+
+TEST_CASE("shards lie among the ranks of one node where that fits, else among all; the recipe's number goes before") {
+  const auto on_nodes = [](const std::string& parallel, std::int64_t local_ranks, const std::string& more = "") { return planned(parallel, more, "", "{type: adamw}", local_ranks); };
+  const std::string parallel = "mode: zero3, world_size: 8";
+  const auto nodes = on_nodes(parallel, 4), node = on_nodes(parallel, 8), asked = on_nodes(parallel + ", shard_ranks: 2", 4);
+  CHECK(nodes.shard_ranks == 4);
+  CHECK(*nodes.recipe.parallel.shard_ranks.value == 4);
+  CHECK(all_of(nodes.choices).find("parallel.shard_ranks 4: shards lie among the 4 ranks of one node") != std::string::npos);
+  CHECK(node.shard_ranks == 8);
+  CHECK(all_of(node.choices).find("parallel.shard_ranks") == std::string::npos);
+  CHECK(asked.shard_ranks == 2);
+  CHECK(asked.memory.arena_bytes > nodes.memory.arena_bytes);
+  CHECK(nodes.memory.arena_bytes > node.memory.arena_bytes);
+  const auto tight = on_nodes(parallel, 4, budget(nodes.memory.total_bytes() - 1));
+  CHECK(tight.shard_ranks == 8);
+  CHECK(all_of(tight.choices).find("parallel.shard_ranks 8, all: shards among the 4 ranks of one node would need ") != std::string::npos);
+  CHECK(on_nodes(parallel, 3).shard_ranks == 8);   // no groups of three
+  plan::RunPlan many = nodes;             // more than the check follows: it looks at fewer, in groups too
+  many.batch.world_size = 16;
+  plan::plan_programs(many);
+  CHECK_NOTHROW(plan::require_sound_programs(many));
+  CHECK(planned("mode: zero2, shard_ranks: 2").mode == ParallelMode::single);   // one rank: its shards are the whole
+  CHECK(user_error_of([&] { planned("mode: zero2, world_size: 4, shard_ranks: 3"); }).find("must divide parallel.world_size: 4 ranks are no groups of 3") != std::string::npos);
+  CHECK(user_error_of([&] { planned("mode: ddp, world_size: 4, shard_ranks: 2"); }).find("can have no effect without shards") != std::string::npos);
 }
