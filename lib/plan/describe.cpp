@@ -111,6 +111,8 @@ std::int64_t activation_bytes(const program::StepProgram& p) {
   return most_at_once(p, [](const program::Buffer& b) { return b.kind == program::Kind::value || b.kind == program::Kind::scratch; });
 }
 
+bool updates_on_host(const RunPlan& plan) { return plan.recipe.memory.optimizer_offload != recipe::OptimizerOffload::none; }
+
 std::string fixed(double x, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, x);
@@ -166,7 +168,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
     const auto& t = *plan.time;
     out += "time, predicted from measured rates\n";
     const bool unknown_copies = plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s <= 0;
-    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (unknown_copies ? ", if the copies to the host take no longer" : ""));
+    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (!unknown_copies ? "" : updates_on_host(plan) ? ", if the copies to the host and the updates there take no longer" : ", if the copies to the host take no longer"));
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
@@ -174,6 +176,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
     const auto busy = [&](program::Lane lane) { return t.busy_s[static_cast<std::size_t>(lane)]; };
     if (plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s > 0)
       out += row("copies to the host", fixed(busy(program::Lane::copy_out) * 1e3, 1) + " ms out, " + fixed(busy(program::Lane::copy_in) * 1e3, 1) + " ms back, beside the computation");
+    if (updates_on_host(plan) && plan.rates->host_bytes_per_s > 0)
+      out += row("updates on the host", fixed(busy(program::Lane::host) * 1e3, 1) + " ms, if the CPU's memory is as fast as the copies: it was not measured");
     out += row("bound by", t.bottleneck);
   }
   if (plan.on_gpu) {

@@ -213,6 +213,7 @@ void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
     times.spans.push_back({std::move(span.instruction), span.work, std::move(span.detail), Lane::compute, span.begin_ms, span.ms});
   }
   for (StepSpan& span : s.lanes->spans()) times.spans.push_back(std::move(span));
+  for (const StepSpan& span : times.spans) times.ms = std::max(times.ms, span.begin_ms + span.ms);   // updates on the host end after all else
   on_times_(times);
 }
 
