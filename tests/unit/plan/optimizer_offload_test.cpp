@@ -58,6 +58,14 @@ TEST_CASE("states, exact weights and gradients are the host's; the device keeps 
   CHECK(plain.memory.total_bytes() - plan.memory.total_bytes() > 10 * elements);
 }
 
+TEST_CASE("the time of a step has the host's updates in it") {
+  const auto plain = plan_of("precision: bf16\n", "optimizer_offload: none"), plan = plan_of("precision: bf16\n");
+  const double on_host = plan.time->busy_s[static_cast<std::size_t>(program::Lane::host)];
+  CHECK(on_host > 0);
+  CHECK(plan.time->step_s > plain.time->step_s + on_host * 0.9);
+  CHECK(plain.time->busy_s[static_cast<std::size_t>(program::Lane::host)] == 0);
+}
+
 TEST_CASE("a machine that cannot hold it is refused with what it would have to hold") {
   const auto refusal = [](const std::string& more, std::int64_t host_bytes) -> std::string {
     try {
