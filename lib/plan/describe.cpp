@@ -172,12 +172,13 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
-    if (const double rest = t.step_s - t.gemm_s - t.attention_s - t.memory_s; rest > 0) out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
+    const double on_host_s = t.busy_s[static_cast<std::size_t>(program::Lane::host)];
+    if (const double rest = t.step_s - t.gemm_s - t.attention_s - t.memory_s - on_host_s; rest > 0) out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
     const auto busy = [&](program::Lane lane) { return t.busy_s[static_cast<std::size_t>(lane)]; };
     if (plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s > 0)
       out += row("copies to the host", fixed(busy(program::Lane::copy_out) * 1e3, 1) + " ms out, " + fixed(busy(program::Lane::copy_in) * 1e3, 1) + " ms back, beside the computation");
     if (updates_on_host(plan) && plan.rates->host_bytes_per_s > 0)
-      out += row("updates on the host", fixed(busy(program::Lane::host) * 1e3, 1) + " ms, if the CPU's memory is as fast as the copies: it was not measured");
+      out += row("updates on the host", fixed(on_host_s * 1e3, 1) + " ms, if the CPU's memory is as fast as the copies: it was not measured");
     out += row("bound by", t.bottleneck);
   }
   if (plan.on_gpu) {
