@@ -57,6 +57,7 @@ void read_zero(Settings& s) {
     map_offload(offload, "device", ours);
     leave_rest(offload, deepspeed_unmapped(), "DeepSpeed");
   }
+  if (s.flag("cpu_offload").value_or(false)) s.set("memory.optimizer_offload", "cpu", "cpu_offload");   // as it was called before offload_optimizer
   leave_rest(s, deepspeed_unmapped(), "DeepSpeed");
 }
 

@@ -21,7 +21,8 @@ void map_offload(Settings& settings, std::string_view key, const std::string& re
   const std::string device = settings.text(key).value_or("none");
   if (device == "none") return;
   if (device == "cpu" && has_key(recipe_key)) return settings.set(recipe_key, device, key);
-  settings.leave(key, "trainx keeps all on the GPU: memory.activation_checkpoint and precision: bf16 save memory; trainx plan says beforehand what fits");
+  settings.leave(key, has_key(recipe_key) ? "trainx has no disk for it: " + recipe_key + ": cpu keeps it in host memory"
+                                          : "trainx keeps weights on the GPU: memory.optimizer_offload, memory.activation_checkpoint and parallel.mode: zero3 save memory; trainx plan says beforehand what fits");
 }
 
 void map_world(Settings& settings, std::string_view key) {

@@ -133,7 +133,7 @@ constexpr Unmapped training_arguments[]{
     {"trust_remote_code", "false", names_model},
 };
 
-constexpr std::string_view no_offload = "trainx keeps all on the GPU: memory.activation_checkpoint and precision: bf16 (its exact weights take 4 bytes, not 6) save memory";
+constexpr std::string_view no_offload = "trainx keeps weights on the GPU: memory.optimizer_offload: cpu, memory.activation_checkpoint and precision: bf16 (its exact weights take 4 bytes, not 6) save memory";
 constexpr Unmapped deepspeed[]{
     // These act with a stage, an offload device or fp16, which are listed themselves.
     {"zero_optimization.cpu_offload*", "false", no_offload},
@@ -173,7 +173,7 @@ constexpr Unmapped deepspeed[]{
     {"zero_optimization.offload_optimizer.pipeline_write", "*", ""},
     {"zero_optimization.offload_optimizer.pipeline", "*", ""},
     {"zero_optimization.offload_optimizer.fast_init", "*", ""},
-    {"zero_optimization.offload_optimizer.ratio", "*", ""},
+    {"zero_optimization.offload_optimizer.ratio", "1", "all of the optimizer goes to the host, or nothing"},
     {"zero_optimization.offload_optimizer.max_in_cpu", "*", ""},
     {"zero_optimization.offload_param.nvme_path", "*", ""},
     {"zero_optimization.offload_param.buffer_count", "*", ""},

@@ -47,6 +47,11 @@ CapturedStep read_graph(cudaGraph_t graph) {
     require(cudaGraphNodeGetType(node, &type), "node of a CUDA graph");
     if (type == cudaGraphNodeTypeKernel) ++step.kernels[kernel_name(node)];
     if (type == cudaGraphNodeTypeMemset) ++step.memsets;
+    if (type == cudaGraphNodeTypeHost) {
+      cudaHostNodeParams params{};
+      require(cudaGraphHostNodeGetParams(node, &params), "host function of a CUDA graph");
+      ++step.host_functions[params.fn];
+    }
     if (type == cudaGraphNodeTypeMemcpy) {
       cudaMemcpy3DParms params{};
       require(cudaGraphMemcpyNodeGetParams(node, &params), "copy of a CUDA graph");

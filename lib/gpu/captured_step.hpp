@@ -12,6 +12,7 @@ struct CapturedStep {
   std::int64_t copies = 0, copied_bytes = 0;
   std::int64_t bytes_to_host = 0, bytes_from_host = 0;   // of the copied ones
   std::int64_t memsets = 0;
+  std::map<cudaHostFn_t, std::int64_t> host_functions;   // calls that the driver makes on the host, by function: libraries have theirs
 };
 
 /// Kernels of libraries too: their names come from the driver, which the runtime's own query refuses. Throws GpuError.

@@ -57,4 +57,9 @@ StepProgram zero(StepProgram p, const ModelGraph& graph, const program::UpdateSp
 /// die early. An update's norm2 then holds the gradients so far.
 StepProgram update_in_backward(StepProgram p);
 
+/// States and exact weights lie on the host, and so do the weights that updates write: each gradient is copied there once it is complete, the host updates, and the weights that blocks read
+/// are copied back. The norm is summed of each gradient as it goes, so that it need not wait for the others. Also of a program that only evaluates, made from the residents of the same
+/// plain program.
+StepProgram optimizer_offload(StepProgram p);
+
 }  // namespace trainx::passes

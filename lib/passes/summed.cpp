@@ -42,6 +42,13 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
   return buckets;
 }
 
+std::size_t beside_sum(const std::vector<Instruction>& steady, std::size_t last) {
+  if (!is_collective(steady[last].op)) return last;
+  for (std::size_t k = last + 1; k < steady.size(); ++k)
+    if (steady[k].op == Op::backward) return k;
+  return last;
+}
+
 BufferId travelling(StepProgram& p, BufferId of, Bytes bytes) {
   const Buffer& b = p.buffers[static_cast<std::size_t>(of)];
   return add_buffer(p, {"sent." + b.name, Kind::scratch, b.owner, none, bytes});

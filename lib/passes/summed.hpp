@@ -14,6 +14,10 @@ struct Bucket {
 /// `bucket_bytes` of them: fewer, larger sums use links better, and the last bucket has nothing to hide behind. No bucket goes on in the next micro-step. In the order of last writers.
 std::vector<Bucket> buckets_of(const program::StepProgram& p, program::Bytes bucket_bytes);
 
+/// What reads at once what position `last` has made comes behind this position: `last`, but where that is a sum over ranks behind the next block, beside which the sum is made. Else it would
+/// hold the lane of backward until the sum is there.
+std::size_t beside_sum(const std::vector<program::Instruction>& steady, std::size_t last);
+
 /// Scratch beside a gradient, for what travels of `of`.
 program::BufferId travelling(program::StepProgram& p, program::BufferId of, program::Bytes bytes);
 /// Sums the bucket in place, gradients as bf16 where `rounded`.

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "passes/pass_order.hpp"
 #include "passes/passes.hpp"
+#include "passes/summed.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
 #include <utility>
@@ -15,14 +16,6 @@ namespace {
 bool must_precede(const Instruction& earlier, Instruction update) {
   std::erase_if(update.uses, [](const Use& u) { return u.slot == UpdateSlot::norm2; });
   return meet(earlier, update);
-}
-
-/// Right behind a reduce the update would hold the lane of backward until the sum is there: it comes behind the next block, beside which the sum is made.
-std::size_t one_block_on(const std::vector<Instruction>& rest, std::size_t last) {
-  if (!is_collective(rest[last].op)) return last;
-  for (std::size_t k = last + 1; k < rest.size(); ++k)
-    if (rest[k].op == Op::backward) return k;
-  return last;
 }
 
 /// The norm of these groups' gradients, added to those before.
@@ -50,7 +43,7 @@ StepProgram update_in_backward(StepProgram p) {
       std::size_t after = rest.size();
       while (after > 0 && !must_precede(rest[after - 1], i)) --after;
       if (after == 0) throw InternalError("update_in_backward: nothing writes the gradient of group " + std::to_string(i.block));
-      behind[one_block_on(rest, after - 1)].push_back(i);
+      behind[beside_sum(rest, after - 1)].push_back(i);
     } else {
       rest.push_back(i);
       behind.emplace_back();

@@ -11,6 +11,9 @@ void choose_mode(RunPlan& plan, int rank);
 /// first. What else the recipe leaves to trainx (choose_what_fits) is chosen for each anew. Writes into plan.mode, plan.recipe.parallel and plan.choices; the least where nothing fits.
 void choose_shards(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates);
 
+/// Throws UserError 78 for shards whose updates on the host (memory.optimizer_offload) would have to sum over tensors of which they have parts.
+void require_shards_on_host(const RunPlan& plan);
+
 /// Of zero: among how many ranks shards lie, as the recipe says; of auto those of one node (`local_ranks`) where there are several and they fit `budget_bytes`, else all. Writes as choose_shards does.
 void choose_shard_ranks(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget_bytes, const program::Rates* rates);
 

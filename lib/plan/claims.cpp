@@ -51,6 +51,14 @@ std::int64_t places_of_updates(const program::ModelGraph& graph) {
   return static_cast<std::int64_t>(places.size());
 }
 
+std::set<int> groups_with_gradients(const program::ModelGraph& graph) {
+  std::set<int> groups;
+  for (const program::BlockSpec& block : graph.blocks)
+    for (const program::SlotSpec& s : block.slots)
+      if (s.kind == program::Kind::gradient) groups.insert(s.index);
+  return groups;
+}
+
 // Of what a layer before the last one keeps for backward, without the small things beside it; of one that is recomputed as a whole, which keeps a hidden, nothing is said.
 std::int64_t least_offloaded_bytes(const program::ModelGraph& graph, const program::BlockSpec& block, ActivationCheckpoint level) {
   const bool attends = block.phases.contains(Op::forward) && block.phases.at(Op::forward).attention_flops > 0;
@@ -117,6 +125,16 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   if (plan.recipe.optimizer.update_in_backward) claims.update_launches = places_of_updates(graph);
   if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
     for (const program::BlockSpec& block : graph.blocks) claims.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) * micro_steps;
+  if (plan.recipe.memory.optimizer_offload == recipe::OptimizerOffload::cpu && !plan.is_replica()) {
+    const std::int64_t parts = plan.zero_stage() > 0 ? plan.batch.world_size : 1;
+    for (const int group : groups_with_gradients(graph)) {
+      const std::int64_t elements = graph.groups[static_cast<std::size_t>(group)].elements / parts;
+      ++claims.host_updates;
+      claims.gradients_out_bytes += elements * size_of(DType::f32);
+      claims.weights_back_bytes += elements * size_of(dtype_of(plan.recipe.precision.compute));
+    }
+    claims.update_launches = 0;
+  }
   if (plan.mode != recipe::ParallelMode::single) claims.summed = plan.recipe.precision.reduce == recipe::Reduce::bf16 ? "bf16" : "f32";
   claims.sharded = plan.zero_stage() > 0;
   claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);

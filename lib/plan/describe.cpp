@@ -85,7 +85,9 @@ std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan&
     out.emplace_back(name, plan_memory_budget(without).total_bytes() - plan.memory.total_bytes());
   };
   if (plan.recipe.optimizer.update_in_backward) compare("update in backward", [](recipe::Recipe& r) { r.optimizer.update_in_backward = false; });
-  if (plan.on_gpu && plan.memory.host_bytes > 0) compare("activation offload", [](recipe::Recipe& r) { r.memory.activation_offload = recipe::ActivationOffload::none; });
+  const recipe::MemorySection& memory = plan.recipe.memory;
+  if (plan.on_gpu && memory.optimizer_offload != recipe::OptimizerOffload::none) compare("optimizer offload", [](recipe::Recipe& r) { r.memory.optimizer_offload = recipe::OptimizerOffload::none; });
+  if (plan.on_gpu && memory.activation_offload != recipe::ActivationOffload::none) compare("activation offload", [](recipe::Recipe& r) { r.memory.activation_offload = recipe::ActivationOffload::none; });
   return out;
 }
 
@@ -109,6 +111,8 @@ std::int64_t cast_bytes(const program::StepProgram& p) {
 std::int64_t activation_bytes(const program::StepProgram& p) {
   return most_at_once(p, [](const program::Buffer& b) { return b.kind == program::Kind::value || b.kind == program::Kind::scratch; });
 }
+
+bool updates_on_host(const RunPlan& plan) { return plan.recipe.memory.optimizer_offload != recipe::OptimizerOffload::none; }
 
 std::string fixed(double x, int digits) {
   char text[64];
@@ -145,9 +149,13 @@ std::string describe(const RunPlan& plan, bool with_program) {
     if (bytes != 0) out += row(name, human_bytes(bytes));
   for (const auto& [name, saved] : saved_by_levers(plan)) out += row(name, saved > 0 ? "saves " + human_bytes(saved) : "saves nothing: memory is fullest where it changes nothing");
   if (plan.memory.host_bytes > 0) {
-    const std::string bytes = human_bytes(plan.memory.host_bytes), moved = human_bytes(offloaded_bytes(plan.train.back().program));
-    out += row("offloaded", bytes + (plan.on_gpu ? " of pinned host memory" : " of the same memory, in an arena of its own") + " holds what layers keep; a step copies " + moved + " out and back" +
-                                (plan.rates && plan.rates->host_bytes_per_s <= 0 ? ", how fast was not measured on this GPU" : ""));
+    const std::string unknown = plan.rates && plan.rates->host_bytes_per_s <= 0 ? ", how fast was not measured on this GPU" : "";
+    out += row("on the host", human_bytes(plan.memory.host_bytes) + (plan.on_gpu ? " of pinned memory" : " of the same memory, in an arena of its own"));
+    if (plan.on_gpu)
+      for (const auto& [name, bytes] : plan.memory.on_host) out += row("  " + name, human_bytes(bytes));
+    if (const std::int64_t moved = offloaded_bytes(plan.train.back().program); moved > 0) out += row("offloaded activations", "a step copies " + human_bytes(moved) + " out and back" + unknown);
+    if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0)
+      out += row("optimizer on the host", "a step copies " + human_bytes(copies.gradients_out) + " of gradients out and " + human_bytes(copies.weights_back) + " of weights back" + unknown + "; the CPU updates");
   }
   out += row("total", human_bytes(plan.memory.total_bytes()) + " of " + human_bytes(plan.memory.budget_bytes));
   if (const auto exchanges = exchanges_of(plan); !exchanges.empty()) {
@@ -162,14 +170,17 @@ std::string describe(const RunPlan& plan, bool with_program) {
     const auto& t = *plan.time;
     out += "time, predicted from measured rates\n";
     const bool unknown_copies = plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s <= 0;
-    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (unknown_copies ? ", if the copies to the host take no longer" : ""));
+    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (!unknown_copies ? "" : updates_on_host(plan) ? ", if the copies to the host and the updates there take no longer" : ", if the copies to the host take no longer"));
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
-    if (const double rest = t.step_s - t.gemm_s - t.attention_s - t.memory_s; rest > 0) out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
+    const double on_host_s = t.busy_s[static_cast<std::size_t>(program::Lane::host)];
+    if (const double rest = t.step_s - t.gemm_s - t.attention_s - t.memory_s - on_host_s; rest > 0) out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
     const auto busy = [&](program::Lane lane) { return t.busy_s[static_cast<std::size_t>(lane)]; };
     if (plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s > 0)
       out += row("copies to the host", fixed(busy(program::Lane::copy_out) * 1e3, 1) + " ms out, " + fixed(busy(program::Lane::copy_in) * 1e3, 1) + " ms back, beside the computation");
+    if (updates_on_host(plan) && plan.rates->host_bytes_per_s > 0)
+      out += row("updates on the host", fixed(on_host_s * 1e3, 1) + " ms, if the CPU's memory is as fast as the copies: it was not measured");
     out += row("bound by", t.bottleneck);
   }
   if (plan.on_gpu) {
@@ -181,6 +192,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += row("norms recomputed", std::to_string(claims.norms_recomputed));
     if (claims.update_launches > 0) out += row("updates in backward", std::to_string(claims.update_launches) + " launches of the optimizer");
     if (claims.offloaded_bytes > 0) out += row("copied to the host", "at least " + human_bytes(claims.offloaded_bytes) + ", and back");
+    if (claims.host_updates > 0)
+      out += row("updates on the host", std::to_string(claims.host_updates) + ", of gradients of " + human_bytes(claims.gradients_out_bytes) + ", which come back as weights of " + human_bytes(claims.weights_back_bytes));
     out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "StochasticWeights" ? "bf16 weights alone, rounded stochastically" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
   }
   out += "program\n";
@@ -218,6 +231,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["process_bytes"] = plan.memory.process_bytes;
   j["host_bytes"] = plan.memory.host_bytes;
   j["offloaded_bytes"] = offloaded_bytes(plan.train.back().program);
+  for (const auto& [name, bytes] : plan.memory.on_host) j["on_host"].push_back({{"category", name}, {"bytes", bytes}});
+  if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0) j["optimizer_copies"] = {{"gradients_out", copies.gradients_out}, {"weights_back", copies.weights_back}};
   j["total_bytes"] = plan.memory.total_bytes();
   j["budget_bytes"] = plan.memory.budget_bytes;
   for (const auto& [name, bytes] : saved_by_levers(plan)) j["saved"].push_back({{"by", name}, {"bytes", bytes}});

@@ -33,7 +33,7 @@ struct Candidate {
   std::int64_t micro_batch_size = 1;
   int depth = 0;                        // ignored where the recipe says what is recomputed
   bool offload = false;                 // activations to the host, also where the recipe does not say so
-  std::int64_t bytes = 0, host_bytes = 0;
+  std::int64_t bytes = 0, host_bytes = 0, offloaded_bytes = 0;
   double seconds = 0;                   // of a step; 0 without rates
 };
 
@@ -52,7 +52,7 @@ class Search {
 
   const Depth& depth() const { return depth_; }
   bool fits(const Candidate& c) const {
-    return (budget_ <= 0 || c.bytes <= budget_) && (plan_.host_memory_bytes <= 0 || c.host_bytes <= plan_.host_memory_bytes) && (!c.offload || c.host_bytes > 0);
+    return (budget_ <= 0 || c.bytes <= budget_) && (plan_.host_memory_bytes <= 0 || c.host_bytes <= plan_.host_memory_bytes) && (!c.offload || c.offloaded_bytes > 0);
   }
 
   /// With the bytes and the time of a step.
@@ -61,7 +61,8 @@ class Search {
     const RunPlan two = sized(c, static_cast<int>(std::min<std::int64_t>(steps, 2)));   // more micro-steps take no more memory
     const MemoryPlan memory = plan_memory_budget(two);
     c.bytes = memory.total_bytes();
-    c.host_bytes = plan_.on_gpu ? memory.host_bytes : 0;
+    c.host_bytes = plan_.on_gpu ? host_need(memory) : 0;
+    c.offloaded_bytes = offloaded_bytes(two.train.back().program);
     if (!rates_) return c;
     c.seconds = step_seconds(two);
     if (steps > 2) c.seconds += static_cast<double>(steps - 2) * (c.seconds - step_seconds(sized(c, 1)));
@@ -226,7 +227,7 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
     memory.activation_offload = recipe::ActivationOffload::cpu;
     const Candidate recomputed = search.least_depth(best->micro_batch_size);
     std::string text = "memory.activation_offload cpu: the most that recomputation saves needs " + human_bytes(recomputed.bytes) + ", " + human_bytes(best->bytes) + budget + " with " + human_bytes(best->host_bytes) +
-                       " of what layers keep on the host";
+                       " on the host, of what layers keep";
     if (best->seconds > 0 && rates->host_bytes_per_s > 0) text += "; costs " + percent(best->seconds / recomputed.seconds - 1) + " of a step more";
     else text += "; what the copies cost was not measured on this GPU";
     plan.choices.push_back(std::move(text));

@@ -55,17 +55,35 @@ std::int64_t snapshot_bytes_of(const RunPlan& plan) {
   return saved / plan.batch.world_size + largest;   // whoever has the fewest bytes so far takes the next tensor
 }
 
+/// What the host holds of a program where it is fullest.
+std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p, std::int64_t master, std::int64_t all) {
+  if (all == 0) return {};
+  const auto peak = program::peak_use(p, program::Space::host);
+  const auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
+  std::vector<std::pair<std::string, std::int64_t>> out{{"offloaded activations", of(Kind::value) + of(Kind::saved)},
+                                                        {"optimizer state on the host", of(Kind::state) - master},
+                                                        {"master weights on the host", master},
+                                                        {"weights on the host", of(Kind::parameter)},
+                                                        {"gradients on the host", of(Kind::gradient)}};
+  for (const auto& [name, bytes] : std::vector(out)) all -= bytes;
+  out.emplace_back("scalars and gaps on the host", all);
+  std::erase_if(out, [](const auto& category) { return category.second == 0; });
+  return out;
+}
+
 }  // namespace
 
 MemoryPlan plan_memory_budget(const RunPlan& plan) {
   const auto& p = plan.train.back().program;
   const auto peak = program::peak_use(p);
   auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
-  std::int64_t master = 0, residents_of_run = 0;
-  for (const auto& b : p.buffers) {
-    if (b.kind == Kind::state && b.name.starts_with("master.")) master += b.size;
-    if (b.kind == Kind::scalar && b.resident) residents_of_run += b.size;
-  }
+  const auto master_on = [&](program::Space space) {
+    std::int64_t bytes = 0;
+    for (const auto& b : p.buffers)
+      if (b.kind == Kind::state && b.space == space && b.name.starts_with("master.")) bytes += b.size;
+    return bytes;
+  };
+  const std::int64_t master = master_on(program::Space::device);
   MemoryPlan m;
   for (const auto* programs : {&plan.train, &plan.evaluate})
     for (const PlacedProgram& p : *programs) {
@@ -90,13 +108,19 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   m.process_bytes = plan.on_gpu ? context_bytes_of(plan) + between_gpus : process_bytes_of(plan);
   m.categories.emplace_back(plan.on_gpu ? "CUDA context and kernels" : "process", m.process_bytes - between_gpus);
   if (between_gpus > 0) m.categories.emplace_back("NCCL", between_gpus);
-  if (!plan.on_gpu && m.host_bytes > 0) {                // there the host's memory is the same
-    m.categories.emplace_back("offloaded activations", m.host_bytes);
+  m.on_host = on_host(p, master_on(program::Space::host), m.host_bytes);
+  if (!plan.on_gpu) {                                    // there the host's memory is the same
+    m.categories.insert(m.categories.end(), m.on_host.begin(), m.on_host.end());
     m.process_bytes += m.host_bytes;
   }
   if (const std::int64_t snapshot = plan.on_gpu ? 0 : snapshot_bytes_of(plan); snapshot > 0) {
     m.categories.emplace_back("checkpoint on its way to disk", snapshot);
     m.process_bytes += snapshot;
+  }
+  if (plan.on_gpu && plan.recipe.memory.optimizer_offload == recipe::OptimizerOffload::cpu) {
+    for (const auto& b : plan.train.front().program.buffers)
+      if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.size;
+    m.beside_host_bytes += snapshot_bytes_of(plan);
   }
   return m;
 }
@@ -106,17 +130,23 @@ namespace {
 /// What the recipe could say otherwise, the cheapest first.
 struct Levers {
   std::vector<recipe::ParallelMode> modes;
+  std::vector<recipe::OptimizerOffload> optimizers;
   std::vector<recipe::ActivationOffload> places;
   std::vector<std::vector<recipe::ActivationCheckpoint>> levels;
   std::int64_t smallest_micro_batch = 1;
 };
 
+/// Is there anything of an optimizer that could lie elsewhere?
+bool keeps_states(const RunPlan& plan) { return !plan.update.states.empty() || plan.master != program::Master::none; }
+
 Levers levers_of(const RunPlan& plan) {
-  using recipe::ActivationCheckpoint, recipe::ActivationOffload, recipe::ParallelMode;
-  Levers levers{{plan.mode}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
+  using recipe::ActivationCheckpoint, recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode;
+  Levers levers{{plan.mode}, {plan.recipe.memory.optimizer_offload}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
   const bool in_backward = plan.recipe.optimizer.update_in_backward, custom = std::holds_alternative<spec::CustomDims>(plan.dims);
+  const bool tensor_sums = plan.update.unit == program::Unit::tensor, on_host = levers.optimizers.front() != OptimizerOffload::none;   // shards and hosts do not go together with them
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
-    if (plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward) levers.modes.push_back(mode);
+    if (plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward && !(tensor_sums && on_host)) levers.modes.push_back(mode);
+  if (plan.on_gpu && !on_host && keeps_states(plan) && !(tensor_sums && plan.shares_batches())) levers.optimizers.push_back(OptimizerOffload::cpu);
   // On the host last, where that is other memory: copies take longer than recomputation.
   if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom) levers.places.push_back(ActivationOffload::cpu);
   const ActivationCheckpoint least = *std::ranges::min_element(levers.levels.front());
@@ -134,6 +164,7 @@ std::string changes_of(const RunPlan& other, const RunPlan& plan) {
   const auto &memory = other.recipe.memory, &before = plan.recipe.memory;
   if (*memory.activation_checkpoint.value != *before.activation_checkpoint.value) changes.push_back("memory.activation_checkpoint " + recipe::write_value(*memory.activation_checkpoint.value));
   if (memory.activation_offload != before.activation_offload) changes.push_back("memory.activation_offload " + recipe::write_value(memory.activation_offload));
+  if (memory.optimizer_offload != before.optimizer_offload) changes.push_back("memory.optimizer_offload " + recipe::write_value(memory.optimizer_offload));
   std::string text;
   for (const std::string& change : changes) text += (text.empty() ? "" : " with ") + change;
   return text;
@@ -147,32 +178,51 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   const std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
   RunPlan other = plan;
   for (const auto mode : levers.modes)
-    for (const auto place : levers.places) {
-      auto levels = levers.levels;
-      if (place != levers.places.front()) std::ranges::reverse(levels);   // the least to copy first
-      for (std::int64_t micro = plan.batch.micro_batch_size; micro >= levers.smallest_micro_batch; --micro) {   // the largest micro-batch that keeps the global batch
-        if (samples % micro != 0) continue;
-        for (const auto& level : levels) {
-          other.mode = mode;
-          other.batch.micro_batch_size = micro;
-          other.batch.grad_accum_steps = samples / micro;
-          other.recipe.memory.activation_checkpoint.value = level;
-          other.recipe.memory.activation_offload = place;
-          plan_programs(other);
-          const MemoryPlan memory = plan_memory_budget(other);
-          if (memory.total_bytes() > have || (plan.on_gpu && plan.host_memory_bytes > 0 && memory.host_bytes > plan.host_memory_bytes)) continue;
-          return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + "), and memory.fit: true " + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself";
+    for (const auto optimizer : levers.optimizers)
+      for (const auto place : levers.places) {
+        auto levels = levers.levels;
+        if (place != levers.places.front()) std::ranges::reverse(levels);   // the least to copy first
+        for (std::int64_t micro = plan.batch.micro_batch_size; micro >= levers.smallest_micro_batch; --micro) {   // the largest micro-batch that keeps the global batch
+          if (samples % micro != 0) continue;
+          for (const auto& level : levels) {
+            other.mode = mode;
+            other.batch.micro_batch_size = micro;
+            other.batch.grad_accum_steps = samples / micro;
+            other.recipe.memory.activation_checkpoint.value = level;
+            other.recipe.memory.activation_offload = place;
+            other.recipe.memory.optimizer_offload = optimizer;
+            plan_programs(other);
+            const MemoryPlan memory = plan_memory_budget(other);
+            if (memory.total_bytes() > have || (plan.on_gpu && plan.host_memory_bytes > 0 && host_need(memory) > plan.host_memory_bytes)) continue;
+            const bool chosen = optimizer == plan.recipe.memory.optimizer_offload;   // by fit, which leaves the optimizer where the recipe says
+            return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + ")" +
+                   (chosen ? std::string(", and memory.fit: true ") + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself" : "");
+          }
         }
       }
-    }
   return "";
+}
+
+std::int64_t host_need(const MemoryPlan& memory) { return memory.host_bytes + memory.beside_host_bytes; }
+
+std::string what_needs_less_host_memory(const RunPlan& plan) {
+  const bool activations = plan.recipe.memory.activation_offload != recipe::ActivationOffload::none, optimizer = plan.recipe.memory.optimizer_offload != recipe::OptimizerOffload::none;
+  std::string text;
+  if (optimizer) text = "leave memory.optimizer_offload out, or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
+  if (optimizer && plan.on_gpu && plan.recipe.checkpoint.asynchronous) text += ", or write checkpoint.asynchronous: false, which needs no copy of it";
+  if (activations) text += std::string(text.empty() ? "" : "; ") + "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size";
+  return text;
 }
 
 void require_fits(const RunPlan& plan) {
   const std::int64_t need = plan.memory.total_bytes(), have = plan.memory.budget_bytes;
-  if (plan.on_gpu && plan.host_memory_bytes > 0 && plan.memory.host_bytes > plan.host_memory_bytes)
-    throw UserError(ExitCode::out_of_memory, "memory: activations on the host need " + human_bytes(plan.memory.host_bytes) + " there and the machine has " + human_bytes(plan.host_memory_bytes) +
-                                                 "; recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size");
+  if (plan.on_gpu && plan.host_memory_bytes > 0 && host_need(plan.memory) > plan.host_memory_bytes) {
+    std::string what;
+    for (const auto& [name, bytes] : plan.memory.on_host) what += (what.empty() ? "" : ", ") + name + " " + human_bytes(bytes);
+    if (plan.memory.beside_host_bytes > 0) what += ", weights as they are loaded and a checkpoint on its way to disk " + human_bytes(plan.memory.beside_host_bytes);
+    throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(host_need(plan.memory)) + " on the host (" + what + ") and the machine has " + human_bytes(plan.host_memory_bytes) + "; " +
+                                                 what_needs_less_host_memory(plan));
+  }
   if (have <= 0 || need <= have) return;
   std::string remedy = what_would_fit(plan, have);
   if (remedy.empty()) remedy = "nothing in the recipe makes it fit; take a smaller model or a larger budget";

@@ -12,7 +12,13 @@ MemoryPlan plan_memory_budget(const RunPlan& plan);
 /// "batch.micro_batch_size 8 with memory.activation_checkpoint full would fit (3.1 GiB)"; "" where nothing in the recipe makes it fit into so many bytes.
 std::string what_would_fit(const RunPlan& plan, std::int64_t bytes);
 
-/// Throws UserError 71 when the plan exceeds its budget: by how much, and which activation_checkpoint or micro_batch_size would fit.
+/// Host memory that the process takes beside a GPU, as far as it is planned.
+std::int64_t host_need(const MemoryPlan& memory);
+
+/// What would take less of it: "recompute more (memory.activation_checkpoint), which ...".
+std::string what_needs_less_host_memory(const RunPlan& plan);
+
+/// Throws UserError 71 when the plan exceeds its budget, or what the host has: by how much, and which activation_checkpoint or micro_batch_size would fit.
 void require_fits(const RunPlan& plan);
 
 }  // namespace trainx::plan

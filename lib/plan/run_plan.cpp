@@ -164,6 +164,8 @@ void plan_programs(RunPlan& plan) {
     if (plan.mode == recipe::ParallelMode::dp) p = passes::data_parallel(std::move(p), reduce, plan.rank);
     if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, shards);
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
+    const bool on_host = r.memory.optimizer_offload == recipe::OptimizerOffload::cpu;
+    if (on_host) p = passes::optimizer_offload(std::move(p));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
@@ -172,6 +174,7 @@ void plan_programs(RunPlan& plan) {
     auto forward = program::forward_program(plain, evaluated, program::Op::evaluate);
     if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
+    if (on_host) forward = passes::optimizer_offload(std::move(forward));
     plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
   }
 }
@@ -186,12 +189,27 @@ double step_flops(const PlacedProgram& placed) {
   return flops;
 }
 
-std::int64_t offloaded_bytes(const program::StepProgram& p) {
+namespace {
+
+/// Of copies into such buffers.
+template <class Counts>
+std::int64_t copied_bytes(const program::StepProgram& p, const Counts& counts) {
   std::int64_t bytes = 0;
   for (const auto& i : p.steady)
     for (const auto& u : i.uses)
-      if (i.op == program::Op::copy && program::writes(u.how) && p.buffers[static_cast<std::size_t>(u.buffer)].space == program::Space::host) bytes += u.range.end - u.range.begin;
+      if (i.op == program::Op::copy && program::writes(u.how) && counts(p.buffers[static_cast<std::size_t>(u.buffer)])) bytes += u.range.end - u.range.begin;
   return bytes;
+}
+
+}  // namespace
+
+std::int64_t offloaded_bytes(const program::StepProgram& p) {
+  return copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && (b.kind == program::Kind::value || b.kind == program::Kind::saved); });
+}
+
+OptimizerCopies optimizer_copies(const program::StepProgram& p) {
+  return {copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::gradient; }),
+          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter; })};
 }
 
 double RunPlan::flops_per_token() const { return step_flops(train.back()) * static_cast<double>(batch.world_size) / static_cast<double>(tokens_per_step); }
@@ -251,12 +269,14 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (device) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty()) use_measured_links(*plan.rates, facts.hardware, plan.batch.world_size);
   if (plan.rates && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::eager) plan.rates->host_kernel_s = device->host_kernel_s;
+  if (plan.rates) plan.rates->steps_overlap = r.memory.optimizer_offload == recipe::OptimizerOffload::none;   // a GPU's step is done when the host's updates are
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes / facts.hardware.local_ranks;
   require_attention(plan);
   if (options.gpu.empty()) plan.host_memory_bytes = facts.hardware.memory_bytes / facts.hardware.local_ranks;
   require_level_for_each_layer(plan);
   choose_shards(plan, budget, rates);
+  require_shards_on_host(plan);
   choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
   choose_kept_weights(plan, budget, rates);

@@ -31,6 +31,8 @@ struct MemoryPlan {
   std::int64_t arena_bytes = 0;         // one arena for training and evaluation
   std::int64_t library_bytes = 0;       // what library calls allocate beside it, at most
   std::int64_t host_bytes = 0;          // that programs keep on the host: pinned memory beside a GPU, on a CPU an arena of its own
+  std::vector<std::pair<std::string, std::int64_t>> on_host;   // of those, by what they hold where the host is fullest
+  std::int64_t beside_host_bytes = 0;   // of a GPU's process with an optimizer on the host: weights as they are loaded, a checkpoint on its way to disk
   std::int64_t process_bytes = 0;       // on a CPU LibTorch itself, copies of a group while weights are loaded and saved, batches ahead; on a GPU context and kernels
   std::int64_t budget_bytes = 0;
   std::int64_t total_bytes() const { return arena_bytes + library_bytes + process_bytes; }
@@ -83,8 +85,11 @@ struct PlanOptions {
 /// Whether the run would compute on a GPU of this machine. Throws UserError 78 where what it asks for cannot be.
 bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& hardware);
 
-/// What a step copies to the host.
+/// What a step copies to the host of activations.
 std::int64_t offloaded_bytes(const program::StepProgram& p);
+/// What a step copies for an optimizer on the host: gradients to it, weights back.
+struct OptimizerCopies { std::int64_t gradients_out = 0, weights_back = 0; };
+OptimizerCopies optimizer_copies(const program::StepProgram& p);
 
 /// Of the matrix products and the attention of one step, without what is recomputed.
 double step_flops(const PlacedProgram& placed);

@@ -152,6 +152,7 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
     for (std::size_t k = 0; k < p.steady.size(); ++k) {
       auto& mine = done[static_cast<int>(p.steady[k].lane)];
       double start = mine.empty() ? 0 : mine.back();
+      if (!rates.steps_overlap) start = std::max(start, before);
       if (host_s > 0) start = std::max(start, before + launched[k]);     // the host waits for the end of the step before
       for (const Wait& w : order.steady[k]) {
         const auto l = static_cast<std::size_t>(w.lane);

@@ -18,6 +18,7 @@ struct Rates {
   double link_latency_s = 0;            // until a collective's first bytes are there; 0: not known
   double host_kernel_s = 0;             // what the host takes to launch a kernel, where steps are launched one by one; 0: they are replayed
   double attention_fill_rows = 0;       // twice this many rows of heads are computed at half more than the time of this many: fewer do not fill the GPU
+  bool steps_overlap = true;            // lanes go on while the next step begins; else it begins when all are done
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.

@@ -409,6 +409,11 @@ class Rules {
     const auto& levels = r_.memory.activation_checkpoint.value;
     refuse(r_.memory.checkpoint_segment > 1 && levels && !std::ranges::count(*levels, ActivationCheckpoint::full), "memory.checkpoint_segment", {"memory.activation_checkpoint"},
            "can have no effect without layers whose memory.activation_checkpoint is full");
+    const bool exact_elsewhere = (r_.precision.compute == Compute::bf16 || r_.precision.compute == Compute::fp16) && !(!r_.precision.master.is_auto() && *r_.precision.master.value == MasterWeights::none);
+    const bool keeps_states = std::visit([](const auto& o) { return !spec::states(o).empty(); }, r_.optimizer.options);
+    refuse(r_.memory.optimizer_offload != OptimizerOffload::none && !keeps_states && !exact_elsewhere, "memory.optimizer_offload",
+           {"optimizer.type", "optimizer.options", "precision.compute", "precision.master"},
+           "can have no effect: " + alternative_name(r_.optimizer.options) + " as written keeps nothing beside the weights that blocks compute with; write none");
     refuse(r_.memory.release_cache_every && r_.memory.release_cache_every->amount <= 0, "memory.release_cache_every", {}, "must be greater than 0 (did you mean null?)");
     refuse(!r_.memory.budget.is_auto() && r_.memory.budget.value->bytes == 0, "memory.budget", {}, "must be greater than 0");
   }

@@ -165,11 +165,17 @@ inline const EnumNames<ActivationOffload>& enum_names(ActivationOffload) {
   static const EnumNames<ActivationOffload> names{{ActivationOffload::none, "none"}, {ActivationOffload::cpu, "cpu"}};
   return names;
 }
+enum class OptimizerOffload : std::uint8_t { none, cpu };
+inline const EnumNames<OptimizerOffload>& enum_names(OptimizerOffload) {
+  static const EnumNames<OptimizerOffload> names{{OptimizerOffload::none, "none"}, {OptimizerOffload::cpu, "cpu"}};
+  return names;
+}
 struct MemorySection {
   Auto<ByteSize> budget;
   Auto<std::vector<ActivationCheckpoint>> activation_checkpoint{{{ActivationCheckpoint::none}}};   // of all layers, or of each
   std::int64_t checkpoint_segment = 1;
   ActivationOffload activation_offload = ActivationOffload::none;
+  OptimizerOffload optimizer_offload = OptimizerOffload::none;
   std::optional<Duration> release_cache_every;
   bool fit = false;
 };
@@ -181,6 +187,8 @@ void visit_fields(Visitor& field, MemorySection& s) {
   field("checkpoint_segment", s.checkpoint_segment, between(1, 1 << 16), "neighbouring layers at full that keep one hidden together and are recomputed together");
   field("activation_offload", s.activation_offload, anything(),
         "cpu: what layers keep for backward waits in host memory; copied out behind forward, and back one block ahead of backward, beside the computation");
+  field("optimizer_offload", s.optimizer_offload, anything(),
+        "cpu: optimizer states and exact weights lie in host memory; gradients are copied there as they become complete, the CPU updates, and weights are copied back");
   field("release_cache_every", s.release_cache_every, anything(), "between returns of unused memory that libraries keep to the system; null: never");
   field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size and activation_checkpoint anew, the cheapest that fits; global_batch_size stays");
 }

@@ -21,6 +21,8 @@ const std::map<std::string_view, std::string_view>& other_names() {
       {"bf16", "precision.compute: bf16"}, {"mixed_precision", "precision.compute"}, {"amp", "precision.compute"},
       {"gradient_checkpointing", "memory.activation_checkpoint"}, {"recompute", "memory.activation_checkpoint"}, {"cpu_checkpointing", "memory.activation_offload"},
       {"offload_activations", "memory.activation_offload"}, {"activation_cpu_offload", "memory.activation_offload"}, {"optimizer_in_bwd", "optimizer.update_in_backward"},
+      {"offload_optimizer", "memory.optimizer_offload"}, {"offload_optimizer_device", "memory.optimizer_offload"}, {"cpu_offload", "memory.optimizer_offload"},
+      {"optimizer_cpu_offload", "memory.optimizer_offload"}, {"cpu_offload_optimizer", "memory.optimizer_offload"},
       {"torch_empty_cache_steps", "memory.release_cache_every: N steps"}, {"save_steps", "checkpoint.every: N steps"},
       {"save_interval", "checkpoint.every: N steps"}, {"save_total_limit", "checkpoint.keep_last"}, {"eval_steps", "eval.every: N steps"},
       {"eval_interval", "eval.every: N steps"}, {"eval_iters", "eval.batches"}, {"logging_steps", "metrics.every: N steps"}, {"log_interval", "metrics.every: N steps"},

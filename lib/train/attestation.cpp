@@ -82,8 +82,20 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
                   checkpointing);
   // Selective recomputation shows in nothing else: whether GELU has a kernel of its own is up to what was measured.
   expect(all_launches(evidence, {"residual_layer_norm_kernel"}), all_launches(evidence, {"layer_norm_backward_kernel"}) + claims.norms_recomputed, "a norm's forward", checkpointing);
-  if (all_launches(evidence, {claims.update, claims.weights}) == 0)
+  if (claims.host_updates > 0) {
+    const std::string offloaded = " (memory.optimizer_offload: cpu)";
+    expect(all_launches(evidence, {claims.update}), 0, "the optimizer on the GPU", offloaded);
+    if (evidence.host_updates != claims.host_updates)
+      out.push_back(std::to_string(evidence.host_updates) + " updates on the host in a step, " + std::to_string(claims.host_updates) + " were planned" + offloaded);
+    if (const std::int64_t least = claims.offloaded_bytes + claims.gradients_out_bytes; evidence.bytes_to_host < least)
+      out.push_back(std::to_string(evidence.bytes_to_host) + " bytes are copied to the host in a step, at least " + std::to_string(least) + " were planned" + offloaded);
+    if (const std::int64_t least = claims.offloaded_bytes + claims.weights_back_bytes; evidence.bytes_from_host < least)
+      out.push_back(std::to_string(evidence.bytes_from_host) + " bytes are copied from the host in a step, at least " + std::to_string(least) + " were planned" + offloaded);
+  } else if (evidence.host_updates > 0) {
+    out.push_back(std::to_string(evidence.host_updates) + " updates on the host in a step, none were planned");
+  } else if (all_launches(evidence, {claims.update, claims.weights}) == 0) {
     out.push_back("no " + claims.update + " over " + claims.weights + " in a step: the exact weights that were asked for are not kept");
+  }
   if (claims.update_launches > 0) expect(all_launches(evidence, {claims.update, claims.weights}), claims.update_launches, "the optimizer", " (optimizer.update_in_backward: true)");
   // NCCL names its kernels by what they do and with what: ncclDevKernel_AllReduce_Sum_bf16_RING_LL.
   if (!claims.summed.empty() && all_launches(evidence, {"nccl", claims.sharded ? "ReduceScatter_Sum_" : "Reduce_Sum_", claims.summed}) == 0)

@@ -68,7 +68,7 @@ void CheckpointObserver::save(TrainState& state) {
 void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begun) {
   const bool copies = !shares() && parts_.device->steps_change_residents();
   if (copies && !snapshot_) snapshot_.emplace(parts_.plan.train.front(), parts_.plan.update.states);
-  const ResidentState& resident = copies ? snapshot_->take(parts_.device->residents()) : parts_.resident;
+  const ResidentState& resident = copies ? snapshot_->take({parts_.device->residents(), parts_.device->host()}) : parts_.resident;
   auto contents = checkpoint_contents(parts_.plan, resident, state, threads_, carried_);
   Writing& writing = writing_.emplace();
   writing.step = state.step;

@@ -3,6 +3,7 @@
 #include "ops/timed_work.hpp"
 #include "program/operations.hpp"
 #include "tensor/view.hpp"
+#include "train/host_update.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
 #include <cmath>
@@ -11,16 +12,6 @@
 namespace trainx::train {
 
 using namespace program;
-
-namespace {
-
-// The table's last entry holds beyond its end.
-double learning_rate_at(const double* table, const Use& u, std::int64_t applied_steps) {
-  const auto entries = (u.range.end - u.range.begin) / static_cast<std::int64_t>(sizeof(double));
-  return table[std::min(applied_steps, entries - 1)];
-}
-
-}  // namespace
 
 CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks, Arena* host)
     : arena_(arena), host_(host), parts_(std::move(parts)), shapes_(programs.size()) {
@@ -222,40 +213,7 @@ void CpuExecutor::grad_norm(const Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::update(const Shape& s, const Instruction& i) {
-  optim::GroupMemory memory;
-  const OwnGroup& own = s.groups[static_cast<std::size_t>(i.block)];
-  memory.group = &own.spec;
-  memory.first = own.first;
-  memory.gradient = reinterpret_cast<const float*>(address(s, use_of(i, UpdateSlot::gradient)));
-  memory.parameter_dtype = s.placed->graph.compute;
-  memory.parameter = address(s, use_of(i, UpdateSlot::parameter));
-  memory.rounding_seed = parts_.rounding_seed;
-  memory.index = i.block;
-  if (const Use* master = find_use(i, UpdateSlot::master)) {
-    memory.master = address(s, *master);
-    memory.master_kind = master->range.end - master->range.begin == memory.group->elements * 4 ? Master::fp32 : Master::split;
-  }
-  int round = 0;                        // of the last sums
-  for (const Use& u : i.uses) {
-    if (UpdateSlot::is_sums(u.slot)) {
-      round = std::max(round, u.slot - UpdateSlot::first_sums);
-      memory.of_group = &s.placed->graph.groups[static_cast<std::size_t>(i.block)];
-      memory.sums.resize(static_cast<std::size_t>(UpdateSlot::last_sums - UpdateSlot::first_sums) + 1);
-      memory.sums[static_cast<std::size_t>(u.slot - UpdateSlot::first_sums)] = reinterpret_cast<double*>(address(s, u));
-    }
-    if (u.slot < UpdateSlot::first_state) continue;
-    memory.states.resize(std::max(memory.states.size(), static_cast<std::size_t>(u.slot - UpdateSlot::first_state) + 1));
-    memory.states[static_cast<std::size_t>(u.slot - UpdateSlot::first_state)] = address(s, u);
-  }
-  optim::StepScalars step;
-  step.norm2 = scalar<double>(s, i, UpdateSlot::norm2);
-  const double scale = find_use(i, UpdateSlot::loss_scale) ? scalar<double>(s, i, UpdateSlot::loss_scale) : 1;
-  const double targets = scalar<double>(s, i, UpdateSlot::target_count) * scale;
-  step.gradient_scale = targets > 0 ? parts_.nominal_targets / targets : 0;   // a step without targets has no gradient, and counts
-  step.applied_steps = scalar<std::int64_t>(s, i, UpdateSlot::applied);
-  step.lr = learning_rate_at(&scalar<double>(s, i, UpdateSlot::lr_table), use_of(i, UpdateSlot::lr_table), step.applied_steps);
-  step.max_grad_norm = parts_.max_grad_norm;
-  i.op == Op::measure ? parts_.optimizer->measure(memory, step, round) : parts_.optimizer->update(memory, step);
+  update_on_host(*s.placed, i, s.groups[static_cast<std::size_t>(i.block)], [&](const Use& u) { return address(s, u); }, parts_);
 }
 
 void CpuExecutor::report(const Shape& s, const Instruction& i) {

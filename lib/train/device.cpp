@@ -17,6 +17,7 @@ class CpuDevice final : public Device {
     if (plan.memory.host_bytes > 0) host_.emplace(plan.memory.host_bytes);
   }
   Arena& residents() override { return arena_; }
+  std::byte* host() const override { return host_ ? host_->data() : nullptr; }
   bool steps_change_residents() const override { return true; }
   void upload(const std::vector<std::span<const std::byte>>&) override {}
   void download() override {}
@@ -33,7 +34,7 @@ class CpuDevice final : public Device {
  private:
   std::int64_t threads_;
   Arena arena_;
-  std::optional<Arena> host_;           // of what programs keep on the host: here only another arena
+  std::optional<Arena> host_;
 };
 
 }  // namespace

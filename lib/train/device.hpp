@@ -13,7 +13,9 @@ class Device {
   virtual ~Device() = default;
   /// Host memory where the programs' resident buffers lie, at their addresses: what is loaded and saved. On a CPU the arena itself.
   virtual Arena& residents() = 0;
-  /// Whether training writes there, so that what is read beside it must be copied first.
+  /// What programs keep on the host: pinned memory beside a GPU, on a CPU another arena. Null where they keep nothing there.
+  virtual std::byte* host() const = 0;
+  /// Whether training writes to residents() or, to what is resident there, to host(), so that what is read beside it must be copied first.
   virtual bool steps_change_residents() const = 0;
   /// Between a device's memory and residents(); nothing where they are one. The memory must be at rest. `zeros`: what of residents() is zero.
   virtual void upload(const std::vector<std::span<const std::byte>>& zeros = {}) = 0;

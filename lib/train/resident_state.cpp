@@ -22,7 +22,7 @@ const std::string master_prefix = "master.";
 
 }  // namespace
 
-ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena, const std::vector<program::StateSpec>& states, Ranks ranks)
+ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory, const std::vector<program::StateSpec>& states, Ranks ranks)
     : placed_(placed), ranks_(ranks), sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::sharded)) {
   if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.world_size)) throw InternalError("shards of " + std::to_string(placed.program.world_size) + " ranks, which are not here");
   for (const GroupSpec& g : placed.graph.groups) {
@@ -36,7 +36,9 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena, co
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     const auto& buffer = buffers[b];
     if (!buffer.resident) continue;
-    std::byte* at = arena.data() + placed.placement.base[b];
+    const bool on_host = buffer.space == program::Space::host;
+    if (on_host && !memory.host) throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
+    std::byte* at = (on_host ? memory.host : memory.base) + placed.placement.base[b];
     if (buffer.kind == Kind::scalar) {
       if (buffer.name == "step") step_ = reinterpret_cast<std::int64_t*>(at);
       else if (buffer.name == "applied") applied_ = reinterpret_cast<std::int64_t*>(at);
@@ -47,14 +49,14 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, Arena& arena, co
     Group& group = groups_[static_cast<std::size_t>(buffer.owner)];
     const std::string name = buffer.sharded ? buffer.name.substr(0, buffer.name.size() - 1) : buffer.name;   // "w.h0/"
     if (buffer.kind == Kind::parameter) {
-      group.parameter = at;
+      (on_host ? group.on_host : group.parameter) = at;
     } else if (name.starts_with(master_prefix)) {
       group.master = at;
       group.master_kind = buffer.size == group.shards.front().elements * 4 ? Master::fp32 : Master::split;
     } else {
       for (const program::StateSpec& s : states) {
         if (name != s.name + "." + group.spec->name) continue;
-        State& state = group.states.emplace_back(State{s, {}, buffer.sharded, at, buffer.size / size_of(s.dtype)});
+        State& state = group.states.emplace_back(State{s, {}, buffer.sharded, at, buffer.size / size_of(s.dtype), on_host});
         for (const GroupSpec& shard : shards_of(group, state)) state.layouts.push_back(program::state_layout(s, shard));
       }
     }
@@ -68,7 +70,7 @@ void ResidentState::initialize(const model::WeightInitializer& fill, Memory memo
     fill(*group.spec, exact.data());
     store_exact(group, exact);
     for (const State& state : group.states)
-      if (memory == Memory::written || state.spec.initial != 0) begin(state);
+      if (memory == Memory::written || state.spec.initial != 0 || state.on_host) begin(state);
   }
   set_counters(0, 0);
 }
@@ -107,7 +109,7 @@ std::vector<std::span<const std::byte>> ResidentState::untouched() const {
   if (states_written_) return out;
   for (const Group& group : groups_)
     for (const State& state : group.states)
-      if (state.spec.initial == 0) out.push_back(state.bytes());
+      if (state.spec.initial == 0 && !state.on_host) out.push_back(state.bytes());
   return out;
 }
 
@@ -117,6 +119,11 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
     const auto size = static_cast<std::size_t>(group.shards.front().elements);
     exact = exact.subspan(own() * size, size);
   }
+  store_rounded(group, exact);
+  if (group.on_host) std::memcpy(group.on_host, group.parameter, exact.size() * static_cast<std::size_t>(size_of(placed_.graph.compute)));
+}
+
+void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
   if (placed_.graph.compute == DType::f32) {
     std::memcpy(group.parameter, exact.data(), exact.size_bytes());
     return;

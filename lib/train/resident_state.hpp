@@ -10,10 +10,17 @@ namespace trainx::train {
 
 enum class MissingHead : std::uint8_t { refuse, keep };
 
+/// Where resident buffers lie: those of the device's space, or a copy of them, and those that programs keep on the host (null: they keep none there).
+struct ResidentMemory {
+  std::byte* base = nullptr;
+  std::byte* host = nullptr;
+  ResidentMemory(const Arena& arena, std::byte* on_host = nullptr) : base(arena.data()), host(on_host) {}   // NOLINT(google-explicit-constructor): most have one arena
+};
+
 class ResidentState {
  public:
   /// `states`: what the optimizer keeps; not known where nothing is trained. `ranks`: among whom shards are.
-  ResidentState(const plan::PlacedProgram& placed, Arena& arena, const std::vector<program::StateSpec>& states = {}, Ranks ranks = {});
+  ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory, const std::vector<program::StateSpec>& states = {}, Ranks ranks = {});
 
   enum class Memory : std::uint8_t { written, new_arena };
   /// Initial weights; states as they begin; counters zero. In a new arena what begins as zero is zero already: its memory is not touched.
@@ -25,7 +32,7 @@ class ResidentState {
   std::int64_t applied_steps() const;
   /// As kernels::advance_loss_scale has them; nothing where losses are not scaled.
   void set_loss_scale(double scale, double finite_steps);
-  /// What of the arena nothing was written to: states, until they are loaded.
+  /// What of the memory's base nothing was written to: states, until they are loaded.
   std::vector<std::span<const std::byte>> untouched() const;
 
   /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards). A missing, extra or misshapen tensor throws UserError 65 that names it.
@@ -47,6 +54,7 @@ class ResidentState {
     bool in_shards = false;
     std::byte* data = nullptr;
     std::int64_t entries = 0;           // of the buffer: a shard's, as many as the largest has
+    bool on_host = false;
     std::span<std::byte> bytes() const { return {data, static_cast<std::size_t>(entries * size_of(spec.dtype))}; }
   };
   struct Group {
@@ -55,12 +63,14 @@ class ResidentState {
     std::vector<program::GroupSpec> shards;   // by rank of those that hold them all; the whole group where there is one
     std::string loaded_hash;            // of exact weights, where they lie in shards
     std::byte* parameter = nullptr;
+    std::byte* on_host = nullptr;       // the same, where updates are made on the host
     std::byte* master = nullptr;        // null: the parameter is exact, or the program does not train
     program::Master master_kind = program::Master::none;
     std::vector<State> states;
   };
   void begin(const State& state);
   void store_exact(Group& group, std::span<const float> exact);
+  void store_rounded(Group& group, std::span<const float> exact);   // with the master
   std::vector<float> exact(const Group& group, const program::ParameterSpec& parameter) const;
   void store_entries(const Group& group, const State& state, std::size_t parameter, std::span<const std::byte> entries);
   std::vector<std::byte> entries_of(const Group& group, const State& state, std::size_t parameter) const;

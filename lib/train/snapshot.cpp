@@ -6,16 +6,18 @@
 namespace trainx::train {
 namespace {
 
-/// Calls use(place, bytes) for each resident buffer.
+using program::Space;
+
+/// Calls use(place, bytes) for each resident buffer of the space.
 template <class Use>
-void for_residents(const plan::PlacedProgram& placed, const Use& use) {
+void for_residents(const plan::PlacedProgram& placed, Space space, const Use& use) {
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
-    if (placed.program.buffers[b].resident) use(placed.placement.base[b], placed.program.buffers[b].size);
+    if (const program::Buffer& buffer = placed.program.buffers[b]; buffer.resident && buffer.space == space) use(placed.placement.base[b], buffer.size);
 }
 
-program::Bytes end_of_residents(const plan::PlacedProgram& placed) {
+program::Bytes end_of_residents(const plan::PlacedProgram& placed, Space space) {
   program::Bytes end = 1;
-  for_residents(placed, [&](program::Bytes at, program::Bytes bytes) { end = std::max(end, at + bytes); });
+  for_residents(placed, space, [&](program::Bytes at, program::Bytes bytes) { end = std::max(end, at + bytes); });
   return end;
 }
 
@@ -26,10 +28,12 @@ void copy_bytes(std::byte* to, const std::byte* from, program::Bytes bytes) {
 
 }  // namespace
 
-Snapshot::Snapshot(const plan::PlacedProgram& placed, const std::vector<program::StateSpec>& states) : placed_(placed), arena_(end_of_residents(placed)), state_(placed, arena_, states) {}
+Snapshot::Snapshot(const plan::PlacedProgram& placed, const std::vector<program::StateSpec>& states)
+    : placed_(placed), arena_(end_of_residents(placed, Space::device)), host_(end_of_residents(placed, Space::host)), state_(placed, {arena_, host_.data()}, states) {}
 
-const ResidentState& Snapshot::take(const Arena& residents) {
-  for_residents(placed_, [&](program::Bytes at, program::Bytes bytes) { copy_bytes(arena_.data() + at, residents.data() + at, bytes); });
+const ResidentState& Snapshot::take(const ResidentMemory& residents) {
+  for_residents(placed_, Space::device, [&](program::Bytes at, program::Bytes bytes) { copy_bytes(arena_.data() + at, residents.base + at, bytes); });
+  for_residents(placed_, Space::host, [&](program::Bytes at, program::Bytes bytes) { copy_bytes(host_.data() + at, residents.host + at, bytes); });
   return state_;
 }
 

@@ -9,11 +9,11 @@ class Snapshot {
  public:
   Snapshot(const plan::PlacedProgram& placed, const std::vector<program::StateSpec>& states);
   /// Copies, with all threads; at rest. What was copied before goes.
-  const ResidentState& take(const Arena& residents);
+  const ResidentState& take(const ResidentMemory& residents);
 
  private:
   const plan::PlacedProgram& placed_;
-  Arena arena_;                         // resident buffers at their places
+  Arena arena_, host_;                  // resident buffers at their places
   ResidentState state_;
 };
 

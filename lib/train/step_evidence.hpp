@@ -13,6 +13,7 @@ struct StepEvidence {
   std::int64_t copies = 0, copied_bytes = 0;
   std::int64_t bytes_to_host = 0, bytes_from_host = 0;   // of the copied ones
   std::int64_t memsets = 0;
+  std::int64_t host_updates = 0;        // calls of an optimizer's update on the host, that the driver makes in their turn
   std::int64_t target_rows = 0;         // that a head computed which computes rows with a target alone
 };
 

@@ -90,7 +90,7 @@ class CustomModule(Trainx):
         self.assertEqual(sha256(self.weights("none")), sha256(self.weights("full")))
         self.assertLess(plans["full"]["library_bytes"], plans["none"]["library_bytes"])
         self.assertLess(self.metrics("full")[-1]["peak_memory_bytes"], self.metrics("none")[-1]["peak_memory_bytes"])
-        offload = ["memory={activation_checkpoint: full, activation_offload: cpu}", "optimizer.max_grad_norm=0", "optimizer.update_in_backward=true", "batch.micro_batch_size=16"]
+        offload = ["memory={activation_checkpoint: full, activation_offload: cpu, optimizer_offload: cpu}", "optimizer.max_grad_norm=0", "optimizer.update_in_backward=true", "batch.micro_batch_size=16"]
         want = self.train("whole", *how[1:], "batch.micro_batch_size=16", "optimizer.max_grad_norm=0")
         self.assertEqual(self.train("offload", *how[1:], *offload), want)
         self.assertGreater(json.loads(self.ask("plan", self.config, *how[1:], *offload, "--json").stdout)["offloaded_bytes"], 0)

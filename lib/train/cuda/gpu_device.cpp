@@ -19,7 +19,7 @@ namespace {
 std::int64_t resident_bytes(const plan::PlacedProgram& placed) {
   std::int64_t end = 0;
   for (std::size_t b = 0; b < placed.program.buffers.size() && placed.program.buffers[b].resident; ++b)
-    end = std::max(end, placed.placement.base[b] + placed.program.buffers[b].size);
+    if (placed.program.buffers[b].space == program::Space::device) end = std::max(end, placed.placement.base[b] + placed.program.buffers[b].size);
   return end;
 }
 
@@ -67,14 +67,13 @@ T* allocate(std::int64_t bytes, const std::string& what, const plan::RunPlan& pl
                                                    (remedy.empty() ? "nothing in the recipe makes the run fit: end what else runs there (nvidia-smi), or take a smaller model" : remedy));
 }
 
-std::byte* allocate_pinned(std::int64_t bytes) {
+std::byte* allocate_pinned(std::int64_t bytes, const plan::RunPlan& plan) {
   void* p = nullptr;
   if (const cudaError_t error = cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault); error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw gpu::GpuError(ExitCode::out_of_memory, "the machine refuses " + human_bytes(bytes) + " of pinned host memory for memory.activation_offload: cpu; recompute more (memory.activation_checkpoint), "
-                                                 "which leaves less to copy, or lower batch.micro_batch_size");
+    throw gpu::GpuError(ExitCode::out_of_memory, "the machine refuses " + human_bytes(bytes) + " of pinned host memory; " + plan::what_needs_less_host_memory(plan));
   } else {
-    gpu::require(error, "pinned host memory for offloaded activations");
+    gpu::require(error, "pinned host memory");
   }
   return static_cast<std::byte*>(p);
 }
@@ -110,7 +109,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   gpu::require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   arena_ = allocate<std::byte>(arena_bytes_, "the run's arena", plan);
   workspace_ = allocate<std::byte>(workspace_bytes_, "the workspace of matrix products and attention", plan);
-  if (plan.memory.host_bytes > 0) host_ = allocate_pinned(plan.memory.host_bytes);
+  if (plan.memory.host_bytes > 0) host_ = allocate_pinned(plan.memory.host_bytes, plan);
   const std::int64_t counter_bytes = kernels::fold_counters * static_cast<std::int64_t>(sizeof(std::uint32_t));
   counters_ = allocate<std::uint32_t>(counter_bytes, "counters", plan);
   gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_), "counters");
@@ -150,6 +149,10 @@ GpuDevice::~GpuDevice() {
   cudaFree(arena_);
   cudaFreeHost(host_);
   cudaStreamDestroy(stream_);
+}
+
+bool GpuDevice::steps_change_residents() const {
+  return std::ranges::any_of(plan_.train.front().program.buffers, [](const program::Buffer& b) { return b.resident && b.space == program::Space::host; });
 }
 
 // Zeros are made on the GPU: reading them here would take memory and time for pages that nobody has written.

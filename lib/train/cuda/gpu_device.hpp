@@ -16,7 +16,8 @@ class GpuDevice final : public Device {
   GpuDevice(const plan::RunPlan& plan, const Ranks& ranks);
   ~GpuDevice() override;
   Arena& residents() override { return *residents_; }
-  bool steps_change_residents() const override { return false; }
+  std::byte* host() const override { return host_; }
+  bool steps_change_residents() const override;
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
   std::byte* memory() override { return arena_; }
@@ -29,8 +30,6 @@ class GpuDevice final : public Device {
   int tune() override;
   std::string name() const override { return name_; }
 
-  /// Pinned memory of what programs keep on the host; null where they keep nothing there.
-  std::byte* host() const { return host_; }
   const ops::Gpu& ops() const { return ops_; }
   /// Null where there is one rank.
   /// Among which ranks: program::Among. Null: there is one rank.

@@ -7,6 +7,7 @@
 #include "ops/gpu_scope.hpp"
 #include "program/operations.hpp"
 #include "train/cuda/step_needs.hpp"
+#include "train/host_update.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
 #include <atomic>
@@ -125,7 +126,9 @@ void GpuExecutor::prepare(Shape& s) {
     if (i.op == Op::fetch_batch) s.fetches.push_back(&i);
     s.reports |= i.op == Op::report;
     if (!run.empty() && run.front()->op != i.op) end_run();
-    if (i.op == Op::update || i.op == Op::measure) run.push_back(&i);
+    if (i.op == Op::update && i.lane == Lane::host) s.host_updates[&i] = {this, &s, &i};
+    else if (i.op == Op::update || i.op == Op::measure) run.push_back(&i);
+    else end_run();
     if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, s.groups, i);
   }
   end_run();
@@ -211,6 +214,7 @@ void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
     times.spans.push_back({std::move(span.instruction), span.work, std::move(span.detail), Lane::compute, span.begin_ms, span.ms});
   }
   for (StepSpan& span : s.lanes->spans()) times.spans.push_back(std::move(span));
+  for (const StepSpan& span : times.spans) times.ms = std::max(times.ms, span.begin_ms + span.ms);   // updates on the host end after all else
   on_times_(times);
 }
 
@@ -237,6 +241,7 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
   for (; reported_ < n; ++reported_) {
     const std::int64_t place = reported_ % ring;
     wait_for(done_[static_cast<std::size_t>(place)], reported_ + 1);
+    throw_host_failure();
     if (!shapes_.front().reports) continue;
     const std::byte* const report = reports_ + place * report_bytes_;
     const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);
@@ -283,7 +288,7 @@ GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, 
 
 void GpuExecutor::attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph) {
   gpu::CapturedStep step = gpu::read_graph(graph);
-  evidence_.push_back({replays_, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.bytes_to_host, step.bytes_from_host, step.memsets, needs.target_rows});
+  evidence_.push_back({replays_, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.bytes_to_host, step.bytes_from_host, step.memsets, step.host_functions[&GpuExecutor::make_host_update], needs.target_rows});
 }
 
 cudaGraphExec_t GpuExecutor::instantiate(cudaGraph_t graph) {
@@ -339,6 +344,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
                                                 s.placed->graph.groups[static_cast<std::size_t>(i.block)].elements, stream_), "cast");
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::measure: case Op::update:
+      if (i.lane == Lane::host) return require(cudaLaunchHostFunc(stream, &GpuExecutor::make_host_update, &s.host_updates.at(&i)), "update on the host");
       if (const auto update = s.updates.find(&i); update != s.updates.end())
         update->second.launch(stream_);
       return;
@@ -353,6 +359,28 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
       return;
     case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return communicate(s, i, stream);
   }
+}
+
+void GpuExecutor::make_host_update(void* host_update) {
+  const HostUpdate& update = *static_cast<const HostUpdate*>(host_update);
+  GpuExecutor& e = *update.executor;
+  const Shape& s = *update.shape;
+  try {
+    {
+      const std::lock_guard lock(e.host_mutex_);
+      if (e.host_failure_) return;
+    }
+    const at::NoGradGuard no_grad;
+    update_on_host(*s.placed, *update.instruction, s.groups[static_cast<std::size_t>(update.instruction->block)], [&](const Use& u) { return s.memory->address(u); }, e.parts_);
+  } catch (const std::exception&) {
+    const std::lock_guard lock(e.host_mutex_);
+    e.host_failure_ = std::current_exception();
+  }
+}
+
+void GpuExecutor::throw_host_failure() {
+  const std::lock_guard lock(host_mutex_);
+  if (host_failure_) std::rethrow_exception(host_failure_);
 }
 
 void GpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {

@@ -4,6 +4,8 @@
 #include "train/cuda/gpu_device.hpp"
 #include "train/cuda/optimizer_launches.hpp"
 #include "train/cuda/side_lanes.hpp"
+#include <exception>
+#include <mutex>
 
 namespace trainx::train {
 
@@ -42,6 +44,13 @@ class GpuExecutor final : public Executor {
     program::Slot slot;
     std::int64_t offset = 0, bytes = 0;
   };
+  struct Shape;
+  /// An update that the host makes, when its turn comes in the stream.
+  struct HostUpdate {
+    GpuExecutor* executor = nullptr;
+    const Shape* shape = nullptr;
+    const program::Instruction* instruction = nullptr;
+  };
   /// One of the programs with what is launched for it.
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
@@ -51,6 +60,7 @@ class GpuExecutor final : public Executor {
     std::unique_ptr<SideLanes> lanes;
     BlockContexts contexts;
     std::map<const program::Instruction*, UpdateLaunch> updates;   // and measures, of the first instruction of a run; the others have none
+    std::map<const program::Instruction*, HostUpdate> host_updates;
     std::map<const program::Instruction*, NormLaunch> norms;
     std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-batch's record
     std::int64_t record_bytes = 0;              // of a micro-batch
@@ -72,6 +82,8 @@ class GpuExecutor final : public Executor {
   void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);
   void fetch_batch(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i, cudaStream_t stream);
+  static void make_host_update(void* host_update);   // on a thread of the driver's
+  void throw_host_failure();
   void reduce(const Shape& s, const program::Instruction& i, cudaStream_t stream);
   void scatter(const Shape& s, const program::Instruction& i, cudaStream_t stream);
   /// Until the event has come, or the run has failed on another rank, whose part of a collective never will.
@@ -102,6 +114,8 @@ class GpuExecutor final : public Executor {
   OnTimes on_times_;
   std::vector<StepEvidence> evidence_;          // of each graph, in the order of their captures
   gpu::Timeline timeline_;
+  std::mutex host_mutex_;
+  std::exception_ptr host_failure_;             // of the first update on the host that failed; after it none is made
 };
 
 }  // namespace trainx::train

@@ -8,7 +8,7 @@ using namespace program;
 using gpu::require;
 
 bool SideLanes::is_beside(const Instruction& i) {
-  return i.lane == Lane::communication || (i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out));
+  return i.lane == Lane::communication || i.lane == Lane::host || (i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out));
 }
 
 SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : compute_(compute) {
@@ -82,7 +82,7 @@ void SideLanes::leave(int position, const std::string& name) {
   Stream* const beside = stream_of(place.lane);
   if (beside && timed_) {
     beside->timeline.enter(name);
-    beside->timeline.mark(place.lane == Lane::communication ? Work::communication : Work::copy);
+    beside->timeline.mark(place.lane == Lane::communication ? Work::communication : place.lane == Lane::host ? Work::optimizer : Work::copy);
   }
   if (place.done) require(cudaEventRecord(place.done, beside ? beside->stream : compute_), "end of an instruction");
 }

@@ -1,4 +1,4 @@
-// What runs beside a GPU's computation: copies to and from the host, and collectives. Each such lane is a stream, and waits become events.
+// What runs beside a GPU's computation: copies to and from the host, updates that the host makes, and collectives. Each such lane is a stream, and waits become events.
 #pragma once
 #include "gpu/timeline.hpp"
 #include "plan/run_plan.hpp"
@@ -17,7 +17,7 @@ class SideLanes {
   SideLanes(const SideLanes&) = delete;
   SideLanes& operator=(const SideLanes&) = delete;
 
-  /// Copies and collectives that the program's lanes put beside the computation; everything else runs on the compute stream.
+  /// Copies, collectives and work of the host that the program's lanes put beside the computation; everything else runs on the compute stream.
   static bool is_beside(const program::Instruction& i);
 
   /// `timed`: copies are timed as well; `captured`: into a graph.

@@ -135,6 +135,44 @@ TEST_CASE("updates that stay at the end and activations that stay on the device 
   CHECK(has(kept.refusal, "0 bytes are copied to the host and back in a step"));
 }
 
+TEST_CASE("an optimizer on the host is seen in the captured step, and losses are those of one on the GPU", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto precision = GENERATE(as<std::string>{}, split, "fp32", "fp16");
+  const bool in_backward = GENERATE(false, true);
+  if (in_backward && precision == "fp16") return;
+  Levers levers{in_backward, in_backward};
+  levers.optimizer_offload = true;
+  plan::RunPlan asked = attested_plan(precision, "none", true, levers);
+  const Outcome out = run(asked), without = run(replanned(asked, [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload = recipe::OptimizerOffload::none; }), {}, Degraded::allowed);
+  INFO(precision << ", updates in backward " << in_backward << "\n" << out.refusal << "\n" << out.kernels());
+  CHECK(out.refusal.empty());
+  CHECK(out.warnings.empty());
+  REQUIRE(out.evidence);
+  CHECK(out.evidence->captured);
+  CHECK(out.evidence->host_updates > 3);
+  REQUIRE(out.losses.size() == 3);
+  REQUIRE(without.losses.size() == 3);
+  for (std::size_t s = 0; s < 3; ++s)
+    if (!(std::abs(out.losses[s] / without.losses[s] - 1) < 1e-6)) FAIL("step " << s + 1 << ": " << out.losses[s] << " instead of " << without.losses[s]);
+  asked.recipe.run.execution.value = recipe::Execution::eager;
+  const Outcome eager = run(asked);
+  CHECK(eager.refusal.empty());
+  CHECK(eager.losses == out.losses);
+}
+
+TEST_CASE("an optimizer that stays on the GPU, or goes to the host unasked, is found out", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Levers levers;
+  levers.optimizer_offload = true;
+  const Outcome stayed = run(replanned(attested_plan(split, "none", true, levers), [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload = recipe::OptimizerOffload::none; }));
+  INFO(stayed.refusal);
+  CHECK(has(stayed.refusal, "launches of the optimizer on the GPU in a step, 0 were planned (memory.optimizer_offload: cpu)"));
+  CHECK(has(stayed.refusal, "0 updates on the host in a step"));
+  const Outcome went = run(replanned(attested_plan(split), [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload = recipe::OptimizerOffload::cpu; }));
+  INFO(went.refusal);
+  CHECK(has(went.refusal, "updates on the host in a step, none were planned"));
+}
+
 TEST_CASE("what is found out is a warning where that was allowed, and the run goes on with the numbers of an honest one", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const plan::RunPlan plan = attested_plan("fp32");

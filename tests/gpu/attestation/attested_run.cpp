@@ -11,7 +11,8 @@ plan::RunPlan attested_plan(const std::string& precision, const std::string& act
                            "}\nmodel: {type: gpt2, attention: " + levers.attention + ", options: {num_layers: 2, num_heads: 2, hidden_size: 128, max_positions: 128, vocab_size: 500}}\n"
                            "data: {type: stories, sequence_length: 128, samples: 64}\nbatch: {global_batch_size: 8, micro_batch_size: " + (levers.update_in_backward ? "8" : "4") + "}\nprecision: " + precision +
                            "\noptimizer: {type: adamw, lr: 1e-3" + (levers.update_in_backward ? ", max_grad_norm: 0, update_in_backward: true" : "") +
-                           "}\nmemory: {activation_checkpoint: " + activation_checkpoint + ", activation_offload: " + (levers.activation_offload ? "cpu" : "none") + "}\n";
+                           "}\nmemory: {activation_checkpoint: " + activation_checkpoint + ", activation_offload: " + (levers.activation_offload ? "cpu" : "none") +
+                           ", optimizer_offload: " + (levers.optimizer_offload ? "cpu" : "none") + "}\n";
   facts::Facts facts;
   facts.data.train_present = true;
   facts.data.train_samples = 64;

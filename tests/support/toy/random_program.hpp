@@ -55,13 +55,16 @@ struct RandomProgram {
     else if (world > 1) program = reduced_over(std::move(program), world);
     training.update_in_backward = in_backward;
     if (in_backward) program = passes::update_in_backward(std::move(program));
+    const bool on_host = pick(4) == 0;
+    if (on_host) program = passes::optimizer_offload(std::move(program));
     if (pick(2)) shuffle(program, random, 200);
     if (pick(2))
       for (Instruction& i : program.steady)
         if (!is_collective(i.op) && pick(3) == 0) i.lane = std::array{Lane::compute, Lane::copy_in, Lane::copy_out, Lane::host}[pick(4)];
     description = "seed " + std::to_string(seed) + ": model " + std::to_string(model) + " size " + std::to_string(size) + " tied " +
                   std::to_string(tied) + " micro-steps " + std::to_string(micro_steps) + " level " + std::to_string(level) + " world " +
-                  std::to_string(world) + " overflow " + std::to_string(overflow) + (stage ? " zero " + std::to_string(stage) : "") + (offloaded ? " offloaded" : "") + (in_backward ? " updated in backward" : "");
+                  std::to_string(world) + " overflow " + std::to_string(overflow) + (stage ? " zero " + std::to_string(stage) : "") + (offloaded ? " offloaded" : "") + (in_backward ? " updated in backward" : "") +
+                  (on_host ? " on the host" : "");
   }
   RandomProgram(const RandomProgram&) = delete;
 };

@@ -71,6 +71,29 @@ TEST_CASE("updates left at the end and activations that stay on the device are n
   CHECK(all_of(e, asked).empty());
 }
 
+TEST_CASE("an optimizer that was to be on the host and is not, or in part, is named, and one that is there unasked") {
+  auto asked = claims;
+  asked.host_updates = 3;
+  asked.gradients_out_bytes = 4000;
+  asked.weights_back_bytes = 2000;
+  CHECK(all_of(as_planned(), asked).find("1 launches of the optimizer on the GPU in a step, 0 were planned (memory.optimizer_offload: cpu)") != std::string::npos);
+  CHECK(all_of(as_planned(), asked).find("0 updates on the host in a step, 3 were planned") != std::string::npos);
+  auto e = as_planned();
+  std::erase_if(e.kernels, [](const auto& k) { return k.first.find("adamw_kernel") != std::string::npos; });
+  e.host_updates = 3;
+  e.bytes_to_host = 4000, e.bytes_from_host = 2000;
+  CHECK(all_of(e, asked).empty());
+  e.bytes_to_host = 3999;
+  CHECK(all_of(e, asked).find("3999 bytes are copied to the host in a step, at least 4000 were planned") != std::string::npos);
+  e.bytes_to_host = 4000, e.bytes_from_host = 1999;
+  CHECK(all_of(e, asked).find("1999 bytes are copied from the host in a step, at least 2000 were planned") != std::string::npos);
+  e.bytes_from_host = 2000, e.host_updates = 2;
+  CHECK(all_of(e, asked) == "2 updates on the host in a step, 3 were planned (memory.optimizer_offload: cpu)\n");
+  auto unasked = as_planned();
+  unasked.host_updates = 3;
+  CHECK(all_of(unasked).find("3 updates on the host in a step, none were planned") != std::string::npos);
+}
+
 TEST_CASE("an optimizer over any other weights than those that were asked for is named") {
   const std::vector<std::string> kinds{"Fp32Weights", "Bf16Weights", "StochasticWeights", "MasterWeights", "SplitWeights", "HalfWeights"};
   for (const std::string& asked : kinds)

@@ -36,7 +36,7 @@ inline plan::RunPlan small_plan(const SmallOptions& o) {
 /// Runs `steps` steps of `placed` (the plan's training program or a variation of it) and returns the bytes of all resident buffers.
 struct SmallRun {
   explicit SmallRun(const plan::RunPlan& p, const plan::PlacedProgram* variation = nullptr, std::int64_t spare_bytes = 0)
-      : plan(p), programs{variation ? *variation : p.train[0]}, placed(programs[0]), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), host(std::max<std::int64_t>(1, placed.placement.peak_of(program::Space::host))), resident(placed, arena, p.update.states),
+      : plan(p), programs{variation ? *variation : p.train[0]}, placed(programs[0]), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), host(std::max<std::int64_t>(1, placed.placement.peak_of(program::Space::host))), resident(placed, {arena, host.data()}, p.update.states),
         blocks(build_blocks(p.dims, programs)), optimizer(optim::make_optimizer(p.recipe.optimizer.options)), source(open_split(p, data::Split::train)) {
     std::memset(arena.data(), 0xFF, static_cast<std::size_t>(arena.bytes()));   // NaN in every floating type
     std::memset(host.data(), 0xFF, static_cast<std::size_t>(host.bytes()));
@@ -66,7 +66,9 @@ struct SmallRun {
     std::vector<std::byte> out;
     for (std::size_t b = 0; b < placed.program.buffers.size(); ++b) {
       const auto& buffer = placed.program.buffers[b];
-      if (buffer.resident) out.insert(out.end(), arena.data() + placed.placement.base[b], arena.data() + placed.placement.base[b] + buffer.size);
+      if (!buffer.resident || buffer.name.ends_with('\'')) continue;   // what updates on the host have a copy of
+      const std::byte* at = (buffer.space == program::Space::host ? host : arena).data() + placed.placement.base[b];
+      out.insert(out.end(), at, at + buffer.size);
     }
     return out;
   }

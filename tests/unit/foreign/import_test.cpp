@@ -153,7 +153,12 @@ TEST_CASE("DeepSpeed's configuration becomes a recipe") {
             {{"precision.compute", "fp16"}, {"precision.initial_loss_scale", "4096"}, {"precision.loss_scale_window", "500"}}, {"fp16.hysteresis: 2: a scale is halved by the first step"}},
            {R"({"train_batch_size": 2, )" + run + R"(, "fp16": {"enabled": true, "loss_scale": 128}})", {{"precision.compute", "fp16"}, {"precision.loss_scale", "128"}}, {}},
            {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"offload_optimizer": {"device": "cpu", "pin_memory": true}}, "wandb": {"enabled": true}, "flops_profiler": {"enabled": false, "top": 1}})",
-            {}, {"zero_optimization.offload_optimizer.device: 'cpu': trainx keeps all on the GPU", "wandb: a map: "}},
+            {{"memory.optimizer_offload", "cpu"}}, {"wandb: a map: "}},
+           {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"offload_optimizer": {"device": "nvme", "nvme_path": "/tmp"}, "offload_param": {"device": "cpu"}}})", {},
+            {"zero_optimization.offload_optimizer.device: 'nvme': trainx has no disk for it: memory.optimizer_offload: cpu", "zero_optimization.offload_param.device: 'cpu': trainx keeps weights on the GPU"}},
+           {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"cpu_offload": true}})", {{"memory.optimizer_offload", "cpu"}}, {}},
+           {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"offload_optimizer": {"device": "cpu", "ratio": 0.5}}})", {{"memory.optimizer_offload", "cpu"}},
+            {"zero_optimization.offload_optimizer.ratio: 0.5: all of the optimizer goes to the host"}},
            {R"({"train_batch_size": 2, "optimizer": {"type": "SGD", "params": {"lr": 0.1, "momentum": 0.9}}, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 5, "total_num_steps": 20}}})",
             {{"optimizer.type", "sgd"}, {"optimizer.options.momentum", "0.9"}, {"schedule.type", "constant"}, {"schedule.warmup", "5 steps"}}, {"scheduler.params.warmup_type: : trainx's warm-up is a straight line"}},
        })
@@ -211,11 +216,11 @@ TEST_CASE("an optimizer or schedule that is not there is asked for, never replac
 }
 
 TEST_CASE("what the files do not say stands in the recipe without a value") {
-  const Imported imported = import_settings({{"f", R"({"zero_optimization": {"offload_optimizer": {"device": "cpu"}}})"}}, {});
+  const Imported imported = import_settings({{"f", R"({"zero_optimization": {"offload_param": {"device": "cpu"}}})"}}, {});
   std::string keys;
   for (const auto& [key, what] : imported.asked) keys += key + " ";
   CHECK(keys == "batch.global_batch_size batch.micro_batch_size data.sequence_length data.train data.type model.init_from optimizer.lr run.duration ");
-  CHECK(imported.recipe.find("#   f:1:46: zero_optimization.offload_optimizer.device: 'cpu': ") != std::string::npos);
+  CHECK(imported.recipe.find("#   f:1:42: zero_optimization.offload_param.device: 'cpu': ") != std::string::npos);
   CHECK_THROWS_AS(recipe::parse_recipe(imported.recipe, "r.yaml"), recipe::RecipeError);
 }
 

@@ -1,0 +1,159 @@
+#include "core/error.hpp"
+#include "passes/pass_order.hpp"
+#include "passes/passes.hpp"
+#include "passes/summed.hpp"
+#include "program/operations.hpp"
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace trainx::passes {
+
+using namespace program;
+
+namespace {
+
+class OptimizerOffload {
+ public:
+  explicit OptimizerOffload(StepProgram& p) : p_(p) {}
+
+  /// `norm_in_parts`: the norm is summed as gradients become complete already.
+  void apply(bool norm_in_parts) {
+    move_residents();
+    add_weights_on_host();
+    behind_.resize(p_.steady.size());
+    copy_gradients();
+    if (!norm_in_parts) part_norm();
+    update_on_host();
+  }
+
+ private:
+  Buffer& buffer(BufferId b) { return p_.buffers[static_cast<std::size_t>(b)]; }
+
+  /// What updates alone need; and the table of learning rates, of which a report reads an entry wherever it lies.
+  void move_residents() {
+    for (Buffer& b : p_.buffers)
+      if (b.resident && (b.kind == Kind::state || b.name == "lr_table")) b.space = Space::host;
+  }
+
+  /// The weights that updates read and write, beside those that blocks read. Residents come first, in all programs of a run alike.
+  void add_weights_on_host() {
+    const auto first = static_cast<BufferId>(std::ranges::find(p_.buffers, false, &Buffer::resident) - p_.buffers.begin());
+    std::vector<Buffer> added;
+    for (BufferId b = 0; b < first; ++b) {
+      if (buffer(b).kind != Kind::parameter) continue;
+      weights_[b] = first + static_cast<BufferId>(added.size());
+      added.push_back(on_host(buffer(b)));
+      added.back().resident = true;
+    }
+    for (Instruction& i : p_.steady)
+      for (Use& u : i.uses)
+        if (u.buffer >= first) u.buffer += static_cast<BufferId>(added.size());
+    p_.buffers.insert(p_.buffers.begin() + first, added.begin(), added.end());
+  }
+
+  Buffer on_host(Buffer b) {
+    const int before = copies_of_[b.name]++;
+    b.name += before == 0 ? "'" : "'" + std::to_string(before + 1);
+    b.space = Space::host;
+    b.resident = false;
+    return b;
+  }
+
+  Instruction copy(BufferId from, BufferId to) {
+    const Lane lane = buffer(to).space == Space::host ? Lane::copy_out : Lane::copy_in;
+    return {Op::copy, none, none, lane, {whole(p_, from, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}};
+  }
+
+  std::size_t last_writer(BufferId b, std::size_t before) {
+    while (before-- > 0)
+      for (const Use& u : p_.steady[before].uses)
+        if (u.buffer == b && writes(u.how)) return before;
+    throw InternalError("optimizer_offload: nothing writes " + buffer(b).name);
+  }
+
+  /// Each goes out once it is complete.
+  void copy_gradients() {
+    for (std::size_t k = 0; k < p_.steady.size(); ++k) {
+      if (p_.steady[k].op != Op::update) continue;
+      for (Use& u : p_.steady[k].uses) {
+        if (u.slot != UpdateSlot::gradient) continue;
+        const BufferId to = add_buffer(p_, on_host(buffer(u.buffer)));
+        behind_[last_writer(u.buffer, k)].push_back(copy(u.buffer, to));
+        u = whole(p_, to, u.how, u.slot);
+      }
+    }
+  }
+
+  /// The norm of all gradients as a sum of parts, each made once its gradients are complete: they need not wait for the others then.
+  void part_norm() {
+    for (std::size_t k = 0; k < p_.steady.size(); ++k) {
+      if (p_.steady[k].op != Op::grad_norm) continue;
+      std::map<std::size_t, std::vector<Use>> parts;   // gradients, by position of what they come behind
+      Use norm2{};
+      for (const Use& u : p_.steady[k].uses)
+        if (u.slot == NormSlot::norm2) norm2 = u;
+        else parts[beside_sum(p_.steady, last_writer(u.buffer, k))].push_back(u);
+      bool first = true;
+      for (auto& [position, uses] : parts) {
+        norm2.how = std::exchange(first, false) ? How::overwrite : How::accumulate;
+        uses.push_back(norm2);
+        behind_[position].insert(behind_[position].begin(), Instruction{Op::grad_norm, none, none, Lane::compute, std::move(uses)});
+      }
+      p_.steady[k].uses.clear();
+    }
+  }
+
+  /// In the lane of the host, over copies of the step's scalars as they are then; the weights come back behind each update.
+  void update_on_host() {
+    std::vector<Instruction> steady;
+    std::map<BufferId, BufferId> copies;          // of scalars, until they change
+    const auto add = [&](Instruction i) {
+      for (const Use& u : i.uses)
+        if (writes(u.how)) copies.erase(u.buffer);
+      steady.push_back(std::move(i));
+    };
+    for (std::size_t k = 0; k < p_.steady.size(); ++k) {
+      Instruction& i = p_.steady[k];
+      if (i.op == Op::update) {
+        std::vector<Instruction> back;
+        for (Use& u : i.uses) {
+          if (const auto w = weights_.find(u.buffer); w != weights_.end()) {
+            back.push_back(copy(w->second, u.buffer));
+            u = whole(p_, w->second, u.how, u.slot);
+          } else if (buffer(u.buffer).space != Space::host) {
+            const auto [scalar, is_new] = copies.try_emplace(u.buffer, none);
+            if (is_new) {
+              scalar->second = add_buffer(p_, on_host(buffer(u.buffer)));
+              steady.push_back(copy(u.buffer, scalar->second));
+            }
+            u = whole(p_, scalar->second, u.how, u.slot);
+          }
+        }
+        i.lane = Lane::host;
+        add(std::move(i));
+        for (Instruction& b : back) add(std::move(b));
+      } else if (!(i.op == Op::grad_norm && i.uses.empty())) {
+        add(std::move(i));
+      }
+      for (Instruction& b : behind_[k]) add(std::move(b));
+    }
+    p_.steady = std::move(steady);
+  }
+
+  StepProgram& p_;
+  std::map<BufferId, BufferId> weights_;           // on the host, by those that blocks read
+  std::map<std::string, int> copies_of_;           // by name: made so far
+  std::vector<std::vector<Instruction>> behind_;   // by position in steady: what is inserted there
+};
+
+}  // namespace
+
+StepProgram optimizer_offload(StepProgram p) {
+  const bool norm_in_parts = p.last_pass == static_cast<int>(Pass::update_in_backward);
+  enter(p, Pass::optimizer_offload);
+  OptimizerOffload(p).apply(norm_in_parts);
+  return p;
+}
+
+}  // namespace trainx::passes

@@ -1,0 +1,76 @@
+"""The optimizer on the host of a GPU: the losses of one on the GPU, memory as planned, checkpoints that either goes on from."""
+import json
+import shutil
+import subprocess
+import unittest
+
+from support import Trainx, main
+
+GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
+GPUS = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.splitlines()) if GPU else 0
+RECIPE = """\
+run: {{name: {name}, seed: 3, duration: {steps} steps, deterministic: true, device: gpu}}
+model: {{type: gpt2, options: {{num_layers: 6, num_heads: 12, hidden_size: 768, max_positions: 256, dropout: 0.1}}}}
+data: {{type: stories, sequence_length: 256, samples: 512, eval_samples: 16}}
+batch: {{global_batch_size: 8, micro_batch_size: 4}}
+precision: {precision}
+optimizer: {{type: adamw, lr: 3e-4}}
+eval: {{every: 3 steps, batches: 2}}
+metrics: {{every: 1 steps}}
+"""
+OFFLOAD = "memory.optimizer_offload=cpu"
+IN_BACKWARD = ["optimizer.max_grad_norm=0", "optimizer.update_in_backward=true", "batch.micro_batch_size=8"]
+
+
+@unittest.skipUnless(GPU, "no GPU on this machine")
+class OffloadOnGpu(Trainx):
+    on_gpu = True
+
+    def run_of(self, name, *settings, precision="bf16", steps=6):
+        path = self.recipe(RECIPE.format(name=name, precision=precision, steps=steps), f"{name}.yaml")
+        plan = json.loads(self.run_trainx("plan", path, "--json", *settings).stdout.splitlines()[-1])
+        self.run_trainx("train", path, *settings)
+        lines = self.metrics(name)
+        measured, ms = max(m["device_memory_bytes"] for m in lines), sum(m["step_time_ms"] for m in lines[3:]) / max(1, len(lines[3:]))
+        print(f"  {name}: {measured / 2**20:.0f} MiB, {ms:.1f} ms, {plan['host_bytes'] / 2**20:.0f} MiB on the host")
+        return plan, [m["loss"] for m in lines], measured
+
+    def assert_close(self, got, want, tolerance):
+        self.assertEqual(len(got), len(want))
+        self.assertLess(max(abs(g / w - 1) for g, w in zip(got, want)), tolerance)
+
+    def test_losses_are_those_of_an_optimizer_on_the_gpu_and_memory_falls_as_planned(self):
+        for precision, tolerance in (("fp32", 1e-6), ("bf16", 1e-5)):
+            plain, want, plain_bytes = self.run_of(precision, precision=precision)
+            plan, losses, measured = self.run_of(precision + "-o", OFFLOAD, precision=precision)
+            self.assert_close(losses, want, tolerance)
+            fell, planned = plain_bytes - measured, plain["total_bytes"] - plan["total_bytes"]
+            print(f"  {precision}: fell by {fell / 2**20:.0f} MiB, planned {planned / 2**20:.0f}")
+            self.assertGreater(fell, 0)
+            self.assertLess(abs(fell - planned), 0.05 * plain_bytes)
+
+    def test_updates_beside_backward_and_steps_that_are_not_replayed_have_the_same_losses(self):
+        _, want, _ = self.run_of("plain", *IN_BACKWARD)
+        _, losses, _ = self.run_of("backward", OFFLOAD, *IN_BACKWARD)
+        self.assert_close(losses, want, 1e-5)
+        _, eager, _ = self.run_of("eager", OFFLOAD, "run.execution=eager", *IN_BACKWARD)
+        self.assertEqual(eager, losses)
+
+    def test_a_run_goes_on_with_the_optimizer_elsewhere_and_is_saved_beside_training(self):
+        _, want, _ = self.run_of("whole")
+        for name, first, second in (("out", [], [OFFLOAD]), ("back", [OFFLOAD, "checkpoint.asynchronous=true", "checkpoint.every=1 steps"], [])):
+            self.run_of(name, *first, steps=3)
+            _, losses, _ = self.run_of(name, *second)
+            self.assert_close(losses, want, 1e-5)
+
+    @unittest.skipUnless(GPUS > 1, "takes two GPUs")
+    def test_each_of_two_ranks_has_its_share_on_the_host(self):
+        for mode in ("ddp", "zero2"):
+            cut = [f"parallel={{mode: {mode}, world_size: 2}}"]
+            _, want, _ = self.run_of(mode, *cut)
+            _, losses, _ = self.run_of(mode + "-o", OFFLOAD, *cut)
+            self.assert_close(losses, want, 1e-5)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+#include "passes/passes.hpp"
+#include "program/print.hpp"
+#include "support/catch.hpp"
+#include "support/toy/prove.hpp"
+#include "support/toy/text.hpp"
+
+using namespace toy;
+using passes::CheckpointLevel;
+
+namespace {
+
+UpdateSpec with_master() {
+  UpdateSpec update = momentum();
+  update.master = Master::fp32;
+  return update;
+}
+
+StepProgram offloaded(const ModelGraph& graph, const UpdateSpec& update, int micro_steps = 1, bool in_backward = false) {
+  auto p = passes::accumulation(plain_program(graph, update), micro_steps);
+  if (in_backward) p = passes::update_in_backward(std::move(p));
+  return passes::optimizer_offload(std::move(p));
+}
+
+std::string problem_of(const StepProgram& p, const Training& t) {
+  const Reference reference = as_reference(t);
+  return check_program(p, unplaced(p), &reference);
+}
+
+/// Most that lies on the device at once of gradients.
+Bytes most_gradients(const StepProgram& p) {
+  const auto lives = lifetimes(p);
+  Bytes most = 0;
+  for (int k = 0; k < static_cast<int>(p.steady.size()); ++k) {
+    Bytes alive = 0;
+    for (std::size_t b = 0; b < lives.size(); ++b)
+      for (const Interval& i : lives[b])
+        if (p.buffers[b].kind == Kind::gradient && p.buffers[b].space == Space::device && i.first <= k && k <= i.last) alive += p.buffers[b].size;
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
+Bytes peak_of(const StepProgram& p, Space space) { return plan_memory(p, {.alignment = 1, .overlap = 0}).peak_of(space); }
+
+}  // namespace
+
+TEST_CASE("gradients go out as they are complete, the host updates, weights come back") {
+  const ModelGraph graph = chain(2, false);
+  const StepProgram p = offloaded(graph, with_master());
+  CHECK(squeezed(print(p, &graph)) ==
+        "m0 fetch_batch @copy_in step > x target\n"
+        "m0 forward embed x w.embed > h0\n"
+        "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
+        "m0 forward b2 h1 w.b2 > h2 b2.u b2.z\n"
+        "m0 loss head h2 w.head target > dh2 = g.head loss_sum target_count\n"
+        "grad_norm g.head > norm2\n"
+        "copy @copy_out g.head > = g.head'\n"
+        "m0 backward b2 b2.u b2.z dh2 w.b2 > dh1 = g.b2\n"
+        "grad_norm g.b2 > + norm2\n"
+        "copy @copy_out g.b2 > = g.b2'\n"
+        "m0 backward b1 b1.u b1.z dh1 w.b1 > dh0 = g.b1\n"
+        "grad_norm g.b1 > + norm2\n"
+        "copy @copy_out g.b1 > = g.b1'\n"
+        "m0 backward embed x dh0 > = g.embed\n"
+        "grad_norm g.embed > + norm2\n"
+        "copy @copy_out g.embed > = g.embed'\n"
+        "advance_step @copy_in > ~ step\n"
+        "copy @copy_out norm2 > norm2'\n"
+        "copy @copy_out target_count > target_count'\n"
+        "copy @copy_out applied > applied'\n"
+        "update embed @host g.embed' norm2' target_count' applied' lr_table > ~ m.embed ~ master.embed ~ w.embed'\n"
+        "copy @copy_in w.embed' > w.embed\n"
+        "update b1 @host g.b1' norm2' target_count' applied' lr_table > ~ m.b1 ~ master.b1 ~ w.b1'\n"
+        "copy @copy_in w.b1' > w.b1\n"
+        "update b2 @host g.b2' norm2' target_count' applied' lr_table > ~ m.b2 ~ master.b2 ~ w.b2'\n"
+        "copy @copy_in w.b2' > w.b2\n"
+        "update head @host g.head' norm2' target_count' applied' lr_table > ~ m.head ~ master.head ~ w.head'\n"
+        "copy @copy_in w.head' > w.head\n"
+        "advance_applied norm2 > ~ applied\n"
+        "report loss_sum target_count norm2 applied lr_table\n");
+  CHECK(prove(p, {&graph, with_master(), 1, 1}) == "");
+}
+
+TEST_CASE("with updates in backward the host updates a group while the layers below it are computed") {
+  const ModelGraph graph = chain(2, false);
+  const StepProgram p = offloaded(graph, momentum(), 1, true);
+  const std::string text = squeezed(print(p, &graph));
+  CAPTURE(text);
+  CHECK(text.find("m0 backward b2 b2.u b2.z dh2 w.b2 > dh1 = g.b2\n"
+                  "copy @copy_out g.b2 > = g.b2'\n"
+                  "grad_norm g.b2 > + norm2\n"
+                  "copy @copy_out norm2 > norm2'2\n"
+                  "update b2 @host g.b2' norm2'2 target_count' applied' lr_table > ~ m.b2 ~ w.b2'\n"
+                  "copy @copy_in w.b2' > w.b2\n"
+                  "m0 backward b1 b1.u b1.z dh1 w.b1 > dh0 = g.b1\n") != std::string::npos);
+}
+
+TEST_CASE("an optimizer on the host means the same for every model, number of ranks and micro-steps, in every mode and with every other method") {
+  for (const ModelGraph& graph : {chain(3, true), chain(2, false), encoder_decoder(3), pairs(3), with_loss_scale(chain(2, true))})
+    for (const UpdateSpec& update : {momentum(), with_master()})
+      for (const int world : {1, 2, 3, 4})
+        for (const int stage : {0, 1, 2, 3})
+          for (const int micro_steps : {1, 3})
+            for (const bool in_backward : {false, true}) {
+              if (width % world != 0 || (in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
+              auto p = passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph, micro_steps == 1 ? CheckpointLevel::full : CheckpointLevel::none);
+              if (micro_steps > 1) p = passes::activation_offload(std::move(p));
+              if (stage > 0) p = passes::zero(std::move(p), graph, update, {world}, stage);
+              else if (world > 1) p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20, true});
+              if (in_backward) p = passes::update_in_backward(std::move(p));
+              p = passes::optimizer_offload(std::move(p));
+              Training t{&graph, update, micro_steps, world};
+              t.overflow = {1, world - 1};
+              t.update_in_backward = in_backward;
+              if (in_backward) t.overflow = {};
+              CAPTURE(world, stage, micro_steps, in_backward, print(p, &graph));
+              CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
+            }
+}
+
+TEST_CASE("the next step's forward begins beside the updates: each block waits for its own weights alone") {
+  const ModelGraph graph = chain(4, false);
+  const StepProgram p = offloaded(graph, with_master());
+  const Order order = derive_order(p, plan_memory(p));
+  std::vector<std::string> came_back;             // names of weights, in the order of copy_in
+  for (const Instruction& i : p.steady)
+    if (i.lane == Lane::copy_in) came_back.push_back(i.op == Op::copy ? p.buffers[static_cast<std::size_t>(i.uses[1].buffer)].name : "");
+  int forwards = 0;
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    if (p.steady[k].op != Op::forward) continue;
+    ++forwards;
+    for (const Wait& w : order.steady[k]) {
+      CAPTURE(k, static_cast<int>(w.lane));
+      CHECK(w.lane != Lane::host);
+      if (w.lane == Lane::copy_in && w.back == 1) CHECK(came_back.at(static_cast<std::size_t>(w.index)) == "w." + graph.blocks[static_cast<std::size_t>(p.steady[k].block)].name);
+    }
+  }
+  CHECK(forwards == 5);
+}
+
+TEST_CASE("of single-owner data parallelism rank 0's host updates") {
+  const ModelGraph graph = with_loss_scale(chain(2, true));
+  const auto plain = passes::accumulation(plain_program(graph, momentum()), 2);
+  Roles roles{{}, {0, 1, 1}};
+  for (const int rank : {0, 1}) roles.programs.push_back(passes::optimizer_offload(passes::data_parallel(plain, {3}, rank)));
+  CHECK(prove(roles, {&graph, momentum(), 2, 3}) == "");
+}
+
+TEST_CASE("states, exact weights and all but the gradients of a few layers leave the device; the host has them") {
+  const ModelGraph graph = chain(12, false);
+  UpdateSpec update = with_master();
+  update.states.push_back({"v"});
+  const StepProgram plain = plain_program(graph, update), p = passes::optimizer_offload(plain);
+  const Bytes weights = width * 4 * static_cast<Bytes>(graph.groups.size());
+  CHECK(peak_of(plain, Space::device) - peak_of(p, Space::device) >= 3 * weights);
+  CHECK(most_gradients(plain) == weights);
+  CHECK(most_gradients(p) <= 2 * width * 4);
+  CHECK(peak_of(p, Space::host) >= 5 * weights);
+  CHECK(peak_of(p, Space::host) < 5 * weights + weights / 8);
+}
+
+TEST_CASE("evaluation has the residents of training at the same places") {
+  const ModelGraph graph = chain(3, true);
+  for (const int stage : {0, 1, 3}) {
+    const StepProgram plain = plain_program(graph, with_master());
+    const auto finish = [&](StepProgram p) {
+      if (stage > 0) p = passes::zero(std::move(p), graph, with_master(), {2}, stage);
+      return passes::optimizer_offload(std::move(p));
+    };
+    const StepProgram train = finish(plain), p = finish(forward_program(plain, graph, Op::evaluate));
+    for (std::size_t b = 0; b < train.buffers.size() && train.buffers[b].resident; ++b) {
+      CHECK(p.buffers[b].name == train.buffers[b].name);
+      CHECK(p.buffers[b].size == train.buffers[b].size);
+      CHECK(p.buffers[b].space == train.buffers[b].space);
+    }
+    CHECK(std::ranges::count(p.buffers, true, &Buffer::resident) == std::ranges::count(train.buffers, true, &Buffer::resident));
+    CHECK(check_program(p, plan_memory(p)) == "");
+  }
+}
+
+TEST_CASE("whatever is left out, and copies and updates that are made twice or early, are refused") {
+  const ModelGraph graph = chain(2, true);
+  for (const int stage : {0, 1, 3}) {
+    auto p = passes::accumulation(plain_program(graph, with_master()), 2);
+    p = stage > 0 ? passes::zero(std::move(p), graph, with_master(), {2}, stage) : passes::distributed_data_parallel(std::move(p), {2});
+    p = passes::optimizer_offload(std::move(p));
+    const Training t{&graph, with_master(), 2, 2};
+    REQUIRE(problem_of(p, t) == "");
+    int copies = 0, updates = 0;
+    for (std::size_t k = 0; k < p.steady.size(); ++k) {
+      CAPTURE(stage, k, print(p, &graph));
+      const auto at = [k](StepProgram& q) { return q.steady.begin() + static_cast<std::ptrdiff_t>(k); };
+      const Instruction& i = p.steady[k];
+      StepProgram missing = p;
+      missing.steady.erase(at(missing));
+      CHECK(problem_of(missing, t) != "");
+      if (i.op != Op::copy && i.op != Op::update) continue;
+      ++(i.op == Op::copy ? copies : updates);
+      StepProgram twice = p;
+      twice.steady.insert(at(twice), i);
+      CHECK(problem_of(twice, t) != "");
+      std::size_t source = k;
+      while (source > 0 && !meet(p.steady[source - 1], i)) --source;
+      if (source == 0) continue;        // of a scalar that nobody writes before it
+      StepProgram early = p;
+      early.steady.erase(at(early));
+      early.steady.insert(early.steady.begin() + static_cast<std::ptrdiff_t>(source - 1), i);
+      CHECK(problem_of(early, t) != "");
+    }
+    CHECK(copies >= 9);
+    CHECK(updates == 3);
+  }
+}
+
+TEST_CASE("other passes come before it") {
+  const ModelGraph graph = chain(2, true);
+  const StepProgram p = offloaded(graph, momentum());
+  CHECK_THROWS_AS(passes::update_in_backward(p), trainx::InternalError);
+  CHECK_THROWS_AS(passes::optimizer_offload(p), trainx::InternalError);
+}
