@@ -10,7 +10,7 @@ namespace trainx::app {
 namespace {
 
 struct Arguments {
-  std::string folder, device = "cpu";
+  std::string folder, device = "auto";
   launch::GenerateOptions options;
   std::int64_t seed = 0;
 };
@@ -81,7 +81,7 @@ void add_generate(CLI::App& app, Context& context) {
   command->add_option("--top-p", o.sampling.top_p, "choose among the fewest likeliest that make up p of the probability; 1: all (1)")->type_name("P");
   command->add_option("--seed", a->seed, "equal seeds give equal text (0)")->type_name("N");
   command->add_flag("--ignore-eos", o.ignore_end_of_text, "go on behind a token that ends the text");
-  command->add_option("--device", a->device, "cpu, gpu, or auto: a GPU where one can be used (cpu)")->type_name("NAME");
+  command->add_option("--device", a->device, "cpu, gpu, or auto: a GPU where one can be used (auto)")->type_name("NAME");
   command->footer("A text longer than the model's positions (of a run: data.sequence_length) is seen through a window of its last tokens: each further token then costs a whole forward.");
   command->callback([a, &context] { context.run = [a, &context] { return run_generate(*a, context); }; });
 }

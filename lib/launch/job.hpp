@@ -24,7 +24,7 @@ struct GenerateOptions {
   SamplingOptions sampling;
   std::uint64_t seed = 0;
   bool ignore_end_of_text = false;      // goes on behind a token that ends a text
-  GenerateOn device = GenerateOn::cpu;
+  GenerateOn device = GenerateOn::any;
 };
 
 struct BenchOptions {
