@@ -3,6 +3,7 @@
 #include "plan/fit.hpp"
 #include "plan/memory_plan.hpp"
 #include "recipe/value.hpp"
+#include "recipe/walk.hpp"
 #include <algorithm>
 #include <cstdio>
 

@@ -105,7 +105,7 @@ TEST_CASE("an optimizer on the host means the same for every model, number of ra
               if (width % world != 0 || (in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
               auto p = passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph, micro_steps == 1 ? CheckpointLevel::full : CheckpointLevel::none);
               if (micro_steps > 1) p = passes::activation_offload(std::move(p));
-              if (stage > 0) p = passes::zero(std::move(p), graph, update, {world}, stage);
+              if (stage > 0) p = passes::zero(std::move(p), graph, update, {world}, {stage});
               else if (world > 1) p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20, true});
               if (in_backward) p = passes::update_in_backward(std::move(p));
               p = passes::optimizer_offload(std::move(p));
@@ -164,7 +164,7 @@ TEST_CASE("evaluation has the residents of training at the same places") {
   for (const int stage : {0, 1, 3}) {
     const StepProgram plain = plain_program(graph, with_master());
     const auto finish = [&](StepProgram p) {
-      if (stage > 0) p = passes::zero(std::move(p), graph, with_master(), {2}, stage);
+      if (stage > 0) p = passes::zero(std::move(p), graph, with_master(), {2}, {stage});
       return passes::optimizer_offload(std::move(p));
     };
     const StepProgram train = finish(plain), p = finish(forward_program(plain, graph, Op::evaluate));
@@ -182,7 +182,7 @@ TEST_CASE("whatever is left out, and copies and updates that are made twice or e
   const ModelGraph graph = chain(2, true);
   for (const int stage : {0, 1, 3}) {
     auto p = passes::accumulation(plain_program(graph, with_master()), 2);
-    p = stage > 0 ? passes::zero(std::move(p), graph, with_master(), {2}, stage) : passes::distributed_data_parallel(std::move(p), {2});
+    p = stage > 0 ? passes::zero(std::move(p), graph, with_master(), {2}, {stage}) : passes::distributed_data_parallel(std::move(p), {2});
     p = passes::optimizer_offload(std::move(p));
     const Training t{&graph, with_master(), 2, 2};
     REQUIRE(problem_of(p, t) == "");
