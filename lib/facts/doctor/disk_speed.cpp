@@ -1,10 +1,10 @@
 #include "facts/doctor/disk_speed.hpp"
+#include "core/blocked_signals.hpp"
 #include "core/files.hpp"
 #include <fcntl.h>
 #include <unistd.h>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <span>
@@ -33,27 +33,11 @@ class Descriptor {
   int fd_;
 };
 
-/// Keeps signals from ending this process between the making of a name and its removal.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 /// A file in `folder` that has no name; -1, with errno.
 int open_nameless(const std::string& folder) {
   if (const int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); fd >= 0) return fd;
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT) return -1;     // file systems that lack it (NFS) say one of these
-  const SignalsHeld held;
+  const BlockedSignals held;            // that end this process between the making of a name and its removal
   std::string name = folder + "/.trainx-doctor-XXXXXX";
   const int fd = ::mkostemp(name.data(), O_CLOEXEC);
   if (fd >= 0) ::unlink(name.c_str());
