@@ -20,6 +20,7 @@ CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store* 
 bool CheckpointObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step); }
 
 void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) {
+  step_s_ = step.step_time_s;
   const bool due = every_.due_at(state.step);
   every_.watch(state);
   const bool best = state.best_step == state.step;      // evaluated just before, lower than ever: `best` has to be on disk
@@ -48,8 +49,8 @@ void CheckpointObserver::on_end(TrainState& state, Request) {
 void CheckpointObserver::save(TrainState& state) {
   const auto begun = Clock::now();
   const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
-  parts_.device->download();
   if (asynchronous()) return begin_writing(state, begun);
+  parts_.device->download();
   const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
   const std::int64_t keep_last = parts_.plan.recipe.checkpoint.keep_last;
   const bool is_best = state.best_step == state.step;
@@ -61,12 +62,14 @@ void CheckpointObserver::save(TrainState& state) {
   } else {
     path = store_->save(state.step, contents, keep_last, is_best);
   }
-  Writing written{state.step, state.best_step, begun, seconds_since(begun), {}, {}};
+  const Writing written{.step = state.step, .best_step = state.best_step, .begun = begun, .waited_s = seconds_since(begun), .shared = {}, .done = {}};
   saved(written, path);
 }
 
 void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begun) {
   const bool copies = !shares() && parts_.device->steps_change_residents();
+  if (shares() || copies) parts_.device->download();
+  else parts_.device->begin_download();
   if (copies && !snapshot_) snapshot_.emplace(parts_.plan.train.front(), parts_.plan.update.states);
   const ResidentState& resident = copies ? snapshot_->take({parts_.device->residents(), parts_.device->host()}) : parts_.resident;
   auto contents = checkpoint_contents(parts_.plan, resident, state, threads_, carried_);
@@ -74,18 +77,20 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
   writing.step = state.step;
   writing.best_step = state.best_step;
   writing.begun = begun;
+  writing.step_s = step_s_;
   try {
     if (shares()) {
       SharedSave& shared = writing.shared.emplace(parts_.ranks, store_, state.step, contents);
       shared.gather(contents);
       writing.done = std::async(std::launch::async, [&shared] {
         shared.write_gathered();
-        return std::string();
+        return Written{};
       });
     } else {
       const bool is_best = state.best_step == state.step;
-      writing.done = std::async(std::launch::async, [store = store_, step = state.step, contents = std::move(contents), keep_last = parts_.plan.recipe.checkpoint.keep_last, is_best] {
-        return store->save(step, contents, keep_last, is_best);
+      writing.done = std::async(std::launch::async, [device = copies ? nullptr : parts_.device.get(), store = store_, step = state.step, contents = std::move(contents), keep_last = parts_.plan.recipe.checkpoint.keep_last, is_best] {
+        const double copied_s = device ? device->end_download() : 0;
+        return Written{store->save(step, contents, keep_last, is_best), copied_s};
       });
     }
   } catch (const UserError&) {
@@ -98,7 +103,8 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
 std::string CheckpointObserver::end_of_writing() {
   const auto begin = Clock::now();
   const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
-  std::string path = writing_->done.get();
+  auto [path, copied_s] = writing_->done.get();
+  writing_->waited_s += std::max(0.0, copied_s - writing_->step_s);   // the next step's update came after the copy, its forward and backward beside it
   if (writing_->shared) path = writing_->shared->finish(parts_.plan.recipe.checkpoint.keep_last, writing_->best_step == writing_->step);
   writing_->waited_s += seconds_since(begin);
   return path;
@@ -133,7 +139,7 @@ void CheckpointObserver::saved(const Writing& written, const std::string& path) 
 void CheckpointObserver::settle() noexcept {
   if (!writing_) return;
   try {
-    const std::string path = writing_->done.get();
+    const std::string path = writing_->done.get().path;
     if (!writing_->shared) saved(*writing_, path);
   } catch (const std::exception& e) {
     console_.warning(std::string(e.what()) + "; the checkpoint of step " + std::to_string(writing_->step) + " is lost, older ones stay");

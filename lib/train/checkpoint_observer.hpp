@@ -30,13 +30,18 @@ class CheckpointObserver : public Observer {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Written {
+    std::string path;                   // of shards empty
+    double copied_s = 0;                // beside the next step
+  };
   /// A checkpoint on its way to disk.
   struct Writing {
     std::int64_t step = 0, best_step = 0;
     Clock::time_point begun;
-    double waited_s = 0;                // that training stood still for it
+    double waited_s = 0;                // that training stood still for it, but for what steps wait for on a GPU
+    double step_s = 0;                  // that the step before it took
     std::optional<SharedSave> shared;
-    std::future<std::string> done;      // the folder, or UserError 74; of shards empty
+    std::future<Written> done;          // or UserError 74
   };
   bool asynchronous() const { return parts_.plan.recipe.checkpoint.asynchronous; }
   bool shares() const { return parts_.plan.zero_stage() > 0; }
@@ -56,6 +61,7 @@ class CheckpointObserver : public Observer {
   Recurrence every_;
   std::optional<std::int64_t> saved_;   // last step saved in this folder
   std::int64_t saved_best_ = 0;         // state.best_step in it
+  double step_s_ = 0;                   // that the last step took
   std::optional<Snapshot> snapshot_;    // where steps change what would be read
   std::optional<Writing> writing_;
 };

@@ -20,6 +20,10 @@ class Device {
   /// Between a device's memory and residents(); nothing where they are one. The memory must be at rest. `zeros`: what of residents() is zero.
   virtual void upload(const std::vector<std::span<const std::byte>>& zeros = {}) = 0;
   virtual void download() = 0;
+  /// The same beside the steps that follow: residents() may be read once end_download() has returned, on any thread, with the seconds that the copy took, for which the steps' first write
+  /// to a resident waited.
+  virtual void begin_download() { download(); }
+  virtual double end_download() { return 0; }
   /// The memory that is computed in: arena_bytes, with the residents at its beginning.
   virtual std::byte* memory() = 0;
   /// Operations (lib/ops) that `work` calls on this thread are computed here.

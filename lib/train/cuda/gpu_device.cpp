@@ -120,6 +120,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   if (ranks.world_size() > 1) nccl_ = std::make_unique<gpu::NcclCommunicator>(ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(), ranks.world_size());
   if (const program::StepProgram& p = plan.train.front().program; p.shard_ranks > 1 && p.shard_ranks < p.world_size)
     for (const int group : {program::Among::shards, program::Among::replicas}) groups_[static_cast<std::size_t>(group)] = communicator_among(program::ranks_among(p, group, ranks.rank()), ranks);
+  if (plan.recipe.checkpoint.asynchronous && ranks.is_first() && plan.zero_stage() == 0 && !steps_change_residents()) beside_ = std::make_unique<DownloadBeside>(*residents_, arena_);
   attention_ = std::make_unique<gpu::Attention>();
   const AttentionKind attention = plan.recipe.model.attention;
   if (ops::cuda::is_torch(attention)) {
@@ -141,6 +142,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
 
 GpuDevice::~GpuDevice() {
   cudaStreamSynchronize(stream_);
+  beside_.reset();
   for (auto& group : groups_) group.reset();
   nccl_.reset();
   torch_.reset();
@@ -176,6 +178,13 @@ void GpuDevice::download() {
   gpu::require(cudaMemcpyAsync(residents_->data(), arena_, static_cast<std::size_t>(residents_->bytes()), cudaMemcpyDeviceToHost, stream_), "weights from the GPU");
   gpu::require(cudaStreamSynchronize(stream_), "weights from the GPU");
 }
+
+void GpuDevice::begin_download() {
+  if (beside_) beside_->begin(stream_);
+  else download();
+}
+
+double GpuDevice::end_download() { return beside_ ? beside_->end() : 0; }
 
 void GpuDevice::compute(const std::function<void()>& work) {
   const ops::GpuScope scope(ops_);

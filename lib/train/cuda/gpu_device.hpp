@@ -3,6 +3,7 @@
 #include "gpu/power.hpp"
 #include "ops/cuda/gpu.hpp"
 #include "ops/cuda/torch_cuda.hpp"
+#include "train/cuda/download_beside.hpp"
 #include "train/device.hpp"
 
 namespace trainx::train {
@@ -20,6 +21,8 @@ class GpuDevice final : public Device {
   bool steps_change_residents() const override;
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
+  void begin_download() override;
+  double end_download() override;
   std::byte* memory() override { return arena_; }
   void compute(const std::function<void()>& work) override;
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override;
@@ -37,6 +40,10 @@ class GpuDevice final : public Device {
   const plan::RunPlan& plan() const { return plan_; }
   /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
   std::int64_t& taken() { return taken_; }
+  /// What is launched on `stream` from here on may write to residents: not before a download that has begun has read them.
+  void hold_for_download(cudaStream_t stream) const {
+    if (beside_) beside_->hold(stream);
+  }
   /// How often tune() changed what is launched: graphs captured before are out of date.
   std::uint64_t tunings() const { return tunings_; }
 
@@ -51,6 +58,7 @@ class GpuDevice final : public Device {
   std::uint32_t* counters_ = nullptr;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Arena> residents_;
+  std::unique_ptr<DownloadBeside> beside_;        // where checkpoints are written beside training and nothing else is copied for them
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
   std::unique_ptr<ops::cuda::TorchCuda> torch_;   // where LibTorch computes attention: in the workspace

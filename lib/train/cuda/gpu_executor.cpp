@@ -132,6 +132,10 @@ void GpuExecutor::prepare(Shape& s) {
     if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, s.groups, i);
   }
   end_run();
+  const StepProgram& p = s.placed->program;
+  const auto changes = [&](const Use& u) { return writes(u.how) && p.buffers[u.buffer].resident && p.buffers[u.buffer].space == Space::device; };
+  const auto first = std::ranges::find_if(p.steady, [&](const Instruction& i) { return std::ranges::any_of(i.uses, changes); });
+  if (first != p.steady.end()) s.first_write = first - p.steady.begin();
 }
 
 void GpuExecutor::place_metrics(const plan::PlacedProgram& placed) {
@@ -313,6 +317,7 @@ void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* t
     const std::string name = timeline ? describe(*s.placed, i) : "";
     if (timeline) timeline->enter(name);
     const cudaStream_t stream = s.lanes->enter(static_cast<int>(k));
+    if (static_cast<std::ptrdiff_t>(k) == s.first_write) device_.hold_for_download(stream);
     try {
       execute(s, i, stream);
     } catch (const gpu::GpuError& error) {

@@ -66,6 +66,7 @@ class GpuExecutor final : public Executor {
     std::int64_t record_bytes = 0;              // of a micro-batch
     std::vector<const program::Instruction*> fetches;   // a record each; of dp rank 0 fetches for all ranks, the others nothing
     bool reports = false;
+    std::ptrdiff_t first_write = program::none;         // position of the first instruction that changes a resident
     std::map<ops::BatchNeeds, Launch> launches;
   };
 
