@@ -1,9 +1,9 @@
 """The rows of the guides' tables: each method as asked, once more as trainx fits it, and Hugging Face's Trainer with the same settings.
 
 Dummy samples of 512 tokens into BERT-large, as the guides have it; and sentence pairs padded to 128 tokens into BERT-base with and without fp16.
-As fitted: the same samples a step, precision and optimizer, and trainx chooses how the batch is cut and what is recomputed.
+As fitted: the same samples a step, precision and optimizer, and trainx chooses how the batch is cut and what is recomputed. Within the goal: the same with no more memory than the goal allows.
 """
-AGAINST, FITTED = "Trainer", "trainx as fitted"
+AGAINST, FITTED, WITHIN = "Trainer", "trainx as fitted", "trainx within the goal"
 TINY = {"layers": 2, "heads": 2, "width": 64, "length": 32}       # the peer's size `test`
 FIT = ["batch.micro_batch_size=auto", "memory.activation_checkpoint=auto", "memory.fit=true"]
 OPTIMIZERS = {  # as Trainer's optim= has it: no weight decay; Adafactor with the learning rate of the schedule; 8 bits for all but embeddings
@@ -11,6 +11,10 @@ OPTIMIZERS = {  # as Trainer's optim= has it: no weight decay; Adafactor with th
     "adafactor": ["optimizer.type=adafactor", "optimizer.options.scale_parameter=false", "optimizer.options.relative_step=false"],
     "adamw_8bit": ["optimizer.type=adamw_8bit", "optimizer.options.weight_decay=0.0", "optimizer.options.embeddings_32bit=true"],
 }
+# MiB of the allocators at which a row that takes more as asked reaches its goal: what MEMORY came to beside the Trainer (bench/results/h200/guides).
+GOALS = {"vanilla": 5621, "1x4": 5621, "tf32": 5621, "adafactor": 3153, "8bit": 3737, "4x16": 5621, "batch-32": 14161, "batch-64": 25180, "pairs-8-fp32": 1843, "pairs-16-fp32": 1843,
+         "pairs-16-fp16": 2068, "pairs-32-fp32": 2652, "pairs-32-fp16": 2170, "pairs-64-fp32": 4311, "pairs-64-fp16": 3205}
+CONTEXT = 548                                       # MiB, which memory.budget has in it
 MEMORY = {"share": 0.7, "floor": 1.1}               # of the Trainer's peak, of what the states take by arithmetic: the larger counts
 
 
@@ -27,8 +31,10 @@ def row(name, title, batch=4, micro=None, *, precision="fp32", optimizer="adamw"
     peer = [f"bench/peers/trainer_bert.py --size {'test' if tiny else model} --length {length} --precision {precision} --optimizer {optimizer}",
             f"--micro-batch {micro} --accumulation {batch // micro} --data {{data}}", *(["--checkpointing"] if checkpoint else []),
             "--warm-up-steps 3 --warm-up-seconds 0.5"]
+    fitted = [o for o in overrides if "checkpoint" not in o] + FIT
+    within = {WITHIN: [*fitted, f"memory.budget={GOALS[name] + CONTEXT} MiB"]} if name in GOALS and not tiny else {}
     return {"name": name, "title": title, "unit": "samples", "batch": batch, "micro_batch": micro, "length": length, "recipe": "configs/bench/guides.yaml",
-            "data": data, "overrides": overrides, "variants": {FITTED: [o for o in overrides if "checkpoint" not in o] + FIT},
+            "data": data, "overrides": overrides, "variants": {FITTED: fitted, **within},
             "peers": {AGAINST: " ".join(peer)}, "loaded_ahead": [AGAINST], "goal": None, "goal_ratio": ratio, "against": AGAINST, "goal_memory": MEMORY,
             "set_up_seconds": 9 if batch // micro > 4 else 4, "table": "pairs" if pairs else "methods",
             "methods": {"precision": precision, "optimizer": optimizer, "micro_batch": micro, "checkpointing": checkpoint, "tiny": tiny}}

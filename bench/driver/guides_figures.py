@@ -1,26 +1,28 @@
 """What the guides' tables say of each measured row: rates, memory, goals, and what trainx chose."""
 from figures import OURS
-from guides import FITTED
+from guides import FITTED, WITHIN
 
 
 def of(row):
     """None stands for what was not measured."""
     own, peer = row["contestants"].get(OURS), row["against"]
     ratio = row["ratios"].get(peer, {}).get("ratio")
-    ours, fitted, theirs = (rate(row, name) for name in (OURS, FITTED, peer))
-    peaks = {name: peak(row, name) for name in (OURS, FITTED, peer)}
+    ours, fitted, within, theirs = (rate(row, name) for name in (OURS, FITTED, WITHIN, peer))
+    peaks = {name: peak(row, name) for name in (OURS, FITTED, WITHIN, peer)}
     states = (own or {}).get("planned", {}).get("states_bytes")
     goal = max(row["goal_memory"]["share"] * peaks[peer], row["goal_memory"]["floor"] * states) if peaks[peer] and states else None
     return {
         "name": row["name"], "title": row["title"], "table": row["table"], "batch": row["batch"], "methods": row["methods"], "complete": row["complete"],
         "measured": row["measured"], "machine": row["machine"],
-        "samples_per_second": {"as_asked": ours, "as_fitted": fitted, "peer": theirs},
+        "samples_per_second": {"as_asked": ours, "as_fitted": fitted, "within_goal": within, "peer": theirs},
         "ratio": ratio, "goal_ratio": row["goal_ratio"], "meets_ratio": ratio >= row["goal_ratio"] if ratio and row["goal_ratio"] else None,
         "fitted_ratio": fitted / theirs if fitted and theirs else None,
-        "peak_bytes": {"as_asked": peaks[OURS], "as_fitted": peaks[FITTED], "peer": peaks[peer]}, "states_bytes": states,
+        "within_ratio": within / theirs if within and theirs else None,
+        "peak_bytes": {"as_asked": peaks[OURS], "as_fitted": peaks[FITTED], "within_goal": peaks[WITHIN], "peer": peaks[peer]}, "states_bytes": states,
         "memory_ratio": peaks[OURS] / peaks[peer] if peaks[OURS] and peaks[peer] else None,
         "goal_bytes": goal, "meets_memory": peaks[OURS] <= goal if goal and peaks[OURS] else None,
-        "fitted": choice(row), "failures": {name: why(c["failure"]) for name, c in row["contestants"].items() if c["failure"]},
+        "within_meets_memory": peaks[WITHIN] <= goal if goal and peaks[WITHIN] else None,
+        "fitted": choice(row, FITTED), "within": choice(row, WITHIN), "failures": {name: why(c["failure"]) for name, c in row["contestants"].items() if c["failure"]},
     }
 
 
@@ -38,9 +40,9 @@ def peak(row, name):
     return stands_for(row, name).get("done", {}).get("peak_memory_bytes")
 
 
-def choice(row):
+def choice(row, name):
     """What trainx chose where it was free to, in short."""
-    c = row["contestants"].get(FITTED, {})
+    c = row["contestants"].get(name, {})
     if c.get("same_as"):
         return "as asked"
     planned = c.get("planned", {})

@@ -15,6 +15,8 @@ def svg(rows):
 def markdown(rows):
     found = figures_of(rows)["rows"]
     parts = [methods(found)]
+    if small := within_goal(found):
+        parts.append(small)
     if pairs := memory_of_pairs(found):
         parts.append(pairs)
     return "\n\n".join([*parts, notes(rows, found)]) + "\n"
@@ -48,6 +50,18 @@ def methods(found):
     return table(head, rows)
 
 
+def within_goal(found):
+    """The rows that take more memory than their goal as asked, with no more than that."""
+    head = ["within the memory goal", "peak [GiB]", "goal", "samples/s", "over the Trainer", "goal", "of what it is as asked", "chosen"]
+    rows = []
+    for f in found:
+        rates, peaks = f["samples_per_second"], f["peak_bytes"]
+        if rates["within_goal"]:
+            rows.append([f["title"], number(peaks["within_goal"], 2, GIB), against(f["goal_bytes"] and f"<= {f['goal_bytes'] / GIB:.2f}", f["within_meets_memory"]), short(rates["within_goal"]),
+                         number(f["within_ratio"], 2), f["goal_ratio"] and f">= {f['goal_ratio']:g}" or "-", number(rates["within_goal"] / rates["as_asked"], 2) if rates["as_asked"] else "-", f["within"] or "-"])
+    return table(head, rows) if rows else None
+
+
 def memory_of_pairs(found):
     """The guides' table of what fp16 saves: peaks in MiB, of trainx and of the Trainer."""
     pairs = {(f["batch"], f["methods"]["precision"]): f["peak_bytes"] for f in found if f["table"] == "pairs"}
@@ -75,6 +89,7 @@ def notes(rows, found):
         f"The contestants of a row share the GPU and take turns ({'; '.join(sorted(settings))}); medians" +
         (f", rounds at most {100 * max(spreads):.1f} % apart." if spreads else "."),
         "As asked: every method of the row is applied. As fitted: the same samples a step, precision and optimizer, and trainx chooses the rest.",
+        "Within the goal: as fitted with memory.budget at the memory goal.",
         "Peak: of the allocators. Goal: 0.7 of the Trainer's, or 1.1 of what weights, fp32 gradients and the optimizer's state take, whichever is more.",
         "BERT-large, two classes, random samples of 512 tokens, no dropout; pairs: BERT-base, two sentences padded to 128 tokens."]
     if any(f["methods"]["tiny"] for f in found):

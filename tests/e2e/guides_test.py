@@ -64,6 +64,17 @@ class Guides(Driven):
         bars = [b.get("class") for b in xml.etree.ElementTree.parse(out / "guides.svg").getroot().findall(".//{http://www.w3.org/2000/svg}rect")]
         self.assertEqual(bars.count("fitted"), 3, "legend, speed, memory")
 
+    def test_a_row_that_takes_more_memory_than_its_goal_runs_within_it_too(self):
+        self.plans(fitted=4)
+        variants = {"trainx as fitted": ["batch.micro_batch_size=auto"], "trainx within the goal": ["batch.micro_batch_size=auto", "memory.budget=1 GiB"]}
+        _, (row,), out = self.measured([self.guide(variants=variants, goal_memory={"share": 1.5, "floor": 1.1})])
+        self.assertEqual(row["peak_bytes"]["within_goal"], GIB)
+        self.assertTrue(row["within_meets_memory"])
+        self.assertGreater(row["within_ratio"], 1)
+        self.assertIn("| within the memory goal |", (out / "guides.md").read_text())
+        for name, within in (("vanilla", True), ("bf16", False)):       # what reaches its goal as asked is not run again
+            self.assertEqual(guides.WITHIN in next(r for r in guides.rows() if r["name"] == name)["variants"], within)
+
     def test_what_comes_to_the_same_run_is_run_once(self):
         self.plans(fitted=1)
         _, (row,), _ = self.measured([self.guide()])

@@ -1,0 +1,70 @@
+"""checkpoint.asynchronous on a GPU: what is read beside the next step is what was there before it, whatever the step writes."""
+import json
+import shutil
+import subprocess
+import unittest
+
+from support import Trainx, main, sha256, write_tokens
+
+GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
+GPUS = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.splitlines()) if GPU else 0
+# Some 1.5 GB of weights and states, of which reading takes longer than a step does.
+RECIPE = """\
+run: {{name: {name}, seed: 3, duration: 9 steps, deterministic: true, device: gpu}}
+model: {{type: gpt2, options: {{num_layers: 12, num_heads: 12, hidden_size: 768, max_positions: 64}}}}
+data: {{type: tokens, train: tokens.bin, sequence_length: 64}}
+batch: {{global_batch_size: 2, micro_batch_size: 1}}
+precision: {precision}
+optimizer: {{type: adamw, lr: 1e-2}}
+checkpoint: {{every: 3 steps, keep_last: 99}}
+metrics: {{every: 1 steps}}
+"""
+BEHIND = "checkpoint.asynchronous=true"
+
+
+@unittest.skipUnless(GPU, "no GPU on this machine")
+class CheckpointsBesideGpu(Trainx):
+    on_gpu = True
+
+    def setUp(self):
+        super().setUp()
+        write_tokens(self.folder / "tokens.bin", [self.random.randrange(50257) for _ in range(4096)])
+
+    def files(self, name, *settings, precision="bf16"):
+        """Hashes of what each checkpoint holds, and what training waited for each."""
+        path = self.recipe(RECIPE.format(name=name, precision=precision), f"{name}.yaml")
+        lines = map(json.loads, self.run_trainx("train", path, "--json", *settings).stdout.splitlines())
+        saves = [line for line in lines if line.get("event") == "checkpoint"]
+        print(f"  {name}: waited", [round(e["waited_s"], 3) for e in saves], "of", [round(e["seconds"], 3) for e in saves])
+        self.assertEqual([e["step"] for e in saves], [3, 6, 9])
+        self.run_trainx("ckpt", "verify", f"outputs/{name}")
+        found = {f"{c.name}/{f.name}": sha256(f) for c in sorted((self.folder / "outputs" / name).glob("checkpoint-*")) for f in c.glob("*.safetensors")}
+        shutil.rmtree(self.folder / "outputs" / name)
+        return found, saves
+
+    def test_checkpoints_are_those_that_training_waits_for(self):
+        for precision in ("bf16", "fp32"):
+            want, waited = self.files(f"{precision}-waited", precision=precision)
+            self.assertEqual(len(set(want.values())), 6, "three times other weights and states")
+            got, behind = self.files(f"{precision}-behind", BEHIND, precision=precision)
+            self.assertEqual(got, want)
+            self.assertLess(behind[1]["waited_s"], 0.5 * waited[1]["waited_s"])
+
+    def test_so_they_are_without_a_graph_and_with_updates_in_backward(self):
+        for name, settings in (("eager", ["run.execution=eager"]), ("in-backward", ["batch.micro_batch_size=2", "optimizer.max_grad_norm=0", "optimizer.update_in_backward=true"]),
+                               ("on-host", ["memory.optimizer_offload=cpu"])):
+            with self.subTest(name):
+                want, _ = self.files(f"{name}-waited", *settings)
+                self.assertEqual(self.files(f"{name}-behind", BEHIND, *settings)[0], want)
+
+    @unittest.skipUnless(GPUS >= 2, "one GPU")
+    def test_so_they_are_of_several_gpus(self):
+        for mode in ("ddp", "zero1"):
+            with self.subTest(mode):
+                settings = ["parallel.world_size=2", f"parallel.mode={mode}"]
+                want, _ = self.files(f"{mode}-waited", *settings)
+                self.assertEqual(self.files(f"{mode}-behind", BEHIND, *settings)[0], want)
+
+
+if __name__ == "__main__":
+    main()
