@@ -20,80 +20,107 @@ __global__ void row_deltas(const T* out, const T* d_out, float* delta, Sight sig
   if (h == 0) sight.prepare(b, t, tokens, threadIdx.x % 32);
 }
 
-// Turns scores q.k and dy.v into the probabilities p = exp(q.k scale - lse) and ds = p (dy.v - delta) scale; what does not see each other into zeros. `lse` to the base 2.
-__device__ __forceinline__ void differentiate(bool sees, float& score, float& d_weight, float lse, float delta, float scale) {
-  score = sees ? exp2f(score * (scale * log2_of_e) - lse) : 0.0f;
-  d_weight = sees ? score * (d_weight - delta) * scale : 0.0f;
+// Calls visit(score, d_weight, half, n, e) for all scores and d_weights of a thread: row `half` (tiles::Place), column e of n (tiles::streamed_row).
+template <int RowTiles, class Visit>
+__device__ __forceinline__ void for_each_score(tiles::Scores<RowTiles>& scores, tiles::Scores<RowTiles>& d_weights, Visit visit) {
+#pragma unroll
+  for (int m = 0; m < RowTiles; ++m)
+#pragma unroll
+    for (int n = 0; n < tiles::streamed_rows / 8; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) visit(scores[m][n][e], d_weights[m][n][e], 2 * m + e / 2, n, e % 2);
 }
 
-template <int Threads, int Slices, int Tiles>
-__device__ __forceinline__ void add_slices(float* shared, const tiles::Place& place, float (&sums)[Tiles][4]) {
-  tiles::gather_slices<Threads, Slices, 4 * Tiles>(shared, place, [&](int n) { return sums[n / 4][n % 4]; }, [&](auto given) {
+// What does not see each other: of that probability and ds become zero.
+__device__ __forceinline__ void hide(float& score, float& d_weight) { score = -INFINITY, d_weight = 0; }
+
+// Turns scores q.k and dy.v into the probabilities p = exp(q.k scale - lse) and ds = p (dy.v - delta) scale. `lse` to the base 2.
+__device__ __forceinline__ void differentiate(float& score, float& d_weight, float lse, float delta, float scale) {
+  score = tiles::power_of_two(score * (scale * log2_of_e) - lse);
+  d_weight = score * (d_weight - delta) * scale;
+}
+
+template <int Threads, int Slices, int RowTiles, int Tiles>
+__device__ __forceinline__ void add_slices(float* shared, const tiles::Place<RowTiles>& place, float (&sums)[RowTiles][Tiles][4]) {
+  tiles::gather_slices<Threads, Slices, RowTiles * Tiles * 4>(shared, place, [&](int n) { return tiles::element(sums, n); }, [&](auto given) {
 #pragma unroll
-    for (int n = 0; n < 4 * Tiles; ++n) sums[n / 4][n % 4] += given(n);
+    for (int n = 0; n < RowTiles * Tiles * 4; ++n) tiles::element(sums, n) += given(n);
   });
 }
 
+// The factor of stored rows.
+struct One {
+  __device__ float operator()(int) const { return 1; }
+};
+
 // d_queries of a tile of queries: loops over the keys.
-template <int Width, class T, int Terms, int Slices>
+template <int Width, class T, int Terms, int Slices, int RowTiles>
 struct QueryGradient {
   using Tile = tiles::Tile<Width>;
-  static constexpr int threads = Slices * Tile::threads;
-  using Rows = tiles::RowsOf<Width, T>;
-  using Stream = tiles::Stream<Width, Width == 128 ? 2 : 1, Slices, T>;     // by 64, blocks side by side hide the way of copies
-  static constexpr int shared_bytes = (2 * Tile::block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 4 : 1;
+  using Place = tiles::Place<RowTiles>;
+  static constexpr int threads = Slices * Tile::threads, block_elements = Place::block_rows * Tile::stride;
+  static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;             // the block's rows, in shared memory
+  using Rows = tiles::RowsOf<Width, T, rounded>;
+  using Stream = tiles::Stream<Width, Width == 128 || RowTiles == 2 ? 2 : 1, Slices, T>;     // by 64 of 16 rows a warp, blocks side by side hide the way of copies
+  static constexpr int shared_bytes = (2 * block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
     extern __shared__ __align__(16) unsigned char memory[];
     T* const shared = reinterpret_cast<T*>(memory);
     const HeadView at(s);
-    const tiles::Place place(Tile::groups);
-    const long first = static_cast<long>(blockIdx.x) * tiles::block_rows, warp_first = first + place.first_row;
-    const typename Sight::Queries seeing(sight, s, first, place);
-    float row_lse[2], row_delta[2];
-    for (int half = 0; half < 2; ++half) {
+    const Place place(Tile::groups);
+    const long first = static_cast<long>(blockIdx.x) * Place::block_rows, warp_first = first + place.first_row;
+    const typename Sight::template Queries<Place> seeing(sight, s, first, place);
+    float row_lse[Place::halves], row_delta[Place::halves];
+#pragma unroll
+    for (int half = 0; half < Place::halves; ++half) {
       const long t = first + place.row(half);
       row_lse[half] = t < seeing.end ? lse[at.lse + t] * log2_of_e : 0, row_delta[half] = t < seeing.end ? delta[at.lse + t] : 0;
     }
-    tiles::load<tiles::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row, s.head_size);
-    tiles::load<tiles::block_rows, Width, threads>(shared + Tile::block_elements, d_out + at.out, first, seeing.end, at.out_row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared + block_elements, d_out + at.out, first, seeing.end, at.out_row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + 2 * Tile::block_elements, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
+    Stream keys_and_values(shared + 2 * block_elements, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
                            s.head_size);
-    const Rows queries(shared, place), dy(shared + Tile::block_elements, place);
-    tiles::Rows16<Tile::columns> sums;
+    if constexpr (rounded) {
+      keys_and_values.wait_for_older();
+      tiles::round_tiles<2 * block_elements, threads>(shared);
+    }
+    const Rows queries(shared, place), dy(shared + block_elements, place);
+    tiles::Rows16<Tile::columns> sums[RowTiles];
     tiles::clear(sums);
     for (; keys_and_values.more(); keys_and_values.end()) {
       keys_and_values.begin();          // the first time for the rows of the block too, whose copies are older
       const long key = keys_and_values.at(place);
       if (seeing.none(warp_first, key)) continue;
-      tiles::Scores scores, d_weights;
+      tiles::Scores<RowTiles> scores, d_weights;
       tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
       tiles::row_products<Terms, Width>(dy, keys_and_values.second(place), place, d_weights);
-      const bool all_seen = seeing.all(warp_first, key);
-#pragma unroll
-      for (int n = 0; n < tiles::streamed_rows / 8; ++n)
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          differentiate(all_seen || seeing.sees(e / 2, first + place.row(e / 2), key + tiles::streamed_row<T>(place, n, e % 2)), scores[n][e], d_weights[n][e], row_lse[e / 2],
-                        row_delta[e / 2], s.scale);
+      if (!seeing.all(warp_first, key))
+        for_each_score<RowTiles>(scores, d_weights, [&](float& score, float& d_weight, int half, int n, int e) {
+          if (!seeing.sees(half, first + place.row(half), key + tiles::streamed_row<T>(place, n, e))) hide(score, d_weight);
+        });
+      for_each_score<RowTiles>(scores, d_weights,
+                               [&](float& score, float& d_weight, int half, int, int) { differentiate(score, d_weight, row_lse[half], row_delta[half], s.scale); });
       tiles::weighted_rows<Terms, Width>(d_weights, keys_and_values.first(place) + place.group * Tile::columns, place, sums);
     }
     add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, sums);
     if (place.slice > 0) return;
-    tiles::store(sums, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row : nullptr; }, {1.0f, 1.0f});
+    tiles::store(sums, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row : nullptr; }, One{});
   }
 };
 
 // d_keys and d_values of a tile of keys: loops over the queries. Rows of scores are keys, columns queries.
-template <int Width, class T, int Terms, int Slices>
+template <int Width, class T, int Terms, int Slices, int RowTiles>
 struct KeyValueGradient {
   using Tile = tiles::Tile<Width>;
-  static constexpr int threads = Slices * Tile::threads;
-  using Rows = tiles::RowsOf<Width, T>;
+  using Place = tiles::Place<RowTiles>;
+  static constexpr int threads = Slices * Tile::threads, block_elements = Place::block_rows * Tile::stride;
+  static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;             // the block's rows, in shared memory
+  using Rows = tiles::RowsOf<Width, T, rounded>;
   using Stream = tiles::Stream<Width, Width <= 128 ? 2 : 1, Slices, T>;
-  static constexpr int shared_bytes = (2 * Tile::block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 2 : 1;
+  static constexpr int shared_bytes = (2 * block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 2 : 1;
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
@@ -101,39 +128,44 @@ struct KeyValueGradient {
     extern __shared__ __align__(16) unsigned char memory[];
     T* const shared = reinterpret_cast<T*>(memory);
     const HeadView at(s);
-    const tiles::Place place(Tile::groups);
-    const long first = static_cast<long>(blockIdx.x) * tiles::block_rows, warp_first = first + place.first_row;
-    const typename Sight::Keys keys_seen(sight, s, first, place);
-    tiles::load<tiles::block_rows, Width, threads>(shared, qkv + at.qkv + at.out_row, first, keys_seen.end, at.row, s.head_size);
-    tiles::load<tiles::block_rows, Width, threads>(shared + Tile::block_elements, qkv + at.qkv + 2 * at.out_row, first, keys_seen.end, at.row, s.head_size);
+    const Place place(Tile::groups);
+    const long first = static_cast<long>(blockIdx.x) * Place::block_rows, warp_first = first + place.first_row;
+    const typename Sight::template Keys<Place> keys_seen(sight, s, first, place);
+    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv + at.out_row, first, keys_seen.end, at.row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared + block_elements, qkv + at.qkv + 2 * at.out_row, first, keys_seen.end, at.row, s.head_size);
     commit_copies();
-    Stream queries_and_dy(shared + 2 * Tile::block_elements, qkv + at.qkv, at.row, d_out + at.out, at.out_row, keys_seen.queries.from, keys_seen.queries.end, s.head_size);
-    const Rows keys(shared, place), values(shared + Tile::block_elements, place);
-    tiles::Rows16<Tile::columns> d_keys, d_values;
+    Stream queries_and_dy(shared + 2 * block_elements, qkv + at.qkv, at.row, d_out + at.out, at.out_row, keys_seen.queries.from, keys_seen.queries.end, s.head_size);
+    if constexpr (rounded) {
+      queries_and_dy.wait_for_older();
+      tiles::round_tiles<2 * block_elements, threads>(shared);
+    }
+    const Rows keys(shared, place), values(shared + block_elements, place);
+    tiles::Rows16<Tile::columns> d_keys[RowTiles], d_values[RowTiles];
     tiles::clear(d_keys);
     tiles::clear(d_values);
     for (; queries_and_dy.more(); queries_and_dy.end()) {
       const long query = queries_and_dy.at(place);
+      const int real = static_cast<int>(min(keys_seen.queries.end - query, static_cast<long>(tiles::streamed_rows)));
+      const float *const lse_of_tile = lse + at.lse + query, *const delta_of_tile = delta + at.lse + query;
       float column_lse[tiles_of_queries][2], column_delta[tiles_of_queries][2];
 #pragma unroll
       for (int n = 0; n < tiles_of_queries; ++n)
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-          const long t = query + tiles::streamed_row<T>(place, n, e);
-          column_lse[n][e] = t < keys_seen.queries.end ? lse[at.lse + t] * log2_of_e : 0, column_delta[n][e] = t < keys_seen.queries.end ? delta[at.lse + t] : 0;
+          const int t = tiles::streamed_row<T>(place, 0, e) + 8 * n;
+          column_lse[n][e] = t < real ? lse_of_tile[t] * log2_of_e : 0, column_delta[n][e] = t < real ? delta_of_tile[t] : 0;
         }
       queries_and_dy.begin();
       if (keys_seen.none(warp_first, query)) continue;
-      tiles::Scores scores, d_weights;
+      tiles::Scores<RowTiles> scores, d_weights;
       tiles::row_products<Terms, Width>(keys, queries_and_dy.first(place), place, scores);
       tiles::row_products<Terms, Width>(values, queries_and_dy.second(place), place, d_weights);
-      const bool all_seen = keys_seen.all(warp_first, query);
-#pragma unroll
-      for (int n = 0; n < tiles_of_queries; ++n)
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          differentiate(all_seen || keys_seen.seen(e / 2, first + place.row(e / 2), query + tiles::streamed_row<T>(place, n, e % 2)), scores[n][e], d_weights[n][e],
-                        column_lse[n][e % 2], column_delta[n][e % 2], s.scale);
+      if (!keys_seen.all(warp_first, query))
+        for_each_score<RowTiles>(scores, d_weights, [&](float& score, float& d_weight, int half, int n, int e) {
+          if (!keys_seen.seen(half, first + place.row(half), query + tiles::streamed_row<T>(place, n, e))) hide(score, d_weight);
+        });
+      for_each_score<RowTiles>(scores, d_weights,
+                               [&](float& score, float& d_weight, int, int n, int e) { differentiate(score, d_weight, column_lse[n][e], column_delta[n][e], s.scale); });
       tiles::weighted_rows<Terms, Width>(scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
       tiles::weighted_rows<Terms, Width>(d_weights, queries_and_dy.first(place) + place.group * Tile::columns, place, d_keys);
     }
@@ -141,8 +173,8 @@ struct KeyValueGradient {
     add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, d_values);
     if (place.slice > 0) return;
     const auto row_of = [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row + at.out_row : nullptr; };
-    tiles::store(d_keys, place, place.group * Tile::columns, s.head_size, row_of, {1.0f, 1.0f});
-    tiles::store(d_values, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? row_of(r) + at.out_row : nullptr; }, {1.0f, 1.0f});
+    tiles::store(d_keys, place, place.group * Tile::columns, s.head_size, row_of, One{});
+    tiles::store(d_values, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? row_of(r) + at.out_row : nullptr; }, One{});
   }
 };
 

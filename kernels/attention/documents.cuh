@@ -16,47 +16,56 @@ struct Documents {
     for (long u = start[t] + lane; u <= t; u += 32) ends[b * tokens + u] = static_cast<std::int32_t>(t + 1);
   }
 
-  /// Where padding begins in a tile, or the tile ends. For all threads of the block.
+  /// Where padding begins in a tile, or the tile ends. For all threads of the block, at least one a row.
+  template <class Place>
   __device__ long end_of_tile(const AttentionShape& s, long first) const {
     const long t = first + threadIdx.x;
-    return first + __syncthreads_count(t < first + tiles::block_rows && t < s.tokens && starts[blockIdx.z * s.tokens + t] >= 0);
+    return first + __syncthreads_count(t < first + Place::block_rows && t < s.tokens && starts[blockIdx.z * s.tokens + t] >= 0);
   }
 
+  template <class Place>
   struct Queries {
     long end;
     Span keys{0, 0};
-    int begin[2], lowest, highest;      // where the document begins of this thread's rows, of the warp's; that of padding never does
-    __device__ Queries(const Documents& documents, const AttentionShape& s, long first, const tiles::Place& place) : end(documents.end_of_tile(s, first)) {
+    int begin[Place::halves], lowest, highest;      // where the document begins of this thread's rows, of the warp's; that of padding never does
+    __device__ Queries(const Documents& documents, const AttentionShape& s, long first, const Place& place) : end(documents.end_of_tile<Place>(s, first)) {
       const std::int32_t* const start = documents.starts + blockIdx.z * s.tokens;
       if (end > first) keys = {start[first], end};
-      for (int half = 0; half < 2; ++half) {
+      lowest = INT_MAX, highest = 0;
+#pragma unroll
+      for (int half = 0; half < Place::halves; ++half) {
         const long row = first + place.row(half);
         begin[half] = row < end ? start[row] : INT_MAX;
+        lowest = min(lowest, begin[half]), highest = max(highest, begin[half]);
       }
-      lowest = __reduce_min_sync(0xffffffff, min(begin[0], begin[1]));
-      highest = __reduce_max_sync(0xffffffff, max(begin[0], begin[1]));
+      lowest = __reduce_min_sync(0xffffffff, lowest);
+      highest = __reduce_max_sync(0xffffffff, highest);
     }
-    __device__ bool none(long warp, long key) const { return key >= warp + tiles::warp_rows || key + tiles::streamed_rows <= lowest; }
+    __device__ bool none(long warp, long key) const { return key >= warp + Place::warp_rows || key + tiles::streamed_rows <= lowest; }
     __device__ bool all(long warp, long key) const { return key >= highest && key + tiles::streamed_rows <= warp + 1; }
     __device__ bool sees(int half, long row, long key) const { return key >= begin[half] && key <= row; }
   };
 
+  template <class Place>
   struct Keys {
     long end;
     Span queries{0, 0};
-    int until[2], shortest, longest;    // where the document ends of this thread's rows, of the warp's; that of padding before all
-    __device__ Keys(const Documents& documents, const AttentionShape& s, long first, const tiles::Place& place) : end(documents.end_of_tile(s, first)) {
+    int until[Place::halves], shortest, longest;    // where the document ends of this thread's rows, of the warp's; that of padding before all
+    __device__ Keys(const Documents& documents, const AttentionShape& s, long first, const Place& place) : end(documents.end_of_tile<Place>(s, first)) {
       const std::int32_t* const ends = documents.ends + blockIdx.z * s.tokens;
       if (end > first) queries = {first, ends[end - 1]};
-      for (int half = 0; half < 2; ++half) {
+      shortest = INT_MAX, longest = 0;
+#pragma unroll
+      for (int half = 0; half < Place::halves; ++half) {
         const long row = first + place.row(half);
         until[half] = row < end ? ends[row] : 0;
+        shortest = min(shortest, until[half]), longest = max(longest, until[half]);
       }
-      shortest = __reduce_min_sync(0xffffffff, min(until[0], until[1]));
-      longest = __reduce_max_sync(0xffffffff, max(until[0], until[1]));
+      shortest = __reduce_min_sync(0xffffffff, shortest);
+      longest = __reduce_max_sync(0xffffffff, longest);
     }
     __device__ bool none(long warp, long query) const { return query + tiles::streamed_rows <= warp || query >= longest; }
-    __device__ bool all(long warp, long query) const { return warp + tiles::warp_rows <= query + 1 && query + tiles::streamed_rows <= shortest; }
+    __device__ bool all(long warp, long query) const { return warp + Place::warp_rows <= query + 1 && query + tiles::streamed_rows <= shortest; }
     __device__ bool seen(int half, long row, long query) const { return query >= row && query < until[half]; }
   };
 };

@@ -1,6 +1,6 @@
 // Who sees whom where a sample is one text: its first tokens up to a length, under a causal mask those up to the query's own.
-// What the kernels ask of a sight: a block, which of its rows are real (those before `end`) and what it streams; a warp, whether its 16 rows from `warp` on and a tile of streamed
-// ones see each other all or not at all; a thread, of its row in either half of the tile and a streamed one.
+// What the kernels ask of a sight: a block, which of its rows are real (those before `end`) and what it streams; a warp, whether its rows from `warp` on and a tile of streamed
+// ones see each other all or not at all; a thread, of each of its rows (tiles::Place) and a streamed one.
 #pragma once
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/tiles.cuh"
@@ -20,29 +20,31 @@ struct Lengths {
   __device__ void prepare(long, long, long, int) const {}
 
   /// A tile of queries from `first` on, and the keys that it streams.
+  template <class Place>
   struct Queries {
     bool causal;
     long end;
     Span keys;
-    __device__ Queries(const Lengths& lengths, const AttentionShape& s, long first, const tiles::Place&)
-        : causal(s.causal), end(lengths.of_sample(s)), keys{0, first >= end ? 0 : causal ? min(end, first + tiles::block_rows) : end} {}
-    __device__ bool none(long warp, long key) const { return causal && key >= warp + tiles::warp_rows; }
+    __device__ Queries(const Lengths& lengths, const AttentionShape& s, long first, const Place&)
+        : causal(s.causal), end(lengths.of_sample(s)), keys{0, first >= end ? 0 : causal ? min(end, first + Place::block_rows) : end} {}
+    __device__ bool none(long warp, long key) const { return causal && key >= warp + Place::warp_rows; }
     __device__ bool all(long warp, long key) const {
-      return warp + tiles::warp_rows <= end && key + tiles::streamed_rows <= end && (!causal || key + tiles::streamed_rows <= warp + 1);
+      return warp + Place::warp_rows <= end && key + tiles::streamed_rows <= end && (!causal || key + tiles::streamed_rows <= warp + 1);
     }
     __device__ bool sees(int, long row, long key) const { return row < end && key < end && (!causal || key <= row); }
   };
 
   /// A tile of keys from `first` on, and the queries that it streams.
+  template <class Place>
   struct Keys {
     bool causal;
     long end;
     Span queries;
-    __device__ Keys(const Lengths& lengths, const AttentionShape& s, long first, const tiles::Place&)
+    __device__ Keys(const Lengths& lengths, const AttentionShape& s, long first, const Place&)
         : causal(s.causal), end(lengths.of_sample(s)), queries{causal ? first : 0, first >= end ? 0 : end} {}
     __device__ bool none(long warp, long query) const { return causal && query + tiles::streamed_rows <= warp; }
     __device__ bool all(long warp, long query) const {
-      return query + tiles::streamed_rows <= end && warp + tiles::warp_rows <= end && (!causal || warp + tiles::warp_rows <= query + 1);
+      return query + tiles::streamed_rows <= end && warp + Place::warp_rows <= end && (!causal || warp + Place::warp_rows <= query + 1);
     }
     __device__ bool seen(int, long row, long query) const { return query < end && row < end && (!causal || row <= query); }
   };

@@ -45,15 +45,16 @@ __device__ __forceinline__ std::uint32_t packed(float first, float second, Fp16)
 template <int Width, class T>
 struct SharedRows16 {
   const T* at;
-  __device__ SharedRows16(const T* tile, const Place& place) : at(tile + (place.first_row + lane() % 16) * Tile<Width>::stride + lane() / 16 * 8) {}
+  __device__ SharedRows16(const T* tile, const Place<1>& place) : at(tile + (place.first_row + lane() % 16) * Tile<Width>::stride + lane() / 16 * 8) {}
   __device__ __forceinline__ void left(int k, std::uint32_t (&a)[4]) const { load_matrices(a, at + k); }
   static __device__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
 };
 
 /// scores = the warp's rows . the rows of a streamed tile. (Terms: of floats.)
 template <int Terms, int Width, class T>
-__device__ __forceinline__ void row_products(const SharedRows16<Width, T>& rows, const T* streamed, const Place&, Scores& scores) {
+__device__ __forceinline__ void row_products(const SharedRows16<Width, T>& rows, const T* streamed, const Place<1>&, Scores<1>& of_row_tiles) {
   constexpr int stride = Tile<Width>::stride;
+  Rows16<streamed_rows>& scores = of_row_tiles[0];
   clear(scores);
   const int lane = static_cast<int>(threadIdx.x) % 32, matrix = lane / 8;
   const T* const right = streamed + (matrix / 2 * 8 + lane % 8) * stride + matrix % 2 * 8;
@@ -73,7 +74,9 @@ __device__ __forceinline__ void row_products(const SharedRows16<Width, T>& rows,
 
 /// sums += weights . the columns of a streamed tile from `streamed` on. What tensor cores cut off where they add is far below what the elements hold.
 template <int Terms, int Width, class T, int Tiles, std::enable_if_t<sizeof(T) == 2, int> = 0>
-__device__ __forceinline__ void weighted_rows(const Scores& weights, const T* streamed, const Place&, float (&sums)[Tiles][4]) {
+__device__ __forceinline__ void weighted_rows(const Scores<1>& of_row_tiles, const T* streamed, const Place<1>&, float (&sums_of_row_tiles)[1][Tiles][4]) {
+  const Rows16<streamed_rows>& weights = of_row_tiles[0];
+  float(&sums)[Tiles][4] = sums_of_row_tiles[0];
   constexpr int stride = Tile<Width>::stride;
   const int lane = static_cast<int>(threadIdx.x) % 32, matrix = lane / 8;
   const T* const right = streamed + (matrix % 2 * 8 + lane % 8) * stride + matrix / 2 * 8;
@@ -91,8 +94,8 @@ __device__ __forceinline__ void weighted_rows(const Scores& weights, const T* st
   }
 }
 
-template <int Tiles, class T>
-__device__ void store_row(const float (&sums)[Tiles][4], int half, const Place& place, int first_column, int width, T* row, float factor) {
+template <int Tiles, int RowTiles, class T>
+__device__ void store_row(const float (&sums)[Tiles][4], int half, const Place<RowTiles>& place, int first_column, int width, T* row, float factor) {
 #pragma unroll
   for (int n = 0; n < Tiles; ++n) {
     const int c = first_column + 8 * n + 2 * place.t;
@@ -107,7 +110,7 @@ __device__ void store_row(const float (&sums)[Tiles][4], int half, const Place& 
 }
 
 /// Of tiles of T.
-template <int Width, class T>
-using RowsOf = std::conditional_t<sizeof(T) == 2, SharedRows16<Width, T>, SharedRows<Width>>;
+template <int Width, class T, bool AreRounded = false>
+using RowsOf = std::conditional_t<sizeof(T) == 2, SharedRows16<Width, T>, SharedRows<Width, AreRounded>>;
 
 }  // namespace trainx::kernels::tiles

@@ -134,6 +134,7 @@ TEST_CASE("attention inside documents equals the reference for all head sizes, m
     compare({140, 2, head, {{31, 1, 33, 70}, {140}, {64, 65}}}, 1);
   }
   compare({130, 16, 64, random_rows(9, 130, 100, seed)});           // more blocks than multiprocessors
+  compare({130, 8, 64, random_rows(6, 130, 100, seed + 14)});         // of 64 rows; fewer of 128
   compare({333, 8, 128, random_rows(3, 333, 333, seed + 1)});
   for (unsigned k = 0; k < 12; ++k) compare({1 + 37 * k, 2, k % 2 ? 64 : 80, random_rows(4, 1 + 37 * k, 1 + 20 * k, seed + 2 + k)}, k % 3 == 2);
 }

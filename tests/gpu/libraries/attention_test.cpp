@@ -81,7 +81,7 @@ TEST_CASE("attention and its gradients equal the reference for all lengths, head
   TRAINX_NEEDS_GPU();
   Attention attention;
   struct Size { std::int64_t batch, tokens, heads, head_size; };
-  for (const Size s : {Size{3, 1, 2, 64}, {3, 2, 2, 64}, {3, 17, 3, 64}, {3, 64, 2, 80}, {2, 65, 2, 128}, {3, 130, 2, 36}, {1, 40, 1, 200}, {2, 512, 2, 80}, {1, 512, 2, 64}, {1, 1024, 1, 64}, {9, 130, 8, 64}, {5, 160, 16, 32}})
+  for (const Size s : {Size{3, 1, 2, 64}, {3, 2, 2, 64}, {3, 17, 3, 64}, {3, 64, 2, 80}, {2, 65, 2, 128}, {3, 130, 2, 36}, {1, 40, 1, 200}, {2, 512, 2, 80}, {1, 512, 2, 64}, {1, 1024, 1, 64}, {6, 130, 8, 64}, {9, 130, 8, 64}, {5, 160, 16, 32}})
     for (const bool causal : {false, true})
       for (const bool padded : {false, true}) {
         if (s.tokens >= 512 && causal == padded) continue;      // the reference takes seconds
