@@ -3,6 +3,7 @@
 #include <cmath>
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
+#include "kernels/attention/lengths.cuh"
 #include "kernels/attention/tiles16.cuh"
 
 namespace trainx::kernels {
@@ -20,24 +21,26 @@ __global__ void row_deltas(const T* out, const T* d_out, float* delta, Sight sig
   if (h == 0) sight.prepare(b, t, tokens, threadIdx.x % 32);
 }
 
-// Calls visit(score, d_weight, half, n, e) for all scores and d_weights of a thread: row `half` (tiles::Place), column e of n (tiles::streamed_row).
+// Calls visit(m, n, i, half, e) for all scores[m][n][i] of a thread: row `half` (tiles::Place), column e of n (tiles::streamed_row).
 template <int RowTiles, class Visit>
-__device__ __forceinline__ void for_each_score(tiles::Scores<RowTiles>& scores, tiles::Scores<RowTiles>& d_weights, Visit visit) {
+__device__ __forceinline__ void for_each_score(Visit visit) {
 #pragma unroll
   for (int m = 0; m < RowTiles; ++m)
 #pragma unroll
-    for (int n = 0; n < tiles::streamed_rows / 8; ++n)
+    for (int i = 0; i < 4; ++i)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) visit(scores[m][n][e], d_weights[m][n][e], 2 * m + e / 2, n, e % 2);
+      for (int n = 0; n < tiles::streamed_rows / 8; ++n) visit(m, n, i, 2 * m + i / 2, i % 2);
 }
 
-// What does not see each other: of that probability and ds become zero.
-__device__ __forceinline__ void hide(float& score, float& d_weight) { score = -INFINITY, d_weight = 0; }
-
-// Turns scores q.k and dy.v into the probabilities p = exp(q.k scale - lse) and ds = p (dy.v - delta) scale. `lse` to the base 2.
-__device__ __forceinline__ void differentiate(float& score, float& d_weight, float lse, float delta, float scale) {
-  score = tiles::power_of_two(score * (scale * log2_of_e) - lse);
-  d_weight = score * (d_weight - delta) * scale;
+// Hides scores that do not count: those of streamed rows that span_of(half) leaves out.
+template <class T, int RowTiles, class SpanOf>
+__device__ __forceinline__ void hide(tiles::Scores<RowTiles>& scores, const tiles::Place<RowTiles>& place, long first_streamed, SpanOf span_of) {
+  Span::OfTile seen[2 * RowTiles];
+#pragma unroll
+  for (int half = 0; half < 2 * RowTiles; ++half) seen[half] = span_of(half).of_tile(first_streamed);
+  for_each_score<RowTiles>([&](int m, int n, int i, int half, int e) {
+    if (!seen[half].holds(tiles::streamed_row<T>(place, n, e))) scores[m][n][i] = -INFINITY;
+  });
 }
 
 template <int Threads, int Slices, int RowTiles, int Tiles>
@@ -53,7 +56,7 @@ struct One {
   __device__ float operator()(int) const { return 1; }
 };
 
-// d_queries of a tile of queries: loops over the keys.
+// d_queries of a tile of queries: loops over the keys. Scores q.k become the probabilities p = exp(q.k scale - lse), and dy.v becomes ds = p (dy.v - delta) scale.
 template <int Width, class T, int Terms, int Slices, int RowTiles>
 struct QueryGradient {
   using Tile = tiles::Tile<Width>;
@@ -72,6 +75,7 @@ struct QueryGradient {
     const Place place(Tile::groups);
     const long first = static_cast<long>(blockIdx.x) * Place::block_rows, warp_first = first + place.first_row;
     const typename Sight::template Queries<Place> seeing(sight, s, first, place);
+    const float scale = s.scale * log2_of_e;      // of exponentials to the base 2
     float row_lse[Place::halves], row_delta[Place::halves];
 #pragma unroll
     for (int half = 0; half < Place::halves; ++half) {
@@ -96,13 +100,10 @@ struct QueryGradient {
       if (seeing.none(warp_first, key)) continue;
       tiles::Scores<RowTiles> scores, d_weights;
       tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
+      if (!seeing.all(warp_first, key)) hide<T>(scores, place, key, [&](int half) { return seeing.seen_by(half, first + place.row(half)); });
+      for_each_score<RowTiles>([&](int m, int n, int i, int half, int) { scores[m][n][i] = tiles::power_of_two(scores[m][n][i] * scale - row_lse[half]); });
       tiles::row_products<Terms, Width>(dy, keys_and_values.second(place), place, d_weights);
-      if (!seeing.all(warp_first, key))
-        for_each_score<RowTiles>(scores, d_weights, [&](float& score, float& d_weight, int half, int n, int e) {
-          if (!seeing.sees(half, first + place.row(half), key + tiles::streamed_row<T>(place, n, e))) hide(score, d_weight);
-        });
-      for_each_score<RowTiles>(scores, d_weights,
-                               [&](float& score, float& d_weight, int half, int, int) { differentiate(score, d_weight, row_lse[half], row_delta[half], s.scale); });
+      for_each_score<RowTiles>([&](int m, int n, int i, int half, int) { d_weights[m][n][i] = scores[m][n][i] * (d_weights[m][n][i] - row_delta[half]) * s.scale; });
       tiles::weighted_rows<Terms, Width>(d_weights, keys_and_values.first(place) + place.group * Tile::columns, place, sums);
     }
     add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, sums);
@@ -130,6 +131,7 @@ struct KeyValueGradient {
     const HeadView at(s);
     const Place place(Tile::groups);
     const long first = static_cast<long>(blockIdx.x) * Place::block_rows, warp_first = first + place.first_row;
+    const float scale = s.scale * log2_of_e;      // of exponentials to the base 2
     const typename Sight::template Keys<Place> keys_seen(sight, s, first, place);
     tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv + at.out_row, first, keys_seen.end, at.row, s.head_size);
     tiles::load<Place::block_rows, Width, threads>(shared + block_elements, qkv + at.qkv + 2 * at.out_row, first, keys_seen.end, at.row, s.head_size);
@@ -146,27 +148,27 @@ struct KeyValueGradient {
     for (; queries_and_dy.more(); queries_and_dy.end()) {
       const long query = queries_and_dy.at(place);
       const int real = static_cast<int>(min(keys_seen.queries.end - query, static_cast<long>(tiles::streamed_rows)));
-      const float *const lse_of_tile = lse + at.lse + query, *const delta_of_tile = delta + at.lse + query;
+      const auto load_columns = [&](const float* of_tile, float(&columns)[tiles_of_queries][2]) {
+#pragma unroll
+        for (int n = 0; n < tiles_of_queries; ++n)
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            const int t = tiles::streamed_row<T>(place, 0, e) + 8 * n;
+            columns[n][e] = t < real ? of_tile[t] : 0;
+          }
+      };
       float column_lse[tiles_of_queries][2], column_delta[tiles_of_queries][2];
-#pragma unroll
-      for (int n = 0; n < tiles_of_queries; ++n)
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          const int t = tiles::streamed_row<T>(place, 0, e) + 8 * n;
-          column_lse[n][e] = t < real ? lse_of_tile[t] * log2_of_e : 0, column_delta[n][e] = t < real ? delta_of_tile[t] : 0;
-        }
+      load_columns(lse + at.lse + query, column_lse);
       queries_and_dy.begin();
       if (keys_seen.none(warp_first, query)) continue;
       tiles::Scores<RowTiles> scores, d_weights;
       tiles::row_products<Terms, Width>(keys, queries_and_dy.first(place), place, scores);
+      if (!keys_seen.all(warp_first, query)) hide<T>(scores, place, query, [&](int half) { return keys_seen.that_see(half, first + place.row(half)); });
+      for_each_score<RowTiles>([&](int m, int n, int i, int, int e) { scores[m][n][i] = tiles::power_of_two(scores[m][n][i] * scale - column_lse[n][e] * log2_of_e); });
+      load_columns(delta + at.lse + query, column_delta);
+      tiles::weighted_rows<Terms, Width>(scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);     // before the other scores need registers
       tiles::row_products<Terms, Width>(values, queries_and_dy.second(place), place, d_weights);
-      if (!keys_seen.all(warp_first, query))
-        for_each_score<RowTiles>(scores, d_weights, [&](float& score, float& d_weight, int half, int n, int e) {
-          if (!keys_seen.seen(half, first + place.row(half), query + tiles::streamed_row<T>(place, n, e))) hide(score, d_weight);
-        });
-      for_each_score<RowTiles>(scores, d_weights,
-                               [&](float& score, float& d_weight, int, int n, int e) { differentiate(score, d_weight, column_lse[n][e], column_delta[n][e], s.scale); });
-      tiles::weighted_rows<Terms, Width>(scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
+      for_each_score<RowTiles>([&](int m, int n, int i, int, int e) { d_weights[m][n][i] = scores[m][n][i] * (d_weights[m][n][i] - column_delta[n][e]) * s.scale; });
       tiles::weighted_rows<Terms, Width>(d_weights, queries_and_dy.first(place) + place.group * Tile::columns, place, d_keys);
     }
     add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, d_keys);

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
+#include "kernels/attention/lengths.cuh"
 #include "kernels/attention/tiles16.cuh"
 
 namespace trainx::kernels {
@@ -49,12 +50,14 @@ struct Forward {
       tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
       if (!seeing.all(warp_first, key))
 #pragma unroll
-        for (int half = 0; half < Place::halves; ++half)
+        for (int half = 0; half < Place::halves; ++half) {
+          const Span::OfTile seen = seeing.seen_by(half, first + place.row(half)).of_tile(key);
 #pragma unroll
           for (int n = 0; n < tiles::streamed_rows / 8; ++n)
 #pragma unroll
             for (int e = 0; e < 2; ++e)
-              if (!seeing.sees(half, first + place.row(half), key + tiles::streamed_row<T>(place, n, e))) scores[half / 2][n][2 * (half % 2) + e] = -INFINITY;
+              if (!seen.holds(tiles::streamed_row<T>(place, n, e))) scores[half / 2][n][2 * (half % 2) + e] = -INFINITY;
+        }
 #pragma unroll
       for (int half = 0; half < Place::halves; ++half) {
         const int upper = 2 * (half % 2);

@@ -43,7 +43,7 @@ struct Documents {
     }
     __device__ bool none(long warp, long key) const { return key >= warp + Place::warp_rows || key + tiles::streamed_rows <= lowest; }
     __device__ bool all(long warp, long key) const { return key >= highest && key + tiles::streamed_rows <= warp + 1; }
-    __device__ bool sees(int half, long row, long key) const { return key >= begin[half] && key <= row; }
+    __device__ Span seen_by(int half, long row) const { return {begin[half], row + 1}; }
   };
 
   template <class Place>
@@ -66,7 +66,7 @@ struct Documents {
     }
     __device__ bool none(long warp, long query) const { return query + tiles::streamed_rows <= warp || query >= longest; }
     __device__ bool all(long warp, long query) const { return warp + Place::warp_rows <= query + 1 && query + tiles::streamed_rows <= shortest; }
-    __device__ bool seen(int half, long row, long query) const { return query >= row && query < until[half]; }
+    __device__ Span that_see(int half, long row) const { return {row, until[half]}; }
   };
 };
 
