@@ -148,25 +148,23 @@ TEST_CASE("waves of tiles predict tf32's matrix products, those of weight gradie
   CHECK(std::abs(rates.tiles.sustained_flops_per_s * forward / flops - 1) < 0.01);
 }
 
-TEST_CASE("optimizers' kernels take what was measured of them") {
+TEST_CASE("the kernels of adamw_8bit and adafactor take what was measured of them") {
+  constexpr double streamed_bytes_per_s = 3.69e12;               // of the norm, which is in the measured time
   const plan::Device& device = plan::device_named("h200");
   const auto has = [](const nlohmann::json& step, const char* setting) { return std::ranges::count(step.at("command"), nlohmann::json(setting)) > 0; };
   int steps = 0;
   for (const auto& step : measured_steps()) {
+    const bool of_8bit = has(step, "optimizer.type=adamw_8bit");
+    if (!of_8bit && !has(step, "optimizer.type=adafactor")) continue;
     const bool fp16 = has(step, "precision.compute=fp16"), bf16 = has(step, "precision.compute=bf16");
     const double elements = step.at("planned").at("parameters");
     const auto master = fp16 ? program::Master::fp32 : bf16 ? program::Master::split : program::Master::none;
-    spec::OptimizerOptions options = spec::AdamWOptions{};
-    if (has(step, "optimizer.type=adamw_8bit")) options = spec::AdamW8bitOptions{};
-    if (has(step, "optimizer.type=adafactor")) options = spec::AdafactorOptions{};
+    const auto options = of_8bit ? spec::OptimizerOptions{spec::AdamW8bitOptions{}} : spec::OptimizerOptions{spec::AdafactorOptions{}};
     const auto rates = plan::update_rates(device, options, fp16 ? DType::f16 : bf16 ? DType::bf16 : DType::f32, master);
-    const double norm_s = 4 * elements / rates.bytes_per_s;      // gradients are read once for the norm
-    const double adamw_bytes = 4 + 16 + (fp16 ? 10 : 8);         // gradient, two moments, weights and what is beside them, where they are written twice
-    const double predicted_s = norm_s + elements * std::max(rates.element_s, rates.element_s > 0 ? 0.0 : adamw_bytes / rates.bytes_per_s);
-    const double measured_s = step.at("done").at("work_ms").at("optimizer").get<double>() / 1e3;
-    CAPTURE(options.index(), elements, fp16, bf16);
-    CHECK(std::abs(predicted_s / measured_s - 1) < 0.06);
+    const double predicted_s = elements * (4 / streamed_bytes_per_s + rates.element_s), measured_s = step.at("done").at("work_ms").at("optimizer").get<double>() / 1e3;
+    CAPTURE(of_8bit, elements, fp16, bf16);
+    CHECK(std::abs(predicted_s / measured_s - 1) < 0.02);
     ++steps;
   }
-  CHECK(steps > 20);
+  CHECK(steps == 10);
 }
