@@ -12,9 +12,11 @@
 #include "gpu/attention.hpp"
 #include "gpu/gemm.hpp"
 #include "gpu/gpu_error.hpp"
+#include "sustained.hpp"
 
 using namespace trainx;
 using namespace trainx::gpu;
+using trainx::bench::sustained_ms;
 
 namespace {
 
@@ -75,29 +77,6 @@ void bench_gemm(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratc
                                      {"heuristic_tflops", flops / heuristic_ms / 1e9}, {"tuned_tflops", flops / tuned_ms / 1e9}}.dump().c_str());
 }
 
-template <class Call>
-double sustained_ms(const Call& call) {
-  cudaEvent_t begin = nullptr, end = nullptr;
-  require(cudaEventCreate(&begin), "event");
-  require(cudaEventCreate(&end), "event");
-  const auto time = [&](int repeats) {
-    require(cudaEventRecord(begin), "event");
-    for (int i = 0; i < repeats; ++i) call();
-    require(cudaEventRecord(end), "event");
-    require(cudaEventSynchronize(end), "bench");
-    float ms = 0;
-    require(cudaEventElapsedTime(&ms, begin, end), "event");
-    return ms / static_cast<float>(repeats);
-  };
-  call();
-  const int repeats = std::max(3, static_cast<int>(200 / time(3)));
-  time(repeats);
-  const double ms = time(repeats);
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  return ms;
-}
-
 /// Of rows that hold documents of 50 tokens and more, 270 on average: where each token's begins, and how many pairs of tokens see each other.
 std::vector<std::int32_t> document_starts(std::int64_t rows, std::int64_t tokens, double& pairs) {
   std::vector<std::int32_t> starts;
@@ -134,8 +113,8 @@ void bench_attention(Attention& attention, const DeviceMemory& memory, const Att
   const auto device_seen = memory.at<std::int32_t>(8 * out_bytes + lse_bytes);
   require(cudaMemcpy(device_seen, seen.data(), seen.size() * 4, cudaMemcpyDefault), "copy");
   const std::int32_t* const given = p.padded || p.documents ? device_seen : nullptr;
-  const double forward_ms = sustained_ms([&] { attention.forward(p, qkv, given, out, lse, space); });
-  const double backward_ms = sustained_ms([&] { attention.backward(p, qkv, given, out, lse, d_out, d_qkv, space); });
+  const double forward_ms = sustained_ms(nullptr, [&] { attention.forward(p, qkv, given, out, lse, space); });
+  const double backward_ms = sustained_ms(nullptr, [&] { attention.backward(p, qkv, given, out, lse, d_out, d_qkv, space); });
   const double flops = 4.0 * static_cast<double>(p.heads * p.head_size) * pairs;
   std::printf("%s\n", nlohmann::json{{"attention", describe(p)}, {"path", path_of(p) == AttentionPath::cudnn ? "cudnn" : "kernels"}, {"forward_ms", forward_ms},
                                      {"backward_ms", backward_ms}, {"forward_tflops", flops / forward_ms / 1e9}, {"backward_tflops", 2.5 * flops / backward_ms / 1e9},

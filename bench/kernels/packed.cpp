@@ -18,8 +18,10 @@
 #include <stdexcept>
 #include <vector>
 #include "kernels/attention/document_attention.hpp"
+#include "sustained.hpp"
 
 using namespace trainx::kernels;
+using trainx::bench::sustained_ms;
 
 namespace {
 
@@ -54,29 +56,6 @@ at::Tensor on_device(const std::vector<std::int32_t>& host, at::TensorOptions li
   const at::Tensor to = at::empty({static_cast<std::int64_t>(host.size())}, like.dtype(at::kInt));
   require(cudaMemcpy(to.data_ptr(), host.data(), host.size() * 4, cudaMemcpyHostToDevice));
   return to;
-}
-
-template <class Call>
-double sustained_ms(cudaStream_t stream, const Call& call) {
-  cudaEvent_t begin = nullptr, end = nullptr;
-  require(cudaEventCreate(&begin));
-  require(cudaEventCreate(&end));
-  const auto time = [&](int repeats) {
-    require(cudaEventRecord(begin, stream));
-    for (int i = 0; i < repeats; ++i) call();
-    require(cudaEventRecord(end, stream));
-    require(cudaEventSynchronize(end));
-    float ms = 0;
-    require(cudaEventElapsedTime(&ms, begin, end));
-    return ms / static_cast<float>(repeats);
-  };
-  call();
-  const int repeats = std::max(3, static_cast<int>(200 / time(3)));
-  time(repeats);
-  const double ms = time(repeats);
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  return ms;
 }
 
 void print(const char* whose, double forward_ms, double backward_ms, double flops) {

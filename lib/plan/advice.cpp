@@ -185,7 +185,7 @@ class Adviser {
 
   std::string tiles_reason() const {
     const program::Gemm& g = cost_.worst.product;
-    const auto t = program::tiled_product(g.m, g.n, g.k, true, plan_.rates->tiles);
+    const auto t = program::tiled_product(g.m, g.n, g.k, 16, plan_.rates->tiles, g.a_transposed);
     const std::string sizes = "m " + std::to_string(g.m) + " n " + std::to_string(g.n) + " k " + std::to_string(g.k), tile = std::to_string(t.tile_m) + " x " + std::to_string(t.tile_n);
     return "matrix products lose " + text("%.1f ms", cost_.tiles_lost_s * 1e3) + " to tiles, most at " + sizes + ": " + text("%.2f", t.waves) + " waves of " + tile + " on " +
            std::to_string(plan_.rates->tiles.multiprocessors) + " multiprocessors take as long as " + text("%.0f", std::ceil(t.waves));

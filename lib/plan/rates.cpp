@@ -11,8 +11,16 @@ namespace {
 // sustained: the median rate of the products of more than 300 us in bench/results/h200/gemm.json. flops_per_s and edge: those with the smallest mean error
 // over all of its products (tests/unit/plan/rates_test.cpp). The shares of rows off 16 bytes, and attention without fused kernels: medians of bench/results/h200/dimensions.json.
 // Attention in fp32 and tf32 on an H200, own kernels: those that two sizes of bench/results/h200/attention.json ask for, 1 and 4 samples of 512 tokens.
+// adamw_8bit and adafactor, for an element: what their updates take in steps of bench/results/h200/guides/rows. Of the others there the norm and the update stream 3.69e12 bytes/s,
+// which is not used yet: bf16's products of 2048 rows and what lies between them are predicted as much too long, since their tiles' rates were measured at the power limit.
 // To launch a kernel: what steps of BERT-large with one sample take that are launched one by one (bench/results/h200/predictions.json), with SGD.
-constexpr program::TileRates h200_tiles{132, 850e12, 20, 666.5e12, 0.384, 0.242, 4.381e12};
+constexpr double h200_kernel_s = 2.36e-6;
+constexpr program::TileRates h200_tiles{132, 850e12, 20, 666.5e12, 0.384, 0.242, 4.381e12, program::TileKernels::hopper, h200_kernel_s};
+// Of fp32 and tf32: those with the smallest mean error over the products of bench/results/h200/guides/rows (guides_rates_test), whose times hold 2.7 us of the profiler's each.
+// fp32 is not held down by the power limit: with these the series of products of rates.json takes what was measured to 4 %. tf32's limit is what products of a forward reached
+// in a step that took 670 of 700 W; products alone, held down by the limit, take longer (gemm_flops_per_s).
+constexpr program::TileRates h200_fp32_tiles{132, 64e12, 24, 64e12, 1, 1, 4.381e12, program::TileKernels::fp32, h200_kernel_s};
+constexpr program::TileRates h200_tf32_tiles{132, 420e12, 20, 320e12, 1, 1, 4.381e12, program::TileKernels::fp32, h200_kernel_s, 0.7};
 
 const std::vector<Device>& devices() {
   static const std::vector<Device> all{
@@ -21,12 +29,14 @@ const std::vector<Device>& devices() {
        {"H100, tf32", "bench/results/h100/rates.json", 0, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
        {"H100, fp32", "bench/results/h100/rates.json", 50.6e12, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
        0,
+       0, {}, {},
        989.4e12, 494.7e12, 66.9e12},
       {"h200", 150109880320,
-       {"H200, bf16", "bench/results/h200/rates.json", 617.3e12, 263.0e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, 2.36e-6, h200_tiles, 16.8e12},
-       {"H200, tf32", "bench/results/h200/rates.json", 233.8e12, 60.1e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, 2.36e-6, {}, 0, 0, 0, 4920},
-       {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 35.7e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, 2.36e-6, {}, 0, 0, 0, 2390},
+       {"H200, bf16", "bench/results/h200/rates.json", 617.3e12, 263.0e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, h200_kernel_s, h200_tiles, 16.8e12},
+       {"H200, tf32", "bench/results/h200/rates.json", 233.8e12, 60.1e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, h200_kernel_s, h200_tf32_tiles, 0, 0, 0, 4920},
+       {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 35.7e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, h200_kernel_s, h200_fp32_tiles, 0, 0, 0, 2390},
        9.6e-6,
+       0, {9.77e-12, 15.2e-12, 12.0e-12}, {13.5e-12, 14.0e-12, 13.9e-12},
        989.4e12, 494.7e12, 66.9e12},
   };
   return all;

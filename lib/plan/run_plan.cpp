@@ -10,6 +10,7 @@
 #include "plan/model_dims.hpp"
 #include "plan/precision.hpp"
 #include "plan/rates.hpp"
+#include "plan/update_rates.hpp"
 #include "program/print.hpp"
 #include "program/shards.hpp"
 #include "recipe/value.hpp"
@@ -270,6 +271,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (plan.rates && options.gpu.empty()) use_measured_links(*plan.rates, facts.hardware, plan.batch.world_size);
   if (plan.rates && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::eager) plan.rates->host_kernel_s = device->host_kernel_s;
   if (plan.rates) plan.rates->steps_overlap = r.memory.optimizer_offload == recipe::OptimizerOffload::none;   // a GPU's step is done when the host's updates are
+  if (plan.rates) plan.rates->update = update_rates(*device, r.optimizer.options, plan.compute, plan.master);
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes / facts.hardware.local_ranks;
   require_attention(plan);

@@ -24,7 +24,7 @@ double moved_bytes(const Instruction& i) {
 
 struct Cost {
   double gemm_s = 0, attention_s = 0, memory_s = 0, kernels = 0;
-  double total(const Rates& rates) const { return gemm_s + attention_s + memory_s + kernels * rates.kernel_s + rates.launch_s; }
+  double total(const Rates& rates) const { return gemm_s + attention_s + memory_s + std::max(kernels * rates.kernel_s, rates.launch_s); }   // a kernel's time holds its launch
 };
 
 bool makes(const Instruction& i, Slot slot) {
@@ -52,6 +52,18 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, const Rates& rate
   return c;
 }
 
+/// Of an update, of sums for one, or of the norm, on the device.
+Cost update_cost(const Instruction& i, const Rates& rates) {
+  const UpdateRates& u = rates.update;
+  double bytes = bytes_of(i), elements = 0;
+  for (const Use& use : i.uses) {
+    const auto size = static_cast<double>(use.range.end - use.range.begin);
+    if (u.reads_twice && i.op == Op::update && use.how == How::modify) bytes += size;
+    if (i.op != Op::grad_norm && use.slot == UpdateSlot::gradient) elements += size / static_cast<double>(size_of(DType::f32));
+  }
+  return {0, 0, std::max(seconds(bytes, u.bytes_per_s > 0 ? u.bytes_per_s : rates.memory_bytes_per_s), elements * u.element_s), static_cast<double>(i.op == Op::grad_norm ? 2 : u.kernels)};
+}
+
 Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {
   switch (i.op) {
     case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return block_cost(i, graph, rates);
@@ -70,6 +82,7 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::fetch_batch: return {0, 0, seconds(bytes_of(i), rates.host_bytes_per_s), 0};
     default: break;
   }
+  if (i.lane == Lane::compute && (i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm)) return update_cost(i, rates);
   if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(i), rates.disk_bytes_per_s), 0};
   if (i.lane == Lane::copy_in || i.lane == Lane::copy_out) return {0, 0, seconds(moved_bytes(i), rates.host_bytes_per_s), 0};
   return {0, 0, seconds(bytes_of(i), i.lane == Lane::host ? rates.host_bytes_per_s : rates.memory_bytes_per_s), 0};
@@ -114,7 +127,7 @@ std::int64_t fused_attention_head(std::int64_t head) { return head <= 64 ? 64 : 
 ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
   if (rates.tiles.multiprocessors == 0 || rates.gemm_flops_per_s <= 0)
     return {seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k), rates.gemm_flops_per_s), 0};
-  const TiledProduct t = tiled_product(g.m, g.n, g.k, g.row_alignment(operands), rates.tiles);
+  const TiledProduct t = tiled_product(g.m, g.n, g.k, g.row_alignment(operands), rates.tiles, g.a_transposed);
   return {t.seconds, t.lost_s};
 }
 
@@ -137,10 +150,14 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
   std::vector<double> duration, launched;             // launched: by the host, since it began with the step
   double host_s = 0;
   std::array<int, lane_count> per_round{};
+  const Instruction* last = nullptr;
   for (const Instruction& i : p.steady) {
-    const Cost c = cost_of(i, p, graph, rates);
+    Cost c = cost_of(i, p, graph, rates);
+    const bool launched_before = (i.op == Op::update || i.op == Op::measure) && last && last->op == i.op && last->lane == i.lane;   // one launch does all that follow each other
+    if (launched_before) c.kernels = 0;
+    last = &i;
     duration.push_back(c.total(rates));
-    launched.push_back(host_s += std::max(c.kernels, 1.0) * rates.host_kernel_s);
+    launched.push_back(host_s += (launched_before ? 0.0 : std::max(c.kernels, 1.0)) * rates.host_kernel_s);
     t.busy_s[static_cast<int>(i.lane)] += duration.back();
     ++per_round[static_cast<int>(i.lane)];
     if (i.lane == Lane::compute) t.gemm_s += c.gemm_s, t.attention_s += c.attention_s, t.memory_s += c.memory_s;

@@ -6,6 +6,14 @@
 
 namespace trainx::program {
 
+/// What the optimizer's kernels take on a GPU.
+struct UpdateRates {
+  double bytes_per_s = 0;               // they, and the norm, stream many arrays at once; 0: as memory_bytes_per_s
+  double element_s = 0;                 // of an element, where a kernel computes longer than memory takes
+  bool reads_twice = false;             // weights and states once more, when sums over whole tensors are there
+  int kernels = 1;                      // one after the other, for all updates that follow each other
+};
+
 /// Sustained rates of one rank's device and links, measured; `source` says where and when.
 struct Rates {
   std::string name, source;
@@ -18,6 +26,7 @@ struct Rates {
   double link_latency_s = 0;            // until a collective's first bytes are there; 0: not known
   double host_kernel_s = 0;             // what the host takes to launch a kernel, where steps are launched one by one; 0: they are replayed
   double attention_fill_rows = 0;       // twice this many rows of heads are computed at half more than the time of this many: fewer do not fill the GPU
+  UpdateRates update;
   bool steps_overlap = true;            // lanes go on while the next step begins; else it begins when all are done
 };
 

@@ -43,6 +43,42 @@ TEST_CASE("the power limit hides waves that are nearly full, and no emptier ones
   CHECK(close(t.lost_s, t.seconds - flops / 0.8e14));
 }
 
+TEST_CASE("the power limit does not hold a product down while its kernel begins and ends") {
+  TileRates limited = even;
+  limited.sustained_flops_per_s = 0.8e14;
+  const double alone_s = tiled_product(1600, 1024, 4096, 16, limited).seconds, waves_s = tiled_product(1600, 1024, 4096, 16, even).seconds;
+  REQUIRE(alone_s > waves_s);
+  limited.kernel_s = (alone_s - waves_s) / 2;
+  CHECK(close(tiled_product(1600, 1024, 4096, 16, limited).seconds, alone_s - limited.kernel_s));
+  limited.kernel_s = 2 * (alone_s - waves_s);
+  CHECK(close(tiled_product(1600, 1024, 4096, 16, limited).seconds, waves_s));
+}
+
+TEST_CASE("operands that lie transposed take longer, which no other size mends") {
+  TileRates rates = even;
+  rates.share_of_transposed = 0.5;
+  const TiledProduct plain = tiled_product(100 * 128, 64, 512, 16, rates), transposed = tiled_product(100 * 128, 64, 512, 16, rates, true);
+  CHECK(close(transposed.seconds, 2 * plain.seconds));
+  CHECK(transposed.lost_s < 1e-12);
+}
+
+TEST_CASE("kernels of fp32 have tiles and splits of their own") {
+  TileRates rates = even;
+  rates.kernels = TileKernels::fp32;
+  rates.multiprocessors = 3;
+  const TiledProduct split = tiled_product(64, 64, 3 * 256, 16, rates);
+  CHECK(split.splits == 3);                              // which the others are not split into
+  CHECK(close(split.seconds, 2.0 * 64 * 64 * 256 * 3 / rates.flops_per_s + 64 * 64 * 4.0 * 4 / rates.memory_bytes_per_s));
+  for (const std::int64_t m : {64, 65, 1000})
+    for (const std::int64_t n : {64, 200, 3072}) {
+      const TiledProduct t = tiled_product(m, n, 256, 16, rates);
+      CAPTURE(m, n);
+      CHECK(t.tile_m % 64 == 0);
+      CHECK(t.tile_n % 64 == 0);
+      CHECK(t.splits == 1);
+    }
+}
+
 TEST_CASE("rows that are no multiple of 16 bytes are computed slower, and the loss says so") {
   const TiledProduct aligned = tiled_product(4096, 1024, 1024, 16, even);
   for (const auto& [alignment, times] : {std::pair{8, 2.0}, {4, 2.0}, {2, 4.0}}) {

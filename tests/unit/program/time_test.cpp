@@ -70,6 +70,31 @@ TEST_CASE("steps that are launched one by one wait for the host, from the end of
   CHECK(time_of(p, rates).bottleneck == "host: launches");
 }
 
+TEST_CASE("an update takes its kernels' own rates, and all that follow each other one launch") {
+  const ModelGraph graph = chain(1, true);
+  const StepProgram p = plain_program(graph, momentum());
+  const Instruction& update = p.steady[8];
+  REQUIRE(update.op == Op::update);
+  REQUIRE(p.steady[9].op == Op::update);
+  Rates rates{"test", "", 100, 50, 48, 0, 0, 0, 0.25};
+  constexpr double bytes = 48 + 8 + 8 + 8 + 32 + 96 + 96;    // of 12 elements; m and w are modified
+  CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 48));
+  rates.update.bytes_per_s = 24;
+  CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 24));
+  rates.update.reads_twice = true;
+  CHECK(duration_s(update, p, graph, rates) == approx(0.25 + (bytes + 96) / 24));
+  rates.update.element_s = 10;                               // longer than memory takes
+  CHECK(duration_s(update, p, graph, rates) == approx(0.25 + 120));
+  rates.update.element_s = 0.1;
+  CHECK(duration_s(update, p, graph, rates) == approx(0.25 + (bytes + 96) / 24));
+  rates.kernel_s = 1;
+  rates.update.kernels = 3;
+  CHECK(duration_s(update, p, graph, rates) == approx(3 + (bytes + 96) / 24));   // a launch is part of what a kernel takes
+  const double three = time_of(p, rates, graph).step_s;
+  rates.update.kernels = 1;
+  CHECK(three - time_of(p, rates, graph).step_s == approx(2));
+}
+
 TEST_CASE("few rows of heads take attention longer than their share") {
   Phase phase;
   phase.attention_flops = 600;

@@ -1,0 +1,60 @@
+"""What `trainx plan` predicts of combinations of methods that were measured on a GPU: bench/results/h200/predictions.json, which bench/predictions made."""
+import importlib.machinery
+import importlib.util
+import json
+import math
+import statistics
+import unittest
+
+from support import ROOT, TRAINX, main
+
+MEASURED = ROOT / "bench" / "results" / "h200" / "predictions.json"
+
+
+def bench_predictions():
+    loader = importlib.machinery.SourceFileLoader("bench_predictions", str(ROOT / "bench" / "predictions"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class Predictions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bench = bench_predictions()
+        cls.recorded = json.loads(MEASURED.read_text())["rows"]
+        cls.rows = cls.bench.predict_again(TRAINX, MEASURED)
+
+    def test_all_that_was_measured_is_predicted(self):
+        self.assertGreaterEqual(len(self.rows), 60)
+        self.assertEqual([row["settings"] for row in self.rows], [row["settings"] for row in self.recorded])
+        for row in self.rows:
+            for predicted, measured in (row["step_time_ms"], row["memory_bytes"]):
+                self.assertTrue(math.isfinite(predicted) and predicted > 0 and measured > 0, row)
+
+    def test_memory_within_3_percent(self):
+        for row, error in zip(self.rows, self.bench.errors(self.rows, "memory_bytes")):
+            self.assertLess(abs(error), self.bench.MEMORY_BOUND, row)
+
+    def test_time_within_15_percent_of_nearly_all(self):
+        """What was reached, and is not to be lost: all but lamb launched kernel by kernel, whose kernels were not measured by themselves."""
+        errors = self.bench.errors(self.rows, "step_time_ms")
+        print(f"  {sum(abs(e) <= self.bench.TIME_BOUND for e in errors)} of {len(errors)} within {self.bench.TIME_BOUND:.0%}, mean {statistics.mean(map(abs, errors)):.1%}, "
+              f"from {min(errors):+.1%} to {max(errors):+.1%}")
+        beyond = [(error, row["settings"]) for row, error in zip(self.rows, errors) if not abs(error) <= self.bench.TIME_BOUND]
+        self.assertLessEqual(len(beyond), 1, beyond)
+        self.assertLess(max(map(abs, errors)), 0.2)
+        self.assertLess(statistics.mean(map(abs, errors)), 0.05)
+        self.assertLess(abs(statistics.mean(errors)), 0.03)          # neither too short nor too long on the whole
+
+    def test_what_is_recorded_is_what_is_predicted_now(self):
+        """Else: bench/predictions --trainx build/bin/trainx --out bench/results/h200/predictions.json --again"""
+        for now, then in zip(self.rows, self.recorded):
+            for key in ("step_time_ms", "memory_bytes"):
+                self.assertAlmostEqual(now[key][0] / then[key][0], 1, delta=1e-3, msg=f"{key} {now['settings']}")
+        text = MEASURED.with_suffix(".md").read_text()
+        self.assertEqual(text, self.bench.distribution(self.recorded, again="predicted" in json.loads(MEASURED.read_text())))
+
+
+if __name__ == "__main__":
+    main()
