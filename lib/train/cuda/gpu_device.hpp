@@ -17,6 +17,7 @@ class GpuDevice final : public Device {
   ~GpuDevice() override;
   Arena& residents() override { return *residents_; }
   std::byte* host() const override { return host_; }
+  offload::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override;
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
@@ -47,6 +48,7 @@ class GpuDevice final : public Device {
   std::int64_t taken_ = 0;
   std::byte* arena_ = nullptr;
   std::byte* host_ = nullptr;
+  std::unique_ptr<offload::Disk> disk_;
   std::byte* workspace_ = nullptr;
   std::uint32_t* counters_ = nullptr;
   cudaStream_t stream_ = nullptr;
