@@ -236,6 +236,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["library_bytes"] = plan.memory.library_bytes;
   j["process_bytes"] = plan.memory.process_bytes;
   j["host_bytes"] = plan.memory.host_bytes;
+  j["beside_host_bytes"] = plan.memory.beside_host_bytes;
   j["offloaded_bytes"] = offloaded_bytes(plan.train.back().program);
   for (const auto& [name, bytes] : plan.memory.on_host) j["on_host"].push_back({{"category", name}, {"bytes", bytes}});
   if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0) j["optimizer_copies"] = {{"gradients_out", copies.gradients_out}, {"weights_back", copies.weights_back}, {"from_disk", copies.from_disk}, {"to_disk", copies.to_disk}};

@@ -216,9 +216,9 @@ TEST_CASE("what is on a disk is read ahead of its update and written behind it")
   const ModelGraph graph = chain(1, false);       // embed b1 head
   const auto p = passes::optimizer_offload(passes::accumulation(plain_program(graph, with_master()), 1), {{Keeper::device, Keeper::disk, Keeper::disk}, 1});
   CHECK(squeezed(print(p, &graph)) ==
-        "copy @disk m.b1 > = m.b1'\n"
-        "copy @disk master.b1 > = master.b1'\n"
-        "copy @copy_out w.b1 > = w.b1'\n"
+        "copy @disk m.b1 > m.b1'\n"
+        "copy @disk master.b1 > master.b1'\n"
+        "copy @copy_out w.b1 > w.b1'\n"
         "m0 fetch_batch @copy_in step > x target\n"
         "m0 forward embed x w.embed > h0\n"
         "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
@@ -232,9 +232,9 @@ TEST_CASE("what is on a disk is read ahead of its update and written behind it")
         "grad_norm g.embed > + norm2\n"
         "advance_step @copy_in > ~ step\n"
         "update embed g.embed norm2 target_count applied lr_table > ~ m.embed ~ master.embed ~ w.embed\n"
-        "copy @disk m.head > = m.head'\n"
-        "copy @disk master.head > = master.head'\n"
-        "copy @copy_out w.head > = w.head'\n"
+        "copy @disk m.head > m.head'\n"
+        "copy @disk master.head > master.head'\n"
+        "copy @copy_out w.head > w.head'\n"
         "copy @copy_out norm2 > norm2'\n"
         "copy @copy_out target_count > target_count'\n"
         "copy @copy_out applied > applied'\n"
