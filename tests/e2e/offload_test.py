@@ -137,7 +137,7 @@ class Offload(Trainx):
         self.write()
         done = self.run_trainx("validate", "r.yaml", OFFLOAD, "optimizer={type: sgd, lr: 0.1}", expect=78)
         self.assertIn("memory.optimizer_offload: can have no effect: sgd as written keeps nothing beside the weights", done.stderr)
-        done = self.run_trainx("validate", "r.yaml", "memory.optimizer_offload=disk", expect=78)
+        done = self.run_trainx("validate", "r.yaml", "memory.optimizer_offload=gpu", expect=78)
         self.assertIn("memory.optimizer_offload", done.stderr)
         done = self.run_trainx("validate", "r.yaml", "memory.offload_optimizer=cpu", expect=78)
         self.assertIn("memory.optimizer_offload", done.stderr)
