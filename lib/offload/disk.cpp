@@ -10,6 +10,12 @@ Disk::Disk(const std::string& folder, std::int64_t bytes, std::unique_ptr<BlockI
   if (!io_) io_ = make_thread_io();
 }
 
+void Disk::try_memory(std::byte* memory) {
+  if (!file_.is_direct() || io_->move({Transfer::read, file_.descriptor(), 0, memory, block_bytes}) == 0) return;
+  file_.make_buffered();
+  why_buffered_ = "as direct I/O does not reach pinned memory here";
+}
+
 void Disk::move(Transfer transfer) {
   transfer.bytes = (transfer.bytes + block_bytes - 1) / block_bytes * block_bytes;
   if (transfer.offset % block_bytes != 0 || reinterpret_cast<std::uintptr_t>(transfer.memory) % block_bytes != 0 || transfer.offset + transfer.bytes > file_.bytes())
@@ -22,7 +28,7 @@ void Disk::move(Transfer transfer) {
 
 std::string Disk::describe() const {
   return human_bytes(file_.bytes()) + " of " + file_.folder() + ", " +
-         (file_.is_direct() ? "direct I/O by " : "through the page cache, as its file system has no direct I/O, by ") + io_->name();
+         (file_.is_direct() ? "direct I/O by " : "through the page cache, " + why_buffered_ + ", by ") + io_->name();
 }
 
 }  // namespace trainx::offload

@@ -48,4 +48,9 @@ ScratchFile::ScratchFile(const std::string& folder, std::int64_t bytes) : folder
   direct_ = make_direct(file_.get());
 }
 
+void ScratchFile::make_buffered() {
+  ::fcntl(file_.get(), F_SETFL, ::fcntl(file_.get(), F_GETFL) & ~O_DIRECT);
+  direct_ = false;
+}
+
 }  // namespace trainx::offload

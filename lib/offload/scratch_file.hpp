@@ -18,6 +18,7 @@ class ScratchFile {
   std::int64_t bytes() const { return bytes_; }
   /// Transfers bypass the page cache. False where the file system does not know that.
   bool is_direct() const { return direct_; }
+  void make_buffered();
 
  private:
   std::string folder_;

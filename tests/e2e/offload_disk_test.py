@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from support import Trainx, main
+from support import TRAINX, Trainx, main
 
 RECIPE = """\
 run: {{name: r, seed: {seed}, duration: {steps} steps, deterministic: true}}
@@ -165,7 +165,7 @@ class OffloadToDisk(Trainx):
 
     def test_a_disk_that_fails_ends_the_run_with_a_sentence_and_the_checkpoint_stays(self):
         self.write(steps=100000)
-        process = subprocess.Popen([*self.command(), "run.name=failing", self.on_disk()], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
+        process = subprocess.Popen([TRAINX, "train", "r.yaml", "run.name=failing", self.on_disk()], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
         self.wait_for_checkpoint(process, "failing")
         # No write beyond this place of any file succeeds any more: those into the optimizer's file fail first, which are made in every step.
         size = (self.folder / "outputs/failing/metrics.jsonl").stat().st_size
@@ -180,10 +180,6 @@ class OffloadToDisk(Trainx):
         self.run_trainx("ckpt", "verify", "outputs/failing")
         self.assert_goes_on("failing")
 
-    def command(self):
-        from support import TRAINX
-        return [TRAINX, "train", "r.yaml"]
-
     def test_what_has_no_room_is_refused_before_training(self):
         self.write()
         small = self.mount("tmpfs", "-o", "size=256k")
@@ -194,7 +190,7 @@ class OffloadToDisk(Trainx):
         def limit_files():
             resource.setrlimit(resource.RLIMIT_FSIZE, (300 << 10, 300 << 10))
 
-        done = subprocess.run([*self.command(), self.on_disk()], cwd=self.folder, capture_output=True, text=True, env=self.environment(), preexec_fn=limit_files)
+        done = subprocess.run([TRAINX, "train", "r.yaml", self.on_disk()], cwd=self.folder, capture_output=True, text=True, env=self.environment(), preexec_fn=limit_files)
         self.assertEqual(done.returncode, 71, done.stderr)
         self.assertIn(f"files in {self.disk} may not grow to", done.stderr)
         done = self.train("r", self.on_disk(folder="/proc/nowhere"), expect=73)

@@ -110,7 +110,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   arena_ = allocate<std::byte>(arena_bytes_, "the run's arena", plan);
   workspace_ = allocate<std::byte>(workspace_bytes_, "the workspace of matrix products and attention", plan);
   if (plan.memory.host_bytes > 0) host_ = allocate_pinned(plan.memory.host_bytes, plan);
-  disk_ = make_disk(plan);
+  if ((disk_ = make_disk(plan))) disk_->try_memory(host_);
   const std::int64_t counter_bytes = kernels::fold_counters * static_cast<std::int64_t>(sizeof(std::uint32_t));
   counters_ = allocate<std::uint32_t>(counter_bytes, "counters", plan);
   gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_), "counters");

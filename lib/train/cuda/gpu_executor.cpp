@@ -133,9 +133,14 @@ void GpuExecutor::prepare(Shape& s) {
     }
     s.reports |= i.op == Op::report;
     if (!run.empty() && run.front()->op != i.op) end_run();
-    if (i.op == Op::update && i.lane == Lane::host) s.host_updates[&i] = {this, &s, &i};
-    else if (i.op == Op::update || i.op == Op::measure) run.push_back(&i);
-    else end_run();
+    if (i.op == Op::update && i.lane == Lane::host) {
+      end_run();
+      s.host_updates[&i] = {this, &s, &i};
+    } else if (i.op == Op::update || i.op == Op::measure) {
+      run.push_back(&i);
+    } else {
+      end_run();
+    }
     if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, s.groups, i);
   }
   end_run();

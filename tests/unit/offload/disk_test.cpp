@@ -110,6 +110,18 @@ TEST_CASE("a folder that is not there, and space that is not, are told before an
   CHECK(entries_in(folder.path()) == 0);
 }
 
+TEST_CASE("memory that direct transfers do not reach is written through the page cache") {
+  const TemporaryFolder folder;
+  const Blocks memory = blocks(block_bytes);
+  Disk fine(folder.path(), block_bytes), not_reached(folder.path(), block_bytes, std::make_unique<FailingIo>(EFAULT, 0));
+  const bool is_direct = fine.is_direct();
+  fine.try_memory(memory.get());
+  CHECK(fine.is_direct() == is_direct);
+  not_reached.try_memory(memory.get());
+  CHECK(!not_reached.is_direct());
+  if (is_direct) CHECK(not_reached.describe().find("through the page cache, as direct I/O does not reach pinned memory here, by nobody") != std::string::npos);
+}
+
 TEST_CASE("transfers that are not of whole blocks are nobody's to make") {
   const TemporaryFolder folder;
   Disk disk(folder.path(), 2 * block_bytes);
