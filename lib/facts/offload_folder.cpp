@@ -1,3 +1,4 @@
+#include "core/error.hpp"
 #include "core/process.hpp"
 #include "facts/cache.hpp"
 #include "facts/doctor/disk_speed.hpp"
@@ -28,12 +29,15 @@ double speed_of(const std::string& folder, std::int64_t free_bytes) {
   struct stat about {};
   if (::stat(folder.c_str(), &about) != 0) return 0;
   const std::string disk = std::to_string(about.st_dev) + " " + folder;
-  const std::string answer = remembered_answer("disks.json", host_name(), disk, [&] {
-    const DiskSpeed speed = measure_disk(folder, std::min(measured_bytes, free_bytes / 2), measured_seconds);
-    const double read = speed.read_bytes_per_second.value_or(0), write = speed.write_bytes_per_second.value_or(0);
-    return std::to_string(read > 0 && write > 0 ? 2 / (1 / read + 1 / write) : 0.0);
-  });
-  return std::stod(answer);
+  try {
+    return std::stod(remembered_answer("disks.json", host_name(), disk, [&] {
+      const DiskSpeed speed = measure_disk(folder, std::min(measured_bytes, free_bytes / 2), measured_seconds);
+      if (!speed.read_bytes_per_second || !speed.write_bytes_per_second) throw UserError(ExitCode::io_error, speed.problem);
+      return std::to_string(2 / (1 / *speed.read_bytes_per_second + 1 / *speed.write_bytes_per_second));
+    }));
+  } catch (const UserError&) {
+    return 0;                           // nothing is kept of it: whoever writes there is told why that fails
+  }
 }
 
 }  // namespace
