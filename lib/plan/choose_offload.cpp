@@ -95,7 +95,8 @@ void choose_what_is_on_disk(RunPlan& plan, std::int64_t budget) {
     plan_programs(plan);
     return has <= 0 || host_taken(plan) <= has;
   };
-  int low = -1, high = most;            // low does not fit; high does, or is all there is
+  int low = 0, high = most;             // low does not fit; high does, or is all there is
+  if (fits(0)) high = 0;                // a few groups on the disk may take more memory, to pass through, than they free
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (fits(middle) ? high : low) = middle;
