@@ -70,6 +70,12 @@ void choose_share(RunPlan& plan, std::int64_t budget, const program::Rates* rate
     any_is_faster = any_is_faster || faster;
     if (faster && (budget <= 0 || tried.bytes <= budget)) best = tried;
   }
+  if (best.groups == groups) {
+    plan.recipe.memory.optimizer_offload = {};
+    plan.rates->steps_overlap = true;
+    return plan.choices.push_back("memory.optimizer_offload none: share: auto leaves all of it on the GPU, which has room for it (" + human_bytes(best.bytes) + "), and a step takes " +
+                                  percent(1 - best.seconds / none.seconds) + " less");
+  }
   plan.groups_on_device = best.groups;
   share.value = share_of(graph, best.groups);
   char number[32];

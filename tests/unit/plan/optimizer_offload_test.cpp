@@ -142,12 +142,13 @@ TEST_CASE("a step's time has the disk's in it, and a faster disk takes less") {
 TEST_CASE("share: auto leaves on the GPU what is fastest and fits") {
   const auto none = here("optimizer_offload: cpu"), all = here("optimizer_offload: {where: cpu, share: auto}");
   CHECK(all.time->step_s < 0.6 * none.time->step_s);
-  CHECK(*all.recipe.memory.optimizer_offload.share.value > 0.9);
+  CHECK(all.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none);   // there is room for all of it
+  CHECK(all.memory.host_bytes == 0);
   const std::int64_t between = none.memory.total_bytes() + (all.memory.total_bytes() - none.memory.total_bytes()) / 2;
   const auto half = here("optimizer_offload: {where: cpu, share: auto}, budget: " + std::to_string(between) + " B");
   CHECK(half.memory.total_bytes() <= between);
   CHECK(half.groups_on_device > 0);
-  CHECK(half.groups_on_device < all.groups_on_device);
+  CHECK(half.groups_on_device < static_cast<int>(half.train.back().graph.groups.size()));
   CHECK(half.time->step_s < none.time->step_s);
   // The same once more from what was resolved.
   const auto again = here("optimizer_offload: {where: cpu, share: " + std::to_string(*half.recipe.memory.optimizer_offload.share.value + 1e-6) + "}");
