@@ -394,6 +394,7 @@ void GpuExecutor::on_host(const std::function<void()>& work) {
       if (host_failure_) return;
     }
     work();
+    if (parts_.progress) ++parts_.progress->done;   // beside what the GPU beats: updates and transfers of a step may take long
   } catch (const std::exception&) {
     const std::lock_guard lock(host_mutex_);
     if (!host_failure_) host_failure_ = std::current_exception();
