@@ -68,6 +68,8 @@ layer(dist NEEDS core)
 layer(launch NEEDS plan dist)
 layer(metrics NEEDS core)
 layer(report NEEDS recipe checkpoint)
+# What has no room in memory: files by direct I/O, which liburing keeps many pieces of on their way.
+layer(offload NEEDS core LIBRARIES system::uring)
 # The GPU's libraries over raw pointers: matrix products, attention. They are loaded when first needed, so that programs start where they are missing.
 layer(gpu CUDA NEEDS core LIBRARIES trainx_kernels CUDA::cudart)
 if(TRAINX_CUDA)
@@ -87,4 +89,4 @@ layer(optim TORCH NEEDS tensor spec LIBRARIES trainx_kernel_references)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine
 # give the same bits. Without errno a square root is one vector instruction.
 target_compile_options(trainx_optim PRIVATE -ffp-contract=off -fno-math-errno)
-layer(train TORCH NEEDS model optim data checkpoint metrics plan launch dist)
+layer(train TORCH NEEDS model optim data checkpoint metrics offload plan launch dist)

@@ -115,6 +115,10 @@ class StepBench {
     j["predicted_step_time_ms"] = plan_.time ? Json(1e3 * plan_.time->step_s) : Json();
     j["predicted_peak_memory_bytes"] = plan_.memory.arena_bytes + plan_.memory.library_bytes;
     j["predicted_device_memory_bytes"] = plan_.memory.total_bytes();
+    j["host_bytes"] = plan_.memory.host_bytes;
+    j["disk_bytes"] = plan_.memory.disk_bytes;
+    if (const offload::Disk* disk = parts_.device->disk()) j["disk"] = disk->describe();
+    j["device_waits_share"] = waits_share(timed);
     j["peak_memory_bytes"] = parts_.device->peak_bytes();
     j["device_memory_bytes"] = parts_.device->process_bytes();
     j["first_step_seconds"] = first_step_seconds_;
@@ -133,6 +137,19 @@ class StepBench {
   static double median(std::vector<double> x) {
     std::ranges::sort(x);
     return x.empty() ? std::nan("") : x.size() % 2 ? x[x.size() / 2] : (x[x.size() / 2 - 1] + x[x.size() / 2]) / 2;
+  }
+
+  /// Of the steps' time, what is left when the computation is done: updates on the host, transfers with the disk. What the computation waits for in between is not seen.
+  static double waits_share(const std::vector<train::StepTimes>& timed) {
+    double waits = 0, all = 0;
+    for (const auto& t : timed) {
+      double computed = 0;
+      for (const auto& span : t.spans)
+        if (span.lane == program::Lane::compute) computed = std::max(computed, span.begin_ms + span.ms);
+      waits += t.ms - computed;
+      all += t.ms;
+    }
+    return all > 0 ? waits / all : 0;
   }
 
   /// Milliseconds of a step by sizes.

@@ -17,7 +17,7 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   const std::string folder = weights_folder(job);
   train::set_compute_threads(plan.threads);
   const auto device = train::open_device(plan);
-  train::ResidentState(plan.train.front(), {device->residents(), device->host()}).load_weights(folder, plan.dims);
+  train::ResidentState(plan.train.front(), {device->residents(), device->host(), device->disk()}).load_weights(folder, plan.dims);
   device->upload();
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
   const train::EvalResult result = train::Evaluator(plan, *device, blocks, *source).run();

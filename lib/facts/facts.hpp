@@ -35,9 +35,17 @@ struct ModelFolderFacts {
   spec::ModelDims dims;
 };
 
+/// Where memory.optimizer_offload puts its file.
+struct OffloadFolderFacts {
+  std::string folder;
+  std::optional<std::int64_t> free_bytes;   // nothing: its file system does not say
+  double bytes_per_s = 0;               // of reads and writes in turn, measured; 0: it was not
+};
+
 struct Facts {
   HardwareFacts hardware;
   DataFacts data;
+  std::optional<OffloadFolderFacts> offload_folder;   // of recipes that use one
   std::optional<ModelFolderFacts> model_folder;
   std::vector<spec::CustomShape> model_shapes;   // of a model of the user's own: what its worker measured, for the sizes that the plan needs
 };
@@ -45,6 +53,9 @@ struct Facts {
 HardwareFacts detect_hardware();
 /// Throws UserError 66 or 65.
 ModelFolderFacts look_at_model_folder(const std::string& path);
+/// The folder that memory.optimizer_offload names, else the run's.
+std::string offload_folder_of(const recipe::Recipe& recipe);
+OffloadFolderFacts look_at_offload_folder(const std::string& folder, bool measures_speed);
 /// Looks at the recipe's data and model folder. Missing data is noted, not thrown; a model folder that cannot be read throws UserError 66 or 65.
 Facts gather_facts(const recipe::Recipe& recipe);
 

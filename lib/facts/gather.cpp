@@ -42,6 +42,7 @@ Facts gather_facts(const recipe::Recipe& recipe) {
   Facts facts;
   facts.hardware = detect_hardware();
   facts.data = look_at_data(recipe);
+  if (recipe::uses_disk(recipe.memory.optimizer_offload.where)) facts.offload_folder = look_at_offload_folder(offload_folder_of(recipe), !facts.hardware.gpus.empty());
   if (recipe.model.init_from) facts.model_folder = look_at_model_folder(*recipe.model.init_from);
   return facts;
 }

@@ -18,8 +18,8 @@ void read_accelerate(Settings& s, bool has_deepspeed_file) {
   Settings deepspeed = s.section("deepspeed_config");
   if (!deepspeed.empty()) {
     map_zero_stage(deepspeed, "zero_stage");
-    map_offload(deepspeed, "offload_optimizer_device", "memory.optimizer_offload");
-    map_offload(deepspeed, "offload_param_device", "memory.parameter_offload");
+    map_offload(deepspeed, "offload_optimizer_device", "offload_optimizer_nvme_path", "memory.optimizer_offload");
+    map_offload(deepspeed, "offload_param_device", "offload_param_nvme_path", "memory.parameter_offload");
     if (const auto steps = deepspeed.number("gradient_accumulation_steps")) deepspeed.set("accumulation", shortest(*steps), "gradient_accumulation_steps");
     if (const auto norm = deepspeed.number("gradient_clipping")) deepspeed.set("optimizer.max_grad_norm", shortest(*norm), "gradient_clipping");
     if (has_deepspeed_file) deepspeed.text("deepspeed_config_file");

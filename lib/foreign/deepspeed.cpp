@@ -54,10 +54,12 @@ void read_zero(Settings& s) {
   map_zero_stage(s, "stage");
   for (const auto& [key, ours] : {std::pair{"offload_optimizer", "memory.optimizer_offload"}, {"offload_param", "memory.parameter_offload"}}) {
     Settings offload = s.section(key);
-    map_offload(offload, "device", ours);
+    const bool is_on = offload.text("device").value_or("none") != "none";
+    map_offload(offload, "device", "nvme_path", ours);
+    if (is_on && key == std::string_view("offload_optimizer")) map_offload_ratio(offload, "ratio");
     leave_rest(offload, deepspeed_unmapped(), "DeepSpeed");
   }
-  if (s.flag("cpu_offload").value_or(false)) s.set("memory.optimizer_offload", "cpu", "cpu_offload");   // as it was called before offload_optimizer
+  if (s.flag("cpu_offload").value_or(false)) s.set("memory.optimizer_offload.where", "cpu", "cpu_offload");   // as it was called before offload_optimizer
   leave_rest(s, deepspeed_unmapped(), "DeepSpeed");
 }
 

@@ -1,6 +1,8 @@
 // What more than one tool spells in its own way: precision, ZeRO, offload.
+#include "core/number.hpp"
 #include "foreign/readers.hpp"
 #include "foreign/registry.hpp"
+#include "recipe/value.hpp"
 
 namespace trainx::foreign {
 
@@ -17,12 +19,24 @@ void map_zero_stage(Settings& settings, std::string_view key) {
   settings.set("parallel.mode", "zero" + std::to_string(stage), key);
 }
 
-void map_offload(Settings& settings, std::string_view key, const std::string& recipe_key) {
+void map_offload(Settings& settings, std::string_view key, std::string_view folder_key, const std::string& recipe_key) {
   const std::string device = settings.text(key).value_or("none");
   if (device == "none") return;
-  if (device == "cpu" && has_key(recipe_key)) return settings.set(recipe_key, device, key);
-  settings.leave(key, has_key(recipe_key) ? "trainx has no disk for it: " + recipe_key + ": cpu keeps it in host memory"
-                                          : "trainx keeps weights on the GPU: memory.optimizer_offload, memory.activation_checkpoint and parallel.mode: zero3 save memory; trainx plan says beforehand what fits");
+  const std::string where = recipe_key + ".where";
+  if (!has_key(where))
+    return settings.leave(key, "trainx keeps weights on the GPU: memory.optimizer_offload, memory.activation_checkpoint and parallel.mode: zero3 save memory; trainx plan says beforehand what fits");
+  const std::string ours = device == "nvme" ? "disk" : device;
+  if (!takes_word(where, ours)) return settings.leave(key, where + " is one of cpu, disk and cpu+disk");
+  settings.set(where, ours, key);
+  const auto folder = settings.text(folder_key);
+  if (ours == "disk" && folder) settings.set(recipe_key + ".folder", recipe::write_value(*folder), folder_key);
+}
+
+void map_offload_ratio(Settings& settings, std::string_view key) {
+  const double ratio = settings.number(key).value_or(1);
+  if (ratio < 0 || ratio > 1) settings.refuse(key, "must be from 0 to 1, not " + shortest(ratio));
+  if (ratio == 0) settings.leave(key, "nothing of the optimizer would be offloaded: write memory.optimizer_offload: none");
+  else if (ratio < 1) settings.set("memory.optimizer_offload.share", shortest(1 - ratio), key);
 }
 
 void map_world(Settings& settings, std::string_view key) {

@@ -11,8 +11,10 @@ void read_accelerate(Settings& settings, bool has_deepspeed_file);
 
 /// ZeRO's stages, for DeepSpeed's and Accelerate's spelling of them.
 void map_zero_stage(Settings& settings, std::string_view key);
-/// `where` of offload; `recipe_key`: memory.optimizer_offload or memory.parameter_offload.
-void map_offload(Settings& settings, std::string_view key, const std::string& recipe_key);
+/// The device of offload, and the folder where that is a disk; `recipe_key`: memory.optimizer_offload or memory.parameter_offload.
+void map_offload(Settings& settings, std::string_view key, std::string_view folder_key, const std::string& recipe_key);
+/// The part of the optimizer that does not stay on the GPU.
+void map_offload_ratio(Settings& settings, std::string_view key);
 /// precision.compute: fp32, fp16, bf16, tf32; bf16 for fp16 where this trainx has none.
 void map_precision(Settings& settings, const std::string& compute, std::string_view key, std::string_view defaults);
 /// num_processes and its like.

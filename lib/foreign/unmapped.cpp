@@ -173,7 +173,7 @@ constexpr Unmapped deepspeed[]{
     {"zero_optimization.offload_optimizer.pipeline_write", "*", ""},
     {"zero_optimization.offload_optimizer.pipeline", "*", ""},
     {"zero_optimization.offload_optimizer.fast_init", "*", ""},
-    {"zero_optimization.offload_optimizer.ratio", "1", "all of the optimizer goes to the host, or nothing"},
+    {"zero_optimization.offload_optimizer.ratio", "*", ""},      // acts with a device
     {"zero_optimization.offload_optimizer.max_in_cpu", "*", ""},
     {"zero_optimization.offload_param.nvme_path", "*", ""},
     {"zero_optimization.offload_param.buffer_count", "*", ""},

@@ -15,33 +15,42 @@ namespace {
 
 class OptimizerOffload {
  public:
-  explicit OptimizerOffload(StepProgram& p) : p_(p) {}
+  OptimizerOffload(StepProgram& p, const OptimizerOffloadOptions& how) : p_(p), how_(how) {}
 
   /// `norm_in_parts`: the norm is summed as gradients become complete already.
   void apply(bool norm_in_parts) {
     move_residents();
     add_weights_on_host();
     behind_.resize(p_.steady.size());
+    ahead_of_.resize(p_.steady.size());
+    back_.resize(p_.steady.size());
     copy_gradients();
     if (!norm_in_parts) part_norm();
+    read_from_disk();
     update_on_host();
   }
 
  private:
   Buffer& buffer(BufferId b) { return p_.buffers[static_cast<std::size_t>(b)]; }
+  Keeper keeper_of(int group) const { return how_.keepers.empty() ? Keeper::host : how_.keepers.at(static_cast<std::size_t>(group)); }
 
   /// What updates alone need; and the table of learning rates, of which a report reads an entry wherever it lies.
   void move_residents() {
-    for (Buffer& b : p_.buffers)
-      if (b.resident && (b.kind == Kind::state || b.name == "lr_table")) b.space = Space::host;
+    const bool on_host = how_.keepers.empty() || std::ranges::any_of(how_.keepers, [](Keeper k) { return k != Keeper::device; });
+    for (Buffer& b : p_.buffers) {
+      if (!b.resident) continue;
+      if (b.name == "lr_table" && on_host) b.space = Space::host;
+      if (b.kind == Kind::state && keeper_of(b.owner) != Keeper::device) b.space = keeper_of(b.owner) == Keeper::host ? Space::host : Space::disk;
+    }
   }
 
-  /// The weights that updates read and write, beside those that blocks read. Residents come first, in all programs of a run alike.
+  /// The weights that updates read and write, beside those that blocks read. Residents come first, in all programs of a run alike. Of what is on the disk they are copied from the device
+  /// instead, which has the same: that takes no host memory and is faster than the disk.
   void add_weights_on_host() {
     const auto first = static_cast<BufferId>(std::ranges::find(p_.buffers, false, &Buffer::resident) - p_.buffers.begin());
     std::vector<Buffer> added;
     for (BufferId b = 0; b < first; ++b) {
-      if (buffer(b).kind != Kind::parameter) continue;
+      if (buffer(b).kind != Kind::parameter || keeper_of(buffer(b).owner) != Keeper::host) continue;
       weights_[b] = first + static_cast<BufferId>(added.size());
       added.push_back(on_host(buffer(b)));
       added.back().resident = true;
@@ -61,7 +70,8 @@ class OptimizerOffload {
   }
 
   Instruction copy(BufferId from, BufferId to) {
-    const Lane lane = buffer(to).space == Space::host ? Lane::copy_out : Lane::copy_in;
+    const bool with_disk = buffer(from).space == Space::disk || buffer(to).space == Space::disk;
+    const Lane lane = with_disk ? Lane::disk : buffer(to).space == Space::host ? Lane::copy_out : Lane::copy_in;
     return {Op::copy, none, none, lane, {whole(p_, from, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}};
   }
 
@@ -75,7 +85,7 @@ class OptimizerOffload {
   /// Each goes out once it is complete.
   void copy_gradients() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
-      if (p_.steady[k].op != Op::update) continue;
+      if (p_.steady[k].op != Op::update || keeper_of(p_.steady[k].block) == Keeper::device) continue;
       for (Use& u : p_.steady[k].uses) {
         if (u.slot != UpdateSlot::gradient) continue;
         const BufferId to = add_buffer(p_, on_host(buffer(u.buffer)));
@@ -104,6 +114,26 @@ class OptimizerOffload {
     }
   }
 
+  /// What is on the disk is read into buffers on the host, `read_ahead` updates before the one that needs it and the first at the step's beginning, and written behind the update: so many
+  /// groups' buffers, that of the update and of the one before it, which is still being written, are alive at a time.
+  void read_from_disk() {
+    std::vector<std::size_t> updates;             // of what is on the disk, by position
+    for (std::size_t k = 0; k < p_.steady.size(); ++k)
+      if (p_.steady[k].op == Op::update && keeper_of(p_.steady[k].block) == Keeper::disk) updates.push_back(k);
+    for (std::size_t n = 0; n < updates.size(); ++n) {
+      const auto ahead = static_cast<std::size_t>(how_.read_ahead);
+      std::vector<Instruction>& reads_here = ahead_of_[n < ahead ? 0 : updates[n - ahead]];
+      for (Use& u : p_.steady[updates[n]].uses) {
+        const BufferId home = u.buffer;
+        if (buffer(home).space != Space::disk && u.slot != UpdateSlot::parameter) continue;
+        const BufferId slot = add_buffer(p_, on_host(buffer(home)));
+        if (reads(u.how)) reads_here.push_back(copy(home, slot));
+        if (writes(u.how)) back_[updates[n]].push_back(copy(slot, home));
+        u = whole(p_, slot, u.how, u.slot);
+      }
+    }
+  }
+
   /// In the lane of the host, over copies of the step's scalars as they are then; the weights come back behind each update.
   void update_on_host() {
     std::vector<Instruction> steady;
@@ -115,8 +145,9 @@ class OptimizerOffload {
     };
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
-      if (i.op == Op::update) {
-        std::vector<Instruction> back;
+      for (Instruction& r : ahead_of_[k]) add(std::move(r));
+      if (i.op == Op::update && keeper_of(i.block) != Keeper::device) {
+        std::vector<Instruction> back = std::move(back_[k]);
         for (Use& u : i.uses) {
           if (const auto w = weights_.find(u.buffer); w != weights_.end()) {
             back.push_back(copy(w->second, u.buffer));
@@ -142,17 +173,18 @@ class OptimizerOffload {
   }
 
   StepProgram& p_;
+  const OptimizerOffloadOptions& how_;
   std::map<BufferId, BufferId> weights_;           // on the host, by those that blocks read
   std::map<std::string, int> copies_of_;           // by name: made so far
-  std::vector<std::vector<Instruction>> behind_;   // by position in steady: what is inserted there
+  std::vector<std::vector<Instruction>> behind_, ahead_of_, back_;   // by position in steady: what is inserted there; back_: behind an update
 };
 
 }  // namespace
 
-StepProgram optimizer_offload(StepProgram p) {
+StepProgram optimizer_offload(StepProgram p, const OptimizerOffloadOptions& how) {
   const bool norm_in_parts = p.last_pass == static_cast<int>(Pass::update_in_backward);
   enter(p, Pass::optimizer_offload);
-  OptimizerOffload(p).apply(norm_in_parts);
+  OptimizerOffload(p, how).apply(norm_in_parts);
   return p;
 }
 

@@ -60,6 +60,12 @@ StepProgram update_in_backward(StepProgram p);
 /// States and exact weights lie on the host, and so do the weights that updates write: each gradient is copied there once it is complete, the host updates, and the weights that blocks read
 /// are copied back. The norm is summed of each gradient as it goes, so that it need not wait for the others. Also of a program that only evaluates, made from the residents of the same
 /// plain program.
-StepProgram optimizer_offload(StepProgram p);
+/// Of groups whose states and exact weights are kept on a disk, they are read from there ahead of the update and written back behind it.
+enum class Keeper : std::uint8_t { device, host, disk };
+struct OptimizerOffloadOptions {
+  std::vector<Keeper> keepers;          // of each group's states and exact weights; the device's groups are updated there. Empty: the host keeps all
+  int read_ahead = 1;                   // how many groups ahead of updates what is on the disk is read
+};
+StepProgram optimizer_offload(StepProgram p, const OptimizerOffloadOptions& how = {});
 
 }  // namespace trainx::passes

@@ -1,4 +1,5 @@
 #include "plan/choose_mode.hpp"
+#include "plan/choose_offload.hpp"
 #include "core/units.hpp"
 #include "plan/fit.hpp"
 #include "plan/memory_plan.hpp"
@@ -43,16 +44,16 @@ std::string what_is_kept(ParallelMode mode) {
 /// Why there are no shards, or nothing.
 std::string cannot_shard(const RunPlan& plan) {
   if (plan.recipe.optimizer.update_in_backward) return "updates in backward have no gradient left to shard";
-  if (plan.recipe.memory.optimizer_offload != recipe::OptimizerOffload::none && plan.update.unit == program::Unit::tensor) return "updates on the host do not sum over the parts of a tensor";
+  if (offloads_optimizer(plan) && plan.update.unit == program::Unit::tensor) return "updates on the host do not sum over the parts of a tensor";
   return "";
 }
 
 }  // namespace
 
 void require_shards_on_host(const RunPlan& plan) {
-  if (plan.zero_stage() == 0 || plan.recipe.memory.optimizer_offload == recipe::OptimizerOffload::none || plan.update.unit != program::Unit::tensor) return;
+  if (plan.zero_stage() == 0 || !offloads_optimizer(plan) || plan.update.unit != program::Unit::tensor) return;
   const std::string optimizer = recipe::alternative_name(plan.recipe.optimizer.options), mode = recipe::write_value(plan.mode);
-  throw UserError(ExitCode::invalid_recipe, "memory.optimizer_offload: cpu and parallel.mode: " + mode + " cannot go together with optimizer.type: " + optimizer +
+  throw UserError(ExitCode::invalid_recipe, "memory.optimizer_offload: " + recipe::write_value(plan.recipe.memory.optimizer_offload.where) + " and parallel.mode: " + mode + " cannot go together with optimizer.type: " + optimizer +
                                                 ", whose updates need sums over tensors of which a host has parts alone; write another optimizer, parallel.mode: ddp, or leave optimizer_offload out");
 }
 

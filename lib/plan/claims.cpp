@@ -1,3 +1,4 @@
+#include "plan/choose_offload.hpp"
 #include "plan/claims.hpp"
 #include "plan/precision.hpp"
 #include "recipe/value.hpp"
@@ -125,9 +126,12 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   if (plan.recipe.optimizer.update_in_backward) claims.update_launches = places_of_updates(graph);
   if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
     for (const program::BlockSpec& block : graph.blocks) claims.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) * micro_steps;
-  if (plan.recipe.memory.optimizer_offload == recipe::OptimizerOffload::cpu && !plan.is_replica()) {
+  if (offloads_optimizer(plan) && !plan.is_replica()) {
+    const std::vector<passes::Keeper> keepers = keepers_of(plan, graph.groups.size());
     const std::int64_t parts = plan.zero_stage() > 0 ? plan.batch.world_size : 1;
     for (const int group : groups_with_gradients(graph)) {
+      claims.updates_stay |= keepers[static_cast<std::size_t>(group)] == passes::Keeper::device;
+      if (keepers[static_cast<std::size_t>(group)] == passes::Keeper::device) continue;
       const std::int64_t elements = graph.groups[static_cast<std::size_t>(group)].elements / parts;
       ++claims.host_updates;
       claims.gradients_out_bytes += elements * size_of(DType::f32);

@@ -19,7 +19,8 @@ struct StepClaims {
   std::string summed;                   // over ranks, in what gradients travel in: "f32", "bf16"; empty: there is one rank
   bool sharded = false;                 // each rank gets its shard of those sums, and weights are gathered
   std::int64_t offloaded_bytes = 0;     // that a step copies to the host and back, at least
-  std::int64_t host_updates = 0;        // of groups, by the host: then the GPU launches no optimizer
+  std::int64_t host_updates = 0;        // of groups, by the host: then the GPU launches no optimizer, but for those that stay
+  bool updates_stay = false;            // of some groups, beside those
   std::int64_t gradients_out_bytes = 0, weights_back_bytes = 0;   // that a step copies for them, at least
   std::string update;                   // the optimizer's kernel: "adamw_kernel", "SgdRule"
   std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Bf16Weights", "StochasticWeights", "HalfWeights", "Fp32Weights"

@@ -1,5 +1,6 @@
 // The plan for people and for programs that read JSON.
 #include "plan/run_plan.hpp"
+#include "plan/choose_offload.hpp"
 #include "plan/claims.hpp"
 #include "plan/exchanges.hpp"
 #include "plan/memory_plan.hpp"
@@ -86,7 +87,7 @@ std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan&
   };
   if (plan.recipe.optimizer.update_in_backward) compare("update in backward", [](recipe::Recipe& r) { r.optimizer.update_in_backward = false; });
   const recipe::MemorySection& memory = plan.recipe.memory;
-  if (plan.on_gpu && memory.optimizer_offload != recipe::OptimizerOffload::none) compare("optimizer offload", [](recipe::Recipe& r) { r.memory.optimizer_offload = recipe::OptimizerOffload::none; });
+  if (plan.on_gpu && offloads_optimizer(plan)) compare("optimizer offload", [](recipe::Recipe& r) { r.memory.optimizer_offload.where = recipe::OptimizerOffload::none; });
   if (plan.on_gpu && memory.activation_offload != recipe::ActivationOffload::none) compare("activation offload", [](recipe::Recipe& r) { r.memory.activation_offload = recipe::ActivationOffload::none; });
   return out;
 }
@@ -111,8 +112,6 @@ std::int64_t cast_bytes(const program::StepProgram& p) {
 std::int64_t activation_bytes(const program::StepProgram& p) {
   return most_at_once(p, [](const program::Buffer& b) { return b.kind == program::Kind::value || b.kind == program::Kind::scratch; });
 }
-
-bool updates_on_host(const RunPlan& plan) { return plan.recipe.memory.optimizer_offload != recipe::OptimizerOffload::none; }
 
 std::string fixed(double x, int digits) {
   char text[64];
@@ -157,6 +156,11 @@ std::string describe(const RunPlan& plan, bool with_program) {
     if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0)
       out += row("optimizer on the host", "a step copies " + human_bytes(copies.gradients_out) + " of gradients out and " + human_bytes(copies.weights_back) + " of weights back" + unknown + "; the CPU updates");
   }
+  if (plan.memory.disk_bytes > 0) {
+    const OptimizerCopies copies = optimizer_copies(plan.train.back().program);
+    out += row("on the disk", human_bytes(plan.memory.disk_bytes) + " in " + facts::offload_folder_of(plan.recipe) + (plan.disk_free_bytes ? ", where " + human_bytes(*plan.disk_free_bytes) + " are free" : "") + "; a step reads " +
+                                  human_bytes(copies.from_disk) + " and writes " + human_bytes(copies.to_disk) + (plan.rates && plan.rates->disk_bytes_per_s <= 0 ? ", how fast was not measured" : ""));
+  }
   out += row("total", human_bytes(plan.memory.total_bytes()) + " of " + human_bytes(plan.memory.budget_bytes));
   if (const auto exchanges = exchanges_of(plan); !exchanges.empty()) {
     const std::int64_t groups = plan.zero_stage() > 0 ? plan.batch.world_size / plan.shard_ranks : 1;
@@ -170,7 +174,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
     const auto& t = *plan.time;
     out += "time, predicted from measured rates\n";
     const bool unknown_copies = plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s <= 0;
-    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (!unknown_copies ? "" : updates_on_host(plan) ? ", if the copies to the host and the updates there take no longer" : ", if the copies to the host take no longer"));
+    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (!unknown_copies ? "" : offloads_optimizer(plan) ? ", if the copies to the host and the updates there take no longer" : ", if the copies to the host take no longer"));
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
@@ -179,7 +183,9 @@ std::string describe(const RunPlan& plan, bool with_program) {
     const auto busy = [&](program::Lane lane) { return t.busy_s[static_cast<std::size_t>(lane)]; };
     if (plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s > 0)
       out += row("copies to the host", fixed(busy(program::Lane::copy_out) * 1e3, 1) + " ms out, " + fixed(busy(program::Lane::copy_in) * 1e3, 1) + " ms back, beside the computation");
-    if (updates_on_host(plan) && plan.rates->host_bytes_per_s > 0)
+    if (plan.memory.disk_bytes > 0 && plan.rates->disk_bytes_per_s > 0)
+      out += row("transfers with the disk", fixed(busy(program::Lane::disk) * 1e3, 1) + " ms at " + human_bytes(static_cast<std::int64_t>(plan.rates->disk_bytes_per_s)) + "/s, in part beside the computation");
+    if (offloads_optimizer(plan) && plan.rates->host_bytes_per_s > 0)
       out += row("updates on the host", fixed(on_host_s * 1e3, 1) + " ms, if the CPU's memory is as fast as the copies: it was not measured");
     out += row("bound by", t.bottleneck);
   }
@@ -230,16 +236,20 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["library_bytes"] = plan.memory.library_bytes;
   j["process_bytes"] = plan.memory.process_bytes;
   j["host_bytes"] = plan.memory.host_bytes;
+  j["beside_host_bytes"] = plan.memory.beside_host_bytes;
   j["offloaded_bytes"] = offloaded_bytes(plan.train.back().program);
   for (const auto& [name, bytes] : plan.memory.on_host) j["on_host"].push_back({{"category", name}, {"bytes", bytes}});
-  if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0) j["optimizer_copies"] = {{"gradients_out", copies.gradients_out}, {"weights_back", copies.weights_back}};
+  if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0) j["optimizer_copies"] = {{"gradients_out", copies.gradients_out}, {"weights_back", copies.weights_back}, {"from_disk", copies.from_disk}, {"to_disk", copies.to_disk}};
+  if (plan.memory.disk_bytes > 0) j["disk_bytes"] = plan.memory.disk_bytes;
+  if (offloads_optimizer(plan)) j["optimizer_groups"] = {{"all", plan.train.back().graph.groups.size()}, {"on_device", plan.groups_on_device}, {"on_disk", std::ranges::count(keepers_of(plan, plan.train.back().graph.groups.size()), passes::Keeper::disk)}};
   j["total_bytes"] = plan.memory.total_bytes();
   j["budget_bytes"] = plan.memory.budget_bytes;
   for (const auto& [name, bytes] : saved_by_levers(plan)) j["saved"].push_back({{"by", name}, {"bytes", bytes}});
   for (const auto& [name, bytes] : plan.memory.categories) j["memory"].push_back({{"category", name}, {"bytes", bytes}});
   if (plan.time)
     j["time"] = {{"step_ms", plan.time->step_s * 1e3}, {"tokens_per_second", static_cast<double>(plan.tokens_per_step) / plan.time->step_s}, {"bottleneck", plan.time->bottleneck},
-                 {"gemm_ms", plan.time->gemm_s * 1e3}, {"attention_ms", plan.time->attention_s * 1e3}, {"memory_ms", plan.time->memory_s * 1e3}};
+                 {"gemm_ms", plan.time->gemm_s * 1e3}, {"attention_ms", plan.time->attention_s * 1e3}, {"memory_ms", plan.time->memory_s * 1e3},
+                 {"host_ms", plan.time->busy_s[static_cast<std::size_t>(program::Lane::host)] * 1e3}, {"disk_ms", plan.time->busy_s[static_cast<std::size_t>(program::Lane::disk)] * 1e3}};
   j["mode"] = recipe::write_value(plan.mode);
   if (plan.zero_stage() > 0) j["shard_ranks"] = plan.shard_ranks;
   for (const Exchange& e : exchanges_of(plan)) j["exchanges"].push_back({{"name", e.name}, {"bytes", e.bytes}, {"collectives", e.collectives}});

@@ -115,6 +115,8 @@ class Search {
     p.mode = plan_.mode;
     p.rank = plan_.rank;
     p.rates = plan_.rates;
+    p.groups_on_device = plan_.groups_on_device;
+    p.groups_on_disk = plan_.groups_on_disk;
     p.batch.micro_batch_size = c.micro_batch_size;
     p.batch.grad_accum_steps = micro_steps;
     p.compute = plan_.compute;

@@ -1,4 +1,5 @@
 #include "plan/memory_plan.hpp"
+#include "plan/choose_offload.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
 
@@ -56,13 +57,14 @@ std::int64_t snapshot_bytes_of(const RunPlan& plan) {
 }
 
 /// What the host holds of a program where it is fullest.
-std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p, std::int64_t master, std::int64_t all) {
+std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p, std::int64_t states, std::int64_t master, std::int64_t all) {
   if (all == 0) return {};
   const auto peak = program::peak_use(p, program::Space::host);
   const auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
   std::vector<std::pair<std::string, std::int64_t>> out{{"offloaded activations", of(Kind::value) + of(Kind::saved)},
-                                                        {"optimizer state on the host", of(Kind::state) - master},
+                                                        {"optimizer state on the host", states},
                                                         {"master weights on the host", master},
+                                                        {"optimizer state on its way from and to the disk", of(Kind::state) - states - master},
                                                         {"weights on the host", of(Kind::parameter)},
                                                         {"gradients on the host", of(Kind::gradient)}};
   for (const auto& [name, bytes] : std::vector(out)) all -= bytes;
@@ -77,18 +79,19 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   const auto& p = plan.train.back().program;
   const auto peak = program::peak_use(p);
   auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
-  const auto master_on = [&](program::Space space) {
+  const auto kept_on = [&](program::Space space, bool is_master) {
     std::int64_t bytes = 0;
     for (const auto& b : p.buffers)
-      if (b.kind == Kind::state && b.space == space && b.name.starts_with("master.")) bytes += b.size;
+      if (b.kind == Kind::state && b.resident && b.space == space && b.name.starts_with("master.") == is_master) bytes += b.size;
     return bytes;
   };
-  const std::int64_t master = master_on(program::Space::device);
+  const std::int64_t master = kept_on(program::Space::device, true);
   MemoryPlan m;
   for (const auto* programs : {&plan.train, &plan.evaluate})
     for (const PlacedProgram& p : *programs) {
       m.arena_bytes = std::max(m.arena_bytes, p.placement.peak_of(program::Space::device));
       m.host_bytes = std::max(m.host_bytes, p.placement.peak_of(program::Space::host));
+      m.disk_bytes = std::max(m.disk_bytes, p.placement.peak_of(program::Space::disk));
       m.library_bytes = std::max(m.library_bytes, p.graph.library_bytes + p.placement.peak_of(program::Space::library));
     }
   m.categories = {{"weights", of(Kind::parameter)},
@@ -108,7 +111,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   m.process_bytes = plan.on_gpu ? context_bytes_of(plan) + between_gpus : process_bytes_of(plan);
   m.categories.emplace_back(plan.on_gpu ? "CUDA context and kernels" : "process", m.process_bytes - between_gpus);
   if (between_gpus > 0) m.categories.emplace_back("NCCL", between_gpus);
-  m.on_host = on_host(p, master_on(program::Space::host), m.host_bytes);
+  m.on_host = on_host(p, kept_on(program::Space::host, false), kept_on(program::Space::host, true), m.host_bytes);
   if (!plan.on_gpu) {                                    // there the host's memory is the same
     m.categories.insert(m.categories.end(), m.on_host.begin(), m.on_host.end());
     m.process_bytes += m.host_bytes;
@@ -117,7 +120,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
     m.categories.emplace_back("checkpoint on its way to disk", snapshot);
     m.process_bytes += snapshot;
   }
-  if (plan.on_gpu && plan.recipe.memory.optimizer_offload == recipe::OptimizerOffload::cpu) {
+  if (plan.on_gpu && offloads_optimizer(plan)) {
     for (const auto& b : plan.train.front().program.buffers)
       if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.size;
     m.beside_host_bytes += snapshot_bytes_of(plan);
@@ -141,7 +144,7 @@ bool keeps_states(const RunPlan& plan) { return !plan.update.states.empty() || p
 
 Levers levers_of(const RunPlan& plan) {
   using recipe::ActivationCheckpoint, recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode;
-  Levers levers{{plan.mode}, {plan.recipe.memory.optimizer_offload}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
+  Levers levers{{plan.mode}, {plan.recipe.memory.optimizer_offload.where}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
   const bool in_backward = plan.recipe.optimizer.update_in_backward, custom = std::holds_alternative<spec::CustomDims>(plan.dims);
   const bool tensor_sums = plan.update.unit == program::Unit::tensor, on_host = levers.optimizers.front() != OptimizerOffload::none;   // shards and hosts do not go together with them
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
@@ -164,7 +167,7 @@ std::string changes_of(const RunPlan& other, const RunPlan& plan) {
   const auto &memory = other.recipe.memory, &before = plan.recipe.memory;
   if (*memory.activation_checkpoint.value != *before.activation_checkpoint.value) changes.push_back("memory.activation_checkpoint " + recipe::write_value(*memory.activation_checkpoint.value));
   if (memory.activation_offload != before.activation_offload) changes.push_back("memory.activation_offload " + recipe::write_value(memory.activation_offload));
-  if (memory.optimizer_offload != before.optimizer_offload) changes.push_back("memory.optimizer_offload " + recipe::write_value(memory.optimizer_offload));
+  if (memory.optimizer_offload.where != before.optimizer_offload.where) changes.push_back("memory.optimizer_offload " + recipe::write_value(memory.optimizer_offload.where));
   std::string text;
   for (const std::string& change : changes) text += (text.empty() ? "" : " with ") + change;
   return text;
@@ -190,11 +193,11 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
             other.batch.grad_accum_steps = samples / micro;
             other.recipe.memory.activation_checkpoint.value = level;
             other.recipe.memory.activation_offload = place;
-            other.recipe.memory.optimizer_offload = optimizer;
+            other.recipe.memory.optimizer_offload.where = optimizer;
             plan_programs(other);
             const MemoryPlan memory = plan_memory_budget(other);
-            if (memory.total_bytes() > have || (plan.on_gpu && plan.host_memory_bytes > 0 && host_need(memory) > plan.host_memory_bytes)) continue;
-            const bool chosen = optimizer == plan.recipe.memory.optimizer_offload;   // by fit, which leaves the optimizer where the recipe says
+            if (memory.total_bytes() > have || (plan.on_gpu && host_budget(plan, 0) > 0 && host_need(memory) > host_budget(plan, 0))) continue;
+            const bool chosen = optimizer == plan.recipe.memory.optimizer_offload.where;   // by fit, which leaves the optimizer where the recipe says
             return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + ")" +
                    (chosen ? std::string(", and memory.fit: true ") + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself" : "");
           }
@@ -206,9 +209,11 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
 std::int64_t host_need(const MemoryPlan& memory) { return memory.host_bytes + memory.beside_host_bytes; }
 
 std::string what_needs_less_host_memory(const RunPlan& plan) {
-  const bool activations = plan.recipe.memory.activation_offload != recipe::ActivationOffload::none, optimizer = plan.recipe.memory.optimizer_offload != recipe::OptimizerOffload::none;
+  const bool activations = plan.recipe.memory.activation_offload != recipe::ActivationOffload::none, optimizer = offloads_optimizer(plan);
   std::string text;
-  if (optimizer) text = "leave memory.optimizer_offload out, or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
+  if (optimizer && !uses_disk(plan)) text = "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room for, leave it out, ";
+  if (optimizer && uses_disk(plan)) text = "leave memory.optimizer_offload out, ";
+  if (optimizer) text += "or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
   if (optimizer && plan.on_gpu && plan.recipe.checkpoint.asynchronous) text += ", or write checkpoint.asynchronous: false, which needs no copy of it";
   if (activations) text += std::string(text.empty() ? "" : "; ") + "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size";
   return text;
@@ -216,11 +221,17 @@ std::string what_needs_less_host_memory(const RunPlan& plan) {
 
 void require_fits(const RunPlan& plan) {
   const std::int64_t need = plan.memory.total_bytes(), have = plan.memory.budget_bytes;
-  if (plan.on_gpu && plan.host_memory_bytes > 0 && host_need(plan.memory) > plan.host_memory_bytes) {
+  if (plan.disk_free_bytes && plan.memory.disk_bytes > *plan.disk_free_bytes) {
+    const auto& o = plan.recipe.memory.optimizer_offload;
+    throw UserError(ExitCode::out_of_memory, "memory.optimizer_offload: the run needs " + human_bytes(plan.memory.disk_bytes) + " on the disk and " + human_bytes(*plan.disk_free_bytes) + " are free" +
+                                                 (plan.batch.world_size > 1 ? " for each rank" : "") + "; make room, name a folder on another disk (memory.optimizer_offload.folder)" +
+                                                 (o.where == recipe::OptimizerOffload::disk ? ", or write where: cpu+disk, which fills the host's memory first" : ""));
+  }
+  if (const std::int64_t host_has = host_budget(plan, 0); plan.on_gpu && host_has > 0 && host_need(plan.memory) > host_has) {
     std::string what;
     for (const auto& [name, bytes] : plan.memory.on_host) what += (what.empty() ? "" : ", ") + name + " " + human_bytes(bytes);
     if (plan.memory.beside_host_bytes > 0) what += ", weights as they are loaded and a checkpoint on its way to disk " + human_bytes(plan.memory.beside_host_bytes);
-    throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(host_need(plan.memory)) + " on the host (" + what + ") and the machine has " + human_bytes(plan.host_memory_bytes) + "; " +
+    throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(host_need(plan.memory)) + " on the host (" + what + ") and " + (plan.recipe.memory.optimizer_offload.host_budget.is_auto() ? "the machine has " : "memory.optimizer_offload.host_budget is ") + human_bytes(host_has) + "; " +
                                                  what_needs_less_host_memory(plan));
   }
   if (have <= 0 || need <= have) return;

@@ -4,6 +4,7 @@
 #include "plan/batch.hpp"
 #include "plan/check_programs.hpp"
 #include "plan/choose_mode.hpp"
+#include "plan/choose_offload.hpp"
 #include "plan/fit.hpp"
 #include "plan/kept_weights.hpp"
 #include "plan/memory_plan.hpp"
@@ -165,8 +166,9 @@ void plan_programs(RunPlan& plan) {
     if (plan.mode == recipe::ParallelMode::dp) p = passes::data_parallel(std::move(p), reduce, plan.rank);
     if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, shards);
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
-    const bool on_host = r.memory.optimizer_offload == recipe::OptimizerOffload::cpu;
-    if (on_host) p = passes::optimizer_offload(std::move(p));
+    const bool on_host = offloads_optimizer(plan);
+    const passes::OptimizerOffloadOptions offload{keepers_of(plan, graph.groups.size()), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
+    if (on_host) p = passes::optimizer_offload(std::move(p), offload);
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
@@ -175,7 +177,7 @@ void plan_programs(RunPlan& plan) {
     auto forward = program::forward_program(plain, evaluated, program::Op::evaluate);
     if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
-    if (on_host) forward = passes::optimizer_offload(std::move(forward));
+    if (on_host) forward = passes::optimizer_offload(std::move(forward), offload);
     plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
   }
 }
@@ -210,7 +212,9 @@ std::int64_t offloaded_bytes(const program::StepProgram& p) {
 
 OptimizerCopies optimizer_copies(const program::StepProgram& p) {
   return {copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::gradient; }),
-          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter; })};
+          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter; }),
+          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::state; }),
+          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::disk; })};
 }
 
 double RunPlan::flops_per_token() const { return step_flops(train.back()) * static_cast<double>(batch.world_size) / static_cast<double>(tokens_per_step); }
@@ -270,18 +274,24 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (device) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty()) use_measured_links(*plan.rates, facts.hardware, plan.batch.world_size);
   if (plan.rates && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::eager) plan.rates->host_kernel_s = device->host_kernel_s;
-  if (plan.rates) plan.rates->steps_overlap = r.memory.optimizer_offload == recipe::OptimizerOffload::none;   // a GPU's step is done when the host's updates are
+  if (plan.rates) plan.rates->steps_overlap = !offloads_optimizer(plan);   // a GPU's step is done when the host's updates are
   if (plan.rates) plan.rates->update = update_rates(*device, r.optimizer.options, plan.compute, plan.master);
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes / facts.hardware.local_ranks;
   require_attention(plan);
   if (options.gpu.empty()) plan.host_memory_bytes = facts.hardware.memory_bytes / facts.hardware.local_ranks;
+  if (uses_disk(plan) && facts.offload_folder) {
+    if (facts.offload_folder->free_bytes) plan.disk_free_bytes = *facts.offload_folder->free_bytes / facts.hardware.local_ranks;
+    if (plan.rates && options.gpu.empty()) plan.rates->disk_bytes_per_s = facts.offload_folder->bytes_per_s / static_cast<double>(facts.hardware.local_ranks);
+  }
   require_level_for_each_layer(plan);
+  place_optimizer(plan);
   choose_shards(plan, budget, rates);
   require_shards_on_host(plan);
   choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
   choose_kept_weights(plan, budget, rates);
+  choose_offload(plan, budget, rates);
   plan_programs(plan);
   require_sound_programs(plan);
 

@@ -32,6 +32,7 @@ struct MemoryPlan {
   std::int64_t library_bytes = 0;       // what library calls allocate beside it, at most
   std::int64_t host_bytes = 0;          // that programs keep on the host: pinned memory beside a GPU, on a CPU an arena of its own
   std::vector<std::pair<std::string, std::int64_t>> on_host;   // of those, by what they hold where the host is fullest
+  std::int64_t disk_bytes = 0;          // that programs keep in a file
   std::int64_t beside_host_bytes = 0;   // of a GPU's process with an optimizer on the host: weights as they are loaded, a checkpoint on its way to disk
   std::int64_t process_bytes = 0;       // on a CPU LibTorch itself, copies of a group while weights are loaded and saved, batches ahead; on a GPU context and kernels
   std::int64_t budget_bytes = 0;
@@ -46,6 +47,7 @@ struct RunPlan {
   int rank = 0;                         // whose programs these are: of dp rank 0's differ from the others', else all are equal
   int shard_ranks = 1;                  // of zero: among how many neighbouring ranks shards lie; more ranks are further groups, which hold the same
   int turns_kept = 0;                   // of zero3 (passes::ZeroOptions): how long gathered weights stay
+  int groups_on_device = 0, groups_on_disk = 0;   // where the optimizer is offloaded: of how many groups of parameters, the first and the last ones, it is elsewhere than on the host
   DType compute = DType::f32;
   bool on_gpu = false;                  // the arena is the device's, not the process's
   std::int64_t threads = 1;             // that compute with; what libraries allocate depends on it
@@ -66,6 +68,7 @@ struct RunPlan {
   std::int64_t eval_samples = 0;        // of an evaluation, however the batch is cut; 0: no held-out data
   MemoryPlan memory;
   std::int64_t host_memory_bytes = 0;   // of the machine (cgroup); 0: not known
+  std::optional<std::int64_t> disk_free_bytes;   // for this rank, in the folder of memory.optimizer_offload; nothing: not known
   std::optional<program::Rates> rates;  // of the device in the plan's arithmetic, where they were measured
   std::optional<program::TimePrediction> time;   // where rates of the device are known
   double peak_flops = 0;                // a second, of the chip in the plan's arithmetic; 0: not known
@@ -88,7 +91,7 @@ bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& h
 /// What a step copies to the host of activations.
 std::int64_t offloaded_bytes(const program::StepProgram& p);
 /// What a step copies for an optimizer on the host: gradients to it, weights back.
-struct OptimizerCopies { std::int64_t gradients_out = 0, weights_back = 0; };
+struct OptimizerCopies { std::int64_t gradients_out = 0, weights_back = 0, from_disk = 0, to_disk = 0; };
 OptimizerCopies optimizer_copies(const program::StepProgram& p);
 
 /// Of the matrix products and the attention of one step, without what is recomputed.

@@ -9,7 +9,7 @@ namespace {
 
 Bytes round_up(Bytes n, Bytes alignment) { return (n + alignment - 1) / alignment * alignment; }
 
-/// Lifetimes, longer where a lane other than compute touched the bytes.
+/// Lifetimes, longer where a lane other than compute touched the bytes; on the host updates count as compute instructions do, since they take turns with the copies there.
 std::vector<std::vector<Interval>> occupied(const StepProgram& p, int overlap) {
   auto lives = lifetimes(p);
   int first = 0;
@@ -18,9 +18,15 @@ std::vector<std::vector<Interval>> occupied(const StepProgram& p, int overlap) {
     for (int k = 0; k < n && overlap > 0; ++k) {
       const Instruction& i = (*list)[k];
       if (i.lane == Lane::compute) continue;
-      int until = k;
-      for (int left = overlap; left > 0 && until + 1 < n;) left -= (*list)[++until].lane == Lane::compute;
-      for (const Use& u : i.uses) lives[u.buffer].push_back({first + k, first + until});
+      int until = k, until_on_host = none;
+      for (int left = overlap, left_on_host = overlap; left > 0 && until + 1 < n;) {
+        const Lane lane = (*list)[++until].lane;
+        left -= lane == Lane::compute;
+        left_on_host -= lane == Lane::compute || lane == Lane::host;
+        if (left_on_host == 0 && until_on_host == none) until_on_host = until;
+      }
+      if (until_on_host == none) until_on_host = until;
+      for (const Use& u : i.uses) lives[u.buffer].push_back({first + k, first + (p.buffers[u.buffer].space == Space::host ? until_on_host : until)});
     }
     first += n;
   }
@@ -60,6 +66,18 @@ std::vector<std::vector<BufferId>> neighbours(const StepProgram& p, const std::v
   return out;
 }
 
+/// Direct transfers move whole blocks of the disk, to and from memory that begins on one.
+constexpr Bytes disk_block = 4096;
+
+/// Of buffers in each space.
+std::array<Bytes, space_count> alignments(const StepProgram& p, Bytes alignment) {
+  std::array<Bytes, space_count> out{};
+  out.fill(alignment);
+  if (std::ranges::any_of(p.buffers, [](const Buffer& b) { return b.space == Space::disk; }))
+    for (const Space space : {Space::host, Space::disk}) out[static_cast<std::size_t>(space)] = std::max(alignment, disk_block);
+  return out;
+}
+
 }  // namespace
 
 Placement unplaced(const StepProgram& p) {
@@ -80,6 +98,7 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   at.base.assign(n, 0);
   std::array<Bytes, space_count> bottom{};   // what lives for the whole run lies below all else
   std::vector<char> placed(n);
+  const auto alignment = alignments(p, options.alignment);
   auto place = [&](std::size_t b, Bytes base) {
     const auto space = static_cast<std::size_t>(p.buffers[b].space);
     at.base[b] = base;
@@ -89,11 +108,12 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   for (std::size_t b = 0; b < options.fixed.size(); ++b) place(b, options.fixed[b]);
   for (std::size_t b = 0; b < n; ++b) {
     if (!p.buffers[b].resident) continue;
-    Bytes& end = bottom[static_cast<int>(p.buffers[b].space)];
-    if (!placed[b]) place(b, round_up(end, options.alignment));
+    const auto space = static_cast<std::size_t>(p.buffers[b].space);
+    Bytes& end = bottom[space];
+    if (!placed[b]) place(b, round_up(end, alignment[space]));
     end = std::max(end, at.base[b] + p.buffers[b].size);
   }
-  for (Bytes& b : bottom) b = round_up(b, options.alignment);
+  for (std::size_t s = 0; s < bottom.size(); ++s) bottom[s] = round_up(bottom[s], alignment[s]);
 
   // The rest largest first, each at the lowest offset where none that is alive with it lies.
   const auto near = neighbours(p, occupied(p, options.overlap));
@@ -111,10 +131,12 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
     Bytes base = bottom[static_cast<int>(p.buffers[b].space)];
     for (const Range& t : taken) {
       if (base + p.buffers[b].size <= t.begin) break;
-      base = std::max(base, round_up(t.end, options.alignment));
+      base = std::max(base, round_up(t.end, alignment[static_cast<std::size_t>(p.buffers[b].space)]));
     }
     place(b, base);
   }
+  for (const Space space : {Space::host, Space::disk})                     // its last block too
+    if (Bytes& peak = at.peak[static_cast<std::size_t>(space)]; alignment[static_cast<std::size_t>(space)] > options.alignment) peak = round_up(peak, alignment[static_cast<std::size_t>(space)]);
   return at;
 }
 

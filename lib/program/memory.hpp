@@ -19,6 +19,7 @@ struct PlacementOptions {
 
 /// Each buffer at bytes of its own: the program before placement.
 Placement unplaced(const StepProgram& p);
+/// Of a program with buffers on a disk those, and buffers on the host, lie in whole blocks of the disk of their own (4096 bytes): transfers between them may take the last block whole.
 /// Buffers that are never alive at once share bytes. O(n log n) sweep over time; placed bytes are exact.
 Placement plan_memory(const StepProgram& p, const PlacementOptions& options = {});
 

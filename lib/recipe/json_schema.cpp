@@ -65,6 +65,10 @@ class SchemaWalker {
     maps_.pop_back();
     if (maps_.empty()) return add_section(map);
     Map& outer = maps_.back();
+    if (map.key != "options") {
+      outer.fields[map.key] = with_short_form(map, closed(map.fields));
+      return;
+    }
     outer.alternatives = std::move(map.alternatives);      // `options`
     outer.has_options = true;
     outer.fields[map.key] = {{"type", "object"}, {"description", "of the type"}};
@@ -133,15 +137,18 @@ class SchemaWalker {
   std::vector<std::string>& required() { return in_alternative_ ? maps_.back().alternatives.back().required : maps_.back().required; }
 
   void add_section(const Map& map) {
-    Json section = map.default_type.empty() ? closed(map.fields) : typed_map(map);
-    for (const ShortForm& form : short_forms())
-      if (form.section == map.key) section = either(map.fields.at(std::string(form.key)), form, std::move(section));
-    sections[map.key] = std::move(section);
+    sections[map.key] = with_short_form(map, map.default_type.empty() ? closed(map.fields) : typed_map(map));
     if (map.default_type.empty()) return;
     const auto add = [&](Json& to, Json condition) { to.push_back({{"properties", {{map.key, std::move(condition)}}}}); };
     add(partial, where_type_is_missing(fits(map, "any")));
     add(whole, where_type_is_missing(fits(map, map.default_type)));
     for (Json& condition : requirements(map)) add(whole, std::move(condition));
+  }
+
+  static Json with_short_form(const Map& map, Json section) {
+    for (const ShortForm& form : short_forms())
+      if (form.section == map.path) return either(map.fields.at(std::string(form.key)), form, std::move(section));
+    return section;
   }
 
   /// A map with a `type`: its own keys, and by type those of the type.

@@ -411,11 +411,28 @@ class Rules {
            "can have no effect without layers whose memory.activation_checkpoint is full");
     const bool exact_elsewhere = (r_.precision.compute == Compute::bf16 || r_.precision.compute == Compute::fp16) && !(!r_.precision.master.is_auto() && *r_.precision.master.value == MasterWeights::none);
     const bool keeps_states = std::visit([](const auto& o) { return !spec::states(o).empty(); }, r_.optimizer.options);
-    refuse(r_.memory.optimizer_offload != OptimizerOffload::none && !keeps_states && !exact_elsewhere, "memory.optimizer_offload",
+    refuse(r_.memory.optimizer_offload.where != OptimizerOffload::none && !keeps_states && !exact_elsewhere, "memory.optimizer_offload.where",
            {"optimizer.type", "optimizer.options", "precision.compute", "precision.master"},
            "can have no effect: " + alternative_name(r_.optimizer.options) + " as written keeps nothing beside the weights that blocks compute with; write none");
+    optimizer_offload();
     refuse(r_.memory.release_cache_every && r_.memory.release_cache_every->amount <= 0, "memory.release_cache_every", {}, "must be greater than 0 (did you mean null?)");
     refuse(!r_.memory.budget.is_auto() && r_.memory.budget.value->bytes == 0, "memory.budget", {}, "must be greater than 0");
+  }
+
+  void optimizer_offload() {
+    const OptimizerOffloadSection& o = r_.memory.optimizer_offload;
+    const std::string path = "memory.optimizer_offload.", where = path + "where";
+    const bool on_disk = uses_disk(o.where);
+    const auto only_with = [&](bool is_set, const char* key, const std::string& what) { refuse(is_set, path + key, {where}, "can have no effect without where: " + what); };
+    only_with(o.where == OptimizerOffload::none && (o.share.is_auto() || *o.share.value != 0), "share", "cpu, disk or cpu+disk");
+    only_with(!on_disk && o.folder, "folder", "disk or cpu+disk");
+    only_with(!on_disk && o.read_ahead != OptimizerOffloadSection{}.read_ahead, "read_ahead", "disk or cpu+disk");
+    only_with(o.where != OptimizerOffload::cpu_disk && !o.host_budget.is_auto(), "host_budget", "cpu+disk, which puts on the disk what is beyond it");
+    refuse(o.where != OptimizerOffload::none && !o.share.is_auto() && *o.share.value == 1, path + "share", {where}, "1 leaves all of the optimizer on the GPU: write where: none");
+    refuse(o.folder && o.folder->empty(), path + "folder", {}, "must not be empty (did you mean null?)");
+    refuse(!o.host_budget.is_auto() && o.host_budget.value->bytes == 0, path + "host_budget", {}, "must be greater than 0");
+    refuse(on_disk && r_.checkpoint.asynchronous, "checkpoint.asynchronous", {where},
+           "cannot go together with memory.optimizer_offload.where: " + write_value(o.where) + ": memory has no room for a copy of what is on the disk; write false");
   }
 
   const Recipe& r_;

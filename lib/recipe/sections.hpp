@@ -165,17 +165,35 @@ inline const EnumNames<ActivationOffload>& enum_names(ActivationOffload) {
   static const EnumNames<ActivationOffload> names{{ActivationOffload::none, "none"}, {ActivationOffload::cpu, "cpu"}};
   return names;
 }
-enum class OptimizerOffload : std::uint8_t { none, cpu };
+enum class OptimizerOffload : std::uint8_t { none, cpu, disk, cpu_disk };
 inline const EnumNames<OptimizerOffload>& enum_names(OptimizerOffload) {
-  static const EnumNames<OptimizerOffload> names{{OptimizerOffload::none, "none"}, {OptimizerOffload::cpu, "cpu"}};
+  static const EnumNames<OptimizerOffload> names{{OptimizerOffload::none, "none"}, {OptimizerOffload::cpu, "cpu"}, {OptimizerOffload::disk, "disk"}, {OptimizerOffload::cpu_disk, "cpu+disk"}};
   return names;
+}
+constexpr bool uses_disk(OptimizerOffload where) { return where == OptimizerOffload::disk || where == OptimizerOffload::cpu_disk; }
+struct OptimizerOffloadSection {
+  OptimizerOffload where = OptimizerOffload::none;
+  Auto<double> share{0.0};
+  std::optional<std::string> folder;    // null: the run's own
+  std::int64_t read_ahead = 2;
+  Auto<ByteSize> host_budget;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, OptimizerOffloadSection& s) {
+  field("where", s.where, anything(),
+        "cpu: optimizer states and exact weights lie in host memory; gradients are copied there as they become complete, the CPU updates, and weights are copied back; disk: in a file, read "
+        "ahead of each update and written behind it; cpu+disk: in host memory as far as host_budget goes, the rest in the file");
+  field("share", s.share, fraction(), "of the optimizer, the part that stays on the GPU, by parts of the model; auto: as much as is fastest within memory.budget");
+  field("folder", s.folder, anything(), "of disk and cpu+disk: where the file is made, on a fast local disk; it has no name, and is gone when the run ends; null: the run's folder");
+  field("read_ahead", s.read_ahead, between(1, 64), "of disk and cpu+disk: for how many parts of the model, beyond the one that is updated, host memory is set aside to read into");
+  field("host_budget", s.host_budget, anything(), "of cpu+disk: memory that a rank may take on the host, e.g. 64 GiB; auto: what the machine (cgroup) has");
 }
 struct MemorySection {
   Auto<ByteSize> budget;
   Auto<std::vector<ActivationCheckpoint>> activation_checkpoint{{{ActivationCheckpoint::none}}};   // of all layers, or of each
   std::int64_t checkpoint_segment = 1;
   ActivationOffload activation_offload = ActivationOffload::none;
-  OptimizerOffload optimizer_offload = OptimizerOffload::none;
+  OptimizerOffloadSection optimizer_offload;   // a map of its own, behind the other keys
   std::optional<Duration> release_cache_every;
   bool fit = false;
 };
@@ -187,8 +205,6 @@ void visit_fields(Visitor& field, MemorySection& s) {
   field("checkpoint_segment", s.checkpoint_segment, between(1, 1 << 16), "neighbouring layers at full that keep one hidden together and are recomputed together");
   field("activation_offload", s.activation_offload, anything(),
         "cpu: what layers keep for backward waits in host memory; copied out behind forward, and back one block ahead of backward, beside the computation");
-  field("optimizer_offload", s.optimizer_offload, anything(),
-        "cpu: optimizer states and exact weights lie in host memory; gradients are copied there as they become complete, the CPU updates, and weights are copied back");
   field("release_cache_every", s.release_cache_every, anything(), "between returns of unused memory that libraries keep to the system; null: never");
   field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size and activation_checkpoint anew, the cheapest that fits; global_batch_size stays");
 }

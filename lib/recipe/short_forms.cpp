@@ -3,13 +3,25 @@
 namespace trainx::recipe {
 
 const std::vector<ShortForm>& short_forms() {
-  static const std::vector<ShortForm> all{{"precision", "compute"}};
+  static const std::vector<ShortForm> all{{"precision", "compute"}, {"memory.optimizer_offload", "where"}};
   return all;
 }
 
+namespace {
+
+/// Null where one of the maps on the way is not there.
+yaml::Entry* find_path(yaml::Node& root, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  yaml::Entry* entry = root.find(path.substr(0, dot));
+  if (!entry || dot == std::string_view::npos) return entry;
+  return entry->value.is_map() ? find_path(entry->value, path.substr(dot + 1)) : nullptr;
+}
+
+}  // namespace
+
 void expand_short_forms(yaml::Node& root) {
   for (const ShortForm& form : short_forms()) {
-    yaml::Entry* section = root.find(form.section);
+    yaml::Entry* section = find_path(root, form.section);
     if (!section || !section->value.is_scalar()) continue;
     yaml::Node map;
     map.kind = yaml::Node::Kind::map;

@@ -55,7 +55,10 @@ void walk(Walker& w, Recipe& r) {
   visit_fields(w, r.schedule);
   w.alternative(r.schedule.course);
   w.end();
-  walk_section(w, "memory", r.memory);
+  w.begin("memory");
+  visit_fields(w, r.memory);
+  walk_section(w, "optimizer_offload", r.memory.optimizer_offload);
+  w.end();
   walk_section(w, "parallel", r.parallel);
   walk_section(w, "checkpoint", r.checkpoint);
   walk_section(w, "eval", r.eval);

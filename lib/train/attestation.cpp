@@ -83,8 +83,9 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
   // Selective recomputation shows in nothing else: whether GELU has a kernel of its own is up to what was measured.
   expect(all_launches(evidence, {"residual_layer_norm_kernel"}), all_launches(evidence, {"layer_norm_backward_kernel"}) + claims.norms_recomputed, "a norm's forward", checkpointing);
   if (claims.host_updates > 0) {
-    const std::string offloaded = " (memory.optimizer_offload: cpu)";
-    expect(all_launches(evidence, {claims.update}), 0, "the optimizer on the GPU", offloaded);
+    const std::string offloaded = " (memory.optimizer_offload)";
+    if (!claims.updates_stay) expect(all_launches(evidence, {claims.update}), 0, "the optimizer on the GPU", offloaded);
+    else if (all_launches(evidence, {claims.update, claims.weights}) == 0) out.push_back("no " + claims.update + " over " + claims.weights + " in a step: no part of the optimizer stays on the GPU (memory.optimizer_offload.share)");
     if (evidence.host_updates != claims.host_updates)
       out.push_back(std::to_string(evidence.host_updates) + " updates on the host in a step, " + std::to_string(claims.host_updates) + " were planned" + offloaded);
     if (const std::int64_t least = claims.offloaded_bytes + claims.gradients_out_bytes; evidence.bytes_to_host < least)

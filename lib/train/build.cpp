@@ -26,7 +26,7 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
       train_source(std::move(train)),
       eval_source(std::move(eval)),
       device(open_device(p, among)),
-      resident(p.train.front(), {device->residents(), device->host()}, p.update.states, among),
+      resident(p.train.front(), {device->residents(), device->host(), device->disk()}, p.update.states, among),
       blocks(build_blocks(p.dims, p.train)),
       evaluation_blocks(!p.evaluate.empty() && p.evaluate.front().graph.stored ? build_blocks(p.dims, p.evaluate) : std::vector<model::Blocks>{}),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}

@@ -13,12 +13,13 @@ namespace trainx::train {
 
 using namespace program;
 
-CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks, Arena* host)
-    : arena_(arena), host_(host), parts_(std::move(parts)), shapes_(programs.size()) {
+CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks, Arena* host, offload::Disk* disk)
+    : arena_(arena), host_(host), disk_(disk), parts_(std::move(parts)), shapes_(programs.size()) {
   std::vector<LaneProgram> lanes;
   for (std::size_t k = 0; k < programs.size(); ++k) {
     require_executable(programs[k]);
     if (programs[k].placement.peak_of(Space::host) > (host_ ? host_->bytes() : 0)) throw InternalError("the executor has no memory for the program's buffers on the host");
+    if (programs[k].placement.peak_of(Space::disk) > 0 && !disk_) throw InternalError("the executor has no disk for the program's buffers there");
     Shape& shape = shapes_[k];
     shape.placed = &programs[k];
     shape.blocks = &parts_.blocks->at(k);
@@ -136,8 +137,13 @@ void CpuExecutor::compute(Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::copy(const Shape& s, const Instruction& i) {
-  const Use& from = use_of(i, CopySlot::from);
-  std::memcpy(address(s, use_of(i, CopySlot::to)), address(s, from), static_cast<std::size_t>(from.range.end - from.range.begin));
+  const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);
+  const std::int64_t bytes = from.range.end - from.range.begin;
+  const auto on_disk = [&](const Use& u) { return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].space == Space::disk; };
+  const auto offset = [&](const Use& u) { return s.placed->placement.base[static_cast<std::size_t>(u.buffer)]; };
+  if (on_disk(from)) disk_->read(offset(from), address(s, to), bytes);
+  else if (on_disk(to)) disk_->write(offset(to), address(s, from), bytes);
+  else std::memcpy(address(s, to), address(s, from), static_cast<std::size_t>(bytes));
 }
 
 void CpuExecutor::cast(const Shape& s, const Instruction& i) {

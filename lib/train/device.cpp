@@ -1,5 +1,6 @@
 #include "train/device.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/process_memory.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "train/cpu_executor.hpp"
@@ -13,18 +14,19 @@ namespace {
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(const plan::RunPlan& plan) : threads_(plan.threads), arena_(plan.memory.arena_bytes) {
+  explicit CpuDevice(const plan::RunPlan& plan) : threads_(plan.threads), arena_(plan.memory.arena_bytes), disk_(make_disk(plan)) {
     if (plan.memory.host_bytes > 0) host_.emplace(plan.memory.host_bytes);
   }
   Arena& residents() override { return arena_; }
   std::byte* host() const override { return host_ ? host_->data() : nullptr; }
+  offload::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override { return true; }
   void upload(const std::vector<std::span<const std::byte>>&) override {}
   void download() override {}
   std::byte* memory() override { return arena_.data(); }
   void compute(const std::function<void()>& work) override { work(); }
   std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
-    return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts), ExecutorHooks{}, host_ ? &*host_ : nullptr);
+    return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts), ExecutorHooks{}, host_ ? &*host_ : nullptr, disk_.get());
   }
   std::int64_t arena_bytes() const override { return arena_.bytes(); }
   std::int64_t peak_bytes() const override { return arena_.bytes() + (host_ ? host_->bytes() : 0) + tensor::allocator_bytes().peak; }
@@ -35,9 +37,17 @@ class CpuDevice final : public Device {
   std::int64_t threads_;
   Arena arena_;
   std::optional<Arena> host_;
+  std::unique_ptr<offload::Disk> disk_;
 };
 
 }  // namespace
+
+std::unique_ptr<offload::Disk> make_disk(const plan::RunPlan& plan) {
+  if (plan.memory.disk_bytes == 0) return nullptr;
+  const std::string folder = facts::offload_folder_of(plan.recipe);
+  make_folders(folder);
+  return std::make_unique<offload::Disk>(folder, plan.memory.disk_bytes);
+}
 
 std::string device_identity(const plan::RunPlan& plan, [[maybe_unused]] int local_rank) {
 #ifdef TRAINX_CUDA

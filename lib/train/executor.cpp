@@ -139,10 +139,14 @@ std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   return text;
 }
 
+bool is_with_disk(const plan::PlacedProgram& placed, const Instruction& i) {
+  return std::ranges::any_of(i.uses, [&](const Use& u) { return placed.program.buffers[static_cast<std::size_t>(u.buffer)].space == Space::disk; });
+}
+
 void require_executable(const plan::PlacedProgram& placed) {
-  for (const Buffer& b : placed.program.buffers)
-    if (b.space == Space::disk) throw InternalError("the executor has no disk; buffer '" + b.name + "' is there");
   if (!placed.program.prologue.empty() || !placed.program.drain.empty()) throw InternalError("the executor runs steady programs; this one has a prologue");
+  for (const Instruction& i : placed.program.steady)
+    if (is_with_disk(placed, i) != (i.lane == Lane::disk) || (i.lane == Lane::disk && i.op != Op::copy)) throw InternalError(std::string(name_of(i.op)) + " in another lane than the disk's, or with it");
   for (const Instruction& i : placed.program.steady)
     for (const Use& u : i.uses)
       if (u.range.begin != 0 || u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].size)

@@ -98,7 +98,9 @@ void run_block(model::Block& block, program::Op op, model::BlockContext& context
 std::string describe(const plan::PlacedProgram& placed, const program::Instruction& i);
 /// The part of a micro-batch that a graph's batch tensor of this name is, `elements` at `at`.
 void set_field(data::BatchView& batch, const program::TensorSpec& field, std::byte* at);
-/// Buffers in the memory of the device and of the host, whole ones only, no prologue: what the executors run. InternalError otherwise.
+/// Does it read or write what lies on the disk?
+bool is_with_disk(const plan::PlacedProgram& placed, const program::Instruction& i);
+/// Whole buffers only, no prologue, those on a disk used by copies of its lane alone: what the executors run. InternalError otherwise.
 void require_executable(const plan::PlacedProgram& placed);
 
 }  // namespace trainx::train

@@ -22,8 +22,22 @@ const std::string master_prefix = "master.";
 
 }  // namespace
 
+namespace {
+
+/// Of the host's memory what no resident has.
+std::span<std::byte> free_on_host(const plan::PlacedProgram& placed, std::byte* host) {
+  std::int64_t end = 0;
+  for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
+    if (const auto& buffer = placed.program.buffers[b]; buffer.resident && buffer.space == program::Space::host) end = std::max(end, placed.placement.base[b] + buffer.size);
+  end = (end + offload::block_bytes - 1) / offload::block_bytes * offload::block_bytes;
+  const std::int64_t all = placed.placement.peak_of(program::Space::host);
+  return host && all > end ? std::span<std::byte>(host + end, static_cast<std::size_t>(all - end)) : std::span<std::byte>();
+}
+
+}  // namespace
+
 ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory, const std::vector<program::StateSpec>& states, Ranks ranks)
-    : placed_(placed), ranks_(ranks), sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::sharded)) {
+    : placed_(placed), ranks_(ranks), sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::sharded)), window_(memory.disk, free_on_host(placed, memory.host)) {
   if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.world_size)) throw InternalError("shards of " + std::to_string(placed.program.world_size) + " ranks, which are not here");
   for (const GroupSpec& g : placed.graph.groups) {
     Group& group = groups_.emplace_back();
@@ -38,7 +52,10 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     if (!buffer.resident) continue;
     const bool on_host = buffer.space == program::Space::host;
     if (on_host && !memory.host) throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
-    std::byte* at = (on_host ? memory.host : memory.base) + placed.placement.base[b];
+    const bool on_disk = buffer.space == program::Space::disk;
+    if (on_disk && !memory.disk) throw InternalError(buffer.name + " lies on the disk, and there is none");
+    std::byte* const at = on_disk ? nullptr : (on_host ? memory.host : memory.base) + placed.placement.base[b];
+    const Place place{at, on_disk ? placed.placement.base[b] : program::none, static_cast<std::size_t>(buffer.size)};
     if (buffer.kind == Kind::scalar) {
       if (buffer.name == "step") step_ = reinterpret_cast<std::int64_t*>(at);
       else if (buffer.name == "applied") applied_ = reinterpret_cast<std::int64_t*>(at);
@@ -51,12 +68,12 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     if (buffer.kind == Kind::parameter) {
       (on_host ? group.on_host : group.parameter) = at;
     } else if (name.starts_with(master_prefix)) {
-      group.master = at;
+      group.master = place;
       group.master_kind = buffer.size == group.shards.front().elements * 4 ? Master::fp32 : Master::split;
     } else {
       for (const program::StateSpec& s : states) {
         if (name != s.name + "." + group.spec->name) continue;
-        State& state = group.states.emplace_back(State{s, {}, buffer.sharded, at, buffer.size / size_of(s.dtype), on_host});
+        State& state = group.states.emplace_back(State{s, {}, buffer.sharded, place, buffer.size / size_of(s.dtype), on_host});
         for (const GroupSpec& shard : shards_of(group, state)) state.layouts.push_back(program::state_layout(s, shard));
       }
     }
@@ -72,6 +89,7 @@ void ResidentState::initialize(const model::WeightInitializer& fill, Memory memo
     for (const State& state : group.states)
       if (memory == Memory::written || state.spec.initial != 0 || state.on_host) begin(state);
   }
+  store();
   set_counters(0, 0);
 }
 
@@ -109,7 +127,7 @@ std::vector<std::span<const std::byte>> ResidentState::untouched() const {
   if (states_written_) return out;
   for (const Group& group : groups_)
     for (const State& state : group.states)
-      if (state.spec.initial == 0 && !state.on_host) out.push_back(state.bytes());
+      if (state.spec.initial == 0 && !state.on_host && state.place.memory) out.emplace_back(state.place.memory, state.place.bytes);
   return out;
 }
 
@@ -130,20 +148,22 @@ void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
   }
   if (placed_.graph.compute == DType::f16) {
     std::ranges::transform(exact, reinterpret_cast<std::uint16_t*>(group.parameter), round_to_f16);
-    std::memcpy(group.master, exact.data(), exact.size_bytes());
+    std::memcpy(edit(group.master, true), exact.data(), exact.size_bytes());
     return;
   }
   auto* bf16 = reinterpret_cast<std::uint16_t*>(group.parameter);
   std::vector<std::uint16_t> unused;
-  std::uint16_t* low = reinterpret_cast<std::uint16_t*>(group.master);
-  if (group.master_kind != Master::split) {
+  std::uint16_t* low = nullptr;
+  if (group.master_kind == Master::split) {
+    low = reinterpret_cast<std::uint16_t*>(edit(group.master, true));
+  } else {
     unused.resize(exact.size());
     low = unused.data();
   }
   at::parallel_for(0, static_cast<std::int64_t>(exact.size()), std::int64_t{1} << 18, [&](std::int64_t begin, std::int64_t end) {
     optim::split_master(exact.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), bf16 + begin, low + begin);
   });
-  if (group.master_kind == Master::fp32) std::memcpy(group.master, exact.data(), exact.size_bytes());
+  if (group.master_kind == Master::fp32) std::memcpy(edit(group.master, true), exact.data(), exact.size_bytes());
 }
 
 namespace {
@@ -177,14 +197,16 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder, 
     }
     store_exact(group, all);
   }
+  store();
   saved.require_all_taken();
   return kept;
 }
 
 void ResidentState::begin(const State& state) {
   const auto n = static_cast<std::size_t>(state.entries);
-  if (state.spec.initial == 0) std::memset(state.data, 0, state.bytes().size());
-  else if (state.spec.dtype == DType::f32) std::fill_n(reinterpret_cast<float*>(state.data), n, static_cast<float>(state.spec.initial));
+  std::byte* const at = edit(state.place, true);
+  if (state.spec.initial == 0) std::memset(at, 0, state.place.bytes);
+  else if (state.spec.dtype == DType::f32) std::fill_n(reinterpret_cast<float*>(at), n, static_cast<float>(state.spec.initial));
   else throw InternalError(state.spec.name + " is not fp32 and does not begin as zero");
 }
 

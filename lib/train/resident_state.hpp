@@ -4,17 +4,19 @@
 #include "model/model.hpp"
 #include "plan/run_plan.hpp"
 #include "train/arena.hpp"
+#include "train/disk_window.hpp"
 #include "train/ranks.hpp"
 
 namespace trainx::train {
 
 enum class MissingHead : std::uint8_t { refuse, keep };
 
-/// Where resident buffers lie: those of the device's space, or a copy of them, and those that programs keep on the host (null: they keep none there).
+/// Where resident buffers lie: those of the device's space, or a copy of them, those that programs keep on the host, and those on a disk (null: they keep none there).
 struct ResidentMemory {
   std::byte* base = nullptr;
   std::byte* host = nullptr;
-  ResidentMemory(const Arena& arena, std::byte* on_host = nullptr) : base(arena.data()), host(on_host) {}   // NOLINT(google-explicit-constructor): most have one arena
+  offload::Disk* disk = nullptr;
+  ResidentMemory(const Arena& arena, std::byte* on_host = nullptr, offload::Disk* on_disk = nullptr) : base(arena.data()), host(on_host), disk(on_disk) {}   // NOLINT(google-explicit-constructor): most have one arena
 };
 
 class ResidentState {
@@ -40,6 +42,8 @@ class ResidentState {
   std::vector<std::string> load_weights(const std::string& folder, const spec::ModelDims& dims, MissingHead missing_head = MissingHead::refuse);
   /// Reads the optimizer states of a checkpoint's folder; the same errors.
   void load_states(const std::string& folder);
+  /// To be called when all is loaded: what lies on the disk has to be there.
+  void store() { window_.store(); }
   /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names. Weights and floating states with an entry for each
   /// element have the folder's layout, other states their own. The same tensors however they lie in shards, which all ranks gather (TensorSource::prepare).
   std::vector<checkpoint::TensorSource> weights() const;
@@ -48,14 +52,20 @@ class ResidentState {
   std::vector<checkpoint::TensorSource> states() const;
 
  private:
+  /// Of a buffer, in memory or on the disk.
+  struct Place {
+    std::byte* memory = nullptr;
+    std::int64_t on_disk = program::none;
+    std::size_t bytes = 0;
+    auto operator<=>(const Place&) const = default;
+  };
   struct State {
     program::StateSpec spec;
     std::vector<program::StateLayout> layouts;   // of each shard; of the whole group where each rank has all of it
     bool in_shards = false;
-    std::byte* data = nullptr;
+    Place place;
     std::int64_t entries = 0;           // of the buffer: a shard's, as many as the largest has
     bool on_host = false;
-    std::span<std::byte> bytes() const { return {data, static_cast<std::size_t>(entries * size_of(spec.dtype))}; }
   };
   struct Group {
     const program::GroupSpec* spec = nullptr;
@@ -64,7 +74,7 @@ class ResidentState {
     std::string loaded_hash;            // of exact weights, where they lie in shards
     std::byte* parameter = nullptr;
     std::byte* on_host = nullptr;       // the same, where updates are made on the host
-    std::byte* master = nullptr;        // null: the parameter is exact, or the program does not train
+    Place master;                       // of no bytes: the parameter is exact, or the program does not train
     program::Master master_kind = program::Master::none;
     std::vector<State> states;
   };
@@ -75,15 +85,19 @@ class ResidentState {
   void store_entries(const Group& group, const State& state, std::size_t parameter, std::span<const std::byte> entries);
   std::vector<std::byte> entries_of(const Group& group, const State& state, std::size_t parameter) const;
   const std::vector<program::GroupSpec>& shards_of(const Group& group, const State& state) const;
-  std::vector<std::span<const std::byte>> exact_parts(const Group& group) const;
-  void gather(const std::vector<std::span<const std::byte>>& wanted) const;
-  const std::byte* whole(const std::byte* mine) const;
+  Place parameter_of(const Group& group) const;
+  std::vector<Place> exact_parts(const Group& group) const;
+  void gather(const std::vector<Place>& wanted) const;
+  const std::byte* whole(const Place& mine) const;
+  const std::byte* read(const Place& place) const { return place.memory ? place.memory : window_.view(place.on_disk, place.bytes); }
+  std::byte* edit(const Place& place, bool anew = false) { return place.memory ? place.memory : window_.edit(place.on_disk, place.bytes, anew); }
   std::size_t own() const { return sharded_ ? static_cast<std::size_t>(ranks_.rank() % placed_.program.shard_ranks) : 0; }   // shard
 
   const plan::PlacedProgram& placed_;
   Ranks ranks_;
   bool sharded_ = false;
-  mutable std::map<const std::byte*, std::vector<std::byte>> gathered_;   // by one's own shard: what gather made
+  mutable std::map<Place, std::vector<std::byte>> gathered_;   // by one's own shard: what gather made
+  mutable DiskWindow window_;           // in the host's memory behind its residents, where steps have what they read ahead: between steps nothing there is alive
   bool states_written_ = false;
   std::vector<Group> groups_;
   std::int64_t* step_ = nullptr;

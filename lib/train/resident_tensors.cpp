@@ -73,31 +73,34 @@ void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& te
 }  // namespace
 
 /// All ranks' bytes of what is wanted, after one another; what was gathered before and is not wanted goes. All ranks call it in the same order.
-void ResidentState::gather(const std::vector<std::span<const std::byte>>& wanted) const {
+void ResidentState::gather(const std::vector<Place>& wanted) const {
   if (!sharded_) return;
-  std::erase_if(gathered_, [&](const auto& g) { return std::ranges::none_of(wanted, [&](const auto& w) { return w.data() == g.first; }); });
-  for (const std::span<const std::byte> mine : wanted) {
-    const auto [it, is_new] = gathered_.try_emplace(mine.data());
+  std::erase_if(gathered_, [&](const auto& g) { return !std::ranges::count(wanted, g.first); });
+  for (const Place& mine : wanted) {
+    const auto [it, is_new] = gathered_.try_emplace(mine);
     if (!is_new) continue;
-    it->second.resize(mine.size() * static_cast<std::size_t>(placed_.program.shard_ranks));
-    ranks_.communicator(program::Among::shards)->all_gather(mine.data(), it->second.data(), static_cast<std::int64_t>(mine.size()));
+    it->second.resize(mine.bytes * static_cast<std::size_t>(placed_.program.shard_ranks));
+    ranks_.communicator(program::Among::shards)->all_gather(read(mine), it->second.data(), static_cast<std::int64_t>(mine.bytes));
   }
 }
 
-const std::byte* ResidentState::whole(const std::byte* mine) const {
-  if (!sharded_) return mine;
+const std::byte* ResidentState::whole(const Place& mine) const {
+  if (!sharded_) return read(mine);
   const auto found = gathered_.find(mine);
   if (found == gathered_.end()) throw InternalError("a tensor is read of which the ranks have not gathered the parts");
   return found->second.data();
 }
 
 /// What exact weights follow from.
-std::vector<std::span<const std::byte>> ResidentState::exact_parts(const Group& group) const {
-  const auto elements = static_cast<std::size_t>(group.shards.front().elements);
-  std::vector<std::span<const std::byte>> out;
-  if (group.master_kind != Master::fp32) out.emplace_back(group.parameter, elements * static_cast<std::size_t>(size_of(placed_.graph.compute)));
-  if (group.master_kind != Master::none) out.emplace_back(group.master, elements * (group.master_kind == Master::fp32 ? 4u : 2u));
+std::vector<ResidentState::Place> ResidentState::exact_parts(const Group& group) const {
+  std::vector<Place> out;
+  if (group.master_kind != Master::fp32) out.push_back(parameter_of(group));
+  if (group.master_kind != Master::none) out.push_back(group.master);
   return out;
+}
+
+ResidentState::Place ResidentState::parameter_of(const Group& group) const {
+  return {group.parameter, program::none, static_cast<std::size_t>(group.shards.front().elements * size_of(placed_.graph.compute))};
 }
 
 std::vector<float> ResidentState::exact(const Group& group, const ParameterSpec& parameter) const {
@@ -105,12 +108,12 @@ std::vector<float> ResidentState::exact(const Group& group, const ParameterSpec&
   std::vector<float> out(n);
   const bool rounded = group.master_kind == Master::none && placed_.graph.compute == DType::bf16;   // nothing is kept of what rounding took
   if (rounded) {
-    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
+    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(parameter_of(group))) + offset;
     std::transform(bf16, bf16 + n, out.begin(), widen_bf16);
   } else if (group.master_kind == Master::split) {
-    optim::join_master({reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset, n}, reinterpret_cast<const std::uint16_t*>(whole(group.master)) + offset, out.data());
+    optim::join_master({reinterpret_cast<const std::uint16_t*>(whole(parameter_of(group))) + offset, n}, reinterpret_cast<const std::uint16_t*>(whole(group.master)) + offset, out.data());
   } else {
-    const std::byte* from = whole(group.master_kind == Master::fp32 ? group.master : group.parameter);
+    const std::byte* from = whole(group.master_kind == Master::fp32 ? group.master : parameter_of(group));
     std::memcpy(out.data(), reinterpret_cast<const float*>(from) + offset, n * sizeof(float));
   }
   return out;
@@ -122,16 +125,16 @@ const std::vector<GroupSpec>& ResidentState::shards_of(const Group& group, const
 /// Of a tensor's state, what lies here.
 void ResidentState::store_entries(const Group& group, const State& state, std::size_t parameter, std::span<const std::byte> entries) {
   for_each_part(shards_of(group, state), group.spec->parameters[parameter], state.spec, [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
-    if (r == (state.in_shards ? own() : 0) && bytes > 0) std::memcpy(state.data + state.layouts[r].offsets[k] * size_of(state.spec.dtype), entries.data() + before, bytes);
+    if (r == (state.in_shards ? own() : 0) && bytes > 0) std::memcpy(edit(state.place) + state.layouts[r].offsets[k] * size_of(state.spec.dtype), entries.data() + before, bytes);
   });
 }
 
 std::vector<std::byte> ResidentState::entries_of(const Group& group, const State& state, std::size_t parameter) const {
   const ParameterSpec& p = group.spec->parameters[parameter];
-  const std::byte* const from = state.in_shards ? whole(state.data) : state.data;
+  const std::byte* const from = state.in_shards ? whole(state.place) : read(state.place);
   std::vector<std::byte> out(state_bytes(state.spec, p));
   for_each_part(shards_of(group, state), p, state.spec, [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(out.data() + before, from + r * state.bytes().size() + static_cast<std::size_t>(state.layouts[r].offsets[k] * size_of(state.spec.dtype)), bytes);
+    if (bytes > 0) std::memcpy(out.data() + before, from + r * state.place.bytes + static_cast<std::size_t>(state.layouts[r].offsets[k] * size_of(state.spec.dtype)), bytes);
   });
   return out;
 }
@@ -152,10 +155,12 @@ void ResidentState::load_states(const std::string& folder) {
         else store_entries(group, state, k, saved.take_bytes(name, dims_of(state.spec, p), state.spec.dtype));
       }
     }
+  store();
   saved.require_all_taken();
 }
 
 std::vector<checkpoint::TensorSource> ResidentState::weights() const {
+  window_.forget();
   std::vector<checkpoint::TensorSource> out;
   for (const Group& group : groups_)
     for (const ParameterSpec& p : group.spec->parameters)
@@ -165,6 +170,7 @@ std::vector<checkpoint::TensorSource> ResidentState::weights() const {
 }
 
 std::vector<checkpoint::TensorSource> ResidentState::states() const {
+  window_.forget();
   std::vector<checkpoint::TensorSource> out;
   for (const Group& group : groups_)
     for (const State& state : group.states)
@@ -177,7 +183,7 @@ std::vector<checkpoint::TensorSource> ResidentState::states() const {
           if (folder) fill_from_folder_layout(p, entries.data(), state.spec.dtype, bytes);
           else std::memcpy(bytes.data(), entries.data(), bytes.size());
         };
-        out.push_back({state.spec.name + "." + p.name, state.spec.dtype, folder ? p.saved_dims : dims_of(state.spec, p), fill, [this, &state] { gather(state.in_shards ? std::vector<std::span<const std::byte>>{state.bytes()} : std::vector<std::span<const std::byte>>{}); }});
+        out.push_back({state.spec.name + "." + p.name, state.spec.dtype, folder ? p.saved_dims : dims_of(state.spec, p), fill, [this, &state] { gather(state.in_shards ? std::vector<Place>{state.place} : std::vector<Place>{}); }});
       }
   return out;
 }

@@ -25,6 +25,7 @@ void install_signal_handlers() {
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);        // a reader that went away must not end the run
+  std::signal(SIGXFSZ, SIG_IGN);        // a file that may not grow (ulimit -f) is an error with a sentence
 }
 
 void remove_signal_handlers() {

@@ -96,7 +96,7 @@ class Import(Trainx):
         settings, left = self.imported(arguments, self.file("ds.json", DEEPSPEED), "--world", "2")
         self.assertEqual((settings["batch.global_batch_size"], settings["schedule.type"], settings["schedule.warmup"], settings["optimizer.lr"]), ("8", "linear", "2 steps", "0.001"))
         self.assertIn("mode: zero2", (self.folder / "imported.yaml").read_text())   # of one rank the same as single, which `show` says
-        self.assertEqual((settings["memory.optimizer_offload"], left), ("cpu", {}))
+        self.assertEqual((settings["memory.optimizer_offload.where"], left), ("cpu", {}))
         self.run_trainx("train", "imported.yaml", *SMALL)
         self.assertGreaterEqual(len((self.folder / "runs/ds/metrics.jsonl").read_text().splitlines()), 4)
 

@@ -63,6 +63,43 @@ class OffloadOnGpu(Trainx):
             _, losses, _ = self.run_of(name, *second)
             self.assert_close(losses, want, 1e-5)
 
+    def on_disk(self, where="disk", **more):
+        disk = self.folder / "disk"
+        disk.mkdir(exist_ok=True)
+        return "memory.optimizer_offload={" + ", ".join(f"{key}: {value}" for key, value in ({"where": where, "folder": disk} | more).items()) + "}"
+
+    def test_an_optimizer_on_the_disk_has_the_bits_of_one_on_the_host(self):
+        plan, want, _ = self.run_of("host", OFFLOAD)
+        for name, settings in (("disk", [self.on_disk()]), ("ahead", [self.on_disk(read_ahead=1)]), ("eager", [self.on_disk(), "run.execution=eager"])):
+            disk, losses, _ = self.run_of(name, *settings)
+            self.assertEqual(losses, want, name)
+            self.assertGreater(disk["disk_bytes"], 0)
+            self.assertLess(disk["host_bytes"], plan["host_bytes"])
+            self.assertEqual({p.name: p.read_bytes() for p in (self.folder / "outputs/host/latest").glob("*.safetensors")},
+                             {p.name: p.read_bytes() for p in (self.folder / f"outputs/{name}/latest").glob("*.safetensors")})
+        budget = sum(p["host_bytes"] + p["beside_host_bytes"] for p in (plan, disk)) // 2
+        split, losses, _ = self.run_of("split", self.on_disk("cpu+disk", host_budget=f"{budget} B"))
+        self.assertEqual(losses, want)
+        print("  split:", split["optimizer_groups"])
+        self.assertTrue(0 < split["optimizer_groups"]["on_disk"] < split["optimizer_groups"]["all"])
+
+    def test_a_part_that_stays_on_the_gpu_changes_no_loss(self):
+        _, want, _ = self.run_of("host", OFFLOAD)
+        for name, share in (("half", 0.5), ("auto", "auto")):
+            plan, losses, _ = self.run_of(name, f"memory.optimizer_offload={{where: cpu, share: {share}}}")
+            print(f"  {name}:", plan.get("optimizer_groups"), plan["choices"])
+            self.assert_close(losses, want, 1e-5)
+
+    def test_a_run_goes_on_from_the_disk_and_updates_beside_backward_go_there_too(self):
+        _, want, _ = self.run_of("whole")
+        for name, first, second in (("out", [], [self.on_disk()]), ("back", [self.on_disk()], [])):
+            self.run_of(name, *first, steps=3)
+            _, losses, _ = self.run_of(name, *second)
+            self.assert_close(losses, want, 1e-5)
+        _, want, _ = self.run_of("plain", *IN_BACKWARD)
+        _, losses, _ = self.run_of("backward", self.on_disk(), *IN_BACKWARD)
+        self.assert_close(losses, want, 1e-5)
+
     @unittest.skipUnless(GPUS > 1, "takes two GPUs")
     def test_each_of_two_ranks_has_its_share_on_the_host(self):
         for mode in ("ddp", "zero2"):

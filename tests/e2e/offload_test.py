@@ -136,8 +136,8 @@ class Offload(Trainx):
     def test_what_can_have_no_effect_or_does_not_fit_is_refused_in_a_sentence(self):
         self.write()
         done = self.run_trainx("validate", "r.yaml", OFFLOAD, "optimizer={type: sgd, lr: 0.1}", expect=78)
-        self.assertIn("memory.optimizer_offload: can have no effect: sgd as written keeps nothing beside the weights", done.stderr)
-        done = self.run_trainx("validate", "r.yaml", "memory.optimizer_offload=disk", expect=78)
+        self.assertIn("memory.optimizer_offload.where: can have no effect: sgd as written keeps nothing beside the weights", done.stderr)
+        done = self.run_trainx("validate", "r.yaml", "memory.optimizer_offload=gpu", expect=78)
         self.assertIn("memory.optimizer_offload", done.stderr)
         done = self.run_trainx("validate", "r.yaml", "memory.offload_optimizer=cpu", expect=78)
         self.assertIn("memory.optimizer_offload", done.stderr)

@@ -110,6 +110,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   arena_ = allocate<std::byte>(arena_bytes_, "the run's arena", plan);
   workspace_ = allocate<std::byte>(workspace_bytes_, "the workspace of matrix products and attention", plan);
   if (plan.memory.host_bytes > 0) host_ = allocate_pinned(plan.memory.host_bytes, plan);
+  if ((disk_ = make_disk(plan))) disk_->try_memory(host_);
   const std::int64_t counter_bytes = kernels::fold_counters * static_cast<std::int64_t>(sizeof(std::uint32_t));
   counters_ = allocate<std::uint32_t>(counter_bytes, "counters", plan);
   gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_), "counters");
@@ -120,7 +121,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   if (ranks.world_size() > 1) nccl_ = std::make_unique<gpu::NcclCommunicator>(ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(), ranks.world_size());
   if (const program::StepProgram& p = plan.train.front().program; p.shard_ranks > 1 && p.shard_ranks < p.world_size)
     for (const int group : {program::Among::shards, program::Among::replicas}) groups_[static_cast<std::size_t>(group)] = communicator_among(program::ranks_among(p, group, ranks.rank()), ranks);
-  if (plan.recipe.checkpoint.asynchronous && ranks.is_first() && plan.zero_stage() == 0 && !steps_change_residents()) beside_ = std::make_unique<DownloadBeside>(*residents_, arena_);
+  downloads_beside_ = plan.recipe.checkpoint.asynchronous && ranks.is_first() && plan.zero_stage() == 0 && !steps_change_residents();
   attention_ = std::make_unique<gpu::Attention>();
   const AttentionKind attention = plan.recipe.model.attention;
   if (ops::cuda::is_torch(attention)) {
@@ -172,6 +173,7 @@ void GpuDevice::upload(const std::vector<std::span<const std::byte>>& zeros) {
   }
   copy_to(residents_->bytes());
   gpu::require(cudaStreamSynchronize(stream_), "weights to the GPU");
+  if (downloads_beside_ && !beside_) beside_ = std::make_unique<DownloadBeside>(*residents_, arena_);   // not before: a copy from memory of which a part is pinned is refused
 }
 
 void GpuDevice::download() {

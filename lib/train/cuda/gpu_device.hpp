@@ -18,6 +18,7 @@ class GpuDevice final : public Device {
   ~GpuDevice() override;
   Arena& residents() override { return *residents_; }
   std::byte* host() const override { return host_; }
+  offload::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override;
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
@@ -54,11 +55,13 @@ class GpuDevice final : public Device {
   std::int64_t taken_ = 0;
   std::byte* arena_ = nullptr;
   std::byte* host_ = nullptr;
+  std::unique_ptr<offload::Disk> disk_;
   std::byte* workspace_ = nullptr;
   std::uint32_t* counters_ = nullptr;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Arena> residents_;
-  std::unique_ptr<DownloadBeside> beside_;        // where checkpoints are written beside training and nothing else is copied for them
+  bool downloads_beside_ = false;       // checkpoints are written beside training and nothing else is copied for them
+  std::unique_ptr<DownloadBeside> beside_;
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
   std::unique_ptr<ops::cuda::TorchCuda> torch_;   // where LibTorch computes attention: in the workspace

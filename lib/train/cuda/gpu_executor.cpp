@@ -124,11 +124,23 @@ void GpuExecutor::prepare(Shape& s) {
   };
   for (const Instruction& i : s.placed->program.steady) {
     if (i.op == Op::fetch_batch) s.fetches.push_back(&i);
+    if (i.lane == Lane::disk) {
+      DiskTransfer& transfer = s.disk_transfers[&i];
+      transfer.executor = this;
+      transfer.shape = &s;
+      transfer.instruction = &i;
+      if (!transfers_) transfers_ = std::make_unique<offload::TransferQueue>();
+    }
     s.reports |= i.op == Op::report;
     if (!run.empty() && run.front()->op != i.op) end_run();
-    if (i.op == Op::update && i.lane == Lane::host) s.host_updates[&i] = {this, &s, &i};
-    else if (i.op == Op::update || i.op == Op::measure) run.push_back(&i);
-    else end_run();
+    if (i.op == Op::update && i.lane == Lane::host) {
+      end_run();
+      s.host_updates[&i] = {this, &s, &i};
+    } else if (i.op == Op::update || i.op == Op::measure) {
+      run.push_back(&i);
+    } else {
+      end_run();
+    }
     if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, s.groups, i);
   }
   end_run();
@@ -316,7 +328,9 @@ void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* t
     const Instruction& i = steady[k];
     const std::string name = timeline ? describe(*s.placed, i) : "";
     if (timeline) timeline->enter(name);
-    const cudaStream_t stream = s.lanes->enter(static_cast<int>(k));
+    const cudaStream_t stream = s.lanes->enter(static_cast<int>(k), [&](int transfer, cudaStream_t waits) {
+      require(cudaLaunchHostFunc(waits, &GpuExecutor::wait_for_disk_transfer, &s.disk_transfers.at(&steady[static_cast<std::size_t>(transfer)])), "wait for the disk");
+    });
     if (static_cast<std::ptrdiff_t>(k) == s.first_write) device_.hold_for_download(stream);
     try {
       execute(s, i, stream);
@@ -326,6 +340,7 @@ void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* t
     s.lanes->leave(static_cast<int>(k), name);
     if (timeline && stream == stream_) timeline->mark(work_of(i.op));   // what the instruction's operations have not marked themselves
   }
+  if (const cudaStream_t disk = s.lanes->stream(Lane::disk)) require(cudaLaunchHostFunc(disk, &GpuExecutor::wait_for_all_disk_transfers, this), "wait for the disk");
   s.lanes->join();
 }
 
@@ -342,6 +357,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
       return run_block(*(*s.blocks)[static_cast<std::size_t>(i.block)], i.op, *context);
     }
     case Op::copy: {
+      if (i.lane == Lane::disk) return require(cudaLaunchHostFunc(stream, &GpuExecutor::begin_disk_transfer, &s.disk_transfers.at(&i)), "transfer with the disk");
       const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);   // which of them is the host's, their addresses tell
       return require(cudaMemcpyAsync(s.memory->address(to), s.memory->address(from), static_cast<std::size_t>(from.range.end - from.range.begin), cudaMemcpyDefault, stream), "copy");
     }
@@ -370,17 +386,47 @@ void GpuExecutor::make_host_update(void* host_update) {
   const HostUpdate& update = *static_cast<const HostUpdate*>(host_update);
   GpuExecutor& e = *update.executor;
   const Shape& s = *update.shape;
-  try {
-    {
-      const std::lock_guard lock(e.host_mutex_);
-      if (e.host_failure_) return;
-    }
+  e.on_host([&] {
     const at::NoGradGuard no_grad;
     update_on_host(*s.placed, *update.instruction, s.groups[static_cast<std::size_t>(update.instruction->block)], [&](const Use& u) { return s.memory->address(u); }, e.parts_);
+  });
+}
+
+void GpuExecutor::on_host(const std::function<void()>& work) {
+  try {
+    {
+      const std::lock_guard lock(host_mutex_);
+      if (host_failure_) return;
+    }
+    work();
+    if (parts_.progress) ++parts_.progress->done;   // beside what the GPU beats: updates and transfers of a step may take long
   } catch (const std::exception&) {
-    const std::lock_guard lock(e.host_mutex_);
-    e.host_failure_ = std::current_exception();
+    const std::lock_guard lock(host_mutex_);
+    if (!host_failure_) host_failure_ = std::current_exception();
   }
+}
+
+void GpuExecutor::begin_disk_transfer(void* disk_transfer) {
+  DiskTransfer& transfer = *static_cast<DiskTransfer*>(disk_transfer);
+  GpuExecutor& e = *transfer.executor;
+  const Shape& s = *transfer.shape;
+  e.on_host([&] {
+    const Use &from = use_of(*transfer.instruction, CopySlot::from), &to = use_of(*transfer.instruction, CopySlot::to);
+    const bool reads_disk = s.placed->program.buffers[static_cast<std::size_t>(from.buffer)].space == Space::disk;
+    const std::int64_t bytes = from.range.end - from.range.begin, offset = s.placed->placement.base[static_cast<std::size_t>((reads_disk ? from : to).buffer)];
+    std::byte* const memory = s.memory->address(reads_disk ? to : from);
+    transfer.number = e.transfers_->add([disk = e.device_.disk(), reads_disk, offset, memory, bytes] { reads_disk ? disk->read(offset, memory, bytes) : disk->write(offset, memory, bytes); });
+  });
+}
+
+void GpuExecutor::wait_for_disk_transfer(void* disk_transfer) {
+  DiskTransfer& transfer = *static_cast<DiskTransfer*>(disk_transfer);
+  transfer.executor->on_host([&] { transfer.executor->transfers_->wait_for(transfer.number); });
+}
+
+void GpuExecutor::wait_for_all_disk_transfers(void* executor) {
+  GpuExecutor& e = *static_cast<GpuExecutor*>(executor);
+  e.on_host([&] { e.transfers_->wait_for_all(); });
 }
 
 void GpuExecutor::throw_host_failure() {

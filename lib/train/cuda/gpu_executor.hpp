@@ -1,9 +1,11 @@
 // On a GPU: a program becomes one CUDA graph, captured from the same instructions that its first step runs one by one.
 #pragma once
 #include "kernels/step/step_scalars.hpp"
+#include "offload/transfer_queue.hpp"
 #include "train/cuda/gpu_device.hpp"
 #include "train/cuda/optimizer_launches.hpp"
 #include "train/cuda/side_lanes.hpp"
+#include <atomic>
 #include <exception>
 #include <mutex>
 
@@ -51,6 +53,13 @@ class GpuExecutor final : public Executor {
     const Shape* shape = nullptr;
     const program::Instruction* instruction = nullptr;
   };
+  /// A transfer with the disk, which a thread of the executor's makes once its turn comes in the stream.
+  struct DiskTransfer {
+    GpuExecutor* executor = nullptr;
+    const Shape* shape = nullptr;
+    const program::Instruction* instruction = nullptr;
+    std::atomic<std::uint64_t> number = 0;      // of the last one begun, among all of the executor's
+  };
   /// One of the programs with what is launched for it.
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
@@ -61,6 +70,7 @@ class GpuExecutor final : public Executor {
     BlockContexts contexts;
     std::map<const program::Instruction*, UpdateLaunch> updates;   // and measures, of the first instruction of a run; the others have none
     std::map<const program::Instruction*, HostUpdate> host_updates;
+    std::map<const program::Instruction*, DiskTransfer> disk_transfers;
     std::map<const program::Instruction*, NormLaunch> norms;
     std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-batch's record
     std::int64_t record_bytes = 0;              // of a micro-batch
@@ -83,7 +93,13 @@ class GpuExecutor final : public Executor {
   void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);
   void fetch_batch(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i, cudaStream_t stream);
-  static void make_host_update(void* host_update);   // on a thread of the driver's
+  // On a thread of the driver's, which may have but one for all streams: what waits there holds up the others.
+  static void make_host_update(void* host_update);
+  static void begin_disk_transfer(void* disk_transfer);
+  static void wait_for_disk_transfer(void* disk_transfer);
+  static void wait_for_all_disk_transfers(void* executor);
+  /// Unless one has failed before.
+  void on_host(const std::function<void()>& work);
   void throw_host_failure();
   void reduce(const Shape& s, const program::Instruction& i, cudaStream_t stream);
   void scatter(const Shape& s, const program::Instruction& i, cudaStream_t stream);
@@ -116,7 +132,8 @@ class GpuExecutor final : public Executor {
   std::vector<StepEvidence> evidence_;          // of each graph, in the order of their captures
   gpu::Timeline timeline_;
   std::mutex host_mutex_;
-  std::exception_ptr host_failure_;             // of the first update on the host that failed; after it none is made
+  std::exception_ptr host_failure_;             // of the first update on the host or transfer with the disk that failed; after it none is made
+  std::unique_ptr<offload::TransferQueue> transfers_;   // null: the programs have nothing on a disk
 };
 
 }  // namespace trainx::train

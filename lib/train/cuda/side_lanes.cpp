@@ -8,7 +8,7 @@ using namespace program;
 using gpu::require;
 
 bool SideLanes::is_beside(const Instruction& i) {
-  return i.lane == Lane::communication || i.lane == Lane::host || (i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out));
+  return i.lane == Lane::communication || i.lane == Lane::host || i.lane == Lane::disk || (i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out));
 }
 
 SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : compute_(compute) {
@@ -31,14 +31,16 @@ SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : 
   std::array<std::vector<std::size_t>, lane_count> in_lane;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     in_lane[static_cast<std::size_t>(p.steady[k].lane)].push_back(k);
-    places_.push_back({p.steady[k].lane, nullptr, {}});
+    places_.push_back({p.steady[k].lane, nullptr, {}, {}});
   }
   for (std::size_t k = 0; k < p.steady.size(); ++k)
     for (const Wait& w : order.steady[k]) {
       if (w.back > 0) continue;         // the step before, which was joined
-      Place& other = places_[in_lane[static_cast<std::size_t>(w.lane)].at(static_cast<std::size_t>(w.index))];
+      const std::size_t position = in_lane[static_cast<std::size_t>(w.lane)].at(static_cast<std::size_t>(w.index));
+      Place& other = places_[position];
       if (!other.done) other.done = make_event();
       places_[k].waits.push_back(other.done);
+      if (w.lane == Lane::disk) places_[k].transfers.push_back(static_cast<int>(position));
     }
 }
 
@@ -66,12 +68,13 @@ void SideLanes::fork(bool timed, bool captured) {
   }
 }
 
-cudaStream_t SideLanes::enter(int position) {
+cudaStream_t SideLanes::enter(int position, const WaitForTransfer& wait_for_transfer) {
   if (places_.empty()) return compute_;
   const Place& place = places_[static_cast<std::size_t>(position)];
   Stream* const beside = stream_of(place.lane);
   const cudaStream_t stream = beside ? beside->stream : compute_;
   for (cudaEvent_t e : place.waits) require(cudaStreamWaitEvent(stream, e, 0), "wait between lanes");
+  for (const int transfer : place.transfers) wait_for_transfer(transfer, stream);
   if (beside && timed_) beside->timeline.mark(Work::other);   // what it waited for
   return stream;
 }

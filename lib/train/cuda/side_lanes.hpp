@@ -5,6 +5,7 @@
 #include "train/step_times.hpp"
 #include <cuda_runtime_api.h>
 #include <array>
+#include <functional>
 #include <memory>
 
 namespace trainx::train {
@@ -17,16 +18,20 @@ class SideLanes {
   SideLanes(const SideLanes&) = delete;
   SideLanes& operator=(const SideLanes&) = delete;
 
-  /// Copies, collectives and work of the host that the program's lanes put beside the computation; everything else runs on the compute stream.
+  /// Copies, transfers with the disk, collectives and work of the host that the program's lanes put beside the computation; everything else runs on the compute stream.
   static bool is_beside(const program::Instruction& i);
 
   /// `timed`: copies are timed as well; `captured`: into a graph.
   void fork(bool timed, bool captured);
+  /// Lets a stream wait until a transfer with the disk is made. In the disk's own stream they are only begun, one after the other.
+  using WaitForTransfer = std::function<void(int position, cudaStream_t stream)>;
   /// The stream of the instruction at this position, which waits for what it has to.
-  cudaStream_t enter(int position);
+  cudaStream_t enter(int position, const WaitForTransfer& wait_for_transfer);
   /// To be called when it was launched, with what it is called.
   void leave(int position, const std::string& name);
   void join();
+  /// Null where the program has nothing in that lane.
+  cudaStream_t stream(program::Lane lane) const { return stream_of(lane) ? stream_of(lane)->stream : nullptr; }
   /// Once the step is done.
   std::vector<StepSpan> spans() const;
 
@@ -35,6 +40,7 @@ class SideLanes {
     program::Lane lane{};
     cudaEvent_t done = nullptr;         // where another lane waits for it
     std::vector<cudaEvent_t> waits;
+    std::vector<int> transfers;         // that it waits for, by position
   };
   struct Stream {
     cudaStream_t stream = nullptr;

@@ -143,7 +143,7 @@ TEST_CASE("an optimizer on the host is seen in the captured step, and losses are
   Levers levers{in_backward, in_backward};
   levers.optimizer_offload = true;
   plan::RunPlan asked = attested_plan(precision, "none", true, levers);
-  const Outcome out = run(asked), without = run(replanned(asked, [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload = recipe::OptimizerOffload::none; }), {}, Degraded::allowed);
+  const Outcome out = run(asked), without = run(replanned(asked, [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload.where = recipe::OptimizerOffload::none; }), {}, Degraded::allowed);
   INFO(precision << ", updates in backward " << in_backward << "\n" << out.refusal << "\n" << out.kernels());
   CHECK(out.refusal.empty());
   CHECK(out.warnings.empty());
@@ -164,11 +164,11 @@ TEST_CASE("an optimizer that stays on the GPU, or goes to the host unasked, is f
   TRAINX_NEEDS_GPU();
   Levers levers;
   levers.optimizer_offload = true;
-  const Outcome stayed = run(replanned(attested_plan(split, "none", true, levers), [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload = recipe::OptimizerOffload::none; }));
+  const Outcome stayed = run(replanned(attested_plan(split, "none", true, levers), [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload.where = recipe::OptimizerOffload::none; }));
   INFO(stayed.refusal);
-  CHECK(has(stayed.refusal, "launches of the optimizer on the GPU in a step, 0 were planned (memory.optimizer_offload: cpu)"));
+  CHECK(has(stayed.refusal, "launches of the optimizer on the GPU in a step, 0 were planned (memory.optimizer_offload)"));
   CHECK(has(stayed.refusal, "0 updates on the host in a step"));
-  const Outcome went = run(replanned(attested_plan(split), [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload = recipe::OptimizerOffload::cpu; }));
+  const Outcome went = run(replanned(attested_plan(split), [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload.where = recipe::OptimizerOffload::cpu; }));
   INFO(went.refusal);
   CHECK(has(went.refusal, "updates on the host in a step, none were planned"));
 }

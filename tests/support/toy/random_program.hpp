@@ -56,15 +56,17 @@ struct RandomProgram {
     training.update_in_backward = in_backward;
     if (in_backward) program = passes::update_in_backward(std::move(program));
     const bool on_host = pick(4) == 0;
-    if (on_host) program = passes::optimizer_offload(std::move(program));
+    passes::OptimizerOffloadOptions keep{{}, 1 + pick(3)};
+    for (std::size_t g = 0; g < graph.groups.size() && pick(2); ++g) keep.keepers.resize(graph.groups.size(), passes::Keeper::host), keep.keepers[g] = static_cast<passes::Keeper>(pick(3));
+    if (on_host) program = passes::optimizer_offload(std::move(program), keep);
     if (pick(2)) shuffle(program, random, 200);
     if (pick(2))
       for (Instruction& i : program.steady)
-        if (!is_collective(i.op) && pick(3) == 0) i.lane = std::array{Lane::compute, Lane::copy_in, Lane::copy_out, Lane::host}[pick(4)];
+        if (!is_collective(i.op) && pick(3) == 0) i.lane = std::array{Lane::compute, Lane::copy_in, Lane::copy_out, Lane::host, Lane::disk}[pick(5)];
     description = "seed " + std::to_string(seed) + ": model " + std::to_string(model) + " size " + std::to_string(size) + " tied " +
                   std::to_string(tied) + " micro-steps " + std::to_string(micro_steps) + " level " + std::to_string(level) + " world " +
                   std::to_string(world) + " overflow " + std::to_string(overflow) + (stage ? " zero " + std::to_string(stage) : "") + (offloaded ? " offloaded" : "") + (in_backward ? " updated in backward" : "") +
-                  (on_host ? " on the host" : "");
+                  (on_host ? " on the host" : "") + (on_host && !keep.keepers.empty() ? " and elsewhere" : "");
   }
   RandomProgram(const RandomProgram&) = delete;
 };

@@ -76,7 +76,7 @@ TEST_CASE("an optimizer that was to be on the host and is not, or in part, is na
   asked.host_updates = 3;
   asked.gradients_out_bytes = 4000;
   asked.weights_back_bytes = 2000;
-  CHECK(all_of(as_planned(), asked).find("1 launches of the optimizer on the GPU in a step, 0 were planned (memory.optimizer_offload: cpu)") != std::string::npos);
+  CHECK(all_of(as_planned(), asked).find("1 launches of the optimizer on the GPU in a step, 0 were planned (memory.optimizer_offload)") != std::string::npos);
   CHECK(all_of(as_planned(), asked).find("0 updates on the host in a step, 3 were planned") != std::string::npos);
   auto e = as_planned();
   std::erase_if(e.kernels, [](const auto& k) { return k.first.find("adamw_kernel") != std::string::npos; });
@@ -88,7 +88,7 @@ TEST_CASE("an optimizer that was to be on the host and is not, or in part, is na
   e.bytes_to_host = 4000, e.bytes_from_host = 1999;
   CHECK(all_of(e, asked).find("1999 bytes are copied from the host in a step, at least 2000 were planned") != std::string::npos);
   e.bytes_from_host = 2000, e.host_updates = 2;
-  CHECK(all_of(e, asked) == "2 updates on the host in a step, 3 were planned (memory.optimizer_offload: cpu)\n");
+  CHECK(all_of(e, asked) == "2 updates on the host in a step, 3 were planned (memory.optimizer_offload)\n");
   auto unasked = as_planned();
   unasked.host_updates = 3;
   CHECK(all_of(unasked).find("3 updates on the host in a step, none were planned") != std::string::npos);

@@ -1,6 +1,7 @@
 // A small real GPT-2 run in memory: plan, arena, blocks, optimizer; no files.
 #pragma once
 #include "model/model.hpp"
+#include "support/temporary_folder.hpp"
 #include "train/build.hpp"
 #include "train/cpu_executor.hpp"
 #include <cstring>
@@ -36,7 +37,8 @@ inline plan::RunPlan small_plan(const SmallOptions& o) {
 /// Runs `steps` steps of `placed` (the plan's training program or a variation of it) and returns the bytes of all resident buffers.
 struct SmallRun {
   explicit SmallRun(const plan::RunPlan& p, const plan::PlacedProgram* variation = nullptr, std::int64_t spare_bytes = 0)
-      : plan(p), programs{variation ? *variation : p.train[0]}, placed(programs[0]), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), host(std::max<std::int64_t>(1, placed.placement.peak_of(program::Space::host))), resident(placed, {arena, host.data()}, p.update.states),
+      : plan(p), programs{variation ? *variation : p.train[0]}, placed(programs[0]), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), host(std::max<std::int64_t>(1, placed.placement.peak_of(program::Space::host))), disk(disk_for(placed)),
+        resident(placed, {arena, host.data(), disk.get()}, p.update.states),
         blocks(build_blocks(p.dims, programs)), optimizer(optim::make_optimizer(p.recipe.optimizer.options)), source(open_split(p, data::Split::train)) {
     std::memset(arena.data(), 0xFF, static_cast<std::size_t>(arena.bytes()));   // NaN in every floating type
     std::memset(host.data(), 0xFF, static_cast<std::size_t>(host.bytes()));
@@ -60,23 +62,36 @@ struct SmallRun {
     parts.seed = 5;
     parts.nominal_targets = plan.nominal_targets;
     parts.max_grad_norm = plan.recipe.optimizer.max_grad_norm;
-    CpuExecutor executor(programs, arena, std::move(parts), std::move(hooks), &host);
+    CpuExecutor executor(programs, arena, std::move(parts), std::move(hooks), &host, disk.get());
     for (int s = 0; s < steps; ++s) executor.submit_step();
     executor.wait_idle();
     std::vector<std::byte> out;
     for (std::size_t b = 0; b < placed.program.buffers.size(); ++b) {
       const auto& buffer = placed.program.buffers[b];
       if (!buffer.resident || buffer.name.ends_with('\'')) continue;   // what updates on the host have a copy of
+      if (buffer.space == program::Space::disk) {
+        Arena seen(buffer.size);
+        disk->read(placed.placement.base[b], seen.data(), buffer.size);
+        out.insert(out.end(), seen.data(), seen.data() + buffer.size);
+        continue;
+      }
       const std::byte* at = (buffer.space == program::Space::host ? host : arena).data() + placed.placement.base[b];
       out.insert(out.end(), at, at + buffer.size);
     }
     return out;
   }
 
+  /// Null where the program has nothing there.
+  static std::unique_ptr<offload::Disk> disk_for(const plan::PlacedProgram& placed) {
+    const std::int64_t bytes = placed.placement.peak_of(program::Space::disk);
+    return bytes > 0 ? std::make_unique<offload::Disk>(TemporaryFolder().path(), bytes) : nullptr;   // the file outlives its folder
+  }
+
   const plan::RunPlan& plan;
   std::vector<plan::PlacedProgram> programs;
   const plan::PlacedProgram& placed;
   Arena arena, host;
+  std::unique_ptr<offload::Disk> disk;
   ResidentState resident;
   std::vector<model::Blocks> blocks;
   std::unique_ptr<optim::Optimizer> optimizer;

@@ -5,7 +5,7 @@
 #include "support/toy/text.hpp"
 
 using namespace toy;
-using passes::CheckpointLevel;
+using passes::CheckpointLevel, passes::Keeper;
 
 namespace {
 
@@ -210,6 +210,109 @@ TEST_CASE("whatever is left out, and copies and updates that are made twice or e
     CHECK(copies >= 9);
     CHECK(updates == 3);
   }
+}
+
+TEST_CASE("what is on a disk is read ahead of its update and written behind it") {
+  const ModelGraph graph = chain(1, false);       // embed b1 head
+  const auto p = passes::optimizer_offload(passes::accumulation(plain_program(graph, with_master()), 1), {{Keeper::device, Keeper::disk, Keeper::disk}, 1});
+  CHECK(squeezed(print(p, &graph)) ==
+        "copy @disk m.b1 > m.b1'\n"
+        "copy @disk master.b1 > master.b1'\n"
+        "copy @copy_out w.b1 > w.b1'\n"
+        "m0 fetch_batch @copy_in step > x target\n"
+        "m0 forward embed x w.embed > h0\n"
+        "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
+        "m0 loss head h1 w.head target > dh1 = g.head loss_sum target_count\n"
+        "grad_norm g.head > norm2\n"
+        "copy @copy_out g.head > = g.head'\n"
+        "m0 backward b1 b1.u b1.z dh1 w.b1 > dh0 = g.b1\n"
+        "grad_norm g.b1 > + norm2\n"
+        "copy @copy_out g.b1 > = g.b1'\n"
+        "m0 backward embed x dh0 > = g.embed\n"
+        "grad_norm g.embed > + norm2\n"
+        "advance_step @copy_in > ~ step\n"
+        "update embed g.embed norm2 target_count applied lr_table > ~ m.embed ~ master.embed ~ w.embed\n"
+        "copy @disk m.head > m.head'\n"
+        "copy @disk master.head > master.head'\n"
+        "copy @copy_out w.head > w.head'\n"
+        "copy @copy_out norm2 > norm2'\n"
+        "copy @copy_out target_count > target_count'\n"
+        "copy @copy_out applied > applied'\n"
+        "update b1 @host g.b1' norm2' target_count' applied' lr_table > ~ m.b1' ~ master.b1' ~ w.b1'\n"
+        "copy @disk m.b1' > m.b1\n"
+        "copy @disk master.b1' > master.b1\n"
+        "copy @copy_in w.b1' > w.b1\n"
+        "update head @host g.head' norm2' target_count' applied' lr_table > ~ m.head' ~ master.head' ~ w.head'\n"
+        "copy @disk m.head' > m.head\n"
+        "copy @disk master.head' > master.head\n"
+        "copy @copy_in w.head' > w.head\n"
+        "advance_applied norm2 > ~ applied\n"
+        "report loss_sum target_count norm2 applied lr_table\n");
+  CHECK(prove(p, {&graph, with_master(), 1, 1}) == "");
+}
+
+TEST_CASE("whoever keeps a group's optimizer, the device, the host or a disk, it means the same in every mode") {
+  for (const ModelGraph& graph : {chain(3, true), encoder_decoder(2), with_loss_scale(chain(2, true))})
+    for (const int world : {1, 2, 4})
+      for (const int stage : {0, 1, 2, 3})
+        for (const bool in_backward : {false, true})
+          for (const int pattern : {0, 1, 2}) {
+            if ((in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
+            auto p = passes::accumulation(plain_program(graph, with_master()), 2);
+            if (stage > 0) p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
+            else if (world > 1) p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20, true});
+            if (in_backward) p = passes::update_in_backward(std::move(p));
+            passes::OptimizerOffloadOptions keep{{}, 1 + pattern};
+            for (std::size_t g = 0; g < graph.groups.size(); ++g) keep.keepers.push_back(pattern == 0 ? Keeper::disk : static_cast<Keeper>((g + static_cast<std::size_t>(pattern)) % 3));
+            p = passes::optimizer_offload(std::move(p), keep);
+            Training t{&graph, with_master(), 2, world};
+            t.update_in_backward = in_backward;
+            CAPTURE(world, stage, in_backward, pattern, print(p, &graph));
+            CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
+          }
+}
+
+TEST_CASE("host memory for what is on a disk is that of a few groups, however many there are") {
+  const Bytes block = 4096;             // in which buffers lie there
+  const auto pool = [&](int layers, int read_ahead) {
+    const ModelGraph graph = chain(layers, false);
+    const std::vector<Keeper> keepers(graph.groups.size(), Keeper::disk);
+    const auto p = passes::optimizer_offload(plain_program(graph, with_master()), {keepers, read_ahead});
+    const Bytes gradients = block * static_cast<Bytes>(graph.groups.size()), a_group = 3 * block;   // m, master, w
+    const Placement at = plan_memory(p);
+    CHECK(at.peak_of(Space::disk) == 2 * gradients);
+    return static_cast<double>(at.peak_of(Space::host) - gradients) / static_cast<double>(a_group);
+  };
+  for (const int ahead : {1, 2, 4}) {
+    CAPTURE(ahead, pool(12, ahead), pool(40, ahead));
+    CHECK(pool(40, ahead) == pool(12, ahead));
+    CHECK(pool(12, ahead) >= ahead + 1);
+    CHECK(pool(12, ahead) <= ahead + 2 + 2);      // that of the update before, and scalars
+  }
+}
+
+TEST_CASE("whatever is left out of what goes with a disk, and transfers that are made early, are refused") {
+  const ModelGraph graph = chain(2, true);
+  const auto p = passes::optimizer_offload(passes::accumulation(plain_program(graph, with_master()), 2), {std::vector<Keeper>(graph.groups.size(), Keeper::disk), 2});
+  const Training t{&graph, with_master(), 2, 1};
+  REQUIRE(problem_of(p, t) == "");
+  int transfers = 0;
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    if (p.steady[k].lane != Lane::disk) continue;
+    ++transfers;
+    CAPTURE(k, print(p, &graph));
+    StepProgram missing = p;
+    missing.steady.erase(missing.steady.begin() + static_cast<std::ptrdiff_t>(k));
+    CHECK(problem_of(missing, t) != "");
+    if (p.buffers[static_cast<std::size_t>(p.steady[k].uses[1].buffer)].space != Space::disk) continue;
+    StepProgram early = p;              // before the update that it stores
+    std::size_t source = k;
+    while (!meet(p.steady[source - 1], p.steady[k])) --source;
+    early.steady.erase(early.steady.begin() + static_cast<std::ptrdiff_t>(k));
+    early.steady.insert(early.steady.begin() + static_cast<std::ptrdiff_t>(source - 1), p.steady[k]);
+    CHECK(problem_of(early, t) != "");
+  }
+  CHECK(transfers == 4 * static_cast<int>(graph.groups.size()));
 }
 
 TEST_CASE("other passes come before it") {

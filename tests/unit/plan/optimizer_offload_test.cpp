@@ -9,11 +9,12 @@ using namespace trainx;
 
 namespace {
 
-plan::RunPlan plan_of(const std::string& more, const std::string& memory = "optimizer_offload: cpu", std::int64_t host_bytes = std::int64_t{16} << 30, const std::string& gpu = "h200") {
+plan::RunPlan plan_of(const std::string& more, const std::string& memory = "optimizer_offload: cpu", std::int64_t host_bytes = std::int64_t{16} << 30, const std::string& gpu = "h200", double disk_bytes_per_s = 0) {
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = host_bytes;
   if (gpu.empty()) f.hardware.gpus = {"NVIDIA H200", "NVIDIA H200"};
+  f.offload_folder = {{"/scratch", std::int64_t{1} << 40, disk_bytes_per_s}};
   f.data = {true, true, 1000, 100, 0, {}, ""};
   return plan::make_run_plan(recipe::parse_recipe("model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 256}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\nmemory: {" + memory + "}\n" + more, "test").recipe, f,
                              {.gpu = gpu});
@@ -80,7 +81,76 @@ TEST_CASE("a machine that cannot hold it is refused with what it would have to h
   const std::string sentence = refusal("parallel: {mode: single}\n", std::int64_t{1} << 30);
   CAPTURE(sentence);
   CHECK(sentence.find("on the host (optimizer state on the host ") != std::string::npos);
-  CHECK(sentence.find("and the machine has 1.0 GiB; leave memory.optimizer_offload out") != std::string::npos);
+  CHECK(sentence.find("and the machine has 1.0 GiB; write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room for, leave it out, or let more ranks") != std::string::npos);
   CHECK(refusal("parallel: {mode: single}\ncheckpoint: {asynchronous: true}\n", std::int64_t{3} << 30).find("checkpoint.asynchronous: false") != std::string::npos);   // its copy is counted
   CHECK(refusal("parallel: {mode: single}\n", std::int64_t{3} << 30).empty());
+}
+
+namespace {
+
+const std::string single = "precision: bf16\nparallel: {mode: single}\n";
+
+plan::RunPlan here(const std::string& memory, std::int64_t host_bytes = std::int64_t{16} << 30, double disk_bytes_per_s = 3e9) { return plan_of(single, memory, host_bytes, "", disk_bytes_per_s); }
+
+}  // namespace
+
+TEST_CASE("what is claimed holds wherever the parts of an optimizer are") {
+  for (const std::string offload : {"{where: disk}", "{where: cpu, share: 0.4}", "{where: disk, share: 0.4}", "{where: cpu+disk, host_budget: 2000 MiB}"}) {
+    const auto plan = here("optimizer_offload: " + offload);
+    const auto claims = plan::claims_of(plan, plan.train.back().graph);
+    const auto copies = plan::optimizer_copies(plan.train.back().program);
+    CAPTURE(offload, plan.groups_on_device, plan.groups_on_disk);
+    CHECK(claims.gradients_out_bytes == copies.gradients_out);
+    CHECK(claims.weights_back_bytes == copies.weights_back);
+    CHECK(claims.host_updates == std::ranges::count_if(plan.train.back().program.steady, [](const auto& i) { return i.op == program::Op::update && i.lane == program::Lane::host; }));
+    CHECK(claims.updates_stay == (plan.groups_on_device > 0));
+    CHECK((plan.groups_on_device > 0) == (offload.find("share") != std::string::npos));
+  }
+}
+
+TEST_CASE("of cpu+disk the host's memory decides what is on the disk: as little as can be") {
+  const auto cpu = here("optimizer_offload: cpu"), disk = here("optimizer_offload: {where: disk, read_ahead: 1}");
+  const auto need = [](const plan::RunPlan& p) { return p.memory.host_bytes + p.memory.beside_host_bytes; };
+  const std::int64_t low = need(disk), high = need(cpu);
+  REQUIRE(low < high);
+  CHECK(cpu.memory.disk_bytes == 0);
+  int before = 1000;
+  for (int k = 1; k <= 4; ++k) {
+    const std::int64_t budget = low + (high - low) * k / 4;
+    const auto split = here("optimizer_offload: {where: cpu+disk, read_ahead: 1, host_budget: " + std::to_string(budget) + " B}");
+    CAPTURE(k, split.groups_on_disk);
+    CHECK(need(split) <= budget);
+    CHECK(split.groups_on_disk < before);
+    CHECK((k == 4) == (split.groups_on_disk == 0));
+    CHECK((split.memory.disk_bytes > 0) == (split.groups_on_disk > 0));
+    before = split.groups_on_disk;
+  }
+  CHECK(here("optimizer_offload: cpu+disk").groups_on_disk == 0);
+  CHECK_THROWS_AS(here("optimizer_offload: {where: cpu+disk, host_budget: 64 MiB}"), UserError);
+}
+
+TEST_CASE("a step's time has the disk's in it, and a faster disk takes less") {
+  const auto slow = here("optimizer_offload: disk", std::int64_t{16} << 30, 1e9), fast = here("optimizer_offload: disk", std::int64_t{16} << 30, 4e9), cpu = here("optimizer_offload: cpu");
+  const auto copies = plan::optimizer_copies(slow.train.back().program);
+  const double busy = slow.time->busy_s[static_cast<std::size_t>(program::Lane::disk)];
+  CHECK(std::abs(busy / (static_cast<double>(copies.from_disk + copies.to_disk) / 1e9) - 1) < 0.01);
+  CHECK(slow.time->step_s > busy * (1 - 1e-9));
+  CHECK(slow.time->step_s > 2 * fast.time->step_s);
+  CHECK(fast.time->step_s > cpu.time->step_s);
+}
+
+TEST_CASE("share: auto leaves on the GPU what is fastest and fits") {
+  const auto none = here("optimizer_offload: cpu"), all = here("optimizer_offload: {where: cpu, share: auto}");
+  CHECK(all.time->step_s < 0.6 * none.time->step_s);
+  CHECK(all.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none);   // there is room for all of it
+  CHECK(all.memory.host_bytes == 0);
+  const std::int64_t between = none.memory.total_bytes() + (all.memory.total_bytes() - none.memory.total_bytes()) / 2;
+  const auto half = here("optimizer_offload: {where: cpu, share: auto}, budget: " + std::to_string(between) + " B");
+  CHECK(half.memory.total_bytes() <= between);
+  CHECK(half.groups_on_device > 0);
+  CHECK(half.groups_on_device < static_cast<int>(half.train.back().graph.groups.size()));
+  CHECK(half.time->step_s < none.time->step_s);
+  // The same once more from what was resolved.
+  const auto again = here("optimizer_offload: {where: cpu, share: " + std::to_string(*half.recipe.memory.optimizer_offload.share.value + 1e-6) + "}");
+  CHECK(again.groups_on_device == half.groups_on_device);
 }

@@ -23,9 +23,14 @@ Json field_at(const Json& schema, const std::string& key, const std::string& of_
     const Json& fields = schema.at("$defs").at(map + "." + of_type).at("properties");
     return fields.contains(name) ? fields.at(name) : Json();
   }
-  const Json& section = schema.at("properties").at(map);
-  const Json& fields = section.contains("anyOf") ? section.at("anyOf").back().at("properties") : section.at("properties");
-  return fields.value(name, Json());
+  const Json* fields = &schema.at("properties");
+  for (std::size_t begin = 0; begin < map.size();) {     // a map may stand in another
+    const std::size_t end = std::min(map.find('.', begin), map.size());
+    const Json& section = fields->at(map.substr(begin, end - begin));
+    fields = &(section.contains("anyOf") ? section.at("anyOf").back() : section).at("properties");
+    begin = end + 1;
+  }
+  return fields->value(name, Json());
 }
 
 /// As `trainx show` writes a default.

@@ -154,4 +154,22 @@ TEST_CASE("interpolations without end, and other ones, are refused") {
   CHECK(problems_of(good_batch + "x-note: \"${whatever}\"\n").empty());
 }
 
+TEST_CASE("a word stands for a map where one of its keys is what is mostly meant, inside a section too; what others say of the map stays") {
+  const std::string where = "memory.optimizer_offload.where", folder = "memory.optimizer_offload.folder";
+  CHECK(value(parse(good_batch + "memory: {optimizer_offload: cpu}\n"), where) == "cpu");
+  CHECK(value(parse(good_batch, {"memory.optimizer_offload=disk"}), where) == "disk");
+  CHECK(value(parse(good_batch, {"memory.optimizer_offload={where: cpu+disk, share: 0.25}"}), "memory.optimizer_offload.share") == "0.25");
+  const Folder files;
+  files.write("b.yaml", good_batch + "memory: {optimizer_offload: {where: disk, folder: /scratch, read_ahead: 3}}\n");
+  const LoadedRecipe loaded = load_recipe(files.write("r.yaml", "extends: [b.yaml]\nmemory: {optimizer_offload: cpu+disk}\n"));
+  CHECK(value(loaded, where) == "cpu+disk");
+  CHECK(value(loaded, folder) == "/scratch");
+  CHECK(value(loaded, "memory.optimizer_offload.read_ahead") == "3");
+  const auto problem = [](const std::string& offload) { return problems_of(good_batch + "memory: {optimizer_offload: " + offload + "}\n"); };
+  CHECK(problem("gpu").size() == 1);
+  CHECK(problem("[cpu]").size() == 1);
+  CHECK(problem("{where: cpu, folder: /x}") == Lines{"t.yaml:2:50: memory.optimizer_offload.folder: can have no effect without where: disk or cpu+disk"});
+  CHECK(problem("{where: disk, read_ahead: 0}").size() == 1);
+}
+
 }  // namespace trainx::recipe

@@ -1,0 +1,237 @@
+"""The optimizer on a disk: no loss and no byte of a checkpoint changes; what has no room is refused beforehand; nothing is left of it, and a disk that fails loses no checkpoint."""
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import time
+
+from support import TRAINX, Trainx, main
+
+RECIPE = """\
+run: {{name: r, seed: {seed}, duration: {steps} steps, deterministic: true}}
+model: {{type: gpt2, options: {{num_layers: 3, num_heads: 2, hidden_size: 32, max_positions: 32, dropout: 0.1}}}}
+data: {{type: stories, sequence_length: 32, samples: 512, eval_samples: 20}}
+batch: {{global_batch_size: 12, micro_batch_size: {micro}}}
+optimizer: {{type: adamw, lr: 3e-3, options: {{weight_decay: 0.1}}}}
+schedule: {{type: constant}}
+checkpoint: {{every: 3 steps, keep_last: 9}}
+eval: {{every: 3 steps, batches: 5}}
+metrics: {{every: 1 steps}}
+"""
+
+
+class OffloadToDisk(Trainx):
+    def setUp(self):
+        super().setUp()
+        self.disk = self.folder / "disk"
+        self.disk.mkdir()
+
+    def write(self, steps=6, micro=12):
+        self.recipe(RECIPE.format(seed=self.random.randrange(1000), steps=steps, micro=micro), "r.yaml")
+
+    def on_disk(self, where="disk", **more):
+        settings = {"where": where, "folder": self.disk} | more
+        return "memory.optimizer_offload={" + ", ".join(f"{key}: {value}" for key, value in settings.items()) + "}"
+
+    def train(self, name, *settings, **how):
+        return self.run_trainx("train", "r.yaml", f"run.name={name}", *settings, **({"env": self.environment(OMP_NUM_THREADS="1")} | how))
+
+    def plan(self, *settings):
+        return json.loads(self.run_trainx("plan", "r.yaml", "--json", *settings).stdout.splitlines()[-1])
+
+    def losses(self, name):
+        lines = map(json.loads, (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
+        return [m.get("loss", m.get("eval_loss")) for m in lines]
+
+    def saved(self, name, checkpoint="latest"):
+        return {path.name: path.read_bytes() for path in (self.folder / "outputs" / name / checkpoint).glob("*.safetensors")}
+
+    def assert_same(self, name, other):
+        self.assertEqual(self.losses(name), self.losses(other), name)
+        self.assertTrue(self.saved(name), name)
+        self.assertEqual(self.saved(name), self.saved(other), name)
+        self.assertEqual(list(self.disk.iterdir()), [])
+
+    def mount(self, kind, *options):
+        disk = self.folder / kind
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", kind, *options, kind, str(disk)], capture_output=True).returncode != 0:
+            self.skipTest(f"{kind} cannot be mounted here")
+        self.addCleanup(lambda: subprocess.run(["umount", "-l", str(disk)]))
+        return disk
+
+    def between(self, *settings):
+        """Host memory with which some groups have to go to the disk."""
+        low, high = (self.plan(self.on_disk(), *settings)["total_bytes"], self.plan("memory.optimizer_offload=cpu", *settings)["total_bytes"])
+        self.assertLess(low, high)
+        return f"{(low + high) // 2} B"
+
+    def test_no_loss_and_no_byte_of_a_checkpoint_changes(self):
+        cases = {"fp32": ["precision=fp32"], "bf16": ["precision=bf16"], "master": ["precision={compute: bf16, master: fp32}"], "alone": ["precision={compute: bf16, master: none, rounding: stochastic}"],
+                 "fp16": ["precision=fp16"], "adagrad": ["optimizer={type: adagrad, lr: 1e-2, options: {initial_accumulator_value: 0.1}}"], "adafactor": ["optimizer={type: adafactor, lr: 1e-3, options: {relative_step: false}}"],
+                 "lamb": ["optimizer.type=lamb"], "8bit": ["optimizer={type: adamw_8bit, lr: 3e-3, options: {min_8bit_size: 1024}}", "precision=bf16"], "split-sgd": ["optimizer={type: sgd, lr: 0.1}", "precision=bf16"]}
+        self.write(micro=4)
+        for case, settings in cases.items():
+            with self.subTest(case=case):
+                self.train(case, *settings)
+                self.train(case + "-d", self.on_disk(read_ahead=self.random.choice([1, 2, 64])), *settings)
+                self.assert_same(case + "-d", case)
+
+    def test_it_may_lie_in_three_places_and_go_together_with_other_methods(self):
+        self.write(micro=4)
+        wide = ["model.options.hidden_size=128"]         # so that memory between neighbouring splits tells
+        self.train("plain", *wide)
+        split = self.on_disk("cpu+disk", host_budget=self.between(*wide), read_ahead=1)
+        groups = self.plan(split, *wide)["optimizer_groups"]
+        self.assertTrue(0 < groups["on_disk"] < groups["all"], groups)
+        for name, settings in (("split", [split]), ("shared", ["memory.optimizer_offload={where: cpu, share: 0.5}"]), ("three", [self.on_disk("cpu+disk", host_budget=self.between(*wide), share=0.3, read_ahead=1)]),
+                               ("recomputed", [self.on_disk(), "memory.activation_checkpoint=full", "memory.activation_offload=cpu"])):
+            with self.subTest(name=name):
+                self.train(name, *wide, *settings)
+                self.assert_same(name, "plain")
+        self.assertGreater(self.plan("memory.optimizer_offload={where: cpu, share: 0.5}", *wide)["optimizer_groups"]["on_device"], 0)
+        self.write(micro=12)
+        in_backward = ["optimizer.max_grad_norm=0", "optimizer.update_in_backward=true"]
+        self.train("backward", *in_backward)
+        self.train("backward-d", self.on_disk(), *in_backward)
+        self.assert_same("backward-d", "backward")
+
+    def test_every_rank_has_its_share_in_a_file_of_its_own(self):
+        self.write(micro=6)
+        for mode in ("ddp", "zero1", "zero2", "zero3", "dp"):
+            with self.subTest(mode=mode):
+                cut = [f"parallel={{mode: {mode}, world_size: 2}}", "precision=bf16"]
+                self.train(mode, *cut)
+                self.train(mode + "-d", self.on_disk(), *cut)
+                self.assert_same(mode + "-d", mode)
+
+    def test_a_run_goes_on_with_the_optimizer_elsewhere(self):
+        self.write()
+        self.train("whole")
+        for name, first, second in (("out", [], [self.on_disk()]), ("back", [self.on_disk()], []), ("up", [self.on_disk()], ["memory.optimizer_offload=cpu"])):
+            self.train(name, *first, "run.duration=3 steps")
+            self.train(name, *second)
+            self.assert_same(name, "whole")
+        evals = [json.loads(self.run_trainx("eval", f"outputs/{name}", "--json").stdout)["eval_loss"] for name in ("whole", "out")]
+        self.assertEqual(evals[0], evals[1])
+
+    def wait_for_checkpoint(self, process, name, after=0):
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
+            if any(int(path.name.split("-")[1]) > after for path in (self.folder / "outputs" / name).glob("checkpoint-*") if path.name.split("-")[1].isdigit()):
+                return
+            time.sleep(0.05)
+        self.fail("no checkpoint within two minutes")
+
+    def newest(self, name):
+        return int(os.path.realpath(self.folder / "outputs" / name / "latest").rsplit("-", 1)[1])
+
+    def assert_goes_on(self, name):
+        """To what an uninterrupted run without offload has."""
+        more = f"run.duration={self.newest(name) + 3} steps"
+        self.train(name, self.on_disk(), more)
+        self.train("uninterrupted", more)
+        self.assertEqual(self.saved(name), self.saved("uninterrupted"))
+
+    def test_killed_it_leaves_nothing_and_goes_on(self):
+        self.write(steps=100000)
+        before = os.statvfs(self.disk).f_bavail
+        process = self.start_trainx("train", "r.yaml", "run.name=killed", self.on_disk())
+        self.wait_for_checkpoint(process, "killed")
+        self.assertEqual(list(self.disk.iterdir()), [])           # the file has no name
+        files = [os.readlink(link) for pid in self.children(process.pid) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+        self.assertTrue(any(str(self.disk) in file and "(deleted)" in file for file in files), files)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        deadline = time.monotonic() + 30
+        while self.children(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(list(self.disk.iterdir()), [])
+        self.assertGreater(os.statvfs(self.disk).f_bavail, before * 0.9)
+        self.assert_goes_on("killed")
+
+    def children(self, parent):
+        found = []
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(fields[1]) == parent:
+                found.append(int(stat.parent.name))
+        return found
+
+    def test_a_disk_that_fails_ends_the_run_with_a_sentence_and_the_checkpoint_stays(self):
+        self.write(steps=100000)
+        process = subprocess.Popen([TRAINX, "train", "r.yaml", "run.name=failing", self.on_disk()], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
+        self.wait_for_checkpoint(process, "failing")
+        # No write beyond this place of any file succeeds any more: those into the optimizer's file fail first, which are made in every step.
+        size = (self.folder / "outputs/failing/metrics.jsonl").stat().st_size
+        limit = size + (64 << 10)
+        self.assertLess(limit, self.plan(self.on_disk())["disk_bytes"] // 2)
+        for pid in self.children(process.pid):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
+        _, said = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 74, said)
+        self.assertIn(f"writing to the file in {self.disk} failed: File too large; the last checkpoint is untouched", said)
+        self.assertEqual(self.status("failing")["exit_code"], 74)
+        self.run_trainx("ckpt", "verify", "outputs/failing")
+        self.assert_goes_on("failing")
+
+    def test_what_has_no_room_is_refused_before_training(self):
+        self.write()
+        small = self.mount("tmpfs", "-o", "size=256k")
+        done = self.train("r", self.on_disk(folder=small), expect=71)
+        self.assertIn("on the disk and 256 KiB are free; make room, name a folder on another disk (memory.optimizer_offload.folder), or write where: cpu+disk", done.stderr)
+        self.assertFalse((self.folder / "outputs" / "r" / "metrics.jsonl").exists())
+
+        def limit_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (300 << 10, 300 << 10))
+
+        done = subprocess.run([TRAINX, "train", "r.yaml", self.on_disk()], cwd=self.folder, capture_output=True, text=True, env=self.environment(), preexec_fn=limit_files)
+        self.assertEqual(done.returncode, 71, done.stderr)
+        self.assertIn(f"files in {self.disk} may not grow to", done.stderr)
+        done = self.train("r", self.on_disk(folder="/proc/nowhere"), expect=73)
+        self.assertIn("/proc/nowhere", done.stderr)
+
+    def test_a_file_system_without_direct_transfers_is_used_through_the_page_cache_and_said(self):
+        self.write()
+        self.train("plain")
+        memory = self.mount("ramfs")
+        done = self.train("cached", self.on_disk(folder=memory))
+        self.assertIn(f"of {memory}, through the page cache, as its file system has no direct I/O, by ", done.stderr)
+        self.assert_same("cached", "plain")
+        done = self.train("direct", self.on_disk())
+        self.assertIn(f"of {self.disk}, ", done.stderr)
+
+    def test_the_plan_says_what_is_on_the_disk_and_what_passes_through_memory(self):
+        self.write()
+        wide = ["model.options.hidden_size=256", "model.options.num_layers=8", "precision=bf16"]
+        cpu, disk, far = self.plan(*wide, "memory.optimizer_offload=cpu"), self.plan(*wide, self.on_disk(read_ahead=1)), self.plan(*wide, self.on_disk(read_ahead=4))
+        parameters = disk["parameters"]
+        self.assertLess(abs(disk["disk_bytes"] / (10 * parameters) - 1), 0.05)        # both moments and the low 16 bits of each weight
+        self.assertLess(abs(disk["optimizer_copies"]["from_disk"] / (10 * parameters) - 1), 0.05)
+        self.assertEqual(disk["optimizer_copies"]["from_disk"], disk["optimizer_copies"]["to_disk"])
+        self.assertLess(disk["host_bytes"], cpu["host_bytes"] - 8 * parameters)
+        self.assertGreater(far["host_bytes"], disk["host_bytes"])
+        text = self.run_trainx("plan", "r.yaml", *wide, self.on_disk(), "--gpu", "h200").stdout
+        for said in ("on the disk", f"in {self.disk}", "a step reads", "optimizer state on its way from and to the disk"):
+            self.assertIn(said, text)
+
+    def test_what_can_have_no_effect_is_refused_in_a_sentence(self):
+        self.write()
+        for settings, said in (("{where: cpu, folder: here}", "memory.optimizer_offload.folder: can have no effect without where: disk or cpu+disk"),
+                               ("{share: 0.5}", "memory.optimizer_offload.share: can have no effect without where: cpu, disk or cpu+disk"),
+                               ("{where: cpu, share: 1}", "memory.optimizer_offload.share: 1 leaves all of the optimizer on the GPU"),
+                               ("{where: disk, host_budget: 1 GiB}", "memory.optimizer_offload.host_budget: can have no effect without where: cpu+disk"),
+                               ("dsik", "memory.optimizer_offload.where: must be one of none, cpu, disk, cpu+disk, not 'dsik' (did you mean 'disk'?)"),
+                               ("{nvme_path: /x}", "did you mean 'memory.optimizer_offload.folder'?")):
+            with self.subTest(settings=settings):
+                self.assertIn(said, self.run_trainx("validate", "r.yaml", f"memory.optimizer_offload={settings}", expect=78).stderr)
+        self.assertIn("memory has no room for a copy of what is on the disk", self.run_trainx("validate", "r.yaml", self.on_disk(), "checkpoint.asynchronous=true", expect=78).stderr)
+
+
+if __name__ == "__main__":
+    main()

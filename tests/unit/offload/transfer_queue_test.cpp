@@ -1,0 +1,53 @@
+#include "offload/transfer_queue.hpp"
+#include "support/catch.hpp"
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+using trainx::offload::TransferQueue;
+
+TEST_CASE("transfers are made in the order of their asking, each once") {
+  TransferQueue queue;
+  std::vector<int> made;                // by one thread
+  std::uint64_t last = 0;
+  for (int k = 0; k < 1000; ++k) last = queue.add([&made, k] { made.push_back(k); });
+  CHECK(last == 1000);
+  queue.wait_for(last);
+  REQUIRE(made.size() == 1000);
+  for (int k = 0; k < 1000; ++k) CHECK(made[static_cast<std::size_t>(k)] == k);
+  queue.wait_for_all();
+}
+
+TEST_CASE("waiting for one does not wait for those behind it") {
+  TransferQueue queue;
+  std::atomic<bool> go = false;
+  const std::uint64_t first = queue.add([] {});
+  queue.add([&] { go.wait(false); });
+  queue.wait_for(first);
+  CHECK(!go);
+  go = true;
+  go.notify_all();
+  queue.wait_for_all();
+  CHECK(queue.busy_seconds() > 0);
+}
+
+TEST_CASE("after one that fails none is made, and whoever waits hears of it") {
+  TransferQueue queue;
+  bool made = false;
+  const std::uint64_t before = queue.add([] {});
+  queue.wait_for(before);
+  queue.add([] { throw std::runtime_error("full"); });
+  queue.add([&] { made = true; });
+  for (int k = 0; k < 2; ++k) CHECK_THROWS_WITH(queue.wait_for_all(), "full");
+  CHECK_THROWS_WITH(queue.wait_for(before + 1), "full");
+  CHECK(!made);
+}
+
+TEST_CASE("a queue that is given up while transfers wait ends") {
+  std::atomic<int> made = 0;
+  {
+    TransferQueue queue;
+    for (int k = 0; k < 100; ++k) queue.add([&] { ++made; });
+  }
+  CHECK(made <= 100);
+}
