@@ -146,7 +146,7 @@ constexpr Unmapped deepspeed[]{
     {"zero_optimization.allgather_bucket_size", "*", ""},
     {"zero_optimization.round_robin_gradients", "*", ""},
     {"zero_optimization.sub_group_size", "*", ""},
-    {"zero_optimization.zero_hpz_partition_size", "*", ""},
+    {"zero_optimization.zero_hpz_partition_size", "1", "a second copy of weights in each node beside shards among all ranks: parallel.shard_ranks keeps all that is sharded within so many ranks"},
     {"zero_optimization.zero_quantized_*", "*", ""},
     {"zero_optimization.ignore_unused_parameters", "*", ""},
     {"zero_optimization.elastic_checkpoint", "*", ""},

@@ -1,4 +1,5 @@
 #include "plan/memory_plan.hpp"
+#include "plan/largest_block.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
 
@@ -136,9 +137,6 @@ struct Levers {
   std::int64_t smallest_micro_batch = 1;
 };
 
-/// Is there anything of an optimizer that could lie elsewhere?
-bool keeps_states(const RunPlan& plan) { return !plan.update.states.empty() || plan.master != program::Master::none; }
-
 Levers levers_of(const RunPlan& plan) {
   using recipe::ActivationCheckpoint, recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode;
   Levers levers{{plan.mode}, {plan.recipe.memory.optimizer_offload}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
@@ -146,7 +144,7 @@ Levers levers_of(const RunPlan& plan) {
   const bool tensor_sums = plan.update.unit == program::Unit::tensor, on_host = levers.optimizers.front() != OptimizerOffload::none;   // shards and hosts do not go together with them
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
     if (plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward && !(tensor_sums && on_host)) levers.modes.push_back(mode);
-  if (plan.on_gpu && !on_host && keeps_states(plan) && !(tensor_sums && plan.shares_batches())) levers.optimizers.push_back(OptimizerOffload::cpu);
+  if (may_update_on_host(plan) && !(tensor_sums && plan.shares_batches())) levers.optimizers.push_back(OptimizerOffload::cpu);
   // On the host last, where that is other memory: copies take longer than recomputation.
   if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom) levers.places.push_back(ActivationOffload::cpu);
   const ActivationCheckpoint least = *std::ranges::min_element(levers.levels.front());
@@ -172,6 +170,11 @@ std::string changes_of(const RunPlan& other, const RunPlan& plan) {
 
 }  // namespace
 
+bool may_update_on_host(const RunPlan& plan) {
+  const bool keeps_states = !plan.update.states.empty() || plan.master != program::Master::none, parts_alone = plan.update.unit == program::Unit::tensor && plan.zero_stage() > 0;
+  return plan.on_gpu && plan.recipe.memory.optimizer_offload == recipe::OptimizerOffload::none && keeps_states && !parts_alone;
+}
+
 std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   if (plan.row_lengths.empty()) return "";       // nothing is trained: there is no batch to cut
   const Levers levers = levers_of(plan);
@@ -194,9 +197,7 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
             plan_programs(other);
             const MemoryPlan memory = plan_memory_budget(other);
             if (memory.total_bytes() > have || (plan.on_gpu && plan.host_memory_bytes > 0 && host_need(memory) > plan.host_memory_bytes)) continue;
-            const bool chosen = optimizer == plan.recipe.memory.optimizer_offload;   // by fit, which leaves the optimizer where the recipe says
-            return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + ")" +
-                   (chosen ? std::string(", and memory.fit: true ") + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself" : "");
+            return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + "), and memory.fit: true " + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself";
           }
         }
       }
@@ -225,7 +226,14 @@ void require_fits(const RunPlan& plan) {
   }
   if (have <= 0 || need <= have) return;
   std::string remedy = what_would_fit(plan, have);
-  if (remedy.empty()) remedy = "nothing in the recipe makes it fit; take a smaller model or a larger budget";
+  if (remedy.empty() && !plan.row_lengths.empty()) {
+    const LargestBlock block = largest_block(plan);
+    const std::int64_t beside = plan.memory.library_bytes + plan.memory.process_bytes, at_once = block.bytes + beside;
+    remedy = "nothing in the recipe makes it fit: " + block.operation + " alone has " + human_bytes(block.bytes) + " in memory at once with batch.micro_batch_size " + std::to_string(block.micro_batch_size) +
+             (at_once > have ? ", beside " + human_bytes(beside) + " that libraries take, and no block is cut; " : "; ") + "take a smaller model or a larger budget";
+  } else if (remedy.empty()) {
+    remedy = "nothing in the recipe makes it fit; take a smaller model or a larger budget";
+  }
   throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(need) + " and memory.budget is " + human_bytes(have) + ", " + human_bytes(need - have) + " too little; " + remedy);
 }
 

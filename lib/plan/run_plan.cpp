@@ -275,10 +275,11 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   require_attention(plan);
   if (options.gpu.empty()) plan.host_memory_bytes = facts.hardware.memory_bytes / facts.hardware.local_ranks;
   require_level_for_each_layer(plan);
-  choose_shards(plan, budget, rates);
+  choose_shards(plan, facts.hardware.local_ranks, budget, rates);
   require_shards_on_host(plan);
   choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
+  if (plan.rates && r.memory.optimizer_offload != recipe::OptimizerOffload::none) plan.rates->steps_overlap = false;   // which may have been chosen
   choose_kept_weights(plan, budget, rates);
   plan_programs(plan);
   require_sound_programs(plan);

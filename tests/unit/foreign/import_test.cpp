@@ -159,6 +159,11 @@ TEST_CASE("DeepSpeed's configuration becomes a recipe") {
            {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"cpu_offload": true}})", {{"memory.optimizer_offload", "cpu"}}, {}},
            {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"offload_optimizer": {"device": "cpu", "ratio": 0.5}}})", {{"memory.optimizer_offload", "cpu"}},
             {"zero_optimization.offload_optimizer.ratio: 0.5: all of the optimizer goes to the host"}},
+           {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"stage": 3, "mics_shard_size": 8, "mics_hierarchical_params_gather": true}})", {{"parallel.mode", "zero3"}, {"parallel.shard_ranks", "8"}}, {}},
+           {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"mics_shard_size": -1, "stage": 3}})", {{"parallel.mode", "zero3"}}, {}},
+           {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"stage": 3, "mics_shard_size": 1}})", {{"parallel.mode", "zero3"}}, {"zero_optimization.mics_shard_size: 1: shards of one rank are the whole"}},
+           {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"stage": 2, "mics_shard_size": 4}})", {{"parallel.mode", "zero2"}}, {"zero_optimization.mics_shard_size: 4: acts with stage 3 alone"}},
+           {R"({"train_batch_size": 2, )" + run + R"(, "zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}})", {{"parallel.mode", "zero3"}}, {"zero_optimization.zero_hpz_partition_size: 8: a second copy of weights in each node"}},
            {R"({"train_batch_size": 2, "optimizer": {"type": "SGD", "params": {"lr": 0.1, "momentum": 0.9}}, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 5, "total_num_steps": 20}}})",
             {{"optimizer.type", "sgd"}, {"optimizer.options.momentum", "0.9"}, {"schedule.type", "constant"}, {"schedule.warmup", "5 steps"}}, {"scheduler.params.warmup_type: : trainx's warm-up is a straight line"}},
        })
