@@ -56,8 +56,7 @@ void read_shard_ranks(Settings& s) {
   const std::int64_t ranks = s.whole(key).value_or(-1);
   if (ranks == -1) return;
   if (ranks < 1 || ranks > 1 << 16) s.refuse(key, "must be -1 or from 1 to 65536, not " + std::to_string(ranks));
-  const Value* mode = s.draft().find("parallel.mode");
-  if (!mode || mode->text != "zero3") return s.leave(key, "acts with stage 3 alone");
+  if (!has_stage_3(s)) return s.leave(key, "acts with stage 3 alone");
   if (ranks == 1) return s.leave(key, "shards of one rank are the whole: parallel.mode: ddp");
   s.set("parallel.shard_ranks", std::to_string(ranks), key);
 }

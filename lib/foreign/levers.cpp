@@ -17,12 +17,17 @@ void map_zero_stage(Settings& settings, std::string_view key) {
   settings.set("parallel.mode", "zero" + std::to_string(stage), key);
 }
 
+bool has_stage_3(Settings& settings) {
+  const Value* mode = settings.draft().find("parallel.mode");
+  return mode && mode->text == "zero3";
+}
+
 void map_offload(Settings& settings, std::string_view key, const std::string& recipe_key) {
   const std::string device = settings.text(key).value_or("none");
   if (device == "none") return;
-  if (device == "cpu" && has_key(recipe_key)) return settings.set(recipe_key, device, key);
-  settings.leave(key, has_key(recipe_key) ? "trainx has no disk for it: " + recipe_key + ": cpu keeps it in host memory"
-                                          : "trainx keeps weights on the GPU: memory.optimizer_offload, memory.activation_checkpoint and parallel.mode: zero3 save memory; trainx plan says beforehand what fits");
+  if (recipe_key == "memory.parameter_offload" && !has_stage_3(settings)) return settings.leave(key, "acts with stage 3 alone");
+  if (device == "cpu") return settings.set(recipe_key, device, key);
+  settings.leave(key, "trainx has no disk for it: " + recipe_key + ": cpu keeps it in host memory");
 }
 
 void map_world(Settings& settings, std::string_view key) {

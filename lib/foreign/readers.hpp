@@ -11,6 +11,8 @@ void read_accelerate(Settings& settings, bool has_deepspeed_file);
 
 /// ZeRO's stages, for DeepSpeed's and Accelerate's spelling of them.
 void map_zero_stage(Settings& settings, std::string_view key);
+/// Whether that was said before.
+bool has_stage_3(Settings& settings);
 /// `where` of offload; `recipe_key`: memory.optimizer_offload or memory.parameter_offload.
 void map_offload(Settings& settings, std::string_view key, const std::string& recipe_key);
 /// precision.compute: fp32, fp16, bf16, tf32; bf16 for fp16 where this trainx has none.

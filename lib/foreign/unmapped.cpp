@@ -133,7 +133,7 @@ constexpr Unmapped training_arguments[]{
     {"trust_remote_code", "false", names_model},
 };
 
-constexpr std::string_view no_offload = "trainx keeps weights on the GPU: memory.optimizer_offload: cpu, memory.activation_checkpoint and precision: bf16 (its exact weights take 4 bytes, not 6) save memory";
+constexpr std::string_view no_offload = "memory.optimizer_offload: cpu, memory.parameter_offload: cpu, memory.activation_checkpoint and precision: bf16 (its exact weights take 4 bytes, not 6) save memory";
 constexpr Unmapped deepspeed[]{
     // These act with a stage, an offload device or fp16, which are listed themselves.
     {"zero_optimization.cpu_offload*", "false", no_offload},

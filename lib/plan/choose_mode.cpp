@@ -31,6 +31,7 @@ std::vector<std::string> changed_keys(const RunPlan& plan, const RunPlan& before
     out.push_back("memory.activation_checkpoint " + recipe::write_value(*now.activation_checkpoint.value));
   if (now.activation_offload != written.activation_offload) out.push_back("memory.activation_offload " + recipe::write_value(now.activation_offload));
   if (now.optimizer_offload != written.optimizer_offload) out.push_back("memory.optimizer_offload " + recipe::write_value(now.optimizer_offload));
+  if (now.parameter_offload != written.parameter_offload) out.push_back("memory.parameter_offload " + recipe::write_value(now.parameter_offload));
   if (plan.batch.micro_batch_size != before.batch.micro_batch_size) out.push_back("batch.micro_batch_size " + std::to_string(plan.batch.micro_batch_size));
   return out;
 }
@@ -103,6 +104,12 @@ std::int64_t ranks_of_a_node(const RunPlan& plan, std::int64_t local_ranks) {
   return local_ranks > 1 && local_ranks < world && world % local_ranks == 0 ? local_ranks : 0;
 }
 
+/// Weights that lie on the host stay there in zero3 alone.
+std::vector<ParallelMode> modes_of_shards(const RunPlan& plan) {
+  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none) return {ParallelMode::zero3};
+  return {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3};
+}
+
 /// Among how many ranks shards may lie, the fewest first: those of one node, and all.
 std::vector<std::int64_t> shard_ranks_of(const RunPlan& plan, std::int64_t local_ranks) {
   const std::int64_t node = ranks_of_a_node(plan, local_ranks), world = plan.batch.world_size;
@@ -143,7 +150,7 @@ void choose_shards(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget,
   std::vector<Weighed> all;
   const auto try_shards = [&](bool fit) {
     for (const std::int64_t ranks : shard_ranks_of(plan, local_ranks))   // within a node first: nothing is gathered between nodes
-      for (const ParallelMode m : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
+      for (const ParallelMode m : modes_of_shards(plan))
         if (const Weighed w = weigh(plan, m, ranks, fit, budget, rates); fits(w) || (m == ParallelMode::zero3 && ranks == shard_ranks_of(plan, local_ranks).back() && all.empty())) all.push_back(w);
   };
   const bool by_time = may_fit && knows_links(rates);

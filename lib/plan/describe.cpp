@@ -87,6 +87,7 @@ std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan&
   if (plan.recipe.optimizer.update_in_backward) compare("update in backward", [](recipe::Recipe& r) { r.optimizer.update_in_backward = false; });
   const recipe::MemorySection& memory = plan.recipe.memory;
   if (plan.on_gpu && memory.optimizer_offload != recipe::OptimizerOffload::none) compare("optimizer offload", [](recipe::Recipe& r) { r.memory.optimizer_offload = recipe::OptimizerOffload::none; });
+  if (plan.on_gpu && memory.parameter_offload != recipe::ParameterOffload::none) compare("parameter offload", [](recipe::Recipe& r) { r.memory.parameter_offload = recipe::ParameterOffload::none; });
   if (plan.on_gpu && memory.activation_offload != recipe::ActivationOffload::none) compare("activation offload", [](recipe::Recipe& r) { r.memory.activation_offload = recipe::ActivationOffload::none; });
   return out;
 }
@@ -155,7 +156,9 @@ std::string describe(const RunPlan& plan, bool with_program) {
       for (const auto& [name, bytes] : plan.memory.on_host) out += row("  " + name, human_bytes(bytes));
     if (const std::int64_t moved = offloaded_bytes(plan.train.back().program); moved > 0) out += row("offloaded activations", "a step copies " + human_bytes(moved) + " out and back" + unknown);
     if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0)
-      out += row("optimizer on the host", "a step copies " + human_bytes(copies.gradients_out) + " of gradients out and " + human_bytes(copies.weights_back) + " of weights back" + unknown + "; the CPU updates");
+      out += row("optimizer on the host", "a step copies " + human_bytes(copies.gradients_out) + " of gradients out" + (copies.weights_back > 0 ? " and " + human_bytes(copies.weights_back) + " of weights back" : "") + unknown + "; the CPU updates");
+    if (const ParameterCopies copies = parameter_copies(plan.train.back().program); copies.in > 0)
+      out += row("offloaded weights", "a step copies " + human_bytes(copies.in) + " in, a block ahead of its use" + (copies.out > 0 ? ", and " + human_bytes(copies.out) + " back from updates" : "") + unknown);
   }
   out += row("total", human_bytes(plan.memory.total_bytes()) + " of " + human_bytes(plan.memory.budget_bytes));
   if (const auto exchanges = exchanges_of(plan); !exchanges.empty()) {
@@ -194,6 +197,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
     if (claims.offloaded_bytes > 0) out += row("copied to the host", "at least " + human_bytes(claims.offloaded_bytes) + ", and back");
     if (claims.host_updates > 0)
       out += row("updates on the host", std::to_string(claims.host_updates) + ", of gradients of " + human_bytes(claims.gradients_out_bytes) + ", which come back as weights of " + human_bytes(claims.weights_back_bytes));
+    if (claims.parameters_in_bytes > 0)
+      out += row("weights from the host", "at least " + human_bytes(claims.parameters_in_bytes) + " in" + (claims.parameters_out_bytes > 0 ? ", " + human_bytes(claims.parameters_out_bytes) + " back" : ""));
     out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "StochasticWeights" ? "bf16 weights alone, rounded stochastically" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
   }
   out += "program\n";
@@ -233,6 +238,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["offloaded_bytes"] = offloaded_bytes(plan.train.back().program);
   for (const auto& [name, bytes] : plan.memory.on_host) j["on_host"].push_back({{"category", name}, {"bytes", bytes}});
   if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0) j["optimizer_copies"] = {{"gradients_out", copies.gradients_out}, {"weights_back", copies.weights_back}};
+  if (const ParameterCopies copies = parameter_copies(plan.train.back().program); copies.in > 0) j["parameter_copies"] = {{"in", copies.in}, {"out", copies.out}};
   j["total_bytes"] = plan.memory.total_bytes();
   j["budget_bytes"] = plan.memory.budget_bytes;
   for (const auto& [name, bytes] : saved_by_levers(plan)) j["saved"].push_back({{"by", name}, {"bytes", bytes}});

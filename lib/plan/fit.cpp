@@ -52,14 +52,28 @@ struct Way {
   std::optional<Candidate> best;        // of those that fit
 };
 
-/// What memory.fit may put on the host, where the recipe has it on a GPU: nothing first.
+/// What memory.fit may put on the host, where the recipe has it on a GPU: nothing first, weights last.
 std::vector<OnHost> places_of(const RunPlan& plan) {
   std::vector<OnHost> places{{}};
   if (!plan.recipe.memory.fit || !plan.on_gpu) return places;
-  if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::none) places.push_back({true, false});
-  if (may_update_on_host(plan))
-    for (const OnHost before : std::vector(places)) places.push_back({before.activations, true});
+  const auto also = [&](bool may, bool OnHost::* what) {
+    for (const OnHost& before : may ? std::vector(places) : std::vector<OnHost>{}) places.emplace_back(before).*what = true;
+  };
+  also(plan.recipe.memory.activation_offload == recipe::ActivationOffload::none, &OnHost::activations);
+  also(may_update_on_host(plan), &OnHost::optimizer);
+  also(may_keep_weights_on_host(plan), &OnHost::weights);
   return places;
+}
+
+/// As a sentence names it: "activations and the optimizer".
+std::string name_of(OnHost what) {
+  std::vector<std::string> names;
+  if (what.activations) names.emplace_back("activations");
+  if (what.optimizer) names.emplace_back("the optimizer");
+  if (what.weights) names.emplace_back("weights");
+  std::string text;
+  for (std::size_t k = 0; k < names.size(); ++k) text += (k == 0 ? "" : k + 1 == names.size() ? " and " : ", ") + names[k];
+  return text;
 }
 
 /// Writes what waits on the host into the plan, with what it was chosen over.
@@ -76,14 +90,20 @@ void put_on_host(RunPlan& plan, const FitSearch& search, const std::vector<Way>&
     else text += "; what the copies cost was not measured on this GPU";
     for (const Way& way : ways)
       if (way.best && way.on_host.any() && way.on_host != best.on_host && search.knows_copies())
-        text += "; with " + std::string(!way.on_host.optimizer ? "activations there instead" : !way.on_host.activations ? "the optimizer there instead" : "activations and the optimizer there") + " a step would take " +
-                percent(way.best->seconds / best.seconds - 1) + " longer";
+        text += "; with " + name_of(way.on_host) + " there instead a step would take " + percent(way.best->seconds / best.seconds - 1) + " longer";
     plan.choices.push_back(std::move(text));
   };
-  if (best.on_host.optimizer) say("memory.optimizer_offload", "optimizer states, exact weights and gradients, whose norm is summed by parts (what is clipped may differ in the last bit)", {best.on_host.activations, false});
-  if (best.on_host.activations) say("memory.activation_offload", "what layers keep", {false, best.on_host.optimizer});
+  const auto without = [&](bool OnHost::* what) {
+    OnHost others = best.on_host;
+    others.*what = false;
+    return others;
+  };
+  if (best.on_host.optimizer) say("memory.optimizer_offload", "optimizer states, exact weights and gradients, whose norm is summed by parts (what is clipped may differ in the last bit)", without(&OnHost::optimizer));
+  if (best.on_host.activations) say("memory.activation_offload", "what layers keep", without(&OnHost::activations));
+  if (best.on_host.weights) say("memory.parameter_offload", "weights, which come in a block ahead of their use", without(&OnHost::weights));
   if (best.on_host.activations) plan.recipe.memory.activation_offload = recipe::ActivationOffload::cpu;
   if (best.on_host.optimizer) plan.recipe.memory.optimizer_offload = recipe::OptimizerOffload::cpu;
+  if (best.on_host.weights) plan.recipe.memory.parameter_offload = recipe::ParameterOffload::cpu;
 }
 
 }  // namespace
@@ -126,6 +146,7 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
   const std::int64_t tokens_that_fill = plan.on_gpu ? 65536 : 4096, length = plan.row_lengths.back(), samples_that_fill = (tokens_that_fill + length - 1) / length;
   std::vector<Way> ways;
   for (const OnHost on_host : places_of(plan)) {
+    if (on_host.weights && std::ranges::any_of(ways, [](const Way& way) { return way.best.has_value(); })) break;   // which are needed in each micro-step: the last resort
     Way& way = ways.emplace_back(Way{on_host, {}, {}});
     for (const std::int64_t micro : search.micro_batch_sizes()) {
       if (!choose_batch && !(may_shrink && micro <= written) && micro != written) continue;

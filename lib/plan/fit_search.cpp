@@ -84,6 +84,7 @@ RunPlan FitSearch::sized(const Candidate& c, int micro_steps) const {
   if (p.recipe.memory.activation_checkpoint.is_auto() || c.depth > 0) depth_.write(c.depth, p.recipe.memory);
   if (c.on_host.activations) p.recipe.memory.activation_offload = recipe::ActivationOffload::cpu;
   if (c.on_host.optimizer) p.recipe.memory.optimizer_offload = recipe::OptimizerOffload::cpu;
+  if (c.on_host.weights) p.recipe.memory.parameter_offload = recipe::ParameterOffload::cpu;
   p.dims = plan_.dims;
   p.batch = plan_.batch;
   p.mode = plan_.mode;

@@ -14,8 +14,8 @@ struct Depth {
 
 /// What waits in the host's memory though the recipe does not say so.
 struct OnHost {
-  bool activations = false, optimizer = false;
-  bool any() const { return activations || optimizer; }
+  bool activations = false, optimizer = false, weights = false;
+  bool any() const { return activations || optimizer || weights; }
   bool operator==(const OnHost&) const = default;
 };
 

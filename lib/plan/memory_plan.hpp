@@ -15,6 +15,9 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t bytes);
 /// Whether an optimizer that is on the GPU could be on the host: it keeps something, and does not sum over tensors of which there are parts alone.
 bool may_update_on_host(const RunPlan& plan);
 
+/// Whether weights that are on the GPU could be on the host: the mode does not hold all of them for the whole step.
+bool may_keep_weights_on_host(const RunPlan& plan);
+
 /// Host memory that the process takes beside a GPU, as far as it is planned.
 std::int64_t host_need(const MemoryPlan& memory);
 

@@ -166,6 +166,8 @@ void plan_programs(RunPlan& plan) {
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const bool on_host = r.memory.optimizer_offload == recipe::OptimizerOffload::cpu;
     if (on_host) p = passes::optimizer_offload(std::move(p));
+    const bool weights_on_host = r.memory.parameter_offload == recipe::ParameterOffload::cpu;
+    if (weights_on_host) p = passes::parameter_offload(std::move(p));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
@@ -175,6 +177,7 @@ void plan_programs(RunPlan& plan) {
     if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
     if (on_host) forward = passes::optimizer_offload(std::move(forward));
+    if (weights_on_host) forward = passes::parameter_offload(std::move(forward));
     plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
   }
 }
@@ -209,7 +212,12 @@ std::int64_t offloaded_bytes(const program::StepProgram& p) {
 
 OptimizerCopies optimizer_copies(const program::StepProgram& p) {
   return {copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::gradient; }),
-          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter; })};
+          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter && b.resident; })};
+}
+
+ParameterCopies parameter_copies(const program::StepProgram& p) {
+  return {copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter && !b.resident; }),
+          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::parameter; })};
 }
 
 double RunPlan::flops_per_token() const { return step_flops(train.back()) * static_cast<double>(batch.world_size) / static_cast<double>(tokens_per_step); }

@@ -414,6 +414,9 @@ class Rules {
     refuse(r_.memory.optimizer_offload != OptimizerOffload::none && !keeps_states && !exact_elsewhere, "memory.optimizer_offload",
            {"optimizer.type", "optimizer.options", "precision.compute", "precision.master"},
            "can have no effect: " + alternative_name(r_.optimizer.options) + " as written keeps nothing beside the weights that blocks compute with; write none");
+    const bool held = mode_is(ParallelMode::dp) || mode_is(ParallelMode::zero1) || mode_is(ParallelMode::zero2);
+    refuse(r_.memory.parameter_offload != ParameterOffload::none && held, "memory.parameter_offload", {"parallel.mode"},
+           "frees nothing with parallel.mode: " + (held ? write_value(*r_.parallel.mode.value) : std::string()) + ", which has all weights on the GPU for the whole step: write zero3 or ddp, or leave parameter_offload out");
     refuse(r_.memory.release_cache_every && r_.memory.release_cache_every->amount <= 0, "memory.release_cache_every", {}, "must be greater than 0 (did you mean null?)");
     refuse(!r_.memory.budget.is_auto() && r_.memory.budget.value->bytes == 0, "memory.budget", {}, "must be greater than 0");
   }

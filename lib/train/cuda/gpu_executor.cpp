@@ -125,7 +125,8 @@ void GpuExecutor::prepare(Shape& s) {
   for (const Instruction& i : s.placed->program.steady) {
     if (i.op == Op::fetch_batch) s.fetches.push_back(&i);
     s.reports |= i.op == Op::report;
-    if (!run.empty() && run.front()->op != i.op) end_run();
+    const bool waits = s.lanes->waits(static_cast<int>(&i - s.placed->program.steady.data()));   // for what those before it need not have: weights that come from the host
+    if (!run.empty() && (run.front()->op != i.op || waits)) end_run();
     if (i.op == Op::update && i.lane == Lane::host) s.host_updates[&i] = {this, &s, &i};
     else if (i.op == Op::update || i.op == Op::measure) run.push_back(&i);
     else end_run();

@@ -22,6 +22,8 @@ class SideLanes {
 
   /// `timed`: copies are timed as well; `captured`: into a graph.
   void fork(bool timed, bool captured);
+  /// Does the instruction at this position wait for another lane?
+  bool waits(int position) const;
   /// The stream of the instruction at this position, which waits for what it has to.
   cudaStream_t enter(int position);
   /// To be called when it was launched, with what it is called.

@@ -57,6 +57,8 @@ struct RandomProgram {
     if (in_backward) program = passes::update_in_backward(std::move(program));
     const bool on_host = pick(4) == 0;
     if (on_host) program = passes::optimizer_offload(std::move(program));
+    const bool weights_on_host = (stage == 0 || stage == 3) && pick(4) == 0;
+    if (weights_on_host) program = passes::parameter_offload(std::move(program));
     if (pick(2)) shuffle(program, random, 200);
     if (pick(2))
       for (Instruction& i : program.steady)
@@ -64,7 +66,7 @@ struct RandomProgram {
     description = "seed " + std::to_string(seed) + ": model " + std::to_string(model) + " size " + std::to_string(size) + " tied " +
                   std::to_string(tied) + " micro-steps " + std::to_string(micro_steps) + " level " + std::to_string(level) + " world " +
                   std::to_string(world) + " overflow " + std::to_string(overflow) + (stage ? " zero " + std::to_string(stage) : "") + (offloaded ? " offloaded" : "") + (in_backward ? " updated in backward" : "") +
-                  (on_host ? " on the host" : "");
+                  (on_host ? " on the host" : "") + (weights_on_host ? " weights on the host" : "");
   }
   RandomProgram(const RandomProgram&) = delete;
 };

@@ -7,7 +7,7 @@
 #include "support/user_error.hpp"
 
 using namespace trainx;
-using recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode;
+using recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode, recipe::ParameterOffload;
 
 namespace {
 
@@ -97,8 +97,6 @@ TEST_CASE("one GPU that does not hold the model: the optimizer goes to the host,
   CHECK(refusal.starts_with("71: "));
   CHECK(refusal.find("memory.optimizer_offload cpu would fit") != std::string::npos);
   CHECK(refusal.find("memory.fit: true chooses by itself") != std::string::npos);
-  // What keeps nothing that could go is told so.
-  CHECK(user_error_of([&] { planned({}, {.memory = budget(std::int64_t{900} << 20), .optimizer = "{type: sgd, lr: 0.1}"}); }).starts_with("71: "));
 }
 
 TEST_CASE("one GPU that holds the run if the batch is cut or the host helps: what costs less of a step by the copies that were measured") {
@@ -130,6 +128,18 @@ TEST_CASE("one GPU that holds neither the model nor a batch: both wait on the ho
   CHECK(refusal.find(" alone has ") != std::string::npos);
   CHECK(refusal.find("with batch.micro_batch_size 32") != std::string::npos);
   CHECK(refusal.find("and no block is cut; take a smaller model or a larger budget") != std::string::npos);
+}
+
+TEST_CASE("one GPU that does not hold the weights: they come from the host too, as the last resort") {
+  const std::string one = "{global_batch_size: 32, micro_batch_size: 1}", least = "activation_checkpoint: full, activation_offload: cpu, optimizer_offload: cpu";
+  const std::int64_t here = bytes_of({}, {.memory = least, .batch = one}), away = bytes_of({}, {.memory = least + ", parameter_offload: cpu", .batch = one});
+  REQUIRE(away < here);
+  const auto plan = planned({}, {.memory = budget(away + (here - away) / 8)}), roomier = planned({}, {.memory = budget(here)});
+  INFO(all_of(plan.choices));
+  CHECK(plan.recipe.memory.parameter_offload == ParameterOffload::cpu);
+  CHECK(says(plan, "memory.parameter_offload cpu: the most that recomputation saves needs "));
+  CHECK(roomier.recipe.memory.parameter_offload == ParameterOffload::none);
+  CHECK(user_error_of([&] { planned({}, {.memory = budget(away + (here - away) / 8, false)}); }).find("memory.parameter_offload cpu would fit") != std::string::npos);
 }
 
 TEST_CASE("GPUs of one node: ddp where it fits; else what costs least by the links, zero3 where they are fast and not where they are slow") {
