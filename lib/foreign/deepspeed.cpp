@@ -50,8 +50,20 @@ void read_optimizer(Settings& s, std::optional<double> scheduler_lr) {
   leave_rest(s, {}, "DeepSpeed's optimizer");
 }
 
+/// MiCS (Zhang et al. 2022, arXiv:2205.00119): stage 3 whose shards lie among so many neighbours. -1: among all.
+void read_shard_ranks(Settings& s) {
+  constexpr std::string_view key = "mics_shard_size";
+  const std::int64_t ranks = s.whole(key).value_or(-1);
+  if (ranks == -1) return;
+  if (ranks < 1 || ranks > 1 << 16) s.refuse(key, "must be -1 or from 1 to 65536, not " + std::to_string(ranks));
+  if (!has_stage_3(s)) return s.leave(key, "acts with stage 3 alone");
+  if (ranks == 1) return s.leave(key, "shards of one rank are the whole: parallel.mode: ddp");
+  s.set("parallel.shard_ranks", std::to_string(ranks), key);
+}
+
 void read_zero(Settings& s) {
   map_zero_stage(s, "stage");
+  read_shard_ranks(s);
   for (const auto& [key, ours] : {std::pair{"offload_optimizer", "memory.optimizer_offload"}, {"offload_param", "memory.parameter_offload"}}) {
     Settings offload = s.section(key);
     const bool is_on = offload.text("device").value_or("none") != "none";

@@ -19,12 +19,22 @@ void map_zero_stage(Settings& settings, std::string_view key) {
   settings.set("parallel.mode", "zero" + std::to_string(stage), key);
 }
 
+bool has_stage_3(Settings& settings) {
+  const Value* mode = settings.draft().find("parallel.mode");
+  return mode && mode->text == "zero3";
+}
+
 void map_offload(Settings& settings, std::string_view key, std::string_view folder_key, const std::string& recipe_key) {
   const std::string device = settings.text(key).value_or("none");
   if (device == "none") return;
+  if (recipe_key == "memory.parameter_offload") {
+    if (!has_stage_3(settings)) return settings.leave(key, "acts with stage 3 alone");
+    if (const Value* optimizer = settings.draft().find("memory.optimizer_offload.where"); device == "cpu" && optimizer && optimizer->text == "disk")
+      return settings.leave(key, "cannot go together with the optimizer on a disk, whose updates have their weights on the GPU");
+    if (device == "cpu") return settings.set(recipe_key, device, key);
+    return settings.leave(key, "trainx has no disk for it: " + recipe_key + ": cpu keeps it in host memory");
+  }
   const std::string where = recipe_key + ".where";
-  if (!has_key(where))
-    return settings.leave(key, "trainx keeps weights on the GPU: memory.optimizer_offload, memory.activation_checkpoint and parallel.mode: zero3 save memory; trainx plan says beforehand what fits");
   const std::string ours = device == "nvme" ? "disk" : device;
   if (!takes_word(where, ours)) return settings.leave(key, where + " is one of cpu, disk and cpu+disk");
   settings.set(where, ours, key);

@@ -133,7 +133,7 @@ constexpr Unmapped training_arguments[]{
     {"trust_remote_code", "false", names_model},
 };
 
-constexpr std::string_view no_offload = "trainx keeps weights on the GPU: memory.optimizer_offload: cpu, memory.activation_checkpoint and precision: bf16 (its exact weights take 4 bytes, not 6) save memory";
+constexpr std::string_view no_offload = "memory.optimizer_offload: cpu, memory.parameter_offload: cpu, memory.activation_checkpoint and precision: bf16 (its exact weights take 4 bytes, not 6) save memory";
 constexpr Unmapped deepspeed[]{
     // These act with a stage, an offload device or fp16, which are listed themselves.
     {"zero_optimization.cpu_offload*", "false", no_offload},
@@ -146,7 +146,7 @@ constexpr Unmapped deepspeed[]{
     {"zero_optimization.allgather_bucket_size", "*", ""},
     {"zero_optimization.round_robin_gradients", "*", ""},
     {"zero_optimization.sub_group_size", "*", ""},
-    {"zero_optimization.zero_hpz_partition_size", "*", ""},
+    {"zero_optimization.zero_hpz_partition_size", "1", "a second copy of weights in each node beside shards among all ranks: parallel.shard_ranks keeps all that is sharded within so many ranks"},
     {"zero_optimization.zero_quantized_*", "*", ""},
     {"zero_optimization.ignore_unused_parameters", "*", ""},
     {"zero_optimization.elastic_checkpoint", "*", ""},

@@ -68,4 +68,8 @@ struct OptimizerOffloadOptions {
 };
 StepProgram optimizer_offload(StepProgram p, const OptimizerOffloadOptions& how = {});
 
+/// Weights lie on the host: they are copied into buffers of the device one block ahead of each use and given up behind it, unless the next use is near. An update on the device copies its group's in one
+/// group ahead, and out behind it; one on the host leaves them where they are. Also of a program that only evaluates.
+StepProgram parameter_offload(StepProgram p);
+
 }  // namespace trainx::passes

@@ -1,21 +1,23 @@
 // The blocks of a program, one after the other.
 #pragma once
 #include "program/program.hpp"
+#include <utility>
 
 namespace trainx::passes {
 
-/// Neighbouring instructions of the same block are one turn. What is no block's belongs to the turn before it.
+/// Neighbouring instructions of the same block are one turn. What is no block's belongs to the turn before it; or what is of a group of parameters (an update) is a turn of its own.
 struct Turns {
+  enum class Of : std::uint8_t { blocks, blocks_and_parameters };
   std::vector<int> of;                  // by position in steady
   std::vector<int> begin;               // by turn: its first position
 
-  explicit Turns(const std::vector<program::Instruction>& steady) {
-    int block = program::none;
+  explicit Turns(const std::vector<program::Instruction>& steady, Of what = Of::blocks) {
+    std::pair<bool, int> whose{false, program::none};   // of a group of parameters?
     for (std::size_t k = 0; k < steady.size(); ++k) {
       const program::Instruction& i = steady[k];
-      const bool of_block = is_of_block(i) && i.lane == program::Lane::compute;
-      if (begin.empty() || (of_block && i.block != block)) begin.push_back(static_cast<int>(k));
-      if (of_block) block = i.block;
+      const bool of_parameters = what == Of::blocks_and_parameters && is_of_parameters(i), counts = (is_of_block(i) || of_parameters) && i.lane == program::Lane::compute;
+      if (begin.empty() || (counts && whose != std::pair(of_parameters, i.block))) begin.push_back(static_cast<int>(k));
+      if (counts) whose = {of_parameters, i.block};
       of.push_back(static_cast<int>(begin.size()) - 1);
     }
   }

@@ -16,20 +16,36 @@ namespace {
 
 /// The run in one mode, with what is then chosen for it.
 struct Weighed {
-  ParallelMode mode;
+  ParallelMode mode = ParallelMode::ddp;
+  std::int64_t shard_ranks = 1;         // of zero
   std::int64_t bytes = 0;
-  double seconds = 0;                   // of a step; 0 without rates
+  double seconds = 0;                   // of a step; 0 without rates of the links
+  std::vector<std::string> with;        // keys that memory.fit gave another value than is written: "memory.optimizer_offload cpu"
 };
 
-Weighed weigh(const RunPlan& plan, ParallelMode mode, bool fit, std::int64_t budget, const program::Rates* rates) {
+bool knows_links(const program::Rates* rates) { return rates && rates->link_bytes_per_s > 0; }
+
+std::vector<std::string> changed_keys(const RunPlan& plan, const RunPlan& before) {
+  std::vector<std::string> out;
+  const auto &now = plan.recipe.memory, &written = before.recipe.memory;
+  if (now.activation_checkpoint.value != written.activation_checkpoint.value && !(written.activation_checkpoint.is_auto() && now.activation_checkpoint.value->front() == recipe::ActivationCheckpoint::none))
+    out.push_back("memory.activation_checkpoint " + recipe::write_value(*now.activation_checkpoint.value));
+  if (now.activation_offload != written.activation_offload) out.push_back("memory.activation_offload " + recipe::write_value(now.activation_offload));
+  if (now.optimizer_offload != written.optimizer_offload) out.push_back("memory.optimizer_offload " + recipe::write_value(now.optimizer_offload));
+  if (now.parameter_offload != written.parameter_offload) out.push_back("memory.parameter_offload " + recipe::write_value(now.parameter_offload));
+  if (plan.batch.micro_batch_size != before.batch.micro_batch_size) out.push_back("batch.micro_batch_size " + std::to_string(plan.batch.micro_batch_size));
+  return out;
+}
+
+Weighed weigh(const RunPlan& plan, ParallelMode mode, std::int64_t shard_ranks, bool fit, std::int64_t budget, const program::Rates* rates) {
   RunPlan other = plan;
   other.mode = mode;
+  other.shard_ranks = static_cast<int>(shard_ranks);
   other.recipe.memory.fit = fit;
   choose_what_fits(other, budget, rates);
   plan_programs(other);
-  Weighed w{mode, plan_memory_budget(other).total_bytes()};
-  const PlacedProgram& placed = other.train.back();
-  if (rates && rates->link_bytes_per_s > 0) w.seconds = program::predict_time(placed.program, placed.order, placed.graph, *rates).step_s;
+  Weighed w{mode, shard_ranks, plan_memory_budget(other).total_bytes(), 0, fit ? changed_keys(other, plan) : std::vector<std::string>{}};
+  if (knows_links(rates)) w.seconds = step_seconds(other, *rates);
   return w;
 }
 
@@ -81,35 +97,95 @@ void choose_mode(RunPlan& plan, int rank) {
   r.parallel.world_size = {world};
 }
 
-void choose_shards(RunPlan& plan, std::int64_t budget, const program::Rates* rates) {
+namespace {
+
+/// Ranks of one node, where there are several nodes of as many; else 0.
+std::int64_t ranks_of_a_node(const RunPlan& plan, std::int64_t local_ranks) {
+  const std::int64_t world = plan.batch.world_size;
+  return local_ranks > 1 && local_ranks < world && world % local_ranks == 0 ? local_ranks : 0;
+}
+
+/// Weights that lie on the host stay there in zero3 alone.
+std::vector<ParallelMode> modes_of_shards(const RunPlan& plan) {
+  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none) return {ParallelMode::zero3};
+  return {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3};
+}
+
+/// Among how many ranks shards may lie, the fewest first: those of one node, and all.
+std::vector<std::int64_t> shard_ranks_of(const RunPlan& plan, std::int64_t local_ranks) {
+  const std::int64_t node = ranks_of_a_node(plan, local_ranks), world = plan.batch.world_size;
+  return node > 0 ? std::vector{node, world} : std::vector{world};
+}
+
+std::string among_a_node(const RunPlan& plan, std::int64_t node, std::int64_t bytes) {
+  return "parallel.shard_ranks " + std::to_string(node) + ": shards lie among the " + std::to_string(node) + " ranks of one node, so that weights are gathered within it; " +
+         std::to_string(plan.batch.world_size / node) + " nodes hold the same, and sum the gradients of their shards; " + human_bytes(bytes);
+}
+
+std::string share_of_a_step(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
+  return text;
+}
+
+std::string name_of(const Weighed& w) {
+  std::string text = recipe::write_value(w.mode);
+  for (const std::string& key : w.with) text += (&key == &w.with.front() ? " with " : ", ") + key;
+  return text;
+}
+
+}  // namespace
+
+void choose_shards(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget, const program::Rates* rates) {
   auto& mode = plan.recipe.parallel.mode;
-  const bool is_auto = mode.is_auto();
+  const bool is_auto = mode.is_auto(), may_fit = plan.recipe.memory.fit;
   mode = {plan.mode};
   if (!is_auto || plan.mode == ParallelMode::single) return;
   const std::string whole = "parallel.mode ddp: " + std::to_string(plan.batch.world_size) + " ranks, each holds the whole model, and gradients are summed beside backward; ";
-  Weighed ddp{ParallelMode::ddp};
   const auto fits = [&](const Weighed& w) { return budget <= 0 || w.bytes <= budget; };
-  if (budget > 0) ddp = weigh(plan, ParallelMode::ddp, false, budget, rates);
+  Weighed ddp;
+  if (budget > 0) ddp = weigh(plan, ParallelMode::ddp, plan.batch.world_size, false, budget, rates);
   if (fits(ddp)) return plan.choices.push_back(whole + "dp would send weights and batches as well");
   const std::string too_much = "needs " + human_bytes(ddp.bytes) + " of " + human_bytes(budget);
   if (const std::string why = cannot_shard(plan); !why.empty()) return plan.choices.push_back(whole + "it " + too_much + ", and there are no shards: " + why);
   std::vector<Weighed> all;
-  for (const bool fit : plan.recipe.memory.fit ? std::vector{false, true} : std::vector{false}) {   // shards are cheaper than recomputation
-    all.clear();
-    for (const ParallelMode m : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
-      if (const Weighed w = weigh(plan, m, fit, budget, rates); fits(w) || (m == ParallelMode::zero3 && all.empty())) all.push_back(w);
-    if (fits(all.front())) break;
+  const auto try_shards = [&](bool fit) {
+    for (const std::int64_t ranks : shard_ranks_of(plan, local_ranks))   // within a node first: nothing is gathered between nodes
+      for (const ParallelMode m : modes_of_shards(plan))
+        if (const Weighed w = weigh(plan, m, ranks, fit, budget, rates); fits(w) || (m == ParallelMode::zero3 && ranks == shard_ranks_of(plan, local_ranks).back() && all.empty())) all.push_back(w);
+  };
+  const bool by_time = may_fit && knows_links(rates);
+  if (by_time) {                        // shards against recomputation and the host, all at their cost
+    if (const Weighed w = weigh(plan, ParallelMode::ddp, plan.batch.world_size, true, budget, rates); fits(w)) all.push_back(w);
+    try_shards(true);
+  } else {                              // shards are cheaper than recomputation
+    try_shards(false);
+    if (may_fit && !fits(all.front())) {
+      all.clear();
+      try_shards(true);
+    }
   }
   const Weighed best = *std::ranges::min_element(all, {}, &Weighed::seconds);   // of equal ones the first
   plan.mode = best.mode;
   mode = {plan.mode};
-  std::string text = "parallel.mode " + recipe::write_value(plan.mode) + ": ddp, where each rank holds the whole model, " + too_much + "; here " + what_is_kept(plan.mode) + ", " + human_bytes(best.bytes);
-  if (best.seconds > 0) {
-    char cost[64];
-    std::snprintf(cost, sizeof cost, "; costs %.1f %% of a step more", 100 * std::max(0.0, best.seconds / ddp.seconds - 1));
-    text += cost;
+  const auto cost = [&](const Weighed& w) { return w.seconds > 0 && ddp.seconds > 0 ? "; costs " + share_of_a_step(std::max(0.0, w.seconds / ddp.seconds - 1)) + " of a step more" : std::string(); };
+  if (best.mode == ParallelMode::ddp) {
+    std::string text = whole + "it " + too_much + ", and fits with what memory.fit chooses, " + human_bytes(best.bytes) + cost(best);
+    const auto shards = std::ranges::min_element(all.begin() + 1, all.end(), {}, &Weighed::seconds);
+    if (shards != all.end() && fits(*shards)) text += "; " + name_of(*shards) + " would take " + share_of_a_step(shards->seconds / best.seconds - 1) + " longer by the links that were measured";
+    return plan.choices.push_back(std::move(text));
   }
+  plan.shard_ranks = static_cast<int>(best.shard_ranks);
+  std::string text = "parallel.mode " + recipe::write_value(plan.mode) + ": ddp, where each rank holds the whole model, " + too_much + "; here " + what_is_kept(plan.mode) + ", " + human_bytes(best.bytes) + cost(best);
+  if (by_time && all.front().mode == ParallelMode::ddp) text += "; " + name_of(all.front()) + " would take " + share_of_a_step(all.front().seconds / best.seconds - 1) + " longer";
+  if (plan.batch.world_size > 1 && !knows_links(rates) && plan.on_gpu) text += "; how fast the links between ranks are was not measured (trainx doctor measures those of one machine): the first that fits";
   plan.choices.push_back(std::move(text));
+  if (!fits(best)) return;
+  if (const std::int64_t node = ranks_of_a_node(plan, local_ranks); best.shard_ranks == node) plan.choices.push_back(among_a_node(plan, node, best.bytes));
+  else if (node > 0)
+    plan.choices.push_back("parallel.shard_ranks " + std::to_string(best.shard_ranks) + ", all: in no mode shards among the " + std::to_string(node) + " ranks of one node fit " + human_bytes(budget) +
+                           (best.with.empty() ? " as the run is written" : ""));
+  plan.recipe.parallel.shard_ranks = {best.shard_ranks};
 }
 
 void choose_shard_ranks(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget, const program::Rates* rates) {
@@ -120,18 +196,13 @@ void choose_shard_ranks(RunPlan& plan, std::int64_t local_ranks, std::int64_t bu
     plan.shard_ranks = static_cast<int>(*asked.value);
     return;
   }
-  const bool several_nodes = local_ranks > 1 && local_ranks < world && world % local_ranks == 0;
-  if (several_nodes) {
-    RunPlan of_node = plan;
-    of_node.shard_ranks = static_cast<int>(local_ranks);
-    const Weighed w = weigh(of_node, plan.mode, plan.recipe.memory.fit, budget, rates);
-    const std::string among = "among the " + std::to_string(local_ranks) + " ranks of one node";
+  if (const std::int64_t node = ranks_of_a_node(plan, local_ranks); node > 0) {
+    const Weighed w = weigh(plan, plan.mode, node, plan.recipe.memory.fit, budget, rates);
     if (budget <= 0 || w.bytes <= budget) {
-      plan.shard_ranks = of_node.shard_ranks;
-      plan.choices.push_back("parallel.shard_ranks " + std::to_string(local_ranks) + ": shards lie " + among + ", so that weights are gathered within it; " + std::to_string(world / local_ranks) +
-                             " nodes hold the same, and sum the gradients of their shards; " + human_bytes(w.bytes));
+      plan.shard_ranks = static_cast<int>(node);
+      plan.choices.push_back(among_a_node(plan, node, w.bytes));
     } else {
-      plan.choices.push_back("parallel.shard_ranks " + std::to_string(world) + ", all: shards " + among + " would need " + human_bytes(w.bytes) + " of " + human_bytes(budget));
+      plan.choices.push_back("parallel.shard_ranks " + std::to_string(world) + ", all: shards among the " + std::to_string(node) + " ranks of one node would need " + human_bytes(w.bytes) + " of " + human_bytes(budget));
     }
   }
   asked = {plan.shard_ranks};

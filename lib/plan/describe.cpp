@@ -88,6 +88,7 @@ std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan&
   if (plan.recipe.optimizer.update_in_backward) compare("update in backward", [](recipe::Recipe& r) { r.optimizer.update_in_backward = false; });
   const recipe::MemorySection& memory = plan.recipe.memory;
   if (plan.on_gpu && offloads_optimizer(plan)) compare("optimizer offload", [](recipe::Recipe& r) { r.memory.optimizer_offload.where = recipe::OptimizerOffload::none; });
+  if (plan.on_gpu && memory.parameter_offload != recipe::ParameterOffload::none) compare("parameter offload", [](recipe::Recipe& r) { r.memory.parameter_offload = recipe::ParameterOffload::none; });
   if (plan.on_gpu && memory.activation_offload != recipe::ActivationOffload::none) compare("activation offload", [](recipe::Recipe& r) { r.memory.activation_offload = recipe::ActivationOffload::none; });
   return out;
 }
@@ -154,7 +155,9 @@ std::string describe(const RunPlan& plan, bool with_program) {
       for (const auto& [name, bytes] : plan.memory.on_host) out += row("  " + name, human_bytes(bytes));
     if (const std::int64_t moved = offloaded_bytes(plan.train.back().program); moved > 0) out += row("offloaded activations", "a step copies " + human_bytes(moved) + " out and back" + unknown);
     if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0)
-      out += row("optimizer on the host", "a step copies " + human_bytes(copies.gradients_out) + " of gradients out and " + human_bytes(copies.weights_back) + " of weights back" + unknown + "; the CPU updates");
+      out += row("optimizer on the host", "a step copies " + human_bytes(copies.gradients_out) + " of gradients out" + (copies.weights_back > 0 ? " and " + human_bytes(copies.weights_back) + " of weights back" : "") + unknown + "; the CPU updates");
+    if (const ParameterCopies copies = parameter_copies(plan.train.back().program); copies.in > 0)
+      out += row("offloaded weights", "a step copies " + human_bytes(copies.in) + " in, a block ahead of its use" + (copies.out > 0 ? ", and " + human_bytes(copies.out) + " back from updates" : "") + unknown);
   }
   if (plan.memory.disk_bytes > 0) {
     const OptimizerCopies copies = optimizer_copies(plan.train.back().program);
@@ -200,6 +203,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
     if (claims.offloaded_bytes > 0) out += row("copied to the host", "at least " + human_bytes(claims.offloaded_bytes) + ", and back");
     if (claims.host_updates > 0)
       out += row("updates on the host", std::to_string(claims.host_updates) + ", of gradients of " + human_bytes(claims.gradients_out_bytes) + ", which come back as weights of " + human_bytes(claims.weights_back_bytes));
+    if (claims.parameters_in_bytes > 0)
+      out += row("weights from the host", "at least " + human_bytes(claims.parameters_in_bytes) + " in" + (claims.parameters_out_bytes > 0 ? ", " + human_bytes(claims.parameters_out_bytes) + " back" : ""));
     out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "StochasticWeights" ? "bf16 weights alone, rounded stochastically" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
   }
   out += "program\n";
@@ -240,6 +245,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["offloaded_bytes"] = offloaded_bytes(plan.train.back().program);
   for (const auto& [name, bytes] : plan.memory.on_host) j["on_host"].push_back({{"category", name}, {"bytes", bytes}});
   if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0) j["optimizer_copies"] = {{"gradients_out", copies.gradients_out}, {"weights_back", copies.weights_back}, {"from_disk", copies.from_disk}, {"to_disk", copies.to_disk}};
+  if (const ParameterCopies copies = parameter_copies(plan.train.back().program); copies.in > 0) j["parameter_copies"] = {{"in", copies.in}, {"out", copies.out}};
   if (plan.memory.disk_bytes > 0) j["disk_bytes"] = plan.memory.disk_bytes;
   if (offloads_optimizer(plan)) j["optimizer_groups"] = {{"all", plan.train.back().graph.groups.size()}, {"on_device", plan.groups_on_device}, {"on_disk", std::ranges::count(keepers_of(plan, plan.train.back().graph.groups.size()), passes::Keeper::disk)}};
   j["total_bytes"] = plan.memory.total_bytes();

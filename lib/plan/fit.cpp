@@ -1,10 +1,9 @@
 #include "plan/fit.hpp"
 #include "core/units.hpp"
+#include "plan/fit_search.hpp"
 #include "plan/memory_plan.hpp"
 #include "recipe/value.hpp"
-#include "spec/arch/architecture.hpp"
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 namespace trainx::plan {
@@ -13,29 +12,8 @@ using recipe::ActivationCheckpoint;
 
 namespace {
 
-constexpr int last_level = static_cast<int>(ActivationCheckpoint::full);
-
-/// Recomputation in one number: 0 nothing, `layers` all of them selective, ..., last_level * layers all of them full, then ever longer segments.
-struct Depth {
-  int layers = 1;
-  int most() const { return last_level * layers + static_cast<int>(std::ceil(std::sqrt(layers))) - 1; }
-  void write(int depth, recipe::MemorySection& memory) const {
-    const int whole = last_level * layers, level = std::min(depth, whole) / layers, more = std::min(depth, whole) % layers;
-    std::vector<ActivationCheckpoint> levels(static_cast<std::size_t>(layers), static_cast<ActivationCheckpoint>(level));
-    std::fill_n(levels.begin(), more, static_cast<ActivationCheckpoint>(std::min(level + 1, last_level)));
-    const bool any_full = std::ranges::count(levels, ActivationCheckpoint::full) > 0;
-    memory.activation_checkpoint.value = compressed(std::move(levels));
-    memory.checkpoint_segment = any_full ? std::max<std::int64_t>(memory.checkpoint_segment, depth > whole ? depth - whole + 1 : 1) : 1;
-  }
-};
-
-struct Candidate {
-  std::int64_t micro_batch_size = 1;
-  int depth = 0;                        // ignored where the recipe says what is recomputed
-  bool offload = false;                 // activations to the host, also where the recipe does not say so
-  std::int64_t bytes = 0, host_bytes = 0, offloaded_bytes = 0;
-  double seconds = 0;                   // of a step; 0 without rates
-};
+// What saves less of a step is below what predictions are good for.
+constexpr double worthwhile = 0.99;
 
 std::string percent(double ratio) {
   char text[32];
@@ -43,108 +21,11 @@ std::string percent(double ratio) {
   return text;
 }
 
-class Search {
- public:
-  Search(const RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates) : plan_(plan), budget_(budget_bytes), rates_(rates) {
-    samples_ = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
-    depth_.layers = std::max(1, spec::model_graph(plan.dims, 1, plan.row_lengths.back(), plan.compute, spec::Machine(plan.threads)).layers());
-  }
-
-  const Depth& depth() const { return depth_; }
-  bool fits(const Candidate& c) const {
-    return (budget_ <= 0 || c.bytes <= budget_) && (plan_.host_memory_bytes <= 0 || c.host_bytes <= plan_.host_memory_bytes) && (!c.offload || c.offloaded_bytes > 0);
-  }
-
-  /// With the bytes and the time of a step.
-  Candidate weigh(Candidate c) const {
-    const std::int64_t steps = samples_ / c.micro_batch_size;
-    const RunPlan two = sized(c, static_cast<int>(std::min<std::int64_t>(steps, 2)));   // more micro-steps take no more memory
-    const MemoryPlan memory = plan_memory_budget(two);
-    c.bytes = memory.total_bytes();
-    c.host_bytes = plan_.on_gpu ? host_need(memory) : 0;
-    c.offloaded_bytes = offloaded_bytes(two.train.back().program);
-    if (!rates_) return c;
-    c.seconds = step_seconds(two);
-    if (steps > 2) c.seconds += static_cast<double>(steps - 2) * (c.seconds - step_seconds(sized(c, 1)));
-    return c;
-  }
-
-  /// The least recomputation with which so many samples fit; the most there is where none does.
-  Candidate least_depth(std::int64_t micro_batch_size) const {
-    if (const Candidate nothing = weigh({micro_batch_size, 0}); fits(nothing)) return nothing;
-    const int whole = last_level * depth_.layers;
-    Candidate best = weigh({micro_batch_size, whole});
-    for (int depth = whole + 1; !fits(best) && depth <= depth_.most(); ++depth) best = weigh({micro_batch_size, depth});
-    if (!fits(best) || best.depth > whole) return best;
-    for (int low = 0, high = whole; high - low > 1;) {   // low does not fit, high does
-      const int middle = (low + high) / 2;
-      const Candidate c = weigh({micro_batch_size, middle});
-      (fits(c) ? high : low) = middle;
-      if (fits(c)) best = c;
-    }
-    return best;
-  }
-
-  /// With activations on the host: the fastest level that fits, where it is not known how fast copies are the one that leaves the least to copy.
-  Candidate offloaded(std::int64_t micro_batch_size) const {
-    Candidate best = weigh({micro_batch_size, last_level * depth_.layers, true});
-    if (!rates_ || rates_->host_bytes_per_s <= 0) return best;
-    for (int level = last_level; level-- > 0;)
-      if (const Candidate c = weigh({micro_batch_size, level * depth_.layers, true}); fits(c) && c.seconds < best.seconds) best = c;
-    return best;
-  }
-
-  /// The numbers of samples that divide a step's, ascending.
-  std::vector<std::int64_t> micro_batch_sizes() const {
-    std::vector<std::int64_t> out;
-    for (std::int64_t m = plan_.recipe.optimizer.update_in_backward ? samples_ : 1; m <= samples_; ++m)
-      if (samples_ % m == 0) out.push_back(m);
-    return out;
-  }
-
-  std::int64_t samples() const { return samples_; }
-
- private:
-  RunPlan sized(const Candidate& c, int micro_steps) const {
-    RunPlan p;
-    p.recipe = plan_.recipe;
-    if (p.recipe.memory.activation_checkpoint.is_auto() || c.depth > 0) depth_.write(c.depth, p.recipe.memory);
-    if (c.offload) p.recipe.memory.activation_offload = recipe::ActivationOffload::cpu;
-    p.dims = plan_.dims;
-    p.batch = plan_.batch;
-    p.mode = plan_.mode;
-    p.rank = plan_.rank;
-    p.rates = plan_.rates;
-    p.groups_on_device = plan_.groups_on_device;
-    p.groups_on_disk = plan_.groups_on_disk;
-    p.batch.micro_batch_size = c.micro_batch_size;
-    p.batch.grad_accum_steps = micro_steps;
-    p.compute = plan_.compute;
-    p.on_gpu = plan_.on_gpu;
-    p.threads = plan_.threads;
-    p.master = plan_.master;
-    p.update = plan_.update;
-    p.row_lengths = {plan_.row_lengths.back()};
-    plan_programs(p);
-    return p;
-  }
-
-  double step_seconds(const RunPlan& p) const {
-    const PlacedProgram& placed = p.train.back();
-    return program::predict_time(placed.program, placed.order, placed.graph, *rates_).step_s;
-  }
-
-  const RunPlan& plan_;
-  std::int64_t budget_, samples_ = 1;
-  const program::Rates* rates_;
-  Depth depth_;
-};
-
 /// Of those that fit. Beyond what fills the machine a larger micro-batch takes memory alone.
-const Candidate* fastest(const std::vector<Candidate>& all, const Search& search, std::int64_t samples_that_fill) {
+const Candidate* fastest(const std::vector<Candidate>& all, const FitSearch& search, std::int64_t samples_that_fill) {
   const Candidate* best = nullptr;
   const auto better = [&](const Candidate& c, const Candidate& than) {
-    if (c.seconds > 0) return c.seconds < 0.99 * than.seconds;
+    if (c.seconds > 0) return c.seconds < worthwhile * than.seconds;
     if (c.depth != than.depth) return c.depth < than.depth;
     return than.micro_batch_size < samples_that_fill;
   };
@@ -164,6 +45,67 @@ std::string of_layers(const recipe::MemorySection& memory, int layers) {
   return text;
 }
 
+/// All that can be done with the same things on the host.
+struct Way {
+  OnHost on_host;
+  std::vector<Candidate> all;           // by micro-batch
+  std::optional<Candidate> best;        // of those that fit
+};
+
+/// What memory.fit may put on the host, where the recipe has it on a GPU: nothing first, weights last.
+std::vector<OnHost> places_of(const RunPlan& plan) {
+  std::vector<OnHost> places{{}};
+  if (!plan.recipe.memory.fit || !plan.on_gpu) return places;
+  const auto also = [&](bool may, bool OnHost::* what) {
+    for (const OnHost& before : may ? std::vector(places) : std::vector<OnHost>{}) places.emplace_back(before).*what = true;
+  };
+  also(plan.recipe.memory.activation_offload == recipe::ActivationOffload::none, &OnHost::activations);
+  also(may_update_on_host(plan), &OnHost::optimizer);
+  also(may_keep_weights_on_host(plan), &OnHost::weights);
+  return places;
+}
+
+/// As a sentence names it: "activations and the optimizer".
+std::string name_of(OnHost what) {
+  std::vector<std::string> names;
+  if (what.activations) names.emplace_back("activations");
+  if (what.optimizer) names.emplace_back("the optimizer");
+  if (what.weights) names.emplace_back("weights");
+  std::string text;
+  for (std::size_t k = 0; k < names.size(); ++k) text += (k == 0 ? "" : k + 1 == names.size() ? " and " : ", ") + names[k];
+  return text;
+}
+
+/// Writes what waits on the host into the plan, with what it was chosen over.
+void put_on_host(RunPlan& plan, const FitSearch& search, const std::vector<Way>& ways, const Candidate& best, const std::string& budget) {
+  const Way& on_device = ways.front();
+  const Candidate most = search.least_depth(best.micro_batch_size);
+  const std::string why = on_device.best ? "without the host the fastest that fits would take " + percent(on_device.best->seconds / best.seconds - 1) + " longer"
+                                         : "the most that recomputation saves needs " + human_bytes(most.bytes);
+  const auto say = [&](const std::string& key, const std::string& what, OnHost without) {
+    Candidate other = best;
+    other.on_host = without;
+    std::string text = key + " cpu: " + why + "; " + human_bytes(best.bytes) + budget + " with " + human_bytes(best.host_bytes) + " on the host, of " + what;
+    if (search.knows_copies()) text += "; costs " + percent(std::max(0.0, best.seconds / search.weigh(other).seconds - 1)) + " of a step more";
+    else text += "; what the copies cost was not measured on this GPU";
+    for (const Way& way : ways)
+      if (way.best && way.on_host.any() && way.on_host != best.on_host && search.knows_copies())
+        text += "; with " + name_of(way.on_host) + " there instead a step would take " + percent(way.best->seconds / best.seconds - 1) + " longer";
+    plan.choices.push_back(std::move(text));
+  };
+  const auto without = [&](bool OnHost::* what) {
+    OnHost others = best.on_host;
+    others.*what = false;
+    return others;
+  };
+  if (best.on_host.optimizer) say("memory.optimizer_offload", "optimizer states, exact weights and gradients, whose norm is summed by parts (what is clipped may differ in the last bit)", without(&OnHost::optimizer));
+  if (best.on_host.activations) say("memory.activation_offload", "what layers keep", without(&OnHost::activations));
+  if (best.on_host.weights) say("memory.parameter_offload", "weights, which come in a block ahead of their use", without(&OnHost::weights));
+  if (best.on_host.activations) plan.recipe.memory.activation_offload = recipe::ActivationOffload::cpu;
+  if (best.on_host.optimizer) plan.recipe.memory.optimizer_offload.where = recipe::OptimizerOffload::cpu;
+  if (best.on_host.weights) plan.recipe.memory.parameter_offload = recipe::ParameterOffload::cpu;
+}
+
 }  // namespace
 
 passes::CheckpointLevels checkpoint_levels(const recipe::MemorySection& memory) {
@@ -178,12 +120,19 @@ std::vector<ActivationCheckpoint> compressed(std::vector<ActivationCheckpoint> l
   return levels;
 }
 
+double step_seconds(const RunPlan& plan, const program::Rates& rates) {
+  program::Rates own = rates;
+  if (plan.on_gpu && plan.recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none) own.steps_overlap = false;
+  const PlacedProgram& placed = plan.train.back();
+  return program::predict_time(placed.program, placed.order, placed.graph, own).step_s;
+}
+
 void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates) {
   auto& memory = plan.recipe.memory;
   const auto& asked = plan.recipe.batch;
   bool choose_batch = asked.micro_batch_size.is_auto() && !asked.grad_accum_steps, choose_depth = memory.activation_checkpoint.is_auto();
   if (!choose_batch && !choose_depth && !memory.fit) return;
-  const Search search(plan, budget_bytes, rates);
+  const FitSearch search(plan, budget_bytes, rates);
   const std::int64_t written = plan.batch.micro_batch_size;
   if (memory.fit && !choose_batch && !choose_depth && search.fits(search.weigh({written, 0}))) {
     plan.choices.push_back("memory.fit changes nothing: the run fits as it is written");
@@ -194,53 +143,43 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
     choose_depth = true;
     if (!memory.activation_checkpoint.is_auto()) memory.activation_checkpoint.value.reset();
   }
-  std::vector<Candidate> all;
-  const auto try_all = [&](const auto& candidate) {
-    all.clear();
+  const std::int64_t tokens_that_fill = plan.on_gpu ? 65536 : 4096, length = plan.row_lengths.back(), samples_that_fill = (tokens_that_fill + length - 1) / length;
+  std::vector<Way> ways;
+  for (const OnHost on_host : places_of(plan)) {
+    if (on_host.weights && std::ranges::any_of(ways, [](const Way& way) { return way.best.has_value(); })) break;   // which are needed in each micro-step: the last resort
+    Way& way = ways.emplace_back(Way{on_host, {}, {}});
     for (const std::int64_t micro : search.micro_batch_sizes()) {
       if (!choose_batch && !(may_shrink && micro <= written) && micro != written) continue;
-      all.push_back(candidate(micro));
-      if (all.size() > 1 && !search.fits(all.back())) break;
+      way.all.push_back(!choose_depth ? search.weigh({micro, 0}) : on_host.activations ? search.offloaded(micro, on_host) : search.least_depth(micro, on_host));
+      if (way.all.size() > 1 && !search.fits(way.all.back())) break;
     }
-  };
-  try_all([&](std::int64_t micro) { return choose_depth ? search.least_depth(micro) : search.weigh({micro, 0}); });
-  const bool may_offload = memory.fit && plan.on_gpu && memory.activation_offload == recipe::ActivationOffload::none;
-  if (may_offload && std::ranges::none_of(all, [&](const Candidate& c) { return search.fits(c); })) {
-    const std::vector<Candidate> on_device = all;
-    try_all([&](std::int64_t micro) { return search.offloaded(micro); });
-    if (std::ranges::none_of(all, [&](const Candidate& c) { return search.fits(c); })) all = on_device;
+    if (const Candidate* best = fastest(way.all, search, samples_that_fill)) way.best = *best;
+    if (way.best && !search.knows_copies()) break;   // what lies on the host costs nobody knows what: the less the better
   }
-  const std::int64_t tokens_that_fill = plan.on_gpu ? 65536 : 4096, length = plan.row_lengths.back();
-  const Candidate* best = fastest(all, search, (tokens_that_fill + length - 1) / length);
-  if (!best) best = &*std::ranges::min_element(all, {}, &Candidate::bytes);
-  plan.batch.micro_batch_size = best->micro_batch_size;
-  plan.batch.grad_accum_steps = search.samples() / best->micro_batch_size;
+  const Way* chosen = &ways.front();
+  for (const Way& way : ways)
+    if (way.best && (!chosen->best || way.best->seconds < worthwhile * chosen->best->seconds)) chosen = &way;
+  const Candidate best = chosen->best ? *chosen->best : *std::ranges::min_element(chosen->all, {}, &Candidate::bytes);
+  plan.batch.micro_batch_size = best.micro_batch_size;
+  plan.batch.grad_accum_steps = search.samples() / best.micro_batch_size;
   const std::string budget = budget_bytes > 0 ? " of " + human_bytes(budget_bytes) : "";
   if (choose_batch || may_shrink) {
-    std::string text = "batch.micro_batch_size " + std::to_string(best->micro_batch_size) + (may_shrink ? " instead of " + std::to_string(written) : "") + ": " + human_bytes(best->bytes) + budget;
+    std::string text = "batch.micro_batch_size " + std::to_string(best.micro_batch_size) + (may_shrink && best.micro_batch_size != written ? " instead of " + std::to_string(written) : "") + ": " + human_bytes(best.bytes) + budget;
     const Candidate* smaller = nullptr;
-    for (const Candidate& c : all)
-      if (c.micro_batch_size < best->micro_batch_size && search.fits(c)) smaller = &c;
-    if (smaller && best->seconds > 0) text += "; " + std::to_string(smaller->micro_batch_size) + " would take " + percent(smaller->seconds / best->seconds - 1) + " longer";
-    else if (best->seconds == 0) text += "; " + std::to_string(best->micro_batch_size * length) + " tokens at a time";
+    for (const Candidate& c : chosen->all)
+      if (c.micro_batch_size < best.micro_batch_size && search.fits(c)) smaller = &c;
+    if (smaller && best.seconds > 0) text += "; " + std::to_string(smaller->micro_batch_size) + " would take " + percent(smaller->seconds / best.seconds - 1) + " longer";
+    else if (best.seconds == 0) text += "; " + std::to_string(best.micro_batch_size * length) + " tokens at a time";
     plan.choices.push_back(std::move(text));
   }
-  if (best->offload) {
-    memory.activation_offload = recipe::ActivationOffload::cpu;
-    const Candidate recomputed = search.least_depth(best->micro_batch_size);
-    std::string text = "memory.activation_offload cpu: the most that recomputation saves needs " + human_bytes(recomputed.bytes) + ", " + human_bytes(best->bytes) + budget + " with " + human_bytes(best->host_bytes) +
-                       " on the host, of what layers keep";
-    if (best->seconds > 0 && rates->host_bytes_per_s > 0) text += "; costs " + percent(best->seconds / recomputed.seconds - 1) + " of a step more";
-    else text += "; what the copies cost was not measured on this GPU";
-    plan.choices.push_back(std::move(text));
-  }
+  if (best.on_host.any()) put_on_host(plan, search, ways, best, budget);
   if (choose_depth) {
-    search.depth().write(best->depth, memory);
+    search.depth().write(best.depth, memory);
     std::string text = "memory.activation_checkpoint " + of_layers(memory, search.depth().layers);
-    const Candidate nothing = search.weigh({best->micro_batch_size, 0});
-    if (best->depth == 0) text += ": nothing need be recomputed";
-    else text += ": " + human_bytes(best->bytes) + budget + ", where none would need " + human_bytes(nothing.bytes);
-    if (best->depth > 0 && best->seconds > 0) text += "; costs " + percent(best->seconds / nothing.seconds - 1) + " of a step";
+    const Candidate nothing = search.weigh({best.micro_batch_size, 0, best.on_host});
+    if (best.depth == 0) text += ": nothing need be recomputed";
+    else text += ": " + human_bytes(best.bytes) + budget + ", where none would need " + human_bytes(nothing.bytes);
+    if (best.depth > 0 && best.seconds > 0) text += "; costs " + percent(best.seconds / nothing.seconds - 1) + " of a step";
     plan.choices.push_back(std::move(text));
   }
 }

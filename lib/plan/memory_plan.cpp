@@ -1,5 +1,6 @@
 #include "plan/memory_plan.hpp"
 #include "plan/choose_offload.hpp"
+#include "plan/largest_block.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
 
@@ -120,7 +121,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
     m.categories.emplace_back("checkpoint on its way to disk", snapshot);
     m.process_bytes += snapshot;
   }
-  if (plan.on_gpu && offloads_optimizer(plan)) {
+  if (plan.on_gpu && (offloads_optimizer(plan) || plan.recipe.memory.parameter_offload == recipe::ParameterOffload::cpu)) {
     for (const auto& b : plan.train.front().program.buffers)
       if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.size;
     m.beside_host_bytes += snapshot_bytes_of(plan);
@@ -133,23 +134,22 @@ namespace {
 /// What the recipe could say otherwise, the cheapest first.
 struct Levers {
   std::vector<recipe::ParallelMode> modes;
+  std::vector<recipe::ParameterOffload> weights;
   std::vector<recipe::OptimizerOffload> optimizers;
   std::vector<recipe::ActivationOffload> places;
   std::vector<std::vector<recipe::ActivationCheckpoint>> levels;
   std::int64_t smallest_micro_batch = 1;
 };
 
-/// Is there anything of an optimizer that could lie elsewhere?
-bool keeps_states(const RunPlan& plan) { return !plan.update.states.empty() || plan.master != program::Master::none; }
-
 Levers levers_of(const RunPlan& plan) {
   using recipe::ActivationCheckpoint, recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode;
-  Levers levers{{plan.mode}, {plan.recipe.memory.optimizer_offload.where}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
+  Levers levers{{plan.mode}, {plan.recipe.memory.parameter_offload}, {plan.recipe.memory.optimizer_offload.where}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
   const bool in_backward = plan.recipe.optimizer.update_in_backward, custom = std::holds_alternative<spec::CustomDims>(plan.dims);
   const bool tensor_sums = plan.update.unit == program::Unit::tensor, on_host = levers.optimizers.front() != OptimizerOffload::none;   // shards and hosts do not go together with them
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
-    if (plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward && !(tensor_sums && on_host)) levers.modes.push_back(mode);
-  if (plan.on_gpu && !on_host && keeps_states(plan) && !(tensor_sums && plan.shares_batches())) levers.optimizers.push_back(OptimizerOffload::cpu);
+    if (!(plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none && mode != ParallelMode::zero3) && plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward && !(tensor_sums && on_host)) levers.modes.push_back(mode);
+  if (may_update_on_host(plan) && !(tensor_sums && plan.shares_batches())) levers.optimizers.push_back(OptimizerOffload::cpu);
+  if (may_keep_weights_on_host(plan)) levers.weights.push_back(recipe::ParameterOffload::cpu);
   // On the host last, where that is other memory: copies take longer than recomputation.
   if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom) levers.places.push_back(ActivationOffload::cpu);
   const ActivationCheckpoint least = *std::ranges::min_element(levers.levels.front());
@@ -168,6 +168,7 @@ std::string changes_of(const RunPlan& other, const RunPlan& plan) {
   if (*memory.activation_checkpoint.value != *before.activation_checkpoint.value) changes.push_back("memory.activation_checkpoint " + recipe::write_value(*memory.activation_checkpoint.value));
   if (memory.activation_offload != before.activation_offload) changes.push_back("memory.activation_offload " + recipe::write_value(memory.activation_offload));
   if (memory.optimizer_offload.where != before.optimizer_offload.where) changes.push_back("memory.optimizer_offload " + recipe::write_value(memory.optimizer_offload.where));
+  if (memory.parameter_offload != before.parameter_offload) changes.push_back("memory.parameter_offload " + recipe::write_value(memory.parameter_offload));
   std::string text;
   for (const std::string& change : changes) text += (text.empty() ? "" : " with ") + change;
   return text;
@@ -175,34 +176,48 @@ std::string changes_of(const RunPlan& other, const RunPlan& plan) {
 
 }  // namespace
 
+bool may_update_on_host(const RunPlan& plan) {
+  const bool keeps_states = !plan.update.states.empty() || plan.master != program::Master::none, parts_alone = plan.update.unit == program::Unit::tensor && plan.zero_stage() > 0;
+  return plan.on_gpu && plan.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none && keeps_states && !parts_alone;
+}
+
+bool may_keep_weights_on_host(const RunPlan& plan) {
+  const bool held = plan.mode == recipe::ParallelMode::dp || plan.zero_stage() == 1 || plan.zero_stage() == 2;
+  const auto& optimizer = plan.recipe.memory.optimizer_offload;
+  const bool takes_weights = recipe::uses_disk(optimizer.where) || optimizer.share.is_auto() || *optimizer.share.value != 0;   // from the GPU
+  return plan.on_gpu && plan.recipe.memory.parameter_offload == recipe::ParameterOffload::none && !held && !takes_weights;
+}
+
 std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   if (plan.row_lengths.empty()) return "";       // nothing is trained: there is no batch to cut
   const Levers levers = levers_of(plan);
   const std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
   RunPlan other = plan;
-  for (const auto mode : levers.modes)
-    for (const auto optimizer : levers.optimizers)
-      for (const auto place : levers.places) {
-        auto levels = levers.levels;
-        if (place != levers.places.front()) std::ranges::reverse(levels);   // the least to copy first
-        for (std::int64_t micro = plan.batch.micro_batch_size; micro >= levers.smallest_micro_batch; --micro) {   // the largest micro-batch that keeps the global batch
-          if (samples % micro != 0) continue;
-          for (const auto& level : levels) {
-            other.mode = mode;
-            other.batch.micro_batch_size = micro;
-            other.batch.grad_accum_steps = samples / micro;
-            other.recipe.memory.activation_checkpoint.value = level;
-            other.recipe.memory.activation_offload = place;
-            other.recipe.memory.optimizer_offload.where = optimizer;
-            plan_programs(other);
-            const MemoryPlan memory = plan_memory_budget(other);
-            if (memory.total_bytes() > have || (plan.on_gpu && host_budget(plan, 0) > 0 && host_need(memory) > host_budget(plan, 0))) continue;
-            const bool chosen = optimizer == plan.recipe.memory.optimizer_offload.where;   // by fit, which leaves the optimizer where the recipe says
-            return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + ")" +
-                   (chosen ? std::string(", and memory.fit: true ") + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself" : "");
+  for (const auto weights : levers.weights)     // on the host last of all
+    for (const auto mode : levers.modes) {
+      if (weights != levers.weights.front() && (recipe::zero_stage(mode) == 1 || recipe::zero_stage(mode) == 2)) continue;
+      for (const auto optimizer : levers.optimizers)
+        for (const auto place : levers.places) {
+          auto levels = levers.levels;
+          if (place != levers.places.front()) std::ranges::reverse(levels);   // the least to copy first
+          for (std::int64_t micro = plan.batch.micro_batch_size; micro >= levers.smallest_micro_batch; --micro) {   // the largest micro-batch that keeps the global batch
+            if (samples % micro != 0) continue;
+            for (const auto& level : levels) {
+              other.mode = mode;
+              other.batch.micro_batch_size = micro;
+              other.batch.grad_accum_steps = samples / micro;
+              other.recipe.memory.activation_checkpoint.value = level;
+              other.recipe.memory.activation_offload = place;
+              other.recipe.memory.optimizer_offload.where = optimizer;
+              other.recipe.memory.parameter_offload = weights;
+              plan_programs(other);
+              const MemoryPlan memory = plan_memory_budget(other);
+              if (memory.total_bytes() > have || (plan.on_gpu && host_budget(plan, 0) > 0 && host_need(memory) > host_budget(plan, 0))) continue;
+              return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + "), and memory.fit: true " + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself";
+            }
           }
         }
-      }
+    }
   return "";
 }
 
@@ -216,6 +231,7 @@ std::string what_needs_less_host_memory(const RunPlan& plan) {
   if (optimizer) text += "or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
   if (optimizer && plan.on_gpu && plan.recipe.checkpoint.asynchronous) text += ", or write checkpoint.asynchronous: false, which needs no copy of it";
   if (activations) text += std::string(text.empty() ? "" : "; ") + "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size";
+  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none) text += std::string(text.empty() ? "" : "; ") + "leave memory.parameter_offload out, or let more ranks share the weights (parallel.mode: zero3)";
   return text;
 }
 
@@ -236,7 +252,14 @@ void require_fits(const RunPlan& plan) {
   }
   if (have <= 0 || need <= have) return;
   std::string remedy = what_would_fit(plan, have);
-  if (remedy.empty()) remedy = "nothing in the recipe makes it fit; take a smaller model or a larger budget";
+  if (remedy.empty() && !plan.row_lengths.empty()) {
+    const LargestBlock block = largest_block(plan);
+    const std::int64_t beside = plan.memory.library_bytes + plan.memory.process_bytes, at_once = block.bytes + beside;
+    remedy = "nothing in the recipe makes it fit: " + block.operation + " alone has " + human_bytes(block.bytes) + " in memory at once with batch.micro_batch_size " + std::to_string(block.micro_batch_size) +
+             (at_once > have ? ", beside " + human_bytes(beside) + " that libraries take, and no block is cut; " : "; ") + "take a smaller model or a larger budget";
+  } else if (remedy.empty()) {
+    remedy = "nothing in the recipe makes it fit; take a smaller model or a larger budget";
+  }
   throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(need) + " and memory.budget is " + human_bytes(have) + ", " + human_bytes(need - have) + " too little; " + remedy);
 }
 

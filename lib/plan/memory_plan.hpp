@@ -12,6 +12,12 @@ MemoryPlan plan_memory_budget(const RunPlan& plan);
 /// "batch.micro_batch_size 8 with memory.activation_checkpoint full would fit (3.1 GiB)"; "" where nothing in the recipe makes it fit into so many bytes.
 std::string what_would_fit(const RunPlan& plan, std::int64_t bytes);
 
+/// Whether an optimizer that is on the GPU could be on the host: it keeps something, and does not sum over tensors of which there are parts alone.
+bool may_update_on_host(const RunPlan& plan);
+
+/// Whether weights that are on the GPU could be on the host: the mode does not hold all of them for the whole step.
+bool may_keep_weights_on_host(const RunPlan& plan);
+
 /// Host memory that the process takes beside a GPU, as far as it is planned.
 std::int64_t host_need(const MemoryPlan& memory);
 

@@ -169,6 +169,8 @@ void plan_programs(RunPlan& plan) {
     const bool on_host = offloads_optimizer(plan);
     const passes::OptimizerOffloadOptions offload{keepers_of(plan, graph.groups.size()), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
     if (on_host) p = passes::optimizer_offload(std::move(p), offload);
+    const bool weights_on_host = r.memory.parameter_offload == recipe::ParameterOffload::cpu;
+    if (weights_on_host) p = passes::parameter_offload(std::move(p));
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
@@ -178,6 +180,7 @@ void plan_programs(RunPlan& plan) {
     if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
     if (on_host) forward = passes::optimizer_offload(std::move(forward), offload);
+    if (weights_on_host) forward = passes::parameter_offload(std::move(forward));
     plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
   }
 }
@@ -212,9 +215,14 @@ std::int64_t offloaded_bytes(const program::StepProgram& p) {
 
 OptimizerCopies optimizer_copies(const program::StepProgram& p) {
   return {copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::gradient; }),
-          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter; }),
+          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter && b.resident; }),
           copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::state; }),
           copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::disk; })};
+}
+
+ParameterCopies parameter_copies(const program::StepProgram& p) {
+  return {copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter && !b.resident; }),
+          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::parameter; })};
 }
 
 double RunPlan::flops_per_token() const { return step_flops(train.back()) * static_cast<double>(batch.world_size) / static_cast<double>(tokens_per_step); }
@@ -286,10 +294,11 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   }
   require_level_for_each_layer(plan);
   place_optimizer(plan);
-  choose_shards(plan, budget, rates);
+  choose_shards(plan, facts.hardware.local_ranks, budget, rates);
   require_shards_on_host(plan);
   choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
+  if (plan.rates && offloads_optimizer(plan)) plan.rates->steps_overlap = false;   // which may have been chosen
   choose_kept_weights(plan, budget, rates);
   choose_offload(plan, budget, rates);
   plan_programs(plan);

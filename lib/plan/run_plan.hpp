@@ -93,6 +93,9 @@ std::int64_t offloaded_bytes(const program::StepProgram& p);
 /// What a step copies for an optimizer on the host: gradients to it, weights back.
 struct OptimizerCopies { std::int64_t gradients_out = 0, weights_back = 0, from_disk = 0, to_disk = 0; };
 OptimizerCopies optimizer_copies(const program::StepProgram& p);
+/// What a step copies of weights that lie on the host: to blocks and updates, and back from updates.
+struct ParameterCopies { std::int64_t in = 0, out = 0; };
+ParameterCopies parameter_copies(const program::StepProgram& p);
 
 /// Of the matrix products and the attention of one step, without what is recomputed.
 double step_flops(const PlacedProgram& placed);

@@ -415,6 +415,9 @@ class Rules {
            {"optimizer.type", "optimizer.options", "precision.compute", "precision.master"},
            "can have no effect: " + alternative_name(r_.optimizer.options) + " as written keeps nothing beside the weights that blocks compute with; write none");
     optimizer_offload();
+    const bool held = mode_is(ParallelMode::dp) || mode_is(ParallelMode::zero1) || mode_is(ParallelMode::zero2);
+    refuse(r_.memory.parameter_offload != ParameterOffload::none && held, "memory.parameter_offload", {"parallel.mode"},
+           "frees nothing with parallel.mode: " + (held ? write_value(*r_.parallel.mode.value) : std::string()) + ", which has all weights on the GPU for the whole step: write zero3 or ddp, or leave parameter_offload out");
     refuse(r_.memory.release_cache_every && r_.memory.release_cache_every->amount <= 0, "memory.release_cache_every", {}, "must be greater than 0 (did you mean null?)");
     refuse(!r_.memory.budget.is_auto() && r_.memory.budget.value->bytes == 0, "memory.budget", {}, "must be greater than 0");
   }
@@ -431,6 +434,9 @@ class Rules {
     refuse(o.where != OptimizerOffload::none && !o.share.is_auto() && *o.share.value == 1, path + "share", {where}, "1 leaves all of the optimizer on the GPU: write where: none");
     refuse(o.folder && o.folder->empty(), path + "folder", {}, "must not be empty (did you mean null?)");
     refuse(!o.host_budget.is_auto() && o.host_budget.value->bytes == 0, path + "host_budget", {}, "must be greater than 0");
+    const bool shared = o.share.is_auto() || *o.share.value != 0;
+    refuse(r_.memory.parameter_offload != ParameterOffload::none && (on_disk || shared), "memory.parameter_offload", {shared ? path + "share" : where},
+           std::string("cannot go together with memory.optimizer_offload ") + (shared ? "of which a share stays on the GPU" : "on a disk") + ", whose updates have their weights there: write optimizer_offload: cpu");
     refuse(on_disk && r_.checkpoint.asynchronous, "checkpoint.asynchronous", {where},
            "cannot go together with memory.optimizer_offload.where: " + write_value(o.where) + ": memory has no room for a copy of what is on the disk; write false");
   }

@@ -188,12 +188,18 @@ void visit_fields(Visitor& field, OptimizerOffloadSection& s) {
   field("read_ahead", s.read_ahead, between(1, 64), "of disk and cpu+disk: for how many parts of the model, beyond the one that is updated, host memory is set aside to read into");
   field("host_budget", s.host_budget, anything(), "of cpu+disk: memory that a rank may take on the host, e.g. 64 GiB; auto: what the machine (cgroup) has");
 }
+enum class ParameterOffload : std::uint8_t { none, cpu };
+inline const EnumNames<ParameterOffload>& enum_names(ParameterOffload) {
+  static const EnumNames<ParameterOffload> names{{ParameterOffload::none, "none"}, {ParameterOffload::cpu, "cpu"}};
+  return names;
+}
 struct MemorySection {
   Auto<ByteSize> budget;
   Auto<std::vector<ActivationCheckpoint>> activation_checkpoint{{{ActivationCheckpoint::none}}};   // of all layers, or of each
   std::int64_t checkpoint_segment = 1;
   ActivationOffload activation_offload = ActivationOffload::none;
   OptimizerOffloadSection optimizer_offload;   // a map of its own, behind the other keys
+  ParameterOffload parameter_offload = ParameterOffload::none;
   std::optional<Duration> release_cache_every;
   bool fit = false;
 };
@@ -205,8 +211,10 @@ void visit_fields(Visitor& field, MemorySection& s) {
   field("checkpoint_segment", s.checkpoint_segment, between(1, 1 << 16), "neighbouring layers at full that keep one hidden together and are recomputed together");
   field("activation_offload", s.activation_offload, anything(),
         "cpu: what layers keep for backward waits in host memory; copied out behind forward, and back one block ahead of backward, beside the computation");
+  field("parameter_offload", s.parameter_offload, anything(),
+        "cpu: weights lie in host memory, and are copied in one block ahead of each use in forward and backward; not in the modes that hold all of them for a step (dp, zero1, zero2)");
   field("release_cache_every", s.release_cache_every, anything(), "between returns of unused memory that libraries keep to the system; null: never");
-  field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size and activation_checkpoint anew, the cheapest that fits; global_batch_size stays");
+  field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size, activation_checkpoint, and on a GPU activation_offload and optimizer_offload anew, the cheapest that fits; global_batch_size stays");
 }
 
 enum class ParallelMode : std::uint8_t { single, ddp, dp, zero1, zero2, zero3 };

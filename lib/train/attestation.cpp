@@ -97,6 +97,13 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
   } else if (all_launches(evidence, {claims.update, claims.weights}) == 0) {
     out.push_back("no " + claims.update + " over " + claims.weights + " in a step: the exact weights that were asked for are not kept");
   }
+  if (claims.parameters_in_bytes > 0) {
+    const std::string away = " (memory.parameter_offload: cpu)";
+    if (const std::int64_t least = claims.offloaded_bytes + claims.parameters_in_bytes; evidence.bytes_from_host < least)
+      out.push_back(std::to_string(evidence.bytes_from_host) + " bytes are copied from the host in a step, at least " + std::to_string(least) + " were planned" + away);
+    if (const std::int64_t least = claims.offloaded_bytes + claims.gradients_out_bytes + claims.parameters_out_bytes; evidence.bytes_to_host < least)
+      out.push_back(std::to_string(evidence.bytes_to_host) + " bytes are copied to the host in a step, at least " + std::to_string(least) + " were planned" + away);
+  }
   if (claims.update_launches > 0) expect(all_launches(evidence, {claims.update, claims.weights}), claims.update_launches, "the optimizer", " (optimizer.update_in_backward: true)");
   // NCCL names its kernels by what they do and with what: ncclDevKernel_AllReduce_Sum_bf16_RING_LL.
   if (!claims.summed.empty() && all_launches(evidence, {"nccl", claims.sharded ? "ReduceScatter_Sum_" : "Reduce_Sum_", claims.summed}) == 0)

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace trainx::train {
 
@@ -78,6 +79,8 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
       }
     }
   }
+  for (Group& group : groups_)
+    if (!group.parameter) group.parameter = std::exchange(group.on_host, nullptr);   // weights lie there alone
 }
 
 void ResidentState::initialize(const model::WeightInitializer& fill, Memory memory) {

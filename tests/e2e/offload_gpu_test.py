@@ -1,4 +1,4 @@
-"""The optimizer on the host of a GPU: the losses of one on the GPU, memory as planned, checkpoints that either goes on from."""
+"""The optimizer, and weights, on the host of a GPU: the losses of one on the GPU, memory as planned, checkpoints that either goes on from."""
 import json
 import shutil
 import subprocess
@@ -19,6 +19,7 @@ eval: {{every: 3 steps, batches: 2}}
 metrics: {{every: 1 steps}}
 """
 OFFLOAD = "memory.optimizer_offload=cpu"
+WEIGHTS = "memory.parameter_offload=cpu"
 IN_BACKWARD = ["optimizer.max_grad_norm=0", "optimizer.update_in_backward=true", "batch.micro_batch_size=8"]
 
 
@@ -99,6 +100,39 @@ class OffloadOnGpu(Trainx):
         _, want, _ = self.run_of("plain", *IN_BACKWARD)
         _, losses, _ = self.run_of("backward", self.on_disk(), *IN_BACKWARD)
         self.assert_close(losses, want, 1e-5)
+
+    def test_weights_on_the_host_have_the_same_losses_and_free_their_bytes(self):
+        for precision, tolerance in (("fp32", 1e-6), ("bf16", 1e-5)):
+            plain, want, plain_bytes = self.run_of(precision, precision=precision)
+            for name, more in (("-w", []), ("-w-o", [OFFLOAD]), ("-w-a", ["memory.activation_checkpoint=full"])):
+                plan, losses, measured = self.run_of(precision + name, WEIGHTS, *more, precision=precision)
+                self.assert_close(losses, want, tolerance)
+                fell, planned = plain_bytes - measured, plain["total_bytes"] - plan["total_bytes"]
+                print(f"  {precision}{name}: fell by {fell / 2**20:.0f} MiB, planned {planned / 2**20:.0f}")
+                self.assertGreater(fell, 0)
+                self.assertLess(abs(fell - planned), 0.05 * plain_bytes)
+        _, eager, _ = self.run_of("eager", WEIGHTS, "run.execution=eager")
+        _, graph, _ = self.run_of("graph", WEIGHTS)
+        self.assertEqual(eager, graph)
+
+    def test_weights_on_the_host_with_updates_in_backward_evaluations_in_bf16_and_resumed(self):
+        _, want, _ = self.run_of("plain", *IN_BACKWARD)
+        for name, more in (("w", []), ("w-o", [OFFLOAD])):
+            _, losses, _ = self.run_of(name, WEIGHTS, *more, *IN_BACKWARD)
+            self.assert_close(losses, want, 1e-5)
+        _, want, _ = self.run_of("whole", "eval.precision=bf16", precision="fp32")
+        self.run_of("out", "eval.precision=bf16", precision="fp32", steps=3)
+        _, losses, _ = self.run_of("out", WEIGHTS, "eval.precision=bf16", "checkpoint.asynchronous=true", precision="fp32")
+        self.assert_close(losses, want, 1e-6)
+
+    @unittest.skipUnless(GPUS > 1, "takes two GPUs")
+    def test_weights_of_two_ranks_on_their_hosts(self):
+        for mode in ("ddp", "zero3"):
+            cut = [f"parallel={{mode: {mode}, world_size: 2}}"]
+            _, want, _ = self.run_of(mode, *cut)
+            for name, more in (("-w", []), ("-w-o", [OFFLOAD])):
+                _, losses, _ = self.run_of(mode + name, WEIGHTS, *more, *cut)
+                self.assert_close(losses, want, 1e-5)
 
     @unittest.skipUnless(GPUS > 1, "takes two GPUs")
     def test_each_of_two_ranks_has_its_share_on_the_host(self):

@@ -132,7 +132,8 @@ void GpuExecutor::prepare(Shape& s) {
       if (!transfers_) transfers_ = std::make_unique<offload::TransferQueue>();
     }
     s.reports |= i.op == Op::report;
-    if (!run.empty() && run.front()->op != i.op) end_run();
+    const bool waits = s.lanes->waits(static_cast<int>(&i - s.placed->program.steady.data()));   // for what those before it need not have: weights that come from the host
+    if (!run.empty() && (run.front()->op != i.op || waits)) end_run();
     if (i.op == Op::update && i.lane == Lane::host) {
       end_run();
       s.host_updates[&i] = {this, &s, &i};

@@ -68,6 +68,8 @@ void SideLanes::fork(bool timed, bool captured) {
   }
 }
 
+bool SideLanes::waits(int position) const { return !places_.empty() && !places_[static_cast<std::size_t>(position)].waits.empty(); }
+
 cudaStream_t SideLanes::enter(int position, const WaitForTransfer& wait_for_transfer) {
   if (places_.empty()) return compute_;
   const Place& place = places_[static_cast<std::size_t>(position)];

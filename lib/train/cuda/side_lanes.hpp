@@ -25,6 +25,8 @@ class SideLanes {
   void fork(bool timed, bool captured);
   /// Lets a stream wait until a transfer with the disk is made. In the disk's own stream they are only begun, one after the other.
   using WaitForTransfer = std::function<void(int position, cudaStream_t stream)>;
+  /// Does the instruction at this position wait for another lane?
+  bool waits(int position) const;
   /// The stream of the instruction at this position, which waits for what it has to.
   cudaStream_t enter(int position, const WaitForTransfer& wait_for_transfer);
   /// To be called when it was launched, with what it is called.

@@ -131,7 +131,11 @@ TEST_CASE("activations go to the host where nothing else fits; the batch that up
   CHECK(tight.batch.grad_accum_steps == 1);
   CHECK(all_of(tight.choices).find("memory.activation_offload cpu: the most that recomputation saves needs") != std::string::npos);
   CHECK(refusal("activation_checkpoint: full, " + budget(offloaded)).find("memory.activation_offload cpu would fit") != std::string::npos);
-  CHECK(refusal("fit: true, " + budget(offloaded * 9 / 10)).find("memory.optimizer_offload cpu would fit") != std::string::npos);   // which fit leaves where the recipe says
+  const auto tighter = on_gpu("fit: true, " + budget(offloaded * 9 / 10));
+  INFO(all_of(tighter.choices));
+  CHECK(tighter.recipe.memory.optimizer_offload == recipe::OptimizerOffload::cpu);
+  CHECK(tighter.memory.total_bytes() <= offloaded * 9 / 10);
+  CHECK(refusal("activation_checkpoint: full, activation_offload: cpu, " + budget(offloaded * 9 / 10)).find("memory.optimizer_offload cpu would fit") != std::string::npos);
   CHECK(refusal("fit: true, " + budget(offloaded / 10)).find("nothing in the recipe makes it fit") != std::string::npos);
   const auto cut = on_gpu("fit: true, " + budget(offloaded), false);      // there a smaller micro-batch is cheaper
   CHECK(cut.recipe.memory.activation_offload == recipe::ActivationOffload::none);

@@ -1,0 +1,109 @@
+#include "plan/fit_search.hpp"
+#include "plan/fit.hpp"
+#include "plan/memory_plan.hpp"
+#include "spec/arch/architecture.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace trainx::plan {
+
+using recipe::ActivationCheckpoint;
+
+namespace {
+
+constexpr int last_level = static_cast<int>(ActivationCheckpoint::full);
+
+}  // namespace
+
+int Depth::whole() const { return last_level * layers; }
+int Depth::most() const { return whole() + static_cast<int>(std::ceil(std::sqrt(layers))) - 1; }
+
+void Depth::write(int depth, recipe::MemorySection& memory) const {
+  const int level = std::min(depth, whole()) / layers, more = std::min(depth, whole()) % layers;
+  std::vector<ActivationCheckpoint> levels(static_cast<std::size_t>(layers), static_cast<ActivationCheckpoint>(level));
+  std::fill_n(levels.begin(), more, static_cast<ActivationCheckpoint>(std::min(level + 1, last_level)));
+  const bool any_full = std::ranges::count(levels, ActivationCheckpoint::full) > 0;
+  memory.activation_checkpoint.value = compressed(std::move(levels));
+  memory.checkpoint_segment = any_full ? std::max<std::int64_t>(memory.checkpoint_segment, depth > whole() ? depth - whole() + 1 : 1) : 1;
+}
+
+FitSearch::FitSearch(const RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates) : plan_(plan), budget_(budget_bytes), rates_(rates) {
+  samples_ = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
+  depth_.layers = std::max(1, spec::model_graph(plan.dims, 1, plan.row_lengths.back(), plan.compute, spec::Machine(plan.threads)).layers());
+}
+
+bool FitSearch::fits(const Candidate& c) const {
+  return (budget_ <= 0 || c.bytes <= budget_) && (plan_.host_memory_bytes <= 0 || c.host_bytes <= plan_.host_memory_bytes) && (!c.on_host.activations || c.offloaded_bytes > 0);
+}
+
+Candidate FitSearch::weigh(Candidate c) const {
+  const std::int64_t steps = samples_ / c.micro_batch_size;
+  const RunPlan two = sized(c, static_cast<int>(std::min<std::int64_t>(steps, 2)));   // more micro-steps take no more memory
+  const MemoryPlan memory = plan_memory_budget(two);
+  c.bytes = memory.total_bytes();
+  c.host_bytes = plan_.on_gpu ? host_need(memory) : 0;
+  c.offloaded_bytes = offloaded_bytes(two.train.back().program);
+  if (!rates_) return c;
+  c.seconds = step_seconds(two, *rates_);
+  if (steps > 2) c.seconds += static_cast<double>(steps - 2) * (c.seconds - step_seconds(sized(c, 1), *rates_));
+  return c;
+}
+
+Candidate FitSearch::least_depth(std::int64_t micro_batch_size, OnHost on_host) const {
+  if (const Candidate nothing = weigh({micro_batch_size, 0, on_host}); fits(nothing)) return nothing;
+  Candidate best = weigh({micro_batch_size, depth_.whole(), on_host});
+  for (int depth = depth_.whole() + 1; !fits(best) && depth <= depth_.most(); ++depth) best = weigh({micro_batch_size, depth, on_host});
+  if (!fits(best) || best.depth > depth_.whole()) return best;
+  for (int low = 0, high = depth_.whole(); high - low > 1;) {   // low does not fit, high does
+    const int middle = (low + high) / 2;
+    const Candidate c = weigh({micro_batch_size, middle, on_host});
+    (fits(c) ? high : low) = middle;
+    if (fits(c)) best = c;
+  }
+  return best;
+}
+
+Candidate FitSearch::offloaded(std::int64_t micro_batch_size, OnHost on_host) const {
+  Candidate best = weigh({micro_batch_size, depth_.whole(), on_host});
+  if (!knows_copies()) return best;
+  for (int level = last_level; level-- > 0;)
+    if (const Candidate c = weigh({micro_batch_size, level * depth_.layers, on_host}); fits(c) && c.seconds < best.seconds) best = c;
+  return best;
+}
+
+std::vector<std::int64_t> FitSearch::micro_batch_sizes() const {
+  std::vector<std::int64_t> out;
+  for (std::int64_t m = plan_.recipe.optimizer.update_in_backward ? samples_ : 1; m <= samples_; ++m)
+    if (samples_ % m == 0) out.push_back(m);
+  return out;
+}
+
+RunPlan FitSearch::sized(const Candidate& c, int micro_steps) const {
+  RunPlan p;
+  p.recipe = plan_.recipe;
+  if (p.recipe.memory.activation_checkpoint.is_auto() || c.depth > 0) depth_.write(c.depth, p.recipe.memory);
+  if (c.on_host.activations) p.recipe.memory.activation_offload = recipe::ActivationOffload::cpu;
+  if (c.on_host.optimizer) p.recipe.memory.optimizer_offload.where = recipe::OptimizerOffload::cpu;
+  if (c.on_host.weights) p.recipe.memory.parameter_offload = recipe::ParameterOffload::cpu;
+  p.dims = plan_.dims;
+  p.batch = plan_.batch;
+  p.mode = plan_.mode;
+  p.rank = plan_.rank;
+  p.shard_ranks = plan_.shard_ranks;
+  p.groups_on_device = plan_.groups_on_device;
+  p.groups_on_disk = plan_.groups_on_disk;
+  p.turns_kept = plan_.turns_kept;
+  p.rates = plan_.rates;
+  p.batch.micro_batch_size = c.micro_batch_size;
+  p.batch.grad_accum_steps = micro_steps;
+  p.compute = plan_.compute;
+  p.on_gpu = plan_.on_gpu;
+  p.threads = plan_.threads;
+  p.master = plan_.master;
+  p.update = plan_.update;
+  p.row_lengths = {plan_.row_lengths.back()};
+  plan_programs(p);
+  return p;
+}
+
+}  // namespace trainx::plan

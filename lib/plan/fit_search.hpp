@@ -1,0 +1,58 @@
+// The ways to cut a run and to put parts of it aside, with what each takes: memory and time.
+#pragma once
+#include "plan/run_plan.hpp"
+
+namespace trainx::plan {
+
+/// Recomputation in one number: 0 nothing, `layers` all of them selective, ..., `whole()` all of them full, then ever longer segments.
+struct Depth {
+  int layers = 1;
+  int whole() const;
+  int most() const;
+  void write(int depth, recipe::MemorySection& memory) const;
+};
+
+/// What waits in the host's memory though the recipe does not say so.
+struct OnHost {
+  bool activations = false, optimizer = false, weights = false;
+  bool any() const { return activations || optimizer || weights; }
+  bool operator==(const OnHost&) const = default;
+};
+
+struct Candidate {
+  std::int64_t micro_batch_size = 1;
+  int depth = 0;                        // ignored where the recipe says what is recomputed
+  OnHost on_host;
+  std::int64_t bytes = 0, host_bytes = 0, offloaded_bytes = 0;
+  double seconds = 0;                   // of a step; 0 without rates
+};
+
+class FitSearch {
+ public:
+  /// All of them outlive this. `budget_bytes` 0: anything fits.
+  FitSearch(const RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates);
+
+  const Depth& depth() const { return depth_; }
+  bool fits(const Candidate& c) const;
+  /// With the bytes and the time of a step.
+  Candidate weigh(Candidate c) const;
+  /// The least recomputation with which so many samples fit; the most there is where none does.
+  Candidate least_depth(std::int64_t micro_batch_size, OnHost on_host = {}) const;
+  /// With activations on the host: the fastest level that fits, where it is not known how fast copies are the one that leaves the least to copy.
+  Candidate offloaded(std::int64_t micro_batch_size, OnHost on_host) const;
+  /// The numbers of samples that divide a step's, ascending.
+  std::vector<std::int64_t> micro_batch_sizes() const;
+  std::int64_t samples() const { return samples_; }
+  /// Whether times hold where something lies on the host.
+  bool knows_copies() const { return rates_ && rates_->host_bytes_per_s > 0; }
+
+ private:
+  RunPlan sized(const Candidate& c, int micro_steps) const;
+
+  const RunPlan& plan_;
+  std::int64_t budget_, samples_ = 1;
+  const program::Rates* rates_;
+  Depth depth_;
+};
+
+}  // namespace trainx::plan

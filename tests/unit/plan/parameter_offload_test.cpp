@@ -1,0 +1,89 @@
+#include "core/error.hpp"
+#include "plan/claims.hpp"
+#include "plan/memory_plan.hpp"
+#include "recipe/recipe.hpp"
+#include "support/catch.hpp"
+#include "support/user_error.hpp"
+
+using namespace trainx;
+
+namespace {
+
+plan::RunPlan plan_of(const std::string& memory, const std::string& more = "precision: bf16\n", std::int64_t host_bytes = std::int64_t{64} << 30, const std::string& gpu = "h200") {
+  facts::Facts f;
+  f.hardware.cpu_cores = 2;
+  f.hardware.memory_bytes = host_bytes;
+  if (gpu.empty()) f.hardware.gpus = {"NVIDIA H200"};
+  f.data = {true, true, 1000, 100, 0, {}, ""};
+  return plan::make_run_plan(recipe::parse_recipe("model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 256}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\nmemory: {" + memory + "}\n" + more, "test").recipe, f,
+                             {.gpu = gpu});
+}
+
+std::int64_t on_host(const plan::RunPlan& plan, const std::string& what) {
+  for (const auto& [name, bytes] : plan.memory.on_host)
+    if (name == what) return bytes;
+  return 0;
+}
+
+std::int64_t category(const plan::RunPlan& plan, const std::string& name) {
+  for (const auto& [category, bytes] : plan.memory.categories)
+    if (category == name) return bytes;
+  return 0;
+}
+
+std::int64_t elements_of(const plan::RunPlan& plan) {
+  std::int64_t elements = 0;
+  for (const auto& g : plan.train.back().graph.groups) elements += g.elements;
+  return elements;
+}
+
+const std::string away = "parameter_offload: cpu";
+
+}  // namespace
+
+TEST_CASE("weights are the host's; the GPU has those of the blocks under way, or of its share of them") {
+  const auto here = plan_of("activation_checkpoint: none"), plan = plan_of(away), both = plan_of(away + ", optimizer_offload: cpu");
+  const std::int64_t elements = elements_of(plan);
+  CHECK(on_host(plan, "weights on the host") == 2 * elements);
+  CHECK(on_host(both, "weights on the host") == 2 * elements);   // those that updates write, and no others
+  CHECK(category(here, "weights") == 2 * elements);
+  CHECK(category(plan, "weights") < elements / 2);
+  CHECK(here.memory.arena_bytes - plan.memory.arena_bytes > elements);
+  CHECK(both.memory.arena_bytes < plan_of("optimizer_offload: cpu").memory.arena_bytes - elements);
+  const std::string shards = "precision: bf16\nparallel: {mode: zero3, world_size: 4}\n";
+  const auto sharded = plan_of(away, shards);
+  CHECK(on_host(sharded, "weights on the host") < elements / 2 + elements / 100);
+  CHECK(sharded.memory.arena_bytes < plan_of("activation_checkpoint: none", shards).memory.arena_bytes);
+}
+
+TEST_CASE("what is claimed of weights on the host is what the program does at least, in every precision and mode, wherever updates are made") {
+  for (const std::string precision : {"fp32", "bf16", "fp16"})
+    for (const std::string mode : {"single", "ddp", "zero3"})
+      for (const bool updates_on_host : {false, true}) {
+        const auto plan = plan_of(away + (updates_on_host ? ", optimizer_offload: cpu" : ""), "precision: " + precision + (mode == "single" ? "\n" : "\nparallel: {mode: " + mode + ", world_size: 2}\n"));
+        CAPTURE(precision, mode, updates_on_host);
+        const auto claims = plan::claims_of(plan, plan.train.back().graph);
+        const auto copies = plan::parameter_copies(plan.train.back().program);
+        CHECK(claims.parameters_in_bytes > 0);
+        CHECK(claims.parameters_in_bytes <= copies.in);
+        CHECK(claims.parameters_out_bytes == copies.out);
+        CHECK((copies.out > 0) == !updates_on_host);
+        CHECK(claims.weights_back_bytes == 0);
+        CHECK(plan::optimizer_copies(plan.train.back().program).weights_back == 0);
+      }
+  const auto plain = plan_of("activation_checkpoint: none");
+  CHECK(plan::claims_of(plain, plain.train.back().graph).parameters_in_bytes == 0);
+  CHECK(plan::parameter_copies(plain.train.back().program).in == 0);
+}
+
+TEST_CASE("the time of a step has the copies that nothing hides") {
+  const auto here = plan_of("activation_checkpoint: none"), plan = plan_of(away);
+  CHECK(plan.time->busy_s[static_cast<std::size_t>(program::Lane::copy_in)] > 0);
+  CHECK(plan.time->step_s > here.time->step_s);
+}
+
+TEST_CASE("a machine that cannot hold the weights is refused; the modes that hold all of them on the GPU are too") {
+  CHECK(user_error_of([] { plan_of(away, "precision: bf16\nparallel: {mode: single}\n", std::int64_t{1} << 28, ""); }).find("on the host (weights on the host ") != std::string::npos);
+  for (const std::string mode : {"dp", "zero1", "zero2"})
+    CHECK(user_error_of([&] { plan_of(away, "precision: bf16\nparallel: {mode: " + mode + ", world_size: 2}\n"); }).find("memory.parameter_offload: frees nothing with parallel.mode: " + mode) != std::string::npos);
+}
