@@ -71,6 +71,11 @@ Candidate FitSearch::offloaded(std::int64_t micro_batch_size, OnHost on_host) co
   return best;
 }
 
+double FitSearch::least_seconds(std::int64_t micro_batch_size, OnHost on_host) const {
+  on_host.activations = false;          // what is recomputed need not be copied; at the least nothing is either
+  return weigh({micro_batch_size, 0, on_host}).seconds;
+}
+
 std::vector<std::int64_t> FitSearch::micro_batch_sizes() const {
   std::vector<std::int64_t> out;
   for (std::int64_t m = plan_.recipe.optimizer.update_in_backward ? samples_ : 1; m <= samples_; ++m)
