@@ -177,9 +177,9 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
   }
   if (best.on_host.any()) put_on_host(plan, search, ways, best, budget);
   if (choose_depth) {
+    const Candidate nothing = search.weigh({best.micro_batch_size, 0, best.on_host});   // while the level is not written
     search.depth().write(best.depth, memory);
     std::string text = "memory.activation_checkpoint " + of_layers(memory, search.depth().layers);
-    const Candidate nothing = search.weigh({best.micro_batch_size, 0, best.on_host});
     if (best.depth == 0) text += ": nothing need be recomputed";
     else text += ": " + human_bytes(best.bytes) + budget + ", where none would need " + human_bytes(nothing.bytes);
     if (best.depth > 0 && best.seconds > 0) text += "; costs " + percent(best.seconds / nothing.seconds - 1) + " of a step";
