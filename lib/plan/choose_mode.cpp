@@ -31,7 +31,7 @@ std::vector<std::string> changed_keys(const RunPlan& plan, const RunPlan& before
   if (now.activation_checkpoint.value != written.activation_checkpoint.value && !(written.activation_checkpoint.is_auto() && now.activation_checkpoint.value->front() == recipe::ActivationCheckpoint::none))
     out.push_back("memory.activation_checkpoint " + recipe::write_value(*now.activation_checkpoint.value));
   if (now.activation_offload != written.activation_offload) out.push_back("memory.activation_offload " + recipe::write_value(now.activation_offload));
-  if (now.optimizer_offload != written.optimizer_offload) out.push_back("memory.optimizer_offload " + recipe::write_value(now.optimizer_offload));
+  if (now.optimizer_offload.where != written.optimizer_offload.where) out.push_back("memory.optimizer_offload " + recipe::write_value(now.optimizer_offload.where));
   if (now.parameter_offload != written.parameter_offload) out.push_back("memory.parameter_offload " + recipe::write_value(now.parameter_offload));
   if (plan.batch.micro_batch_size != before.batch.micro_batch_size) out.push_back("batch.micro_batch_size " + std::to_string(plan.batch.micro_batch_size));
   return out;

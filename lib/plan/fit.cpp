@@ -145,15 +145,18 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
   }
   const std::int64_t tokens_that_fill = plan.on_gpu ? 65536 : 4096, length = plan.row_lengths.back(), samples_that_fill = (tokens_that_fill + length - 1) / length;
   std::vector<Way> ways;
+  double fastest_s = 0;                 // of all that fits so far
   for (const OnHost on_host : places_of(plan)) {
     if (on_host.weights && std::ranges::any_of(ways, [](const Way& way) { return way.best.has_value(); })) break;   // which are needed in each micro-step: the last resort
     Way& way = ways.emplace_back(Way{on_host, {}, {}});
     for (const std::int64_t micro : search.micro_batch_sizes()) {
       if (!choose_batch && !(may_shrink && micro <= written) && micro != written) continue;
+      if (on_host.any() && fastest_s > 0 && search.least_seconds(micro, on_host) >= worthwhile * fastest_s) continue;
       way.all.push_back(!choose_depth ? search.weigh({micro, 0}) : on_host.activations ? search.offloaded(micro, on_host) : search.least_depth(micro, on_host));
       if (way.all.size() > 1 && !search.fits(way.all.back())) break;
     }
     if (const Candidate* best = fastest(way.all, search, samples_that_fill)) way.best = *best;
+    if (way.best && search.knows_copies() && (fastest_s == 0 || way.best->seconds < fastest_s)) fastest_s = way.best->seconds;
     if (way.best && !search.knows_copies()) break;   // what lies on the host costs nobody knows what: the less the better
   }
   const Way* chosen = &ways.front();
@@ -174,9 +177,9 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
   }
   if (best.on_host.any()) put_on_host(plan, search, ways, best, budget);
   if (choose_depth) {
+    const Candidate nothing = search.weigh({best.micro_batch_size, 0, best.on_host});   // while the level is not written
     search.depth().write(best.depth, memory);
     std::string text = "memory.activation_checkpoint " + of_layers(memory, search.depth().layers);
-    const Candidate nothing = search.weigh({best.micro_batch_size, 0, best.on_host});
     if (best.depth == 0) text += ": nothing need be recomputed";
     else text += ": " + human_bytes(best.bytes) + budget + ", where none would need " + human_bytes(nothing.bytes);
     if (best.depth > 0 && best.seconds > 0) text += "; costs " + percent(best.seconds / nothing.seconds - 1) + " of a step";

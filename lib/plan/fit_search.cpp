@@ -44,8 +44,11 @@ Candidate FitSearch::weigh(Candidate c) const {
   c.host_bytes = plan_.on_gpu ? host_need(memory) : 0;
   c.offloaded_bytes = offloaded_bytes(two.train.back().program);
   if (!rates_) return c;
-  c.seconds = step_seconds(two, *rates_);
-  if (steps > 2) c.seconds += static_cast<double>(steps - 2) * (c.seconds - step_seconds(sized(c, 1), *rates_));
+  const double of_two = c.seconds = step_seconds(two, *rates_);
+  if (steps <= 2) return c;
+  // What one more takes; the first and the last may wait for copies that those between them do not have.
+  const double of_one_more = memory.host_bytes > 0 ? step_seconds(sized(c, 3), *rates_) - of_two : of_two - step_seconds(sized(c, 1), *rates_);
+  c.seconds += static_cast<double>(steps - 2) * of_one_more;
   return c;
 }
 
@@ -69,6 +72,11 @@ Candidate FitSearch::offloaded(std::int64_t micro_batch_size, OnHost on_host) co
   for (int level = last_level; level-- > 0;)
     if (const Candidate c = weigh({micro_batch_size, level * depth_.layers, on_host}); fits(c) && c.seconds < best.seconds) best = c;
   return best;
+}
+
+double FitSearch::least_seconds(std::int64_t micro_batch_size, OnHost on_host) const {
+  on_host.activations = false;          // what is recomputed need not be copied; at the least nothing is either
+  return weigh({micro_batch_size, 0, on_host}).seconds;
 }
 
 std::vector<std::int64_t> FitSearch::micro_batch_sizes() const {

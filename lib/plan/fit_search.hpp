@@ -40,6 +40,8 @@ class FitSearch {
   Candidate least_depth(std::int64_t micro_batch_size, OnHost on_host = {}) const;
   /// With activations on the host: the fastest level that fits, where it is not known how fast copies are the one that leaves the least to copy.
   Candidate offloaded(std::int64_t micro_batch_size, OnHost on_host) const;
+  /// Of a step with such micro-steps if memory were no matter: with these things on the host no step takes less.
+  double least_seconds(std::int64_t micro_batch_size, OnHost on_host) const;
   /// The numbers of samples that divide a step's, ascending.
   std::vector<std::int64_t> micro_batch_sizes() const;
   std::int64_t samples() const { return samples_; }

@@ -205,7 +205,7 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
             for (const auto& level : levels) {
               other.mode = mode;
               other.batch.micro_batch_size = micro;
-              other.batch.grad_accum_steps = samples / micro;
+              other.batch.grad_accum_steps = std::min<std::int64_t>(samples / micro, 2);   // more micro-steps take no more memory
               other.recipe.memory.activation_checkpoint.value = level;
               other.recipe.memory.activation_offload = place;
               other.recipe.memory.optimizer_offload.where = optimizer;

@@ -34,6 +34,34 @@ class Plan(Trainx):
                     print(f"  {run}: predicted {predicted}, measured {measured}")
                     self.assertLess(abs(measured - predicted), 0.05 * predicted)
 
+    def test_what_is_chosen_to_fit_comes_with_its_reason_and_its_price(self):
+        recipe = self.recipe("model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 512}\nprecision: bf16\nbatch: {global_batch_size: 32, micro_batch_size: 32}\n", "fit.yaml")
+
+        def plan(*settings, expect=0):
+            done = self.run_trainx("plan", recipe, "--gpu", "h200", "--json", *settings, expect=expect)
+            return json.loads(done.stdout) if expect == 0 else done.stderr
+
+        roomy = plan("memory.fit=true")
+        self.assertEqual([c for c in roomy["choices"] if "cpu" in c], [])
+        for memory, keys in (("1900 MiB", ["memory.optimizer_offload cpu"]), ("1100 MiB", ["memory.optimizer_offload cpu", "memory.parameter_offload cpu"])):
+            chosen = plan("memory.fit=true", f"memory.budget={memory}")
+            self.assertLessEqual(chosen["total_bytes"], chosen["budget_bytes"])
+            self.assertEqual(chosen["global_batch_size"], 32)
+            text = self.run_trainx("plan", recipe, "--gpu", "h200", "memory.fit=true", f"memory.budget={memory}").stdout
+            for key in keys:
+                (line,) = [c for c in chosen["choices"] if c.startswith(key)]
+                print(f"  {memory}: {line}")
+                self.assertIn(" on the host, of ", line)
+                self.assertIn(" of a step more", line)
+                self.assertIn(line, text)
+        refusal = plan("memory.fit=true", "memory.budget=700 MiB", expect=71)
+        self.assertIn("nothing in the recipe makes it fit: ", refusal)
+        self.assertNotIn("would fit", refusal)
+        self.assertRegex(refusal, r"(forward|loss|backward) of [\w.]+ alone has [\d.]+ MiB in memory at once with batch.micro_batch_size 1")
+        ranks = plan("parallel.world_size=4", "memory.budget=3 GiB", "batch.micro_batch_size=8")
+        self.assertEqual(ranks["mode"][:4], "zero")
+        self.assertTrue(any(c.startswith(f"parallel.mode {ranks['mode']}: ddp, where each rank holds the whole model, needs ") for c in ranks["choices"]), ranks["choices"])
+
     def test_which_attention(self):
         recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
 

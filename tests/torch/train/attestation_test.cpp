@@ -94,6 +94,19 @@ TEST_CASE("an optimizer that was to be on the host and is not, or in part, is na
   CHECK(all_of(unasked).find("3 updates on the host in a step, none were planned") != std::string::npos);
 }
 
+TEST_CASE("weights that were to come from the host and do not, or in part, are named") {
+  auto asked = claims;
+  asked.parameters_in_bytes = 4000;
+  asked.parameters_out_bytes = 2000;
+  auto e = as_planned();
+  e.bytes_from_host = 4000, e.bytes_to_host = 2000;
+  CHECK(all_of(e, asked).empty());
+  e.bytes_from_host = 3999;
+  CHECK(all_of(e, asked) == "3999 bytes are copied from the host in a step, at least 4000 were planned (memory.parameter_offload: cpu)\n");
+  e.bytes_from_host = 4000, e.bytes_to_host = 1999;
+  CHECK(all_of(e, asked) == "1999 bytes are copied to the host in a step, at least 2000 were planned (memory.parameter_offload: cpu)\n");
+}
+
 TEST_CASE("an optimizer over any other weights than those that were asked for is named") {
   const std::vector<std::string> kinds{"Fp32Weights", "Bf16Weights", "StochasticWeights", "MasterWeights", "SplitWeights", "HalfWeights"};
   for (const std::string& asked : kinds)

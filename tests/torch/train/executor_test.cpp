@@ -105,7 +105,7 @@ const std::string in_backward = "{type: adamw, lr: 1e-2, max_grad_norm: 0, updat
 
 }  // namespace
 
-TEST_CASE("updates in backward, activations and an optimizer on the host change no bit, delayed at random; what they free is another's") {
+TEST_CASE("updates in backward, activations, weights and an optimizer on the host change no bit, delayed at random; what they free is another's") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   const auto delays = [&](program::Lane lane) {
@@ -116,7 +116,7 @@ TEST_CASE("updates in backward, activations and an optimizer on the host change 
   const auto want = SmallRun(small_plan(plain)).run(4);
   for (const char* level : {"none", "selective", "mlp", "full"})
     for (const std::string& optimizer : {at_the_end, in_backward})
-      for (const char* memory : {"", "activation_offload: cpu", "optimizer_offload: cpu", "activation_offload: cpu, optimizer_offload: cpu", "optimizer_offload: disk", "optimizer_offload: {where: disk, read_ahead: 1, share: 0.4}"}) {
+      for (const char* memory : {"", "activation_offload: cpu", "optimizer_offload: cpu", "activation_offload: cpu, optimizer_offload: cpu", "optimizer_offload: disk", "optimizer_offload: {where: disk, read_ahead: 1, share: 0.4}", "parameter_offload: cpu", "parameter_offload: cpu, activation_offload: cpu, optimizer_offload: cpu"}) {
         SmallOptions o = plain;
         o.activation_checkpoint = level, o.optimizer = optimizer, o.memory = memory;
         const auto plan = small_plan(o);

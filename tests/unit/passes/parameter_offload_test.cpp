@@ -43,8 +43,8 @@ TEST_CASE("weights come in one block ahead, forward and backward; an update has 
   const StepProgram p = passes::parameter_offload(plain_program(graph, momentum()));
   CHECK(squeezed(print(p, &graph)) ==
         "m0 copy @copy_in w.embed > w.embed^\n"
-        "m0 copy @copy_in w.b1 > w.b1^\n"
         "m0 fetch_batch @copy_in step > x target\n"
+        "m0 copy @copy_in w.b1 > w.b1^\n"
         "m0 forward embed x w.embed^ > h0\n"
         "m0 copy @copy_in w.b2 > w.b2^\n"
         "m0 forward b1 h0 w.b1^ > h1 b1.u b1.z\n"

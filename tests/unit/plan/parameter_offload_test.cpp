@@ -4,6 +4,7 @@
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
+#include <algorithm>
 
 using namespace trainx;
 
@@ -47,12 +48,15 @@ TEST_CASE("weights are the host's; the GPU has those of the blocks under way, or
   CHECK(on_host(plan, "weights on the host") == 2 * elements);
   CHECK(on_host(both, "weights on the host") == 2 * elements);   // those that updates write, and no others
   CHECK(category(here, "weights") == 2 * elements);
-  CHECK(category(plan, "weights") < elements / 2);
+  std::vector<std::int64_t> sizes;
+  for (const auto& g : plan.train.back().graph.groups) sizes.push_back(2 * g.elements);
+  std::ranges::sort(sizes, std::greater<>());
+  CHECK(category(plan, "weights") <= sizes[0] + sizes[1] + sizes[2]);   // of 26
   CHECK(here.memory.arena_bytes - plan.memory.arena_bytes > elements);
   CHECK(both.memory.arena_bytes < plan_of("optimizer_offload: cpu").memory.arena_bytes - elements);
-  const std::string shards = "precision: bf16\nparallel: {mode: zero3, world_size: 4}\n";
+  const std::string shards = "precision: bf16\nparallel: {mode: zero3, world_size: 2}\n";
   const auto sharded = plan_of(away, shards);
-  CHECK(on_host(sharded, "weights on the host") < elements / 2 + elements / 100);
+  CHECK(on_host(sharded, "weights on the host") < elements + elements / 100);
   CHECK(sharded.memory.arena_bytes < plan_of("activation_checkpoint: none", shards).memory.arena_bytes);
 }
 
