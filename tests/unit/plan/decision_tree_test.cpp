@@ -65,7 +65,7 @@ std::int64_t bytes_of(const Machine& m, const Work& w) { return planned(m, w).me
 TEST_CASE("one GPU that holds the run: nothing is recomputed, nothing leaves it") {
   const auto plan = planned({}, {"fit: true"});
   CHECK(plan.mode == ParallelMode::single);
-  CHECK(plan.recipe.memory.optimizer_offload == OptimizerOffload::none);
+  CHECK(plan.recipe.memory.optimizer_offload.where == OptimizerOffload::none);
   CHECK(plan.recipe.memory.activation_offload == ActivationOffload::none);
   CHECK(says(plan, "memory.fit changes nothing: the run fits as it is written"));
 }
@@ -76,7 +76,7 @@ TEST_CASE("one GPU that holds the model and not the batch: a smaller cut, on the
   const auto plan = planned({}, {.memory = budget((whole + small) / 2), .batch = whole_batch});
   INFO(all_of(plan.choices));
   CHECK((plan.batch.micro_batch_size < 32 || plan.recipe.memory.activation_checkpoint.value->front() != recipe::ActivationCheckpoint::none));
-  CHECK(plan.recipe.memory.optimizer_offload == OptimizerOffload::none);
+  CHECK(plan.recipe.memory.optimizer_offload.where == OptimizerOffload::none);
   CHECK(plan.recipe.memory.activation_offload == ActivationOffload::none);
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("one GPU that does not hold the model: the optimizer goes to the host,
   const std::int64_t have = (on_gpu + on_host) / 2;
   const auto plan = planned({}, {.memory = budget(have)});
   INFO(all_of(plan.choices));
-  CHECK(plan.recipe.memory.optimizer_offload == OptimizerOffload::cpu);
+  CHECK(plan.recipe.memory.optimizer_offload.where == OptimizerOffload::cpu);
   CHECK_FALSE(plan.rates->steps_overlap);
   CHECK(says(plan, "memory.optimizer_offload cpu: the most that recomputation saves needs "));
   CHECK(says(plan, " on the host, of optimizer states, exact weights and gradients, whose norm is summed by parts"));
@@ -106,9 +106,9 @@ TEST_CASE("one GPU that holds the run if the batch is cut or the host helps: wha
   work.memory = budget(roomy - (std::int64_t{1} << 29)) + ", activation_checkpoint: none";
   const auto fast = planned({.host_bytes_per_s = 1e15}, work), slow = planned({.host_bytes_per_s = 1e8}, work);
   INFO(all_of(fast.choices) << all_of(slow.choices));
-  CHECK((fast.recipe.memory.optimizer_offload == OptimizerOffload::cpu || fast.recipe.memory.activation_offload == ActivationOffload::cpu));
+  CHECK((fast.recipe.memory.optimizer_offload.where == OptimizerOffload::cpu || fast.recipe.memory.activation_offload == ActivationOffload::cpu));
   CHECK(says(fast, "without the host the fastest that fits would take "));
-  CHECK(slow.recipe.memory.optimizer_offload == OptimizerOffload::none);
+  CHECK(slow.recipe.memory.optimizer_offload.where == OptimizerOffload::none);
   CHECK(slow.recipe.memory.activation_offload == ActivationOffload::none);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("one GPU that holds neither the model nor a batch: both wait on the ho
   REQUIRE(both < std::min(optimizer, activations));
   const auto plan = planned({}, with(budget(both)));
   INFO(all_of(plan.choices));
-  CHECK(plan.recipe.memory.optimizer_offload == OptimizerOffload::cpu);
+  CHECK(plan.recipe.memory.optimizer_offload.where == OptimizerOffload::cpu);
   CHECK(plan.recipe.memory.activation_offload == ActivationOffload::cpu);
   const std::string refusal = user_error_of([&] { planned({}, with(budget(std::int64_t{1} << 30))); });
   CHECK(refusal.find("nothing in the recipe makes it fit: ") != std::string::npos);
@@ -184,7 +184,7 @@ TEST_CASE("GPUs of one node: ddp where it fits; else what costs least by the lin
   // Without fit nothing but the mode is trainx's to choose.
   const auto plain = planned(slow, {.memory = budget(have, false)});
   CHECK(plain.zero_stage() == 3);
-  CHECK(plain.recipe.memory.optimizer_offload == OptimizerOffload::none);
+  CHECK(plain.recipe.memory.optimizer_offload.where == OptimizerOffload::none);
   // Links that nobody measured: the first that fits, and it is said.
   const auto unknown = planned({4, 4}, {.memory = budget(bytes_of(fast, {.parallel = "mode: zero1"}))});
   CHECK(unknown.mode == ParallelMode::zero1);
@@ -210,11 +210,11 @@ TEST_CASE("GPUs of one node that do not hold a shard either: shards, and the hos
   const auto plan = planned(node, {.memory = budget(on_host + (shards - on_host) / 8)});
   INFO(all_of(plan.choices));
   CHECK(plan.zero_stage() == 3);
-  CHECK((plan.recipe.memory.optimizer_offload == OptimizerOffload::cpu || plan.recipe.memory.activation_offload == ActivationOffload::cpu));
+  CHECK((plan.recipe.memory.optimizer_offload.where == OptimizerOffload::cpu || plan.recipe.memory.activation_offload == ActivationOffload::cpu));
   // Lamb's updates sum over tensors, of which a host with shards has parts: there the optimizer stays.
   const auto lamb = user_error_of([&] {
     const auto p = planned(node, {.memory = budget(on_host + (shards - on_host) / 8), .optimizer = "{type: lamb}"});
-    CHECK((p.zero_stage() == 0 || p.recipe.memory.optimizer_offload == OptimizerOffload::none));
+    CHECK((p.zero_stage() == 0 || p.recipe.memory.optimizer_offload.where == OptimizerOffload::none));
   });
   CHECK((lamb == "nothing thrown" || lamb.starts_with("71: ")));
 }

@@ -133,7 +133,7 @@ TEST_CASE("activations go to the host where nothing else fits; the batch that up
   CHECK(refusal("activation_checkpoint: full, " + budget(offloaded)).find("memory.activation_offload cpu would fit") != std::string::npos);
   const auto tighter = on_gpu("fit: true, " + budget(offloaded * 9 / 10));
   INFO(all_of(tighter.choices));
-  CHECK(tighter.recipe.memory.optimizer_offload == recipe::OptimizerOffload::cpu);
+  CHECK(tighter.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::cpu);
   CHECK(tighter.memory.total_bytes() <= offloaded * 9 / 10);
   CHECK(refusal("activation_checkpoint: full, activation_offload: cpu, " + budget(offloaded * 9 / 10)).find("memory.optimizer_offload cpu would fit") != std::string::npos);
   CHECK(refusal("fit: true, " + budget(offloaded / 10)).find("nothing in the recipe makes it fit") != std::string::npos);
