@@ -8,10 +8,10 @@ from support import Trainx, main, sha256, write_tokens
 
 GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
 GPUS = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.splitlines()) if GPU else 0
-# Some 1.5 GB of weights and states, of which reading takes longer than a step does.
+# Some 0.8 GB of weights and states, of which reading takes longer than a step does.
 RECIPE = """\
-run: {{name: {name}, seed: 3, duration: 9 steps, deterministic: true, device: gpu}}
-model: {{type: gpt2, options: {{num_layers: 12, num_heads: 12, hidden_size: 768, max_positions: 64}}}}
+run: {{name: {name}, seed: 3, duration: 6 steps, deterministic: true, device: gpu}}
+model: {{type: gpt2, options: {{num_layers: 4, num_heads: 12, hidden_size: 768, max_positions: 64}}}}
 data: {{type: tokens, train: tokens.bin, sequence_length: 64}}
 batch: {{global_batch_size: 2, micro_batch_size: 1}}
 precision: {precision}
@@ -36,7 +36,7 @@ class CheckpointsBesideGpu(Trainx):
         lines = map(json.loads, self.run_trainx("train", path, "--json", *settings).stdout.splitlines())
         saves = [line for line in lines if line.get("event") == "checkpoint"]
         print(f"  {name}: waited", [round(e["waited_s"], 3) for e in saves], "of", [round(e["seconds"], 3) for e in saves])
-        self.assertEqual([e["step"] for e in saves], [3, 6, 9])
+        self.assertEqual([e["step"] for e in saves], [3, 6])
         self.run_trainx("ckpt", "verify", f"outputs/{name}")
         found = {f"{c.name}/{f.name}": sha256(f) for c in sorted((self.folder / "outputs" / name).glob("checkpoint-*")) for f in c.glob("*.safetensors")}
         shutil.rmtree(self.folder / "outputs" / name)
@@ -45,10 +45,10 @@ class CheckpointsBesideGpu(Trainx):
     def test_checkpoints_are_those_that_training_waits_for(self):
         for precision in ("bf16", "fp32"):
             want, waited = self.files(f"{precision}-waited", precision=precision)
-            self.assertEqual(len(set(want.values())), 6, "three times other weights and states")
+            self.assertEqual(len(set(want.values())), 4, "twice other weights and states")
             got, behind = self.files(f"{precision}-behind", BEHIND, precision=precision)
             self.assertEqual(got, want)
-            self.assertLess(behind[1]["waited_s"], 0.5 * waited[1]["waited_s"])
+            self.assertLess(behind[0]["waited_s"], 0.5 * waited[0]["waited_s"])        # training has nothing left to do beside the last
 
     def test_so_they_are_without_a_graph_and_with_updates_in_backward(self):
         for name, settings in (("eager", ["run.execution=eager"]), ("in-backward", ["batch.micro_batch_size=2", "optimizer.max_grad_norm=0", "optimizer.update_in_backward=true"]),
