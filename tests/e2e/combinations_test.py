@@ -7,7 +7,7 @@ import concurrent.futures
 import itertools
 import json
 import os
-import re
+import string
 import threading
 import unittest
 
@@ -100,7 +100,8 @@ class Combinations(Trainx):
         return self.run_trainx("plan", path, *self.settings(chosen), expect=None)
 
     def name_of(self, chosen):
-        return "run-" + re.sub(r"[^a-z0-9]+", "-", "-".join(f"{list(METHODS).index(m)}{v}" for m, v in chosen.items() if v != METHODS[m][0]).lower()).strip("-")
+        """Which methods have which of their values, as 3b: short enough for a folder, however many there are."""
+        return "-".join(["run", *(f"{k}{string.ascii_lowercase[METHODS[m].index(chosen[m])]}" for k, m in enumerate(METHODS) if chosen[m] != METHODS[m][0])])
 
     def losses(self, chosen):
         name = self.name_of(chosen)
