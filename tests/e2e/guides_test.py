@@ -74,6 +74,11 @@ class Guides(Driven):
         self.assertIn("| within the memory goal |", (out / "guides.md").read_text())
         for name, within in (("vanilla", True), ("bf16", False)):       # what reaches its goal as asked is not run again
             self.assertEqual(guides.WITHIN in next(r for r in guides.rows() if r["name"] == name)["variants"], within)
+        recorded = {r["name"]: r for r in json.loads((ROOT / "bench/results/h200/guides/guides.json").read_text())["rows"]}
+        for name, mib in guides.GOALS.items():
+            self.assertAlmostEqual(mib * 2**20 / recorded[name]["goal_bytes"], 1, delta=0.005, msg=name)
+        for name, r in recorded.items():
+            self.assertEqual(name in guides.GOALS, r["meets_memory"] is False, name)
 
     def test_what_comes_to_the_same_run_is_run_once(self):
         self.plans(fitted=1)
