@@ -1,5 +1,7 @@
 #include "plan/choose_offload.hpp"
+#include "plan/fit.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/percent.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
 #include <cstdio>
@@ -27,14 +29,7 @@ Shared weigh(const RunPlan& plan, int groups_on_device, const program::Rates& ra
   other.groups_on_device = groups_on_device;
   other.row_lengths = {plan.row_lengths.back()};
   plan_programs(other);
-  const PlacedProgram& placed = other.train.back();
-  return {groups_on_device, plan_memory_budget(other).total_bytes(), program::predict_time(placed.program, placed.order, placed.graph, rates).step_s};
-}
-
-std::string percent(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
-  return text;
+  return {groups_on_device, plan_memory_budget(other).total_bytes(), step_seconds(other, rates)};
 }
 
 /// Of the elements of all groups, what the first `groups` have.

@@ -1,5 +1,5 @@
-#include "plan/choose_offload.hpp"
 #include "plan/claims.hpp"
+#include "plan/choose_offload.hpp"
 #include "plan/precision.hpp"
 #include "recipe/value.hpp"
 #include "spec/arch/library_bytes.hpp"

@@ -2,6 +2,7 @@
 #include "core/units.hpp"
 #include "plan/fit_search.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/percent.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
 #include <cstdio>
@@ -14,12 +15,6 @@ namespace {
 
 // What saves less of a step is below what predictions are good for.
 constexpr double worthwhile = 0.99;
-
-std::string percent(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
-  return text;
-}
 
 /// Of those that fit. Beyond what fills the machine a larger micro-batch takes memory alone.
 const Candidate* fastest(const std::vector<Candidate>& all, const FitSearch& search, std::int64_t samples_that_fill) {

@@ -1,6 +1,8 @@
 #include "plan/kept_weights.hpp"
 #include "core/units.hpp"
+#include "plan/fit.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/percent.hpp"
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -31,14 +33,8 @@ Kept weigh(const RunPlan& plan, int turns, const program::Rates& rates) {
     if (i.op == program::Op::gather) ++kept.gathers, groups.insert(i.uses.front().buffer);
   kept.groups = static_cast<std::int64_t>(groups.size());
   kept.bytes = plan_memory_budget(other).total_bytes();
-  kept.seconds = program::predict_time(placed.program, placed.order, placed.graph, rates).step_s;
+  kept.seconds = step_seconds(other, rates);
   return kept;
-}
-
-std::string percent(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
-  return text;
 }
 
 }  // namespace

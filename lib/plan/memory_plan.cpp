@@ -226,8 +226,8 @@ std::int64_t host_need(const MemoryPlan& memory) { return memory.host_bytes + me
 std::string what_needs_less_host_memory(const RunPlan& plan) {
   const bool activations = plan.recipe.memory.activation_offload != recipe::ActivationOffload::none, optimizer = offloads_optimizer(plan);
   std::string text;
-  if (optimizer && !uses_disk(plan)) text = "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room for, leave it out, ";
-  if (optimizer && uses_disk(plan)) text = "leave memory.optimizer_offload out, ";
+  if (optimizer && !uses_disk(plan) && plan.recipe.memory.parameter_offload == recipe::ParameterOffload::none) text = "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room for, leave it out, ";
+  else if (optimizer) text = "leave memory.optimizer_offload out, ";
   if (optimizer) text += "or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
   if (optimizer && plan.on_gpu && plan.recipe.checkpoint.asynchronous) text += ", or write checkpoint.asynchronous: false, which needs no copy of it";
   if (activations) text += std::string(text.empty() ? "" : "; ") + "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size";

@@ -12,7 +12,7 @@ namespace {
 // over all of its products (tests/unit/plan/rates_test.cpp). The shares of rows off 16 bytes, and attention without fused kernels: medians of bench/results/h200/dimensions.json.
 // Attention in fp32 and tf32 on an H200, own kernels: those that two sizes of bench/results/h200/attention.json ask for, 1 and 4 samples of 512 tokens.
 // adamw_8bit and adafactor, for an element: what their updates take in steps of bench/results/h200/guides/rows. Of the others there the norm and the update stream 3.69e12 bytes/s,
-// which is not used yet: bf16's products of 2048 rows and what lies between them are predicted as much too long, since their tiles' rates were measured at the power limit.
+// which is not used: bf16's products of 2048 rows and what lies between them are predicted as much too long, since their tiles' rates were measured at the power limit.
 // To launch a kernel: what steps of BERT-large with one sample take that are launched one by one (bench/results/h200/predictions.json), with SGD.
 constexpr double h200_kernel_s = 2.36e-6;
 constexpr program::TileRates h200_tiles{132, 850e12, 20, 666.5e12, 0.384, 0.242, 4.381e12, program::TileKernels::hopper, h200_kernel_s};
@@ -29,14 +29,14 @@ const std::vector<Device>& devices() {
        {"H100, tf32", "bench/results/h100/rates.json", 0, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
        {"H100, fp32", "bench/results/h100/rates.json", 50.6e12, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
        0,
-       0, {}, {},
+       {}, {},
        989.4e12, 494.7e12, 66.9e12},
       {"h200", 150109880320,
        {"H200, bf16", "bench/results/h200/rates.json", 617.3e12, 263.0e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, h200_kernel_s, h200_tiles, 16.8e12},
        {"H200, tf32", "bench/results/h200/rates.json", 233.8e12, 101.9e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, h200_kernel_s, h200_tf32_tiles, 0, 0, 0, 8330},
        {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 47.0e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, h200_kernel_s, h200_fp32_tiles, 0, 0, 0, 3490},
        9.6e-6,
-       0, {9.77e-12, 15.2e-12, 12.0e-12}, {13.5e-12, 14.0e-12, 13.9e-12},
+       {9.77e-12, 15.2e-12, 12.0e-12}, {13.5e-12, 14.0e-12, 13.9e-12},
        989.4e12, 494.7e12, 66.9e12},
   };
   return all;

@@ -15,7 +15,6 @@ struct Device {
   std::int64_t memory_bytes = 0;
   program::Rates bf16, tf32, fp32;      // without a rate of products: not measured
   double host_kernel_s = 0;             // beside it, to launch a kernel: see program::Rates
-  double update_bytes_per_s = 0;        // of optimizers' kernels; 0: not measured
   ElementTimes adamw_8bit, adafactor;
   double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;   // the vendor's, without sparsity: what MFU is a share of
 };

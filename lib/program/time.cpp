@@ -61,7 +61,7 @@ Cost update_cost(const Instruction& i, const Rates& rates) {
     if (u.reads_twice && i.op == Op::update && use.how == How::modify) bytes += size;
     if (i.op != Op::grad_norm && use.slot == UpdateSlot::gradient) elements += size / static_cast<double>(size_of(DType::f32));
   }
-  return {0, 0, std::max(seconds(bytes, u.bytes_per_s > 0 ? u.bytes_per_s : rates.memory_bytes_per_s), elements * u.element_s), static_cast<double>(i.op == Op::grad_norm ? 2 : u.kernels)};
+  return {0, 0, std::max(seconds(bytes, rates.memory_bytes_per_s), elements * u.element_s), static_cast<double>(i.op == Op::grad_norm ? 2 : u.kernels)};
 }
 
 Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {

@@ -8,7 +8,6 @@ namespace trainx::program {
 
 /// What the optimizer's kernels take on a GPU.
 struct UpdateRates {
-  double bytes_per_s = 0;               // they, and the norm, stream many arrays at once; 0: as memory_bytes_per_s
   double element_s = 0;                 // of an element, where a kernel computes longer than memory takes
   bool reads_twice = false;             // weights and states once more, when sums over whole tensors are there
   int kernels = 1;                      // one after the other, for all updates that follow each other
