@@ -1,7 +1,9 @@
 #include "bench_run.hpp"
 #include "model/model.hpp"
+#include "plan/choose_offload.hpp"
 #include "train/threads.hpp"
 #include <algorithm>
+#include <chrono>
 
 namespace trainx::worker {
 
@@ -22,10 +24,35 @@ BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job, const std:
 void BenchRun::run(std::int64_t steps) {
   for (std::int64_t i = 0; i < steps; ++i) parts_.executor->submit_step();
   parts_.executor->wait_idle();
+  done_ += steps;
+}
+
+double BenchRun::run_between(std::int64_t steps) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  if (!plan::offloads_optimizer(parts_.plan)) {
+    const auto begin = Clock::now();
+    run(steps);
+    return since(begin);
+  }
+  train::Executor& executor = *parts_.executor;
+  for (int beside = 0; beside < 2; ++beside) executor.submit_step();
+  executor.wait_for_step(++done_);
+  const auto begin = Clock::now();
+  for (std::int64_t i = 0; i < steps; ++i) {
+    executor.submit_step();
+    executor.wait_for_step(++done_);
+  }
+  const double seconds = since(begin);
+  executor.wait_idle();
+  ++done_;
+  return seconds;
 }
 
 std::vector<train::StepTimes> BenchRun::run_timed(std::int64_t steps) {
   std::vector<train::StepTimes> timed;
+  parts_.executor->submit_step();       // which the first timed one goes on from
+  ++done_;
   parts_.executor->time_next(steps, [&](const train::StepTimes& t) { timed.push_back(t); });
   run(steps);
   return timed;

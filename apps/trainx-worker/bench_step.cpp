@@ -70,9 +70,8 @@ class StepBench {
 
   void measure(std::int64_t steps) {
     const PowerReading before = parts_.device->power();
-    const auto begin = Clock::now();
-    run(steps);
-    Round r{steps, std::chrono::duration<double>(Clock::now() - begin).count(), {}, {}, {}};
+    const double seconds = bench_.run_between(steps);
+    Round r{steps, seconds, {}, {}, {}};
     const PowerReading after = parts_.device->power();
     if (before.joules && after.joules) r.joules = *after.joules - *before.joules;
     if (before.capped_seconds && after.capped_seconds) r.capped_seconds = *after.capped_seconds - *before.capped_seconds;
@@ -139,13 +138,16 @@ class StepBench {
     return x.empty() ? std::nan("") : x.size() % 2 ? x[x.size() / 2] : (x[x.size() / 2 - 1] + x[x.size() / 2]) / 2;
   }
 
-  /// Of the steps' time, what is left when the computation is done: updates on the host, transfers with the disk. What the computation waits for in between is not seen.
+  /// Of the steps' time, what the computation waits for other lanes - updates on the host, copies, transfers with the disk, collectives - in between and at the end.
   static double waits_share(const std::vector<train::StepTimes>& timed) {
     double waits = 0, all = 0;
     for (const auto& t : timed) {
       double computed = 0;
-      for (const auto& span : t.spans)
-        if (span.lane == program::Lane::compute) computed = std::max(computed, span.begin_ms + span.ms);
+      for (const auto& span : t.spans) {
+        if (span.lane != program::Lane::compute) continue;
+        computed = std::max(computed, span.begin_ms + span.ms);
+        if (span.work == Work::wait) waits += span.ms;
+      }
       waits += t.ms - computed;
       all += t.ms;
     }

@@ -2,6 +2,7 @@
 #include "passes/pass_order.hpp"
 #include "passes/passes.hpp"
 #include "passes/summed.hpp"
+#include "program/launch.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
 #include <map>
@@ -28,6 +29,7 @@ class OptimizerOffload {
     if (!norm_in_parts) part_norm();
     read_from_disk();
     update_on_host();
+    end_with_updates();
   }
 
  private:
@@ -170,6 +172,18 @@ class OptimizerOffload {
       for (Instruction& b : behind_[k]) add(std::move(b));
     }
     p_.steady = std::move(steady);
+  }
+
+  /// The updates behind all blocks come last, with what is copied for them and what hangs on them: the next step begins beside them then (program/launch.hpp).
+  void end_with_updates() {
+    const auto last_block = std::find_if(p_.steady.rbegin(), p_.steady.rend(), is_of_block).base();
+    std::vector<Instruction> before, last;
+    for (auto i = last_block; i != p_.steady.end(); ++i) {
+      const bool of_updates = last.empty() ? i->op == Op::update && i->lane == Lane::host : is_beside(*i);
+      const bool waits = std::ranges::any_of(last, [&](const Instruction& other) { return meet(*i, other); });
+      (of_updates || waits ? last : before).push_back(std::move(*i));
+    }
+    std::move(last.begin(), last.end(), std::move(before.begin(), before.end(), last_block));
   }
 
   StepProgram& p_;

@@ -109,7 +109,7 @@ Operations operations_of(Work work) {
     case Work::norm: case Work::loss: case Work::sum: return Operations::statistical;
     case Work::activation: case Work::dropout: case Work::embedding: return Operations::element_wise;
     case Work::optimizer: return Operations::optimizer;
-    case Work::copy: case Work::communication: case Work::scalar: case Work::other: break;
+    case Work::copy: case Work::communication: case Work::scalar: case Work::wait: case Work::other: break;
   }
   return Operations::other;
 }

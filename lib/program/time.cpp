@@ -1,4 +1,5 @@
 #include "program/time.hpp"
+#include "program/launch.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
 #include <cmath>
@@ -147,30 +148,37 @@ double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& 
 
 TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates) {
   TimePrediction t;
-  std::vector<double> duration, launched;             // launched: by the host, since it began with the step
+  const std::size_t count = p.steady.size(), begin = rates.steps_overlap ? 0 : launch_begin(p);
+  const auto position = [&](std::size_t n) { return (begin + n) % count; };   // of the n-th of a launch
+  std::vector<double> duration(count), launched(count);   // launched: by the host, since it began with the launch
   double host_s = 0;
   std::array<int, lane_count> per_round{};
   const Instruction* last = nullptr;
-  for (const Instruction& i : p.steady) {
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::size_t k = position(n);
+    const Instruction& i = p.steady[k];
     Cost c = cost_of(i, p, graph, rates);
     const bool launched_before = (i.op == Op::update || i.op == Op::measure) && last && last->op == i.op && last->lane == i.lane;   // one launch does all that follow each other
     if (launched_before) c.kernels = 0;
     last = &i;
-    duration.push_back(c.total(rates));
-    launched.push_back(host_s += (launched_before ? 0.0 : std::max(c.kernels, 1.0)) * rates.host_kernel_s);
-    t.busy_s[static_cast<int>(i.lane)] += duration.back();
+    duration[k] = c.total(rates);
+    launched[k] = host_s += (launched_before ? 0.0 : std::max(c.kernels, 1.0)) * rates.host_kernel_s;
+    t.busy_s[static_cast<int>(i.lane)] += duration[k];
     ++per_round[static_cast<int>(i.lane)];
     if (i.lane == Lane::compute) t.gemm_s += c.gemm_s, t.attention_s += c.attention_s, t.memory_s += c.memory_s;
   }
   std::array<std::vector<double>, lane_count> done;   // when each instruction ends, over all rounds
   double end = 0;
-  for (int round = 0; round < 64; ++round) {
+  for (int launch = 0; launch < 64; ++launch) {
     const double before = end;
-    for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::size_t k = position(n);
+      const int round = launch - (begin > 0 && k >= begin ? 1 : 0);   // the first launch has nothing of a step before it
+      if (round < 0) continue;
       auto& mine = done[static_cast<int>(p.steady[k].lane)];
       double start = mine.empty() ? 0 : mine.back();
       if (!rates.steps_overlap) start = std::max(start, before);
-      if (host_s > 0) start = std::max(start, before + launched[k]);     // the host waits for the end of the step before
+      if (host_s > 0) start = std::max(start, before + launched[k]);     // the host waits for the end of the launch before
       for (const Wait& w : order.steady[k]) {
         const auto l = static_cast<std::size_t>(w.lane);
         if (round >= w.back) start = std::max(start, done[l][(round - w.back) * per_round[l] + w.index]);
@@ -179,7 +187,7 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
       end = std::max(end, mine.back());
     }
     const double step_s = end - before;
-    const bool is_steady = round > 0 && std::abs(step_s - t.step_s) <= 1e-9 * step_s;
+    const bool is_steady = launch > 0 && std::abs(step_s - t.step_s) <= 1e-9 * step_s;
     t.step_s = step_s;
     if (is_steady) break;
   }

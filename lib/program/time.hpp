@@ -26,7 +26,7 @@ struct Rates {
   double host_kernel_s = 0;             // what the host takes to launch a kernel, where steps are launched one by one; 0: they are replayed
   double attention_fill_rows = 0;       // twice this many rows of heads are computed at half more than the time of this many: fewer do not fill the GPU
   UpdateRates update;
-  bool steps_overlap = true;            // lanes go on while the next step begins; else it begins when all are done
+  bool steps_overlap = true;            // lanes go on while the next step begins; else all are joined between launches (launch.hpp)
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.

@@ -28,10 +28,11 @@ void ProfileObserver::on_step_end(TrainState& state, const FinishedStep& step, b
   if (state.step <= first_ || written_) return;
   wait_s_ += step.data_wait_s;
   step_s_ += step.step_time_s;
-  if (static_cast<std::int64_t>(timed_.size()) == steps_ && state.step == first_ + steps_) write();
+  if (static_cast<std::int64_t>(timed_.size()) == steps_ && state.step >= first_ + steps_) write();
 }
 
 void ProfileObserver::on_end(TrainState&, Request) {
+  if (!written_ && !timed_.empty()) write();
   if (!written_) console_.warning("--profile: the run ended before " + std::to_string(left_out + steps_) + " steps were done; no trace was written");
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/reduce/add.hpp"
 #include "gpu/gpu_error.hpp"
 #include "ops/gpu_scope.hpp"
+#include "program/launch.hpp"
 #include "program/operations.hpp"
 #include "train/cuda/step_needs.hpp"
 #include <ATen/core/grad_mode.h>
@@ -98,9 +99,6 @@ GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgra
 
 GpuExecutor::~GpuExecutor() {
   cudaStreamSynchronize(stream_);
-  for (Shape& s : shapes_)
-    for (auto& [needs, launch] : s.launches)
-      if (launch.graph) cudaGraphExecDestroy(launch.graph);
   for (cudaEvent_t e : done_) cudaEventDestroy(e);
   cudaEventDestroy(settled_);
   cudaFreeHost(beats_);
@@ -115,6 +113,7 @@ void GpuExecutor::prepare(Shape& s) {
   }
   s.memory.emplace(*s.placed, device_.memory(), device_.host());
   s.lanes = std::make_unique<SideLanes>(*s.placed, stream_);
+  s.launch_begin = launch_begin(s.placed->program);
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
   std::vector<const Instruction*> run;          // of updates, or of sums for them: they touch different groups, so one launch does all
   auto end_run = [&] {
@@ -176,8 +175,9 @@ void GpuExecutor::submit_step() {
   }
   if (!s.fetches.empty())
     require_step(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes) * s.fetches.size(), cudaMemcpyHostToDevice, stream_), std::max<std::int64_t>(submitted_, 1));
-  if (to_time_ > 0) launch_timed(s, needs);
-  else launch(s, needs);
+  const Part part = next_part(s);
+  if (to_time_ > 0 && part == Part::whole) launch_timed(s, needs);
+  else launch(s, needs, part);
   ++submitted_;
   require_step(cudaMemcpyAsync(reports_ + place * report_bytes_, report_, static_cast<std::size_t>(report_bytes_), cudaMemcpyDeviceToHost, stream_), submitted_);
   require_step(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), submitted_);
@@ -187,40 +187,52 @@ void GpuExecutor::require_step(cudaError_t error, std::int64_t last) const {
   if (error != cudaSuccess) throw_step_failed(error, parts_.first_step + std::min(reported_ + 1, last), parts_.first_step + last);
 }
 
+GpuExecutor::Part GpuExecutor::next_part(Shape& s) {
+  if (s.launch_begin == 0) return Part::whole;
+  if (unfinished_ == &s) return Part::whole;
+  finish_step();                        // of another shape, whose bytes lie elsewhere
+  unfinished_ = &s;
+  return Part::head;
+}
+
+void GpuExecutor::finish_step() {
+  if (Shape* const s = std::exchange(unfinished_, nullptr)) issue(*s, {}, nullptr, Part::tail);
+}
+
 // The first step is not captured: libraries choose, plan and load in it.
-void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs) {
+void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs, Part part) {
   Launch& l = s.launches[needs];
   if (!l.warm) {
-    issue(s, needs, nullptr);
+    issue(s, needs, nullptr, part);
     settle(submitted_ + 1);
     l.warm = true;
     return;
   }
-  if (!replays_) {
-    if (!std::exchange(l.attested, true)) attest(s, needs, capture(s, needs, nullptr).get());
-    return issue(s, needs, nullptr);
-  }
-  if (l.graph && l.tunings != device_.tunings()) {
+  if (l.whole && l.tunings != device_.tunings()) {
     settle(submitted_);
-    cudaGraphExecDestroy(std::exchange(l.graph, nullptr));
+    l.whole.reset();
+    l.head.reset();
+    l.attested = false;
   }
-  if (!l.graph) {
-    const Graph graph = capture(s, needs, nullptr);
+  if (!std::exchange(l.attested, true)) {
+    const Graph graph = capture(s, needs, nullptr, Part::whole);
     attest(s, needs, graph.get());
-    l.graph = instantiate(graph.get());
+    if (replays_) l.whole = instantiate(graph.get());
     l.tunings = device_.tunings();
   }
-  require_step(cudaGraphLaunch(l.graph, stream_), submitted_ + 1);
+  if (!replays_) return issue(s, needs, nullptr, part);
+  if (part == Part::head && !l.head) l.head = instantiate(capture(s, needs, nullptr, Part::head).get());
+  require_step(cudaGraphLaunch((part == Part::head ? l.head : l.whole).get(), stream_), submitted_ + 1);
 }
 
 void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
   --to_time_;
   if (Launch& l = s.launches[needs]; !l.warm || !replays_) {
-    issue(s, needs, &timeline_);
+    issue(s, needs, &timeline_, Part::whole);
     l.warm = true;
     settle(submitted_ + 1);
   } else {
-    const GraphExec graph(instantiate(capture(s, needs, &timeline_).get()));
+    const GraphExec graph = instantiate(capture(s, needs, &timeline_, Part::whole).get());
     require_step(cudaGraphLaunch(graph.get(), stream_), submitted_ + 1);
     settle(submitted_ + 1);
   }
@@ -268,6 +280,10 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
     }
     parts_.report(out);
   }
+  if (n < submitted_ || !unfinished_) return;
+  finish_step();
+  settle(submitted_);
+  throw_host_failure();
 }
 
 void GpuExecutor::settle(std::int64_t step) {
@@ -288,11 +304,11 @@ void GpuExecutor::wait_for(cudaEvent_t event, std::int64_t step) {
   require_step(error, step);
 }
 
-GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline) {
+GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part) {
   require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
   cudaGraph_t graph = nullptr;
   try {
-    issue(s, needs, timeline);
+    issue(s, needs, timeline, part);
   } catch (const std::exception&) {
     cudaStreamEndCapture(stream_, &graph);
     if (graph) cudaGraphDestroy(graph);
@@ -307,30 +323,40 @@ void GpuExecutor::attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph
   evidence_.push_back({replays_, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.bytes_to_host, step.bytes_from_host, step.memsets, step.host_functions[&GpuExecutor::make_host_update], needs.target_rows});
 }
 
-cudaGraphExec_t GpuExecutor::instantiate(cudaGraph_t graph) {
+GpuExecutor::GraphExec GpuExecutor::instantiate(cudaGraph_t graph) {
   cudaGraphExec_t made = nullptr;
   require(cudaGraphInstantiate(&made, graph, 0), "CUDA graph of the step");
+  GraphExec owned(made);
   require(cudaGraphUpload(made, stream_), "CUDA graph of the step");
-  return made;
+  return owned;
 }
 
-void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline) {
+void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part) {
   const at::NoGradGuard no_grad;
   ops::Gpu gpu = device_.ops();
   gpu.needs = needs;
   gpu.timeline = timeline;
   const ops::GpuScope scope(gpu);
-  const bool captured = replays_ && s.launches[needs].warm;
+  const bool captured = timeline && replays_ && s.launches[needs].warm;
   if (timeline) timeline->begin(stream_, captured);
   s.lanes->fork(timeline != nullptr, captured);
+  const std::size_t end = s.placed->program.steady.size();
+  if (part != Part::head) issue(s, timeline, s.launch_begin, end);
+  if (part != Part::tail) issue(s, timeline, 0, s.launch_begin);
+  if (const cudaStream_t disk = s.lanes->stream(Lane::disk)) require(cudaLaunchHostFunc(disk, &GpuExecutor::wait_for_all_disk_transfers, this), "wait for the disk");
+  s.lanes->join();
+}
+
+void GpuExecutor::issue(Shape& s, gpu::Timeline* timeline, std::size_t from, std::size_t to) {
   const auto& steady = s.placed->program.steady;
-  for (std::size_t k = 0; k < steady.size(); ++k) {
+  for (std::size_t k = from; k < to; ++k) {
     const Instruction& i = steady[k];
     const std::string name = timeline ? describe(*s.placed, i) : "";
     if (timeline) timeline->enter(name);
     const cudaStream_t stream = s.lanes->enter(static_cast<int>(k), [&](int transfer, cudaStream_t waits) {
       require(cudaLaunchHostFunc(waits, &GpuExecutor::wait_for_disk_transfer, &s.disk_transfers.at(&steady[static_cast<std::size_t>(transfer)])), "wait for the disk");
     });
+    if (timeline && stream == stream_ && s.lanes->waits(static_cast<int>(k))) timeline->mark(Work::wait);
     if (static_cast<std::ptrdiff_t>(k) == s.first_write) device_.hold_for_download(stream);
     try {
       execute(s, i, stream);
@@ -340,8 +366,6 @@ void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* t
     s.lanes->leave(static_cast<int>(k), name);
     if (timeline && stream == stream_) timeline->mark(work_of(i.op));   // what the instruction's operations have not marked themselves
   }
-  if (const cudaStream_t disk = s.lanes->stream(Lane::disk)) require(cudaLaunchHostFunc(disk, &GpuExecutor::wait_for_all_disk_transfers, this), "wait for the disk");
-  s.lanes->join();
 }
 
 void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// On a GPU: a program becomes one CUDA graph, captured from the same instructions that its first step runs one by one.
+// On a GPU: a program becomes a CUDA graph, captured from the same instructions that its first step runs one by one.
 #pragma once
 #include "kernels/step/step_scalars.hpp"
 #include "offload/transfer_queue.hpp"
@@ -15,11 +15,12 @@ class GpuExecutor final : public Executor {
  public:
   GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts);
   ~GpuExecutor() override;
-  /// Fills the step's batches in pinned memory and launches it; waits where it would be more than `ring` steps ahead.
+  /// Fills the step's batches in pinned memory and launches it; waits where it would be more than `ring` steps ahead. What the host updates behind it may be left to the next step's launch.
   void submit_step() override;
+  /// Of the last one submitted until all of it is done.
   void wait_for_step(std::int64_t n) override;
   void wait_idle() override { wait_for_step(submitted_); }
-  /// Also the first step, whose libraries are still loading: it is better left out.
+  /// Also the first step, whose libraries are still loading: it is better left out. Where launches end elsewhere than steps, it is whole launches that are timed: a step at rest before them is not.
   void time_next(std::int64_t steps, OnTimes on_times) override;
   const std::vector<StepEvidence>& evidence() const override { return evidence_; }
   std::int64_t kinds_of_steps() const override;
@@ -33,12 +34,14 @@ class GpuExecutor final : public Executor {
   struct DestroyGraphExec { void operator()(cudaGraphExec_t g) const { cudaGraphExecDestroy(g); } };
   using GraphExec = std::unique_ptr<CUgraphExec_st, DestroyGraphExec>;
 
+  /// What is launched at once of a program: all of it from where its launches begin (program/launch.hpp); after a rest, what comes before that; before a rest, what is left.
+  enum class Part : std::uint8_t { whole, head, tail };
   /// Of a shape and what its steps' batches need.
   struct Launch {
     bool warm = false;                          // its first step ran: libraries have chosen and loaded what they use
-    bool attested = false;                      // where steps are not replayed: what they launch was looked at
-    cudaGraphExec_t graph = nullptr;
-    std::uint64_t tunings = 0;                  // of the device when the graph was captured
+    bool attested = false;                      // what a whole one launches was looked at
+    GraphExec whole, head;                      // where steps are replayed
+    std::uint64_t tunings = 0;                  // of the device when they were captured
   };
   /// A scalar of evaluation beside the loss, behind the StepReport.
   struct Metric {
@@ -63,6 +66,7 @@ class GpuExecutor final : public Executor {
   /// One of the programs with what is launched for it.
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
+    std::size_t launch_begin = 0;               // program/launch.hpp
     const model::Blocks* blocks = nullptr;
     std::vector<OwnGroup> groups;
     std::optional<PlacedMemory> memory;
@@ -82,14 +86,19 @@ class GpuExecutor final : public Executor {
 
   void prepare(Shape& s);
   void place_metrics(const plan::PlacedProgram& placed);
-  void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);   // all instructions, one after the other
-  void launch(Shape& s, const ops::BatchNeeds& needs);
+  void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part);   // its instructions, one after the other
+  void issue(Shape& s, gpu::Timeline* timeline, std::size_t from, std::size_t to);   // by position
+  /// What is to be launched for a step of this shape.
+  Part next_part(Shape& s);
+  /// Launches what the last step left.
+  void finish_step();
+  void launch(Shape& s, const ops::BatchNeeds& needs, Part part);
   void launch_timed(Shape& s, const ops::BatchNeeds& needs);
   /// Throws GpuError 69 that names the steps on their way, the last of them the `last` that was submitted, counted from 1.
   void require_step(cudaError_t error, std::int64_t last) const;
-  Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline);
+  Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
   void attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph);
-  cudaGraphExec_t instantiate(cudaGraph_t graph);
+  GraphExec instantiate(cudaGraph_t graph);
   void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);
   void fetch_batch(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i, cudaStream_t stream);
@@ -127,6 +136,7 @@ class GpuExecutor final : public Executor {
   std::int64_t* beats_ = nullptr;               // pinned, counted up by the GPU in each micro-step; null: there is one rank
   std::int64_t heard_beats_ = 0;
   std::int64_t submitted_ = 0, reported_ = 0;
+  Shape* unfinished_ = nullptr;                 // of the last step submitted, where its tail is left to the next launch
   std::int64_t to_time_ = 0;
   OnTimes on_times_;
   std::vector<StepEvidence> evidence_;          // of each graph, in the order of their captures

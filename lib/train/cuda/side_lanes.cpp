@@ -1,15 +1,12 @@
 #include "train/cuda/side_lanes.hpp"
 #include "gpu/gpu_error.hpp"
+#include "program/launch.hpp"
 #include <algorithm>
 
 namespace trainx::train {
 
 using namespace program;
 using gpu::require;
-
-bool SideLanes::is_beside(const Instruction& i) {
-  return i.lane == Lane::communication || i.lane == Lane::host || i.lane == Lane::disk || (i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out));
-}
 
 SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : compute_(compute) {
   StepProgram p = placed.program;
@@ -27,20 +24,20 @@ SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : 
       s->joined = make_event();
     }
   forked_ = make_event();
+  places_.resize(p.steady.size());
+  for (std::size_t k = 0; k < p.steady.size(); ++k) places_[k].lane = p.steady[k].lane;
+  const std::size_t begin = launch_begin(p);
+  std::ranges::rotate(p.steady, p.steady.begin() + static_cast<std::ptrdiff_t>(begin));   // as launches go
   const Order order = derive_order(p, placed.placement);   // on these lanes
+  const auto position_of = [&](std::size_t k) { return (k + begin) % places_.size(); };
   std::array<std::vector<std::size_t>, lane_count> in_lane;
-  for (std::size_t k = 0; k < p.steady.size(); ++k) {
-    in_lane[static_cast<std::size_t>(p.steady[k].lane)].push_back(k);
-    places_.push_back({p.steady[k].lane, nullptr, {}, {}});
-  }
+  for (std::size_t k = 0; k < p.steady.size(); ++k) in_lane[static_cast<std::size_t>(p.steady[k].lane)].push_back(position_of(k));
   for (std::size_t k = 0; k < p.steady.size(); ++k)
     for (const Wait& w : order.steady[k]) {
-      if (w.back > 0) continue;         // the step before, which was joined
+      if (w.back > 0) continue;         // the launch before, which was joined
       const std::size_t position = in_lane[static_cast<std::size_t>(w.lane)].at(static_cast<std::size_t>(w.index));
-      Place& other = places_[position];
-      if (!other.done) other.done = make_event();
-      places_[k].waits.push_back(other.done);
-      if (w.lane == Lane::disk) places_[k].transfers.push_back(static_cast<int>(position));
+      if (!places_[position].done) places_[position].done = make_event();
+      places_[position_of(k)].waits.push_back(static_cast<int>(position));
     }
 }
 
@@ -60,6 +57,7 @@ cudaEvent_t SideLanes::make_event() {
 void SideLanes::fork(bool timed, bool captured) {
   timed_ = timed;
   if (places_.empty()) return;
+  for (Place& place : places_) place.launched = false;
   require(cudaEventRecord(forked_, compute_), "lanes of a step");
   for (auto& s : streams_) {
     if (!s) continue;
@@ -75,15 +73,20 @@ cudaStream_t SideLanes::enter(int position, const WaitForTransfer& wait_for_tran
   const Place& place = places_[static_cast<std::size_t>(position)];
   Stream* const beside = stream_of(place.lane);
   const cudaStream_t stream = beside ? beside->stream : compute_;
-  for (cudaEvent_t e : place.waits) require(cudaStreamWaitEvent(stream, e, 0), "wait between lanes");
-  for (const int transfer : place.transfers) wait_for_transfer(transfer, stream);
-  if (beside && timed_) beside->timeline.mark(Work::other);   // what it waited for
+  for (const int position : place.waits) {
+    const Place& other = places_[static_cast<std::size_t>(position)];
+    if (!other.launched) continue;
+    require(cudaStreamWaitEvent(stream, other.done, 0), "wait between lanes");
+    if (other.lane == Lane::disk) wait_for_transfer(position, stream);
+  }
+  if (beside && timed_) beside->timeline.mark(Work::wait);
   return stream;
 }
 
 void SideLanes::leave(int position, const std::string& name) {
   if (places_.empty()) return;
-  const Place& place = places_[static_cast<std::size_t>(position)];
+  Place& place = places_[static_cast<std::size_t>(position)];
+  place.launched = true;
   Stream* const beside = stream_of(place.lane);
   if (beside && timed_) {
     beside->timeline.enter(name);
@@ -105,7 +108,7 @@ std::vector<StepSpan> SideLanes::spans() const {
   for (std::size_t lane = 0; lane < streams_.size(); ++lane) {
     if (!streams_[lane]) continue;
     for (gpu::TimelineSpan& span : streams_[lane]->timeline.spans())
-      if (span.work != Work::other) out.push_back({std::move(span.instruction), span.work, std::move(span.detail), static_cast<Lane>(lane), span.begin_ms, span.ms});
+      if (span.work != Work::wait) out.push_back({std::move(span.instruction), span.work, std::move(span.detail), static_cast<Lane>(lane), span.begin_ms, span.ms});
   }
   return out;
 }

@@ -10,7 +10,7 @@
 
 namespace trainx::train {
 
-/// Of one program. Each step forks the lanes off the compute stream and joins them to it, so that steps never overlap and a step can be captured.
+/// Of one program. Each launch (program/launch.hpp), or a part of one, forks the lanes off the compute stream and joins them to it, so that launches never overlap and can be captured.
 class SideLanes {
  public:
   SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute);
@@ -18,14 +18,11 @@ class SideLanes {
   SideLanes(const SideLanes&) = delete;
   SideLanes& operator=(const SideLanes&) = delete;
 
-  /// Copies, transfers with the disk, collectives and work of the host that the program's lanes put beside the computation; everything else runs on the compute stream.
-  static bool is_beside(const program::Instruction& i);
-
   /// `timed`: copies are timed as well; `captured`: into a graph.
   void fork(bool timed, bool captured);
   /// Lets a stream wait until a transfer with the disk is made. In the disk's own stream they are only begun, one after the other.
   using WaitForTransfer = std::function<void(int position, cudaStream_t stream)>;
-  /// Does the instruction at this position wait for another lane?
+  /// Does the instruction at this position wait for another lane of its launch?
   bool waits(int position) const;
   /// The stream of the instruction at this position, which waits for what it has to.
   cudaStream_t enter(int position, const WaitForTransfer& wait_for_transfer);
@@ -41,8 +38,8 @@ class SideLanes {
   struct Place {
     program::Lane lane{};
     cudaEvent_t done = nullptr;         // where another lane waits for it
-    std::vector<cudaEvent_t> waits;
-    std::vector<int> transfers;         // that it waits for, by position
+    bool launched = false;              // since the lanes were forked; what was launched before that is done
+    std::vector<int> waits;             // for whom, by position
   };
   struct Stream {
     cudaStream_t stream = nullptr;

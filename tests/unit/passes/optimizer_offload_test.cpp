@@ -1,4 +1,5 @@
 #include "passes/passes.hpp"
+#include "program/launch.hpp"
 #include "program/print.hpp"
 #include "support/catch.hpp"
 #include "support/toy/prove.hpp"
@@ -68,6 +69,8 @@ TEST_CASE("gradients go out as they are complete, the host updates, weights come
         "copy @copy_out norm2 > norm2'\n"
         "copy @copy_out target_count > target_count'\n"
         "copy @copy_out applied > applied'\n"
+        "advance_applied norm2 > ~ applied\n"
+        "report loss_sum target_count norm2 applied lr_table\n"
         "update embed @host g.embed' norm2' target_count' applied' lr_table > ~ m.embed ~ master.embed ~ w.embed'\n"
         "copy @copy_in w.embed' > w.embed\n"
         "update b1 @host g.b1' norm2' target_count' applied' lr_table > ~ m.b1 ~ master.b1 ~ w.b1'\n"
@@ -75,9 +78,7 @@ TEST_CASE("gradients go out as they are complete, the host updates, weights come
         "update b2 @host g.b2' norm2' target_count' applied' lr_table > ~ m.b2 ~ master.b2 ~ w.b2'\n"
         "copy @copy_in w.b2' > w.b2\n"
         "update head @host g.head' norm2' target_count' applied' lr_table > ~ m.head ~ master.head ~ w.head'\n"
-        "copy @copy_in w.head' > w.head\n"
-        "advance_applied norm2 > ~ applied\n"
-        "report loss_sum target_count norm2 applied lr_table\n");
+        "copy @copy_in w.head' > w.head\n");
   CHECK(prove(p, {&graph, with_master(), 1, 1}) == "");
 }
 
@@ -136,6 +137,37 @@ TEST_CASE("the next step's forward begins beside the updates: each block waits f
     }
   }
   CHECK(forwards == 5);
+}
+
+TEST_CASE("a launch begins with the updates of the step before, and launches mean what steps do") {
+  for (const ModelGraph& graph : {chain(3, true), with_loss_scale(chain(2, false))})
+    for (const int world : {1, 2})
+      for (const int stage : {0, 1, 2, 3})
+        for (const bool in_backward : {false, true}) {
+          if ((in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
+          auto p = passes::accumulation(plain_program(graph, with_master()), in_backward ? 1 : 2);
+          if (stage > 0) p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
+          else if (world > 1) p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20, true});
+          if (in_backward) p = passes::update_in_backward(std::move(p));
+          const auto groups = graph.groups.size();
+          std::vector<Keeper> keepers(groups, Keeper::host);
+          keepers[1] = Keeper::device;
+          keepers.back() = Keeper::disk;
+          p = passes::optimizer_offload(std::move(p), {keepers});
+          CAPTURE(world, stage, in_backward, print(p, &graph));
+          const auto begin = static_cast<std::ptrdiff_t>(launch_begin(p));
+          REQUIRE(begin > 0);
+          const auto is_host_update = [](const Instruction& i) { return i.op == Op::update && i.lane == Lane::host; };
+          CHECK(std::count_if(p.steady.begin(), p.steady.begin() + begin, is_host_update) == (in_backward ? static_cast<std::ptrdiff_t>(groups) - 2 : 0));
+          StepProgram launches = p;               // one step is half done when the launches begin, and again when they end
+          launches.prologue_steps = 1;
+          launches.prologue.assign(p.steady.begin(), p.steady.begin() + begin);
+          launches.drain.assign(p.steady.begin() + begin, p.steady.end());
+          std::rotate(launches.steady.begin(), launches.steady.begin() + begin, launches.steady.end());
+          Training t{&graph, with_master(), in_backward ? 1 : 2, world};
+          t.update_in_backward = in_backward;
+          CHECK(prove(launches, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
+        }
 }
 
 TEST_CASE("of single-owner data parallelism rank 0's host updates") {
@@ -238,6 +270,8 @@ TEST_CASE("what is on a disk is read ahead of its update and written behind it")
         "copy @copy_out norm2 > norm2'\n"
         "copy @copy_out target_count > target_count'\n"
         "copy @copy_out applied > applied'\n"
+        "advance_applied norm2 > ~ applied\n"
+        "report loss_sum target_count norm2 applied lr_table\n"
         "update b1 @host g.b1' norm2' target_count' applied' lr_table > ~ m.b1' ~ master.b1' ~ w.b1'\n"
         "copy @disk m.b1' > m.b1\n"
         "copy @disk master.b1' > master.b1\n"
@@ -245,9 +279,7 @@ TEST_CASE("what is on a disk is read ahead of its update and written behind it")
         "update head @host g.head' norm2' target_count' applied' lr_table > ~ m.head' ~ master.head' ~ w.head'\n"
         "copy @disk m.head' > m.head\n"
         "copy @disk master.head' > master.head\n"
-        "copy @copy_in w.head' > w.head\n"
-        "advance_applied norm2 > ~ applied\n"
-        "report loss_sum target_count norm2 applied lr_table\n");
+        "copy @copy_in w.head' > w.head\n");
   CHECK(prove(p, {&graph, with_master(), 1, 1}) == "");
 }
 

@@ -1,4 +1,5 @@
 #include "program/time.hpp"
+#include "program/launch.hpp"
 #include "support/toy/programs.hpp"
 #include "support/catch.hpp"
 
@@ -79,7 +80,7 @@ TEST_CASE("an update takes its kernels' own rates, and all that follow each othe
   Rates rates{"test", "", 100, 50, 48, 0, 0, 0, 0.25};
   constexpr double bytes = 48 + 8 + 8 + 8 + 32 + 96 + 96;    // of 12 elements; m and w are modified
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 48));
-  rates.update.bytes_per_s = 24;
+  rates.memory_bytes_per_s = 24;
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 24));
   rates.update.reads_twice = true;
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + (bytes + 96) / 24));
@@ -117,4 +118,27 @@ TEST_CASE("the update on the host hides behind the next forward") {
   for (const double s : t.busy_s) sum += s;
   CHECK(t.step_s < 0.9 * sum);
   CHECK(t.step_s >= *std::max_element(t.busy_s.begin(), t.busy_s.end()) * (1 - 1e-9));
+}
+
+TEST_CASE("what the host updates runs beside the next step's beginning, where a launch ends before it") {
+  // 3 s of copying in, 4 s of copying out what the host then takes 10 s for: the next launch copies in meanwhile, and out when the host has read what was there.
+  StepProgram p;
+  const auto buffer = [&](const char* name) { return add_buffer(p, {name, Kind::value, none, none, 20, Space::device, false, true}); };
+  const BufferId batch = buffer("batch"), hidden = buffer("hidden"), gradient = buffer("gradient"), weights = buffer("weights");
+  const auto add = [&](Op op, Lane lane, Bytes bytes, BufferId from, BufferId to) {
+    p.steady.push_back({op, none, none, lane, {{from, {0, bytes}, How::read, CopySlot::from}, {to, {0, bytes}, How::overwrite, CopySlot::to}}});
+  };
+  add(Op::copy, Lane::copy_in, 12, batch, hidden);
+  add(Op::copy, Lane::copy_out, 16, hidden, gradient);
+  add(Op::report, Lane::compute, 4, hidden, batch);
+  add(Op::update, Lane::host, 20, gradient, weights);
+  const Order order = derive_order(p, unplaced(p));
+  Rates rates = only_copies;
+  CHECK(launch_begin(p) == 3);
+  CHECK(predict_time(p, order, {}, rates).step_s == approx(14));
+  rates.steps_overlap = false;
+  CHECK(predict_time(p, order, {}, rates).step_s == approx(14));
+  p.steady.back().lane = Lane::copy_out;          // no host, no launch that goes over the step's end
+  CHECK(launch_begin(p) == 0);
+  CHECK(predict_time(p, derive_order(p, unplaced(p)), {}, rates).step_s == approx(12));
 }

@@ -1,0 +1,16 @@
+#include "program/launch.hpp"
+#include <algorithm>
+
+namespace trainx::program {
+
+bool is_beside(const Instruction& i) {
+  return i.lane == Lane::communication || i.lane == Lane::host || i.lane == Lane::disk || (i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out));
+}
+
+std::size_t launch_begin(const StepProgram& p) {
+  const auto behind_computation = std::find_if_not(p.steady.rbegin(), p.steady.rend(), is_beside).base();
+  const bool updates = std::any_of(behind_computation, p.steady.end(), [](const Instruction& i) { return i.op == Op::update && i.lane == Lane::host; });
+  return updates ? static_cast<std::size_t>(behind_computation - p.steady.begin()) : 0;
+}
+
+}  // namespace trainx::program
