@@ -57,6 +57,17 @@ class OffloadOnGpu(Trainx):
         _, eager, _ = self.run_of("eager", OFFLOAD, "run.execution=eager", *IN_BACKWARD)
         self.assertEqual(eager, losses)
 
+    def test_the_next_forward_begins_beside_the_updates(self):
+        path = self.recipe(RECIPE.format(name="beside", precision="bf16", steps=12), "beside.yaml")
+        self.run_trainx("train", path, OFFLOAD, "eval.every=100 steps", "--profile", "1")
+        spans = json.loads((self.folder / "outputs/beside/profile.json").read_text())["traceEvents"]
+        updates = [s["ts"] + s["dur"] for s in spans if s["tid"] == "host" and s["name"].startswith("update")]
+        forwards = [s["ts"] + s["dur"] for s in spans if s["tid"] == "compute" and s["name"].startswith("forward") and s["cat"] != "waits"]
+        self.assertTrue(updates and forwards)
+        beside = sum(f < max(updates) for f in forwards) / len(forwards)
+        print(f"  {beside:.0%} of the forward's pieces end before the last update does")
+        self.assertGreater(beside, 0.5)
+
     def test_a_run_goes_on_with_the_optimizer_elsewhere_and_is_saved_beside_training(self):
         _, want, _ = self.run_of("whole")
         for name, first, second in (("out", [], [OFFLOAD]), ("back", [OFFLOAD, "checkpoint.asynchronous=true", "checkpoint.every=1 steps"], [])):
