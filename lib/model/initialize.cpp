@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
+#include "tensor/large_memory.hpp"
 #include "tensor/random_key.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
@@ -47,7 +48,7 @@ void fill_normal(const ParameterSpec& p, std::uint64_t seed, std::int64_t elemen
 }  // namespace
 
 void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, float* exact) {
-  std::fill_n(exact, group.elements, 0.0f);
+  tensor::set_zero(reinterpret_cast<std::byte*>(exact), static_cast<std::size_t>(group.elements) * sizeof(float));
   for (const ParameterSpec& p : group.parameters) {
     float* out = exact + p.offset;
     if (p.initializer == Initializer::ones) std::fill_n(out, p.elements(), 1.0f);

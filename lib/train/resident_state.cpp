@@ -7,6 +7,7 @@
 #include "optim/optimizer.hpp"
 #include "program/shards.hpp"
 #include "spec/arch/saved_layout.hpp"
+#include "tensor/large_memory.hpp"
 #include "train/named_tensors.hpp"
 #include <algorithm>
 #include <cmath>
@@ -85,8 +86,11 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
 
 void ResidentState::initialize(const model::WeightInitializer& fill, Memory memory) {
   states_written_ = memory == Memory::written;
+  std::vector<float> memory_of_largest;
   for (Group& group : groups_) {
-    std::vector<float> exact(static_cast<std::size_t>(group.spec->elements));
+    const auto elements = static_cast<std::size_t>(group.spec->elements);
+    if (elements > memory_of_largest.size()) memory_of_largest.resize(elements);
+    const std::span<float> exact(memory_of_largest.data(), elements);
     fill(*group.spec, exact.data());
     store_exact(group, exact);
     for (const State& state : group.states)
@@ -141,12 +145,12 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
     exact = exact.subspan(own() * size, size);
   }
   store_rounded(group, exact);
-  if (group.on_host) std::memcpy(group.on_host, group.parameter, exact.size() * static_cast<std::size_t>(size_of(placed_.graph.compute)));
+  if (group.on_host) tensor::copy(group.on_host, group.parameter, exact.size() * static_cast<std::size_t>(size_of(placed_.graph.compute)));
 }
 
 void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
   if (placed_.graph.compute == DType::f32) {
-    std::memcpy(group.parameter, exact.data(), exact.size_bytes());
+    tensor::copy(group.parameter, std::as_bytes(exact).data(), exact.size_bytes());
     return;
   }
   if (placed_.graph.compute == DType::f16) {
@@ -166,7 +170,7 @@ void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
   at::parallel_for(0, static_cast<std::int64_t>(exact.size()), std::int64_t{1} << 18, [&](std::int64_t begin, std::int64_t end) {
     optim::split_master(exact.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), bf16 + begin, low + begin);
   });
-  if (group.master_kind == Master::fp32) std::memcpy(edit(group.master, true), exact.data(), exact.size_bytes());
+  if (group.master_kind == Master::fp32) tensor::copy(edit(group.master, true), std::as_bytes(exact).data(), exact.size_bytes());
 }
 
 namespace {
@@ -208,7 +212,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder, 
 void ResidentState::begin(const State& state) {
   const auto n = static_cast<std::size_t>(state.entries);
   std::byte* const at = edit(state.place, true);
-  if (state.spec.initial == 0) std::memset(at, 0, state.place.bytes);
+  if (state.spec.initial == 0) tensor::set_zero(at, state.place.bytes);
   else if (state.spec.dtype == DType::f32) std::fill_n(reinterpret_cast<float*>(at), n, static_cast<float>(state.spec.initial));
   else throw InternalError(state.spec.name + " is not fp32 and does not begin as zero");
 }

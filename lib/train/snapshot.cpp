@@ -1,7 +1,6 @@
 #include "train/snapshot.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/large_memory.hpp"
 #include <algorithm>
-#include <cstring>
 
 namespace trainx::train {
 namespace {
@@ -21,19 +20,14 @@ program::Bytes end_of_residents(const plan::PlacedProgram& placed, Space space) 
   return end;
 }
 
-void copy_bytes(std::byte* to, const std::byte* from, program::Bytes bytes) {
-  constexpr std::int64_t grain = std::int64_t{1} << 20;
-  at::parallel_for(0, bytes, grain, [&](std::int64_t begin, std::int64_t end) { std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin)); });
-}
-
 }  // namespace
 
 Snapshot::Snapshot(const plan::PlacedProgram& placed, const std::vector<program::StateSpec>& states)
     : placed_(placed), arena_(end_of_residents(placed, Space::device)), host_(end_of_residents(placed, Space::host)), state_(placed, {arena_, host_.data()}, states) {}
 
 const ResidentState& Snapshot::take(const ResidentMemory& residents) {
-  for_residents(placed_, Space::device, [&](program::Bytes at, program::Bytes bytes) { copy_bytes(arena_.data() + at, residents.base + at, bytes); });
-  for_residents(placed_, Space::host, [&](program::Bytes at, program::Bytes bytes) { copy_bytes(host_.data() + at, residents.host + at, bytes); });
+  for_residents(placed_, Space::device, [&](program::Bytes at, program::Bytes bytes) { tensor::copy(arena_.data() + at, residents.base + at, static_cast<std::size_t>(bytes)); });
+  for_residents(placed_, Space::host, [&](program::Bytes at, program::Bytes bytes) { tensor::copy(host_.data() + at, residents.host + at, static_cast<std::size_t>(bytes)); });
   return state_;
 }
 
