@@ -46,9 +46,10 @@ std::int64_t efficient_bytes(const LibraryCalls& c) {
 
 // ATen's attention for CPUs (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp, 2.11) allocates its results, of which backward's, the gradients of
 // queries, keys and values, are the largest, and works on tiles of q x kv scores per thread: in backward two in fp32 and, under 16-bit floats, two rounded ones.
-// Products of 16-bit floats are oneDNN's, which repacks blocks of its operands into a scratchpad per thread: measured up to 193 KiB (fp16: 425 KiB) in linear layers, whatever
-// their size, and inside attention up to 4 bytes per score of a tile and 64 KiB (fp16: 273 KiB, as two threads happen to meet). fp32 products allocate nothing, nor do the
-// blocks themselves.
+// Products of 16-bit floats are oneDNN's, which repacks blocks of its operands into a scratchpad per thread: in linear layers measured up to 193 KiB in bf16 with AVX-512 and
+// 858 KiB with AMX, 2321 KiB in fp16 (layers of 64 to 16384 by vocabularies and layers of up to 50304; with AMX a narrower model takes up to 128 bytes for each word of its vocabulary,
+// which is not counted), and inside attention up to 4 bytes per score of a tile and 64 KiB (fp16: 273 KiB, as two threads happen to meet). fp32 products allocate nothing, nor do
+// the blocks themselves.
 program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
   if (calls.attention == AttentionKind::math)
     return math_bytes(calls) + (calls.compute == DType::f32 ? 0 : threads * mib) + mib / 16;
@@ -57,8 +58,8 @@ program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
   const std::int64_t results = 3 * calls.micro_batch_size * length * calls.hidden_size * size_of(calls.compute);
   const std::int64_t tiles = threads * 4 * (2 * q * kv + 2 * q + q * D);
   if (calls.compute == DType::f32) return results + tiles;
-  const std::int64_t scratchpad = (calls.compute == DType::f16 ? 512 : 256) * 1024;
-  return std::max(threads * scratchpad, results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + scratchpad / (calls.compute == DType::f16 ? 1 : 2)));
+  const std::int64_t of_attention = (calls.compute == DType::f16 ? 512 : 128) * 1024;
+  return std::max(threads * product_scratchpad_bytes(calls.compute), results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + of_attention));
 }
 
 namespace {
