@@ -16,6 +16,7 @@ struct HardwareFacts {
   // Of the GPUs' links, as `trainx doctor` measured them on this machine; 0: it did not.
   double link_bytes_per_s = 0, link_latency_s = 0;      // of sums over all GPUs, sent by each
   double host_bytes_per_s = 0;                          // of copies to the host and back, the slower
+  double host_update_bytes_per_s = 0;   // of optimizers' updates in the host's memory, by all cores together; 0: not measured
   std::int64_t threads_of_rank() const { return std::max<std::int64_t>(1, cpu_cores / local_ranks); }
 };
 

@@ -2,6 +2,7 @@
 #include "facts/cgroup.hpp"
 #include "facts/facts.hpp"
 #include "facts/gpus.hpp"
+#include "facts/host_update_rate.hpp"
 #include "facts/links.hpp"
 #include <sched.h>
 #include <sys/sysinfo.h>
@@ -48,6 +49,7 @@ HardwareFacts detect_hardware() {
   if (limits.memory_bytes) h.memory_bytes = std::min(h.memory_bytes, *limits.memory_bytes);
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");            // set to nothing: none
   if (!visible || (*visible && std::string_view(visible) != "-1")) h.gpus = gpu_names();
+  h.host_update_bytes_per_s = remembered_host_update_rate(h.cpu_cores);
   if (const auto links = h.gpus.empty() ? std::nullopt : remembered_links(h.gpus)) {
     if (links->sum) h.link_bytes_per_s = links->sum->bytes_per_second, h.link_latency_s = links->sum->latency_seconds;
     for (const HostLinkRate& host : links->hosts) {

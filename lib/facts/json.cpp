@@ -8,7 +8,8 @@ nlohmann::json to_json(const Facts& facts) {
   const auto& d = facts.data;
   nlohmann::json j;
   j["hardware"] = {{"host", h.host}, {"cpu", h.cpu}, {"cpu_cores", h.cpu_cores}, {"memory_bytes", h.memory_bytes}, {"gpus", h.gpus}, {"local_ranks", h.local_ranks},
-                   {"link_bytes_per_s", h.link_bytes_per_s}, {"link_latency_s", h.link_latency_s}, {"host_bytes_per_s", h.host_bytes_per_s}};
+                   {"link_bytes_per_s", h.link_bytes_per_s}, {"link_latency_s", h.link_latency_s}, {"host_bytes_per_s", h.host_bytes_per_s},
+                   {"host_update_bytes_per_s", h.host_update_bytes_per_s}};
   j["data"] = {{"train_present", d.train_present}, {"eval_present", d.eval_present}, {"train_samples", d.train_samples}, {"eval_samples", d.eval_samples},
                {"vocab_size", d.vocab_size},       {"problem", d.problem},           {"eval_problem", d.eval_problem}};
   j["data"]["entropy_floor_nats"] = d.entropy_floor_nats ? nlohmann::json(*d.entropy_floor_nats) : nlohmann::json();
@@ -32,6 +33,7 @@ Facts facts_from_json(const nlohmann::json& j) {
   h.at("link_bytes_per_s").get_to(facts.hardware.link_bytes_per_s);
   h.at("link_latency_s").get_to(facts.hardware.link_latency_s);
   h.at("host_bytes_per_s").get_to(facts.hardware.host_bytes_per_s);
+  h.at("host_update_bytes_per_s").get_to(facts.hardware.host_update_bytes_per_s);
   const auto& d = j.at("data");
   d.at("train_present").get_to(facts.data.train_present);
   d.at("eval_present").get_to(facts.data.eval_present);

@@ -176,8 +176,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
   if (plan.time) {
     const auto& t = *plan.time;
     out += "time, predicted from measured rates\n";
-    const bool unknown_copies = plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s <= 0;
-    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (!unknown_copies ? "" : offloads_optimizer(plan) ? ", if the copies to the host and the updates there take no longer" : ", if the copies to the host take no longer"));
+    const bool unknown_copies = plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s <= 0, known_updates = plan.rates->host_update_bytes_per_s > 0;
+    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (!unknown_copies ? "" : offloads_optimizer(plan) && !known_updates ? ", if the copies to the host and the updates there take no longer" : ", if the copies to the host take no longer"));
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
@@ -188,8 +188,9 @@ std::string describe(const RunPlan& plan, bool with_program) {
       out += row("copies to the host", fixed(busy(program::Lane::copy_out) * 1e3, 1) + " ms out, " + fixed(busy(program::Lane::copy_in) * 1e3, 1) + " ms back, beside the computation");
     if (plan.memory.disk_bytes > 0 && plan.rates->disk_bytes_per_s > 0)
       out += row("transfers with the disk", fixed(busy(program::Lane::disk) * 1e3, 1) + " ms at " + human_bytes(static_cast<std::int64_t>(plan.rates->disk_bytes_per_s)) + "/s, in part beside the computation");
-    if (offloads_optimizer(plan) && plan.rates->host_bytes_per_s > 0)
-      out += row("updates on the host", fixed(on_host_s * 1e3, 1) + " ms, if the CPU's memory is as fast as the copies: it was not measured");
+    if (offloads_optimizer(plan) && (known_updates || !unknown_copies))
+      out += row("updates on the host", fixed(on_host_s * 1e3, 1) + (known_updates ? " ms at " + human_bytes(static_cast<std::int64_t>(plan.rates->host_update_bytes_per_s)) + "/s of the CPU's memory"
+                                                                                   : " ms, if the CPU's memory is as fast as the copies: it was not measured"));
     out += row("bound by", t.bottleneck);
   }
   if (plan.on_gpu) {

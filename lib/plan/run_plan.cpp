@@ -58,9 +58,11 @@ std::optional<program::Rates> rates_of(const Device& device, recipe::Compute com
 }
 
 // Between hosts the network's rates count, which nobody measured here; and what the ranks of several hosts decide must be the same on all.
-void use_measured_links(program::Rates& rates, const facts::HardwareFacts& hardware, std::int64_t world_size) {
+void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardware, std::int64_t world_size) {
   if (hardware.host_bytes_per_s > 0 && world_size == 1) rates.host_bytes_per_s = hardware.host_bytes_per_s;
-  if (hardware.link_bytes_per_s <= 0 || world_size != hardware.local_ranks) return;
+  if (world_size != hardware.local_ranks) return;
+  rates.host_update_bytes_per_s = hardware.host_update_bytes_per_s / static_cast<double>(hardware.local_ranks);   // all ranks update at once
+  if (hardware.link_bytes_per_s <= 0) return;
   rates.link_bytes_per_s = hardware.link_bytes_per_s;
   rates.link_latency_s = hardware.link_latency_s;
 }
@@ -280,7 +282,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
 
   if (device) plan.rates = rates_of(*device, r.precision.compute);
-  if (plan.rates && options.gpu.empty()) use_measured_links(*plan.rates, facts.hardware, plan.batch.world_size);
+  if (plan.rates && options.gpu.empty()) use_measured_rates(*plan.rates, facts.hardware, plan.batch.world_size);
   if (plan.rates && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::eager) plan.rates->host_kernel_s = device->host_kernel_s;
   if (plan.rates) plan.rates->steps_overlap = !offloads_optimizer(plan);   // a GPU's launch is done when the host's updates are
   if (plan.rates) plan.rates->update = update_rates(*device, r.optimizer.options, plan.compute, plan.master);

@@ -26,6 +26,7 @@ struct Rates {
   double host_kernel_s = 0;             // what the host takes to launch a kernel, where steps are launched one by one; 0: they are replayed
   double attention_fill_rows = 0;       // twice this many rows of heads are computed at half more than the time of this many: fewer do not fill the GPU
   UpdateRates update;
+  double host_update_bytes_per_s = 0;   // of updates in the host's memory; 0: not known, and taken to be that of copies
   bool steps_overlap = true;            // lanes go on while the next step begins; else all are joined between launches (launch.hpp)
 };
 

@@ -49,7 +49,8 @@ class Doctor(Trainx):
         shm = os.statvfs("/dev/shm")
         self.assertEqual(report["limits"]["shared_memory_bytes"], shm.f_blocks * shm.f_frsize)
         self.assertEqual(report["disk"]["folder"], str(self.folder))
-        for rate in (report["disk"]["write_bytes_per_second"], report["disk"]["read_bytes_per_second"], report["memory_bandwidth"]["bytes_per_second"]):
+        for rate in (report["disk"]["write_bytes_per_second"], report["disk"]["read_bytes_per_second"], report["memory_bandwidth"]["bytes_per_second"],
+                     report["memory_bandwidth"]["in_place_bytes_per_second"]):
             self.assertGreater(rate, 1e5)
         self.assertEqual(self.problems(report, "error"), [])
         self.assertEqual(list(self.folder.iterdir()), [])
@@ -146,6 +147,25 @@ class Doctor(Trainx):
         self.assertLess(before["time"]["step_ms"], plan()["time"]["step_ms"], "sums take time once it is known how much")
         worker.write_text(f"#!/bin/sh\n[ \"$1\" = --measure-links ] && {{ echo no such thing >&2; exit 69; }} || exec {plain} \"$@\"\n")
         self.assertIn("no such thing", self.examine(**machine)["gpus"]["unread"]["links"])
+
+    @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
+    def test_how_fast_the_host_updates_is_measured_once_by_whoever_needs_it_first(self):
+        machine = {"LD_LIBRARY_PATH": self.fake_nvml(), "XDG_CACHE_HOME": str(self.folder / "cache"), "CUDA_VISIBLE_DEVICES": "0"}
+        recipe = self.recipe("model: {type: gpt2, size: 124m}\nbatch: {global_batch_size: 8}\nrun: {device: gpu}\nparallel: {world_size: 1}\nprecision: {compute: bf16}\nmemory: {optimizer_offload: cpu}\n")
+        kept = self.folder / "cache" / "trainx" / "host_updates.json"
+        plan = lambda *more: [line for line in self.run_trainx("plan", recipe, *more, env=self.environment(**machine)).stdout.splitlines() if "updates on the host" in line]
+        self.assertEqual(plan("memory.optimizer_offload=none"), [])
+        self.assertFalse(kept.exists(), "nothing is measured that nobody needs")
+        first = plan()
+        self.assertRegex(first[0], r" ms at \S+ [KMG]iB/s of the CPU's memory$")
+        told = json.loads(kept.read_text())
+        self.assertEqual(plan(), first)
+        self.assertEqual(json.loads(kept.read_text()), told)
+        kept.write_text("{")
+        self.assertRegex(plan()[0], "of the CPU's memory$")
+        self.assertEqual(json.loads(kept.read_text())["state"], told["state"])
+        measured = self.examine(**machine)["memory_bandwidth"]
+        self.assertEqual(json.loads(kept.read_text()), {"state": told["state"], "bytes_per_second": measured["in_place_bytes_per_second"]})
 
     @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
     def test_an_nvml_that_does_not_begin_says_why(self):

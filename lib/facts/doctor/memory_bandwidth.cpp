@@ -1,12 +1,15 @@
 #include "facts/doctor/memory_bandwidth.hpp"
+#include <sys/mman.h>
 #include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <new>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -17,19 +20,43 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-constexpr double measured_seconds = 0.3;
+constexpr double measured_seconds = 0.15;          // of each kind of sweep
+
+struct Free {
+  void operator()(double* p) const { std::free(p); }
+};
+using Array = std::unique_ptr<double[], Free>;
+
+/// Not written: a page lies near the thread that writes it first. In large pages where the system has them, as the arenas of a run.
+Array array_of(std::size_t n) {
+  constexpr std::size_t large_page = std::size_t{2} << 20;
+  const std::size_t bytes = (n * sizeof(double) + large_page - 1) / large_page * large_page;
+  Array array(static_cast<double*>(std::aligned_alloc(large_page, bytes)));
+  if (!array) throw std::bad_alloc();
+  ::madvise(array.get(), bytes, MADV_HUGEPAGE);   // advice only
+  return array;
+}
 
 struct Arrays {
-  std::unique_ptr<double[]> a, b, c;
-  explicit Arrays(std::size_t n) : a(new double[n]), b(new double[n]), c(new double[n]) {}    // not written: a page lies near the thread that writes it first
+  Array a, b, c;
+  explicit Arrays(std::size_t n) : a(array_of(n)), b(array_of(n)), c(array_of(n)) {}
 };
 
-void sweep(double* a, const double* b, const double* c, std::size_t begin, std::size_t end) {
+void triad(double* a, const double* b, const double* c, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) a[i] = b[i] + 3.0 * c[i];
 }
 
-/// Seconds of the best sweep.
-double best_sweep(const Arrays& arrays, std::size_t n, std::int64_t threads) {
+/// As an optimizer with a momentum: of weights a, states b, gradients c.
+void update(double* a, double* b, const double* c, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    b[i] = 0.5 * b[i] + c[i];
+    a[i] -= 1e-6 * b[i];
+  }
+}
+
+/// Seconds of the best of the sweeps that `threads` do together.
+template <class Sweep>
+double best_sweep(const Arrays& arrays, std::size_t n, std::int64_t threads, const Sweep& sweep) {
   std::barrier together(threads);
   std::atomic<bool> enough = false;
   double best = std::numeric_limits<double>::infinity();
@@ -88,7 +115,9 @@ MemoryBandwidthFacts measure_memory_bandwidth(std::int64_t threads, std::int64_t
   const std::size_t n = static_cast<std::size_t>(array_bytes) / sizeof(double);
   try {
     const Arrays arrays(n);
-    facts.bytes_per_second = 3.0 * static_cast<double>(n * sizeof(double)) / best_sweep(arrays, n, facts.threads);
+    const double bytes = static_cast<double>(n * sizeof(double)), triad_s = best_sweep(arrays, n, facts.threads, triad), update_s = best_sweep(arrays, n, facts.threads, update);
+    facts.bytes_per_second = 3.0 * bytes / triad_s;
+    facts.in_place_bytes_per_second = 5.0 * bytes / update_s;     // two are read and written
   } catch (const std::bad_alloc&) {
     facts.unread["bytes_per_second"] = "no memory is left to measure it with";
   } catch (const std::system_error& error) {
@@ -100,15 +129,16 @@ MemoryBandwidthFacts measure_memory_bandwidth(std::int64_t threads, std::int64_t
 Json to_json(const MemoryBandwidthFacts& facts) {
   Json j{{"threads", facts.threads}};
   put(j, "bytes_per_second", facts.bytes_per_second);
+  put(j, "in_place_bytes_per_second", facts.in_place_bytes_per_second);
   put_unread(j, facts.unread);
   return j;
 }
 
 Lines describe(const MemoryBandwidthFacts& facts) {
   Lines lines;
-  if (facts.bytes_per_second) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.1f GB/s (triad, ", *facts.bytes_per_second / 1e9);
+  if (facts.bytes_per_second && facts.in_place_bytes_per_second) {
+    char text[96];
+    std::snprintf(text, sizeof text, "%.1f GB/s (triad), %.1f GB/s in place, as updates on the host (", *facts.bytes_per_second / 1e9, *facts.in_place_bytes_per_second / 1e9);
     lines.push_back(text + counted(facts.threads, "thread") + ")");
   }
   add_unread(lines, facts.unread);

@@ -1,4 +1,5 @@
 #include "facts/doctor/report.hpp"
+#include "facts/host_update_rate.hpp"
 #include <algorithm>
 
 namespace trainx::facts {
@@ -27,6 +28,7 @@ MachineReport examine_machine(const std::string& worker, const BuildFacts& build
   report.memory = detect_memory(roots);
   report.limits = detect_limits(roots);
   report.memory_bandwidth = measure_memory_bandwidth(report.cpu.cores_usable().value_or(1), triad_array_bytes(roots.sys, report.memory.free_bytes.value_or(0)));
+  if (report.memory_bandwidth.in_place_bytes_per_second) remember_host_update_rate(*report.memory_bandwidth.in_place_bytes_per_second, report.memory_bandwidth.threads);
   report.disk = detect_disk(folder, roots);
   report.gpus = detect_gpus(roots, build.cuda);
   report.trainx = detect_installation(worker, build);

@@ -67,6 +67,29 @@ TEST_CASE("the time of a step has the host's updates in it") {
   CHECK(plain.time->busy_s[static_cast<std::size_t>(program::Lane::host)] == 0);
 }
 
+TEST_CASE("the host's updates take half the time where its memory is twice as fast; ranks of one host share it, and hosts are not taken to be alike") {
+  const auto updates = [](double bytes_per_s, std::int64_t ranks, std::int64_t ranks_here) {
+    facts::Facts f;
+    f.hardware.cpu_cores = 8;
+    f.hardware.memory_bytes = std::int64_t{64} << 30;
+    f.hardware.gpus.assign(static_cast<std::size_t>(ranks_here), "NVIDIA H200");
+    f.hardware.local_ranks = ranks_here;
+    f.hardware.host_update_bytes_per_s = bytes_per_s;
+    f.data = {true, true, 1000, 100, 0, {}, ""};
+    const std::string text = "model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 256}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\nmemory: {optimizer_offload: cpu}\nprecision: bf16\n";
+    return plan::make_run_plan(recipe::parse_recipe(text + "parallel: {mode: " + (ranks > 1 ? "ddp" : "single") + ", world_size: " + std::to_string(ranks) + "}\n", "test").recipe, f);
+  };
+  const auto seconds = [&](double bytes_per_s, std::int64_t ranks, std::int64_t ranks_here) { return updates(bytes_per_s, ranks, ranks_here).time->busy_s[static_cast<std::size_t>(program::Lane::host)]; };
+  const auto alike = [](double a, double b) { return std::abs(a / b - 1) < 0.002; };   // beside the fixed cost of an instruction
+  const double one = seconds(70e9, 1, 1);
+  CHECK(alike(seconds(140e9, 1, 1), one / 2));
+  CHECK(alike(seconds(140e9, 2, 2), one));
+  CHECK(alike(seconds(0, 2, 1), seconds(140e9, 2, 1)));
+  CHECK(one < seconds(0, 1, 1));                   // not known: as fast as copies, 52.6 GB/s
+  CHECK(plan::describe(updates(140e9, 1, 1), false).find(" ms at 130 GiB/s of the CPU's memory\n") != std::string::npos);
+  CHECK(plan::describe(updates(0, 1, 1), false).find("if the CPU's memory is as fast as the copies: it was not measured") != std::string::npos);
+}
+
 TEST_CASE("a machine that cannot hold it is refused with what it would have to hold") {
   const auto refusal = [](const std::string& more, std::int64_t host_bytes) -> std::string {
     try {

@@ -120,6 +120,22 @@ TEST_CASE("the update on the host hides behind the next forward") {
   CHECK(t.step_s >= *std::max_element(t.busy_s.begin(), t.busy_s.end()) * (1 - 1e-9));
 }
 
+TEST_CASE("an update on the host takes the host's memory, which is that fast as copies where it is not known") {
+  const ModelGraph graph = chain(1, true);
+  const StepProgram p = plain_program(graph, momentum());
+  Instruction update = p.steady[8];
+  REQUIRE(update.op == Op::update);
+  update.lane = Lane::host;
+  Rates rates{"test", "", 100, 50, 48, 24, 0, 0, 0.25};
+  constexpr double bytes = 48 + 8 + 8 + 8 + 32 + 96 + 96;    // m and w are modified
+  CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 24));
+  rates.host_update_bytes_per_s = 60;
+  CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 60));
+  rates.host_update_bytes_per_s = 120;
+  CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 120));
+  CHECK(duration_s(p.steady[8], p, graph, rates) == approx(0.25 + bytes / 48));   // on the device
+}
+
 TEST_CASE("what the host updates runs beside the next step's beginning, where a launch ends before it") {
   // 3 s of copying in, 4 s of copying out what the host then takes 10 s for: the next launch copies in meanwhile, and out when the host has read what was there.
   StepProgram p;

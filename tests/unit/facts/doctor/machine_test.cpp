@@ -190,7 +190,7 @@ TEST_CASE("findings of a disk: slow, full, in memory") {
   only(findings_of(facts), "1000 MiB are free");
 }
 
-TEST_CASE("the triad moves data on any number of threads, over arrays beyond the caches") {
+TEST_CASE("the triad and an update in place move data on any number of threads, over arrays beyond the caches") {
   const Tree t;
   CHECK(triad_array_bytes(t.root / "sys", 1 << 30) == 64 * mebibyte);
   for (const std::string core : {"cpu0", "cpu1", "cpu2"}) {
@@ -199,7 +199,13 @@ TEST_CASE("the triad moves data on any number of threads, over arrays beyond the
   }
   CHECK(triad_array_bytes(t.root / "sys", std::int64_t{1} << 40) == 200 * mebibyte);
   CHECK(triad_array_bytes(t.root / "sys", 160 * mebibyte) == 10 * mebibyte);
-  for (const std::int64_t threads : {1, 3}) CHECK(measure_memory_bandwidth(threads, mebibyte + 8).bytes_per_second.value_or(0) > 1e6);
+  for (const std::int64_t threads : {1, 3}) {
+    const MemoryBandwidthFacts facts = measure_memory_bandwidth(threads, mebibyte + 8);
+    CHECK(facts.bytes_per_second.value_or(0) > 1e6);
+    CHECK(facts.in_place_bytes_per_second.value_or(0) > 1e6);
+    CHECK(to_json(facts).contains("in_place_bytes_per_second"));
+    CHECK(describe(facts).at(0).find(" GB/s in place") != std::string::npos);
+  }
 }
 
 TEST_CASE("the worker: one that is missing, silent, of another version, without its libraries") {
