@@ -11,7 +11,8 @@ namespace trainx::worker {
 
 int evaluate(const launch::Job& job, metrics::Console& console) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
-  const plan::RunPlan plan = plan_of(job, loaded.recipe);
+  plan::RunPlan plan = plan_of(job, loaded.recipe);
+  plan.memory.disk_bytes = 0;           // which only training reads and writes
   const auto source = train::open_split(plan, data::Split::eval);
   if (!source) throw UserError(ExitCode::input_missing, "the recipe names no held-out data; set data.eval");
   const std::string folder = weights_folder(job);

@@ -37,14 +37,18 @@ std::int64_t process_bytes_of(const RunPlan& plan) {
   return base + std::max(copies * largest_group, largest_group + constructed) + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
 }
 
-/// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in shards this rank's share of the tensors as they are saved.
+/// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in shards this rank's share of the tensors as they are saved. Beside a GPU that has all residents the
+/// copy lies where they were loaded to. While checkpoint.asynchronous is auto it gives way: there is none.
 std::int64_t snapshot_bytes_of(const RunPlan& plan) {
-  if (!plan.recipe.checkpoint.asynchronous) return 0;
+  if (!plan.writes_beside_training()) return 0;
   const PlacedProgram& placed = plan.train.front();
-  std::int64_t residents = 0, saved = 0, largest = 0;
-  for (const auto& b : placed.program.buffers)
-    if (b.resident) residents += b.size;
-  if (plan.zero_stage() == 0) return residents;
+  std::int64_t residents = 0, on_host = 0, saved = 0, largest = 0;
+  for (const auto& b : placed.program.buffers) {
+    if (!b.resident) continue;
+    residents += b.size;
+    if (b.space == program::Space::host) on_host += b.size;
+  }
+  if (plan.zero_stage() == 0) return plan.on_gpu && on_host == 0 ? 0 : residents;
   const auto count = [&](std::int64_t bytes) {
     saved += bytes;
     largest = std::max(largest, bytes);
@@ -121,7 +125,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
     m.categories.emplace_back("checkpoint on its way to disk", snapshot);
     m.process_bytes += snapshot;
   }
-  if (plan.on_gpu && (offloads_optimizer(plan) || plan.recipe.memory.parameter_offload == recipe::ParameterOffload::cpu)) {
+  if (plan.on_gpu && (offloads_optimizer(plan) || plan.recipe.memory.parameter_offload == recipe::ParameterOffload::cpu || plan.writes_beside_training())) {
     for (const auto& b : plan.train.front().program.buffers)
       if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.size;
     m.beside_host_bytes += snapshot_bytes_of(plan);
@@ -229,7 +233,7 @@ std::string what_needs_less_host_memory(const RunPlan& plan) {
   if (optimizer && !uses_disk(plan) && plan.recipe.memory.parameter_offload == recipe::ParameterOffload::none) text = "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room for, leave it out, ";
   else if (optimizer) text = "leave memory.optimizer_offload out, ";
   if (optimizer) text += "or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
-  if (optimizer && plan.on_gpu && plan.recipe.checkpoint.asynchronous) text += ", or write checkpoint.asynchronous: false, which needs no copy of it";
+  if (plan.on_gpu && plan.writes_beside_training()) text += std::string(text.empty() ? "" : ", or ") + "write checkpoint.asynchronous: false, which pins no copy of what is saved";
   if (activations) text += std::string(text.empty() ? "" : "; ") + "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size";
   if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none) text += std::string(text.empty() ? "" : "; ") + "leave memory.parameter_offload out, or let more ranks share the weights (parallel.mode: zero3)";
   return text;
@@ -246,7 +250,7 @@ void require_fits(const RunPlan& plan) {
   if (const std::int64_t host_has = host_budget(plan, 0); plan.on_gpu && host_has > 0 && host_need(plan.memory) > host_has) {
     std::string what;
     for (const auto& [name, bytes] : plan.memory.on_host) what += (what.empty() ? "" : ", ") + name + " " + human_bytes(bytes);
-    if (plan.memory.beside_host_bytes > 0) what += ", weights as they are loaded and a checkpoint on its way to disk " + human_bytes(plan.memory.beside_host_bytes);
+    if (plan.memory.beside_host_bytes > 0) what += std::string(what.empty() ? "" : ", ") + "weights as they are loaded and a checkpoint on its way to disk " + human_bytes(plan.memory.beside_host_bytes);
     throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(host_need(plan.memory)) + " on the host (" + what + ") and " + (plan.recipe.memory.optimizer_offload.host_budget.is_auto() ? "the machine has " : "memory.optimizer_offload.host_budget is ") + human_bytes(host_has) + "; " +
                                                  what_needs_less_host_memory(plan));
   }

@@ -5,6 +5,7 @@
 #include "plan/check_programs.hpp"
 #include "plan/choose_mode.hpp"
 #include "plan/choose_offload.hpp"
+#include "plan/choose_saving.hpp"
 #include "plan/fit.hpp"
 #include "plan/kept_weights.hpp"
 #include "plan/memory_plan.hpp"
@@ -313,6 +314,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.memory = plan_memory_budget(plan);
   plan.memory.budget_bytes = budget;
   require_fits(plan);
+  choose_asynchronous(plan);
   if (device) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute != DType::f32;
     if (rates) {
@@ -339,6 +341,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
 std::string fingerprint(const RunPlan& plan) {
   recipe::Recipe recipe = plan.recipe;
   recipe.memory.budget = {};            // follows from the machine: ranks may differ in it
+  recipe.checkpoint.asynchronous = {};  // likewise, from the host's memory: what is computed is the same
   std::string all = recipe::dump(recipe);
   for (const auto* programs : {&plan.train, &plan.evaluate})
     for (const PlacedProgram& p : *programs) {

@@ -33,7 +33,7 @@ struct MemoryPlan {
   std::int64_t host_bytes = 0;          // that programs keep on the host: pinned memory beside a GPU, on a CPU an arena of its own
   std::vector<std::pair<std::string, std::int64_t>> on_host;   // of those, by what they hold where the host is fullest
   std::int64_t disk_bytes = 0;          // that programs keep in a file
-  std::int64_t beside_host_bytes = 0;   // of a GPU's process with an optimizer on the host: weights as they are loaded, a checkpoint on its way to disk
+  std::int64_t beside_host_bytes = 0;   // of a GPU's process with an optimizer or weights on the host, or whose checkpoints are written beside training: weights as they are loaded, a checkpoint on its way to disk
   std::int64_t process_bytes = 0;       // on a CPU LibTorch itself, copies of a group while weights are loaded and saved, batches ahead; on a GPU context and kernels
   std::int64_t budget_bytes = 0;
   std::int64_t total_bytes() const { return arena_bytes + library_bytes + process_bytes; }
@@ -75,6 +75,7 @@ struct RunPlan {
   double flops_per_token() const;       // of the model in a step: what is recomputed does not count
   int zero_stage() const { return recipe::zero_stage(mode); }   // 0: nothing lies in shards
   bool shares_batches() const { return mode == recipe::ParallelMode::ddp || zero_stage() > 0; }   // each rank reads its part of each batch, and evaluates its part
+  bool writes_beside_training() const { return recipe.checkpoint.asynchronous.value.value_or(false); }   // checkpoints; until it is chosen they wait
   bool is_replica() const { return mode == recipe::ParallelMode::dp && rank > 0; }   // keeps nothing from step to step
   std::vector<std::string> choices;     // what trainx chose where the recipe leaves it to it: with the reason and what it costs
   std::vector<std::string> notes;       // e.g. a missing data file

@@ -437,8 +437,8 @@ class Rules {
     const bool shared = o.share.is_auto() || *o.share.value != 0;
     refuse(r_.memory.parameter_offload != ParameterOffload::none && (on_disk || shared), "memory.parameter_offload", {shared ? path + "share" : where},
            std::string("cannot go together with memory.optimizer_offload ") + (shared ? "of which a share stays on the GPU" : "on a disk") + ", whose updates have their weights there: write optimizer_offload: cpu");
-    refuse(on_disk && r_.checkpoint.asynchronous, "checkpoint.asynchronous", {where},
-           "cannot go together with memory.optimizer_offload.where: " + write_value(o.where) + ": memory has no room for a copy of what is on the disk; write false");
+    refuse(on_disk && r_.checkpoint.asynchronous.value.value_or(false), "checkpoint.asynchronous", {where},
+           "cannot go together with memory.optimizer_offload.where: " + write_value(o.where) + ": memory has no room for a copy of what is on the disk; write false or auto");
   }
 
   const Recipe& r_;

@@ -248,14 +248,14 @@ inline const EnumNames<Resume>& enum_names(Resume) {
 }
 struct CheckpointSection {
   Auto<Duration> every{{{500, Duration::Unit::steps}}};
-  bool asynchronous = false;
+  Auto<bool> asynchronous;
   std::int64_t keep_last = 2;
   Auto<Resume> resume;                  // auto: from the newest valid checkpoint where there is one
 };
 template <class Visitor>
 void visit_fields(Visitor& field, CheckpointSection& s) {
   field("every", s.every, anything(), "steps, epochs, tokens or time between checkpoints; auto: so seldom that training waits for them 1 % of the time at most, and not before 30 s; the last step is always saved");
-  field("asynchronous", s.asynchronous, anything(), "true: what is saved is copied into host memory, and written to disk while training goes on; false: training waits for the disk");
+  field("asynchronous", s.asynchronous, anything(), "true: what is saved is copied into host memory, and written to disk while training goes on; false: training waits for the disk; auto: true on a GPU beside which the host has memory for the copy, else false");
   field("keep_last", s.keep_last, between(1, 1 << 20), "checkpoints kept beside `best`");
   field("resume", s.resume, anything(), "auto: from the newest valid checkpoint, else from the start; must: exit 83 without one; never: refuse a folder that has steps");
 }

@@ -15,7 +15,19 @@ double seconds_between(double waited_s, double seconds) { return std::max({plan:
 CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store* store, metrics::Console& console, std::optional<std::int64_t> saved_step,
                                        std::int64_t threads, std::map<std::string, std::string> carried, const TrainState& state)
     : parts_(parts), store_(store), console_(console), threads_(threads), carried_(std::move(carried)), every_(parts.plan.checkpoint_every, state), saved_(saved_step),
-      saved_best_(state.best_step) {}
+      saved_best_(state.best_step) {
+  asynchronous_ = all_write_beside();
+  if (asynchronous_ && !shares() && !takes_snapshots()) parts_.device->expect_downloads();
+}
+
+/// Of ranks that share a checkpoint the hosts may have chosen otherwise, by the memory that they have.
+bool CheckpointObserver::all_write_beside() const {
+  const bool here = parts_.plan.writes_beside_training();
+  if (!shares()) return here;
+  const std::string yes = "beside";
+  const std::vector<std::string> all = parts_.ranks.exchange(here ? yes : "");
+  return std::ranges::count(all, yes) == std::ssize(all);
+}
 
 bool CheckpointObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step); }
 
@@ -49,7 +61,7 @@ void CheckpointObserver::on_end(TrainState& state, Request) {
 void CheckpointObserver::save(TrainState& state) {
   const auto begun = Clock::now();
   const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
-  if (asynchronous()) return begin_writing(state, begun);
+  if (asynchronous_) return begin_writing(state, begun);
   parts_.device->download();
   const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
   const std::int64_t keep_last = parts_.plan.recipe.checkpoint.keep_last;
@@ -67,7 +79,7 @@ void CheckpointObserver::save(TrainState& state) {
 }
 
 void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begun) {
-  const bool copies = !shares() && parts_.device->steps_change_residents();
+  const bool copies = takes_snapshots();
   if (shares() || copies) parts_.device->download();
   else parts_.device->begin_download();
   if (copies && !snapshot_) snapshot_.emplace(parts_.plan.train.front(), parts_.plan.update.states);

@@ -10,10 +10,10 @@
 namespace trainx::train {
 
 /// Saves when it is due and whenever the held-out loss is lower than ever; a save that fails leaves the older checkpoints and the run goes on, except for the last one, whose failure ends the run.
-/// With checkpoint.asynchronous what is saved is copied at rest, and written by another thread beside the steps that follow, one checkpoint at a time.
+/// With checkpoint.asynchronous what is saved is copied, and written by another thread beside the steps that follow, one checkpoint at a time.
 class CheckpointObserver : public Observer {
  public:
-  /// `store`: the run's folder; null on ranks that write their shards into what rank 0 begins. `saved_step`: what the folder holds already; nothing in a new one.
+  /// After TrainingParts::start; where weights lie in shards all ranks make theirs at the same time. `store`: the run's folder; null on ranks that write their shards into what rank 0 begins. `saved_step`: what the folder holds already; nothing in a new one.
   CheckpointObserver(TrainingParts& parts, checkpoint::Store* store, metrics::Console& console, std::optional<std::int64_t> saved_step, std::int64_t threads,
                      std::map<std::string, std::string> carried, const TrainState& state);
   /// What is being written is written to its end.
@@ -43,8 +43,10 @@ class CheckpointObserver : public Observer {
     std::optional<SharedSave> shared;
     std::future<Written> done;          // or UserError 74
   };
-  bool asynchronous() const { return parts_.plan.recipe.checkpoint.asynchronous; }
   bool shares() const { return parts_.plan.zero_stage() > 0; }
+  /// Whether steps would change what is being written, so that it is copied first.
+  bool takes_snapshots() const { return !shares() && parts_.device->steps_change_residents(); }
+  bool all_write_beside() const;
   void save(TrainState& state);
   void begin_writing(TrainState& state, Clock::time_point begun);
   /// Of the write under way, waiting for it; what failed is told.
@@ -57,6 +59,7 @@ class CheckpointObserver : public Observer {
   checkpoint::Store* store_;
   metrics::Console& console_;
   std::int64_t threads_;
+  bool asynchronous_ = false;
   std::map<std::string, std::string> carried_;   // tokenizer files: name, contents
   Recurrence every_;
   std::optional<std::int64_t> saved_;   // last step saved in this folder

@@ -19,7 +19,7 @@ CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena
   for (std::size_t k = 0; k < programs.size(); ++k) {
     require_executable(programs[k]);
     if (programs[k].placement.peak_of(Space::host) > (host_ ? host_->bytes() : 0)) throw InternalError("the executor has no memory for the program's buffers on the host");
-    if (programs[k].placement.peak_of(Space::disk) > 0 && !disk_) throw InternalError("the executor has no disk for the program's buffers there");
+    if (!disk_ && std::ranges::count(programs[k].program.steady, Lane::disk, &Instruction::lane) > 0) throw InternalError("the executor has no disk for the program's buffers there");
     Shape& shape = shapes_[k];
     shape.placed = &programs[k];
     shape.blocks = &parts_.blocks->at(k);

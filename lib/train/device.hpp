@@ -26,6 +26,8 @@ class Device {
   /// The same beside the steps that follow: residents() may be read once end_download() has returned, on any thread, with the seconds that the copy took, for which the steps' first write
   /// to a resident waited.
   virtual void begin_download() { download(); }
+  /// To be called once, after upload(), by whoever will: memory for such copies is prepared in the background. Without it they are made all the same, but while begin_download() waits.
+  virtual void expect_downloads() {}
   virtual double end_download() { return 0; }
   /// The memory that is computed in: arena_bytes, with the residents at its beginning.
   virtual std::byte* memory() = 0;

@@ -55,7 +55,7 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     const bool on_host = buffer.space == program::Space::host;
     if (on_host && !memory.host) throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
     const bool on_disk = buffer.space == program::Space::disk;
-    if (on_disk && !memory.disk) throw InternalError(buffer.name + " lies on the disk, and there is none");
+    if (on_disk && !memory.disk) continue;
     std::byte* const at = on_disk ? nullptr : (on_host ? memory.host : memory.base) + placed.placement.base[b];
     const Place place{at, on_disk ? placed.placement.base[b] : program::none, static_cast<std::size_t>(buffer.size)};
     if (buffer.kind == Kind::scalar) {
@@ -155,7 +155,7 @@ void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
   }
   if (placed_.graph.compute == DType::f16) {
     std::ranges::transform(exact, reinterpret_cast<std::uint16_t*>(group.parameter), round_to_f16);
-    std::memcpy(edit(group.master, true), exact.data(), exact.size_bytes());
+    if (group.master_kind == Master::fp32) std::memcpy(edit(group.master, true), exact.data(), exact.size_bytes());
     return;
   }
   auto* bf16 = reinterpret_cast<std::uint16_t*>(group.parameter);

@@ -11,7 +11,7 @@ namespace trainx::train {
 
 enum class MissingHead : std::uint8_t { refuse, keep };
 
-/// Where resident buffers lie: those of the device's space, or a copy of them, those that programs keep on the host, and those on a disk (null: they keep none there).
+/// Where resident buffers lie: those of the device's space, or a copy of them, those that programs keep on the host, and those on a disk (null: they keep none there, or nothing is trained and what blocks compute with is all that is loaded).
 struct ResidentMemory {
   std::byte* base = nullptr;
   std::byte* host = nullptr;

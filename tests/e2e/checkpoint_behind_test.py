@@ -122,6 +122,21 @@ class CheckpointBehind(Trainx):
         done = self.run_trainx("plan", recipe, BEHIND, f"memory.budget={waiting['total_bytes']} B", expect=71)
         self.assertIn("memory.budget", done.stderr)
 
+    def test_an_evaluation_has_no_copy(self):
+        recipe = self.recipe(tiny(steps=8))
+        self.run_trainx("train", recipe, BEHIND)
+        needs = json.loads(self.run_trainx("plan", recipe, "--json").stdout.splitlines()[-1])["total_bytes"]
+        self.run_trainx("plan", recipe, BEHIND, f"memory.budget={needs} B", expect=71)
+        self.assertIn("loss", self.run_trainx("eval", recipe, BEHIND, f"memory.budget={needs} B").stdout)
+
+    def test_on_a_cpu_training_waits_unless_it_is_asked_not_to(self):
+        recipe = self.recipe(tiny(steps=8))
+        for name, settings, resolved in (("auto", [], "false"), ("asked", [BEHIND], "true")):
+            self.run_trainx("train", recipe, f"run.name={name}", *settings)
+            self.assertIn(f"asynchronous: {resolved}\n", (self.folder / "outputs" / name / "resolved.yaml").read_text())
+        self.assertRegex(self.run_trainx("show", recipe).stdout, r"asynchronous: false +# planned")
+        self.assertIn("checkpoint.asynchronous: must be true or false, not 'maybe'; auto lets trainx pick", self.run_trainx("validate", recipe, "checkpoint.asynchronous=maybe", expect=78).stderr)
+
     def test_every_auto_saves_seldom(self):
         recipe = self.recipe(tiny(steps=9).replace("duration: 9 steps", "duration: 34 s").replace("every: 10 steps, keep_last", "every: auto, keep_last").replace("cosine, warmup: 5 steps", "constant")
                              .replace("eval: {every: 20 steps", "eval: {every: 1000 s"))

@@ -19,7 +19,7 @@ optimizer: {{type: adamw, lr: 1e-2}}
 checkpoint: {{every: 3 steps, keep_last: 99}}
 metrics: {{every: 1 steps}}
 """
-BEHIND = "checkpoint.asynchronous=true"
+BEHIND, WAITED = "checkpoint.asynchronous=true", "checkpoint.asynchronous=false"
 
 
 @unittest.skipUnless(GPU, "no GPU on this machine")
@@ -44,7 +44,7 @@ class CheckpointsBesideGpu(Trainx):
 
     def test_checkpoints_are_those_that_training_waits_for(self):
         for precision in ("bf16", "fp32"):
-            want = self.files(f"{precision}-waited", precision=precision)
+            want = self.files(f"{precision}-waited", WAITED, precision=precision)
             self.assertEqual(len(set(want.values())), 4, "twice other weights and states")
             self.assertEqual(self.files(f"{precision}-behind", BEHIND, precision=precision), want)
 
@@ -52,15 +52,22 @@ class CheckpointsBesideGpu(Trainx):
         for name, settings in (("eager", ["run.execution=eager"]), ("in-backward", ["batch.micro_batch_size=2", "optimizer.max_grad_norm=0", "optimizer.update_in_backward=true"]),
                                ("on-host", ["memory.optimizer_offload=cpu"])):
             with self.subTest(name):
-                want = self.files(f"{name}-waited", *settings)
+                want = self.files(f"{name}-waited", WAITED, *settings)
                 self.assertEqual(self.files(f"{name}-behind", BEHIND, *settings), want)
+
+    def test_that_is_what_auto_does_where_the_host_has_memory(self):
+        path = self.recipe(RECIPE.format(name="auto", precision="bf16"), "auto.yaml")
+        plan = json.loads(self.run_trainx("plan", path, "--json").stdout.splitlines()[-1])
+        self.assertIn("checkpoint.asynchronous true: what is saved is copied, and written beside the steps that follow", "".join(plan["choices"]))
+        want = self.files("waited", WAITED)
+        self.assertEqual(self.files("auto"), want)
 
     @unittest.skipUnless(GPUS >= 2, "one GPU")
     def test_so_they_are_of_several_gpus(self):
-        for mode in ("ddp", "zero1"):
+        for mode in ("ddp", "dp", "zero1"):
             with self.subTest(mode):
                 settings = ["parallel.world_size=2", f"parallel.mode={mode}"]
-                want = self.files(f"{mode}-waited", *settings)
+                want = self.files(f"{mode}-waited", WAITED, *settings)
                 self.assertEqual(self.files(f"{mode}-behind", BEHIND, *settings), want)
 
 

@@ -37,6 +37,7 @@ METHODS = {
     "memory.optimizer_offload": ["none", "cpu", "disk", "cpu+disk", "{where: cpu, share: 0.5}", "{where: disk, share: 0.3, read_ahead: 1}"],
     "memory.parameter_offload": ["none", "cpu"],
     "memory.release_cache_every": ["null", "1 steps"],
+    "checkpoint.asynchronous": ["auto", "true", "false"],
     "memory.fit": ["false", "true"],
     "memory.budget": ["auto", "2 GiB", "1 MiB"],
     "run.deterministic": ["true", "false"],

@@ -193,6 +193,20 @@ class OffloadToDisk(Offloading):
         for said in ("on the disk", f"in {self.disk}", "a step reads", "optimizer state on its way from and to the disk"):
             self.assertIn(said, text)
 
+    def test_an_evaluation_needs_none_of_the_disk(self):
+        self.write()
+        for name, settings in (("fp32", []), ("bf16", ["precision=bf16"]), ("fp16", ["precision=fp16"])):
+            with self.subTest(name):
+                self.train(name, *settings)
+                self.train(name + "-d", self.on_disk(), *settings)
+                want = self.run_trainx("eval", f"outputs/{name}").stdout
+                self.disk.rmdir()
+                self.disk.write_text("no folder")
+                self.assertEqual(self.run_trainx("eval", f"outputs/{name}-d").stdout, want)
+                self.assertIn(str(self.disk), self.train("again", self.on_disk(), *settings, expect=73).stderr)   # which training would need
+                self.disk.unlink()
+                self.disk.mkdir()
+
     def test_what_can_have_no_effect_is_refused_in_a_sentence(self):
         self.write()
         for settings, said in (("{where: cpu, folder: here}", "memory.optimizer_offload.folder: can have no effect without where: disk or cpu+disk"),

@@ -268,6 +268,21 @@ class Ranks(Trainx):
             self.assertEqual(r.returncode, 0, err)
         self.assertLess(largest_difference(self.losses("torchrun"), self.losses("one")), 1e-6)
 
+    def test_shards_are_saved_by_all_ranks_alike_though_one_host_has_no_memory_for_it_beside_training(self):
+        self.write()
+        for name, kinds in (("same", ("false", "false")), ("differ", ("true", "false")), ("other", ("false", "true"))):
+            port = self.random.randint(20000, 60000)
+            ranks = [self.start_rank(name, r, 2, port, "parallel.mode=zero1", "checkpoint.every=2 steps", f"checkpoint.asynchronous={kind}") for r, kind in enumerate(kinds)]
+            for r in ranks:
+                _, err = r.communicate(timeout=120)
+                self.assertEqual(r.returncode, 0, err)
+            self.run_trainx("ckpt", "verify", f"outputs/{name}")
+            saved = {path.name: sha256(path) for path in (self.folder / f"outputs/{name}/latest").glob("*.safetensors")}
+            if name == "same":
+                want = saved
+            self.assertTrue(saved)
+            self.assertEqual(saved, want)
+
     def test_ranks_with_another_recipe_are_refused_by_all(self):
         self.write()
         port = self.random.randint(20000, 60000)

@@ -121,7 +121,6 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   if (ranks.world_size() > 1) nccl_ = std::make_unique<gpu::NcclCommunicator>(ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(), ranks.world_size());
   if (const program::StepProgram& p = plan.train.front().program; p.shard_ranks > 1 && p.shard_ranks < p.world_size)
     for (const int group : {program::Among::shards, program::Among::replicas}) groups_[static_cast<std::size_t>(group)] = communicator_among(program::ranks_among(p, group, ranks.rank()), ranks);
-  downloads_beside_ = plan.recipe.checkpoint.asynchronous && ranks.is_first() && plan.zero_stage() == 0 && !steps_change_residents();
   attention_ = std::make_unique<gpu::Attention>();
   const AttentionKind attention = plan.recipe.model.attention;
   if (ops::cuda::is_torch(attention)) {
@@ -173,13 +172,15 @@ void GpuDevice::upload(const std::vector<std::span<const std::byte>>& zeros) {
   }
   copy_to(residents_->bytes());
   gpu::require(cudaStreamSynchronize(stream_), "weights to the GPU");
-  if (downloads_beside_ && !beside_) beside_ = std::make_unique<DownloadBeside>(*residents_, arena_);   // not before: a copy from memory of which a part is pinned is refused
 }
 
 void GpuDevice::download() {
   gpu::require(cudaMemcpyAsync(residents_->data(), arena_, static_cast<std::size_t>(residents_->bytes()), cudaMemcpyDeviceToHost, stream_), "weights from the GPU");
   gpu::require(cudaStreamSynchronize(stream_), "weights from the GPU");
 }
+
+// Not before all is uploaded: a copy from memory of which a part is pinned is refused.
+void GpuDevice::expect_downloads() { beside_ = std::make_unique<DownloadBeside>(*residents_, arena_); }
 
 void GpuDevice::begin_download() {
   if (beside_) beside_->begin(stream_);

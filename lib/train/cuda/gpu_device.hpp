@@ -23,6 +23,7 @@ class GpuDevice final : public Device {
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
   void begin_download() override;
+  void expect_downloads() override;
   double end_download() override;
   std::byte* memory() override { return arena_; }
   void compute(const std::function<void()>& work) override;
@@ -60,8 +61,7 @@ class GpuDevice final : public Device {
   std::uint32_t* counters_ = nullptr;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Arena> residents_;
-  bool downloads_beside_ = false;       // checkpoints are written beside training and nothing else is copied for them
-  std::unique_ptr<DownloadBeside> beside_;
+  std::unique_ptr<DownloadBeside> beside_;   // null: no downloads are expected
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
   std::unique_ptr<ops::cuda::TorchCuda> torch_;   // where LibTorch computes attention: in the workspace

@@ -132,7 +132,7 @@ TEST_CASE("what is claimed holds wherever the parts of an optimizer are") {
 }
 
 TEST_CASE("of cpu+disk the host's memory decides what is on the disk: as little as can be") {
-  const auto cpu = here("optimizer_offload: cpu"), disk = here("optimizer_offload: {where: disk, read_ahead: 1}");
+  const auto cpu = plan_of(single + "checkpoint: {asynchronous: false}\n", "optimizer_offload: cpu", std::int64_t{16} << 30, ""), disk = here("optimizer_offload: {where: disk, read_ahead: 1}");
   const auto need = [](const plan::RunPlan& p) { return p.memory.host_bytes + p.memory.beside_host_bytes; };
   const std::int64_t low = need(disk), high = need(cpu);
   REQUIRE(low < high);

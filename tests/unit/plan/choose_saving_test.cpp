@@ -1,0 +1,125 @@
+#include "plan/memory_plan.hpp"
+#include "recipe/recipe.hpp"
+#include "support/catch.hpp"
+#include "support/user_error.hpp"
+#include <algorithm>
+
+using namespace trainx;
+
+namespace {
+
+const std::string single = "parallel: {mode: single}\n", on_host = "memory: {optimizer_offload: cpu}\n", asked = "checkpoint: {asynchronous: true}\n";
+constexpr std::int64_t gibibyte = std::int64_t{1} << 30;
+
+recipe::Recipe recipe_of(const std::string& more) {
+  return recipe::parse_recipe("model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 256}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\nprecision: bf16\n" + more, "test").recipe;
+}
+
+/// On a machine with one GPU, or none, and so much memory; 0: it does not say.
+plan::RunPlan plan_on(std::int64_t memory_bytes, const recipe::Recipe& recipe, bool gpu = true) {
+  facts::Facts f;
+  f.hardware.cpu_cores = 2;
+  f.hardware.memory_bytes = memory_bytes;
+  if (gpu) f.hardware.gpus = {"NVIDIA H200"};
+  f.offload_folder = {{"/scratch", std::int64_t{1} << 40, 0}};
+  f.data = {true, true, 1000, 100, 0, {}, ""};
+  return plan::make_run_plan(recipe, f);
+}
+
+plan::RunPlan plan_on(std::int64_t memory_bytes, const std::string& more = single) { return plan_on(memory_bytes, recipe_of(more)); }
+
+/// What is said of it; empty where there was no choice.
+std::string said(const plan::RunPlan& plan) {
+  std::string text;
+  for (const std::string& choice : plan.choices)
+    if (choice.starts_with("checkpoint.asynchronous ")) text += choice;
+  return text;
+}
+
+std::int64_t residents_on_gpu(const plan::RunPlan& plan) {
+  std::int64_t bytes = 0;
+  for (const auto& b : plan.train.front().program.buffers)
+    if (b.resident && b.space == program::Space::device) bytes += b.size;
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("checkpoints are written beside training on a GPU whose host is known to hold their copy") {
+  const auto roomy = plan_on(64 * gibibyte);
+  CHECK(roomy.writes_beside_training());
+  CHECK(said(roomy).starts_with("checkpoint.asynchronous true: what is saved is copied, and written beside the steps that follow; the run takes "));
+  CHECK(roomy.memory.beside_host_bytes == residents_on_gpu(roomy));
+  CHECK(roomy.memory.beside_host_bytes > std::int64_t{124'000'000} * 12);
+
+  const std::int64_t least = plan::host_need(roomy.memory) * 10 / 9;
+  CHECK(plan_on(least + 10).writes_beside_training());
+  const auto tight = plan_on(least - 10);
+  CHECK_FALSE(tight.writes_beside_training());
+  CHECK(said(tight).starts_with("checkpoint.asynchronous false: with a copy of what is saved the run would take "));
+  CHECK(tight.memory.beside_host_bytes == 0);
+
+  const auto unknown = plan_on(0);
+  CHECK_FALSE(unknown.writes_beside_training());
+  CHECK(said(unknown) == "checkpoint.asynchronous false: how much memory the host has is not known");
+}
+
+TEST_CASE("without a GPU, or with the optimizer on a disk, training waits for checkpoints, and that is no choice") {
+  const auto cpu = plan_on(64 * gibibyte, recipe_of(single), false);
+  CHECK_FALSE(cpu.writes_beside_training());
+  CHECK_FALSE(cpu.recipe.checkpoint.asynchronous.is_auto());
+  CHECK(said(cpu).empty());
+  for (const std::string where : {"disk", "cpu+disk"}) {
+    const auto disk = plan_on(64 * gibibyte, single + "memory: {optimizer_offload: " + where + "}\n");
+    CHECK_FALSE(disk.writes_beside_training());
+    CHECK(said(disk).empty());
+  }
+}
+
+TEST_CASE("what is written about checkpoints stands, and what does not fit then is refused") {
+  const auto true_one = plan_on(64 * gibibyte, single + asked), false_one = plan_on(64 * gibibyte, single + "checkpoint: {asynchronous: false}\n");
+  CHECK(true_one.writes_beside_training());
+  CHECK_FALSE(false_one.writes_beside_training());
+  CHECK(said(true_one) + said(false_one) == "");
+  CHECK(false_one.memory.beside_host_bytes == 0);
+  const std::string sentence = user_error_of([] { plan_on(gibibyte, single + asked); });
+  CAPTURE(sentence);
+  CHECK(sentence.starts_with("71: "));
+  CHECK(sentence.find("on the host (weights as they are loaded and a checkpoint on its way to disk ") != std::string::npos);
+  CHECK(sentence.find("and the machine has 1.0 GiB; write checkpoint.asynchronous: false, which pins no copy of what is saved") != std::string::npos);
+}
+
+TEST_CASE("the copy gives way to all else that the host is to hold") {
+  const auto roomy = plan_on(64 * gibibyte, single + on_host), tight = plan_on(3 * gibibyte, single + on_host);
+  CHECK(roomy.writes_beside_training());
+  CHECK_FALSE(tight.writes_beside_training());
+  CHECK(said(tight).starts_with("checkpoint.asynchronous false: "));
+  CHECK(plan::host_need(tight.memory) <= 3 * gibibyte);
+  CHECK(plan::host_need(roomy.memory) > 3 * gibibyte);             // which a true is refused for
+  CHECK(user_error_of([] { plan_on(3 * gibibyte, single + on_host + asked); }).starts_with("71: "));
+
+  const std::string fitted = single + "memory: {fit: true, budget: 2500 MiB}\n";
+  const auto much = plan_on(64 * gibibyte, fitted), little = plan_on(3 * gibibyte, fitted);
+  REQUIRE(much.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::cpu);
+  CHECK(little.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::cpu);
+  CHECK(much.writes_beside_training());
+  CHECK_FALSE(little.writes_beside_training());
+}
+
+TEST_CASE("the ranks of shards need room for what each saves, beside the shards") {
+  const std::string shards = "parallel: {mode: zero1, world_size: 2}\n";
+  const auto plan = plan_on(64 * gibibyte, shards);
+  CHECK(plan.writes_beside_training());
+  CHECK(plan.memory.beside_host_bytes > residents_on_gpu(plan) + std::int64_t{124'000'000} * 12 / 2);
+}
+
+TEST_CASE("hosts may choose otherwise for the same run, and what was chosen is read back as it is") {
+  const auto roomy = plan_on(64 * gibibyte), tight = plan_on(gibibyte);
+  REQUIRE(roomy.writes_beside_training() != tight.writes_beside_training());
+  CHECK(plan::fingerprint(roomy) == plan::fingerprint(tight));
+  for (const auto& plan : {roomy, tight}) {
+    const auto again = plan_on(64 * gibibyte, recipe::parse_recipe(recipe::dump(plan.recipe), "resolved").recipe);
+    CHECK(again.writes_beside_training() == plan.writes_beside_training());
+    CHECK(said(again).empty());
+  }
+}
