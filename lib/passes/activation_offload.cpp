@@ -16,6 +16,9 @@ namespace {
 /// A buffer that nobody uses between two positions.
 struct Gap { BufferId buffer; int last_use, next_use; };
 
+/// A use of a buffer; what the use names may change.
+struct Touch { int position; Use* use; };
+
 /// Its bytes are free for a turn at least: the turn behind the last use holds them while they are copied out, the turn before the next use while they come back.
 constexpr int turns_apart = 4;
 
@@ -47,7 +50,10 @@ StepProgram activation_offload(StepProgram p) {
   const Turns turns(p.steady);
   const std::vector<Gap> gaps = gaps_of(p, turns);
   std::vector<std::vector<Instruction>> before(p.steady.size()), behind(p.steady.size());   // copies, by position
-  std::map<BufferId, BufferId> on_host, now;      // of a buffer: its copy, and what it has become
+  std::vector<std::vector<Touch>> touches(p.buffers.size());   // by buffer, in order
+  for (std::size_t k = 0; k < p.steady.size(); ++k)
+    for (Use& u : p.steady[k].uses) touches[static_cast<std::size_t>(u.buffer)].push_back({static_cast<int>(k), &u});
+  std::map<BufferId, BufferId> on_host;           // of a buffer: its copy
   for (const Gap& g : gaps) {
     const Buffer b = p.buffers[static_cast<std::size_t>(g.buffer)];
     const int micro = p.steady[static_cast<std::size_t>(g.last_use)].micro;
@@ -65,13 +71,11 @@ StepProgram activation_offload(StepProgram p) {
     const int ahead = turns.begin[static_cast<std::size_t>(turns.of[static_cast<std::size_t>(g.next_use)]) - 1];
     before[static_cast<std::size_t>(ahead)].push_back(
         {Op::copy, none, micro, Lane::copy_in, {whole(p, on_host[g.buffer], How::read, CopySlot::from), whole(p, back, How::overwrite, CopySlot::to)}});
-    for (std::size_t k = static_cast<std::size_t>(g.next_use); k < p.steady.size(); ++k)
-      for (Use& u : p.steady[k].uses) {
-        if (u.buffer != (now.contains(g.buffer) ? now[g.buffer] : g.buffer)) continue;
-        if (writes(u.how)) throw InternalError("activation_offload: " + b.name + " is written again after it was copied to the host");
-        u.buffer = back;
-      }
-    now[g.buffer] = back;
+    for (const Touch& touch : touches[static_cast<std::size_t>(g.buffer)]) {
+      if (touch.position < g.next_use) continue;
+      if (writes(touch.use->how)) throw InternalError("activation_offload: " + b.name + " is written again after it was copied to the host");
+      touch.use->buffer = back;
+    }
   }
   std::vector<Instruction> steady;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {

@@ -15,6 +15,9 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
       if (writes(u.how) && (b.kind == Kind::gradient || (b.kind == Kind::scalar && !b.resident))) last[static_cast<std::size_t>(u.buffer)] = static_cast<int>(k);
     }
   }
+  std::vector<std::vector<BufferId>> finished(p.steady.size());   // by position
+  for (std::size_t b = 0; b < last.size(); ++b)
+    if (last[b] != none) finished[static_cast<std::size_t>(last[b])].push_back(static_cast<BufferId>(b));
   std::vector<Bucket> buckets;
   Bucket gradients;
   Bytes bytes = 0;
@@ -26,8 +29,7 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     Bucket scalars{{}, k};
     std::vector<BufferId> completed;
-    for (std::size_t b = 0; b < last.size(); ++b)
-      if (last[b] == static_cast<int>(k)) (p.buffers[b].kind == Kind::scalar ? scalars.buffers : completed).push_back(static_cast<BufferId>(b));
+    for (const BufferId b : finished[k]) (p.buffers[static_cast<std::size_t>(b)].kind == Kind::scalar ? scalars.buffers : completed).push_back(b);
     if (!scalars.buffers.empty()) buckets.push_back(std::move(scalars));
     for (const BufferId b : completed) {
       gradients.buffers.push_back(b);

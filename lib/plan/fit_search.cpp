@@ -36,34 +36,44 @@ bool FitSearch::fits(const Candidate& c) const {
   return (budget_ <= 0 || c.bytes <= budget_) && (plan_.host_memory_bytes <= 0 || c.host_bytes <= plan_.host_memory_bytes) && (!c.on_host.activations || c.offloaded_bytes > 0);
 }
 
-Candidate FitSearch::weigh(Candidate c) const {
+Candidate FitSearch::weigh(const Candidate& c) const { return weighed(c, true); }
+
+Candidate FitSearch::weighed(Candidate c, bool timed) const {
+  const Key key{c.micro_batch_size, c.depth, c.on_host, plan_.recipe.memory.activation_checkpoint.is_auto()};
+  if (const auto known = weighed_.find(key); known != weighed_.end() && (known->second.timed || !timed)) return known->second.candidate;
   const std::int64_t steps = samples_ / c.micro_batch_size;
   const RunPlan two = sized(c, static_cast<int>(std::min<std::int64_t>(steps, 2)));   // more micro-steps take no more memory
   const MemoryPlan memory = plan_memory_budget(two);
   c.bytes = memory.total_bytes();
   c.host_bytes = plan_.on_gpu ? host_need(memory) : 0;
   c.offloaded_bytes = offloaded_bytes(two.train.back().program);
-  if (!rates_) return c;
-  const double of_two = c.seconds = step_seconds(two, *rates_);
-  if (steps <= 2) return c;
-  // What one more takes; the first and the last may wait for copies that those between them do not have.
-  const double of_one_more = memory.host_bytes > 0 ? step_seconds(sized(c, 3), *rates_) - of_two : of_two - step_seconds(sized(c, 1), *rates_);
-  c.seconds += static_cast<double>(steps - 2) * of_one_more;
+  c.seconds = timed && rates_ ? seconds_of(c, two, memory.host_bytes > 0) : 0;
+  weighed_[key] = {c, timed};
   return c;
+}
+
+double FitSearch::seconds_of(const Candidate& c, const RunPlan& two, bool uses_host) const {
+  const std::int64_t steps = samples_ / c.micro_batch_size;
+  const double of_two = step_seconds(two, *rates_);
+  if (steps <= 2) return of_two;
+  // What one more takes; the first and the last may wait for copies that those between them do not have.
+  const double of_one_more = uses_host ? step_seconds(sized(c, 3), *rates_) - of_two : of_two - step_seconds(sized(c, 1), *rates_);
+  return of_two + static_cast<double>(steps - 2) * of_one_more;
 }
 
 Candidate FitSearch::least_depth(std::int64_t micro_batch_size, OnHost on_host) const {
   if (const Candidate nothing = weigh({micro_batch_size, 0, on_host}); fits(nothing)) return nothing;
-  Candidate best = weigh({micro_batch_size, depth_.whole(), on_host});
-  for (int depth = depth_.whole() + 1; !fits(best) && depth <= depth_.most(); ++depth) best = weigh({micro_batch_size, depth, on_host});
-  if (!fits(best) || best.depth > depth_.whole()) return best;
+  const auto bytes_of = [&](int depth) { return weighed({micro_batch_size, depth, on_host}, false); };   // the time of what is chosen is enough
+  Candidate best = bytes_of(depth_.whole());
+  for (int depth = depth_.whole() + 1; !fits(best) && depth <= depth_.most(); ++depth) best = bytes_of(depth);
+  if (!fits(best) || best.depth > depth_.whole()) return weigh(best);
   for (int low = 0, high = depth_.whole(); high - low > 1;) {   // low does not fit, high does
     const int middle = (low + high) / 2;
-    const Candidate c = weigh({micro_batch_size, middle, on_host});
+    const Candidate c = bytes_of(middle);
     (fits(c) ? high : low) = middle;
     if (fits(c)) best = c;
   }
-  return best;
+  return weigh(best);
 }
 
 Candidate FitSearch::offloaded(std::int64_t micro_batch_size, OnHost on_host) const {

@@ -1,6 +1,9 @@
 // The ways to cut a run and to put parts of it aside, with what each takes: memory and time.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <compare>
+#include <map>
+#include <tuple>
 
 namespace trainx::plan {
 
@@ -16,7 +19,7 @@ struct Depth {
 struct OnHost {
   bool activations = false, optimizer = false, weights = false;
   bool any() const { return activations || optimizer || weights; }
-  bool operator==(const OnHost&) const = default;
+  auto operator<=>(const OnHost&) const = default;
 };
 
 struct Candidate {
@@ -35,7 +38,7 @@ class FitSearch {
   const Depth& depth() const { return depth_; }
   bool fits(const Candidate& c) const;
   /// With the bytes and the time of a step.
-  Candidate weigh(Candidate c) const;
+  Candidate weigh(const Candidate& c) const;
   /// The least recomputation with which so many samples fit; the most there is where none does.
   Candidate least_depth(std::int64_t micro_batch_size, OnHost on_host = {}) const;
   /// With activations on the host: the fastest level that fits, where it is not known how fast copies are the one that leaves the least to copy.
@@ -49,12 +52,17 @@ class FitSearch {
   bool knows_copies() const { return rates_ && rates_->host_bytes_per_s > 0; }
 
  private:
+  Candidate weighed(Candidate c, bool timed) const;
+  double seconds_of(const Candidate& c, const RunPlan& two, bool uses_host) const;
   RunPlan sized(const Candidate& c, int micro_steps) const;
 
   const RunPlan& plan_;
   std::int64_t budget_, samples_ = 1;
   const program::Rates* rates_;
   Depth depth_;
+  using Key = std::tuple<std::int64_t, int, OnHost, bool>;   // the last: the recipe leaves open what is recomputed
+  struct Weighed { Candidate candidate; bool timed = false; };
+  mutable std::map<Key, Weighed> weighed_;   // many are asked for again
 };
 
 }  // namespace trainx::plan

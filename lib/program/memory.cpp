@@ -1,8 +1,7 @@
 #include "program/memory.hpp"
 #include "core/error.hpp"
+#include "program/taken_ranges.hpp"
 #include <algorithm>
-#include <numeric>
-#include <tuple>
 
 namespace trainx::program {
 namespace {
@@ -31,39 +30,6 @@ std::vector<std::vector<Interval>> occupied(const StepProgram& p, int overlap) {
     first += n;
   }
   return lives;
-}
-
-/// For each buffer those alive at a position where it is alive too, found by one sweep over the positions.
-std::vector<std::vector<BufferId>> neighbours(const StepProgram& p, const std::vector<std::vector<Interval>>& lives) {
-  struct Border { int position; bool begins; BufferId buffer; };
-  std::vector<Border> borders;
-  for (std::size_t b = 0; b < lives.size(); ++b) {
-    if (p.buffers[b].resident) continue;
-    for (const Interval& i : lives[b]) {
-      borders.push_back({i.first, true, static_cast<BufferId>(b)});
-      borders.push_back({i.last + 1, false, static_cast<BufferId>(b)});
-    }
-  }
-  std::sort(borders.begin(), borders.end(),
-            [](const Border& a, const Border& b) { return std::tie(a.position, a.begins, a.buffer) < std::tie(b.position, b.begins, b.buffer); });
-  std::vector<std::vector<BufferId>> out(lives.size());
-  std::vector<int> open(lives.size());  // intervals of a buffer may overlap
-  std::vector<BufferId> alive;
-  for (const Border& border : borders) {
-    const auto b = static_cast<std::size_t>(border.buffer);
-    if (!border.begins) {
-      if (--open[b] == 0) alive.erase(std::find(alive.begin(), alive.end(), border.buffer));
-      continue;
-    }
-    if (open[b]++ > 0) continue;
-    for (const BufferId o : alive) {
-      if (p.buffers[o].space != p.buffers[b].space) continue;
-      out[b].push_back(o);
-      out[o].push_back(border.buffer);
-    }
-    alive.push_back(border.buffer);
-  }
-  return out;
 }
 
 /// Direct transfers move whole blocks of the disk, to and from memory that begins on one.
@@ -116,24 +82,19 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   for (std::size_t s = 0; s < bottom.size(); ++s) bottom[s] = round_up(bottom[s], alignment[s]);
 
   // The rest largest first, each at the lowest offset where none that is alive with it lies.
-  const auto near = neighbours(p, occupied(p, options.overlap));
-  std::vector<BufferId> order(n);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) { return p.buffers[a].size > p.buffers[b].size; });
-  std::vector<Range> taken;
-  for (const BufferId id : order) {
-    const auto b = static_cast<std::size_t>(id);
-    if (placed[b]) continue;
-    taken.clear();
-    for (const BufferId o : near[b])
-      if (placed[o]) taken.push_back({at.base[o], at.base[o] + p.buffers[o].size});
-    std::sort(taken.begin(), taken.end(), [](const Range& x, const Range& y) { return x.begin < y.begin; });
-    Bytes base = bottom[static_cast<int>(p.buffers[b].space)];
-    for (const Range& t : taken) {
-      if (base + p.buffers[b].size <= t.begin) break;
-      base = std::max(base, round_up(t.end, alignment[static_cast<std::size_t>(p.buffers[b].space)]));
-    }
-    place(b, base);
+  const auto lives = occupied(p, options.overlap);
+  std::vector<TakenRanges> taken(space_count, TakenRanges(p.prologue.size() + p.steady.size() + p.drain.size()));
+  const auto take = [&](std::size_t b) { taken[static_cast<std::size_t>(p.buffers[b].space)].take({at.base[b], at.base[b] + p.buffers[b].size}, lives[b]); };
+  std::vector<std::pair<Bytes, std::size_t>> rest;   // by size
+  for (std::size_t b = 0; b < n; ++b) {
+    if (!placed[b]) rest.emplace_back(p.buffers[b].size, b);
+    else if (!p.buffers[b].resident) take(b);
+  }
+  std::stable_sort(rest.begin(), rest.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
+  for (const auto& [size, b] : rest) {
+    const auto space = static_cast<std::size_t>(p.buffers[b].space);
+    place(b, taken[space].lowest_free(bottom[space], size, alignment[space], lives[b]));
+    take(b);
   }
   for (const Space space : {Space::host, Space::disk})                     // its last block too
     if (Bytes& peak = at.peak[static_cast<std::size_t>(space)]; alignment[static_cast<std::size_t>(space)] > options.alignment) peak = round_up(peak, alignment[static_cast<std::size_t>(space)]);

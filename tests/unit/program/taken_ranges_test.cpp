@@ -1,0 +1,53 @@
+#include "program/taken_ranges.hpp"
+#include "support/catch.hpp"
+#include <algorithm>
+#include <random>
+
+using namespace trainx::program;
+
+TEST_CASE("the lowest place is below, between or behind what is taken at the same time; other times do not matter") {
+  TakenRanges taken(200);
+  CHECK(taken.lowest_free(512, 100, 256, {{0, 199}}) == 512);
+  taken.take({512, 700}, {{0, 63}});
+  taken.take({1024, 1100}, {{63, 64}, {130, 199}});
+  CHECK(taken.lowest_free(512, 256, 256, {{64, 64}}) == 512);
+  CHECK(taken.lowest_free(512, 256, 256, {{63, 63}}) == 768);
+  CHECK(taken.lowest_free(512, 257, 256, {{63, 63}}) == 1280);
+  CHECK(taken.lowest_free(512, 1000, 256, {{65, 129}}) == 512);
+  CHECK(taken.lowest_free(512, 1000, 256, {{65, 130}}) == 1280);
+  CHECK(taken.lowest_free(512, 1000, 256, {}) == 512);
+  taken.take({512, 700}, {{129, 129}});           // the same bytes at another time
+  CHECK(taken.lowest_free(512, 256, 256, {{65, 129}}) == 768);
+}
+
+TEST_CASE("a place is the lowest of all, by trying each") {
+  constexpr int positions = 150;
+  constexpr Bytes alignment = 4;
+  std::mt19937 random(7);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  struct Block { Range bytes; std::vector<Interval> when; };
+  for (int round = 0; round < 20; ++round) {
+    TakenRanges taken(positions);
+    std::vector<Block> blocks;
+    for (int k = 0; k < 60; ++k) {
+      std::vector<Interval> when;
+      for (int n = below(3); n >= 0; --n) {
+        const int first = below(positions);
+        when.push_back({first, std::min(positions - 1, first + below(70))});
+      }
+      const Bytes size = 1 + below(12);
+      const auto is_free = [&](Bytes base) {
+        return std::ranges::none_of(blocks, [&](const Block& b) {
+          const bool alive = std::ranges::any_of(b.when, [&](const Interval& x) { return std::ranges::any_of(when, [&](const Interval& y) { return x.first <= y.last && y.first <= x.last; }); });
+          return alive && base < b.bytes.end && b.bytes.begin < base + size;
+        });
+      };
+      Bytes lowest = 8;
+      while (!is_free(lowest)) lowest += alignment;
+      const Bytes base = taken.lowest_free(8, size, alignment, when);
+      REQUIRE(base == lowest);
+      taken.take({base, base + size}, when);
+      blocks.push_back({{base, base + size}, std::move(when)});
+    }
+  }
+}
