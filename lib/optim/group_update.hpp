@@ -1,6 +1,7 @@
 #pragma once
 #include "core/error.hpp"
 #include "optim/chunks.hpp"
+#include "optim/gradient.hpp"
 #include "optim/group_table.hpp"
 #include "optim/weights.hpp"
 
@@ -38,7 +39,8 @@ void update_group(const GroupMemory& memory, std::int64_t applied_steps, std::si
     for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
       float* state[4] = {};
       for (std::size_t s = 0; s < states; ++s) state[s] = static_cast<float*>(memory.states[s]) + chunk.begin;
-      update(weights_at(chunk.begin), memory.gradient + chunk.begin, state, chunk);
+      float room[chunk_elements];
+      update(weights_at(chunk.begin), gradient_of(memory, chunk, room), state, chunk);
     });
   });
 }

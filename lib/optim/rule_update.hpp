@@ -55,7 +55,8 @@ void update_by_rule(const GroupMemory& memory, const StepScalars& scalars, const
       [&]<std::size_t... k>(std::index_sequence<k...>) {
         ((states[k] = static_cast<std::tuple_element_t<k, typename Rule::States>*>(memory.states[k]) + chunk.begin), ...);
       }(kernels::StateIndices<Rule>{});
-      chunk_update(weights_at(chunk.begin), memory.gradient + chunk.begin, states, step, chunk.decay, chunk.elements);
+      float room[chunk_elements];
+      chunk_update(weights_at(chunk.begin), gradient_of(memory, chunk, room), states, step, chunk.decay, chunk.elements);
     });
   });
 }
