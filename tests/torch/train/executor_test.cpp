@@ -132,6 +132,29 @@ TEST_CASE("updates in backward, activations, weights and an optimizer on the hos
       }
 }
 
+TEST_CASE("gradients that leave as bf16 have the same bits on delayed lanes and on a disk, others than exact ones, and losses near theirs") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  const auto delays = [&](program::Lane lane) {
+    thread_local std::minstd_rand random(seed + static_cast<unsigned>(lane));
+    if (random() % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
+  };
+  for (const char* precision : {"fp32", "bf16"}) {
+    SmallOptions o{.layers = 3, .dropout = 0.1, .precision = precision, .memory = "optimizer_offload: cpu"};
+    SmallRun exact(small_plan(o));
+    const auto far = exact.run(4);
+    o.memory = "optimizer_offload: {where: cpu, gradients: bf16}";
+    SmallRun rounded(small_plan(o));
+    const auto want = rounded.run(4);
+    CHECK(want != far);
+    CHECK(SmallRun(small_plan(o)).run(4, {delays, {}}) == want);
+    o.memory = "optimizer_offload: {where: disk, gradients: bf16}";
+    CHECK(SmallRun(small_plan(o)).run(4, {delays, {}}) == want);
+    for (std::size_t s = 0; s < exact.reports.size(); ++s) CHECK(std::abs(rounded.reports[s].loss_sum / exact.reports[s].loss_sum - 1) < 1e-3);
+    CHECK(rounded.reports[0].norm2 == exact.reports[0].norm2);   // that of the exact ones
+  }
+}
+
 TEST_CASE("deleting an instruction of an update in backward or of a copy to the host is refused, or changes the result") {
   const auto plan = small_plan({.layers = 4, .micro_batch_size = 4, .optimizer = in_backward, .memory = "activation_offload: cpu"});
   const auto& steady = plan.train[0].program.steady;
