@@ -87,7 +87,8 @@ TEST_CASE("gradients in bf16 give the bits of the same gradients in fp32, and ot
   run(exact, o, 3, 500);
   CHECK(same_state(bf16, widened));
   CHECK(bf16.gaps_untouched());
-  if (n > 1) CHECK_FALSE(same_state(bf16, exact));
+  const bool is_exact = dtype == DType::f32 || kind != Master::none;   // else bf16 weights may hide it
+  if (n > 1 && is_exact) CHECK_FALSE(same_state(bf16, exact));
 }
 
 TEST_CASE("bf16 alone follows fp32 as far as its digits go") {
