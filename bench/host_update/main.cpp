@@ -63,6 +63,7 @@ struct Case {
   spec::OptimizerOptions options;
   DType dtype;
   program::Master master;
+  DType gradients = DType::f32;
 };
 
 std::vector<Case> cases() {
@@ -70,7 +71,10 @@ std::vector<Case> cases() {
   spec::SgdOptions momentum;
   momentum.momentum = 0.9;
   return {{"adamw, fp32", spec::AdamWOptions{}, DType::f32, Master::none},       {"adamw, bf16 and its low 16 bits", spec::AdamWOptions{}, DType::bf16, Master::split},
-          {"adamw, bf16 beside fp32", spec::AdamWOptions{}, DType::bf16, Master::fp32}, {"sgd with momentum, fp32", momentum, DType::f32, Master::none},
+          {"adamw, bf16 beside fp32", spec::AdamWOptions{}, DType::bf16, Master::fp32},
+          {"adamw, fp32; bf16 gradients", spec::AdamWOptions{}, DType::f32, Master::none, DType::bf16},
+          {"adamw, low 16 bits; bf16 gradients", spec::AdamWOptions{}, DType::bf16, Master::split, DType::bf16},
+          {"sgd with momentum, fp32", momentum, DType::f32, Master::none},
           {"lion, fp32", spec::LionOptions{}, DType::f32, Master::none}};
 }
 
@@ -86,7 +90,8 @@ Row update_row(const Case& c, std::int64_t n) {
   std::vector<std::unique_ptr<Floats>> kept;
   optim::GroupMemory memory;
   memory.group = &group;
-  memory.gradient = gradient.get();
+  memory.gradient = gradient.get();     // of bf16 the first half of it
+  memory.gradient_dtype = c.gradients;
   memory.parameter_dtype = c.dtype;
   memory.parameter = weights.get();
   memory.master_kind = c.master;
@@ -99,7 +104,7 @@ Row update_row(const Case& c, std::int64_t n) {
   step.max_grad_norm = 1;
   const double of_master = c.master == program::Master::none ? 0 : c.master == program::Master::fp32 ? 4 : 2;
   const double read_and_written = static_cast<double>(size_of(c.dtype)) + of_master + 4 * static_cast<double>(states.size());
-  Row row{c.name, 4 + 2 * read_and_written, 0};
+  Row row{c.name, static_cast<double>(size_of(c.gradients)) + 2 * read_and_written, 0};
   row.seconds = seconds_of([&] {
     optimizer->update(memory, step);
     ++step.applied_steps;

@@ -62,7 +62,7 @@ void AdafactorReference::sums(std::int64_t t) const {
   const Tile tile(table, memory, t);
   if (tile.part.is_vector && !memory.moments) {
     float* const second = tile.state(AdafactorState::second);
-    for (std::int64_t c = tile.column_begin; c < tile.column_end; ++c) second[c] = adafactor_moved(step, second[c], adafactor_squared(step, tile.range.gradient[c]));
+    for (std::int64_t c = tile.column_begin; c < tile.column_end; ++c) second[c] = adafactor_moved(step, second[c], adafactor_squared(step, gradient_at(tile.range, c)));
   } else {
     const std::int64_t width = tile.column_end - tile.column_begin;
     float columns[warps][adafactor_tile_columns] = {};
@@ -72,7 +72,7 @@ void AdafactorReference::sums(std::int64_t t) const {
         const std::int64_t first = tile.element(row, tile.column_begin);
         for (std::int64_t c = 0; c < width; ++c) {
           if (!tile.is_here(first + c)) continue;
-          squared[c] = adafactor_squared(step, tile.range.gradient[first + c]);
+          squared[c] = adafactor_squared(step, gradient_at(tile.range, first + c));
           columns[warp][c] = kernels::sum(columns[warp][c], squared[c]);
         }
         float lanes[32];
@@ -165,7 +165,7 @@ void AdafactorReference::directions(std::int64_t t) const {
   float row_factor = 0;
   memory.directions2[t] = tile.sum([&](std::int64_t row, std::int64_t column) {
     if (row != of_row) of_row = row, row_factor = factors.row(row);
-    return square(adafactor_direction(step, factors.of(row_factor, column), tile.range.gradient[tile.element(row, column)]));
+    return square(adafactor_direction(step, factors.of(row_factor, column), gradient_at(tile.range, tile.element(row, column))));
   });
 }
 
@@ -199,7 +199,7 @@ void AdafactorReference::apply(std::int64_t t) const {
       for (std::int64_t column = tile.column_begin; column < tile.column_end; ++column) {
         const std::int64_t i = tile.element(row, column);
         if (!tile.is_here(i)) continue;
-        const float direction = adafactor_direction(step, factors.of(row_factor, column), tile.range.gradient[i]);
+        const float direction = adafactor_direction(step, factors.of(row_factor, column), gradient_at(tile.range, i));
         weights.store(i, adafactor_weight(step, direction, step_size, clip, decay, weights.load(i), first ? first + i : nullptr));
       }
     }

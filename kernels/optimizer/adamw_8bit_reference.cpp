@@ -18,7 +18,7 @@ void update_block(const UpdateRange& r, const Weights& weights, std::int64_t beg
     float w = weights.load(i);
     m[k] = product(maps.of_signed[m_codes[i]], m_scale);
     v[k] = product(maps.of_unsigned[v_codes[i]], v_scale);
-    AdamWRule::element(step, r.decays, r.gradient[i], w, m[k], v[k]);
+    AdamWRule::element(step, r.decays, gradient_at(r, i), w, m[k], v[k]);
     weights.store(i, w);
     m_most = std::fmax(m_most, std::fabs(m[k]));
     v_most = std::fmax(v_most, v[k]);
@@ -44,7 +44,7 @@ void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, We
       auto* const v = static_cast<float*>(r.states[AdamW8bitState::exp_avg_sq]);
       for (std::int64_t i = begin; i < end; ++i) {
         float w = weights.load(i);
-        AdamWRule::element(step, r.decays, r.gradient[i], w, m[i], v[i]);
+        AdamWRule::element(step, r.decays, gradient_at(r, i), w, m[i], v[i]);
         weights.store(i, w);
       }
     } else {

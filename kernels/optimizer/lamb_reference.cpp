@@ -27,7 +27,7 @@ void lamb_reference_moments(const UpdateTable& table, std::int64_t chunk, Weight
   float m[chunk_elements], v[chunk_elements];
   for (std::int64_t i = p.begin; i < p.end; ++i) {
     float &new_m = m[i - p.begin] = p.m[i], &new_v = v[i - p.begin] = p.v[i];
-    lamb_moments(step, p.range.gradient[i], new_m, new_v);
+    lamb_moments(step, gradient_at(p.range, i), new_m, new_v);
     if (states == LambStates::moved) p.m[i] = new_m, p.v[i] = new_v;
   }
   with_weight_type(kind, [&](auto type) {

@@ -24,7 +24,11 @@ struct UpdateRange {
   std::int64_t elements = 0;
   bool decays = false;
   RoundingKey rounding;                 // of bf16_stochastic
+  const Bf16* rounded_gradient = nullptr;   // instead of gradient, of the references alone: as it comes from the device where the host updates
 };
+
+/// Of a reference.
+inline float gradient_at(const UpdateRange& r, std::int64_t i) { return r.gradient ? r.gradient[i] : widened(r.rounded_gradient[i]); }
 
 /// The ranges of one launch and their chunks (chunks_of), both in device memory. Ranges do not overlap.
 struct UpdateTable {

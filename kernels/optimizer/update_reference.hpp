@@ -15,7 +15,7 @@ void update_on_host(const UpdateTable& table, const UpdateScalars& scalars, cons
     for (std::int64_t i = begin; i < end; ++i) {
       float w = weights.load(i), state[state_capacity<Rule>] = {};
       load_states<Rule>(r.states, i, state, StateIndices<Rule>{});
-      Rule::element(step, r.decays, r.gradient[i], w, state);
+      Rule::element(step, r.decays, gradient_at(r, i), w, state);
       store_states<Rule>(r.states, i, state, StateIndices<Rule>{});
       weights.store(i, w);
     }

@@ -16,12 +16,12 @@ struct AdamWStep {
   float eps;
 };
 
-template <class Weights>
-TRAINX_OPTIM_INLINE void update(Weights weights, const float* gradient, float* exp_avg, float* exp_avg_sq, const AdamWStep& step, std::int64_t n) {
+template <class Weights, class Gradient>
+TRAINX_OPTIM_INLINE void update(Weights weights, const Gradient* gradient, float* exp_avg, float* exp_avg_sq, const AdamWStep& step, std::int64_t n) {
   const AdamWStep s = step;
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const float g = gradient[i] * s.gradient_factor;
+    const float g = kernels::widened(gradient[i]) * s.gradient_factor;
     const float w = weights.load(i) * s.decay;
     const float m = exp_avg[i] + s.one_minus_beta1 * (g - exp_avg[i]);   // torch's lerp
     const float v = exp_avg_sq[i] * s.beta2 + s.one_minus_beta2 * g * g;
@@ -32,10 +32,13 @@ TRAINX_OPTIM_INLINE void update(Weights weights, const float* gradient, float* e
   }
 }
 
-#define TRAINX_UPDATE(Weights)                                                                                                     \
-  TRAINX_OPTIM_CLONES void update_chunk(Weights w, const float* g, float* const* states, const AdamWStep& step, std::int64_t n) { \
-    update(w, g, states[0], states[1], step, n);                                                                                   \
+#define TRAINX_UPDATE_OF(Weights, Gradient)                                                                                           \
+  TRAINX_OPTIM_CLONES void update_chunk(Weights w, const Gradient* g, float* const* states, const AdamWStep& step, std::int64_t n) { \
+    update(w, g, states[0], states[1], step, n);                                                                                      \
   }
+#define TRAINX_UPDATE(Weights)     \
+  TRAINX_UPDATE_OF(Weights, float) \
+  TRAINX_UPDATE_OF(Weights, kernels::Bf16)
 TRAINX_UPDATE(Fp32Weights)
 TRAINX_UPDATE(Bf16Weights)
 TRAINX_UPDATE(StochasticWeights)
@@ -43,6 +46,7 @@ TRAINX_UPDATE(MasterWeights)
 TRAINX_UPDATE(SplitWeights)
 TRAINX_UPDATE(HalfWeights)
 #undef TRAINX_UPDATE
+#undef TRAINX_UPDATE_OF
 
 }  // namespace
 
@@ -59,7 +63,7 @@ void AdamW::update(const GroupMemory& memory, const StepScalars& scalars) const 
   step.sqrt_correction2 = static_cast<float>(std::sqrt(1 - std::pow(options_.beta2, t)));
   step.eps = static_cast<float>(options_.eps);
   const auto decay = static_cast<float>(1 - scalars.lr * options_.weight_decay);
-  update_group(memory, scalars.applied_steps, 2, [&](auto weights, const float* gradient, float* const* states, const Chunk& chunk) {
+  update_group(memory, scalars.applied_steps, 2, [&](auto weights, const auto* gradient, float* const* states, const Chunk& chunk) {
     AdamWStep of_chunk = step;
     of_chunk.decay = chunk.decay ? decay : 1.0f;
     update_chunk(weights, gradient, states, of_chunk, chunk.elements);

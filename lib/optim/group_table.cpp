@@ -32,8 +32,10 @@ std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory, const
   std::vector<kernels::UpdateRange> ranges;
   for (std::size_t k = 0; k < memory.group->parameters.size(); ++k) {
     const program::ParameterSpec& p = memory.group->parameters[k];
-    kernels::UpdateRange r{memory.gradient + p.offset, static_cast<std::byte*>(memory.parameter) + p.offset * width,
+    kernels::UpdateRange r{nullptr, static_cast<std::byte*>(memory.parameter) + p.offset * width,
                            memory.master ? static_cast<std::byte*>(memory.master) + p.offset * master_width : nullptr};
+    if (memory.gradient_dtype == DType::f32) r.gradient = static_cast<const float*>(memory.gradient) + p.offset;
+    else r.rounded_gradient = static_cast<const kernels::Bf16*>(memory.gradient) + p.offset;
     for (std::size_t s = 0; s < states.size(); ++s) {
       if (layouts[s].offsets[k] == program::none || (memory.of_group && states[s].dims)) continue;   // of whole tensors: tensor_ranges
       if (s >= memory.states.size() || !memory.states[s]) throw InternalError("an optimizer was not given its state " + states[s].name);

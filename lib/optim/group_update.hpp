@@ -26,6 +26,12 @@ void with_weights(const GroupMemory& memory, std::int64_t applied_steps, const R
   }
 }
 
+/// Calls `run(gradients)` with the group's in their type.
+template <class Run>
+void with_gradients(const GroupMemory& memory, const Run& run) {
+  memory.gradient_dtype == DType::bf16 ? run(static_cast<const kernels::Bf16*>(memory.gradient)) : run(static_cast<const float*>(memory.gradient));
+}
+
 inline void require_states(const GroupMemory& memory, std::size_t states) {
   if (!memory.group || memory.states.size() != states) throw InternalError("an optimizer that keeps " + std::to_string(states) + " states was given " + std::to_string(memory.states.size()));
 }
@@ -35,10 +41,12 @@ template <class Update>
 void update_group(const GroupMemory& memory, std::int64_t applied_steps, std::size_t states, const Update& update) {
   require_states(memory, states);
   with_weights(memory, applied_steps, [&](const auto& weights_at) {
-    for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
-      float* state[4] = {};
-      for (std::size_t s = 0; s < states; ++s) state[s] = static_cast<float*>(memory.states[s]) + chunk.begin;
-      update(weights_at(chunk.begin), memory.gradient + chunk.begin, state, chunk);
+    with_gradients(memory, [&](const auto* gradients) {
+      for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
+        float* state[4] = {};
+        for (std::size_t s = 0; s < states; ++s) state[s] = static_cast<float*>(memory.states[s]) + chunk.begin;
+        update(weights_at(chunk.begin), gradients + chunk.begin, state, chunk);
+      });
     });
   });
 }

@@ -13,7 +13,8 @@ namespace trainx::optim {
 struct GroupMemory {
   const program::GroupSpec* group = nullptr;   // of shards: program::shard_of
   std::int64_t first = 0;               // the group's element that the buffers begin with
-  const float* gradient = nullptr;
+  const void* gradient = nullptr;
+  DType gradient_dtype = DType::f32;    // or bf16
   DType parameter_dtype = DType::f32;   // f32, bf16 or, with a master, f16
   void* parameter = nullptr;
   program::Master master_kind = program::Master::none;

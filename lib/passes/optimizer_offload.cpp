@@ -84,17 +84,37 @@ class OptimizerOffload {
     throw InternalError("optimizer_offload: nothing writes " + buffer(b).name);
   }
 
-  /// Each goes out once it is complete.
+  /// Each goes out once it is complete; where it is rounded for that, once the computation has come to it.
   void copy_gradients() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       if (p_.steady[k].op != Op::update || keeper_of(p_.steady[k].block) == Keeper::device) continue;
       for (Use& u : p_.steady[k].uses) {
         if (u.slot != UpdateSlot::gradient) continue;
-        const BufferId to = add_buffer(p_, on_host(buffer(u.buffer)));
-        behind_[last_writer(u.buffer, k)].push_back(copy(u.buffer, to));
+        std::size_t position = last_writer(u.buffer, k);
+        BufferId from = u.buffer;
+        Buffer out = on_host(buffer(from));
+        if (how_.rounded) {
+          position = beside_sum(p_.steady, position);
+          from = rounded(from, position);
+          out.rounded = true;
+          out.size = buffer(from).size;
+        }
+        const BufferId to = add_buffer(p_, std::move(out));
+        behind_[position].push_back(copy(from, to));
         u = whole(p_, to, u.how, u.slot);
       }
     }
+  }
+
+  /// The gradient in bf16, made behind that position.
+  BufferId rounded(BufferId gradient, std::size_t position) {
+    Buffer b = buffer(gradient);
+    b.name = "bf16." + b.name;
+    b.size /= 2;
+    b.rounded = true;
+    const BufferId to = add_buffer(p_, std::move(b));
+    behind_[position].push_back({Op::cast, none, none, Lane::compute, {whole(p_, gradient, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}});
+    return to;
   }
 
   /// The norm of all gradients as a sum of parts, each made once its gradients are complete: they need not wait for the others then.

@@ -63,8 +63,9 @@ StepProgram update_in_backward(StepProgram p);
 /// Of groups whose states and exact weights are kept on a disk, they are read from there ahead of the update and written back behind it.
 enum class Keeper : std::uint8_t { device, host, disk };
 struct OptimizerOffloadOptions {
-  std::vector<Keeper> keepers;          // of each group's states and exact weights; the device's groups are updated there. Empty: the host keeps all
+  std::vector<Keeper> keepers = {};     // of each group's states and exact weights; the device's groups are updated there. Empty: the host keeps all
   int read_ahead = 1;                   // how many groups ahead of updates what is on the disk is read
+  bool rounded = false;                 // gradients leave as bf16; the norm is that of the exact ones
 };
 StepProgram optimizer_offload(StepProgram p, const OptimizerOffloadOptions& how = {});
 

@@ -1,5 +1,6 @@
 #include "plan/check_programs.hpp"
 #include "core/error.hpp"
+#include "plan/choose_offload.hpp"
 #include "plan/memory_plan.hpp"
 #include "program/check.hpp"
 #include <algorithm>
@@ -49,6 +50,8 @@ void require_sound_programs(const RunPlan& plan) {
     const PlacedProgram& train = plan.train[k];
     program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
     reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
+    if (offloads_optimizer(plan) && rounds_gradients(plan))
+      for (const passes::Keeper keeper : keepers_of(plan, train.graph.groups.size())) reference.rounded_gradients.push_back(keeper != passes::Keeper::device);
     std::vector<const PlacedProgram*> roles{&train};
     if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);
     require_sound(ranks_to_check(roles, plan.batch.world_size), many_shards ? nullptr : &reference, "training");   // without it what holds of bytes alone

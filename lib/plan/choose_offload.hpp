@@ -20,6 +20,8 @@ std::vector<passes::Keeper> keepers_of(const RunPlan& plan, std::size_t groups);
 
 /// Whether groups have their optimizer on the host, or on the disk, whose states pass through it.
 inline bool offloads_optimizer(const RunPlan& plan) { return plan.recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none; }
+/// Whether their gradients leave as bf16.
+inline bool rounds_gradients(const RunPlan& plan) { return plan.recipe.memory.optimizer_offload.gradients == recipe::OffloadedGradients::bf16; }
 inline bool uses_disk(const RunPlan& plan) { return recipe::uses_disk(plan.recipe.memory.optimizer_offload.where); }
 
 }  // namespace trainx::plan

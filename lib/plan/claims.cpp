@@ -135,7 +135,8 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
       if (keepers[static_cast<std::size_t>(group)] == passes::Keeper::device) continue;
       const std::int64_t elements = graph.groups[static_cast<std::size_t>(group)].elements / parts;
       ++claims.host_updates;
-      claims.gradients_out_bytes += elements * size_of(DType::f32);
+      claims.gradients_rounded += rounds_gradients(plan);
+      claims.gradients_out_bytes += elements * size_of(rounds_gradients(plan) ? DType::bf16 : DType::f32);
       if (!weights_on_host) claims.weights_back_bytes += elements * size_of(dtype_of(plan.recipe.precision.compute));
     }
     claims.update_launches = 0;

@@ -22,6 +22,7 @@ struct StepClaims {
   std::int64_t host_updates = 0;        // of groups, by the host: then the GPU launches no optimizer, but for those that stay
   bool updates_stay = false;            // of some groups, beside those
   std::int64_t gradients_out_bytes = 0, weights_back_bytes = 0;   // that a step copies for them, at least
+  std::int64_t gradients_rounded = 0;   // of those, that leave as bf16: launches of the kernel that rounds, at least
   std::int64_t parameters_in_bytes = 0, parameters_out_bytes = 0;   // that a step copies of weights which lie on the host, at least
   std::string update;                   // the optimizer's kernel: "adamw_kernel", "SgdRule"
   std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Bf16Weights", "StochasticWeights", "HalfWeights", "Fp32Weights"

@@ -155,7 +155,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
       for (const auto& [name, bytes] : plan.memory.on_host) out += row("  " + name, human_bytes(bytes));
     if (const std::int64_t moved = offloaded_bytes(plan.train.back().program); moved > 0) out += row("offloaded activations", "a step copies " + human_bytes(moved) + " out and back" + unknown);
     if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0)
-      out += row("optimizer on the host", "a step copies " + human_bytes(copies.gradients_out) + " of gradients out" + (copies.weights_back > 0 ? " and " + human_bytes(copies.weights_back) + " of weights back" : "") + unknown + "; the CPU updates");
+      out += row("optimizer on the host", "a step copies " + human_bytes(copies.gradients_out) + " of gradients " + (rounds_gradients(plan) ? "in bf16 " : "") + "out" + (copies.weights_back > 0 ? " and " + human_bytes(copies.weights_back) + " of weights back" : "") + unknown + "; the CPU updates");
     if (const ParameterCopies copies = parameter_copies(plan.train.back().program); copies.in > 0)
       out += row("offloaded weights", "a step copies " + human_bytes(copies.in) + " in, a block ahead of its use" + (copies.out > 0 ? ", and " + human_bytes(copies.out) + " back from updates" : "") + unknown);
   }
@@ -203,7 +203,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
     if (claims.update_launches > 0) out += row("updates in backward", std::to_string(claims.update_launches) + " launches of the optimizer");
     if (claims.offloaded_bytes > 0) out += row("copied to the host", "at least " + human_bytes(claims.offloaded_bytes) + ", and back");
     if (claims.host_updates > 0)
-      out += row("updates on the host", std::to_string(claims.host_updates) + ", of gradients of " + human_bytes(claims.gradients_out_bytes) + ", which come back as weights of " + human_bytes(claims.weights_back_bytes));
+      out += row("updates on the host", std::to_string(claims.host_updates) + ", of gradients of " + human_bytes(claims.gradients_out_bytes) + (claims.gradients_rounded > 0 ? " in bf16" : "") + ", which come back as weights of " + human_bytes(claims.weights_back_bytes));
     if (claims.parameters_in_bytes > 0)
       out += row("weights from the host", "at least " + human_bytes(claims.parameters_in_bytes) + " in" + (claims.parameters_out_bytes > 0 ? ", " + human_bytes(claims.parameters_out_bytes) + " back" : ""));
     out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "StochasticWeights" ? "bf16 weights alone, rounded stochastically" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");

@@ -229,9 +229,15 @@ std::int64_t host_need(const MemoryPlan& memory) { return memory.host_bytes + me
 
 std::string what_needs_less_host_memory(const RunPlan& plan) {
   const bool activations = plan.recipe.memory.activation_offload != recipe::ActivationOffload::none, optimizer = offloads_optimizer(plan);
-  std::string text;
+  std::string text, rounded;
+  if (optimizer && !rounds_gradients(plan)) {
+    const auto gradients = std::ranges::find(plan.memory.on_host, "gradients on the host", &std::pair<std::string, std::int64_t>::first);
+    const std::int64_t half = gradients == plan.memory.on_host.end() ? 0 : gradients->second / 2;
+    if (half > 0 && host_need(plan.memory) - half <= host_budget(plan, 0)) rounded = "write memory.optimizer_offload.gradients: bf16, in which gradients take half as much there, ";
+  }
   if (optimizer && !uses_disk(plan) && plan.recipe.memory.parameter_offload == recipe::ParameterOffload::none) text = "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room for, leave it out, ";
   else if (optimizer) text = "leave memory.optimizer_offload out, ";
+  text = rounded + text;
   if (optimizer) text += "or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
   if (plan.on_gpu && plan.writes_beside_training()) text += std::string(text.empty() ? "" : ", or ") + "write checkpoint.asynchronous: false, which pins no copy of what is saved";
   if (activations) text += std::string(text.empty() ? "" : "; ") + "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size";

@@ -170,7 +170,7 @@ void plan_programs(RunPlan& plan) {
     if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, shards);
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const bool on_host = offloads_optimizer(plan);
-    const passes::OptimizerOffloadOptions offload{keepers_of(plan, graph.groups.size()), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
+    const passes::OptimizerOffloadOptions offload{keepers_of(plan, graph.groups.size()), static_cast<int>(r.memory.optimizer_offload.read_ahead), rounds_gradients(plan)};
     if (on_host) p = passes::optimizer_offload(std::move(p), offload);
     const bool weights_on_host = r.memory.parameter_offload == recipe::ParameterOffload::cpu;
     if (weights_on_host) p = passes::parameter_offload(std::move(p));

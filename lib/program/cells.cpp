@@ -37,7 +37,8 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
     if (b.owner < 0 || static_cast<std::size_t>(b.owner) >= graph.groups.size()) return b.name + " belongs to no group of the model";
     const std::int64_t n = elements_of(b, p, graph);
     if (b.sharded && graph.groups[b.owner].elements % p.shard_ranks != 0) return b.name + " is a shard of a group that the ranks do not divide";
-    if (n == 0 || (!b.whole && !b.packed && b.size % n != 0)) return b.name + " does not have the size of its group";
+    const bool is_other = b.kind == Kind::gradient && b.size != n * size_of(b.rounded ? DType::bf16 : DType::f32);
+    if (n == 0 || is_other || (!b.whole && !b.packed && b.size % n != 0)) return b.name + " does not have the size of its group";
   }
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list)

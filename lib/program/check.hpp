@@ -12,6 +12,7 @@ struct Reference {
   int micro_steps = 1;
   bool update_reads_norm2 = true;       // clipping and the guard against non-finite gradients
   bool update_in_backward = false;      // a group is updated as soon as nothing more is added to its gradient and nobody reads its parameters again: guarded by the norm of the gradients known by then
+  std::vector<bool> rounded_gradients = {};   // by group: its update reads the gradient rounded to bf16, while the norm is of the exact one. Empty: none does
 };
 
 /// Runs the program over hashed symbolic expressions (only + commutes), all ranks in lockstep, 3 + prologue_steps steps, and compares every

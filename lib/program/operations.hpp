@@ -6,7 +6,7 @@ namespace trainx::program {
 
 /// fetch_batch: step > batch tensors, first_batch + i for graph.batch[i]
 struct FetchSlot { enum : Slot { step, first_batch }; };
-/// copy: from > to; cast: a group's parameters as they are stored > rounded to what the program computes in
+/// copy: from > to; cast: a group's parameters as they are stored > rounded to what the program computes in, or a gradient > rounded to bf16 (Buffer::rounded)
 struct CopySlot { enum : Slot { from, to }; };
 /// reduce: each thing is summed in place (fp32 gradients, f64 scalars); beside it, where it travels in bf16, scratch of half its bytes. broadcast: as many things, read at one rank
 /// and overwritten at the others.

@@ -17,7 +17,7 @@ std::vector<int> ranks_among(const StepProgram& p, int group, int rank) {
   return ranks;
 }
 
-bool is_of_parameters(const Instruction& i) { return i.op == Op::measure || i.op == Op::update || i.op == Op::cast; }
+bool is_of_parameters(const Instruction& i) { return i.op == Op::measure || i.op == Op::update || (i.op == Op::cast && i.block != none); }
 bool is_of_block(const Instruction& i) { return i.block != none && !is_of_parameters(i); }
 
 BufferId add_buffer(StepProgram& p, Buffer buffer) {

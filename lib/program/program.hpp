@@ -42,13 +42,14 @@ struct Buffer {
   bool resident = false;                // holds data before prologue and after drain: what is loaded and saved
   bool whole = false;                   // state of an optimizer whose unit is a tensor, with entries of its own for each tensor: no part is used alone, and none follows from a part of the gradient
   bool packed = false;                  // state of an optimizer whose unit is a block: it has no entry for each element, but parts of the group have parts of it, which fill shards
+  bool rounded = false;                 // gradient in bf16, as it leaves for the host; others are fp32
 };
 
 struct Use { BufferId buffer = none; Range range; How how{}; Slot slot = none; };
 
 struct Instruction {
   Op op{};
-  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; measure, update, cast: the group
+  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; measure, update, cast of parameters: the group
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
@@ -72,7 +73,7 @@ constexpr bool reads(How h) { return h != How::overwrite; }
 constexpr bool writes(How h) { return h != How::read; }
 bool is_collective(Op op);              // all ranks of the group take part: reduce, broadcast, scatter, gather, all_to_all, send, recv
 bool is_of_block(const Instruction& i); // an operation of a block of the model
-bool is_of_parameters(const Instruction& i);   // an operation of a group of parameters: measure, update, cast
+bool is_of_parameters(const Instruction& i);   // an operation of a group of parameters: measure, update, cast (of parameters)
 
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);

@@ -202,7 +202,8 @@ class StepReference {
   UpdateOperands operands_of(std::size_t g, std::size_t cell, const UpdateOperands& shared) const {
     const auto& group = state_.groups[g];
     UpdateOperands o = shared;
-    o.present.emplace_back(UpdateSlot::gradient, gradients_[g][cell]);
+    const bool rounded = !reference_.rounded_gradients.empty() && reference_.rounded_gradients.at(g);
+    o.present.emplace_back(UpdateSlot::gradient, rounded ? rounded_symbol(gradients_[g][cell]) : gradients_[g][cell]);
     o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
     if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
     for (std::size_t s = 0; s < group.states.size(); ++s)

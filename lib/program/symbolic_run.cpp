@@ -206,14 +206,19 @@ std::string SymbolicRun::move(const Instruction& i, const Use& from, int from_ra
 std::string SymbolicRun::copy(const Instruction& i, int rank) {
   const Use *from = find_use(i, CopySlot::from), *to = find_use(i, CopySlot::to);
   if (!from || !to) return "copy without an operand";
+  if (buffer(*from, rank).rounded != buffer(*to, rank).rounded) return "copy from " + buffer(*from, rank).name + " to " + buffer(*to, rank).name + ", which has another type";
   return move(i, *from, rank, *to, rank);
 }
 
 /// Rounded elements are others than those that they were.
 std::string SymbolicRun::cast(const Instruction& i, int rank) {
-  if (std::string problem = copy(i, rank); !problem.empty()) return problem;
-  const auto to = cells(rank).of(*find_use(i, CopySlot::to));
-  for (int c = to.begin; c < to.end; ++c) at(rank, c) = mix(named_symbol("cast"), at(rank, c));
+  const Use *from = find_use(i, CopySlot::from), *result = find_use(i, CopySlot::to);
+  if (!from || !result) return "cast without an operand";
+  if (buffer(*from, rank).rounded || buffer(*result, rank).rounded != (buffer(*result, rank).kind == Kind::gradient))
+    return "cast from " + buffer(*from, rank).name + " to " + buffer(*result, rank).name + ", which rounds nothing";
+  if (std::string problem = move(i, *from, rank, *result, rank); !problem.empty()) return problem;
+  const auto to = cells(rank).of(*result);
+  for (int c = to.begin; c < to.end; ++c) at(rank, c) = rounded_symbol(at(rank, c));
   return "";
 }
 

@@ -103,6 +103,7 @@ Symbol norm_symbol(Symbol gradient, int group, std::int64_t element) {
   return mix(tagged(Tag::norm), gradient, static_cast<Symbol>(group), static_cast<Symbol>(element));
 }
 Symbol contribution_symbol(Symbol gradient, std::int64_t element) { return mix(tagged(Tag::contribution), gradient, static_cast<Symbol>(element)); }
+Symbol rounded_symbol(Symbol exact) { return mix(named_symbol("cast"), exact); }
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2) {
   return norm2 ? mix(tagged(Tag::applied), counter, *norm2) : mix(tagged(Tag::step), counter);
 }

@@ -30,6 +30,8 @@ Symbol batch_symbol(int tensor, Symbol step, int micro, int rank);
 Symbol norm_symbol(Symbol gradient, int group, std::int64_t element);
 /// A block's contribution to the cell of a group's gradient that begins at `element`.
 Symbol contribution_symbol(Symbol gradient, std::int64_t element);
+/// What rounding makes of it.
+Symbol rounded_symbol(Symbol exact);
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2);
 
 }  // namespace trainx::program

@@ -84,6 +84,7 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     default: break;
   }
   if (i.lane == Lane::compute && (i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm)) return update_cost(i, rates);
+  if (i.op == Op::cast) return {0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 1};
   if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(i), rates.disk_bytes_per_s), 0};
   if (i.lane == Lane::copy_in || i.lane == Lane::copy_out) return {0, 0, seconds(moved_bytes(i), rates.host_bytes_per_s), 0};
   const double on_host = rates.host_update_bytes_per_s > 0 ? rates.host_update_bytes_per_s : rates.host_bytes_per_s;

@@ -427,6 +427,7 @@ class Rules {
     const std::string path = "memory.optimizer_offload.", where = path + "where";
     const bool on_disk = uses_disk(o.where);
     const auto only_with = [&](bool is_set, const char* key, const std::string& what) { refuse(is_set, path + key, {where}, "can have no effect without where: " + what); };
+    only_with(o.where == OptimizerOffload::none && o.gradients != OffloadedGradients::fp32, "gradients", "cpu, disk or cpu+disk");
     only_with(o.where == OptimizerOffload::none && (o.share.is_auto() || *o.share.value != 0), "share", "cpu, disk or cpu+disk");
     only_with(!on_disk && o.folder, "folder", "disk or cpu+disk");
     only_with(!on_disk && o.read_ahead != OptimizerOffloadSection{}.read_ahead, "read_ahead", "disk or cpu+disk");

@@ -171,8 +171,14 @@ inline const EnumNames<OptimizerOffload>& enum_names(OptimizerOffload) {
   return names;
 }
 constexpr bool uses_disk(OptimizerOffload where) { return where == OptimizerOffload::disk || where == OptimizerOffload::cpu_disk; }
+enum class OffloadedGradients : std::uint8_t { fp32, bf16 };
+inline const EnumNames<OffloadedGradients>& enum_names(OffloadedGradients) {
+  static const EnumNames<OffloadedGradients> names{{OffloadedGradients::fp32, "fp32"}, {OffloadedGradients::bf16, "bf16"}};
+  return names;
+}
 struct OptimizerOffloadSection {
   OptimizerOffload where = OptimizerOffload::none;
+  OffloadedGradients gradients = OffloadedGradients::fp32;
   Auto<double> share{0.0};
   std::optional<std::string> folder;    // null: the run's own
   std::int64_t read_ahead = 2;
@@ -183,6 +189,7 @@ void visit_fields(Visitor& field, OptimizerOffloadSection& s) {
   field("where", s.where, anything(),
         "cpu: optimizer states and exact weights lie in host memory; gradients are copied there as they become complete, the CPU updates, and weights are copied back; disk: in a file, read "
         "ahead of each update and written behind it; cpu+disk: in host memory as far as host_budget goes, the rest in the file");
+  field("gradients", s.gradients, anything(), "what gradients travel to the host in, and wait there: fp32; bf16, half the bytes, each rounded once, when it is complete; their norm is that of the exact ones");
   field("share", s.share, fraction(), "of the optimizer, the part that stays on the GPU, by parts of the model; auto: as much as is fastest within memory.budget");
   field("folder", s.folder, anything(), "of disk and cpu+disk: where the file is made, on a fast local disk; it has no name, and is gone when the run ends; null: the run's folder");
   field("read_ahead", s.read_ahead, between(1, 64), "of disk and cpu+disk: for how many parts of the model, beyond the one that is updated, host memory is set aside to read into");

@@ -90,6 +90,8 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
       out.push_back(std::to_string(evidence.host_updates) + " updates on the host in a step, " + std::to_string(claims.host_updates) + " were planned" + offloaded);
     if (const std::int64_t least = claims.offloaded_bytes + claims.gradients_out_bytes; evidence.bytes_to_host < least)
       out.push_back(std::to_string(evidence.bytes_to_host) + " bytes are copied to the host in a step, at least " + std::to_string(least) + " were planned" + offloaded);
+    if (const std::int64_t casts = all_launches(evidence, {"cast_kernel", "4Bf16Ef"}); casts < claims.gradients_rounded)   // out of fp32, into bf16
+      out.push_back(std::to_string(casts) + " gradients are rounded to bf16 in a step, at least " + std::to_string(claims.gradients_rounded) + " were planned (memory.optimizer_offload.gradients: bf16)");
     if (const std::int64_t least = claims.offloaded_bytes + claims.weights_back_bytes; evidence.bytes_from_host < least)
       out.push_back(std::to_string(evidence.bytes_from_host) + " bytes are copied from the host in a step, at least " + std::to_string(least) + " were planned" + offloaded);
   } else if (evidence.host_updates > 0) {

@@ -148,9 +148,9 @@ void CpuExecutor::copy(const Shape& s, const Instruction& i) {
 
 void CpuExecutor::cast(const Shape& s, const Instruction& i) {
   const at::NoGradGuard no_grad;
-  const std::int64_t elements = s.placed->graph.groups[static_cast<std::size_t>(i.block)].elements;
-  const at::Tensor from = tensor::view(address(s, use_of(i, CopySlot::from)), cast_from(*s.placed), {elements});
-  tensor::view(address(s, use_of(i, CopySlot::to)), s.placed->graph.compute, {elements}).copy_(from);
+  const CastTypes types = cast_types(*s.placed, i);
+  const at::Tensor from = tensor::view(address(s, use_of(i, CopySlot::from)), types.from, {types.elements});
+  tensor::view(address(s, use_of(i, CopySlot::to)), types.to, {types.elements}).copy_(from);
 }
 
 void CpuExecutor::communicate(const Shape& s, const Instruction& i) {

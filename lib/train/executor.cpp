@@ -77,9 +77,12 @@ std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
   return out;
 }
 
-DType cast_from(const plan::PlacedProgram& placed) {
-  if (!placed.graph.stored) throw InternalError("a program casts parameters that are stored as it computes");
-  return *placed.graph.stored;
+CastTypes cast_types(const plan::PlacedProgram& placed, const Instruction& i) {
+  const Use& from = use_of(i, CopySlot::from);
+  const bool of_gradient = placed.program.buffers[static_cast<std::size_t>(from.buffer)].kind == Kind::gradient;
+  if (!of_gradient && !placed.graph.stored) throw InternalError("a program casts parameters that are stored as it computes");
+  const DType type = of_gradient ? DType::f32 : *placed.graph.stored;
+  return {type, of_gradient ? DType::bf16 : placed.graph.compute, (from.range.end - from.range.begin) / size_of(type)};
 }
 
 void run_block(model::Block& block, Op op, model::BlockContext& context) {
@@ -96,11 +99,12 @@ namespace {
 
 /// What an optimizer takes of a group, by its own arithmetic (optim::GroupMemory): one element each of gradient, parameter, master and states.
 std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instruction& i, const Use& u) {
-  const bool sharded = placed.program.buffers[static_cast<std::size_t>(u.buffer)].sharded;
-  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements / (sharded ? placed.program.shard_ranks : 1);
+  const Buffer& b = placed.program.buffers[static_cast<std::size_t>(u.buffer)];
+  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements / (b.sharded ? placed.program.shard_ranks : 1);
   if (u.slot == UpdateSlot::parameter) return elements * size_of(placed.graph.compute);
   if (u.slot == UpdateSlot::master) return u.range.end - u.range.begin == elements * 4 ? elements * 4 : elements * 2;
-  return u.slot == UpdateSlot::gradient || u.slot >= UpdateSlot::first_state ? elements * 4 : 0;
+  if (u.slot == UpdateSlot::gradient) return elements * (b.rounded ? 2 : 4);
+  return u.slot >= UpdateSlot::first_state ? elements * 4 : 0;
 }
 
 }  // namespace
@@ -129,7 +133,7 @@ std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   const bool of_group = is_of_parameters(i);
   if (of_group && i.block >= 0) text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
   else if (i.block >= 0) text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
-  if (i.op == Op::copy) text += " " + placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;
+  if (i.op == Op::copy || (i.op == Op::cast && !of_group)) text += " " + placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;
   if (is_collective(i.op)) {
     text += " " + placed.program.buffers[static_cast<std::size_t>(i.uses.front().buffer)].name;
     const Use& last = i.op == Op::scatter || i.op == Op::gather ? use_of(i, ShardSlot::to(0)) : i.uses.back();

@@ -90,8 +90,9 @@ struct OwnGroup { program::GroupSpec spec; std::int64_t first = 0; };
 std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank);
 /// Adds what the contexts' tensors, and the operands of instructions that are no block's, take of each buffer; nothing where there are no contexts.
 void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts, std::vector<std::int64_t>& bytes);
-/// From which type a cast goes, to the one that the program computes in.
-DType cast_from(const plan::PlacedProgram& placed);
+/// What a cast makes of what: of parameters as they are stored what the program computes in, of gradients bf16.
+struct CastTypes { DType from, to; std::int64_t elements; };
+CastTypes cast_types(const plan::PlacedProgram& placed, const program::Instruction& i);
 /// Calls the instruction's operation of the block.
 void run_block(model::Block& block, program::Op op, model::BlockContext& context);
 /// "backward h3.mlp", and in which micro-step where there are several.

@@ -1,6 +1,7 @@
 #include "train/host_update.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
+#include <limits>
 
 namespace trainx::train {
 
@@ -16,7 +17,10 @@ void update_on_host(const plan::PlacedProgram& placed, const Instruction& i, con
   optim::GroupMemory memory;
   memory.group = &own.spec;
   memory.first = own.first;
-  memory.gradient = reinterpret_cast<const float*>(address(use_of(i, UpdateSlot::gradient)));
+  const Use& gradient = use_of(i, UpdateSlot::gradient);
+  const bool rounded = placed.program.buffers[static_cast<std::size_t>(gradient.buffer)].rounded;
+  memory.gradient = address(gradient);
+  memory.gradient_dtype = rounded ? DType::bf16 : DType::f32;
   memory.parameter_dtype = placed.graph.compute;
   memory.parameter = address(use_of(i, UpdateSlot::parameter));
   memory.rounding_seed = parts.rounding_seed;
@@ -39,6 +43,8 @@ void update_on_host(const plan::PlacedProgram& placed, const Instruction& i, con
   }
   optim::StepScalars step;
   step.norm2 = number(UpdateSlot::norm2);
+  constexpr double largest_bf16 = 0x1.fep127;
+  if (rounded && step.norm2 > largest_bf16 * largest_bf16) step.norm2 = std::numeric_limits<double>::infinity();   // what is finite in fp32 may not be in bf16
   const double scale = find_use(i, UpdateSlot::loss_scale) ? number(UpdateSlot::loss_scale) : 1;
   const double targets = number(UpdateSlot::target_count) * scale;
   step.gradient_scale = targets > 0 ? parts.nominal_targets / targets : 0;   // a step without targets has no gradient, and counts

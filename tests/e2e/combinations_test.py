@@ -34,7 +34,7 @@ METHODS = {
     "memory.activation_checkpoint": ["none", "selective", "mlp", "full", "auto", "[full, none]", "[selective, full]", "[full, none, mlp]"],
     "memory.checkpoint_segment": ["1", "2"],
     "memory.activation_offload": ["none", "cpu"],
-    "memory.optimizer_offload": ["none", "cpu", "disk", "cpu+disk", "{where: cpu, share: 0.5}", "{where: disk, share: 0.3, read_ahead: 1}"],
+    "memory.optimizer_offload": ["none", "cpu", "disk", "cpu+disk", "{where: cpu, share: 0.5}", "{where: disk, share: 0.3, read_ahead: 1}", "{where: cpu, gradients: bf16}"],
     "memory.parameter_offload": ["none", "cpu"],
     "memory.release_cache_every": ["null", "1 steps"],
     "checkpoint.asynchronous": ["auto", "true", "false"],
@@ -132,6 +132,8 @@ class Combinations(Trainx):
 
     def check_trains(self, chosen):
         numbers = {m: chosen[m] for m in NUMBERS} | {"precision.master": "none" if chosen["precision.master"] == "none" else "auto"}
+        if "gradients: bf16" in chosen["memory.optimizer_offload"]:
+            numbers["memory.optimizer_offload"] = chosen["memory.optimizer_offload"]   # what updates read is rounded
         want, got = self.plain_losses(numbers), self.losses(chosen)
         self.assertEqual(len(got), STEPS, chosen)
         whole = chosen["batch.micro_batch_size"] in ("8", "auto") and chosen["data.pad_to"] == "auto" and chosen["model.attention"] != "math" and "single" in chosen["parallel"]

@@ -19,6 +19,7 @@ eval: {{every: 3 steps, batches: 2}}
 metrics: {{every: 1 steps}}
 """
 OFFLOAD = "memory.optimizer_offload=cpu"
+ROUNDED = "memory.optimizer_offload={where: cpu, gradients: bf16}"
 WEIGHTS = "memory.parameter_offload=cpu"
 IN_BACKWARD = ["optimizer.max_grad_norm=0", "optimizer.update_in_backward=true", "batch.micro_batch_size=8"]
 
@@ -94,6 +95,34 @@ class OffloadOnGpu(Trainx):
         self.assertEqual(losses, want)
         print("  split:", split["optimizer_groups"])
         self.assertTrue(0 < split["optimizer_groups"]["on_disk"] < split["optimizer_groups"]["all"])
+
+    def test_gradients_that_leave_as_bf16_take_half_the_bytes_and_have_losses_near_those_of_exact_ones(self):
+        for precision in ("fp32", "bf16"):
+            exact, want, _ = self.run_of(precision, OFFLOAD, precision=precision)
+            plan, losses, _ = self.run_of(precision + "-r", ROUNDED, precision=precision)
+            self.assertEqual(exact["optimizer_copies"]["gradients_out"], 2 * plan["optimizer_copies"]["gradients_out"])
+            self.assertEqual(exact["host_bytes"] - plan["host_bytes"], plan["optimizer_copies"]["gradients_out"])
+            self.assertEqual(losses[0], want[0])
+            self.assertNotEqual(losses, want)
+            # Each gradient is off by 2^-8 of itself at most: what the updates did to the loss by twice that.
+            self.assertLess(max(abs(g - w) for g, w in zip(losses, want)), 2 * 2**-8 * (max(want) - min(want)))
+        for name, settings in (("eager", [ROUNDED, "run.execution=eager"]), ("disk", [self.on_disk(gradients="bf16")])):
+            _, same, _ = self.run_of(name, *settings)
+            self.assertEqual(same, losses, name)
+        self.run_of("stopped", ROUNDED, steps=3)
+        _, same, _ = self.run_of("stopped", ROUNDED)
+        self.assertEqual(same, losses)
+        _, want, _ = self.run_of("end", ROUNDED, *IN_BACKWARD[:1], IN_BACKWARD[2])
+        _, losses, _ = self.run_of("backward", ROUNDED, *IN_BACKWARD)
+        self.assert_close(losses, want, 1e-5)
+
+    @unittest.skipUnless(GPUS > 1, "takes two GPUs")
+    def test_sums_over_ranks_that_bf16_holds_leave_as_they_are(self):
+        for mode in ("ddp", "zero1"):
+            cut = [f"parallel={{mode: {mode}, world_size: 2}}", "precision.reduce=bf16"]
+            _, want, _ = self.run_of(mode, OFFLOAD, *cut)
+            _, losses, _ = self.run_of(mode + "-r", ROUNDED, *cut)
+            self.assertEqual(losses, want)
 
     def test_a_part_that_stays_on_the_gpu_changes_no_loss(self):
         _, want, _ = self.run_of("host", OFFLOAD)

@@ -385,8 +385,10 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
       const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);   // which of them is the host's, their addresses tell
       return require(cudaMemcpyAsync(s.memory->address(to), s.memory->address(from), static_cast<std::size_t>(from.range.end - from.range.begin), cudaMemcpyDefault, stream), "copy");
     }
-    case Op::cast: return require(cast_elements(s.memory->address(use_of(i, CopySlot::to)), s.placed->graph.compute, s.memory->address(use_of(i, CopySlot::from)), cast_from(*s.placed),
-                                                s.placed->graph.groups[static_cast<std::size_t>(i.block)].elements, stream_), "cast");
+    case Op::cast: {
+      const CastTypes types = cast_types(*s.placed, i);
+      return require(cast_elements(s.memory->address(use_of(i, CopySlot::to)), types.to, s.memory->address(use_of(i, CopySlot::from)), types.from, types.elements, stream_), "cast");
+    }
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::measure: case Op::update:
       if (i.lane == Lane::host) return require(cudaLaunchHostFunc(stream, &GpuExecutor::make_host_update, &s.host_updates.at(&i)), "update on the host");

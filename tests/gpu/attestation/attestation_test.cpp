@@ -160,6 +160,48 @@ TEST_CASE("an optimizer on the host is seen in the captured step, and losses are
   CHECK(eager.losses == out.losses);
 }
 
+TEST_CASE("gradients that leave as bf16 are seen in the captured step, half the bytes, and losses are near those of exact ones", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto precision = GENERATE(as<std::string>{}, split, "fp32", "fp16");
+  const bool in_backward = GENERATE(false, true);
+  if (in_backward && precision == "fp16") return;
+  Levers levers{in_backward, false};
+  levers.optimizer_offload = true;
+  const Outcome exact = run(attested_plan(precision, "none", true, levers));
+  levers.rounded_gradients = true;
+  plan::RunPlan asked = attested_plan(precision, "none", true, levers);
+  const Outcome out = run(asked);
+  INFO(precision << ", updates in backward " << in_backward << "\n" << out.refusal << "\n" << out.kernels());
+  CHECK(out.refusal.empty());
+  CHECK(out.warnings.empty());
+  REQUIRE(out.evidence);
+  REQUIRE(exact.evidence);
+  const std::int64_t gradients = plan::optimizer_copies(asked.train.front().program).gradients_out;
+  CHECK(exact.evidence->bytes_to_host - out.evidence->bytes_to_host == gradients);   // as many left as stayed away
+  REQUIRE(out.losses.size() == 3);
+  CHECK(out.losses.front() == exact.losses.front());
+  for (std::size_t s = 1; s < 3; ++s)
+    if (!(std::abs(out.losses[s] / exact.losses[s] - 1) < 1e-3)) FAIL("step " << s + 1 << ": " << out.losses[s] << " instead of " << exact.losses[s]);
+  CHECK(out.losses != exact.losses);
+  asked.recipe.run.execution.value = recipe::Execution::eager;
+  const Outcome eager = run(asked);
+  CHECK(eager.refusal.empty());
+  CHECK(eager.losses == out.losses);
+}
+
+TEST_CASE("gradients that leave as they are where bf16 was asked for, or the other way round, are found out", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Levers levers;
+  levers.optimizer_offload = true;
+  const Outcome rounded = run(replanned(attested_plan(split, "none", true, levers), [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload.gradients = recipe::OffloadedGradients::bf16; }));
+  INFO(rounded.refusal);
+  CHECK(has(rounded.refusal, "bytes are copied to the host in a step, at least "));
+  levers.rounded_gradients = true;
+  const Outcome exact = run(replanned(attested_plan(split, "none", true, levers), [](plan::RunPlan& p) { p.recipe.memory.optimizer_offload.gradients = recipe::OffloadedGradients::fp32; }));
+  INFO(exact.refusal);
+  CHECK(has(exact.refusal, "0 gradients are rounded to bf16 in a step, at least "));
+}
+
 TEST_CASE("an optimizer that stays on the GPU, or goes to the host unasked, is found out", "[gpu]") {
   TRAINX_NEEDS_GPU();
   Levers levers;

@@ -12,7 +12,7 @@ plan::RunPlan attested_plan(const std::string& precision, const std::string& act
                            "data: {type: stories, sequence_length: 128, samples: 64}\nbatch: {global_batch_size: 8, micro_batch_size: " + (levers.update_in_backward ? "8" : "4") + "}\nprecision: " + precision +
                            "\noptimizer: {type: adamw, lr: 1e-3" + (levers.update_in_backward ? ", max_grad_norm: 0, update_in_backward: true" : "") +
                            "}\nmemory: {activation_checkpoint: " + activation_checkpoint + ", activation_offload: " + (levers.activation_offload ? "cpu" : "none") +
-                           ", optimizer_offload: " + (levers.optimizer_offload ? "cpu" : "none") + "}\n";
+                           ", optimizer_offload: " + (levers.rounded_gradients ? "{where: cpu, gradients: bf16}" : levers.optimizer_offload ? "cpu" : "none") + "}\n";
   facts::Facts facts;
   facts.data.train_present = true;
   facts.data.train_samples = 64;

@@ -7,7 +7,7 @@ namespace trainx::train::test {
 struct Levers {
   bool update_in_backward = false, activation_offload = false;
   std::string attention = "auto", execution = "auto";
-  bool optimizer_offload = false;
+  bool optimizer_offload = false, rounded_gradients = false;   // rounded: as they leave for it
 };
 /// 2 layers of 2 heads of 64 elements, 2 micro-steps of 4 samples of 128 tokens (one of 8 and no clipping with update_in_backward), deterministic.
 plan::RunPlan attested_plan(const std::string& precision, const std::string& activation_checkpoint = "none", bool deterministic = true, const Levers& levers = {});

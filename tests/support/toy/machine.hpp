@@ -13,7 +13,7 @@
 
 namespace toy {
 
-/// Every four bytes of an arena hold one double.
+/// Every two bytes of an arena hold one double, that of an element which begins there: the smallest have two.
 using Memory = std::vector<double>;
 
 /// A program on one rank's memory. Several programs may share a memory.
@@ -30,14 +30,14 @@ struct View {
   }
 };
 
-inline std::size_t arena_words(const Placement& at) { return static_cast<std::size_t>((at.peak[0] + at.peak[1] + at.peak[2]) / 4 + 64); }
+inline std::size_t arena_words(const Placement& at) { return static_cast<std::size_t>((at.peak[0] + at.peak[1] + at.peak[2]) / 2 + 128); }
 
 inline View view(const RankProgram& r, const Use& u) {
   const Buffer& b = r.program->buffers[u.buffer];
   const Bytes origin = b.space == Space::device ? 0 : b.space == Space::host ? r.at->peak[0] : r.at->peak[0] + r.at->peak[1];
-  const std::size_t stride = b.kind == Kind::scalar ? 2 : 1;
+  const std::size_t stride = b.kind == Kind::scalar ? 4 : b.rounded ? 1 : 2;
   const Bytes first = (origin + 3) / 4 * 4 + r.at->base[u.buffer] + u.range.begin;
-  return {r.memory->data() + first / 4, static_cast<std::size_t>(u.range.end - u.range.begin) / 4 / stride, stride};
+  return {r.memory->data() + first / 2, static_cast<std::size_t>(u.range.end - u.range.begin) / 2 / stride, stride};
 }
 
 inline std::string role(const Buffer& b) {
@@ -159,6 +159,11 @@ class Machine {
         return;
       }
       case Op::copy: move(*at(CopySlot::from), *at(CopySlot::to), i.uses[1].how == How::accumulate); return;
+      case Op::cast: {
+        const View from = *at(CopySlot::from), to = *at(CopySlot::to);
+        for (std::size_t e = 0; e < to.size; ++e) to[e] = rounded(from[e]);
+        return;
+      }
       case Op::grad_norm: {
         double sum = 0;
         for (const Use& u : i.uses)

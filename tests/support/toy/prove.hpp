@@ -13,7 +13,7 @@ struct Proof {
   std::vector<PlacementOptions> placements = {{.alignment = 8, .overlap = 0}, {.alignment = 256, .overlap = 1}};
 };
 
-inline Reference as_reference(const Training& t) { return {t.graph, t.update, t.micro_steps, t.update_reads_norm2, t.update_in_backward}; }
+inline Reference as_reference(const Training& t) { return {t.graph, t.update, t.micro_steps, t.update_reads_norm2, t.update_in_backward, t.rounded_gradients}; }
 
 /// Programs by role, and the role of each rank.
 struct Roles { std::vector<StepProgram> programs; std::vector<std::size_t> of_rank; };

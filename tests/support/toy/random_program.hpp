@@ -58,6 +58,8 @@ struct RandomProgram {
     const bool on_host = pick(4) == 0;
     passes::OptimizerOffloadOptions keep{{}, 1 + pick(3)};
     for (std::size_t g = 0; g < graph.groups.size() && pick(2); ++g) keep.keepers.resize(graph.groups.size(), passes::Keeper::host), keep.keepers[g] = static_cast<passes::Keeper>(pick(3));
+    keep.rounded = pick(2);
+    for (std::size_t g = 0; on_host && keep.rounded && g < graph.groups.size(); ++g) training.rounded_gradients.push_back(keep.keepers.empty() || keep.keepers[g] != passes::Keeper::device);
     if (on_host) program = passes::optimizer_offload(std::move(program), keep);
     const bool weights_on_host = (stage == 0 || stage == 3) && (!on_host || keep.keepers.empty()) && pick(4) == 0;
     if (weights_on_host) program = passes::parameter_offload(std::move(program));
@@ -68,7 +70,7 @@ struct RandomProgram {
     description = "seed " + std::to_string(seed) + ": model " + std::to_string(model) + " size " + std::to_string(size) + " tied " +
                   std::to_string(tied) + " micro-steps " + std::to_string(micro_steps) + " level " + std::to_string(level) + " world " +
                   std::to_string(world) + " overflow " + std::to_string(overflow) + (stage ? " zero " + std::to_string(stage) : "") + (offloaded ? " offloaded" : "") + (in_backward ? " updated in backward" : "") +
-                  (on_host ? " on the host" : "") + (on_host && !keep.keepers.empty() ? " and elsewhere" : "") + (weights_on_host ? " weights on the host" : "");
+                  (on_host ? " on the host" : "") + (on_host && !keep.keepers.empty() ? " and elsewhere" : "") + (on_host && keep.rounded ? " with rounded gradients" : "") + (weights_on_host ? " weights on the host" : "");
   }
   RandomProgram(const RandomProgram&) = delete;
 };

@@ -18,6 +18,7 @@ struct Training {
   bool update_reads_norm2 = true;
   Overflow overflow = {};
   bool update_in_backward = false;
+  std::vector<bool> rounded_gradients = {};   // as program::Reference has them
 };
 
 inline Trained initially(const Training& t) {
@@ -60,8 +61,9 @@ inline void train_step(const Training& t, Trained& s) {
       for (const double x : gradients[static_cast<std::size_t>(g)]) norm2 += norm_term(x);
     for (const int group : groups) {
       const Numbers& gradient = gradients[static_cast<std::size_t>(group)];
+      const bool is_rounded = !t.rounded_gradients.empty() && t.rounded_gradients[static_cast<std::size_t>(group)];
       for (std::size_t e = 0; e < gradient.size(); ++e) {
-        Element x{gradient[e],
+        Element x{is_rounded ? rounded(gradient[e]) : gradient[e],
                   guard,
                   sums[1].data(),
                   loss_scale,

@@ -129,7 +129,7 @@ struct GroupFixture {
     }
   }
   GroupMemory memory() {
-    GroupMemory m{&group, 0, gradient.data(), dtype, dtype == DType::f32 ? static_cast<void*>(exact.data()) : bf16.data(), kind, nullptr, {}};
+    GroupMemory m{&group, 0, gradient.data(), DType::f32, dtype, dtype == DType::f32 ? static_cast<void*>(exact.data()) : bf16.data(), kind, nullptr, {}};
     if (kind == program::Master::fp32) m.master = exact.data();
     if (kind == program::Master::split) m.master = low.data();
     for (auto& state : states) m.states.push_back(state.data());

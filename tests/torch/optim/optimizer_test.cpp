@@ -27,17 +27,25 @@ const spec::OptimizerOptions optimizers[] = {spec::AdamWOptions{0.9, 0.99, 1e-8,
                                              spec::AdamW8bitOptions{}, adafactor(false), adafactor(true), spec::LambOptions{}};
 constexpr int optimizer_count = static_cast<int>(std::size(optimizers));
 
-void run(GroupFixture& f, const spec::OptimizerOptions& o, unsigned steps, unsigned seed) {
+enum class Gradients { fp32, rounded, bf16 };   // rounded: what bf16 holds, in fp32
+
+void run(GroupFixture& f, const spec::OptimizerOptions& o, unsigned steps, unsigned seed, Gradients gradients = Gradients::fp32) {
   const auto optimizer = make_optimizer(o);
   for (unsigned step = 0; step < steps; ++step) {
     f.new_gradient(seed + step);
+    std::vector<std::uint16_t> bf16;
+    for (float& g : f.gradient) bf16.push_back(round_to_bf16(g));
+    for (std::size_t i = 0; gradients != Gradients::fp32 && i < bf16.size(); ++i)
+      if (f.used[i]) f.gradient[i] = widen_bf16(bf16[i]);
     StepScalars s;
     s.norm2 = squared_norm(f.group, f.gradient.data());
     s.gradient_scale = 1.5;
     s.applied_steps = step;
     s.lr = 3e-3;
     s.max_grad_norm = 1;
-    optimizer->update(f.memory(), s);
+    GroupMemory memory = f.memory();
+    if (gradients == Gradients::bf16) memory.gradient = bf16.data(), memory.gradient_dtype = DType::bf16;
+    optimizer->update(memory, s);
   }
 }
 
@@ -67,6 +75,20 @@ TEST_CASE("16-bit weights with an fp32 or a split master train bit for bit like 
   }
   CHECK(master.gaps_untouched());
   CHECK(split.gaps_untouched());
+}
+
+TEST_CASE("gradients in bf16 give the bits of the same gradients in fp32, and others than exact ones") {
+  const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
+  const auto [dtype, kind] = GENERATE(std::pair{DType::f32, Master::none}, std::pair{DType::bf16, Master::none}, std::pair{DType::bf16, Master::fp32}, std::pair{DType::bf16, Master::split}, std::pair{DType::f16, Master::fp32});
+  const std::int64_t n = GENERATE(1, 129, 16384, 100003);
+  GroupFixture widened(n, o, dtype, kind, 5), bf16(n, o, dtype, kind, 5), exact(n, o, dtype, kind, 5);
+  run(widened, o, 3, 500, Gradients::rounded);
+  run(bf16, o, 3, 500, Gradients::bf16);
+  run(exact, o, 3, 500);
+  CHECK(same_state(bf16, widened));
+  CHECK(bf16.gaps_untouched());
+  const bool is_exact = dtype == DType::f32 || kind != Master::none;   // else bf16 weights may hide it
+  if (n > 1 && is_exact) CHECK_FALSE(same_state(bf16, exact));
 }
 
 TEST_CASE("bf16 alone follows fp32 as far as its digits go") {

@@ -61,7 +61,7 @@ class Shards {
     m.group = &shards_[static_cast<std::size_t>(r)];
     m.of_group = &whole_;
     m.first = first;
-    m.gradient += first;
+    m.gradient = static_cast<const float*>(m.gradient) + first;
     m.parameter = static_cast<std::byte*>(m.parameter) + first * width;
     if (m.master) m.master = static_cast<std::byte*>(m.master) + first * (m.master_kind == Master::fp32 ? 4 : 2);
     m.states.clear();

@@ -94,6 +94,23 @@ TEST_CASE("an optimizer that was to be on the host and is not, or in part, is na
   CHECK(all_of(unasked).find("3 updates on the host in a step, none were planned") != std::string::npos);
 }
 
+TEST_CASE("gradients that were to leave as bf16 and do not are named") {
+  auto asked = claims;
+  asked.host_updates = asked.gradients_rounded = 3;
+  asked.gradients_out_bytes = 2000;
+  auto e = as_planned();
+  std::erase_if(e.kernels, [](const auto& k) { return k.first.find("adamw_kernel") != std::string::npos; });
+  e.host_updates = 3;
+  e.bytes_to_host = 4000;
+  CHECK(all_of(e, asked) == "0 gradients are rounded to bf16 in a step, at least 3 were planned (memory.optimizer_offload.gradients: bf16)\n");
+  e.kernels["_ZN6trainx7kernels12_GLOBAL__N_111cast_kernelIfNS0_4Bf16ELb1EEEvPT_PKT0_l"] = 3;   // back to fp32
+  CHECK(all_of(e, asked).find("0 gradients are rounded") != std::string::npos);
+  e.kernels["_ZN6trainx7kernels12_GLOBAL__N_111cast_kernelINS0_4Bf16EfLb1EEEvPT_PKT0_l"] = 2;
+  CHECK(all_of(e, asked).find("2 gradients are rounded") != std::string::npos);
+  ++e.kernels["_ZN6trainx7kernels12_GLOBAL__N_111cast_kernelINS0_4Bf16EfLb0EEEvPT_PKT0_l"];
+  CHECK(all_of(e, asked).empty());
+}
+
 TEST_CASE("weights that were to come from the host and do not, or in part, are named") {
   auto asked = claims;
   asked.parameters_in_bytes = 4000;

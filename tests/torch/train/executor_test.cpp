@@ -1,7 +1,10 @@
 #include "small_run.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "program/check.hpp"
+#include "train/host_update.hpp"
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 #include <thread>
 #include "support/catch.hpp"
@@ -130,6 +133,55 @@ TEST_CASE("updates in backward, activations, weights and an optimizer on the hos
         o.memory = "", o.optimizer = at_the_end;
         if ((keeps_much && plan.memory.host_bytes > 0) || ends_with_gradients) CHECK(plan.memory.arena_bytes < small_plan(o).memory.arena_bytes);
       }
+}
+
+TEST_CASE("gradients that leave as bf16 have the same bits on delayed lanes and on a disk, others than exact ones, and losses near theirs") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  const auto delays = [&](program::Lane lane) {
+    thread_local std::minstd_rand random(seed + static_cast<unsigned>(lane));
+    if (random() % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
+  };
+  for (const char* precision : {"fp32", "bf16"}) {
+    SmallOptions o{.layers = 3, .dropout = 0.1, .precision = precision, .memory = "optimizer_offload: cpu"};
+    SmallRun exact(small_plan(o));
+    const auto far = exact.run(4);
+    o.memory = "optimizer_offload: {where: cpu, gradients: bf16}";
+    SmallRun rounded(small_plan(o));
+    const auto want = rounded.run(4);
+    CHECK(want != far);
+    CHECK(SmallRun(small_plan(o)).run(4, {delays, {}}) == want);
+    o.memory = "optimizer_offload: {where: disk, gradients: bf16}";
+    CHECK(SmallRun(small_plan(o)).run(4, {delays, {}}) == want);
+    for (std::size_t s = 0; s < exact.reports.size(); ++s) CHECK(std::abs(rounded.reports[s].loss_sum / exact.reports[s].loss_sum - 1) < 1e-3);
+    CHECK(rounded.reports[0].norm2 == exact.reports[0].norm2);   // that of the exact ones
+  }
+}
+
+TEST_CASE("a gradient that is beyond bf16 when it leaves reaches no weight, though the norm of the exact ones is finite") {
+  const auto plan = small_plan({.memory = "optimizer_offload: {where: cpu, gradients: bf16}"});
+  const plan::PlacedProgram& placed = plan.train[0];
+  const auto update = std::ranges::find(placed.program.steady, program::Op::update, &program::Instruction::op);
+  REQUIRE(update != placed.program.steady.end());
+  std::map<program::BufferId, std::vector<std::byte>> memory;
+  for (const program::Use& u : update->uses) memory[u.buffer].resize(static_cast<std::size_t>(u.range.end));
+  const auto address = [&](const program::Use& u) { return memory.at(u.buffer).data(); };
+  const auto number = [&](program::Slot slot) -> double& { return *reinterpret_cast<double*>(address(use_of(*update, slot))); };
+  auto& gradient = *reinterpret_cast<std::uint16_t*>(address(use_of(*update, program::UpdateSlot::gradient)));
+  const auto optimizer = optim::make_optimizer(plan.recipe.optimizer.options);
+  ExecutorParts parts;
+  parts.optimizer = optimizer.get();
+  const OwnGroup own = own_groups(placed, 0)[static_cast<std::size_t>(update->block)];
+  number(program::UpdateSlot::target_count) = 1;
+  gradient = 0x7f80;                    // infinity, of an fp32 gradient of 3.4e38
+  number(program::UpdateSlot::norm2) = 3.4e38 * 3.4e38;
+  const auto before = memory;
+  update_on_host(placed, *update, own, address, parts);
+  CHECK(memory == before);
+  gradient = 0x7f7f;                    // the largest that bf16 holds
+  number(program::UpdateSlot::norm2) = 0x1.fep127 * 0x1.fep127;
+  update_on_host(placed, *update, own, address, parts);
+  CHECK(memory.at(use_of(*update, program::UpdateSlot::first_state).buffer) != before.at(use_of(*update, program::UpdateSlot::first_state).buffer));
 }
 
 TEST_CASE("deleting an instruction of an update in backward or of a copy to the host is refused, or changes the result") {

@@ -347,6 +347,145 @@ TEST_CASE("whatever is left out of what goes with a disk, and transfers that are
   CHECK(transfers == 4 * static_cast<int>(graph.groups.size()));
 }
 
+namespace {
+
+/// The host keeps all of it, and gradients leave as bf16.
+const passes::OptimizerOffloadOptions rounding{.rounded = true};
+
+std::vector<bool> rounded_of(const ModelGraph& graph, const std::vector<Keeper>& keepers = {}) {
+  std::vector<bool> out;
+  for (std::size_t g = 0; g < graph.groups.size(); ++g) out.push_back(keepers.empty() || keepers[g] != Keeper::device);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("gradients that leave as bf16 are rounded behind their norm, into half the bytes") {
+  const ModelGraph graph = chain(1, false);
+  const StepProgram p = passes::optimizer_offload(plain_program(graph, momentum()), rounding);
+  CHECK(squeezed(print(p, &graph)) ==
+        "m0 fetch_batch @copy_in step > x target\n"
+        "m0 forward embed x w.embed > h0\n"
+        "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
+        "m0 loss head h1 w.head target > dh1 = g.head loss_sum target_count\n"
+        "grad_norm g.head > norm2\n"
+        "cast g.head > = bf16.g.head\n"
+        "copy @copy_out bf16.g.head > = g.head'\n"
+        "m0 backward b1 b1.u b1.z dh1 w.b1 > dh0 = g.b1\n"
+        "grad_norm g.b1 > + norm2\n"
+        "cast g.b1 > = bf16.g.b1\n"
+        "copy @copy_out bf16.g.b1 > = g.b1'\n"
+        "m0 backward embed x dh0 > = g.embed\n"
+        "grad_norm g.embed > + norm2\n"
+        "cast g.embed > = bf16.g.embed\n"
+        "copy @copy_out bf16.g.embed > = g.embed'\n"
+        "advance_step @copy_in > ~ step\n"
+        "copy @copy_out norm2 > norm2'\n"
+        "copy @copy_out target_count > target_count'\n"
+        "copy @copy_out applied > applied'\n"
+        "advance_applied norm2 > ~ applied\n"
+        "report loss_sum target_count norm2 applied lr_table\n"
+        "update embed @host g.embed' norm2' target_count' applied' lr_table > ~ m.embed ~ w.embed'\n"
+        "copy @copy_in w.embed' > w.embed\n"
+        "update b1 @host g.b1' norm2' target_count' applied' lr_table > ~ m.b1 ~ w.b1'\n"
+        "copy @copy_in w.b1' > w.b1\n"
+        "update head @host g.head' norm2' target_count' applied' lr_table > ~ m.head ~ w.head'\n"
+        "copy @copy_in w.head' > w.head\n");
+  const StepProgram exact = passes::optimizer_offload(plain_program(graph, momentum()));
+  const Bytes gradients = width * 4 * static_cast<Bytes>(graph.groups.size());
+  CHECK(peak_of(exact, Space::host) - peak_of(p, Space::host) == gradients / 2);
+  CHECK(most_gradients(p) <= 2 * width * 4);
+}
+
+TEST_CASE("a gradient that is summed over ranks is rounded beside the next block's backward, which does not wait for the sum") {
+  const ModelGraph graph = chain(3, false);
+  const StepProgram p = passes::optimizer_offload(passes::distributed_data_parallel(plain_program(graph, momentum()), {2, 0}), rounding);
+  int casts = 0;
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    if (p.steady[k].op != Op::cast) continue;
+    std::size_t sum = k;
+    while (p.steady[sum].op != Op::reduce || !meet(p.steady[sum], p.steady[k])) --sum;
+    const auto backwards = std::count_if(p.steady.begin() + static_cast<std::ptrdiff_t>(sum), p.steady.begin() + static_cast<std::ptrdiff_t>(k), [](const Instruction& i) { return i.op == Op::backward; });
+    const bool last = std::none_of(p.steady.begin() + static_cast<std::ptrdiff_t>(k), p.steady.end(), [](const Instruction& i) { return i.op == Op::backward; });
+    CHECK((backwards == 1 || last));
+    ++casts;
+  }
+  CHECK(casts == 5);
+}
+
+TEST_CASE("gradients that leave as bf16 mean the same in every mode, whoever keeps the optimizer: each update reads its gradient rounded once, the norm is that of the exact ones") {
+  for (const ModelGraph& graph : {chain(3, true), encoder_decoder(2), with_loss_scale(chain(2, true))})
+    for (const int world : {1, 2, 4})
+      for (const int stage : {0, 1, 2, 3})
+        for (const bool in_backward : {false, true})
+          for (const int pattern : {-1, 0, 1}) {   // the host keeps all; a disk does; each of the three keeps some
+            if ((in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
+            auto p = passes::accumulation(plain_program(graph, with_master()), 2);
+            if (stage > 0) p = passes::zero(std::move(p), graph, with_master(), {world, 0, pattern == 0}, {stage});
+            else if (world > 1) p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20, pattern == 0});
+            if (in_backward) p = passes::update_in_backward(std::move(p));
+            passes::OptimizerOffloadOptions keep = rounding;
+            for (std::size_t g = 0; pattern >= 0 && g < graph.groups.size(); ++g) keep.keepers.push_back(pattern == 0 ? Keeper::disk : static_cast<Keeper>((g + 1) % 3));
+            p = passes::optimizer_offload(std::move(p), keep);
+            const bool weights_too = pattern < 0 && (stage == 0 || stage == 3);
+            if (weights_too) p = passes::parameter_offload(std::move(p));
+            Training t{&graph, with_master(), 2, world};
+            t.overflow = in_backward ? Overflow{} : Overflow{1, world - 1};
+            t.update_in_backward = in_backward;
+            t.rounded_gradients = rounded_of(graph, keep.keepers);
+            CAPTURE(world, stage, in_backward, pattern, print(p, &graph));
+            CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
+          }
+}
+
+TEST_CASE("of single-owner data parallelism rank 0's gradients leave as bf16, and no other's") {
+  const ModelGraph graph = chain(2, true);
+  const auto plain = passes::accumulation(plain_program(graph, momentum()), 2);
+  Roles roles{{}, {0, 1, 1}};
+  for (const int rank : {0, 1}) roles.programs.push_back(passes::optimizer_offload(passes::data_parallel(plain, {3}, rank), rounding));
+  Training t{&graph, momentum(), 2, 3};
+  t.rounded_gradients = rounded_of(graph);
+  CHECK(prove(roles, t) == "");
+  CHECK(std::ranges::count(roles.programs[0].steady, Op::cast, &Instruction::op) == static_cast<int>(graph.groups.size()));
+  CHECK(std::ranges::count(roles.programs[1].steady, Op::cast, &Instruction::op) == 0);
+}
+
+TEST_CASE("gradients that are not rounded, rounded where nobody asked, or twice, and norms of rounded ones are refused") {
+  const ModelGraph graph = chain(2, true);
+  const StepProgram plain = passes::accumulation(plain_program(graph, with_master()), 2);
+  const StepProgram exact = passes::optimizer_offload(plain), p = passes::optimizer_offload(plain, rounding);
+  Training asked{&graph, with_master(), 2, 1};
+  const Training unasked = asked;
+  asked.rounded_gradients = rounded_of(graph);
+  REQUIRE(problem_of(p, asked) == "");
+  CHECK(problem_of(exact, unasked) == "");
+  CHECK(problem_of(exact, asked) != "");
+  CHECK(problem_of(p, unasked) != "");
+  Training one_less = asked;
+  one_less.rounded_gradients.back() = false;
+  CHECK(problem_of(p, one_less) != "");
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {
+    const Instruction& i = p.steady[k];
+    if (i.op != Op::cast) continue;
+    CAPTURE(k, print(p, &graph));
+    StepProgram missing = p, copied = p, again = p, of_rounded = p;
+    missing.steady.erase(missing.steady.begin() + static_cast<std::ptrdiff_t>(k));
+    CHECK(problem_of(missing, asked) != "");
+    copied.steady[k].op = Op::copy;
+    CHECK(problem_of(copied, asked).find("which has another type") != std::string::npos);
+    Buffer second = again.buffers[static_cast<std::size_t>(i.uses[1].buffer)];
+    const BufferId twice = add_buffer(again, second);
+    again.steady.insert(again.steady.begin() + static_cast<std::ptrdiff_t>(k) + 1, {Op::cast, none, none, Lane::compute, {whole(again, i.uses[1].buffer, How::read, CopySlot::from), whole(again, twice, How::overwrite, CopySlot::to)}});
+    again.steady[k + 2].uses[0] = whole(again, twice, How::read, CopySlot::from);
+    CHECK(problem_of(again, asked).find("which rounds nothing") != std::string::npos);
+    REQUIRE(p.steady[k - 1].op == Op::grad_norm);
+    std::swap(of_rounded.steady[k - 1], of_rounded.steady[k]);
+    for (Use& u : of_rounded.steady[k].uses)
+      if (u.buffer == i.uses[0].buffer) u = whole(of_rounded, i.uses[1].buffer, u.how, u.slot);
+    CHECK(problem_of(of_rounded, asked) != "");
+  }
+}
+
 TEST_CASE("other passes come before it") {
   const ModelGraph graph = chain(2, true);
   const StepProgram p = offloaded(graph, momentum());

@@ -30,18 +30,21 @@ std::int64_t on_host(const plan::RunPlan& plan, const std::string& what) {
 
 TEST_CASE("what is claimed of an optimizer on the host is what the program does, in every precision and mode") {
   for (const std::string precision : {"fp32", "bf16", "fp16"})
-    for (const std::string mode : {"single", "ddp", "zero1", "zero3"}) {
-      const auto plan = plan_of("precision: " + precision + (mode == "single" ? "\n" : "\nparallel: {mode: " + mode + ", world_size: 2}\n"));
-      CAPTURE(precision, mode);
-      const auto claims = plan::claims_of(plan, plan.train.back().graph);
-      const auto copies = plan::optimizer_copies(plan.train.back().program);
-      CHECK(claims.gradients_out_bytes == copies.gradients_out);
-      CHECK(claims.weights_back_bytes == copies.weights_back);
-      CHECK(claims.host_updates == std::ranges::count(plan.train.back().program.steady, program::Op::update, &program::Instruction::op));
-      CHECK(claims.host_updates > 10);
-      CHECK(claims.update_launches == 0);
-      CHECK(plan::offloaded_bytes(plan.train.back().program) == 0);
-    }
+    for (const std::string mode : {"single", "ddp", "zero1", "zero3"})
+      for (const std::string offload : {"cpu", "{where: cpu, gradients: bf16}"}) {
+        const auto plan = plan_of("precision: " + precision + (mode == "single" ? "\n" : "\nparallel: {mode: " + mode + ", world_size: 2}\n"), "optimizer_offload: " + offload);
+        CAPTURE(precision, mode, offload);
+        const auto claims = plan::claims_of(plan, plan.train.back().graph);
+        const auto copies = plan::optimizer_copies(plan.train.back().program);
+        CHECK(claims.gradients_out_bytes == copies.gradients_out);
+        CHECK(claims.weights_back_bytes == copies.weights_back);
+        CHECK(claims.host_updates == std::ranges::count(plan.train.back().program.steady, program::Op::update, &program::Instruction::op));
+        CHECK(claims.host_updates > 10);
+        CHECK(claims.gradients_rounded == std::ranges::count(plan.train.back().program.steady, program::Op::cast, &program::Instruction::op));
+        CHECK(claims.gradients_rounded == (offload == "cpu" ? 0 : claims.host_updates));
+        CHECK(claims.update_launches == 0);
+        CHECK(plan::offloaded_bytes(plan.train.back().program) == 0);
+      }
   const auto plain = plan_of("", "optimizer_offload: none");
   CHECK(plan::claims_of(plain, plain.train.back().graph).host_updates == 0);
   CHECK(plain.memory.on_host.empty());
@@ -160,6 +163,49 @@ TEST_CASE("a step's time has the disk's in it, and a faster disk takes less") {
   CHECK(slow.time->step_s > busy * (1 - 1e-9));
   CHECK(slow.time->step_s > 2 * fast.time->step_s);
   CHECK(fast.time->step_s > cpu.time->step_s);
+}
+
+TEST_CASE("gradients that leave as bf16 take half the bytes on the host and on their way, and half the time") {
+  const std::string rounded = "{where: cpu, gradients: bf16}";
+  for (const std::string& precision : {std::string("precision: bf16\n"), std::string("precision: bf16\nparallel: {mode: zero2, world_size: 2}\n")}) {
+    const auto exact = plan_of(precision), plan = plan_of(precision, "optimizer_offload: " + rounded);
+    CHECK(on_host(plan, "gradients on the host") * 2 == on_host(exact, "gradients on the host"));
+    CHECK(exact.memory.host_bytes - plan.memory.host_bytes == on_host(plan, "gradients on the host"));
+    CHECK(plan.memory.total_bytes() <= exact.memory.total_bytes() + exact.memory.total_bytes() / 50);
+    const auto out = [](const plan::RunPlan& p) { return plan::optimizer_copies(p.train.back().program).gradients_out; };
+    CHECK(out(plan) * 2 == out(exact));
+  }
+  const auto exact = here("optimizer_offload: cpu"), plan = here("optimizer_offload: " + rounded);
+  const auto busy = [](const plan::RunPlan& p, program::Lane lane) { return p.time->busy_s[static_cast<std::size_t>(lane)]; };
+  CHECK(std::abs(busy(plan, program::Lane::copy_out) / busy(exact, program::Lane::copy_out) - 0.5) < 0.01);
+  CHECK(busy(plan, program::Lane::host) < busy(exact, program::Lane::host));
+  CHECK(busy(plan, program::Lane::compute) > busy(exact, program::Lane::compute));   // rounding is not for nothing
+  CHECK(plan.time->step_s < exact.time->step_s);
+  const std::int64_t fewer = here("optimizer_offload: " + rounded).memory.host_bytes;
+  const auto split = [&](const std::string& gradients) { return here("optimizer_offload: {where: cpu+disk, gradients: " + gradients + ", host_budget: " + std::to_string(fewer) + " B}").groups_on_disk; };
+  CHECK(split("bf16") < split("fp32"));
+  const auto shared = here("optimizer_offload: {where: cpu, gradients: bf16, share: 0.4}");
+  const auto claims = plan::claims_of(shared, shared.train.back().graph);
+  CHECK(claims.gradients_rounded == claims.host_updates);
+  CHECK(claims.gradients_out_bytes == plan::optimizer_copies(shared.train.back().program).gradients_out);
+}
+
+TEST_CASE("a machine that would hold rounded gradients and not exact ones is told so") {
+  const auto exact = here("optimizer_offload: cpu"), plan = here("optimizer_offload: {where: cpu, gradients: bf16}");
+  const auto need = [](const plan::RunPlan& p) { return p.memory.host_bytes + p.memory.beside_host_bytes; };
+  const std::int64_t between = (need(exact) + need(plan)) / 2;
+  const auto refusal = [](const std::string& memory, std::int64_t host_bytes) -> std::string {
+    try {
+      here(memory, host_bytes);
+    } catch (const UserError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string remedy = "write memory.optimizer_offload.gradients: bf16, in which gradients take half as much there, ";
+  CHECK(refusal("optimizer_offload: cpu", between).find("; " + remedy) != std::string::npos);
+  CHECK(refusal("optimizer_offload: {where: cpu, gradients: bf16}", between).empty());
+  CHECK(refusal("optimizer_offload: cpu", need(plan) / 2).find(remedy) == std::string::npos);   // it would not do
 }
 
 TEST_CASE("share: auto leaves on the GPU what is fastest and fits") {
