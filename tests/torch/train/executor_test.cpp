@@ -1,6 +1,7 @@
 #include "small_run.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "program/check.hpp"
+#include "program/operations.hpp"
 #include "train/host_update.hpp"
 #include <algorithm>
 #include <cmath>
