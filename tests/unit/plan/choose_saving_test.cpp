@@ -1,6 +1,7 @@
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
+#include "support/planned_gpt2.hpp"
 #include "support/user_error.hpp"
 #include <algorithm>
 
@@ -8,25 +9,12 @@ using namespace trainx;
 
 namespace {
 
-const std::string single = "parallel: {mode: single}\n", on_host = "memory: {optimizer_offload: cpu}\n", asked = "checkpoint: {asynchronous: true}\n";
+const std::string single = "parallel: {mode: single}\n", updates_away = "memory: {optimizer_offload: cpu}\n", asked = "checkpoint: {asynchronous: true}\n";
 constexpr std::int64_t gibibyte = std::int64_t{1} << 30;
 
-recipe::Recipe recipe_of(const std::string& more) {
-  return recipe::parse_recipe("model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 256}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\nprecision: bf16\n" + more, "test").recipe;
-}
-
-/// On a machine with one GPU, or none, and so much memory; 0: it does not say.
-plan::RunPlan plan_on(std::int64_t memory_bytes, const recipe::Recipe& recipe, bool gpu = true) {
-  facts::Facts f;
-  f.hardware.cpu_cores = 2;
-  f.hardware.memory_bytes = memory_bytes;
-  if (gpu) f.hardware.gpus = {"NVIDIA H200"};
-  f.offload_folder = {{"/scratch", std::int64_t{1} << 40, 0}};
-  f.data = {true, true, 1000, 100, 0, {}, ""};
-  return plan::make_run_plan(recipe, f);
-}
-
-plan::RunPlan plan_on(std::int64_t memory_bytes, const std::string& more = single) { return plan_on(memory_bytes, recipe_of(more)); }
+/// On a machine with one GPU and so much memory; 0: it does not say.
+plan::RunPlan plan_on(std::int64_t memory_bytes, const recipe::Recipe& recipe) { return planned(recipe, {memory_bytes, "", {"NVIDIA H200"}}); }
+plan::RunPlan plan_on(std::int64_t memory_bytes, const std::string& more = single) { return plan_on(memory_bytes, gpt2_recipe("precision: bf16\n" + more)); }
 
 /// What is said of it; empty where there was no choice.
 std::string said(const plan::RunPlan& plan) {
@@ -65,7 +53,7 @@ TEST_CASE("checkpoints are written beside training on a GPU whose host is known 
 }
 
 TEST_CASE("without a GPU, or with the optimizer on a disk, training waits for checkpoints, and that is no choice") {
-  const auto cpu = plan_on(64 * gibibyte, recipe_of(single), false);
+  const auto cpu = planned(gpt2_recipe("precision: bf16\n" + single), {64 * gibibyte, "", {}});
   CHECK_FALSE(cpu.writes_beside_training());
   CHECK_FALSE(cpu.recipe.checkpoint.asynchronous.is_auto());
   CHECK(said(cpu).empty());
@@ -90,13 +78,13 @@ TEST_CASE("what is written about checkpoints stands, and what does not fit then 
 }
 
 TEST_CASE("the copy gives way to all else that the host is to hold") {
-  const auto roomy = plan_on(64 * gibibyte, single + on_host), tight = plan_on(3 * gibibyte, single + on_host);
+  const auto roomy = plan_on(64 * gibibyte, single + updates_away), tight = plan_on(3 * gibibyte, single + updates_away);
   CHECK(roomy.writes_beside_training());
   CHECK_FALSE(tight.writes_beside_training());
   CHECK(said(tight).starts_with("checkpoint.asynchronous false: "));
   CHECK(plan::host_need(tight.memory) <= 3 * gibibyte);
   CHECK(plan::host_need(roomy.memory) > 3 * gibibyte);             // which a true is refused for
-  CHECK(user_error_of([] { plan_on(3 * gibibyte, single + on_host + asked); }).starts_with("71: "));
+  CHECK(user_error_of([] { plan_on(3 * gibibyte, single + updates_away + asked); }).starts_with("71: "));
 
   const std::string fitted = single + "memory: {fit: true, budget: 2500 MiB}\n";
   const auto much = plan_on(64 * gibibyte, fitted), little = plan_on(3 * gibibyte, fitted);

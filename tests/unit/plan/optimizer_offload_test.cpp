@@ -3,6 +3,7 @@
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
+#include "support/planned_gpt2.hpp"
 #include <algorithm>
 
 using namespace trainx;
@@ -10,20 +11,7 @@ using namespace trainx;
 namespace {
 
 plan::RunPlan plan_of(const std::string& more, const std::string& memory = "optimizer_offload: cpu", std::int64_t host_bytes = std::int64_t{16} << 30, const std::string& gpu = "h200", double disk_bytes_per_s = 0) {
-  facts::Facts f;
-  f.hardware.cpu_cores = 2;
-  f.hardware.memory_bytes = host_bytes;
-  if (gpu.empty()) f.hardware.gpus = {"NVIDIA H200", "NVIDIA H200"};
-  f.offload_folder = {{"/scratch", std::int64_t{1} << 40, disk_bytes_per_s}};
-  f.data = {true, true, 1000, 100, 0, {}, ""};
-  return plan::make_run_plan(recipe::parse_recipe("model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 256}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\nmemory: {" + memory + "}\n" + more, "test").recipe, f,
-                             {.gpu = gpu});
-}
-
-std::int64_t on_host(const plan::RunPlan& plan, const std::string& what) {
-  for (const auto& [name, bytes] : plan.memory.on_host)
-    if (name == what) return bytes;
-  return 0;
+  return planned(gpt2_recipe("memory: {" + memory + "}\n" + more), {host_bytes, gpu, {"NVIDIA H200", "NVIDIA H200"}, disk_bytes_per_s});
 }
 
 }  // namespace

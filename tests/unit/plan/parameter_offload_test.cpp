@@ -3,6 +3,7 @@
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
+#include "support/planned_gpt2.hpp"
 #include "support/user_error.hpp"
 #include <algorithm>
 
@@ -11,19 +12,7 @@ using namespace trainx;
 namespace {
 
 plan::RunPlan plan_of(const std::string& memory, const std::string& more = "precision: bf16\n", std::int64_t host_bytes = std::int64_t{64} << 30, const std::string& gpu = "h200") {
-  facts::Facts f;
-  f.hardware.cpu_cores = 2;
-  f.hardware.memory_bytes = host_bytes;
-  if (gpu.empty()) f.hardware.gpus = {"NVIDIA H200"};
-  f.data = {true, true, 1000, 100, 0, {}, ""};
-  return plan::make_run_plan(recipe::parse_recipe("model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 256}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\nmemory: {" + memory + "}\n" + more, "test").recipe, f,
-                             {.gpu = gpu});
-}
-
-std::int64_t on_host(const plan::RunPlan& plan, const std::string& what) {
-  for (const auto& [name, bytes] : plan.memory.on_host)
-    if (name == what) return bytes;
-  return 0;
+  return planned(gpt2_recipe("memory: {" + memory + "}\n" + more), {host_bytes, gpu, {"NVIDIA H200"}});
 }
 
 std::int64_t category(const plan::RunPlan& plan, const std::string& name) {
