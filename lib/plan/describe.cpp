@@ -181,15 +181,17 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
-    const double on_host_s = t.busy_s[static_cast<std::size_t>(program::Lane::host)];
-    if (const double rest = t.step_s - t.gemm_s - t.attention_s - t.memory_s - on_host_s; rest > 0) out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
     const auto busy = [&](program::Lane lane) { return t.busy_s[static_cast<std::size_t>(lane)]; };
+    const bool launched_one_by_one = plan.rates->host_kernel_s > 0;   // then what the GPU does not compute in is the host's time to launch
+    const double computing_s = launched_one_by_one ? t.step_s : busy(program::Lane::compute);
+    if (const double rest = computing_s - t.gemm_s - t.attention_s - t.memory_s; rest > 0) out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
+    if (const double waits = t.step_s - computing_s; waits > 5e-5) out += row("waiting", fixed(waits * 1e3, 1) + " ms, for what runs beside the computation");
     if (plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s > 0)
       out += row("copies to the host", fixed(busy(program::Lane::copy_out) * 1e3, 1) + " ms out, " + fixed(busy(program::Lane::copy_in) * 1e3, 1) + " ms back, beside the computation");
     if (plan.memory.disk_bytes > 0 && plan.rates->disk_bytes_per_s > 0)
       out += row("transfers with the disk", fixed(busy(program::Lane::disk) * 1e3, 1) + " ms at " + human_bytes(static_cast<std::int64_t>(plan.rates->disk_bytes_per_s)) + "/s, in part beside the computation");
     if (offloads_optimizer(plan) && (known_updates || !unknown_copies))
-      out += row("updates on the host", fixed(on_host_s * 1e3, 1) + (known_updates ? " ms at " + human_bytes(static_cast<std::int64_t>(plan.rates->host_update_bytes_per_s)) + "/s of the CPU's memory"
+      out += row("updates on the host", fixed(busy(program::Lane::host) * 1e3, 1) + (known_updates ? " ms at " + human_bytes(static_cast<std::int64_t>(plan.rates->host_update_bytes_per_s)) + "/s of the CPU's memory"
                                                                                    : " ms, if the CPU's memory is as fast as the copies: it was not measured"));
     out += row("bound by", t.bottleneck);
   }
