@@ -8,11 +8,20 @@
 #include <cstdio>
 
 namespace trainx {
+namespace {
+
+constexpr std::int64_t large_bytes = std::int64_t{64} << 20;
+
+int open_for_writing(const std::string& path, int more) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | more, 0666); }
+
+}  // namespace
 
 FileWriter::FileWriter(const std::string& path, std::int64_t expected_bytes) : path_(path) {
   const std::string folder = folder_of(path);
   aside_ = folder + "/." + path.substr(path.find_last_of('/') + 1) + ".partial-" + std::to_string(::getpid());
-  fd_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const bool large = expected_bytes >= large_bytes;
+  if (large) fd_ = open_for_writing(aside_, O_DIRECT);
+  if (fd_ < 0) fd_ = open_for_writing(aside_, 0);   // not every file system has direct writes
   if (fd_ < 0) fail(errno);
   // Not every file system can reserve; those that cannot report a full disk while writing.
   if (expected_bytes > 0 && ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, expected_bytes) != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
@@ -20,12 +29,18 @@ FileWriter::FileWriter(const std::string& path, std::int64_t expected_bytes) : p
     abandon();
     fail(error);
   }
+  if (large) behind_.emplace(fd_);
 }
 
 FileWriter::~FileWriter() { abandon(); }
 
 void FileWriter::write(std::span<const std::byte> bytes) {
   hasher_.update(bytes);
+  if (behind_) {
+    if (const int error = behind_->write(bytes)) fail(error);
+    bytes_ += std::ssize(bytes);
+    return;
+  }
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_, bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
     if (n < 0 && errno == EINTR) continue;
@@ -36,6 +51,9 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 }
 
 void FileWriter::commit() {
+  if (behind_)
+    if (const int error = behind_->finish()) fail(error);
+  behind_.reset();
   if (::fsync(fd_) != 0) fail(errno);
   const int fd = fd_;
   fd_ = -1;
@@ -51,6 +69,7 @@ void FileWriter::fail(int error) const { throw UserError(ExitCode::io_error, pat
 
 void FileWriter::abandon() noexcept {
   if (fd_ < 0) return;
+  behind_.reset();
   ::close(fd_);
   ::unlink(aside_.c_str());
   fd_ = -1;

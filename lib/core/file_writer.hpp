@@ -1,7 +1,9 @@
 #pragma once
 #include "core/hash.hpp"
+#include "core/write_behind.hpp"
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -11,7 +13,7 @@ namespace trainx {
 /// Throws UserError 74 with the path and the system's words.
 class FileWriter {
  public:
-  /// `expected_bytes`, where known, are taken from the disk at once, so that a full disk is noticed before the work.
+  /// `expected_bytes`, where known, are taken from the disk at once, so that a full disk is noticed before the work; many are written past the page cache, by a thread.
   explicit FileWriter(const std::string& path, std::int64_t expected_bytes = 0);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
@@ -32,6 +34,7 @@ class FileWriter {
   int fd_ = -1;
   std::int64_t bytes_ = 0;
   Hasher hasher_;
+  std::optional<WriteBehind> behind_;   // of a large file
 };
 
 }  // namespace trainx

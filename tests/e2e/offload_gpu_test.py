@@ -60,7 +60,7 @@ class OffloadOnGpu(Trainx):
 
     def test_the_next_forward_begins_beside_the_updates(self):
         path = self.recipe(RECIPE.format(name="beside", precision="bf16", steps=12), "beside.yaml")
-        self.run_trainx("train", path, OFFLOAD, "eval.every=100 steps", "--profile", "1")
+        self.run_trainx("train", path, OFFLOAD, "batch.micro_batch_size=8", "eval.every=100 steps", "--profile", "1")
         spans = json.loads((self.folder / "outputs/beside/profile.json").read_text())["traceEvents"]
         updates = [s["ts"] + s["dur"] for s in spans if s["tid"] == "host" and s["name"].startswith("update")]
         forwards = [s["ts"] + s["dur"] for s in spans if s["tid"] == "compute" and s["name"].startswith("forward") and s["cat"] != "waits"]

@@ -1,14 +1,18 @@
 #include "core/files.hpp"
 #include "core/file_writer.hpp"
+#include "core/hash.hpp"
 #include "support/limited_file_size.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/user_error.hpp"
 #include "support/catch.hpp"
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <optional>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -52,6 +56,59 @@ TEST_CASE("a write that fails leaves the old file and nothing else") {
   CHECK(read_file(folder / "f") == "old");
   CHECK(names_in(folder.path()) == std::vector<std::string>{"f"});
   CHECK(user_error_of([&] { write_file_atomic(folder / "no/f", "x"); }) == "74: " + (folder / "no/f") + " cannot be written: No such file or directory");
+}
+
+TEST_CASE("a large file, written behind, reads back as it was written, and one that fails leaves nothing") {
+  constexpr std::int64_t large = std::int64_t{64} << 20;     // what FileWriter takes for it
+  const TemporaryFolder folder;
+  const std::int64_t bytes = large + GENERATE(std::int64_t{0}, std::int64_t{4096}, std::int64_t{13}, std::int64_t{10'000'019});
+  std::string text(static_cast<std::size_t>(bytes), '\0');
+  std::mt19937_64 generator(static_cast<std::uint64_t>(bytes));
+  for (std::size_t i = 0; i + 8 <= text.size(); i += 8) {
+    const std::uint64_t word = generator();
+    std::memcpy(text.data() + i, &word, sizeof word);
+  }
+  const auto write_all = [&](FileWriter& file) {
+    const auto all = std::as_bytes(std::span(text));
+    for (std::size_t at = 0, n = 1; at < all.size(); at += n, n = std::min(3 * n + 1, all.size() - at)) file.write(all.subspan(at, n));
+  };
+  {
+    FileWriter file(folder / "f", bytes);
+    write_all(file);
+    file.commit();
+    CHECK(file.bytes() == bytes);
+    CHECK(file.hash() == hash_hex(text));
+  }
+  CHECK((read_file(folder / "f") == text));
+  const std::int64_t limit_bytes = large / 2 + GENERATE(0, 4096, 5);
+  {
+    const LimitedFileSize limit(limit_bytes);
+    CHECK(user_error_of([&] {
+            FileWriter behind(folder / "g", bytes);   // refused here where the file system reserves, else while it is written
+            write_all(behind);
+            behind.commit();
+          }) == "74: " + (folder / "g") + " cannot be written: File too large");
+  }
+  CHECK((read_file(folder / "f") == text));
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"f"});
+}
+
+TEST_CASE("what is written behind is told when it cannot be") {
+  const TemporaryFolder folder;
+  const int fd = ::open((folder / "f").c_str(), O_WRONLY | O_CREAT | O_DIRECT, 0666);
+  REQUIRE(fd >= 0);
+  const std::int64_t limit_bytes = (std::int64_t{20} << 20) + GENERATE(0, 5);
+  {
+    const LimitedFileSize limit(limit_bytes);
+    WriteBehind behind(fd);
+    const std::vector<std::byte> part(std::size_t{8} << 20);
+    int error = 0;
+    for (int k = 0; k < 8 && error == 0; ++k) error = behind.write(part);
+    CHECK((error == 0 ? behind.finish() : error) == EFBIG);
+    CHECK(behind.finish() == EFBIG);
+  }
+  ::close(fd);
+  CHECK(std::filesystem::file_size(folder / "f") == static_cast<std::uintmax_t>(limit_bytes));
 }
 
 TEST_CASE("folders are made with those above; a file in the way is 73") {
