@@ -111,7 +111,7 @@ void choose_what_is_on_disk(RunPlan& plan, std::int64_t budget) {
 
 std::int64_t host_budget(const RunPlan& plan, std::int64_t budget_bytes) {
   const auto& asked = plan.recipe.memory.optimizer_offload.host_budget;
-  const std::int64_t there = plan.on_gpu ? plan.host_memory_bytes : budget_bytes;
+  const std::int64_t there = plan.on_gpu ? plannable_host_bytes(plan) : budget_bytes;
   if (asked.is_auto()) return there;
   return there > 0 ? std::min(there, asked.value->bytes) : asked.value->bytes;
 }

@@ -33,7 +33,7 @@ FitSearch::FitSearch(const RunPlan& plan, std::int64_t budget_bytes, const progr
 }
 
 bool FitSearch::fits(const Candidate& c) const {
-  return (budget_ <= 0 || c.bytes <= budget_) && (plan_.host_memory_bytes <= 0 || c.host_bytes <= plan_.host_memory_bytes) && (!c.on_host.activations || c.offloaded_bytes > 0);
+  return (budget_ <= 0 || c.bytes <= budget_) && (plannable_host_bytes(plan_) <= 0 || c.host_bytes <= plannable_host_bytes(plan_)) && (!c.on_host.activations || c.offloaded_bytes > 0);
 }
 
 Candidate FitSearch::weigh(const Candidate& c) const { return weighed(c, true); }

@@ -20,6 +20,8 @@ bool may_keep_weights_on_host(const RunPlan& plan);
 
 /// Host memory that the process takes beside a GPU, as far as it is planned.
 std::int64_t host_need(const MemoryPlan& memory);
+/// Of the memory that the machine (cgroup) has for a rank, what may be planned: the rest is left to what is not, this process's libraries and other processes. 0: not known.
+std::int64_t plannable_host_bytes(const RunPlan& plan);
 
 /// What would take less of it: "recompute more (memory.activation_checkpoint), which ...".
 std::string what_needs_less_host_memory(const RunPlan& plan);

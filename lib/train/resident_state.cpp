@@ -195,7 +195,8 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder, 
     for (const ParameterSpec& p : group.spec->parameters) {
       if (p.optional && missing_head == MissingHead::keep && !saved.has(p.name)) {
         gather(exact_parts(group));
-        std::ranges::copy(exact(group, p), all.begin() + p.offset);
+        std::vector<float> memory;
+        std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
         kept.push_back(p.name);
       } else {
         spec::unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());

@@ -81,9 +81,10 @@ class ResidentState {
   void begin(const State& state);
   void store_exact(Group& group, std::span<const float> exact);
   void store_rounded(Group& group, std::span<const float> exact);   // with the master
-  std::vector<float> exact(const Group& group, const program::ParameterSpec& parameter) const;
+  /// In `memory`, which grows to it.
+  std::span<const float> exact(const Group& group, const program::ParameterSpec& parameter, std::vector<float>& memory) const;
   void store_entries(const Group& group, const State& state, std::size_t parameter, std::span<const std::byte> entries);
-  std::vector<std::byte> entries_of(const Group& group, const State& state, std::size_t parameter) const;
+  std::span<const std::byte> entries_of(const Group& group, const State& state, std::size_t parameter, std::vector<std::byte>& memory) const;
   const std::vector<program::GroupSpec>& shards_of(const Group& group, const State& state) const;
   Place parameter_of(const Group& group) const;
   std::vector<Place> exact_parts(const Group& group) const;

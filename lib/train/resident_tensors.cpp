@@ -31,10 +31,9 @@ ParameterSpec at_zero(ParameterSpec p) {
   return p;
 }
 
+/// `out`: aligned as float, which buffers of tensors are.
 void fill_saved(const ParameterSpec& p, const float* elements, std::span<std::byte> out) {
-  std::vector<float> saved(static_cast<std::size_t>(spec::saved_elements(p)));
-  spec::pack_saved(p, elements, saved);
-  std::memcpy(out.data(), saved.data(), out.size());
+  spec::pack_saved(p, elements, {reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)});
 }
 
 /// Elements of f32 or bf16 as the parameter has them. What padding had begins anew.
@@ -103,9 +102,10 @@ ResidentState::Place ResidentState::parameter_of(const Group& group) const {
   return {group.parameter, program::none, static_cast<std::size_t>(group.shards.front().elements * size_of(placed_.graph.compute))};
 }
 
-std::vector<float> ResidentState::exact(const Group& group, const ParameterSpec& parameter) const {
+std::span<const float> ResidentState::exact(const Group& group, const ParameterSpec& parameter, std::vector<float>& memory) const {
   const auto offset = static_cast<std::size_t>(parameter.offset), n = static_cast<std::size_t>(parameter.elements());
-  std::vector<float> out(n);
+  if (memory.size() < n) memory.resize(n);
+  const std::span<float> out(memory.data(), n);
   const bool rounded = group.master_kind == Master::none && placed_.graph.compute == DType::bf16;   // nothing is kept of what rounding took
   if (rounded) {
     const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(parameter_of(group))) + offset;
@@ -129,12 +129,22 @@ void ResidentState::store_entries(const Group& group, const State& state, std::s
   });
 }
 
-std::vector<std::byte> ResidentState::entries_of(const Group& group, const State& state, std::size_t parameter) const {
+/// Where they lie, if together; else in `memory`.
+std::span<const std::byte> ResidentState::entries_of(const Group& group, const State& state, std::size_t parameter, std::vector<std::byte>& memory) const {
   const ParameterSpec& p = group.spec->parameters[parameter];
   const std::byte* const from = state.in_shards ? whole(state.place) : read(state.place);
-  std::vector<std::byte> out(state_bytes(state.spec, p));
+  const std::size_t all = state_bytes(state.spec, p);
+  std::span<const std::byte> out;
   for_each_part(shards_of(group, state), p, state.spec, [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(out.data() + before, from + r * state.place.bytes + static_cast<std::size_t>(state.layouts[r].offsets[k] * size_of(state.spec.dtype)), bytes);
+    if (bytes == 0) return;
+    const std::byte* const part = from + r * state.place.bytes + static_cast<std::size_t>(state.layouts[r].offsets[k] * size_of(state.spec.dtype));
+    if (bytes == all) {
+      out = {part, bytes};
+      return;
+    }
+    if (memory.size() < all) memory.resize(all);
+    std::memcpy(memory.data() + before, part, bytes);
+    out = {memory.data(), all};
   });
   return out;
 }
@@ -162,9 +172,10 @@ void ResidentState::load_states(const std::string& folder) {
 std::vector<checkpoint::TensorSource> ResidentState::weights() const {
   window_.forget();
   std::vector<checkpoint::TensorSource> out;
+  const auto memory = std::make_shared<std::vector<float>>();   // of one tensor after the other: new pages for each would take as long as all else
   for (const Group& group : groups_)
     for (const ParameterSpec& p : group.spec->parameters)
-      out.push_back({p.name, DType::f32, p.saved_dims, [this, &group, &p](std::span<std::byte> bytes) { fill_saved(at_zero(p), exact(group, p).data(), bytes); },
+      out.push_back({p.name, DType::f32, p.saved_dims, [this, &group, &p, memory](std::span<std::byte> bytes) { fill_saved(at_zero(p), exact(group, p, *memory).data(), bytes); },
                      [this, &group] { gather(exact_parts(group)); }});
   return out;
 }
@@ -172,14 +183,15 @@ std::vector<checkpoint::TensorSource> ResidentState::weights() const {
 std::vector<checkpoint::TensorSource> ResidentState::states() const {
   window_.forget();
   std::vector<checkpoint::TensorSource> out;
+  const auto memory = std::make_shared<std::vector<std::byte>>();
   for (const Group& group : groups_)
     for (const State& state : group.states)
       for (std::size_t k = 0; k < group.spec->parameters.size(); ++k) {
         const ParameterSpec& p = group.spec->parameters[k];
         if (state_bytes(state.spec, p) == 0) continue;
         const bool folder = in_folder_layout(state.spec, p);
-        const auto fill = [this, &group, &state, k, folder, &p](std::span<std::byte> bytes) {
-          const std::vector<std::byte> entries = entries_of(group, state, k);
+        const auto fill = [this, &group, &state, k, folder, &p, memory](std::span<std::byte> bytes) {
+          const std::span<const std::byte> entries = entries_of(group, state, k, *memory);
           if (folder) fill_from_folder_layout(p, entries.data(), state.spec.dtype, bytes);
           else std::memcpy(bytes.data(), entries.data(), bytes.size());
         };

@@ -12,7 +12,7 @@ namespace {
 struct Matrix { std::int64_t rows, columns; };
 Matrix matrix(const std::vector<std::int64_t>& dims) { return dims.size() == 1 ? Matrix{1, dims[0]} : Matrix{dims.at(0), dims.at(1)}; }
 
-/// Calls copy(element inside the parameter, element in the file) for each saved element.
+/// Calls copy(element inside the parameter, element in the file) for each saved element. What is transposed goes by squares, whose rows and columns stay in the cache.
 template <class Copy>
 void for_each_saved(const ParameterSpec& p, std::size_t saved_size, Copy copy) {
   if (saved_size != static_cast<std::size_t>(saved_elements(p))) throw InternalError(p.name + ": wrong number of saved elements");
@@ -20,8 +20,16 @@ void for_each_saved(const ParameterSpec& p, std::size_t saved_size, Copy copy) {
   Matrix saved = matrix(p.saved_dims);
   if (p.saved_transposed) std::swap(saved.rows, saved.columns);
   if (saved.rows > inside.rows || saved.columns > inside.columns) throw InternalError(p.name + ": saved dims exceed dims");
-  for (std::int64_t r = 0; r < saved.rows; ++r)
-    for (std::int64_t c = 0; c < saved.columns; ++c) copy(r * inside.columns + c, p.saved_transposed ? c * saved.rows + r : r * saved.columns + c);
+  if (!p.saved_transposed) {
+    for (std::int64_t r = 0; r < saved.rows; ++r)
+      for (std::int64_t c = 0; c < saved.columns; ++c) copy(r * inside.columns + c, r * saved.columns + c);
+    return;
+  }
+  constexpr std::int64_t side = 32;
+  for (std::int64_t r0 = 0; r0 < saved.rows; r0 += side)
+    for (std::int64_t c0 = 0; c0 < saved.columns; c0 += side)
+      for (std::int64_t c = c0; c < std::min(c0 + side, saved.columns); ++c)
+        for (std::int64_t r = r0; r < std::min(r0 + side, saved.rows); ++r) copy(r * inside.columns + c, c * saved.rows + r);
 }
 
 }  // namespace
