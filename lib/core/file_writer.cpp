@@ -10,8 +10,6 @@
 namespace trainx {
 namespace {
 
-constexpr std::int64_t large_bytes = std::int64_t{64} << 20;
-
 int open_for_writing(const std::string& path, int more) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | more, 0666); }
 
 }  // namespace

@@ -13,6 +13,8 @@ namespace trainx {
 /// Throws UserError 74 with the path and the system's words.
 class FileWriter {
  public:
+  static constexpr std::int64_t large_bytes = std::int64_t{64} << 20;
+
   /// `expected_bytes`, where known, are taken from the disk at once, so that a full disk is noticed before the work; many are written past the page cache, by a thread.
   explicit FileWriter(const std::string& path, std::int64_t expected_bytes = 0);
   ~FileWriter();

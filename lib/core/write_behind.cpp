@@ -11,7 +11,6 @@
 namespace trainx {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{16} << 20;
 constexpr std::size_t block_bytes = 4096;       // at least that of any disk: addresses, sizes and positions of direct writes are multiples
 
 void give_up_direct(int fd) {

@@ -12,6 +12,8 @@ namespace trainx {
 /// a large one would go at a fraction of a fast disk's speed; where the file system takes no such write, and for the end of the file, which is no multiple of a block, O_DIRECT is given up.
 class WriteBehind {
  public:
+  static constexpr std::size_t piece_bytes = std::size_t{16} << 20, memory_bytes = 2 * piece_bytes;
+
   /// `fd`: at its beginning, the caller's; must outlive this.
   explicit WriteBehind(int fd);
   /// What is not written by then is not.

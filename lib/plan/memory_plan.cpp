@@ -1,4 +1,5 @@
 #include "plan/memory_plan.hpp"
+#include "core/file_writer.hpp"
 #include "plan/choose_offload.hpp"
 #include "plan/largest_block.hpp"
 #include "recipe/value.hpp"
@@ -27,14 +28,18 @@ constexpr std::int64_t nccl_bytes = 700'000'000;
 // Measured: a worker of a tiny model takes 131 MiB (LibTorch's libraries and thread stacks).
 std::int64_t process_bytes_of(const RunPlan& plan) {
   constexpr std::int64_t base = std::int64_t{160} << 20;
-  std::int64_t largest_group = 0, batch = 0, constructed = 0;   // constructed: weights of a user's modules before the arena has them
+  std::int64_t largest_group = 0, batch = 0, constructed = 0, saved = 0;   // constructed: weights of a user's modules before the arena has them
   for (const auto& g : plan.train.back().graph.groups) {
     largest_group = std::max(largest_group, g.elements * 4);
     if (std::holds_alternative<spec::CustomDims>(plan.dims)) constructed += g.elements * 4;
   }
   for (const auto& b : plan.train.back().graph.batch) batch += b.bytes();
-  const std::int64_t copies = plan.zero_stage() > 0 ? 4 : 3;   // while saving; shards are gathered first
-  return base + std::max(copies * largest_group, largest_group + constructed) + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
+  const std::int64_t copies = plan.zero_stage() > 0 ? 4 : 2;   // while saving; shards are gathered first
+  std::int64_t of_element = 0;                    // of the optimizer's file, which is the larger one where there are several states
+  for (const auto& state : plan.update.states) of_element += size_of(state.dtype);
+  for (const auto& g : plan.train.back().graph.groups) saved += g.elements * std::max<std::int64_t>(4, of_element);
+  const std::int64_t written_behind = saved >= FileWriter::large_bytes ? static_cast<std::int64_t>(WriteBehind::memory_bytes) : 0;
+  return base + written_behind + std::max(copies * largest_group, largest_group + constructed) + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
 }
 
 /// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in shards this rank's share of the tensors as they are saved. Beside a GPU that has all residents the

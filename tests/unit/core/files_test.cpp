@@ -59,7 +59,7 @@ TEST_CASE("a write that fails leaves the old file and nothing else") {
 }
 
 TEST_CASE("a large file, written behind, reads back as it was written, and one that fails leaves nothing") {
-  constexpr std::int64_t large = std::int64_t{64} << 20;     // what FileWriter takes for it
+  constexpr std::int64_t large = FileWriter::large_bytes;
   const TemporaryFolder folder;
   const std::int64_t bytes = large + GENERATE(std::int64_t{0}, std::int64_t{4096}, std::int64_t{13}, std::int64_t{10'000'019});
   std::string text(static_cast<std::size_t>(bytes), '\0');
