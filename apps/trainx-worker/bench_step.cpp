@@ -138,16 +138,14 @@ class StepBench {
     return x.empty() ? std::nan("") : x.size() % 2 ? x[x.size() / 2] : (x[x.size() / 2 - 1] + x[x.size() / 2]) / 2;
   }
 
-  /// Of the steps' time, what the computation waits for other lanes - updates on the host, copies, transfers with the disk, collectives - in between and at the end.
+  /// Of the steps' time, that in which nothing is computed: what the computation waits for other lanes - updates on the host, copies, transfers with the disk, collectives - in between and at the
+  /// end, and its own copies, which may queue behind theirs.
   static double waits_share(const std::vector<train::StepTimes>& timed) {
     double waits = 0, all = 0;
     for (const auto& t : timed) {
       double computed = 0;
-      for (const auto& span : t.spans) {
-        if (span.lane != program::Lane::compute) continue;
-        computed = std::max(computed, span.begin_ms + span.ms);
-        if (span.work == Work::wait) waits += span.ms;
-      }
+      for (const auto& span : t.spans)
+        if (span.lane == program::Lane::compute && span.work != Work::wait && span.work != Work::copy) computed += span.ms;
       waits += t.ms - computed;
       all += t.ms;
     }
