@@ -230,7 +230,7 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   return "";
 }
 
-// A run that was planned to take 123 of 125 GiB was ended by the system, one of 117 was not (one H200, GPT-2s of 8.3 and 7.9 thousand million parameters).
+// A run that was planned to take 123 of 125 GiB was ended by the system, one of 117 was not (one H200, GPT-2s of 8.3B and 7.9B parameters).
 std::int64_t plannable_host_bytes(const RunPlan& plan) { return plan.host_memory_bytes / 20 * 19; }
 
 std::int64_t host_need(const MemoryPlan& memory) { return memory.host_bytes + memory.beside_host_bytes; }
