@@ -377,8 +377,9 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(classification ? classifier_block(graph, s) : masked_lm_block(graph, s));
-  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention}, machine.deterministic)
-                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention}, machine.threads);
+  const std::int64_t widest = std::max({3 * dims.hidden_size, dims.intermediate_size, classification ? 0 : dims.padded_vocab_size()});
+  const LibraryCalls calls{micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, false, widest};
+  graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic) : library_bytes(calls, machine.threads);
   return graph;
 }
 

@@ -278,8 +278,9 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(head_block(graph, s));
-  graph.library_bytes = machine.gpu ? gpu_library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, dims.packed}, machine.deterministic)
-                                    : library_bytes({micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, dims.packed}, machine.threads);
+  const std::int64_t widest = std::max({3 * dims.hidden_size, dims.intermediate_size, dims.padded_vocab_size()});
+  const LibraryCalls calls{micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, dims.packed, widest};
+  graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic) : library_bytes(calls, machine.threads);
   return graph;
 }
 

@@ -44,11 +44,18 @@ std::int64_t efficient_bytes(const LibraryCalls& c) {
 
 }  // namespace
 
+// Measured in linear layers: up to 193 KiB in bf16 and 425 KiB in fp16 where rows are short; with AMX up to 858 KiB in bf16, and in fp16 up to 2321 KiB, by layers of 64 to 16384 and
+// vocabularies of 50304. With AMX a model narrower than that takes up to 128 bytes for each word of its vocabulary, which is not counted.
+program::Bytes product_scratchpad_bytes(DType compute, std::int64_t widest) {
+  if (compute == DType::f32) return 0;
+  constexpr std::int64_t kib = 1024, short_row = 1024;
+  if (widest <= short_row) return (compute == DType::f16 ? 512 : 256) * kib;
+  return (compute == DType::f16 ? 2560 : 1024) * kib;
+}
+
 // ATen's attention for CPUs (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp, 2.11) allocates its results, of which backward's, the gradients of
 // queries, keys and values, are the largest, and works on tiles of q x kv scores per thread: in backward two in fp32 and, under 16-bit floats, two rounded ones.
-// Products of 16-bit floats are oneDNN's, which repacks blocks of its operands into a scratchpad per thread: in linear layers measured up to 193 KiB in bf16 with AVX-512 and
-// 858 KiB with AMX, 2321 KiB in fp16 (layers of 64 to 16384 by vocabularies and layers of up to 50304; with AMX a narrower model takes up to 128 bytes for each word of its vocabulary,
-// which is not counted), and inside attention up to 4 bytes per score of a tile and 64 KiB (fp16: 273 KiB, as two threads happen to meet). fp32 products allocate nothing, nor do
+// Products of 16-bit floats are oneDNN's, which repacks blocks of its operands into a scratchpad per thread (product_scratchpad_bytes), and inside attention up to 4 bytes per score of a tile and 64 KiB (fp16: 273 KiB, as two threads happen to meet). fp32 products allocate nothing, nor do
 // the blocks themselves.
 program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
   if (calls.attention == AttentionKind::math)
@@ -59,7 +66,7 @@ program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
   const std::int64_t tiles = threads * 4 * (2 * q * kv + 2 * q + q * D);
   if (calls.compute == DType::f32) return results + tiles;
   const std::int64_t of_attention = (calls.compute == DType::f16 ? 512 : 128) * 1024;
-  return std::max(threads * product_scratchpad_bytes(calls.compute), results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + of_attention));
+  return std::max(threads * product_scratchpad_bytes(calls.compute, calls.widest), results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + of_attention));
 }
 
 namespace {

@@ -11,11 +11,12 @@ struct LibraryCalls {
   DType compute;
   AttentionKind attention = AttentionKind::automatic;
   bool packed = false;                  // attention inside the documents of a row: on a GPU never cuDNN's
+  std::int64_t widest = 0;              // of all rows that layers read or make, logits too
 };
 /// Most that ATen's CPU kernels (attention, linear layers) allocate of their own within one instruction, with `threads` threads.
 program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads);
 /// What oneDNN's products of 16-bit floats take of it for a thread, on the CPUs that take most.
-constexpr program::Bytes product_scratchpad_bytes(DType compute) { return compute == DType::f32 ? 0 : compute == DType::f16 ? std::int64_t{5} << 19 : std::int64_t{1} << 20; }
+program::Bytes product_scratchpad_bytes(DType compute, std::int64_t widest);
 /// What cuBLAS keeps of a GPU's workspace for LibTorch's batched products (math attention), for good.
 constexpr program::Bytes kept_product_bytes = std::int64_t{40} << 20;
 /// Of the matrix products of a stream.
