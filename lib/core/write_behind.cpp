@@ -50,10 +50,12 @@ void WriteBehind::run() {
     Piece& piece = pieces_[next];
     changed_.wait(lock, [&] { return ends_ || piece.full; });
     if (ends_) return;
-    lock.unlock();
-    const int error = write_piece(piece.memory.get(), piece.bytes);
-    lock.lock();
-    if (error_ == 0) error_ = error;
+    if (error_ == 0) {                  // behind a piece that is missing nothing belongs
+      lock.unlock();
+      const int error = write_piece(piece.memory.get(), piece.bytes);
+      lock.lock();
+      error_ = error;
+    }
     piece.bytes = 0;
     piece.full = false;
     changed_.notify_all();
