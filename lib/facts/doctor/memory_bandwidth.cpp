@@ -23,23 +23,25 @@ constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 constexpr double measured_seconds = 0.15;          // of each kind of sweep
 
 struct Free {
-  void operator()(double* p) const { std::free(p); }
+  void operator()(std::byte* p) const { std::free(p); }
 };
-using Array = std::unique_ptr<double[], Free>;
 
-/// Not written: a page lies near the thread that writes it first. In large pages where the system has them, as the arenas of a run.
-Array array_of(std::size_t n) {
-  constexpr std::size_t large_page = std::size_t{2} << 20;
-  const std::size_t bytes = (n * sizeof(double) + large_page - 1) / large_page * large_page;
-  Array array(static_cast<double*>(std::aligned_alloc(large_page, bytes)));
-  if (!array) throw std::bad_alloc();
-  ::madvise(array.get(), bytes, MADV_HUGEPAGE);   // advice only
-  return array;
-}
-
+/// Three of n elements. Not written: a page lies near the thread that writes it first. In large pages where the system has them, as the arenas of a run.
 struct Arrays {
-  Array a, b, c;
-  explicit Arrays(std::size_t n) : a(array_of(n)), b(array_of(n)), c(array_of(n)) {}
+  explicit Arrays(std::size_t n) {
+    constexpr std::size_t large_page = std::size_t{2} << 20;
+    // The same element of each at another place of its page: a CPU takes a load for one of a store just before it where their addresses end alike, and waits.
+    constexpr std::size_t displaced = 1088;
+    const std::size_t each = n * sizeof(double) + displaced, bytes = (3 * each + large_page - 1) / large_page * large_page;
+    memory.reset(static_cast<std::byte*>(std::aligned_alloc(large_page, bytes)));
+    if (!memory) throw std::bad_alloc();
+    ::madvise(memory.get(), bytes, MADV_HUGEPAGE);   // advice only
+    double** const arrays[] = {&a, &b, &c};
+    for (std::size_t k = 0; k < 3; ++k) *arrays[k] = reinterpret_cast<double*>(memory.get() + k * each);
+  }
+
+  std::unique_ptr<std::byte[], Free> memory;
+  double *a = nullptr, *b = nullptr, *c = nullptr;
 };
 
 void triad(double* a, const double* b, const double* c, std::size_t begin, std::size_t end) {
@@ -63,14 +65,14 @@ double best_sweep(const Arrays& arrays, std::size_t n, std::int64_t threads, con
   const auto work = [&](std::int64_t thread) {
     const std::size_t begin = n / static_cast<std::size_t>(threads) * static_cast<std::size_t>(thread);
     const std::size_t end = thread == threads - 1 ? n : begin + n / static_cast<std::size_t>(threads);
-    std::fill(arrays.a.get() + begin, arrays.a.get() + end, 0.0);
-    std::fill(arrays.b.get() + begin, arrays.b.get() + end, 1.0);
-    std::fill(arrays.c.get() + begin, arrays.c.get() + end, 2.0);
+    std::fill(arrays.a + begin, arrays.a + end, 0.0);
+    std::fill(arrays.b + begin, arrays.b + end, 1.0);
+    std::fill(arrays.c + begin, arrays.c + end, 2.0);
     together.arrive_and_wait();
     const auto start = Clock::now();
     while (!enough) {
       const auto before = Clock::now();
-      sweep(arrays.a.get(), arrays.b.get(), arrays.c.get(), begin, end);
+      sweep(arrays.a, arrays.b, arrays.c, begin, end);
       together.arrive_and_wait();
       if (thread == 0) {
         const auto now = Clock::now();
