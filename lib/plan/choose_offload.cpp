@@ -133,8 +133,11 @@ void choose_offload(RunPlan& plan, std::int64_t budget_bytes, const program::Rat
 std::vector<passes::Keeper> keepers_of(const RunPlan& plan, std::size_t groups) {
   const auto where = plan.recipe.memory.optimizer_offload.where;
   std::vector<passes::Keeper> keepers(groups, where == OptimizerOffload::disk ? passes::Keeper::disk : passes::Keeper::host);
-  if (where == OptimizerOffload::cpu_disk) std::fill(keepers.end() - std::min<std::ptrdiff_t>(plan.groups_on_disk, static_cast<std::ptrdiff_t>(groups)), keepers.end(), passes::Keeper::disk);
-  std::fill_n(keepers.begin(), std::min(static_cast<std::size_t>(plan.groups_on_device), groups), passes::Keeper::device);
+  const std::size_t on_device = std::min(static_cast<std::size_t>(plan.groups_on_device), groups), elsewhere = groups - on_device;
+  std::fill_n(keepers.begin(), on_device, passes::Keeper::device);
+  if (where != OptimizerOffload::cpu_disk) return keepers;
+  const std::size_t on_disk = std::min(static_cast<std::size_t>(plan.groups_on_disk), elsewhere);
+  for (std::size_t k = 0; k < on_disk; ++k) keepers[on_device + (2 * k + 1) * elsewhere / (2 * on_disk)] = passes::Keeper::disk;   // apart: transfers run beside the updates between them
   return keepers;
 }
 
