@@ -3,9 +3,7 @@
 
 namespace trainx::program {
 
-bool is_beside(const Instruction& i) {
-  return i.lane == Lane::communication || i.lane == Lane::host || i.lane == Lane::disk || (i.op == Op::copy && (i.lane == Lane::copy_in || i.lane == Lane::copy_out));
-}
+bool is_beside(const Instruction& i) { return i.lane != Lane::compute; }
 
 std::size_t launch_begin(const StepProgram& p) {
   const auto behind_computation = std::find_if_not(p.steady.rbegin(), p.steady.rend(), is_beside).base();

@@ -68,7 +68,7 @@ class Builder {
 
   /// All batch tensors are one record of the loader, also where a model ignores one of them.
   void add_fetch() {
-    Instruction i{Op::fetch_batch, none, 0, Lane::copy_in};
+    Instruction i{Op::fetch_batch, none, 0};
     i.uses.push_back(whole(p_, named("step"), How::read, FetchSlot::step));
     for (std::size_t k = 0; k < graph_.batch.size(); ++k) {
       const BufferId b = find_or_add({graph_.batch[k].name, Kind::batch, none, 0, graph_.batch[k].bytes()});
@@ -152,7 +152,7 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
   for (int b = 0; b < blocks; ++b) builder.add_block_op(Op::loss, b);
   for (int b = blocks; b-- > 0;) builder.add_block_op(Op::backward, b);
 
-  p.steady.push_back({Op::advance_step, none, none, Lane::copy_in, {whole(p, builder.named("step"), How::modify, AdvanceSlot::counter)}});
+  p.steady.push_back({Op::advance_step, none, none, Lane::compute, {whole(p, builder.named("step"), How::modify, AdvanceSlot::counter)}});
   const BufferId norm2 = builder.find_or_add({"norm2", Kind::scalar, none, none, size_of(DType::f64)});
   Instruction norm{Op::grad_norm};
   for (std::size_t k = 0; k < graph.groups.size(); ++k)

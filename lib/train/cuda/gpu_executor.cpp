@@ -2,6 +2,7 @@
 #include "dist/waits.hpp"
 #include "kernels/cast/cast.hpp"
 #include "kernels/reduce/add.hpp"
+#include "kernels/step/copy_ranges.hpp"
 #include "gpu/gpu_error.hpp"
 #include "ops/gpu_scope.hpp"
 #include "program/launch.hpp"
@@ -322,10 +323,12 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
 }
 
 void GpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
-  const auto record = std::ranges::find(s.fetches, &i) - s.fetches.begin();
+  const std::byte* const record = staged_ + (std::ranges::find(s.fetches, &i) - s.fetches.begin()) * s.record_bytes;
+  kernels::CopiedRanges ranges;
+  if (s.field_offsets.size() > ranges.size()) throw InternalError("a batch of " + std::to_string(s.field_offsets.size()) + " tensors");
   for (std::size_t k = 0; k < s.field_offsets.size(); ++k)
-    require(cudaMemcpyAsync(s.memory->address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))), staged_ + record * s.record_bytes + s.field_offsets[k],
-                            static_cast<std::size_t>(s.placed->graph.batch[k].bytes()), cudaMemcpyDeviceToDevice, stream_), "fetch_batch");
+    ranges[k] = {record + s.field_offsets[k], s.memory->address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))), s.placed->graph.batch[k].bytes()};
+  require(kernels::copy_ranges(ranges, stream_), "fetch_batch");
 }
 
 void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t stream) {

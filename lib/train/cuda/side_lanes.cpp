@@ -10,10 +10,8 @@ using gpu::require;
 
 SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : compute_(compute) {
   StepProgram p = placed.program;
-  for (Instruction& i : p.steady) {
-    if (!is_beside(i)) i.lane = Lane::compute;
-    else if (auto& stream = streams_[static_cast<std::size_t>(i.lane)]; !stream) stream = std::make_unique<Stream>();
-  }
+  for (const Instruction& i : p.steady)
+    if (auto& stream = streams_[static_cast<std::size_t>(i.lane)]; is_beside(i) && !stream) stream = std::make_unique<Stream>();
   if (std::ranges::none_of(streams_, [](const auto& s) { return s != nullptr; })) return;
   // Sums that are ready go before the rest of backward: what waits for them is behind it.
   int lowest = 0, highest = 0;
@@ -28,7 +26,7 @@ SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : 
   for (std::size_t k = 0; k < p.steady.size(); ++k) places_[k].lane = p.steady[k].lane;
   const std::size_t begin = launch_begin(p);
   std::ranges::rotate(p.steady, p.steady.begin() + static_cast<std::ptrdiff_t>(begin));   // as launches go
-  const Order order = derive_order(p, placed.placement);   // on these lanes
+  const Order order = derive_order(p, placed.placement);
   const auto position_of = [&](std::size_t k) { return (k + begin) % places_.size(); };
   std::array<std::vector<std::size_t>, lane_count> in_lane;
   for (std::size_t k = 0; k < p.steady.size(); ++k) in_lane[static_cast<std::size_t>(p.steady[k].lane)].push_back(position_of(k));

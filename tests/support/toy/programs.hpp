@@ -7,14 +7,14 @@ namespace toy {
 
 /// (a) two micro-steps, full activation checkpointing, gradients reduced over ranks beside the rest of backward, tied embeddings.
 inline const char* const text_a = R"(
-m0 fetch_batch       @copy_in       step              > x target
+m0 fetch_batch                      step              > x target
 m0 forward     embed                x w.tied          > h0
 m0 forward     b1                   h0 w.b1           > h1
 m0 loss        head                 h1 w.tied target  > dh1 = g.tied loss_sum target_count
 m0 recompute   b1                   h0 w.b1           > b1.u b1.z
 m0 backward    b1                   b1.u b1.z dh1 w.b1 > dh0 = g.b1
 m0 backward    embed                x dh0             > + g.tied
-m1 fetch_batch       @copy_in       step              > x target
+m1 fetch_batch                      step              > x target
 m1 forward     embed                x w.tied          > h0
 m1 forward     b1                   h0 w.b1           > h1
 m1 loss        head                 h1 w.tied target  > dh1 + g.tied + loss_sum + target_count
@@ -23,7 +23,7 @@ m1 backward    b1                   b1.u b1.z dh1 w.b1 > dh0 + g.b1
    reduce            @communication                   > ~ g.b1
 m1 backward    embed                x dh0             > + g.tied
    reduce            @communication                   > ~ g.tied
-   advance_step      @copy_in                         > ~ step
+   advance_step                                       > ~ step
    grad_norm                        g.tied g.b1       > norm2
    reduce            @communication                   > ~ loss_sum ~ target_count
    update      tied                 g.tied norm2 target_count applied lr_table > ~ m.tied ~ w.tied
@@ -35,7 +35,7 @@ m1 backward    embed                x dh0             > + g.tied
 /// (b) ZeRO-3: parameters, states and gradients in shards; each use gathered one ahead into a short-lived buffer,
 /// recomputation.
 inline const char* const text_b = R"(
-m0 fetch_batch       @copy_in       step              > x target
+m0 fetch_batch                      step              > x target
 m0 gather            @communication w.tied/           > w.tied
 m0 gather            @communication w.b1/             > w.b1
 m0 forward     embed                x w.tied          > h0
@@ -54,7 +54,7 @@ m0 backward    b1                   b1.u b1.z dh1 w.b1^ > dh0 = g.b1
 m0 scatter           @communication g.b1              > = g.b1/
 m0 backward    embed                x dh0             > + g.tied
 m0 scatter           @communication g.tied            > = g.tied/
-   advance_step      @copy_in                         > ~ step
+   advance_step                                       > ~ step
    grad_norm                        g.tied/ g.b1/ g.b2/ > norm2
    reduce            @communication                   > ~ norm2 ~ loss_sum ~ target_count
    update      tied                 g.tied/ norm2 target_count applied lr_table > ~ m.tied/ ~ w.tied/
@@ -67,7 +67,7 @@ m0 scatter           @communication g.tied            > = g.tied/
 /// (c) states and exact weights on the host; the update, clipped by the global norm, runs beside the next step's forward.
 inline const char* const text_c = R"(
 prologue:
-m0 fetch_batch       @copy_in       step              > x target
+m0 fetch_batch                      step              > x target
 m0 forward     embed                x w.tied          > h0
 m0 forward     b1                   h0 w.b1           > h1 b1.u b1.z
 m0 loss        head                 h1 w.tied target  > dh1 = g.tied loss_sum target_count
@@ -75,13 +75,13 @@ m0 backward    b1                   b1.u b1.z dh1 w.b1 > dh0 = g.b1
    copy              @copy_out      g.b1              > = g.b1'
 m0 backward    embed                x dh0             > + g.tied
    copy              @copy_out      g.tied            > = g.tied'
-   advance_step      @copy_in                         > ~ step
+   advance_step                                       > ~ step
    grad_norm                        g.tied g.b1       > norm2
    copy              @copy_out      norm2             > norm2'
    copy              @copy_out      target_count      > target_count'
    copy              @copy_out      loss_sum          > loss_sum'
 steady:
-m0 fetch_batch       @copy_in       step              > x target
+m0 fetch_batch                      step              > x target
    update      tied  @host          g.tied' norm2' target_count' applied lr_table > ~ m.tied' ~ w.tied'
    copy              @copy_in       w.tied'           > w.tied
 m0 forward     embed                x w.tied          > h0
@@ -95,7 +95,7 @@ m0 backward    b1                   b1.u b1.z dh1 w.b1 > dh0 = g.b1
    copy              @copy_out      g.b1              > = g.b1'
 m0 backward    embed                x dh0             > + g.tied
    copy              @copy_out      g.tied            > = g.tied'
-   advance_step      @copy_in                         > ~ step
+   advance_step                                       > ~ step
    grad_norm                        g.tied g.b1       > norm2
    copy              @copy_out      norm2             > norm2'
    copy              @copy_out      target_count      > target_count'
@@ -111,7 +111,7 @@ drain:
 
 /// (d) a loss scale that lives from step to step; all ranks skip a step of which the summed gradients are not finite.
 inline const char* const text_d = R"(
-m0 fetch_batch       @copy_in       step              > x target
+m0 fetch_batch                      step              > x target
 m0 forward     embed                x w.embed         > h0
 m0 forward     b1                   h0 w.b1           > h1 b1.u b1.z
 m0 loss        head                 h1 w.head target loss_scale > dh1 = g.head loss_sum target_count
@@ -120,7 +120,7 @@ m0 backward    b1                   b1.u b1.z dh1 w.b1 > dh0 = g.b1
    reduce            @communication                   > ~ g.b1
 m0 backward    embed                x dh0             > = g.embed
    reduce            @communication                   > ~ g.embed
-   advance_step      @copy_in                         > ~ step
+   advance_step                                       > ~ step
    grad_norm                        g.embed g.b1 g.head > norm2
    reduce            @communication                   > ~ loss_sum ~ target_count
    update      embed                g.embed norm2 target_count applied lr_table loss_scale > ~ m.embed ~ w.embed
@@ -133,7 +133,7 @@ m0 backward    embed                x dh0             > = g.embed
 
 /// (e) each update inside backward, one block after its reduce: gradients die early, and no norm of all of them exists.
 inline const char* const text_e = R"(
-m0 fetch_batch       @copy_in       step              > x target
+m0 fetch_batch                      step              > x target
 m0 forward     embed                x w.embed         > h0
 m0 forward     b1                   h0 w.b1           > h1 b1.u b1.z
 m0 forward     b2                   h1 w.b2           > h2 b2.u b2.z
@@ -150,15 +150,15 @@ m0 backward    embed                x dh0             > = g.embed
    reduce            @communication                   > ~ g.embed
    update      b1                   g.b1 target_count applied lr_table > ~ m.b1 ~ w.b1
    update      embed                g.embed target_count applied lr_table > ~ m.embed ~ w.embed
-   advance_step      @copy_in                         > ~ step
+   advance_step                                       > ~ step
    advance_applied                                    > ~ applied
    report                           loss_sum target_count applied lr_table
 )";
 
 /// (f) single-owner data parallelism: batch out, parameters out, outputs in, output gradients out, gradients in. Rank 0 owns everything.
 inline const char* const text_f0 = R"(
-m0 fetch_batch            @copy_in       step               > x target
-m0 fetch_batch(1)         @copy_in       step               > x(1) target(1)
+m0 fetch_batch                           step               > x target
+m0 fetch_batch(1)                        step               > x(1) target(1)
 m0 send(1)                @communication x(1)
 m0 send(1)                @communication w.embed
 m0 send(1)                @communication w.b1
@@ -174,7 +174,7 @@ m0 recv(1)                @communication                    > = g.b1(1)
 m0 backward     embed                    x dh0              > = g.embed
 m0 recv(1)                @communication                    > = g.embed(1)
    copy                                  g.embed(1)         > + g.embed
-   advance_step           @copy_in                          > ~ step
+   advance_step                                             > ~ step
    grad_norm                             g.embed g.b1       > norm2
    update       embed                    g.embed norm2 target_count applied lr_table > ~ m.embed ~ w.embed
    update       b1                       g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ w.b1
@@ -197,7 +197,7 @@ m0 send(0)           @communication g.embed
 
 /// (g) every block of a decoder reads the encoder's value, whose gradient they add up; recomputed from it.
 inline const char* const text_g = R"(
-m0 fetch_batch         @copy_in     step              > x target
+m0 fetch_batch                      step              > x target
 m0 forward     encoder              x w.encoder       > memory
 m0 forward     embed                x w.embed         > h0
 m0 forward     b1                   h0 w.b1 memory    > h1
@@ -209,7 +209,7 @@ m0 recompute   b1                   h0 w.b1 memory    > b1.u b1.z
 m0 backward    b1                   memory b1.u b1.z dh1 w.b1 > dh0 + dmemory = g.b1
 m0 backward    embed                x dh0             > = g.embed
 m0 backward    encoder              x dmemory         > = g.encoder
-   advance_step        @copy_in                       > ~ step
+   advance_step                                       > ~ step
    grad_norm                        g.encoder g.embed g.b1 g.b2 g.head > norm2
    update      encoder              g.encoder norm2 target_count applied lr_table > ~ m.encoder ~ w.encoder
    update      embed                g.embed norm2 target_count applied lr_table > ~ m.embed ~ w.embed
@@ -222,13 +222,13 @@ m0 backward    encoder              x dmemory         > = g.encoder
 
 /// (h) one of two shape buckets; which, the graph says.
 inline const char* const text_h = R"(
-m0 fetch_batch       @copy_in       step              > x target
+m0 fetch_batch                      step              > x target
 m0 forward     embed                x w.tied          > h0
 m0 forward     b1                   h0 w.b1           > h1 b1.u b1.z
 m0 loss        head                 h1 w.tied target  > dh1 = g.tied loss_sum target_count
 m0 backward    b1                   b1.u b1.z dh1 w.b1 > dh0 = g.b1
 m0 backward    embed                x dh0             > + g.tied
-   advance_step      @copy_in                         > ~ step
+   advance_step                                       > ~ step
    grad_norm                        g.tied g.b1       > norm2
    update      tied                 g.tied norm2 target_count applied lr_table > ~ m.tied ~ w.tied
    update      b1                   g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ w.b1

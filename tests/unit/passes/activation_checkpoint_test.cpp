@@ -35,16 +35,16 @@ TEST_CASE("selective activation checkpointing recomputes what is cheap just befo
   const ModelGraph graph = pairs(1);
   const StepProgram p = passes::activation_checkpoint(plain_program(graph, momentum()), graph, CheckpointLevel::selective);
   CHECK(micro_steps_of(p, graph) ==
-        "m0 fetch_batch        @copy_in  step                                   > x target\n"
-        "m0 forward     embed            x w.tied                               > r0\n"
-        "m0 forward     l0.att           r0 w.l0.att                            > l0.att.z a0\n"
-        "m0 forward     l0.mlp           r0 a0 w.l0.mlp                         > r1 l0.mlp.z a1\n"
-        "m0 loss        head             r1 a1 w.tied target                    > dr1 da1 = g.tied loss_sum target_count\n"
-        "m0 recompute   l0.mlp           w.l0.mlp r1                            > l0.mlp.normed\n"
-        "m0 backward    l0.mlp           r1 l0.mlp.normed l0.mlp.z w.l0.mlp dr1 da1 > dr0 da0 = g.l0.mlp\n"
-        "m0 recompute   l0.att           r0 w.l0.att                            > l0.att.normed\n"
-        "m0 backward    l0.att           r0 l0.att.normed l0.att.z w.l0.att da0 > ~ dr0 = g.l0.att\n"
-        "m0 backward    embed            x dr0                                  > + g.tied\n");
+        "m0 fetch_batch         step                                   > x target\n"
+        "m0 forward     embed   x w.tied                               > r0\n"
+        "m0 forward     l0.att  r0 w.l0.att                            > l0.att.z a0\n"
+        "m0 forward     l0.mlp  r0 a0 w.l0.mlp                         > r1 l0.mlp.z a1\n"
+        "m0 loss        head    r1 a1 w.tied target                    > dr1 da1 = g.tied loss_sum target_count\n"
+        "m0 recompute   l0.mlp  w.l0.mlp r1                            > l0.mlp.normed\n"
+        "m0 backward    l0.mlp  r1 l0.mlp.normed l0.mlp.z w.l0.mlp dr1 da1 > dr0 da0 = g.l0.mlp\n"
+        "m0 recompute   l0.att  r0 w.l0.att                            > l0.att.normed\n"
+        "m0 backward    l0.att  r0 l0.att.normed l0.att.z w.l0.att da0 > ~ dr0 = g.l0.att\n"
+        "m0 backward    embed   x dr0                                  > + g.tied\n");
   CHECK(prove(p, {&graph, momentum(), 1, 1}) == "");
 }
 
@@ -52,22 +52,22 @@ TEST_CASE("full activation checkpointing keeps one value a layer and recomputes 
   const ModelGraph graph = pairs(2);
   const StepProgram p = passes::activation_checkpoint(plain_program(graph, momentum()), graph, CheckpointLevel::full);
   CHECK(micro_steps_of(p, graph) ==
-        "m0 fetch_batch        @copy_in  step                                   > x target\n"
-        "m0 forward     embed            x w.tied                               > r0\n"
-        "m0 forward     l0.att           r0 w.l0.att                            > a0\n"
-        "m0 forward     l0.mlp           r0 a0 w.l0.mlp                         > r1 a1\n"
-        "m0 forward     l1.att           r1 a1 w.l1.att                         > r2 a2\n"
-        "m0 forward     l1.mlp           r2 a2 w.l1.mlp                         > r3 a3\n"
-        "m0 loss        head             r3 a3 w.tied target                    > dr3 da3 = g.tied loss_sum target_count\n"
-        "m0 recompute   l1.att           w.l1.att r2                            > l1.att.normed l1.att.z a2^\n"
-        "m0 recompute   l1.mlp           r2 a2^ w.l1.mlp                        > r3^ l1.mlp.normed l1.mlp.z\n"
-        "m0 backward    l1.mlp           r3^ l1.mlp.normed l1.mlp.z w.l1.mlp dr3 da3 > dr2 da2 = g.l1.mlp\n"
-        "m0 backward    l1.att           r2 l1.att.normed l1.att.z w.l1.att dr2 da2 > dr1 da1 = g.l1.att\n"
-        "m0 recompute   l0.att           r0 w.l0.att                            > l0.att.normed l0.att.z a0^\n"
-        "m0 recompute   l0.mlp           r0 a0^ w.l0.mlp                        > r1^ l0.mlp.normed l0.mlp.z\n"
-        "m0 backward    l0.mlp           r1^ l0.mlp.normed l0.mlp.z w.l0.mlp dr1 da1 > dr0 da0 = g.l0.mlp\n"
-        "m0 backward    l0.att           r0 l0.att.normed l0.att.z w.l0.att da0 > ~ dr0 = g.l0.att\n"
-        "m0 backward    embed            x dr0                                  > + g.tied\n");
+        "m0 fetch_batch         step                                   > x target\n"
+        "m0 forward     embed   x w.tied                               > r0\n"
+        "m0 forward     l0.att  r0 w.l0.att                            > a0\n"
+        "m0 forward     l0.mlp  r0 a0 w.l0.mlp                         > r1 a1\n"
+        "m0 forward     l1.att  r1 a1 w.l1.att                         > r2 a2\n"
+        "m0 forward     l1.mlp  r2 a2 w.l1.mlp                         > r3 a3\n"
+        "m0 loss        head    r3 a3 w.tied target                    > dr3 da3 = g.tied loss_sum target_count\n"
+        "m0 recompute   l1.att  w.l1.att r2                            > l1.att.normed l1.att.z a2^\n"
+        "m0 recompute   l1.mlp  r2 a2^ w.l1.mlp                        > r3^ l1.mlp.normed l1.mlp.z\n"
+        "m0 backward    l1.mlp  r3^ l1.mlp.normed l1.mlp.z w.l1.mlp dr3 da3 > dr2 da2 = g.l1.mlp\n"
+        "m0 backward    l1.att  r2 l1.att.normed l1.att.z w.l1.att dr2 da2 > dr1 da1 = g.l1.att\n"
+        "m0 recompute   l0.att  r0 w.l0.att                            > l0.att.normed l0.att.z a0^\n"
+        "m0 recompute   l0.mlp  r0 a0^ w.l0.mlp                        > r1^ l0.mlp.normed l0.mlp.z\n"
+        "m0 backward    l0.mlp  r1^ l0.mlp.normed l0.mlp.z w.l0.mlp dr1 da1 > dr0 da0 = g.l0.mlp\n"
+        "m0 backward    l0.att  r0 l0.att.normed l0.att.z w.l0.att da0 > ~ dr0 = g.l0.att\n"
+        "m0 backward    embed   x dr0                                  > + g.tied\n");
   CHECK(kept_at_loss(p) == std::vector<std::string>{"r0", "r2"});
   CHECK(prove(p, {&graph, momentum(), 1, 1}) == "");
 }

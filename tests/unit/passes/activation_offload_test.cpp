@@ -30,7 +30,7 @@ TEST_CASE("what layers keep goes out behind forward and comes back one block ahe
   const ModelGraph graph = chain(4, true);
   const StepProgram p = offloaded(graph, CheckpointLevel::none);
   CHECK(print(p, &graph) ==
-        "m0 fetch_batch           @copy_in   step                       > x target\n"
+        "m0 fetch_batch                      step                       > x target\n"
         "m0 forward         embed            x w.tied                   > h0\n"
         "m0 forward         b1               h0 w.b1                    > h1 b1.u b1.z\n"
         "m0 copy                  @copy_out  b1.u                       > b1.u'\n"
@@ -54,7 +54,7 @@ TEST_CASE("what layers keep goes out behind forward and comes back one block ahe
         "m0 backward        b2               b2.u^ b2.z^ dh2 w.b2       > dh1 = g.b2\n"
         "m0 backward        b1               b1.u^ b1.z^ dh1 w.b1       > dh0 = g.b1\n"
         "m0 backward        embed            x dh0                      > + g.tied\n"
-        "   advance_step          @copy_in                              > ~ step\n"
+        "   advance_step                                                > ~ step\n"
         "   grad_norm                        g.tied g.b1 g.b2 g.b3 g.b4 > norm2\n"
         "   update          tied             g.tied norm2 target_count applied lr_table > ~ m.tied ~ w.tied\n"
         "   update          b1               g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ w.b1\n"

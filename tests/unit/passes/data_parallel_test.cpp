@@ -30,8 +30,8 @@ TEST_CASE("rank 0 alone keeps and updates; the others are sent what they compute
   const ModelGraph graph = chain(1, false);
   const Roles roles = roles_of(plain_program(graph, momentum()), 2);
   CHECK(squeezed(print(roles.programs[0], &graph)) ==
-        "m0 fetch_batch @copy_in step > x target\n"
-        "m0 fetch_batch(1) @copy_in step > x(1) target(1)\n"
+        "m0 fetch_batch step > x target\n"
+        "m0 fetch_batch(1) step > x(1) target(1)\n"
         "m0 send(1) @communication x(1)\n"
         "m0 send(1) @communication target(1)\n"
         "broadcast(0) @communication w.embed\n"
@@ -46,7 +46,7 @@ TEST_CASE("rank 0 alone keeps and updates; the others are sent what they compute
         "reduce(0) @communication > ~ g.b1\n"
         "m0 backward embed x dh0 > = g.embed\n"
         "reduce(0) @communication > ~ g.embed\n"
-        "advance_step @copy_in > ~ step\n"
+        "advance_step > ~ step\n"
         "grad_norm g.embed g.b1 g.head > norm2\n"
         "update embed g.embed norm2 target_count applied lr_table > ~ m.embed ~ w.embed\n"
         "update b1 g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ w.b1\n"

@@ -26,7 +26,7 @@ TEST_CASE("gradients and sums are reduced behind their last writer, beside the r
   const ModelGraph graph = chain(2, true);
   const StepProgram p = distributed_data_parallel(plain_program(graph, momentum()), {2});
   CHECK(print(p, &graph) ==
-        "m0 fetch_batch           @copy_in        step               > x target\n"
+        "m0 fetch_batch                           step               > x target\n"
         "m0 forward         embed                 x w.tied           > h0\n"
         "m0 forward         b1                    h0 w.b1            > h1 b1.u b1.z\n"
         "m0 forward         b2                    h1 w.b2            > h2 b2.u b2.z\n"
@@ -38,7 +38,7 @@ TEST_CASE("gradients and sums are reduced behind their last writer, beside the r
         "   reduce                @communication                     > ~ g.b1\n"
         "m0 backward        embed                 x dh0              > + g.tied\n"
         "   reduce                @communication                     > ~ g.tied\n"
-        "   advance_step          @copy_in                           > ~ step\n"
+        "   advance_step                                             > ~ step\n"
         "   grad_norm                             g.tied g.b1 g.b2   > norm2\n"
         "   update          tied                  g.tied norm2 target_count applied lr_table > ~ m.tied ~ w.tied\n"
         "   update          b1                    g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ w.b1\n"

@@ -49,7 +49,7 @@ TEST_CASE("gradients go out as they are complete, the host updates, weights come
   const ModelGraph graph = chain(2, false);
   const StepProgram p = offloaded(graph, with_master());
   CHECK(squeezed(print(p, &graph)) ==
-        "m0 fetch_batch @copy_in step > x target\n"
+        "m0 fetch_batch step > x target\n"
         "m0 forward embed x w.embed > h0\n"
         "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
         "m0 forward b2 h1 w.b2 > h2 b2.u b2.z\n"
@@ -65,7 +65,7 @@ TEST_CASE("gradients go out as they are complete, the host updates, weights come
         "m0 backward embed x dh0 > = g.embed\n"
         "grad_norm g.embed > + norm2\n"
         "copy @copy_out g.embed > = g.embed'\n"
-        "advance_step @copy_in > ~ step\n"
+        "advance_step > ~ step\n"
         "copy @copy_out norm2 > norm2'\n"
         "copy @copy_out target_count > target_count'\n"
         "copy @copy_out applied > applied'\n"
@@ -251,7 +251,7 @@ TEST_CASE("what is on a disk is read ahead of its update and written behind it")
         "copy @disk m.b1 > m.b1'\n"
         "copy @disk master.b1 > master.b1'\n"
         "copy @copy_out w.b1 > w.b1'\n"
-        "m0 fetch_batch @copy_in step > x target\n"
+        "m0 fetch_batch step > x target\n"
         "m0 forward embed x w.embed > h0\n"
         "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
         "m0 loss head h1 w.head target > dh1 = g.head loss_sum target_count\n"
@@ -262,7 +262,7 @@ TEST_CASE("what is on a disk is read ahead of its update and written behind it")
         "copy @copy_out g.b1 > = g.b1'\n"
         "m0 backward embed x dh0 > = g.embed\n"
         "grad_norm g.embed > + norm2\n"
-        "advance_step @copy_in > ~ step\n"
+        "advance_step > ~ step\n"
         "update embed g.embed norm2 target_count applied lr_table > ~ m.embed ~ master.embed ~ w.embed\n"
         "copy @disk m.head > m.head'\n"
         "copy @disk master.head > master.head'\n"
@@ -364,7 +364,7 @@ TEST_CASE("gradients that leave as bf16 are rounded behind their norm, into half
   const ModelGraph graph = chain(1, false);
   const StepProgram p = passes::optimizer_offload(plain_program(graph, momentum()), rounding);
   CHECK(squeezed(print(p, &graph)) ==
-        "m0 fetch_batch @copy_in step > x target\n"
+        "m0 fetch_batch step > x target\n"
         "m0 forward embed x w.embed > h0\n"
         "m0 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
         "m0 loss head h1 w.head target > dh1 = g.head loss_sum target_count\n"
@@ -379,7 +379,7 @@ TEST_CASE("gradients that leave as bf16 are rounded behind their norm, into half
         "grad_norm g.embed > + norm2\n"
         "cast g.embed > = bf16.g.embed\n"
         "copy @copy_out bf16.g.embed > = g.embed'\n"
-        "advance_step @copy_in > ~ step\n"
+        "advance_step > ~ step\n"
         "copy @copy_out norm2 > norm2'\n"
         "copy @copy_out target_count > target_count'\n"
         "copy @copy_out applied > applied'\n"

@@ -43,7 +43,7 @@ TEST_CASE("weights come in one block ahead, forward and backward; an update has 
   const StepProgram p = passes::parameter_offload(plain_program(graph, momentum()));
   CHECK(squeezed(print(p, &graph)) ==
         "m0 copy @copy_in w.embed > w.embed^\n"
-        "m0 fetch_batch @copy_in step > x target\n"
+        "m0 fetch_batch step > x target\n"
         "m0 copy @copy_in w.b1 > w.b1^\n"
         "m0 forward embed x w.embed^ > h0\n"
         "m0 copy @copy_in w.b2 > w.b2^\n"
@@ -64,7 +64,7 @@ TEST_CASE("weights come in one block ahead, forward and backward; an update has 
         "m0 backward b1 b1.u b1.z dh1 w.b1^2 > dh0 = g.b1\n"
         "copy @copy_in w.embed > w.embed^2\n"
         "m0 backward embed x dh0 > = g.embed\n"
-        "advance_step @copy_in > ~ step\n"
+        "advance_step > ~ step\n"
         "grad_norm g.embed g.b1 g.b2 g.b3 g.b4 g.head > norm2\n"
         "copy @copy_in w.b1 > w.b1^3\n"
         "update embed g.embed norm2 target_count applied lr_table > ~ m.embed ~ w.embed^2\n"

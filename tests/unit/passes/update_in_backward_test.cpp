@@ -28,23 +28,23 @@ TEST_CASE("each update comes right behind what completes its gradient; tied weig
   const ModelGraph graph = chain(2, true);
   const StepProgram p = passes::update_in_backward(plain_program(graph, momentum()));
   CHECK(print(p, &graph) ==
-        "m0 fetch_batch           @copy_in  step               > x target\n"
-        "m0 forward         embed           x w.tied           > h0\n"
-        "m0 forward         b1              h0 w.b1            > h1 b1.u b1.z\n"
-        "m0 forward         b2              h1 w.b2            > h2 b2.u b2.z\n"
-        "m0 loss            head            h2 w.tied target   > dh2 = g.tied loss_sum target_count\n"
-        "m0 backward        b2              b2.u b2.z dh2 w.b2 > dh1 = g.b2\n"
-        "   grad_norm                       g.b2               > norm2\n"
-        "   update          b2              g.b2 norm2 target_count applied lr_table > ~ m.b2 ~ w.b2\n"
-        "m0 backward        b1              b1.u b1.z dh1 w.b1 > dh0 = g.b1\n"
-        "   grad_norm                       g.b1               > + norm2\n"
-        "   update          b1              g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ w.b1\n"
-        "m0 backward        embed           x dh0              > + g.tied\n"
-        "   grad_norm                       g.tied             > + norm2\n"
-        "   update          tied            g.tied norm2 target_count applied lr_table > ~ m.tied ~ w.tied\n"
-        "   advance_step          @copy_in                     > ~ step\n"
-        "   advance_applied                 norm2              > ~ applied\n"
-        "   report                          loss_sum target_count norm2 applied lr_table\n");
+        "m0 fetch_batch            step               > x target\n"
+        "m0 forward         embed  x w.tied           > h0\n"
+        "m0 forward         b1     h0 w.b1            > h1 b1.u b1.z\n"
+        "m0 forward         b2     h1 w.b2            > h2 b2.u b2.z\n"
+        "m0 loss            head   h2 w.tied target   > dh2 = g.tied loss_sum target_count\n"
+        "m0 backward        b2     b2.u b2.z dh2 w.b2 > dh1 = g.b2\n"
+        "   grad_norm              g.b2               > norm2\n"
+        "   update          b2     g.b2 norm2 target_count applied lr_table > ~ m.b2 ~ w.b2\n"
+        "m0 backward        b1     b1.u b1.z dh1 w.b1 > dh0 = g.b1\n"
+        "   grad_norm              g.b1               > + norm2\n"
+        "   update          b1     g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ w.b1\n"
+        "m0 backward        embed  x dh0              > + g.tied\n"
+        "   grad_norm              g.tied             > + norm2\n"
+        "   update          tied   g.tied norm2 target_count applied lr_table > ~ m.tied ~ w.tied\n"
+        "   advance_step                              > ~ step\n"
+        "   advance_applied        norm2              > ~ applied\n"
+        "   report                 loss_sum target_count norm2 applied lr_table\n");
   CHECK(prove(p, in_backward(graph, momentum())) == "");
 }
 

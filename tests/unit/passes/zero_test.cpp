@@ -40,7 +40,7 @@ TEST_CASE("stage 1 scatters what a step has summed and gathers weights once") {
   CHECK(squeezed(print(s.program, &s.graph)) ==
         "m0 gather @communication w.tied/ > w.tied\n"
         "m0 gather @communication w.b1/ > w.b1\n" + printed_micro_step(0) +
-        "m1 fetch_batch @copy_in step > x target\n"
+        "m1 fetch_batch step > x target\n"
         "m1 forward embed x w.tied > h0\n"
         "m1 forward b1 h0 w.b1 > h1 b1.u b1.z\n"
         "m1 loss head h1 w.tied target > dh1 + g.tied + loss_sum + target_count\n"
@@ -49,7 +49,7 @@ TEST_CASE("stage 1 scatters what a step has summed and gathers weights once") {
         "scatter @communication g.b1 > = g.b1/\n"
         "m1 backward embed x dh0 > + g.tied\n"
         "scatter @communication g.tied > = g.tied/\n"
-        "advance_step @copy_in > ~ step\n"
+        "advance_step > ~ step\n"
         "grad_norm g.tied/ g.b1/ > norm2\n"
         "reduce @communication > ~ norm2\n"
         "update tied g.tied/ norm2 target_count applied lr_table > ~ m.tied/ ~ w.tied/\n"
@@ -65,7 +65,7 @@ TEST_CASE("stage 3 gathers weights one block ahead of each use; stage 2 and 3 sc
   CAPTURE(text);
   CHECK(text.starts_with(
       "m0 gather @communication w.tied/ > w.tied\n"
-      "m0 fetch_batch @copy_in step > x target\n"
+      "m0 fetch_batch step > x target\n"
       "m0 gather @communication w.b1/ > w.b1\n"
       "m0 forward embed x w.tied > h0\n"
       "m0 gather @communication w.b2/ > w.b2\n"

@@ -14,7 +14,7 @@ TEST_CASE("the plain program, printed") {
   const StepProgram p = plain_program(graph, {{{"exp_avg"}, {"exp_avg_sq"}}, Master::split, 10});
   CHECK(squeezed(print(p, &graph)) ==
         printed_micro_step(0) +
-        "advance_step @copy_in > ~ step\n"
+        "advance_step > ~ step\n"
         "grad_norm g.tied g.b1 > norm2\n"
         "update tied g.tied norm2 target_count applied lr_table > ~ exp_avg.tied ~ exp_avg_sq.tied ~ master.tied ~ w.tied\n"
         "update b1 g.b1 norm2 target_count applied lr_table > ~ exp_avg.b1 ~ exp_avg_sq.b1 ~ master.b1 ~ w.b1\n"
@@ -50,12 +50,12 @@ TEST_CASE("forward programs share the residents and keep nothing") {
   const ModelGraph graph = chain(2, true);
   const StepProgram train = plain_program(graph, momentum()), p = forward_program(train, graph, Op::evaluate);
   CHECK(print(p, &graph) ==
-        "m0 fetch_batch       @copy_in  step                  > x target\n"
-        "m0 forward     embed           x w.tied              > h0\n"
-        "m0 forward     b1              h0 w.b1               > h1\n"
-        "m0 forward     b2              h1 w.b2               > h2\n"
-        "m0 evaluate    head            h2 w.tied target      > loss_sum target_count\n"
-        "   report                      loss_sum target_count\n");
+        "m0 fetch_batch        step                  > x target\n"
+        "m0 forward     embed  x w.tied              > h0\n"
+        "m0 forward     b1     h0 w.b1               > h1\n"
+        "m0 forward     b2     h1 w.b2               > h2\n"
+        "m0 evaluate    head   h2 w.tied target      > loss_sum target_count\n"
+        "   report             loss_sum target_count\n");
   for (std::size_t b = 0; train.buffers[b].resident; ++b) CHECK(p.buffers[b].name == train.buffers[b].name);
   CHECK(check_program(p, plan_memory(p)) == "");
   CHECK_THROWS_AS(forward_program(train, graph, Op::loss), InternalError);
@@ -68,16 +68,16 @@ TEST_CASE("a forward program in another type casts parameters before the blocks 
   half.stored = graph.compute;
   const StepProgram p = forward_program(plain_program(graph, momentum()), half, Op::evaluate);
   CHECK(print(p, &half) ==
-        "m0 fetch_batch       @copy_in  step                  > x target\n"
-        "m0 cast        tied            w.tied                > bf16.tied\n"
-        "m0 forward     embed           x bf16.tied           > h0\n"
-        "m0 cast        b1              w.b1                  > bf16.b1\n"
-        "m0 forward     b1              h0 bf16.b1            > h1\n"
-        "m0 cast        b2              w.b2                  > bf16.b2\n"
-        "m0 forward     b2              h1 bf16.b2            > h2\n"
-        "m0 cast        tied            w.tied                > bf16.tied\n"
-        "m0 evaluate    head            h2 bf16.tied target   > loss_sum target_count\n"
-        "   report                      loss_sum target_count\n");
+        "m0 fetch_batch        step                  > x target\n"
+        "m0 cast        tied   w.tied                > bf16.tied\n"
+        "m0 forward     embed  x bf16.tied           > h0\n"
+        "m0 cast        b1     w.b1                  > bf16.b1\n"
+        "m0 forward     b1     h0 bf16.b1            > h1\n"
+        "m0 cast        b2     w.b2                  > bf16.b2\n"
+        "m0 forward     b2     h1 bf16.b2            > h2\n"
+        "m0 cast        tied   w.tied                > bf16.tied\n"
+        "m0 evaluate    head   h2 bf16.tied target   > loss_sum target_count\n"
+        "   report             loss_sum target_count\n");
   const Placement at = plan_memory(p);
   CHECK(check_program(p, at) == "");
   const auto lives = lifetimes(p);
