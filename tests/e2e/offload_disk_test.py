@@ -168,6 +168,11 @@ class OffloadToDisk(Offloading):
         self.assertIn(f"files in {self.disk} may not grow to", done.stderr)
         done = self.train("r", self.on_disk(folder="/proc/nowhere"), expect=73)
         self.assertIn("/proc/nowhere", done.stderr)
+        weights = ["memory.parameter_offload=disk", "model.options.hidden_size=128"]
+        done = self.train("r", *weights, f"memory.optimizer_offload.folder={small}", expect=71)
+        self.assertIn("memory.parameter_offload: the run needs ", done.stderr)
+        self.assertIn("make room, name a folder on another disk (memory.optimizer_offload.folder), or write memory.parameter_offload: cpu", done.stderr)
+        self.assertIn("/proc/nowhere", self.train("r", *weights, "memory.optimizer_offload.folder=/proc/nowhere", expect=73).stderr)
 
     def test_a_file_system_without_direct_transfers_is_used_through_the_page_cache_and_said(self):
         self.write()
@@ -206,6 +211,12 @@ class OffloadToDisk(Offloading):
                 self.assertIn(str(self.disk), self.train("again", self.on_disk(), *settings, expect=73).stderr)   # which training would need
                 self.disk.unlink()
                 self.disk.mkdir()
+        weights = [f"memory.optimizer_offload.folder={self.disk}", "memory.parameter_offload=disk"]
+        self.train("weights", *weights)                   # which an evaluation has there as well
+        self.assertEqual(self.run_trainx("eval", "outputs/weights").stdout, self.run_trainx("eval", "outputs/fp32").stdout)
+        self.disk.rmdir()
+        self.disk.write_text("no folder")
+        self.assertIn(str(self.disk), self.run_trainx("eval", "outputs/weights", expect=73).stderr)
 
     def test_what_can_have_no_effect_is_refused_in_a_sentence(self):
         self.write()
