@@ -85,7 +85,7 @@ TEST_CASE("what is claimed holds wherever the optimizer and weights are") {
         CHECK(claims.weights_on_disk == (weights == "disk"));
         CHECK((copies.disk.from > 0) == (weights == "disk"));
         CHECK((copies.disk.to > 0) == (weights == "disk"));
-        CHECK((optimizer_copies(plan.train.back().program).disk.to > 0) == (offload.find("disk") != std::string::npos));
+        CHECK((plan::optimizer_copies(plan.train.back().program).disk.to > 0) == (offload.find("disk") != std::string::npos));
       }
 }
 
