@@ -64,7 +64,7 @@ class ParameterOffload(Offloading):
                         self.assert_same(name, f"plain-{precision}")
 
     def test_every_rank_has_its_own_on_its_host(self):
-        for world, micro, precision in ((2, 3, "bf16"), (3, 4, "fp32")):
+        for world, micro, precision in ((2, 3, "bf16"), (3, 4, "fp32"), (4, 3, "bf16")):
             self.write(micro=micro)
             for mode in ("ddp", "zero3"):
                 for number, more in enumerate(([], [OPTIMIZER])):
@@ -99,8 +99,9 @@ class ParameterOffload(Offloading):
     def test_a_model_that_begins_with_another_s_weights_has_them_on_the_disk(self):
         self.write()
         self.train("first", "precision=bf16")
-        for name, weights in (("begun", []), ("begun-d", BOTH_ON_DISK)):
-            self.train(name, "precision=bf16", "model.init_from=outputs/first/latest", *weights)
+        for name, weights, said in (("begun", [], None), ("begun-d", BOTH_ON_DISK, "weights and the optimizer on the disk: "), ("begun-w", [DISK], "weights on the disk: ")):
+            done = self.train(name, "precision=bf16", "model.init_from=outputs/first/latest", *weights)
+            self.assertIn(said or "", done.stderr)
         self.assert_same("begun-d", "begun")
 
     def test_a_model_leaves_by_eval_and_export(self):
