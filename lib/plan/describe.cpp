@@ -205,7 +205,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
     if (claims.update_launches > 0) out += row("updates in backward", std::to_string(claims.update_launches) + " launches of the optimizer");
     if (claims.offloaded_bytes > 0) out += row("copied to the host", "at least " + human_bytes(claims.offloaded_bytes) + ", and back");
     if (claims.host_updates > 0)
-      out += row("updates on the host", std::to_string(claims.host_updates) + ", of gradients of " + human_bytes(claims.gradients_out_bytes) + (claims.gradients_rounded > 0 ? " in bf16" : "") + ", which come back as weights of " + human_bytes(claims.weights_back_bytes));
+      out += row("updates on the host", std::to_string(claims.host_updates) + ", of gradients of " + human_bytes(claims.gradients_out_bytes) + (claims.gradients_rounded > 0 ? " in bf16" : "") +
+                                            (claims.weights_back_bytes > 0 ? ", which come back as weights of " + human_bytes(claims.weights_back_bytes) : ""));
     if (claims.parameters_in_bytes > 0)
       out += row("weights from the host", "at least " + human_bytes(claims.parameters_in_bytes) + " in" + (claims.parameters_out_bytes > 0 ? ", " + human_bytes(claims.parameters_out_bytes) + " back" : ""));
     out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "StochasticWeights" ? "bf16 weights alone, rounded stochastically" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
