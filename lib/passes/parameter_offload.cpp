@@ -56,6 +56,7 @@ class ParameterOffload {
   }
 
   /// A buffer for a group's weights from one turn before its first use to behind its last, or to where nobody needs it for long; what an update writes goes back behind it.
+  /// All that comes from a disk or goes there passes through the host.
   void copy_ahead() {
     struct Window { BufferId on_device = none; int last_turn = 0; };
     std::map<BufferId, Window> open;

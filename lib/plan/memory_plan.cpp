@@ -66,14 +66,6 @@ std::int64_t snapshot_bytes_of(const RunPlan& plan) {
   return saved / plan.batch.world_size + largest;   // whoever has the fewest bytes so far takes the next tensor
 }
 
-/// What loading and saving have in memory at a time of weights on the disk.
-std::int64_t largest_weights_on_disk(const program::StepProgram& p) {
-  std::int64_t largest = 0;
-  for (const auto& b : p.buffers)
-    if (b.resident && b.space == program::Space::disk && b.kind == Kind::parameter) largest = std::max(largest, b.size);
-  return largest;
-}
-
 /// What the host holds of a program where it is fullest; of that its residents.
 std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p, std::int64_t states, std::int64_t master, std::int64_t weights, std::int64_t all) {
   if (all == 0) return {};
@@ -93,6 +85,13 @@ std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepPro
 }
 
 }  // namespace
+
+std::int64_t largest_weights_on_disk(const program::StepProgram& p) {
+  std::int64_t largest = 0;
+  for (const auto& b : p.buffers)
+    if (b.resident && b.space == program::Space::disk && b.kind == Kind::parameter) largest = std::max(largest, b.size);
+  return largest;
+}
 
 MemoryPlan plan_memory_budget(const RunPlan& plan) {
   const auto& p = plan.train.back().program;

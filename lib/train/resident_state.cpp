@@ -5,6 +5,7 @@
 #include "core/half.hpp"
 #include "core/hash.hpp"
 #include "optim/optimizer.hpp"
+#include "plan/memory_plan.hpp"
 #include "program/shards.hpp"
 #include "spec/arch/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
@@ -35,14 +36,6 @@ std::span<std::byte> free_on_host(const plan::PlacedProgram& placed, std::byte* 
   return host && all > end ? std::span<std::byte>(host + end, static_cast<std::size_t>(all - end)) : std::span<std::byte>();
 }
 
-/// In whole blocks of the disk; 0: no weights are there.
-std::int64_t largest_weights_on_disk(const plan::PlacedProgram& placed) {
-  std::int64_t largest = 0;
-  for (const auto& b : placed.program.buffers)
-    if (b.resident && b.space == program::Space::disk && b.kind == Kind::parameter) largest = std::max(largest, b.size);
-  return (largest + offload::block_bytes - 1) / offload::block_bytes * offload::block_bytes;
-}
-
 }  // namespace
 
 ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory, const std::vector<program::StateSpec>& states, Ranks ranks)
@@ -55,8 +48,8 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     if (!sharded_) group.shards.push_back(g);
     for (int r = 0; sharded_ && r < placed.program.shard_ranks; ++r) group.shards.push_back(program::shard_of(g, r, placed.program.shard_ranks));
   }
-  if (const std::int64_t bytes = largest_weights_on_disk(placed); bytes > 0) {
-    weights_memory_.emplace(bytes);
+  if (const std::int64_t bytes = plan::largest_weights_on_disk(placed.program); bytes > 0) {
+    weights_memory_.emplace(bytes);     // whole pages, which blocks of the disk are not larger than
     weights_window_ = DiskWindow(memory.disk, {weights_memory_->data(), static_cast<std::size_t>(bytes)});
   }
   const auto& buffers = placed.program.buffers;
