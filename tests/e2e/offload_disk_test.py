@@ -137,13 +137,19 @@ class OffloadToDisk(Offloading):
         return found
 
     def test_a_disk_that_fails_ends_the_run_with_a_sentence_and_the_checkpoint_stays(self):
+        self.ends_with_a_sentence_where_the_disk_fails(self.on_disk())
+
+    def test_a_disk_that_fails_with_weights_on_it_does_too(self):
+        self.ends_with_a_sentence_where_the_disk_fails("memory.parameter_offload=disk", f"memory.optimizer_offload.folder={self.disk}")
+
+    def ends_with_a_sentence_where_the_disk_fails(self, *settings):
         self.write(steps=100000)
-        process = subprocess.Popen([TRAINX, "train", "r.yaml", "run.name=failing", self.on_disk()], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
+        process = subprocess.Popen([TRAINX, "train", "r.yaml", "run.name=failing", *settings], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
         self.wait_for_checkpoint(process, "failing")
-        # No write beyond this place of any file succeeds any more: those into the optimizer's file fail first, which are made in every step.
+        # No write beyond this place of any file succeeds any more: those into the disk's file fail first, which are made in every step.
         size = (self.folder / "outputs/failing/metrics.jsonl").stat().st_size
         limit = (size + (64 << 10)) // 4096 * 4096           # between blocks: what is left of a direct transfer after one that stopped within a block would be invalid, not too large
-        self.assertLess(limit, self.plan(self.on_disk())["disk_bytes"] // 2)
+        self.assertLess(limit, self.plan(*settings)["disk_bytes"] // 2)
         for pid in self.children(process.pid):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
         _, said = process.communicate(timeout=120)
