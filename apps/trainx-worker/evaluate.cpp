@@ -12,7 +12,7 @@ namespace trainx::worker {
 int evaluate(const launch::Job& job, metrics::Console& console) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
   plan::RunPlan plan = plan_of(job, loaded.recipe);
-  plan.memory.disk_bytes = 0;           // which only training reads and writes
+  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::disk) plan.memory.disk_bytes = 0;   // all else there only training reads and writes
   const auto source = train::open_split(plan, data::Split::eval);
   if (!source) throw UserError(ExitCode::input_missing, "the recipe names no held-out data; set data.eval");
   const std::string folder = weights_folder(job);

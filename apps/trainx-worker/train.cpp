@@ -128,6 +128,12 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
   }
 }
 
+std::string what_is_on_disk(const plan::RunPlan& plan) {
+  const auto& memory = plan.recipe.memory;
+  if (memory.parameter_offload != recipe::ParameterOffload::disk) return "the optimizer";
+  return recipe::uses_disk(memory.optimizer_offload.where) ? "weights and the optimizer" : "weights";
+}
+
 /// All but finding the beginning: loads, trains, saves.
 int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& start, train::TrainState& state, std::int64_t threads, const std::string& path, std::optional<OwnFolder>& own,
         train::TrainingParts& parts, metrics::Console& console) {
@@ -164,7 +170,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   const std::string others = ranks.world_size() > 1 ? std::to_string(ranks.world_size()) + " ranks (" + recipe::write_value(plan.mode) + " over " + (plan.on_gpu ? "NCCL" : ranks.communicator()->transport()) + "), each on " : "";
   console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + others + parts.device->name() + " into " + path, path, settings_of(plan, job),
                 {plan.total_steps, plan.total_seconds, state.seconds});
-  if (const offload::Disk* disk = parts.device->disk()) console.message("the optimizer on the disk: " + disk->describe());
+  if (const offload::Disk* disk = parts.device->disk()) console.message(what_is_on_disk(plan) + " on the disk: " + disk->describe());
   if (!start.from.empty()) console.resume(state.step, start.from);
   metrics::MetricsLog log(path, state.step, plan.recipe.metrics.tensorboard);
   parts.start(state);

@@ -25,7 +25,7 @@ int run_eval(const RecipeArguments& a, const Context& context) {
   loaded.recipe.model.init_from.reset();   // the checkpoint is what counts, also when the folder it began from is gone
   loaded.recipe.checkpoint.asynchronous = {false};   // nothing is saved
   facts::Facts facts = facts::gather_facts(loaded.recipe);
-  facts.offload_folder.reset();            // nothing is updated: its disk is not used, however full it is
+  if (loaded.recipe.memory.parameter_offload != recipe::ParameterOffload::disk) facts.offload_folder.reset();   // nothing is updated: the optimizer's disk is not used, however full it is
   facts.model_folder = facts::look_at_model_folder(weights.checkpoint);
   if (!facts.data.eval_problem.empty()) throw UserError(ExitCode::input_missing, facts.data.eval_problem);
   if (!facts.data.eval_present) throw UserError(ExitCode::input_missing, "eval: the recipe names no held-out data; set data.eval");

@@ -45,7 +45,7 @@ Facts gather_facts(const recipe::Recipe& recipe) {
   facts.data = look_at_data(recipe);
   const bool may_update_on_host = recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none || recipe.memory.fit;
   if (may_update_on_host && !facts.hardware.gpus.empty()) facts.hardware.host_update_bytes_per_s = known_host_update_rate(facts.hardware.cpu_cores);
-  if (recipe::uses_disk(recipe.memory.optimizer_offload.where)) facts.offload_folder = look_at_offload_folder(offload_folder_of(recipe), !facts.hardware.gpus.empty());
+  if (recipe::uses_disk(recipe.memory)) facts.offload_folder = look_at_offload_folder(offload_folder_of(recipe), !facts.hardware.gpus.empty());
   if (recipe.model.init_from) facts.model_folder = look_at_model_folder(*recipe.model.init_from);
   return facts;
 }

@@ -27,19 +27,17 @@ bool has_stage_3(Settings& settings) {
 void map_offload(Settings& settings, std::string_view key, std::string_view folder_key, const std::string& recipe_key) {
   const std::string device = settings.text(key).value_or("none");
   if (device == "none") return;
-  if (recipe_key == "memory.parameter_offload") {
-    if (!has_stage_3(settings)) return settings.leave(key, "acts with stage 3 alone");
-    if (const Value* optimizer = settings.draft().find("memory.optimizer_offload.where"); device == "cpu" && optimizer && optimizer->text == "disk")
-      return settings.leave(key, "cannot go together with the optimizer on a disk, whose updates have their weights on the GPU");
-    if (device == "cpu") return settings.set(recipe_key, device, key);
-    return settings.leave(key, "trainx has no disk for it: " + recipe_key + ": cpu keeps it in host memory");
-  }
-  const std::string where = recipe_key + ".where";
+  const bool of_weights = recipe_key == "memory.parameter_offload";
+  if (of_weights && !has_stage_3(settings)) return settings.leave(key, "acts with stage 3 alone");
+  const std::string where = of_weights ? recipe_key : recipe_key + ".where", folder_of_disk = "memory.optimizer_offload.folder";
   const std::string ours = device == "nvme" ? "disk" : device;
-  if (!takes_word(where, ours)) return settings.leave(key, where + " is one of cpu, disk and cpu+disk");
+  if (!takes_word(where, ours)) return settings.leave(key, where + " is one of " + (of_weights ? "cpu and disk" : "cpu, disk and cpu+disk"));
   settings.set(where, ours, key);
   const auto folder = settings.text(folder_key);
-  if (ours == "disk" && folder) settings.set(recipe_key + ".folder", recipe::write_value(*folder), folder_key);
+  if (ours != "disk" || !folder) return;
+  const std::string text = recipe::write_value(*folder);
+  if (const Value* other = settings.draft().find(folder_of_disk); other && other->text != text) settings.leave(folder_key, "weights and the optimizer are in one file: in " + other->text);
+  else settings.set(folder_of_disk, text, folder_key);
 }
 
 void map_offload_ratio(Settings& settings, std::string_view key) {

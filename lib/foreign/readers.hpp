@@ -13,7 +13,7 @@ void read_accelerate(Settings& settings, bool has_deepspeed_file);
 void map_zero_stage(Settings& settings, std::string_view key);
 /// Whether that was said before.
 bool has_stage_3(Settings& settings);
-/// The device of offload, and the folder where that is a disk; `recipe_key`: memory.optimizer_offload or memory.parameter_offload.
+/// The device of offload, and the folder where that is a disk, which is that of all that is on it; `recipe_key`: memory.optimizer_offload or memory.parameter_offload.
 void map_offload(Settings& settings, std::string_view key, std::string_view folder_key, const std::string& recipe_key);
 /// The part of the optimizer that does not stay on the GPU.
 void map_offload_ratio(Settings& settings, std::string_view key);

@@ -22,7 +22,7 @@ void Disk::move(Transfer transfer) {
     throw InternalError("a transfer of " + std::to_string(transfer.bytes) + " bytes at " + std::to_string(transfer.offset) + " is not one of whole blocks of a file of " + std::to_string(file_.bytes()));
   const std::lock_guard lock(mutex_);
   if (const int error = io_->move(transfer); error != 0)
-    throw UserError(ExitCode::io_error, std::string("memory.optimizer_offload: ") + (transfer.direction == Transfer::read ? "reading from" : "writing to") + " the file in " + file_.folder() + " failed: " +
+    throw UserError(ExitCode::io_error, std::string("memory.optimizer_offload.folder: ") + (transfer.direction == Transfer::read ? "reading from" : "writing to") + " the file in " + file_.folder() + " failed: " +
                                             errno_words(error) + "; the last checkpoint is untouched: mend the disk or name another folder, and run the same command again");
 }
 

@@ -71,6 +71,11 @@ StepProgram optimizer_offload(StepProgram p, const OptimizerOffloadOptions& how 
 
 /// Weights lie on the host: they are copied into buffers of the device one block ahead of each use and given up behind it, unless the next use is near. An update on the device copies its group's in one
 /// group ahead, and out behind it; one on the host leaves them where they are. Also of a program that only evaluates.
-StepProgram parameter_offload(StepProgram p);
+/// On a disk they are read into buffers on the host ahead of what needs them there, a copy to the device or an update on the host, and what updates write is written back.
+struct ParameterOffloadOptions {
+  bool on_disk = false;
+  int read_ahead = 1;                   // how many turns (of blocks, or updates) ahead of what needs them on the host weights on the disk are read
+};
+StepProgram parameter_offload(StepProgram p, const ParameterOffloadOptions& how = {});
 
 }  // namespace trainx::passes

@@ -22,6 +22,9 @@ std::vector<passes::Keeper> keepers_of(const RunPlan& plan, std::size_t groups);
 inline bool offloads_optimizer(const RunPlan& plan) { return plan.recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none; }
 /// Whether their gradients leave as bf16.
 inline bool rounds_gradients(const RunPlan& plan) { return plan.recipe.memory.optimizer_offload.gradients == recipe::OffloadedGradients::bf16; }
-inline bool uses_disk(const RunPlan& plan) { return recipe::uses_disk(plan.recipe.memory.optimizer_offload.where); }
+/// Whether the optimizer, or weights, are kept in a file.
+inline bool uses_disk(const RunPlan& plan) { return recipe::uses_disk(plan.recipe.memory); }
+inline bool offloads_weights(const RunPlan& plan) { return plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none; }
+inline bool weights_on_disk(const RunPlan& plan) { return plan.recipe.memory.parameter_offload == recipe::ParameterOffload::disk; }
 
 }  // namespace trainx::plan

@@ -126,9 +126,10 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   if (plan.recipe.optimizer.update_in_backward) claims.update_launches = places_of_updates(graph);
   if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
     for (const program::BlockSpec& block : graph.blocks) claims.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) * micro_steps;
-  const bool weights_on_host = plan.recipe.memory.parameter_offload == recipe::ParameterOffload::cpu;
+  const bool weights_away = offloads_weights(plan);
+  std::vector<passes::Keeper> keepers(graph.groups.size(), passes::Keeper::device);
   if (offloads_optimizer(plan) && !plan.is_replica()) {
-    const std::vector<passes::Keeper> keepers = keepers_of(plan, graph.groups.size());
+    keepers = keepers_of(plan, graph.groups.size());
     const std::int64_t parts = plan.zero_stage() > 0 ? plan.batch.world_size : 1;
     for (const int group : groups_with_gradients(graph)) {
       claims.updates_stay |= keepers[static_cast<std::size_t>(group)] == passes::Keeper::device;
@@ -137,17 +138,18 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
       ++claims.host_updates;
       claims.gradients_rounded += rounds_gradients(plan);
       claims.gradients_out_bytes += elements * size_of(rounds_gradients(plan) ? DType::bf16 : DType::f32);
-      if (!weights_on_host) claims.weights_back_bytes += elements * size_of(dtype_of(plan.recipe.precision.compute));
+      if (!weights_away) claims.weights_back_bytes += elements * size_of(dtype_of(plan.recipe.precision.compute));
     }
     claims.update_launches = 0;
   }
-  if (weights_on_host)
+  claims.weights_on_disk = weights_on_disk(plan);
+  if (weights_away)
     for (const int group : groups_with_gradients(graph)) {   // once for blocks; and for an update on the GPU once back
       const std::int64_t bytes = graph.groups[static_cast<std::size_t>(group)].elements / (plan.zero_stage() > 0 ? plan.shard_ranks : 1) * size_of(dtype_of(plan.recipe.precision.compute));
       claims.parameters_in_bytes += bytes;
-      if (claims.host_updates == 0) claims.parameters_out_bytes += bytes;
+      if (keepers[static_cast<std::size_t>(group)] == passes::Keeper::device) claims.parameters_out_bytes += bytes;
     }
-  if (weights_on_host && claims.update_launches > 0) claims.update_launches = static_cast<std::int64_t>(groups_with_gradients(graph).size());   // each between copies of its own
+  if (weights_away && claims.update_launches > 0) claims.update_launches = static_cast<std::int64_t>(groups_with_gradients(graph).size());   // each between copies of its own
   if (plan.mode != recipe::ParallelMode::single) claims.summed = plan.recipe.precision.reduce == recipe::Reduce::bf16 ? "bf16" : "f32";
   claims.sharded = plan.zero_stage() > 0;
   claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);

@@ -23,7 +23,8 @@ struct StepClaims {
   bool updates_stay = false;            // of some groups, beside those
   std::int64_t gradients_out_bytes = 0, weights_back_bytes = 0;   // that a step copies for them, at least
   std::int64_t gradients_rounded = 0;   // of those, that leave as bf16: launches of the kernel that rounds, at least
-  std::int64_t parameters_in_bytes = 0, parameters_out_bytes = 0;   // that a step copies of weights which lie on the host, at least
+  std::int64_t parameters_in_bytes = 0, parameters_out_bytes = 0;   // that a step copies of weights which lie on the host or a disk, at least
+  bool weights_on_disk = false;
   std::string update;                   // the optimizer's kernel: "adamw_kernel", "SgdRule"
   std::string weights;                  // what the optimizer's kernel keeps: "SplitWeights", "MasterWeights", "Bf16Weights", "StochasticWeights", "HalfWeights", "Fp32Weights"
 };

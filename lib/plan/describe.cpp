@@ -88,7 +88,7 @@ std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan&
   if (plan.recipe.optimizer.update_in_backward) compare("update in backward", [](recipe::Recipe& r) { r.optimizer.update_in_backward = false; });
   const recipe::MemorySection& memory = plan.recipe.memory;
   if (plan.on_gpu && offloads_optimizer(plan)) compare("optimizer offload", [](recipe::Recipe& r) { r.memory.optimizer_offload.where = recipe::OptimizerOffload::none; });
-  if (plan.on_gpu && memory.parameter_offload != recipe::ParameterOffload::none) compare("parameter offload", [](recipe::Recipe& r) { r.memory.parameter_offload = recipe::ParameterOffload::none; });
+  if (plan.on_gpu && offloads_weights(plan)) compare("parameter offload", [](recipe::Recipe& r) { r.memory.parameter_offload = recipe::ParameterOffload::none; });
   if (plan.on_gpu && memory.activation_offload != recipe::ActivationOffload::none) compare("activation offload", [](recipe::Recipe& r) { r.memory.activation_offload = recipe::ActivationOffload::none; });
   return out;
 }
@@ -157,12 +157,12 @@ std::string describe(const RunPlan& plan, bool with_program) {
     if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0)
       out += row("optimizer on the host", "a step copies " + human_bytes(copies.gradients_out) + " of gradients " + (rounds_gradients(plan) ? "in bf16 " : "") + "out" + (copies.weights_back > 0 ? " and " + human_bytes(copies.weights_back) + " of weights back" : "") + unknown + "; the CPU updates");
     if (const ParameterCopies copies = parameter_copies(plan.train.back().program); copies.in > 0)
-      out += row("offloaded weights", "a step copies " + human_bytes(copies.in) + " in, a block ahead of its use" + (copies.out > 0 ? ", and " + human_bytes(copies.out) + " back from updates" : "") + unknown);
+      out += row("offloaded weights", "a step copies " + human_bytes(copies.in) + " in, a block ahead of its use" + (weights_on_disk(plan) ? ", once it is read from the disk" : "") + (copies.out > 0 ? ", and " + human_bytes(copies.out) + " back from updates" : "") + unknown);
   }
   if (plan.memory.disk_bytes > 0) {
-    const OptimizerCopies copies = optimizer_copies(plan.train.back().program);
+    const DiskCopies states = optimizer_copies(plan.train.back().program).disk, weights = parameter_copies(plan.train.back().program).disk;
     out += row("on the disk", human_bytes(plan.memory.disk_bytes) + " in " + facts::offload_folder_of(plan.recipe) + (plan.disk_free_bytes ? ", where " + human_bytes(*plan.disk_free_bytes) + " are free" : "") + "; a step reads " +
-                                  human_bytes(copies.from_disk) + " and writes " + human_bytes(copies.to_disk) + (plan.rates && plan.rates->disk_bytes_per_s <= 0 ? ", how fast was not measured" : ""));
+                                  human_bytes(states.from + weights.from) + " and writes " + human_bytes(states.to + weights.to) + (plan.rates && plan.rates->disk_bytes_per_s <= 0 ? ", how fast was not measured" : ""));
   }
   out += row("total", human_bytes(plan.memory.total_bytes()) + " of " + human_bytes(plan.memory.budget_bytes));
   if (const auto exchanges = exchanges_of(plan); !exchanges.empty()) {
@@ -205,7 +205,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
     if (claims.update_launches > 0) out += row("updates in backward", std::to_string(claims.update_launches) + " launches of the optimizer");
     if (claims.offloaded_bytes > 0) out += row("copied to the host", "at least " + human_bytes(claims.offloaded_bytes) + ", and back");
     if (claims.host_updates > 0)
-      out += row("updates on the host", std::to_string(claims.host_updates) + ", of gradients of " + human_bytes(claims.gradients_out_bytes) + (claims.gradients_rounded > 0 ? " in bf16" : "") + ", which come back as weights of " + human_bytes(claims.weights_back_bytes));
+      out += row("updates on the host", std::to_string(claims.host_updates) + ", of gradients of " + human_bytes(claims.gradients_out_bytes) + (claims.gradients_rounded > 0 ? " in bf16" : "") +
+                                            (claims.weights_back_bytes > 0 ? ", which come back as weights of " + human_bytes(claims.weights_back_bytes) : ""));
     if (claims.parameters_in_bytes > 0)
       out += row("weights from the host", "at least " + human_bytes(claims.parameters_in_bytes) + " in" + (claims.parameters_out_bytes > 0 ? ", " + human_bytes(claims.parameters_out_bytes) + " back" : ""));
     out += row("exact weights", claims.weights == "Fp32Weights" ? "fp32 weights" : claims.weights == "SplitWeights" ? "bf16 weights and their low 16 bits" : claims.weights == "Bf16Weights" ? "bf16 weights alone" : claims.weights == "StochasticWeights" ? "bf16 weights alone, rounded stochastically" : claims.weights == "HalfWeights" ? "fp32 master beside fp16 weights" : "fp32 master beside bf16 weights");
@@ -247,8 +248,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["beside_host_bytes"] = plan.memory.beside_host_bytes;
   j["offloaded_bytes"] = offloaded_bytes(plan.train.back().program);
   for (const auto& [name, bytes] : plan.memory.on_host) j["on_host"].push_back({{"category", name}, {"bytes", bytes}});
-  if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0) j["optimizer_copies"] = {{"gradients_out", copies.gradients_out}, {"weights_back", copies.weights_back}, {"from_disk", copies.from_disk}, {"to_disk", copies.to_disk}};
-  if (const ParameterCopies copies = parameter_copies(plan.train.back().program); copies.in > 0) j["parameter_copies"] = {{"in", copies.in}, {"out", copies.out}};
+  if (const OptimizerCopies copies = optimizer_copies(plan.train.back().program); copies.gradients_out > 0) j["optimizer_copies"] = {{"gradients_out", copies.gradients_out}, {"weights_back", copies.weights_back}, {"from_disk", copies.disk.from}, {"to_disk", copies.disk.to}};
+  if (const ParameterCopies copies = parameter_copies(plan.train.back().program); copies.in > 0) j["parameter_copies"] = {{"in", copies.in}, {"out", copies.out}, {"from_disk", copies.disk.from}, {"to_disk", copies.disk.to}};
   if (plan.memory.disk_bytes > 0) j["disk_bytes"] = plan.memory.disk_bytes;
   if (offloads_optimizer(plan)) j["optimizer_groups"] = {{"all", plan.train.back().graph.groups.size()}, {"on_device", plan.groups_on_device}, {"on_disk", std::ranges::count(keepers_of(plan, plan.train.back().graph.groups.size()), passes::Keeper::disk)}};
   j["total_bytes"] = plan.memory.total_bytes();

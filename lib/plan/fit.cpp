@@ -1,5 +1,6 @@
 #include "plan/fit.hpp"
 #include "core/units.hpp"
+#include "plan/choose_offload.hpp"
 #include "plan/fit_search.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/percent.hpp"
@@ -117,7 +118,7 @@ std::vector<ActivationCheckpoint> compressed(std::vector<ActivationCheckpoint> l
 
 double step_seconds(const RunPlan& plan, const program::Rates& rates) {
   program::Rates own = rates;
-  if (plan.on_gpu && plan.recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none) own.steps_overlap = false;
+  if (plan.on_gpu && (offloads_optimizer(plan) || weights_on_disk(plan))) own.steps_overlap = false;
   const PlacedProgram& placed = plan.train.back();
   return program::predict_time(placed.program, placed.order, placed.graph, own).step_s;
 }

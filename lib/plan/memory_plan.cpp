@@ -66,8 +66,8 @@ std::int64_t snapshot_bytes_of(const RunPlan& plan) {
   return saved / plan.batch.world_size + largest;   // whoever has the fewest bytes so far takes the next tensor
 }
 
-/// What the host holds of a program where it is fullest.
-std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p, std::int64_t states, std::int64_t master, std::int64_t all) {
+/// What the host holds of a program where it is fullest; of that its residents.
+std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p, std::int64_t states, std::int64_t master, std::int64_t weights, std::int64_t all) {
   if (all == 0) return {};
   const auto peak = program::peak_use(p, program::Space::host);
   const auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
@@ -75,7 +75,8 @@ std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepPro
                                                         {"optimizer state on the host", states},
                                                         {"master weights on the host", master},
                                                         {"optimizer state on its way from and to the disk", of(Kind::state) - states - master},
-                                                        {"weights on the host", of(Kind::parameter)},
+                                                        {"weights on the host", weights},
+                                                        {"weights on their way", of(Kind::parameter) - weights},
                                                         {"gradients on the host", of(Kind::gradient)}};
   for (const auto& [name, bytes] : std::vector(out)) all -= bytes;
   out.emplace_back("scalars and gaps on the host", all);
@@ -85,14 +86,21 @@ std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepPro
 
 }  // namespace
 
+std::int64_t largest_weights_on_disk(const program::StepProgram& p) {
+  std::int64_t largest = 0;
+  for (const auto& b : p.buffers)
+    if (b.resident && b.space == program::Space::disk && b.kind == Kind::parameter) largest = std::max(largest, b.size);
+  return largest;
+}
+
 MemoryPlan plan_memory_budget(const RunPlan& plan) {
   const auto& p = plan.train.back().program;
   const auto peak = program::peak_use(p);
   auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
-  const auto kept_on = [&](program::Space space, bool is_master) {
+  const auto kept_on = [&](program::Space space, bool is_master, Kind kind = Kind::state) {
     std::int64_t bytes = 0;
     for (const auto& b : p.buffers)
-      if (b.kind == Kind::state && b.resident && b.space == space && b.name.starts_with("master.") == is_master) bytes += b.size;
+      if (b.kind == kind && b.resident && b.space == space && b.name.starts_with("master.") == is_master) bytes += b.size;
     return bytes;
   };
   const std::int64_t master = kept_on(program::Space::device, true);
@@ -121,7 +129,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   m.process_bytes = plan.on_gpu ? context_bytes_of(plan) + between_gpus : process_bytes_of(plan);
   m.categories.emplace_back(plan.on_gpu ? "CUDA context and kernels" : "process", m.process_bytes - between_gpus);
   if (between_gpus > 0) m.categories.emplace_back("NCCL", between_gpus);
-  m.on_host = on_host(p, kept_on(program::Space::host, false), kept_on(program::Space::host, true), m.host_bytes);
+  m.on_host = on_host(p, kept_on(program::Space::host, false), kept_on(program::Space::host, true), kept_on(program::Space::host, false, Kind::parameter), m.host_bytes);
   if (!plan.on_gpu) {                                    // there the host's memory is the same
     m.categories.insert(m.categories.end(), m.on_host.begin(), m.on_host.end());
     m.process_bytes += m.host_bytes;
@@ -130,10 +138,14 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
     m.categories.emplace_back("checkpoint on its way to disk", snapshot);
     m.process_bytes += snapshot;
   }
-  if (plan.on_gpu && (offloads_optimizer(plan) || plan.recipe.memory.parameter_offload == recipe::ParameterOffload::cpu || plan.writes_beside_training())) {
+  const std::int64_t window = largest_weights_on_disk(p);
+  if (plan.on_gpu && (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training())) {
     for (const auto& b : plan.train.front().program.buffers)
       if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.size;
-    m.beside_host_bytes += snapshot_bytes_of(plan);
+    m.beside_host_bytes += snapshot_bytes_of(plan) + window;
+  } else if (window > 0) {
+    m.categories.emplace_back("weights as they are loaded and saved", window);
+    m.process_bytes += window;
   }
   return m;
 }
@@ -156,7 +168,7 @@ Levers levers_of(const RunPlan& plan) {
   const bool in_backward = plan.recipe.optimizer.update_in_backward, custom = std::holds_alternative<spec::CustomDims>(plan.dims);
   const bool tensor_sums = plan.update.unit == program::Unit::tensor, on_host = levers.optimizers.front() != OptimizerOffload::none;   // shards and hosts do not go together with them
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
-    if (!(plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none && mode != ParallelMode::zero3) && plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward && !(tensor_sums && on_host)) levers.modes.push_back(mode);
+    if (!(offloads_weights(plan) && mode != ParallelMode::zero3) && plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward && !(tensor_sums && on_host)) levers.modes.push_back(mode);
   if (may_update_on_host(plan) && !(tensor_sums && plan.shares_batches())) levers.optimizers.push_back(OptimizerOffload::cpu);
   if (may_keep_weights_on_host(plan)) levers.weights.push_back(recipe::ParameterOffload::cpu);
   // On the host last, where that is other memory: copies take longer than recomputation.
@@ -192,9 +204,7 @@ bool may_update_on_host(const RunPlan& plan) {
 
 bool may_keep_weights_on_host(const RunPlan& plan) {
   const bool held = plan.mode == recipe::ParallelMode::dp || plan.zero_stage() == 1 || plan.zero_stage() == 2;
-  const auto& optimizer = plan.recipe.memory.optimizer_offload;
-  const bool takes_weights = recipe::uses_disk(optimizer.where) || optimizer.share.is_auto() || *optimizer.share.value != 0;   // from the GPU
-  return plan.on_gpu && plan.recipe.memory.parameter_offload == recipe::ParameterOffload::none && !held && !takes_weights;
+  return plan.on_gpu && !offloads_weights(plan) && !held;
 }
 
 std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
@@ -243,13 +253,13 @@ std::string what_needs_less_host_memory(const RunPlan& plan) {
     const std::int64_t half = gradients == plan.memory.on_host.end() ? 0 : gradients->second / 2;
     if (half > 0 && host_need(plan.memory) - half <= host_budget(plan, 0)) rounded = "write memory.optimizer_offload.gradients: bf16, in which gradients take half as much there, ";
   }
-  if (optimizer && !uses_disk(plan) && plan.recipe.memory.parameter_offload == recipe::ParameterOffload::none) text = "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room for, leave it out, ";
+  if (optimizer && !recipe::uses_disk(plan.recipe.memory.optimizer_offload.where)) text = "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room for, leave it out, ";
   else if (optimizer) text = "leave memory.optimizer_offload out, ";
   text = rounded + text;
   if (optimizer) text += "or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
   if (plan.on_gpu && plan.writes_beside_training()) text += std::string(text.empty() ? "" : ", or ") + "write checkpoint.asynchronous: false, which pins no copy of what is saved";
   if (activations) text += std::string(text.empty() ? "" : "; ") + "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size";
-  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none) text += std::string(text.empty() ? "" : "; ") + "leave memory.parameter_offload out, or let more ranks share the weights (parallel.mode: zero3)";
+  if (offloads_weights(plan)) text += std::string(text.empty() ? "" : "; ") + (weights_on_disk(plan) ? "" : "write memory.parameter_offload: disk, ") + "leave memory.parameter_offload out, or let more ranks share the weights (parallel.mode: zero3)";
   return text;
 }
 
@@ -257,9 +267,11 @@ void require_fits(const RunPlan& plan) {
   const std::int64_t need = plan.memory.total_bytes(), have = plan.memory.budget_bytes;
   if (plan.disk_free_bytes && plan.memory.disk_bytes > *plan.disk_free_bytes) {
     const auto& o = plan.recipe.memory.optimizer_offload;
-    throw UserError(ExitCode::out_of_memory, "memory.optimizer_offload: the run needs " + human_bytes(plan.memory.disk_bytes) + " on the disk and " + human_bytes(*plan.disk_free_bytes) + " are free" +
+    const std::string key = recipe::uses_disk(o.where) ? "memory.optimizer_offload" : "memory.parameter_offload";
+    throw UserError(ExitCode::out_of_memory, key + ": the run needs " + human_bytes(plan.memory.disk_bytes) + " on the disk and " + human_bytes(*plan.disk_free_bytes) + " are free" +
                                                  (plan.batch.world_size > 1 ? " for each rank" : "") + "; make room, name a folder on another disk (memory.optimizer_offload.folder)" +
-                                                 (o.where == recipe::OptimizerOffload::disk ? ", or write where: cpu+disk, which fills the host's memory first" : ""));
+                                                 (o.where == recipe::OptimizerOffload::disk ? ", or write where: cpu+disk, which fills the host's memory first" : "") +
+                                                 (weights_on_disk(plan) ? ", or write memory.parameter_offload: cpu, which keeps weights in the host's memory" : ""));
   }
   if (const std::int64_t host_has = host_budget(plan, 0); plan.on_gpu && host_has > 0 && host_need(plan.memory) > host_has) {
     std::string what;

@@ -9,6 +9,9 @@ void plan_programs(RunPlan& plan);
 /// Bytes by category at the peak of the training step, the arena that holds both programs, and the library's share.
 MemoryPlan plan_memory_budget(const RunPlan& plan);
 
+/// What loading and saving have in memory at a time of weights on the disk; 0: none are there.
+std::int64_t largest_weights_on_disk(const program::StepProgram& p);
+
 /// "batch.micro_batch_size 8 with memory.activation_checkpoint full would fit (3.1 GiB)"; "" where nothing in the recipe makes it fit into so many bytes.
 std::string what_would_fit(const RunPlan& plan, std::int64_t bytes);
 

@@ -172,8 +172,8 @@ void plan_programs(RunPlan& plan) {
     const bool on_host = offloads_optimizer(plan);
     const passes::OptimizerOffloadOptions offload{keepers_of(plan, graph.groups.size()), static_cast<int>(r.memory.optimizer_offload.read_ahead), rounds_gradients(plan)};
     if (on_host) p = passes::optimizer_offload(std::move(p), offload);
-    const bool weights_on_host = r.memory.parameter_offload == recipe::ParameterOffload::cpu;
-    if (weights_on_host) p = passes::parameter_offload(std::move(p));
+    const passes::ParameterOffloadOptions weights{weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
+    if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
     const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
@@ -183,7 +183,7 @@ void plan_programs(RunPlan& plan) {
     if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
     if (on_host) forward = passes::optimizer_offload(std::move(forward), offload);
-    if (weights_on_host) forward = passes::parameter_offload(std::move(forward));
+    if (offloads_weights(plan)) forward = passes::parameter_offload(std::move(forward), weights);
     plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
   }
 }
@@ -200,32 +200,41 @@ double step_flops(const PlacedProgram& placed) {
 
 namespace {
 
-/// Of copies into such buffers.
+/// Of copies from and to such buffers.
 template <class Counts>
 std::int64_t copied_bytes(const program::StepProgram& p, const Counts& counts) {
   std::int64_t bytes = 0;
-  for (const auto& i : p.steady)
-    for (const auto& u : i.uses)
-      if (i.op == program::Op::copy && program::writes(u.how) && counts(p.buffers[static_cast<std::size_t>(u.buffer)])) bytes += u.range.end - u.range.begin;
+  for (const auto& i : p.steady) {
+    if (i.op != program::Op::copy) continue;
+    const program::Use& to = i.uses.back();
+    if (counts(p.buffers[static_cast<std::size_t>(i.uses.front().buffer)], p.buffers[static_cast<std::size_t>(to.buffer)])) bytes += to.range.end - to.range.begin;
+  }
   return bytes;
+}
+
+/// What a step reads from the disk and writes there of one kind.
+DiskCopies disk_copies(const program::StepProgram& p, program::Kind kind) {
+  using program::Buffer, program::Space;
+  return {copied_bytes(p, [&](const Buffer& from, const Buffer&) { return from.space == Space::disk && from.kind == kind; }),
+          copied_bytes(p, [&](const Buffer&, const Buffer& to) { return to.space == Space::disk && to.kind == kind; })};
 }
 
 }  // namespace
 
 std::int64_t offloaded_bytes(const program::StepProgram& p) {
-  return copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && (b.kind == program::Kind::value || b.kind == program::Kind::saved); });
+  return copied_bytes(p, [](const program::Buffer&, const program::Buffer& to) { return to.space == program::Space::host && (to.kind == program::Kind::value || to.kind == program::Kind::saved); });
 }
 
 OptimizerCopies optimizer_copies(const program::StepProgram& p) {
-  return {copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::gradient; }),
-          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter && b.resident; }),
-          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::state; }),
-          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::disk; })};
+  using program::Buffer, program::Kind, program::Space;
+  return {copied_bytes(p, [](const Buffer&, const Buffer& to) { return to.space == Space::host && to.kind == Kind::gradient; }),
+          copied_bytes(p, [](const Buffer&, const Buffer& to) { return to.space == Space::device && to.kind == Kind::parameter && to.resident; }), disk_copies(p, Kind::state)};
 }
 
 ParameterCopies parameter_copies(const program::StepProgram& p) {
-  return {copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::device && b.kind == program::Kind::parameter && !b.resident; }),
-          copied_bytes(p, [](const program::Buffer& b) { return b.space == program::Space::host && b.kind == program::Kind::parameter; })};
+  using program::Buffer, program::Kind, program::Space;
+  return {copied_bytes(p, [](const Buffer&, const Buffer& to) { return to.space == Space::device && to.kind == Kind::parameter && !to.resident; }),
+          copied_bytes(p, [](const Buffer& from, const Buffer& to) { return from.space == Space::device && to.space == Space::host && to.kind == Kind::parameter; }), disk_copies(p, Kind::parameter)};
 }
 
 double RunPlan::flops_per_token() const { return step_flops(train.back()) * static_cast<double>(batch.world_size) / static_cast<double>(tokens_per_step); }
@@ -285,7 +294,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (device) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty()) use_measured_rates(*plan.rates, facts.hardware, plan.batch.world_size);
   if (plan.rates && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::eager) plan.rates->host_kernel_s = device->host_kernel_s;
-  if (plan.rates) plan.rates->steps_overlap = !offloads_optimizer(plan);   // a GPU's launch is done when the host's updates are
+  if (plan.rates) plan.rates->steps_overlap = !offloads_optimizer(plan) && !weights_on_disk(plan);   // a GPU's launch is done when the host's updates and the disk's transfers are
   if (plan.rates) plan.rates->update = update_rates(*device, r.optimizer.options, plan.compute, plan.master);
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes / facts.hardware.local_ranks;

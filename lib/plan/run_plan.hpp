@@ -91,11 +91,12 @@ bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& h
 
 /// What a step copies to the host of activations.
 std::int64_t offloaded_bytes(const program::StepProgram& p);
-/// What a step copies for an optimizer on the host: gradients to it, weights back.
-struct OptimizerCopies { std::int64_t gradients_out = 0, weights_back = 0, from_disk = 0, to_disk = 0; };
+struct DiskCopies { std::int64_t from = 0, to = 0; };
+/// What a step copies for an optimizer on the host: gradients to it, weights back; and of what is kept on the disk.
+struct OptimizerCopies { std::int64_t gradients_out = 0, weights_back = 0; DiskCopies disk; };
 OptimizerCopies optimizer_copies(const program::StepProgram& p);
-/// What a step copies of weights that lie on the host: to blocks and updates, and back from updates.
-struct ParameterCopies { std::int64_t in = 0, out = 0; };
+/// What a step copies of weights that lie on the host: to blocks and updates, and back from updates; and of those on the disk.
+struct ParameterCopies { std::int64_t in = 0, out = 0; DiskCopies disk; };
 ParameterCopies parameter_copies(const program::StepProgram& p);
 
 /// Of the matrix products and the attention of one step, without what is recomputed.

@@ -425,21 +425,19 @@ class Rules {
   void optimizer_offload() {
     const OptimizerOffloadSection& o = r_.memory.optimizer_offload;
     const std::string path = "memory.optimizer_offload.", where = path + "where";
-    const bool on_disk = uses_disk(o.where);
+    const bool on_disk = uses_disk(r_.memory);
     const auto only_with = [&](bool is_set, const char* key, const std::string& what) { refuse(is_set, path + key, {where}, "can have no effect without where: " + what); };
     only_with(o.where == OptimizerOffload::none && o.gradients != OffloadedGradients::fp32, "gradients", "cpu, disk or cpu+disk");
     only_with(o.where == OptimizerOffload::none && (o.share.is_auto() || *o.share.value != 0), "share", "cpu, disk or cpu+disk");
-    only_with(!on_disk && o.folder, "folder", "disk or cpu+disk");
-    only_with(!on_disk && o.read_ahead != OptimizerOffloadSection{}.read_ahead, "read_ahead", "disk or cpu+disk");
+    only_with(!on_disk && o.folder, "folder", "disk or cpu+disk, or memory.parameter_offload: disk");
+    only_with(!on_disk && o.read_ahead != OptimizerOffloadSection{}.read_ahead, "read_ahead", "disk or cpu+disk, or memory.parameter_offload: disk");
     only_with(o.where != OptimizerOffload::cpu_disk && !o.host_budget.is_auto(), "host_budget", "cpu+disk, which puts on the disk what is beyond it");
     refuse(o.where != OptimizerOffload::none && !o.share.is_auto() && *o.share.value == 1, path + "share", {where}, "1 leaves all of the optimizer on the GPU: write where: none");
     refuse(o.folder && o.folder->empty(), path + "folder", {}, "must not be empty (did you mean null?)");
     refuse(!o.host_budget.is_auto() && o.host_budget.value->bytes == 0, path + "host_budget", {}, "must be greater than 0");
-    const bool shared = o.share.is_auto() || *o.share.value != 0;
-    refuse(r_.memory.parameter_offload != ParameterOffload::none && (on_disk || shared), "memory.parameter_offload", {shared ? path + "share" : where},
-           std::string("cannot go together with memory.optimizer_offload ") + (shared ? "of which a share stays on the GPU" : "on a disk") + ", whose updates have their weights there: write optimizer_offload: cpu");
-    refuse(on_disk && r_.checkpoint.asynchronous.value.value_or(false), "checkpoint.asynchronous", {where},
-           "cannot go together with memory.optimizer_offload.where: " + write_value(o.where) + ": memory has no room for a copy of what is on the disk; write false or auto");
+    const bool of_optimizer = uses_disk(o.where);
+    refuse(on_disk && r_.checkpoint.asynchronous.value.value_or(false), "checkpoint.asynchronous", {of_optimizer ? where : "memory.parameter_offload"},
+           "cannot go together with " + (of_optimizer ? where + ": " + write_value(o.where) : "memory.parameter_offload: disk") + ": memory has no room for a copy of what is on the disk; write false or auto");
   }
 
   const Recipe& r_;

@@ -180,8 +180,8 @@ struct OptimizerOffloadSection {
   OptimizerOffload where = OptimizerOffload::none;
   OffloadedGradients gradients = OffloadedGradients::fp32;
   Auto<double> share{0.0};
-  std::optional<std::string> folder;    // null: the run's own
-  std::int64_t read_ahead = 2;
+  std::optional<std::string> folder;    // of all that is on a disk; null: the run's own
+  std::int64_t read_ahead = 2;          // likewise
   Auto<ByteSize> host_budget;
 };
 template <class Visitor>
@@ -191,13 +191,13 @@ void visit_fields(Visitor& field, OptimizerOffloadSection& s) {
         "ahead of each update and written behind it; cpu+disk: in host memory as far as host_budget goes, the rest in the file");
   field("gradients", s.gradients, anything(), "what gradients travel to the host in, and wait there: fp32; bf16, half the bytes, each rounded once, when it is complete; their norm is that of the exact ones");
   field("share", s.share, fraction(), "of the optimizer, the part that stays on the GPU, by parts of the model; auto: as much as is fastest within memory.budget");
-  field("folder", s.folder, anything(), "of disk and cpu+disk: where the file is made, on a fast local disk; it has no name, and is gone when the run ends; null: the run's folder");
-  field("read_ahead", s.read_ahead, between(1, 64), "of disk and cpu+disk: for how many parts of the model, beyond the one that is updated, host memory is set aside to read into");
+  field("folder", s.folder, anything(), "of disk and cpu+disk, and of parameter_offload: disk, which has the same file: where it is made, on a fast local disk; it has no name, and is gone when the run ends; null: the run's folder");
+  field("read_ahead", s.read_ahead, between(1, 64), "of disk and cpu+disk: for how many parts of the model, beyond the one that is updated, host memory is set aside to read into; of parameter_offload: disk, beyond the one that is copied in");
   field("host_budget", s.host_budget, anything(), "of cpu+disk: memory that a rank may take on the host, e.g. 64 GiB; auto: what the machine (cgroup) has");
 }
-enum class ParameterOffload : std::uint8_t { none, cpu };
+enum class ParameterOffload : std::uint8_t { none, cpu, disk };
 inline const EnumNames<ParameterOffload>& enum_names(ParameterOffload) {
-  static const EnumNames<ParameterOffload> names{{ParameterOffload::none, "none"}, {ParameterOffload::cpu, "cpu"}};
+  static const EnumNames<ParameterOffload> names{{ParameterOffload::none, "none"}, {ParameterOffload::cpu, "cpu"}, {ParameterOffload::disk, "disk"}};
   return names;
 }
 struct MemorySection {
@@ -210,6 +210,7 @@ struct MemorySection {
   std::optional<Duration> release_cache_every;
   bool fit = false;
 };
+inline bool uses_disk(const MemorySection& s) { return uses_disk(s.optimizer_offload.where) || s.parameter_offload == ParameterOffload::disk; }
 template <class Visitor>
 void visit_fields(Visitor& field, MemorySection& s) {
   field("budget", s.budget, anything(), "memory a rank may take, e.g. 8 GiB; auto: what the machine (cgroup) has");
@@ -219,7 +220,8 @@ void visit_fields(Visitor& field, MemorySection& s) {
   field("activation_offload", s.activation_offload, anything(),
         "cpu: what layers keep for backward waits in host memory; copied out behind forward, and back one block ahead of backward, beside the computation");
   field("parameter_offload", s.parameter_offload, anything(),
-        "cpu: weights lie in host memory, and are copied in one block ahead of each use in forward and backward; not in the modes that hold all of them for a step (dp, zero1, zero2)");
+        "cpu: weights lie in host memory, and are copied in one block ahead of each use in forward and backward; disk: in a file (optimizer_offload.folder), read into host memory ahead of that "
+        "(optimizer_offload.read_ahead); not in the modes that hold all of them for a step (dp, zero1, zero2)");
   field("release_cache_every", s.release_cache_every, anything(), "between returns of unused memory that libraries keep to the system; null: never");
   field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size, activation_checkpoint, and on a GPU activation_offload and optimizer_offload anew, the cheapest that fits; global_batch_size stays");
 }

@@ -22,7 +22,7 @@ const std::map<std::string_view, std::string_view>& other_names() {
       {"gradient_checkpointing", "memory.activation_checkpoint"}, {"recompute", "memory.activation_checkpoint"}, {"cpu_checkpointing", "memory.activation_offload"},
       {"offload_activations", "memory.activation_offload"}, {"activation_cpu_offload", "memory.activation_offload"}, {"optimizer_in_bwd", "optimizer.update_in_backward"},
       {"offload_optimizer", "memory.optimizer_offload.where"}, {"offload_optimizer_device", "memory.optimizer_offload.where"}, {"cpu_offload", "memory.optimizer_offload.where"},
-      {"optimizer_cpu_offload", "memory.optimizer_offload.where"}, {"cpu_offload_optimizer", "memory.optimizer_offload.where"}, {"nvme_path", "memory.optimizer_offload.folder"}, {"offload_optimizer_nvme_path", "memory.optimizer_offload.folder"},
+      {"optimizer_cpu_offload", "memory.optimizer_offload.where"}, {"cpu_offload_optimizer", "memory.optimizer_offload.where"}, {"nvme_path", "memory.optimizer_offload.folder"}, {"offload_optimizer_nvme_path", "memory.optimizer_offload.folder"}, {"offload_param_nvme_path", "memory.optimizer_offload.folder"},
       {"offload_param", "memory.parameter_offload"}, {"offload_param_device", "memory.parameter_offload"}, {"param_offload", "memory.parameter_offload"},
       {"torch_empty_cache_steps", "memory.release_cache_every: N steps"}, {"save_steps", "checkpoint.every: N steps"},
       {"save_interval", "checkpoint.every: N steps"}, {"save_total_limit", "checkpoint.keep_last"}, {"eval_steps", "eval.every: N steps"},

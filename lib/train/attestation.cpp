@@ -100,7 +100,7 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
     out.push_back("no " + claims.update + " over " + claims.weights + " in a step: the exact weights that were asked for are not kept");
   }
   if (claims.parameters_in_bytes > 0) {
-    const std::string away = " (memory.parameter_offload: cpu)";
+    const std::string away = std::string(" (memory.parameter_offload: ") + (claims.weights_on_disk ? "disk)" : "cpu)");
     if (const std::int64_t least = claims.offloaded_bytes + claims.parameters_in_bytes; evidence.bytes_from_host < least)
       out.push_back(std::to_string(evidence.bytes_from_host) + " bytes are copied from the host in a step, at least " + std::to_string(least) + " were planned" + away);
     if (const std::int64_t least = claims.offloaded_bytes + claims.gradients_out_bytes + claims.parameters_out_bytes; evidence.bytes_to_host < least)

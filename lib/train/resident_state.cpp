@@ -5,6 +5,7 @@
 #include "core/half.hpp"
 #include "core/hash.hpp"
 #include "optim/optimizer.hpp"
+#include "plan/memory_plan.hpp"
 #include "program/shards.hpp"
 #include "spec/arch/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
 
 namespace trainx::train {
 
@@ -48,6 +48,10 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     if (!sharded_) group.shards.push_back(g);
     for (int r = 0; sharded_ && r < placed.program.shard_ranks; ++r) group.shards.push_back(program::shard_of(g, r, placed.program.shard_ranks));
   }
+  if (const std::int64_t bytes = plan::largest_weights_on_disk(placed.program); bytes > 0) {
+    weights_memory_.emplace(bytes);     // whole pages, which blocks of the disk are not larger than
+    weights_window_ = DiskWindow(memory.disk, {weights_memory_->data(), static_cast<std::size_t>(bytes)});
+  }
   const auto& buffers = placed.program.buffers;
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     const auto& buffer = buffers[b];
@@ -55,9 +59,10 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     const bool on_host = buffer.space == program::Space::host;
     if (on_host && !memory.host) throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
     const bool on_disk = buffer.space == program::Space::disk;
+    if (on_disk && !memory.disk && buffer.kind == Kind::parameter) throw InternalError(buffer.name + " lies on a disk, which is not there");
     if (on_disk && !memory.disk) continue;
     std::byte* const at = on_disk ? nullptr : (on_host ? memory.host : memory.base) + placed.placement.base[b];
-    const Place place{at, on_disk ? placed.placement.base[b] : program::none, static_cast<std::size_t>(buffer.size)};
+    const Place place{at, on_disk ? placed.placement.base[b] : program::none, static_cast<std::size_t>(buffer.size), buffer.kind == Kind::parameter};
     if (buffer.kind == Kind::scalar) {
       if (buffer.name == "step") step_ = reinterpret_cast<std::int64_t*>(at);
       else if (buffer.name == "applied") applied_ = reinterpret_cast<std::int64_t*>(at);
@@ -68,7 +73,8 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     Group& group = groups_[static_cast<std::size_t>(buffer.owner)];
     const std::string name = buffer.sharded ? buffer.name.substr(0, buffer.name.size() - 1) : buffer.name;   // "w.h0/"
     if (buffer.kind == Kind::parameter) {
-      (on_host ? group.on_host : group.parameter) = at;
+      if (on_host && group.parameter.bytes > 0) group.on_host = at;   // those that blocks compute with come first
+      else group.parameter = place;
     } else if (name.starts_with(master_prefix)) {
       group.master = place;
       group.master_kind = buffer.size == group.shards.front().elements * 4 ? Master::fp32 : Master::split;
@@ -80,8 +86,6 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
       }
     }
   }
-  for (Group& group : groups_)
-    if (!group.parameter) group.parameter = std::exchange(group.on_host, nullptr);   // weights lie there alone
 }
 
 void ResidentState::initialize(const model::WeightInitializer& fill, Memory memory) {
@@ -98,6 +102,16 @@ void ResidentState::initialize(const model::WeightInitializer& fill, Memory memo
   }
   store();
   set_counters(0, 0);
+}
+
+void ResidentState::store() {
+  window_.store();
+  weights_window_.store();
+}
+
+void ResidentState::forget_windows() const {
+  window_.forget();
+  weights_window_.forget();
 }
 
 void ResidentState::initialize(std::uint64_t seed) {
@@ -125,7 +139,7 @@ std::int64_t ResidentState::applied_steps() const { return *applied_; }
 std::string ResidentState::weights_hash() const {
   std::string all;
   for (const Group& group : groups_)
-    all += sharded_ ? group.loaded_hash : hash_hex(std::span<const std::byte>(group.parameter, static_cast<std::size_t>(group.spec->elements * size_of(placed_.graph.compute))));
+    all += sharded_ ? group.loaded_hash : hash_hex(std::span<const std::byte>(read(group.parameter), group.parameter.bytes));
   return hash_hex(all);
 }
 
@@ -145,20 +159,20 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
     exact = exact.subspan(own() * size, size);
   }
   store_rounded(group, exact);
-  if (group.on_host) tensor::copy(group.on_host, group.parameter, exact.size() * static_cast<std::size_t>(size_of(placed_.graph.compute)));
+  if (group.on_host) tensor::copy(group.on_host, group.parameter.memory, group.parameter.bytes);
 }
 
 void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
   if (placed_.graph.compute == DType::f32) {
-    tensor::copy(group.parameter, std::as_bytes(exact).data(), exact.size_bytes());
+    tensor::copy(edit(group.parameter, true), std::as_bytes(exact).data(), exact.size_bytes());
     return;
   }
   if (placed_.graph.compute == DType::f16) {
-    std::ranges::transform(exact, reinterpret_cast<std::uint16_t*>(group.parameter), round_to_f16);
+    std::ranges::transform(exact, reinterpret_cast<std::uint16_t*>(edit(group.parameter, true)), round_to_f16);
     if (group.master_kind == Master::fp32) std::memcpy(edit(group.master, true), exact.data(), exact.size_bytes());
     return;
   }
-  auto* bf16 = reinterpret_cast<std::uint16_t*>(group.parameter);
+  auto* bf16 = reinterpret_cast<std::uint16_t*>(edit(group.parameter, true));
   std::vector<std::uint16_t> unused;
   std::uint16_t* low = nullptr;
   if (group.master_kind == Master::split) {

@@ -43,7 +43,7 @@ class ResidentState {
   /// Reads the optimizer states of a checkpoint's folder; the same errors.
   void load_states(const std::string& folder);
   /// To be called when all is loaded: what lies on the disk has to be there.
-  void store() { window_.store(); }
+  void store();
   /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names. Weights and floating states with an entry for each
   /// element have the folder's layout, other states their own. The same tensors however they lie in shards, which all ranks gather (TensorSource::prepare).
   std::vector<checkpoint::TensorSource> weights() const;
@@ -57,6 +57,7 @@ class ResidentState {
     std::byte* memory = nullptr;
     std::int64_t on_disk = program::none;
     std::size_t bytes = 0;
+    bool of_weights = false;            // those that blocks compute with
     auto operator<=>(const Place&) const = default;
   };
   struct State {
@@ -72,7 +73,7 @@ class ResidentState {
     std::vector<program::GroupSpec> whole;   // the group alone
     std::vector<program::GroupSpec> shards;   // by rank of those that hold them all; the whole group where there is one
     std::string loaded_hash;            // of exact weights, where they lie in shards
-    std::byte* parameter = nullptr;
+    Place parameter;
     std::byte* on_host = nullptr;       // the same, where updates are made on the host
     Place master;                       // of no bytes: the parameter is exact, or the program does not train
     program::Master master_kind = program::Master::none;
@@ -86,12 +87,13 @@ class ResidentState {
   void store_entries(const Group& group, const State& state, std::size_t parameter, std::span<const std::byte> entries);
   std::span<const std::byte> entries_of(const Group& group, const State& state, std::size_t parameter, std::vector<std::byte>& memory) const;
   const std::vector<program::GroupSpec>& shards_of(const Group& group, const State& state) const;
-  Place parameter_of(const Group& group) const;
   std::vector<Place> exact_parts(const Group& group) const;
   void gather(const std::vector<Place>& wanted) const;
   const std::byte* whole(const Place& mine) const;
-  const std::byte* read(const Place& place) const { return place.memory ? place.memory : window_.view(place.on_disk, place.bytes); }
-  std::byte* edit(const Place& place, bool anew = false) { return place.memory ? place.memory : window_.edit(place.on_disk, place.bytes, anew); }
+  const std::byte* read(const Place& place) const { return place.memory ? place.memory : window_of(place).view(place.on_disk, place.bytes); }
+  std::byte* edit(const Place& place, bool anew = false) { return place.memory ? place.memory : window_of(place).edit(place.on_disk, place.bytes, anew); }
+  DiskWindow& window_of(const Place& place) const { return place.of_weights ? weights_window_ : window_; }
+  void forget_windows() const;
   std::size_t own() const { return sharded_ ? static_cast<std::size_t>(ranks_.rank() % placed_.program.shard_ranks) : 0; }   // shard
 
   const plan::PlacedProgram& placed_;
@@ -99,6 +101,8 @@ class ResidentState {
   bool sharded_ = false;
   mutable std::map<Place, std::vector<std::byte>> gathered_;   // by one's own shard: what gather made
   mutable DiskWindow window_;           // in the host's memory behind its residents, where steps have what they read ahead: between steps nothing there is alive
+  std::optional<Arena> weights_memory_;
+  mutable DiskWindow weights_window_;   // a second one: exact weights may follow from weights and what is beside them, both on the disk
   bool states_written_ = false;
   std::vector<Group> groups_;
   std::int64_t* step_ = nullptr;

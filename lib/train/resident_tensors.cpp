@@ -93,13 +93,9 @@ const std::byte* ResidentState::whole(const Place& mine) const {
 /// What exact weights follow from.
 std::vector<ResidentState::Place> ResidentState::exact_parts(const Group& group) const {
   std::vector<Place> out;
-  if (group.master_kind != Master::fp32) out.push_back(parameter_of(group));
+  if (group.master_kind != Master::fp32) out.push_back(group.parameter);
   if (group.master_kind != Master::none) out.push_back(group.master);
   return out;
-}
-
-ResidentState::Place ResidentState::parameter_of(const Group& group) const {
-  return {group.parameter, program::none, static_cast<std::size_t>(group.shards.front().elements * size_of(placed_.graph.compute))};
 }
 
 std::span<const float> ResidentState::exact(const Group& group, const ParameterSpec& parameter, std::vector<float>& memory) const {
@@ -108,12 +104,12 @@ std::span<const float> ResidentState::exact(const Group& group, const ParameterS
   const std::span<float> out(memory.data(), n);
   const bool rounded = group.master_kind == Master::none && placed_.graph.compute == DType::bf16;   // nothing is kept of what rounding took
   if (rounded) {
-    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(parameter_of(group))) + offset;
+    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
     std::transform(bf16, bf16 + n, out.begin(), widen_bf16);
   } else if (group.master_kind == Master::split) {
-    optim::join_master({reinterpret_cast<const std::uint16_t*>(whole(parameter_of(group))) + offset, n}, reinterpret_cast<const std::uint16_t*>(whole(group.master)) + offset, out.data());
+    optim::join_master({reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset, n}, reinterpret_cast<const std::uint16_t*>(whole(group.master)) + offset, out.data());
   } else {
-    const std::byte* from = whole(group.master_kind == Master::fp32 ? group.master : parameter_of(group));
+    const std::byte* from = whole(group.master_kind == Master::fp32 ? group.master : group.parameter);
     std::memcpy(out.data(), reinterpret_cast<const float*>(from) + offset, n * sizeof(float));
   }
   return out;
@@ -170,7 +166,7 @@ void ResidentState::load_states(const std::string& folder) {
 }
 
 std::vector<checkpoint::TensorSource> ResidentState::weights() const {
-  window_.forget();
+  forget_windows();
   std::vector<checkpoint::TensorSource> out;
   const auto memory = std::make_shared<std::vector<float>>();   // of one tensor after the other: new pages for each would take as long as all else
   for (const Group& group : groups_)
@@ -181,7 +177,7 @@ std::vector<checkpoint::TensorSource> ResidentState::weights() const {
 }
 
 std::vector<checkpoint::TensorSource> ResidentState::states() const {
-  window_.forget();
+  forget_windows();
   std::vector<checkpoint::TensorSource> out;
   const auto memory = std::make_shared<std::vector<std::byte>>();
   for (const Group& group : groups_)

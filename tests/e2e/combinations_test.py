@@ -35,7 +35,7 @@ METHODS = {
     "memory.checkpoint_segment": ["1", "2"],
     "memory.activation_offload": ["none", "cpu"],
     "memory.optimizer_offload": ["none", "cpu", "disk", "cpu+disk", "{where: cpu, share: 0.5}", "{where: disk, share: 0.3, read_ahead: 1}", "{where: cpu, gradients: bf16}"],
-    "memory.parameter_offload": ["none", "cpu"],
+    "memory.parameter_offload": ["none", "cpu", "disk"],
     "memory.release_cache_every": ["null", "1 steps"],
     "checkpoint.asynchronous": ["auto", "true", "false"],
     "memory.fit": ["false", "true"],

@@ -137,13 +137,19 @@ class OffloadToDisk(Offloading):
         return found
 
     def test_a_disk_that_fails_ends_the_run_with_a_sentence_and_the_checkpoint_stays(self):
+        self.ends_with_a_sentence_where_the_disk_fails(self.on_disk())
+
+    def test_a_disk_that_fails_with_weights_on_it_does_too(self):
+        self.ends_with_a_sentence_where_the_disk_fails("memory.parameter_offload=disk", f"memory.optimizer_offload.folder={self.disk}")
+
+    def ends_with_a_sentence_where_the_disk_fails(self, *settings):
         self.write(steps=100000)
-        process = subprocess.Popen([TRAINX, "train", "r.yaml", "run.name=failing", self.on_disk()], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
+        process = subprocess.Popen([TRAINX, "train", "r.yaml", "run.name=failing", *settings], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
         self.wait_for_checkpoint(process, "failing")
-        # No write beyond this place of any file succeeds any more: those into the optimizer's file fail first, which are made in every step.
+        # No write beyond this place of any file succeeds any more: those into the disk's file fail first, which are made in every step.
         size = (self.folder / "outputs/failing/metrics.jsonl").stat().st_size
         limit = (size + (64 << 10)) // 4096 * 4096           # between blocks: what is left of a direct transfer after one that stopped within a block would be invalid, not too large
-        self.assertLess(limit, self.plan(self.on_disk())["disk_bytes"] // 2)
+        self.assertLess(limit, self.plan(*settings)["disk_bytes"] // 2)
         for pid in self.children(process.pid):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
         _, said = process.communicate(timeout=120)
@@ -168,6 +174,11 @@ class OffloadToDisk(Offloading):
         self.assertIn(f"files in {self.disk} may not grow to", done.stderr)
         done = self.train("r", self.on_disk(folder="/proc/nowhere"), expect=73)
         self.assertIn("/proc/nowhere", done.stderr)
+        weights = ["memory.parameter_offload=disk", "model.options.hidden_size=128"]
+        done = self.train("r", *weights, f"memory.optimizer_offload.folder={small}", expect=71)
+        self.assertIn("memory.parameter_offload: the run needs ", done.stderr)
+        self.assertIn("make room, name a folder on another disk (memory.optimizer_offload.folder), or write memory.parameter_offload: cpu", done.stderr)
+        self.assertIn("/proc/nowhere", self.train("r", *weights, "memory.optimizer_offload.folder=/proc/nowhere", expect=73).stderr)
 
     def test_a_file_system_without_direct_transfers_is_used_through_the_page_cache_and_said(self):
         self.write()
@@ -206,6 +217,12 @@ class OffloadToDisk(Offloading):
                 self.assertIn(str(self.disk), self.train("again", self.on_disk(), *settings, expect=73).stderr)   # which training would need
                 self.disk.unlink()
                 self.disk.mkdir()
+        weights = [f"memory.optimizer_offload.folder={self.disk}", "memory.parameter_offload=disk"]
+        self.train("weights", *weights)                   # which an evaluation has there as well
+        self.assertEqual(self.run_trainx("eval", "outputs/weights").stdout, self.run_trainx("eval", "outputs/fp32").stdout)
+        self.disk.rmdir()
+        self.disk.write_text("no folder")
+        self.assertIn(str(self.disk), self.run_trainx("eval", "outputs/weights", expect=73).stderr)
 
     def test_what_can_have_no_effect_is_refused_in_a_sentence(self):
         self.write()

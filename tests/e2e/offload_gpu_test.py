@@ -155,6 +155,30 @@ class OffloadOnGpu(Trainx):
         _, graph, _ = self.run_of("graph", WEIGHTS)
         self.assertEqual(eager, graph)
 
+    def test_weights_on_the_disk_have_the_bits_of_those_on_the_host_wherever_the_optimizer_is(self):
+        folder = self.folder / "disk"
+        folder.mkdir()
+        disk = ["memory.parameter_offload=disk", f"memory.optimizer_offload.folder={folder}", "checkpoint.asynchronous=false"]
+        for precision in ("fp32", "bf16"):
+            for name, where in (("none", "none"), ("cpu", "cpu"), ("disk", "disk"), ("half", "cpu, share: 0.5")):
+                optimizer = [] if where == "none" else [f"memory.optimizer_offload={{where: {where}}}"]
+                host, want, _ = self.run_of(f"{precision}-{name}-w", WEIGHTS, *optimizer, "checkpoint.asynchronous=false", precision=precision)
+                plan, losses, _ = self.run_of(f"{precision}-{name}-d", *optimizer, *disk, precision=precision)
+                self.assert_close(losses, want, 1e-6)
+                self.assertLess(plan["host_bytes"], host["host_bytes"])
+                self.assertGreater(plan["disk_bytes"], host.get("disk_bytes", 0))
+        for name, settings in (("eager", ["run.execution=eager"]), ("ahead", ["memory.optimizer_offload.read_ahead=8"])):
+            _, losses, _ = self.run_of(name, *disk, *settings)
+            _, want, _ = self.run_of(name + "-w", WEIGHTS)
+            self.assert_close(losses, want, 1e-6)
+        _, want, _ = self.run_of("backward-w", WEIGHTS, OFFLOAD, *IN_BACKWARD)
+        _, losses, _ = self.run_of("backward-d", "memory.optimizer_offload.where=disk", *disk, *IN_BACKWARD)
+        self.assert_close(losses, want, 1e-6)
+        self.run_of("out", steps=3)
+        _, want, _ = self.run_of("whole")
+        _, losses, _ = self.run_of("out", "memory.optimizer_offload.where=disk", *disk)
+        self.assert_close(losses, want, 1e-5)
+
     def test_weights_on_the_host_with_updates_in_backward_evaluations_in_bf16_and_resumed(self):
         _, want, _ = self.run_of("plain", *IN_BACKWARD)
         for name, more in (("w", []), ("w-o", [OFFLOAD])):
@@ -170,8 +194,8 @@ class OffloadOnGpu(Trainx):
         for mode in ("ddp", "zero3"):
             cut = [f"parallel={{mode: {mode}, world_size: 2}}"]
             _, want, _ = self.run_of(mode, *cut)
-            for name, more in (("-w", []), ("-w-o", [OFFLOAD])):
-                _, losses, _ = self.run_of(mode + name, WEIGHTS, *more, *cut)
+            for name, more in (("-w", [WEIGHTS]), ("-w-o", [WEIGHTS, OFFLOAD]), ("-d", ["memory.parameter_offload=disk", "memory.optimizer_offload=disk"])):
+                _, losses, _ = self.run_of(mode + name, *more, *cut)
                 self.assert_close(losses, want, 1e-5)
 
     @unittest.skipUnless(GPUS > 1, "takes two GPUs")

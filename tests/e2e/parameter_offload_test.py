@@ -1,11 +1,13 @@
-"""Weights on the host: no loss and no byte of a checkpoint changes, alone, in ddp and zero3 and with every other method; memory goes where the plan says."""
+"""Weights on the host, or on a disk: no loss and no byte of a checkpoint changes, alone, in ddp and zero3 and with every other method; memory goes where the plan says."""
 import json
 
 from offloading import Offloading
 from support import main
 
 AWAY = "memory.parameter_offload=cpu"
+DISK = "memory.parameter_offload=disk"
 OPTIMIZER = "memory.optimizer_offload=cpu"
+BOTH_ON_DISK = [DISK, "memory.optimizer_offload=disk"]
 
 
 class ParameterOffload(Offloading):
@@ -22,50 +24,98 @@ class ParameterOffload(Offloading):
                     self.train(name, *settings)
                     self.train(name + "-w", AWAY, *settings)
                     self.assert_same(name + "-w", name)
+                    self.train(name + "-d", DISK, f"memory.optimizer_offload.read_ahead={self.random.choice([1, 2, 64])}", *settings)
+                    self.assert_same(name + "-d", name)
 
     def test_it_goes_together_with_the_other_methods(self):
         self.write(micro=4)
         self.train("plain")
         for number, settings in enumerate(([OPTIMIZER], ["memory.activation_checkpoint=full"], ["memory={activation_checkpoint: selective, activation_offload: cpu, optimizer_offload: cpu}"],
                                            ["checkpoint.asynchronous=true"], ["memory.activation_checkpoint=full", "memory.checkpoint_segment=2"])):
-            self.train(f"with{number}", *settings, AWAY)
-            self.assert_same(f"with{number}", "plain")
+            for name, weights in ((f"with{number}", AWAY), (f"disk{number}", DISK)):
+                if weights == DISK and "checkpoint.asynchronous=true" in settings:
+                    continue
+                self.train(name, *settings, weights)
+                self.assert_same(name, "plain")
         self.write(micro=12)
         in_backward = ["optimizer.max_grad_norm=0", "optimizer.update_in_backward=true"]
         self.train("backward", *in_backward)
-        for name, more in (("backward-w", []), ("backward-o", [OPTIMIZER])):
-            self.train(name, AWAY, *more, *in_backward)
+        for name, settings in (("backward-w", [AWAY]), ("backward-o", [AWAY, OPTIMIZER]), ("backward-d", [DISK]), ("backward-b", BOTH_ON_DISK)):
+            self.train(name, *settings, *in_backward)
             self.assert_same(name, "backward")
 
+    def test_it_goes_together_with_an_optimizer_wherever_that_is(self):
+        self.write(micro=4)
+        wide = ["model.options.hidden_size=128"]         # so that memory between neighbouring splits tells
+        for precision in ("fp32", "bf16"):
+            self.train(f"plain-{precision}", *wide, f"precision={precision}")
+            for weights in ("cpu", "disk"):
+                away = f"memory.parameter_offload={weights}"
+                low, high = (self.plan(away, *wide, f"precision={precision}", f"memory.optimizer_offload={where}")["total_bytes"] for where in ("disk", "cpu"))
+                split = f"{{where: cpu+disk, host_budget: {(low + high) // 2} B}}"
+                for number, optimizer in enumerate(("cpu", "disk", split, "{where: cpu, share: 0.5}", "{where: disk, share: 0.5, read_ahead: 1}")):
+                    with self.subTest(precision=precision, weights=weights, optimizer=optimizer):
+                        settings = [away, f"memory.optimizer_offload={optimizer}", *wide, f"precision={precision}"]
+                        if optimizer == split:
+                            groups = self.plan(*settings)["optimizer_groups"]
+                            self.assertTrue(0 < groups["on_disk"] < groups["all"], groups)
+                        name = f"{precision}-{weights}-{number}"
+                        self.train(name, *settings)
+                        self.assert_same(name, f"plain-{precision}")
+
     def test_every_rank_has_its_own_on_its_host(self):
-        for world, micro, precision in ((2, 3, "bf16"), (3, 4, "fp32")):
+        for world, micro, precision in ((2, 3, "bf16"), (3, 4, "fp32"), (4, 3, "bf16")):
             self.write(micro=micro)
             for mode in ("ddp", "zero3"):
-                for more in ([], [OPTIMIZER]):
+                for number, more in enumerate(([], [OPTIMIZER])):
                     with self.subTest(mode=mode, world=world, more=more):
-                        cut = [f"parallel={{mode: {mode}, world_size: {world}}}", f"precision={precision}", *more]
-                        name = f"{mode}-{world}{'-o' if more else ''}"
+                        groups = ", shard_ranks: 2" if mode == "zero3" and world == 4 else ""
+                        cut = [f"parallel={{mode: {mode}, world_size: {world}{groups}}}", f"precision={precision}", *more]
+                        name = f"{mode}-{world}-{number}"
                         self.train(name, *cut)
-                        self.train(name + "-w", AWAY, *cut)
-                        self.assert_same(name + "-w", name)
+                        for where, weights in (("w", [AWAY]), ("d", [DISK]), ("b", BOTH_ON_DISK), ("s", [AWAY, "memory.optimizer_offload={where: disk, share: 0.4}"]))[: 2 if number == 0 else 4]:
+                            self.train(f"{name}-{where}", *cut, *weights)
+                            self.assert_same(f"{name}-{where}", name)
 
     def test_a_run_goes_on_with_weights_elsewhere_and_evaluates_in_another_precision(self):
         self.write()
         self.train("whole", "eval.precision=bf16")
-        for name, first, second in (("out", [], [AWAY]), ("back", [AWAY], []), ("moved", [AWAY], [AWAY, OPTIMIZER])):
+        for name, first, second in (("out", [], [AWAY]), ("back", [AWAY], []), ("moved", [AWAY], [AWAY, OPTIMIZER]), ("to-disk", [AWAY], [DISK]), ("from-disk", BOTH_ON_DISK, []), ("within", [DISK], BOTH_ON_DISK)):
             self.train(name, "eval.precision=bf16", *first, "run.duration=3 steps")
             self.train(name, "eval.precision=bf16", *second)
             self.assert_same(name, "whole")
+
+    def test_a_run_goes_on_in_another_world_with_weights_on_the_disk(self):
+        self.write(micro=3)
+        cut = ["precision=bf16", "run.deterministic=false"]
+        ends = {}
+        for away, weights in (("plain", []), ("disk", BOTH_ON_DISK)):
+            name = f"grows-{away}"
+            self.train(name, *cut, *weights, "run.duration=2 steps")
+            self.train(name, *cut, *weights, "parallel={mode: zero3, world_size: 2}", "run.duration=4 steps")
+            self.train(name, *cut, *weights, "parallel={mode: ddp, world_size: 2}")
+            ends[away] = self.saved(name)
+        self.assertEqual(ends["plain"], ends["disk"])
+
+    def test_a_model_that_begins_with_another_s_weights_has_them_on_the_disk(self):
+        self.write()
+        self.train("first", "precision=bf16")
+        for name, weights, said in (("begun", [], None), ("begun-d", BOTH_ON_DISK, "weights and the optimizer on the disk: "), ("begun-w", [DISK], "weights on the disk: ")):
+            done = self.train(name, "precision=bf16", "model.init_from=outputs/first/latest", *weights)
+            self.assertIn(said or "", done.stderr)
+        self.assert_same("begun-d", "begun")
 
     def test_a_model_leaves_by_eval_and_export(self):
         self.write()
         self.train("plain", "precision=bf16")
         self.train("host", "precision=bf16", AWAY)
-        evals = [json.loads(self.run_trainx("eval", f"outputs/{name}", "--json").stdout)["eval_loss"] for name in ("plain", "host")]
-        self.assertEqual(evals[0], evals[1])
-        for name in ("plain", "host"):
-            self.run_trainx("export", f"outputs/{name}", name)
-        self.assertEqual((self.folder / "plain" / "model.safetensors").read_bytes(), (self.folder / "host" / "model.safetensors").read_bytes())
+        self.train("disk", "precision=bf16", *BOTH_ON_DISK)
+        for leaves in (lambda name: json.loads(self.run_trainx("eval", f"outputs/{name}", "--json").stdout)["eval_loss"],
+                       lambda name: self.run_trainx("export", f"outputs/{name}", name) and (self.folder / name / "model.safetensors").read_bytes(),
+                       lambda name: self.run_trainx("generate", f"outputs/{name}", "--prompt", "Once", "--max-tokens", "8", "--seed", "3").stdout):
+            plain = leaves("plain")
+            for name in ("host", "disk"):
+                self.assertEqual(leaves(name), plain, name)
 
     def test_the_plan_says_what_leaves_the_device_and_what_a_step_copies(self):
         self.write()
@@ -87,14 +137,21 @@ class ParameterOffload(Offloading):
         text = self.run_trainx("plan", "r.yaml", *wide, AWAY, "--gpu", "h200").stdout
         for said in ("parameter offload", "offloaded weights", "a block ahead of its use", "weights from the host"):
             self.assertIn(said, text)
+        disk = self.plan(*wide, DISK, "--gpu", "h200")
+        self.assertEqual(disk["arena_bytes"], host["arena_bytes"])
+        self.assertLess(abs(disk["disk_bytes"] / (2 * parameters) - 1), 0.05)
+        self.assertLess(disk["host_bytes"], host["host_bytes"])
+        self.assertEqual(disk["parameter_copies"], copies | {"from_disk": copies["in"], "to_disk": copies["out"]})
+        text = self.run_trainx("plan", "r.yaml", *wide, DISK, "memory.optimizer_offload.folder=/tmp", "--gpu", "h200").stdout
+        for said in ("on the disk", "in /tmp", "once it is read from the disk", "weights on their way"):
+            self.assertIn(said, text)
 
     def test_measured_memory_is_what_the_plan_says(self):
         self.write(steps=3)
         wide = ["model.options.hidden_size=256"]
-        for more in ([], [OPTIMIZER]):
+        for more in ([AWAY], [AWAY, OPTIMIZER], [DISK], BOTH_ON_DISK):
             peaks = {}
-            for name, settings in (("plain", wide), ("host", [*wide, AWAY, *more])):
-                name += "-o" if more else ""
+            for name, settings in (("plain", wide), (f"{'-'.join(more)}".replace("memory.", ""), [*wide, *more])):
                 self.train(name, *settings)
                 peaks[name] = (max(m["peak_memory_bytes"] for m in self.metrics(name)), self.plan(*settings))
             (plain, plain_plan), (host, host_plan) = peaks.values()
@@ -107,8 +164,10 @@ class ParameterOffload(Offloading):
         for mode in ("dp", "zero1", "zero2"):
             done = self.run_trainx("validate", "r.yaml", AWAY, f"parallel={{mode: {mode}, world_size: 2}}", expect=78)
             self.assertIn(f"memory.parameter_offload: frees nothing with parallel.mode: {mode}, which has all weights on the GPU for the whole step: write zero3 or ddp", done.stderr)
-        done = self.run_trainx("validate", "r.yaml", "memory.parameter_offload=disk", expect=78)
-        self.assertIn("memory.parameter_offload", done.stderr)
+        for settings, said in ((["memory.parameter_offload=dsik"], "memory.parameter_offload: must be one of none, cpu, disk, not 'dsik' (did you mean 'disk'?)"),
+                               ([DISK, "checkpoint.asynchronous=true"], "checkpoint.asynchronous: cannot go together with memory.parameter_offload: disk: memory has no room for a copy of what is on the disk"),
+                               ([AWAY, "memory.optimizer_offload.folder=/tmp"], "memory.optimizer_offload.folder: can have no effect without where: disk or cpu+disk, or memory.parameter_offload: disk")):
+            self.assertIn(said, self.run_trainx("validate", "r.yaml", *settings, expect=78).stderr)
         done = self.run_trainx("validate", "r.yaml", "memory.offload_param=cpu", expect=78)
         self.assertIn("memory.parameter_offload", done.stderr)
 
@@ -116,9 +175,10 @@ class ParameterOffload(Offloading):
         self.write(steps=8)
         spoiled = ["precision={compute: fp16, initial_loss_scale: 1e30}", "checkpoint.every=1 steps"]
         self.train("plain", *spoiled)
-        self.train("host", *spoiled, AWAY)
-        self.assert_same("host", "plain")
-        self.assertEqual(self.saved("host", "checkpoint-1"), self.saved("plain", "checkpoint-1"))
+        for name, weights in (("host", [AWAY]), ("disk", BOTH_ON_DISK)):
+            self.train(name, *spoiled, *weights)
+            self.assert_same(name, "plain")
+            self.assertEqual(self.saved(name, "checkpoint-1"), self.saved("plain", "checkpoint-1"))
 
 
 if __name__ == "__main__":

@@ -61,8 +61,9 @@ struct RandomProgram {
     keep.rounded = pick(2);
     for (std::size_t g = 0; on_host && keep.rounded && g < graph.groups.size(); ++g) training.rounded_gradients.push_back(keep.keepers.empty() || keep.keepers[g] != passes::Keeper::device);
     if (on_host) program = passes::optimizer_offload(std::move(program), keep);
-    const bool weights_on_host = (stage == 0 || stage == 3) && (!on_host || keep.keepers.empty()) && pick(4) == 0;
-    if (weights_on_host) program = passes::parameter_offload(std::move(program));
+    const bool weights_away = (stage == 0 || stage == 3) && pick(4) == 0;
+    const passes::ParameterOffloadOptions weights{pick(2) == 0, 1 + pick(3)};
+    if (weights_away) program = passes::parameter_offload(std::move(program), weights);
     if (pick(2)) shuffle(program, random, 200);
     if (pick(2))
       for (Instruction& i : program.steady)
@@ -70,7 +71,7 @@ struct RandomProgram {
     description = "seed " + std::to_string(seed) + ": model " + std::to_string(model) + " size " + std::to_string(size) + " tied " +
                   std::to_string(tied) + " micro-steps " + std::to_string(micro_steps) + " level " + std::to_string(level) + " world " +
                   std::to_string(world) + " overflow " + std::to_string(overflow) + (stage ? " zero " + std::to_string(stage) : "") + (offloaded ? " offloaded" : "") + (in_backward ? " updated in backward" : "") +
-                  (on_host ? " on the host" : "") + (on_host && !keep.keepers.empty() ? " and elsewhere" : "") + (on_host && keep.rounded ? " with rounded gradients" : "") + (weights_on_host ? " weights on the host" : "");
+                  (on_host ? " on the host" : "") + (on_host && !keep.keepers.empty() ? " and elsewhere" : "") + (on_host && keep.rounded ? " with rounded gradients" : "") + (!weights_away ? "" : weights.on_disk ? " weights on the disk" : " weights on the host");
   }
   RandomProgram(const RandomProgram&) = delete;
 };

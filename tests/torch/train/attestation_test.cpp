@@ -122,6 +122,8 @@ TEST_CASE("weights that were to come from the host and do not, or in part, are n
   CHECK(all_of(e, asked) == "3999 bytes are copied from the host in a step, at least 4000 were planned (memory.parameter_offload: cpu)\n");
   e.bytes_from_host = 4000, e.bytes_to_host = 1999;
   CHECK(all_of(e, asked) == "1999 bytes are copied to the host in a step, at least 2000 were planned (memory.parameter_offload: cpu)\n");
+  asked.weights_on_disk = true;
+  CHECK(all_of(e, asked) == "1999 bytes are copied to the host in a step, at least 2000 were planned (memory.parameter_offload: disk)\n");
 }
 
 TEST_CASE("an optimizer over any other weights than those that were asked for is named") {

@@ -120,7 +120,8 @@ TEST_CASE("updates in backward, activations, weights and an optimizer on the hos
   const auto want = SmallRun(small_plan(plain)).run(4);
   for (const char* level : {"none", "selective", "mlp", "full"})
     for (const std::string& optimizer : {at_the_end, in_backward})
-      for (const char* memory : {"", "activation_offload: cpu", "optimizer_offload: cpu", "activation_offload: cpu, optimizer_offload: cpu", "optimizer_offload: disk", "optimizer_offload: {where: disk, read_ahead: 1, share: 0.4}", "parameter_offload: cpu", "parameter_offload: cpu, activation_offload: cpu, optimizer_offload: cpu"}) {
+      for (const char* memory : {"", "activation_offload: cpu", "optimizer_offload: cpu", "activation_offload: cpu, optimizer_offload: cpu", "optimizer_offload: disk", "optimizer_offload: {where: disk, read_ahead: 1, share: 0.4}", "parameter_offload: cpu", "parameter_offload: cpu, activation_offload: cpu, optimizer_offload: cpu",
+                                 "parameter_offload: cpu, optimizer_offload: {where: disk, share: 0.4}", "parameter_offload: disk", "parameter_offload: disk, optimizer_offload: cpu", "parameter_offload: disk, activation_offload: cpu, optimizer_offload: {where: disk, read_ahead: 1, share: 0.4}"}) {
         SmallOptions o = plain;
         o.activation_checkpoint = level, o.optimizer = optimizer, o.memory = memory;
         const auto plan = small_plan(o);

@@ -100,13 +100,13 @@ TEST_CASE("a disk that fails in training says so, and that the checkpoint stays"
   const Blocks memory = blocks(block_bytes);
   Disk disk(folder.path(), block_bytes, std::make_unique<FailingIo>(EIO, 1));
   disk.write(0, memory.get(), block_bytes);
-  CHECK(user_error_of([&] { disk.read(0, memory.get(), block_bytes); }).starts_with("74: memory.optimizer_offload: reading from the file in " + folder.path() + " failed: Input/output error; the last checkpoint is untouched"));
+  CHECK(user_error_of([&] { disk.read(0, memory.get(), block_bytes); }).starts_with("74: memory.optimizer_offload.folder: reading from the file in " + folder.path() + " failed: Input/output error; the last checkpoint is untouched"));
 }
 
 TEST_CASE("a folder that is not there, and space that is not, are told before anything is written") {
   const TemporaryFolder folder;
-  CHECK(user_error_of([&] { Disk(folder.path() + "/nowhere", block_bytes); }).starts_with("73: memory.optimizer_offload: no file can be made in "));
-  CHECK(user_error_of([&] { Disk(folder.path(), std::int64_t{1} << 50); }).starts_with("71: memory.optimizer_offload: "));
+  CHECK(user_error_of([&] { Disk(folder.path() + "/nowhere", block_bytes); }).starts_with("73: memory.optimizer_offload.folder: no file can be made in "));
+  CHECK(user_error_of([&] { Disk(folder.path(), std::int64_t{1} << 50); }).starts_with("71: memory.optimizer_offload.folder: "));
   CHECK(entries_in(folder.path()) == 0);
 }
 

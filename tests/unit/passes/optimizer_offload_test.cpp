@@ -427,8 +427,7 @@ TEST_CASE("gradients that leave as bf16 mean the same in every mode, whoever kee
             passes::OptimizerOffloadOptions keep = rounding;
             for (std::size_t g = 0; pattern >= 0 && g < graph.groups.size(); ++g) keep.keepers.push_back(pattern == 0 ? Keeper::disk : static_cast<Keeper>((g + 1) % 3));
             p = passes::optimizer_offload(std::move(p), keep);
-            const bool weights_too = pattern < 0 && (stage == 0 || stage == 3);
-            if (weights_too) p = passes::parameter_offload(std::move(p));
+            if (stage == 0 || stage == 3) p = passes::parameter_offload(std::move(p), {.on_disk = pattern == 1});
             Training t{&graph, with_master(), 2, world};
             t.overflow = in_backward ? Overflow{} : Overflow{1, world - 1};
             t.update_in_backward = in_backward;

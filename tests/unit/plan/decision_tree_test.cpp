@@ -157,6 +157,15 @@ TEST_CASE("one GPU that does not hold the weights: they come from the host too, 
   CHECK(says(plan, "memory.parameter_offload cpu: the most that recomputation saves needs "));
   CHECK(roomier.recipe.memory.parameter_offload == ParameterOffload::none);
   CHECK(user_error_of([&] { planned({}, {.memory = budget(away + (here - away) / 8, false)}); }).find("memory.parameter_offload cpu would fit") != std::string::npos);
+  // On a disk they are where that was written, and stay there.
+  const std::string on_disk = ", parameter_offload: disk";
+  CHECK(planned({}, {.memory = budget(away + (here - away) / 8) + on_disk}).recipe.memory.parameter_offload == ParameterOffload::disk);
+  CHECK(planned({}, {.memory = budget(here) + on_disk}).recipe.memory.parameter_offload == ParameterOffload::disk);
+  const Machine four{4, 4, fast_links};
+  const std::int64_t whole = bytes_of(four, {.memory = "parameter_offload: disk", .parallel = "mode: ddp"});
+  const auto shards = planned(four, {.memory = budget(whole - 1, false) + on_disk});
+  CHECK(shards.mode == ParallelMode::zero3);
+  CHECK(shards.recipe.memory.parameter_offload == ParameterOffload::disk);
 }
 
 TEST_CASE("GPUs of one node: ddp where it fits; else what costs least by the links, zero3 where they are fast and not where they are slow") {

@@ -147,7 +147,7 @@ TEST_CASE("a step's time has the disk's in it, and a faster disk takes less") {
   const auto slow = here("optimizer_offload: disk", std::int64_t{16} << 30, 1e9), fast = here("optimizer_offload: disk", std::int64_t{16} << 30, 4e9), cpu = here("optimizer_offload: cpu");
   const auto copies = plan::optimizer_copies(slow.train.back().program);
   const double busy = slow.time->busy_s[static_cast<std::size_t>(program::Lane::disk)];
-  CHECK(std::abs(busy / (static_cast<double>(copies.from_disk + copies.to_disk) / 1e9) - 1) < 0.01);
+  CHECK(std::abs(busy / (static_cast<double>(copies.disk.from + copies.disk.to) / 1e9) - 1) < 0.01);
   CHECK(slow.time->step_s > busy * (1 - 1e-9));
   CHECK(slow.time->step_s > 2 * fast.time->step_s);
   CHECK(fast.time->step_s > cpu.time->step_s);
@@ -202,6 +202,9 @@ TEST_CASE("share: auto leaves on the GPU what is fastest and fits") {
   CHECK(all.time->step_s < 0.6 * none.time->step_s);
   CHECK(all.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none);   // there is room for all of it
   CHECK(all.memory.host_bytes == 0);
+  const auto beside_weights = here("parameter_offload: disk, optimizer_offload: {where: cpu, share: auto, read_ahead: 3}", std::int64_t{16} << 30, 1e12);
+  CHECK(beside_weights.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none);
+  CHECK(beside_weights.recipe.memory.optimizer_offload.read_ahead == 3);   // which is that of weights, too
   const std::int64_t between = none.memory.total_bytes() + (all.memory.total_bytes() - none.memory.total_bytes()) / 2;
   const auto half = here("optimizer_offload: {where: cpu, share: auto}, budget: " + std::to_string(between) + " B");
   CHECK(half.memory.total_bytes() <= between);

@@ -69,6 +69,48 @@ TEST_CASE("what is claimed of weights on the host is what the program does at le
   CHECK(plan::parameter_copies(plain.train.back().program).in == 0);
 }
 
+TEST_CASE("what is claimed holds wherever the optimizer and weights are") {
+  for (const std::string weights : {"cpu", "disk"})
+    for (const std::string mode : {"single", "zero3"})
+      for (const std::string offload : {"none", "cpu", "{where: disk}", "{where: cpu, share: 0.4}", "{where: disk, share: 0.4}"}) {
+        const auto plan = plan_of("parameter_offload: " + weights + ", optimizer_offload: " + offload, "precision: bf16\nparallel: {mode: " + mode + (mode == "single" ? "}\n" : ", world_size: 2}\n"));
+        CAPTURE(weights, mode, offload);
+        const auto claims = plan::claims_of(plan, plan.train.back().graph);
+        const auto copies = plan::parameter_copies(plan.train.back().program);
+        CHECK(claims.parameters_in_bytes > 0);
+        CHECK(claims.parameters_in_bytes <= copies.in);
+        CHECK(claims.parameters_out_bytes == copies.out);
+        CHECK((copies.out > 0) == (offload == "none" || plan.groups_on_device > 0));
+        CHECK(claims.weights_back_bytes == 0);
+        CHECK(claims.weights_on_disk == (weights == "disk"));
+        CHECK((copies.disk.from > 0) == (weights == "disk"));
+        CHECK((copies.disk.to > 0) == (weights == "disk"));
+        CHECK((plan::optimizer_copies(plan.train.back().program).disk.to > 0) == (offload.find("disk") != std::string::npos));
+      }
+}
+
+TEST_CASE("weights on a disk take host memory for those that are read ahead, and their bytes of the file") {
+  const std::string on_disk = "parameter_offload: disk, optimizer_offload: {folder: /scratch, read_ahead: ";
+  const auto host = plan_of(away), disk = plan_of(on_disk + "1}"), far = plan_of(on_disk + "8}"), both = plan_of("parameter_offload: disk, optimizer_offload: disk");
+  const std::int64_t elements = elements_of(disk);
+  CHECK(disk.memory.disk_bytes >= 2 * elements);
+  CHECK(disk.memory.disk_bytes < 2 * elements + elements / 100);
+  CHECK(both.memory.disk_bytes >= 12 * elements);   // and both moments, and the low 16 bits of each weight
+  CHECK(on_host(disk, "weights on the host") == 0);
+  CHECK(on_host(disk, "weights on their way") > 0);
+  CHECK(disk.memory.host_bytes < host.memory.host_bytes);
+  CHECK(far.memory.host_bytes > disk.memory.host_bytes);
+  CHECK(category(disk, "weights") == category(host, "weights"));
+  CHECK(plan::describe(disk, false).find("in /scratch") != std::string::npos);
+  const auto copies = plan::parameter_copies(disk.train.back().program);
+  CHECK(copies.disk.from == copies.in);
+  CHECK(copies.disk.to == copies.out);
+  const auto timed = [&](const std::string& memory) { return planned(gpt2_recipe("memory: {" + memory + "}\nprecision: bf16\n"), {std::int64_t{64} << 30, "", {"NVIDIA H200"}, 3e9}); };
+  const auto slow = timed(on_disk + "1}");
+  CHECK(slow.time->step_s > timed(away).time->step_s);
+  CHECK(std::abs(slow.time->busy_s[static_cast<std::size_t>(program::Lane::disk)] / (static_cast<double>(copies.disk.from + copies.disk.to) / 3e9) - 1) < 0.01);
+}
+
 TEST_CASE("the time of a step has the copies that nothing hides") {
   const auto here = plan_of("activation_checkpoint: none"), plan = plan_of(away);
   CHECK(plan.time->busy_s[static_cast<std::size_t>(program::Lane::copy_in)] > 0);
@@ -77,6 +119,7 @@ TEST_CASE("the time of a step has the copies that nothing hides") {
 
 TEST_CASE("a machine that cannot hold the weights is refused; the modes that hold all of them on the GPU are too") {
   CHECK(user_error_of([] { plan_of(away, "precision: bf16\nparallel: {mode: single}\n", std::int64_t{1} << 28, ""); }).find("on the host (weights on the host ") != std::string::npos);
+  CHECK(user_error_of([] { plan_of(away, "precision: bf16\nparallel: {mode: single}\n", std::int64_t{1} << 28, ""); }).find("write memory.parameter_offload: disk, leave memory.parameter_offload out") != std::string::npos);
   for (const std::string mode : {"dp", "zero1", "zero2"})
     CHECK(user_error_of([&] { plan_of(away, "precision: bf16\nparallel: {mode: " + mode + ", world_size: 2}\n"); }).find("memory.parameter_offload: frees nothing with parallel.mode: " + mode) != std::string::npos);
 }

@@ -168,7 +168,7 @@ TEST_CASE("a word stands for a map where one of its keys is what is mostly meant
   const auto problem = [](const std::string& offload) { return problems_of(good_batch + "memory: {optimizer_offload: " + offload + "}\n"); };
   CHECK(problem("gpu").size() == 1);
   CHECK(problem("[cpu]").size() == 1);
-  CHECK(problem("{where: cpu, folder: /x}") == Lines{"t.yaml:2:50: memory.optimizer_offload.folder: can have no effect without where: disk or cpu+disk"});
+  CHECK(problem("{where: cpu, folder: /x}") == Lines{"t.yaml:2:50: memory.optimizer_offload.folder: can have no effect without where: disk or cpu+disk, or memory.parameter_offload: disk"});
   CHECK(problem("{where: disk, read_ahead: 0}").size() == 1);
   CHECK(value(parse(good_batch, {"memory.optimizer_offload={where: cpu, gradients: bf16}"}), "memory.optimizer_offload.gradients") == "bf16");
   CHECK(problem("{gradients: bf16}") == Lines{"t.yaml:2:41: memory.optimizer_offload.gradients: can have no effect without where: cpu, disk or cpu+disk"});
