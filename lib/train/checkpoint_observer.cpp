@@ -1,5 +1,6 @@
 #include "train/checkpoint_observer.hpp"
 #include "core/error.hpp"
+#include "tensor/large_memory.hpp"
 #include <algorithm>
 
 namespace trainx::train {
@@ -100,7 +101,9 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
       });
     } else {
       const bool is_best = state.best_step == state.step;
-      writing.done = std::async(std::launch::async, [device = copies ? nullptr : parts_.device.get(), store = store_, step = state.step, contents = std::move(contents), keep_last = parts_.plan.recipe.checkpoint.keep_last, is_best] {
+      writing.done = std::async(std::launch::async, [device = copies ? nullptr : parts_.device.get(), store = store_, step = state.step, contents = std::move(contents), keep_last = parts_.plan.recipe.checkpoint.keep_last, is_best, on_gpu = parts_.plan.on_gpu] {
+        std::optional<tensor::OneThread> alone;
+        if (!on_gpu) alone.emplace();   // the other cores compute steps
         const double copied_s = device ? device->end_download() : 0;
         return Written{store->save(step, contents, keep_last, is_best), copied_s};
       });

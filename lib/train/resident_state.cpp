@@ -7,8 +7,8 @@
 #include "optim/optimizer.hpp"
 #include "plan/memory_plan.hpp"
 #include "program/shards.hpp"
-#include "spec/arch/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
+#include "train/laid_out.hpp"
 #include "train/named_tensors.hpp"
 #include <algorithm>
 #include <cmath>
@@ -213,7 +213,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder, 
         std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
         kept.push_back(p.name);
       } else {
-        spec::unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
+        unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
         if (placed_.graph.compute == DType::f16) require_in_fp16(std::span<const float>(all).subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.elements())), folder + ": tensor '" + p.name + "'");
       }
     }

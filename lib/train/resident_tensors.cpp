@@ -4,6 +4,8 @@
 #include "core/half.hpp"
 #include "optim/optimizer.hpp"
 #include "spec/arch/saved_layout.hpp"
+#include "tensor/large_memory.hpp"
+#include "train/laid_out.hpp"
 #include "train/named_tensors.hpp"
 #include "train/resident_state.hpp"
 #include <algorithm>
@@ -14,6 +16,8 @@ namespace trainx::train {
 using program::GroupSpec, program::Master, program::ParameterSpec;
 
 namespace {
+
+constexpr std::int64_t least_elements = std::int64_t{1} << 18;   // of a thread: fewer are over before others have begun
 
 bool in_folder_layout(const program::StateSpec& state, const ParameterSpec& p) {
   return (state.dtype == DType::f32 || state.dtype == DType::bf16) && (!state.dims || state.dims(p) == p.dims);
@@ -33,13 +37,13 @@ ParameterSpec at_zero(ParameterSpec p) {
 
 /// `out`: aligned as float, which buffers of tensors are.
 void fill_saved(const ParameterSpec& p, const float* elements, std::span<std::byte> out) {
-  spec::pack_saved(p, elements, {reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)});
+  pack_saved(p, elements, {reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)});
 }
 
 /// Elements of f32 or bf16 as the parameter has them. What padding had begins anew.
 std::vector<std::byte> from_folder_layout(const ParameterSpec& p, const std::vector<float>& saved, const program::StateSpec& state) {
   std::vector<float> elements(static_cast<std::size_t>(p.elements()));
-  spec::unpack_saved(at_zero(p), saved, elements.data());
+  unpack_saved(at_zero(p), saved, elements.data());
   std::vector<std::byte> out(elements.size() * static_cast<std::size_t>(size_of(state.dtype)));
   if (state.dtype == DType::f32) std::memcpy(out.data(), elements.data(), out.size());
   else std::transform(elements.begin(), elements.end(), reinterpret_cast<std::uint16_t*>(out.data()), round_to_bf16);
@@ -51,7 +55,7 @@ void fill_from_folder_layout(const ParameterSpec& p, const std::byte* at, DType 
   const auto* bf16 = reinterpret_cast<const std::uint16_t*>(at);
   std::vector<float> elements(static_cast<std::size_t>(p.elements())), saved(static_cast<std::size_t>(spec::saved_elements(p)));
   std::transform(bf16, bf16 + elements.size(), elements.begin(), widen_bf16);
-  spec::pack_saved(at_zero(p), elements.data(), saved);
+  pack_saved(at_zero(p), elements.data(), saved);
   std::transform(saved.begin(), saved.end(), reinterpret_cast<std::uint16_t*>(out.data()), round_to_bf16);
 }
 
@@ -102,15 +106,20 @@ std::span<const float> ResidentState::exact(const Group& group, const ParameterS
   const auto offset = static_cast<std::size_t>(parameter.offset), n = static_cast<std::size_t>(parameter.elements());
   if (memory.size() < n) memory.resize(n);
   const std::span<float> out(memory.data(), n);
+  const auto in_parts = [&](const auto& work) {   // work(first element, how many)
+    tensor::for_parts(parameter.elements(), least_elements, [&](std::int64_t begin, std::int64_t end) { work(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)); });
+  };
   const bool rounded = group.master_kind == Master::none && placed_.graph.compute == DType::bf16;   // nothing is kept of what rounding took
   if (rounded) {
     const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
-    std::transform(bf16, bf16 + n, out.begin(), widen_bf16);
+    in_parts([&](std::size_t k, std::size_t count) { std::transform(bf16 + k, bf16 + k + count, out.begin() + static_cast<std::ptrdiff_t>(k), widen_bf16); });
   } else if (group.master_kind == Master::split) {
-    optim::join_master({reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset, n}, reinterpret_cast<const std::uint16_t*>(whole(group.master)) + offset, out.data());
+    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
+    const auto* low = reinterpret_cast<const std::uint16_t*>(whole(group.master)) + offset;
+    in_parts([&](std::size_t k, std::size_t count) { optim::join_master({bf16 + k, count}, low + k, out.data() + k); });
   } else {
     const std::byte* from = whole(group.master_kind == Master::fp32 ? group.master : group.parameter);
-    std::memcpy(out.data(), reinterpret_cast<const float*>(from) + offset, n * sizeof(float));
+    tensor::copy(reinterpret_cast<std::byte*>(out.data()), from + offset * sizeof(float), out.size_bytes());
   }
   return out;
 }
@@ -189,7 +198,7 @@ std::vector<checkpoint::TensorSource> ResidentState::states() const {
         const auto fill = [this, &group, &state, k, folder, &p, memory](std::span<std::byte> bytes) {
           const std::span<const std::byte> entries = entries_of(group, state, k, *memory);
           if (folder) fill_from_folder_layout(p, entries.data(), state.spec.dtype, bytes);
-          else std::memcpy(bytes.data(), entries.data(), bytes.size());
+          else tensor::copy(bytes.data(), entries.data(), bytes.size());
         };
         out.push_back({state.spec.name + "." + p.name, state.spec.dtype, folder ? p.saved_dims : dims_of(state.spec, p), fill, [this, &state] { gather(state.in_shards ? std::vector<Place>{state.place} : std::vector<Place>{}); }});
       }

@@ -153,14 +153,19 @@ TEST_CASE("packing and unpacking transpose, pad, and come back") {
       INFO(p.name);
       std::vector<float> memory(g.elements, -1), saved(saved_elements(p)), again(saved.size());
       for (std::size_t i = 0; i < saved.size(); ++i) saved[i] = static_cast<float>(i + 1);
-      unpack_saved(p, saved, memory.data());
-      pack_saved(p, memory.data(), again);
-      CHECK(again == saved);
+      std::fill_n(memory.begin() + p.offset, p.elements(), 0.0f);
+      const Rows all = saved_rows(p);
+      for (const std::int64_t cut : {all.end / 3, all.end}) {      // in two parts, or one and nothing
+        std::ranges::fill(again, -2.0f);
+        for (const Rows rows : {Rows{cut, all.end}, Rows{0, cut}}) unpack_saved(p, saved, memory.data(), rows);
+        for (const Rows rows : {Rows{cut, all.end}, Rows{0, cut}}) pack_saved(p, memory.data(), again, rows);
+        CHECK(again == saved);
+      }
       CHECK(std::count(memory.begin() + p.offset, memory.begin() + p.offset + p.elements(), 0.0f) == p.elements() - static_cast<std::int64_t>(saved.size()));
       CHECK(std::count(memory.begin(), memory.end(), -1.0f) == g.elements - p.elements());
       if (p.saved_transposed) CHECK(memory[p.offset + 1] == saved[p.dims[0]]);   // element [0, 1] inside is [1, 0] in the file
       std::vector<float> wrong(saved.size() + 1);
-      CHECK_THROWS_AS(unpack_saved(p, wrong, memory.data()), InternalError);
+      CHECK_THROWS_AS(unpack_saved(p, wrong, memory.data(), all), InternalError);
     }
 }
 

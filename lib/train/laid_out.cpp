@@ -1,0 +1,30 @@
+#include "train/laid_out.hpp"
+#include "spec/arch/saved_layout.hpp"
+#include "tensor/large_memory.hpp"
+#include <algorithm>
+
+namespace trainx::train {
+namespace {
+
+using program::ParameterSpec;
+
+constexpr std::int64_t least_elements = std::int64_t{1} << 18;   // of a thread: fewer are over before others have begun
+
+template <class Work>
+void for_rows(const ParameterSpec& p, const Work& work) {
+  const auto least = std::max<std::int64_t>(1, least_elements / std::max<std::int64_t>(1, spec::saved_columns(p)));
+  tensor::for_parts(spec::saved_rows(p).end, least, [&](std::int64_t begin, std::int64_t end) { work(spec::Rows{begin, end}); });
+}
+
+}  // namespace
+
+void unpack_saved(const ParameterSpec& p, std::span<const float> saved, float* group_memory) {
+  if (spec::saved_elements(p) != p.elements()) tensor::set_zero(reinterpret_cast<std::byte*>(group_memory + p.offset), static_cast<std::size_t>(p.elements()) * sizeof(float));
+  for_rows(p, [&](spec::Rows rows) { spec::unpack_saved(p, saved, group_memory, rows); });
+}
+
+void pack_saved(const ParameterSpec& p, const float* group_memory, std::span<float> saved) {
+  for_rows(p, [&](spec::Rows rows) { spec::pack_saved(p, group_memory, saved, rows); });
+}
+
+}  // namespace trainx::train
