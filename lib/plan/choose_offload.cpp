@@ -70,7 +70,6 @@ void choose_share(RunPlan& plan, std::int64_t budget, const program::Rates* rate
     recipe::OptimizerOffloadSection nothing;
     if (weights_on_disk(plan)) nothing.folder = o.folder, nothing.read_ahead = o.read_ahead;   // which have the same file
     o = nothing;
-    plan.rates->steps_overlap = !weights_on_disk(plan);
     return plan.choices.push_back("memory.optimizer_offload none: share: auto leaves all of it on the GPU, which has room for it (" + human_bytes(best.bytes) + "), and a step takes " +
                                   percent(1 - best.seconds / none.seconds) + " less");
   }

@@ -117,10 +117,8 @@ std::vector<ActivationCheckpoint> compressed(std::vector<ActivationCheckpoint> l
 }
 
 double step_seconds(const RunPlan& plan, const program::Rates& rates) {
-  program::Rates own = rates;
-  if (plan.on_gpu && (offloads_optimizer(plan) || weights_on_disk(plan))) own.steps_overlap = false;
   const PlacedProgram& placed = plan.train.back();
-  return program::predict_time(placed.program, placed.order, placed.graph, own).step_s;
+  return program::predict_time(placed.program, placed.order, placed.graph, rates).step_s;
 }
 
 void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates) {

@@ -294,7 +294,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (device) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty()) use_measured_rates(*plan.rates, facts.hardware, plan.batch.world_size);
   if (plan.rates && !r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::eager) plan.rates->host_kernel_s = device->host_kernel_s;
-  if (plan.rates) plan.rates->steps_overlap = !offloads_optimizer(plan) && !weights_on_disk(plan);   // a GPU's launch is done when the host's updates and the disk's transfers are
   if (plan.rates) plan.rates->update = update_rates(*device, r.optimizer.options, plan.compute, plan.master);
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes : device ? device->memory_bytes : plan.on_gpu ? 0 : facts.hardware.memory_bytes / facts.hardware.local_ranks;
@@ -310,7 +309,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   require_shards_on_host(plan);
   choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
-  if (plan.rates && offloads_optimizer(plan)) plan.rates->steps_overlap = false;   // which may have been chosen
   choose_kept_weights(plan, budget, rates);
   choose_offload(plan, budget, rates);
   plan_programs(plan);

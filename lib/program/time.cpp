@@ -150,7 +150,7 @@ double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& 
 
 TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates) {
   TimePrediction t;
-  const std::size_t count = p.steady.size(), begin = rates.steps_overlap ? 0 : launch_begin(p);
+  const std::size_t count = p.steady.size(), begin = launch_begin(p);
   const auto position = [&](std::size_t n) { return (begin + n) % count; };   // of the n-th of a launch
   std::vector<double> duration(count), launched(count);   // launched: by the host, since it began with the launch
   double host_s = 0;
@@ -178,9 +178,8 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
       const int round = launch - (begin > 0 && k >= begin ? 1 : 0);   // the first launch has nothing of a step before it
       if (round < 0) continue;
       auto& mine = done[static_cast<int>(p.steady[k].lane)];
-      double start = mine.empty() ? 0 : mine.back();
-      if (!rates.steps_overlap) start = std::max(start, before);
-      if (host_s > 0) start = std::max(start, before + launched[k]);     // the host waits for the end of the launch before
+      double start = std::max(before, mine.empty() ? 0 : mine.back());
+      if (host_s > 0) start = std::max(start, before + launched[k]);
       for (const Wait& w : order.steady[k]) {
         const auto l = static_cast<std::size_t>(w.lane);
         if (round >= w.back) start = std::max(start, done[l][(round - w.back) * per_round[l] + w.index]);

@@ -27,7 +27,6 @@ struct Rates {
   double attention_fill_rows = 0;       // twice this many rows of heads are computed at half more than the time of this many: fewer do not fill the GPU
   UpdateRates update;
   double host_update_bytes_per_s = 0;   // of updates in the host's memory; 0: not known, and taken to be that of copies
-  bool steps_overlap = true;            // lanes go on while the next step begins; else all are joined between launches (launch.hpp)
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.
@@ -54,7 +53,7 @@ struct TimePrediction {
   double gemm_s = 0, attention_s = 0, memory_s = 0;   // of the compute lane
   std::string bottleneck;               // "compute: matrix products", "copy_in", ...
 };
-/// Walks steady under the waits until the step time is steady.
+/// Walks launches (launch.hpp) of steady under the waits, each of which begins when all of the one before it is done, until the step time is steady.
 TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates);
 
 }  // namespace trainx::program

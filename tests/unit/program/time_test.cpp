@@ -149,10 +149,8 @@ TEST_CASE("what the host updates runs beside the next step's beginning, where a 
   add(Op::report, Lane::compute, 4, hidden, batch);
   add(Op::update, Lane::host, 20, gradient, weights);
   const Order order = derive_order(p, unplaced(p));
-  Rates rates = only_copies;
+  const Rates& rates = only_copies;
   CHECK(launch_begin(p) == 3);
-  CHECK(predict_time(p, order, {}, rates).step_s == approx(14));
-  rates.steps_overlap = false;
   CHECK(predict_time(p, order, {}, rates).step_s == approx(14));
   p.steady.back().lane = Lane::copy_out;          // no host, no launch that goes over the step's end
   CHECK(launch_begin(p) == 0);
