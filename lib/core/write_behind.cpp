@@ -1,5 +1,4 @@
 #include "core/write_behind.hpp"
-#include "core/blocked_signals.hpp"
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
@@ -31,35 +30,6 @@ WriteBehind::WriteBehind(int fd) : fd_(fd) {
     piece.memory.reset(static_cast<std::byte*>(std::aligned_alloc(block_bytes, piece_bytes)));
     if (!piece.memory) throw std::bad_alloc();
   }
-  const BlockedSignals blocked;         // signals are the main thread's
-  thread_ = std::thread([this] { run(); });
-}
-
-WriteBehind::~WriteBehind() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void WriteBehind::run() {
-  std::unique_lock lock(mutex_);
-  for (std::size_t next = 0;; next ^= 1) {
-    Piece& piece = pieces_[next];
-    changed_.wait(lock, [&] { return ends_ || piece.full; });
-    if (ends_) return;
-    if (error_ == 0) {                  // behind a piece that is missing nothing belongs
-      lock.unlock();
-      const int error = write_piece(piece.memory.get(), piece.bytes);
-      lock.lock();
-      error_ = error;
-    }
-    piece.bytes = 0;
-    piece.full = false;
-    changed_.notify_all();
-  }
 }
 
 int WriteBehind::write_piece(const std::byte* at, std::size_t bytes) const {
@@ -80,22 +50,19 @@ int WriteBehind::write_piece(const std::byte* at, std::size_t bytes) const {
 }
 
 void WriteBehind::hand_over() {
-  {
-    const std::lock_guard lock(mutex_);
-    pieces_[filling_].full = true;
-  }
-  changed_.notify_all();
+  Piece& piece = pieces_[filling_];
+  piece.written = queue_.add([this, at = piece.memory.get(), bytes = piece.bytes] {
+    if (error_ == 0) error_ = write_piece(at, bytes);   // behind a piece that is missing nothing belongs
+  });
+  piece.bytes = 0;
   filling_ ^= 1;
 }
 
 int WriteBehind::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     Piece& piece = pieces_[filling_];
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return error_ != 0 || !piece.full; });
-      if (error_ != 0) return error_;
-    }
+    if (piece.bytes == 0) queue_.wait_for(piece.written);
+    if (error_ != 0) return error_;
     const std::size_t n = std::min(bytes.size(), piece_bytes - piece.bytes);
     std::memcpy(piece.memory.get() + piece.bytes, bytes.data(), n);
     piece.bytes += n;
@@ -106,14 +73,8 @@ int WriteBehind::write(std::span<const std::byte> bytes) {
 }
 
 int WriteBehind::finish() {
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return error_ != 0 || !pieces_[filling_].full; });
-    if (error_ != 0) return error_;
-  }
   if (pieces_[filling_].bytes > 0) hand_over();
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ != 0 || (!pieces_[0].full && !pieces_[1].full); });
+  queue_.wait_for_all();
   return error_;
 }
 

@@ -1,10 +1,9 @@
 #pragma once
-#include <condition_variable>
+#include "core/work_queue.hpp"
+#include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <thread>
 
 namespace trainx {
 
@@ -14,12 +13,8 @@ class WriteBehind {
  public:
   static constexpr std::size_t piece_bytes = std::size_t{16} << 20, memory_bytes = 2 * piece_bytes;
 
-  /// `fd`: at its beginning, the caller's; must outlive this.
+  /// `fd`: at its beginning, the caller's; must outlive this. What is not written when this ends is not.
   explicit WriteBehind(int fd);
-  /// What is not written by then is not.
-  ~WriteBehind();
-  WriteBehind(const WriteBehind&) = delete;
-  WriteBehind& operator=(const WriteBehind&) = delete;
 
   /// Takes a copy. Both return an errno, 0 where nothing has failed so far.
   int write(std::span<const std::byte> bytes);
@@ -31,20 +26,16 @@ class WriteBehind {
   struct Piece {
     std::unique_ptr<std::byte, Free> memory;
     std::size_t bytes = 0;
-    bool full = false;                  // to be written; guarded by the mutex
+    std::uint64_t written = 0;          // when the queue has done so much, what it held last is
   };
-  void run();
   int write_piece(const std::byte* at, std::size_t bytes) const;
   void hand_over();
 
   int fd_;
   Piece pieces_[2];
   std::size_t filling_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int error_ = 0;
-  bool ends_ = false;
-  std::thread thread_;
+  std::atomic<int> error_ = 0;
+  WorkQueue queue_;                     // ends before what it works with
 };
 
 }  // namespace trainx

@@ -68,7 +68,10 @@ void choose_share(RunPlan& plan, std::int64_t budget, const program::Rates* rate
   if (best.groups == groups) {
     auto& o = plan.recipe.memory.optimizer_offload;
     recipe::OptimizerOffloadSection nothing;
-    if (weights_on_disk(plan)) nothing.folder = o.folder, nothing.read_ahead = o.read_ahead;   // which have the same file
+    if (weights_on_disk(plan)) {        // which have the same file
+      nothing.folder = o.folder;
+      nothing.read_ahead = o.read_ahead;
+    }
     o = nothing;
     return plan.choices.push_back("memory.optimizer_offload none: share: auto leaves all of it on the GPU, which has room for it (" + human_bytes(best.bytes) + "), and a step takes " +
                                   percent(1 - best.seconds / none.seconds) + " less");

@@ -127,7 +127,7 @@ void GpuExecutor::prepare(Shape& s) {
       transfer.executor = this;
       transfer.shape = &s;
       transfer.instruction = &i;
-      if (!transfers_) transfers_ = std::make_unique<offload::TransferQueue>();
+      if (!transfers_) transfers_ = std::make_unique<WorkQueue>();
     }
     s.reports |= i.op == Op::report;
     const bool waits = s.lanes->waits(static_cast<int>(&i - s.placed->program.steady.data()));   // for what those before it need not have: weights that come from the host

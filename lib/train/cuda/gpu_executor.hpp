@@ -1,7 +1,7 @@
 // On a GPU: a program becomes a CUDA graph, captured from the same instructions that its first step runs one by one.
 #pragma once
+#include "core/work_queue.hpp"
 #include "kernels/step/step_scalars.hpp"
-#include "offload/transfer_queue.hpp"
 #include "train/cuda/gpu_device.hpp"
 #include "train/cuda/optimizer_launches.hpp"
 #include "train/cuda/side_lanes.hpp"
@@ -143,7 +143,7 @@ class GpuExecutor final : public Executor {
   gpu::Timeline timeline_;
   std::mutex host_mutex_;
   std::exception_ptr host_failure_;             // of the first update on the host or transfer with the disk that failed; after it none is made
-  std::unique_ptr<offload::TransferQueue> transfers_;   // null: the programs have nothing on a disk
+  std::unique_ptr<WorkQueue> transfers_;   // null: the programs have nothing on a disk
 };
 
 }  // namespace trainx::train

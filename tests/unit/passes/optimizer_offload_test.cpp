@@ -125,7 +125,10 @@ TEST_CASE("the next step's forward begins beside the updates: each block waits f
   const Order order = derive_order(p, plan_memory(p));
   std::vector<std::string> came_back;             // names of weights, in the order of copy_in
   for (const Instruction& i : p.steady)
-    if (i.lane == Lane::copy_in) came_back.push_back(i.op == Op::copy ? p.buffers[static_cast<std::size_t>(i.uses[1].buffer)].name : "");
+    if (i.lane == Lane::copy_in) {
+      REQUIRE(i.op == Op::copy);                  // of weights: what else stood in the lane would wait for all of them, and the forward for it
+      came_back.push_back(p.buffers[static_cast<std::size_t>(i.uses[1].buffer)].name);
+    }
   int forwards = 0;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     if (p.steady[k].op != Op::forward) continue;

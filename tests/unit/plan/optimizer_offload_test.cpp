@@ -1,4 +1,6 @@
 #include "core/error.hpp"
+#include "passes/passes.hpp"
+#include "plan/choose_offload.hpp"
 #include "plan/claims.hpp"
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
@@ -137,6 +139,10 @@ TEST_CASE("of cpu+disk the host's memory decides what is on the disk: as little 
     CHECK(split.groups_on_disk < before);
     CHECK((k == 4) == (split.groups_on_disk == 0));
     CHECK((split.memory.disk_bytes > 0) == (split.groups_on_disk > 0));
+    const auto keepers = plan::keepers_of(split, split.train.back().graph.groups.size());
+    CHECK(std::ranges::count(keepers, passes::Keeper::disk) == split.groups_on_disk);
+    const auto together = std::ranges::adjacent_find(keepers, [](auto a, auto b) { return a == passes::Keeper::disk && b == passes::Keeper::disk; });
+    CHECK((together == keepers.end()) == (2 * split.groups_on_disk <= static_cast<int>(keepers.size())));   // transfers have updates beside them where others can lie between
     before = split.groups_on_disk;
   }
   CHECK(here("optimizer_offload: cpu+disk").groups_on_disk == 0);
