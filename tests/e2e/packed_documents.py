@@ -19,7 +19,9 @@ LENGTH = 64
 class PackedDocuments(Trainx):
     def documents(self, count, longest):
         """Of mixed length, most of them short; each counts up from a random token, so that there is something to learn."""
-        lengths = [min(longest, 2 + int(self.random.expovariate(4 / longest))) for _ in range(count)]
+        return self.documents_of([min(longest, 2 + int(self.random.expovariate(4 / longest))) for _ in range(count)])
+
+    def documents_of(self, lengths):
         return [[(first + i) % 97 for i in range(length)] for length in lengths for first in [self.random.randrange(97)]]
 
     def write(self, name, documents):

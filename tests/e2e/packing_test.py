@@ -1,5 +1,6 @@
 """Documents packed into rows as a user does it: the losses of documents one by one, whatever else is asked for, and more of them a second."""
 import json
+import math
 import statistics
 import struct
 
@@ -39,7 +40,9 @@ class Packing(PackedDocuments):
 
     def test_packed_rows_train_more_documents_a_second(self):
         length = 256
-        self.write("alone", self.documents(64, length))
+        mixed = [min(length, 2 + int(-math.log(1 - (k + 0.5) / 64) * length / 4)) for k in range(64)]   # as documents() draws them, but always the same: what is gained hangs on them
+        self.random.shuffle(mixed)
+        self.write("alone", self.documents_of(mixed))
         self.write("alone_eval", self.documents(4, length))
         about = self.pack("alone", "packed", length)
         self.pack("alone_eval", "packed_eval", length)
