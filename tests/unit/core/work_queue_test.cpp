@@ -6,7 +6,7 @@
 
 using trainx::WorkQueue;
 
-TEST_CASE("transfers are made in the order of their asking, each once") {
+TEST_CASE("work is done in the order of asking, each once") {
   WorkQueue queue;
   std::vector<int> made;                // by one thread
   std::uint64_t last = 0;
@@ -30,7 +30,7 @@ TEST_CASE("waiting for one does not wait for those behind it") {
   queue.wait_for_all();
 }
 
-TEST_CASE("after one that fails none is made, and whoever waits hears of it") {
+TEST_CASE("after one that fails none is done, and whoever waits hears of it") {
   WorkQueue queue;
   bool made = false;
   const std::uint64_t before = queue.add([] {});
@@ -42,7 +42,7 @@ TEST_CASE("after one that fails none is made, and whoever waits hears of it") {
   CHECK(!made);
 }
 
-TEST_CASE("a queue that is given up while transfers wait ends") {
+TEST_CASE("a queue that is given up while work waits ends") {
   std::atomic<int> made = 0;
   {
     WorkQueue queue;
