@@ -5,7 +5,6 @@
 namespace trainx::tensor {
 namespace {
 
-constexpr std::int64_t least_bytes = std::int64_t{1} << 20;   // of a thread: less is over before others have begun
 thread_local int alone = 0;             // OneThreads that live
 
 }  // namespace

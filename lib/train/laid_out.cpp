@@ -8,11 +8,9 @@ namespace {
 
 using program::ParameterSpec;
 
-constexpr std::int64_t least_elements = std::int64_t{1} << 18;   // of a thread: fewer are over before others have begun
-
 template <class Work>
 void for_rows(const ParameterSpec& p, const Work& work) {
-  const auto least = std::max<std::int64_t>(1, least_elements / std::max<std::int64_t>(1, spec::saved_columns(p)));
+  const std::int64_t row_bytes = spec::saved_columns(p) * static_cast<std::int64_t>(sizeof(float)), least = std::max<std::int64_t>(1, tensor::least_bytes / std::max<std::int64_t>(1, row_bytes));
   tensor::for_parts(spec::saved_rows(p).end, least, [&](std::int64_t begin, std::int64_t end) { work(spec::Rows{begin, end}); });
 }
 

@@ -1,5 +1,4 @@
 #include "train/resident_state.hpp"
-#include <ATen/Parallel.h>
 #include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
 #include "core/half.hpp"
@@ -181,7 +180,7 @@ void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
     unused.resize(exact.size());
     low = unused.data();
   }
-  at::parallel_for(0, static_cast<std::int64_t>(exact.size()), std::int64_t{1} << 18, [&](std::int64_t begin, std::int64_t end) {
+  tensor::for_parts(static_cast<std::int64_t>(exact.size()), tensor::least_bytes / size_of(DType::f32), [&](std::int64_t begin, std::int64_t end) {
     optim::split_master(exact.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), bf16 + begin, low + begin);
   });
   if (group.master_kind == Master::fp32) tensor::copy(edit(group.master, true), std::as_bytes(exact).data(), exact.size_bytes());

@@ -17,8 +17,6 @@ using program::GroupSpec, program::Master, program::ParameterSpec;
 
 namespace {
 
-constexpr std::int64_t least_elements = std::int64_t{1} << 18;   // of a thread: fewer are over before others have begun
-
 bool in_folder_layout(const program::StateSpec& state, const ParameterSpec& p) {
   return (state.dtype == DType::f32 || state.dtype == DType::bf16) && (!state.dims || state.dims(p) == p.dims);
 }
@@ -107,7 +105,7 @@ std::span<const float> ResidentState::exact(const Group& group, const ParameterS
   if (memory.size() < n) memory.resize(n);
   const std::span<float> out(memory.data(), n);
   const auto in_parts = [&](const auto& work) {   // work(first element, how many)
-    tensor::for_parts(parameter.elements(), least_elements, [&](std::int64_t begin, std::int64_t end) { work(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)); });
+    tensor::for_parts(parameter.elements(), tensor::least_bytes / size_of(DType::f32), [&](std::int64_t begin, std::int64_t end) { work(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)); });
   };
   const bool rounded = group.master_kind == Master::none && placed_.graph.compute == DType::bf16;   // nothing is kept of what rounding took
   if (rounded) {
