@@ -1,0 +1,221 @@
+"""Parts of the documentation that trainx itself writes: keys, commands, exit codes.
+
+A page marks such a part by two comments, and `fill` replaces what stands between them:
+
+    <!-- generated: NAME -->
+    ...
+    <!-- end generated -->
+"""
+import json
+import os
+import re
+import subprocess
+
+MARKED = re.compile(r"(<!-- generated: ([^>]+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
+
+EXIT_CODES = {
+    "ok": "Done, or already done.",
+    "bug": "A bug in trainx. Please report it.",
+    "usage": "The command line is wrong.",
+    "bad_data": "A data file is malformed. The message names the file and the place in it.",
+    "input_missing": "An input file or folder is missing or unreadable.",
+    "unavailable": "A device, driver or library is missing or unusable.",
+    "out_of_memory": "Host or GPU memory does not suffice. The message says which, by how much, and what to change.",
+    "cannot_create": "The output folder is locked or cannot be created, or the output file exists.",
+    "io_error": "A read or write failed and kept failing.",
+    "stopped_early": "Stopped early with a checkpoint. Run the same command again.",
+    "invalid_recipe": "The recipe is invalid, or differs from that of the existing run.",
+    "not_as_asked": "What ran is not what the recipe asked for (kernel verification, `trainx verify`).",
+    "diverged": "Training diverged: loss or gradients stayed non-finite.",
+    "hang": "A rank made no progress for `run.hang_limit`.",
+    "peer_lost": "Another rank was lost.",
+    "no_checkpoint": "`checkpoint.resume: must` was set and no valid checkpoint exists.",
+}
+
+
+class Trainx:
+    """Answers of the built command, read once each."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self._answers = {}
+
+    def __call__(self, *arguments):
+        if arguments not in self._answers:
+            env = {k: v for k, v in os.environ.items() if not k.startswith("TRAINX_")}
+            env["COLUMNS"] = "80"
+            done = subprocess.run([self.path, *arguments], capture_output=True, text=True, env=env, check=False)
+            if done.returncode != 0:
+                raise SystemExit(f"docs: trainx {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}")
+            self._answers[arguments] = done.stdout
+        return self._answers[arguments]
+
+
+def cell(text):
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+# --- keys of recipes, from `trainx schema`
+
+def map_of(field):
+    """The map that a field may be, or None: sections with a short form take a value or a map."""
+    for form in [field, *field.get("anyOf", [])]:
+        if form.get("type") == "object" and "properties" in form:
+            return form
+    return None
+
+
+def type_words(field):
+    words = []
+    for form in field.get("anyOf", [field]):
+        name = form.get("$ref", "").rpartition("/")[2]
+        if name == "interpolation":
+            continue
+        if name:
+            words.append(name)
+        elif "enum" in form:
+            words += [f"`{w}`" for w in form["enum"]]
+        elif "const" in form:
+            words.append(f"`{form['const']}`")
+        elif form.get("type") == "null":
+            words.append("`null`")
+        elif form.get("type") == "boolean":
+            words += ["`true`", "`false`"]
+        elif form.get("type") == "array":
+            words.append("list")
+        else:
+            words.append(form.get("type", "map"))
+    return ", ".join(dict.fromkeys(words))
+
+
+def default_words(field):
+    if "default" not in field:
+        return ""
+    value = field["default"]
+    return "`" + (value if isinstance(value, str) else json.dumps(value)) + "`"
+
+
+def key_rows(prefix, properties):
+    for key, field in properties.items():
+        if not isinstance(field, dict) or key == "options":
+            continue
+        inner = map_of(field)
+        if inner:
+            yield from key_rows(prefix + key + ".", inner["properties"])
+            continue
+        yield [f"`{prefix}{key}`", cell(type_words(field)), cell(default_words(field)), cell(field.get("description", ""))]
+        if field.get("type") == "array" and "properties" in field.get("items", {}):
+            own = {k: v for k, v in field["items"]["properties"].items() if isinstance(v, dict) and k != "type"}
+            yield from key_rows(f"{prefix}{key}[].", own)
+
+
+def keys(trainx):
+    schema = json.loads(trainx("schema"))
+    head = ["Key", "Type", "Default", "Meaning"]
+    out = []
+    for section, field in schema["properties"].items():
+        section_map = map_of(field)
+        if not section_map:
+            continue
+        out.append(f"### {section}\n\n" + table(head, key_rows(section + ".", section_map["properties"])))
+        for name, of_type in schema["$defs"].items():
+            nested = f"{section}.options." if "options" in section_map["properties"] else section + "."
+            kind = name.removeprefix(nested)
+            if name == kind or "." in kind or kind == "any":
+                continue
+            rows = list(key_rows(nested, of_type["properties"]))
+            summary = of_type.get("description", kind).removeprefix(kind + ": ")
+            if rows:
+                out.append(f"`{section}.type: {kind}` ({summary}):\n\n" + table(head, rows))
+    return "\n".join(out)
+
+
+def alternatives(trainx, what):
+    rows = [line.split(None, 1) for line in trainx("list", what).splitlines()]
+    return table([what, "Meaning"], [[f"`{name}`", cell(says)] for name, says in rows])
+
+
+# --- commands, from --help
+
+def subcommands(help_text):
+    """Names and summaries under the heading of subcommands; a summary may go on in further lines."""
+    found, inside = {}, False
+    for line in help_text.splitlines():
+        if re.match(r"[A-Za-z]", line):
+            inside = line.lower().startswith(("subcommands", "commands"))
+            continue
+        entry = re.match(r"  ([a-z][a-z-]*)(?:\s+(.*))?$", line)
+        if inside and entry:
+            name = entry[1]
+            found[name] = entry[2] or ""
+        elif inside and line.strip() and found:
+            found[name] = (found[name] + " " + line.strip()).strip()
+    return found
+
+
+def all_commands(trainx, names=()):
+    for name, summary in subcommands(trainx(*names, "--help")).items():
+        path = (*names, name)
+        yield path, summary
+        yield from all_commands(trainx, path)
+
+
+def anchor(path):
+    return "trainx-" + "-".join(path)
+
+
+def commands(trainx):
+    return table(["Command", "What it does"], [[f"[`trainx {' '.join(p)}`](#{anchor(p)})", cell(s)] for p, s in all_commands(trainx)])
+
+
+def help_pages(trainx):
+    top = trainx("--help")
+    own = top[top.index("anywhere:"):] if "anywhere:" in top else ""
+    out = []
+    for path, _ in all_commands(trainx):
+        text = trainx(*path, "--help")
+        text = text[:text.index("anywhere:")] if "anywhere:" in text else text
+        out.append(f"### trainx {' '.join(path)}\n\n```text\n{text.rstrip()}\n```\n")
+    return "### Options of every command\n\n```text\n" + own.rstrip() + "\n```\n\n" + "\n".join(out)
+
+
+# --- exit codes, from the header that defines them
+
+def exit_codes(root):
+    body = re.search(r"enum class ExitCode[^{]*\{(.*?)\};", (root / "lib/core/error.hpp").read_text(), re.DOTALL)[1]
+    rows = []
+    for name, value in re.findall(r"^\s*(\w+) = (\d+),", body, re.MULTILINE):
+        if name not in EXIT_CODES:
+            raise SystemExit(f"docs: exit code {name} of lib/core/error.hpp has no meaning in scripts/generated_tables.py")
+        rows.append([value, EXIT_CODES[name]])
+    rows.append(["128 + n", "Ended by signal n: 129 SIGHUP, 130 Ctrl-C, 143 SIGTERM. A checkpoint is saved first."])
+    return table(["Code", "Meaning"], rows)
+
+
+def part(root, trainx, name):
+    word, _, rest = name.partition(" ")
+    if word == "keys":
+        return keys(trainx)
+    if word == "list":
+        return alternatives(trainx, rest)
+    if word == "commands":
+        return commands(trainx)
+    if word == "help":
+        return help_pages(trainx)
+    if word == "exit-codes":
+        return exit_codes(root)
+    raise SystemExit(f"docs: nothing generates '{name}'")
+
+
+def fill(root, trainx, text):
+    """The page with its marked parts written anew."""
+    return MARKED.sub(lambda m: m[1] + "\n" + part(root, trainx, m[2]).strip() + "\n\n" + m[3], text)
+
+
+def pages(root):
+    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
