@@ -23,7 +23,7 @@ constexpr std::array<SizeUnit, 9> size_units{{{"B", 1}, {"KiB", std::int64_t{1} 
 using Habits = std::vector<std::pair<std::string_view, std::string_view>>;
 const Habits duration_habits{{"sec", "s"}, {"secs", "s"}, {"second", "s"}, {"seconds", "s"}, {"m", "min"}, {"mins", "min"}, {"minute", "min"}, {"minutes", "min"},
                              {"hr", "h"}, {"hrs", "h"}, {"hour", "h"}, {"hours", "h"}, {"day", "d"}, {"days", "d"}, {"iter", "steps"}, {"iters", "steps"},
-                             {"iterations", "steps"}, {"updates", "steps"}, {"ep", "epochs"}, {"tok", "tokens"}};
+                             {"iterations", "steps"}, {"updates", "steps"}, {"ep", "epochs"}, {"percent", "%"}, {"tok", "tokens"}};
 const Habits size_habits{{"K", "KiB"}, {"k", "KiB"}, {"M", "MiB"}, {"m", "MiB"}, {"G", "GiB"}, {"g", "GiB"}, {"T", "TiB"}, {"t", "TiB"}, {"bytes", "B"}, {"byte", "B"},
                          {"Mb", "MB"}, {"Gb", "GB"}, {"Tb", "TB"}, {"KB", "kB"}, {"gb", "GB"}, {"mb", "MB"}, {"kb", "kB"}, {"tb", "TB"}};
 
@@ -39,7 +39,7 @@ Quantity split(std::string_view text) {
   Quantity q;
   std::size_t i = 0;
   const auto is_exponent = [&](std::size_t k) { return (text[k] == 'e' || text[k] == 'E') && k + 1 < text.size() && !is_letter(text[k + 1]); };
-  while (i < text.size() && text[i] != ' ' && (!is_letter(text[i]) || is_exponent(i))) ++i;
+  while (i < text.size() && text[i] != ' ' && text[i] != '%' && (!is_letter(text[i]) || is_exponent(i))) ++i;
   q.number = text.substr(0, i);
   while (i < text.size()) {
     while (i < text.size() && text[i] == ' ') ++i;
@@ -106,6 +106,7 @@ std::optional<Duration> parse_duration(std::string_view text, std::string& probl
   if (unit == "step" || unit == "steps") d.unit = Duration::Unit::steps;
   else if (unit == "epoch" || unit == "epochs") d.unit = Duration::Unit::epochs;
   else if (unit == "token" || unit == "tokens") d.unit = Duration::Unit::tokens;
+  else if (unit == "%") d.unit = Duration::Unit::percent;
   else {
     d.unit = Duration::Unit::seconds;
     known = false;
@@ -189,6 +190,7 @@ std::string to_string(const Duration& d) {
         if (n >= 1 && n == std::floor(n) && n * t->seconds == d.amount) return shortest(n) + " " + std::string(t->name);
       }
       return shortest(d.amount) + " s";
+    case Duration::Unit::percent: return shortest(d.amount) + " %";
   }
   return "";
 }

@@ -8,7 +8,7 @@
 namespace trainx {
 
 struct Duration {
-  enum class Unit : std::uint8_t { steps, epochs, tokens, seconds };
+  enum class Unit : std::uint8_t { steps, epochs, tokens, seconds, percent };   // percent of run.duration
   double amount = 0;                    // whole for steps and tokens
   Unit unit = Unit::steps;
   bool operator==(const Duration&) const = default;
@@ -20,7 +20,7 @@ struct ByteSize {
 };
 
 /// Nothing on a malformed text; `problem` then says what is wrong, with a suggestion ("did you mean '2000 steps'?").
-/// Durations: steps, epoch(s), tokens (k, M, B, T before the unit), s, min, h, d. Sizes: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB.
+/// Durations: steps, epoch(s), tokens (k, M, B, T before the unit), s, min, h, d, %. Sizes: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB.
 std::optional<Duration> parse_duration(std::string_view text, std::string& problem);
 std::optional<ByteSize> parse_byte_size(std::string_view text, std::string& problem);
 /// The shortest text that parses back to the same value.

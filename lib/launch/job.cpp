@@ -63,12 +63,17 @@ nlohmann::json to_json(const Job& job) {
           {"fork_name", job.fork_name},
           {"checkpoint", job.checkpoint},
           {"argv", job.argv},
+          {"directory", job.directory},
+          {"build", job.build},
+          {"log", job.log},
+          {"overwrite", job.overwrite},
+          {"eval_batches", job.eval_batches},
           {"generate", to_json(job.generate)},
           {"profile_steps", job.profile_steps},
           {"allow_degraded", job.allow_degraded},
           {"bench", {{"rounds", job.bench.rounds}, {"seconds", job.bench.seconds}, {"paced", job.bench.paced}}},
           {"membership", to_json(job.membership)},
-          {"output", {{"json", o.json}, {"quiet", o.quiet}, {"verbose", o.verbose}, {"color", o.color}}}};
+          {"output", {{"json", o.json}, {"quiet", o.quiet}, {"verbose", o.verbose}, {"color", o.color}, {"console", o.console}}}};
 }
 
 Job job_from_json(const nlohmann::json& j) {
@@ -83,6 +88,11 @@ Job job_from_json(const nlohmann::json& j) {
   j.at("fork_name").get_to(job.fork_name);
   j.at("checkpoint").get_to(job.checkpoint);
   j.at("argv").get_to(job.argv);
+  j.at("directory").get_to(job.directory);
+  j.at("build").get_to(job.build);
+  j.at("log").get_to(job.log);
+  j.at("overwrite").get_to(job.overwrite);
+  j.at("eval_batches").get_to(job.eval_batches);
   job.generate = generate_from_json(j.at("generate"));
   j.at("profile_steps").get_to(job.profile_steps);
   j.at("allow_degraded").get_to(job.allow_degraded);
@@ -96,6 +106,7 @@ Job job_from_json(const nlohmann::json& j) {
   o.at("quiet").get_to(job.output.quiet);
   o.at("verbose").get_to(job.output.verbose);
   o.at("color").get_to(job.output.color);
+  o.at("console").get_to(job.output.console);
   return job;
 }
 

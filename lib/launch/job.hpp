@@ -4,6 +4,8 @@
 #include "facts/facts.hpp"
 #include "launch/sampling_options.hpp"
 #include <map>
+#include <utility>
+#include <vector>
 #include <nlohmann/json_fwd.hpp>
 
 namespace trainx::launch {
@@ -13,7 +15,11 @@ struct OutputOptions {
   bool json = false;                    // events, one object a line, on stdout
   bool quiet = false, verbose = false;
   bool color = false;                   // decided by the launcher: terminal, --no-color, NO_COLOR
+  int console = 2;                      // descriptor for messages; start_worker decides
 };
+
+/// A line of the launcher's log, with which the log of rank 0 begins: level and text.
+using LogLine = std::pair<std::string, std::string>;
 
 enum class GenerateOn : std::uint8_t { any, cpu, gpu };   // any: a GPU where one can be used
 
@@ -44,6 +50,11 @@ struct Job {
   std::string fork_name;                // train: --fork NAME, else empty
   std::string checkpoint;               // eval, generate: which one; empty: latest. A Hugging Face folder is allowed for generate.
   std::vector<std::string> argv;        // as the user typed
+  std::string directory;                // where: relative paths of the recipe go by it
+  std::map<std::string, std::string> build;   // of trainx, for run.json
+  std::vector<LogLine> log;
+  std::string overwrite;                // train: names this --overwrite, so that a restart does not repeat it; empty: the run resumes
+  bool eval_batches = false;            // eval: only plan.eval_samples, not the whole held-out set
   GenerateOptions generate;
   BenchOptions bench;
   std::int64_t profile_steps = 0;       // train: how many are timed, instruction by instruction

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <cerrno>
+#include <utility>
 
 namespace trainx::launch {
 namespace {
@@ -12,12 +13,10 @@ constexpr std::size_t most_kept_bytes = 1 << 20;
 }  // namespace
 
 RankLog::RankLog(std::string run_folder, int rank, const std::string& first_line)
-    : run_folder_(std::move(run_folder)), path_(run_folder_ + "/logs/rank-" + std::to_string(rank) + ".log"), kept_(first_line + "\n") {
-  write_kept();
-}
+    : run_folder_(std::move(run_folder)), path_(run_folder_ + "/logs/rank-" + std::to_string(rank) + ".log"), first_line_(first_line + "\n") {}
 
 void RankLog::write(std::string_view line) {
-  if (!lost_ && kept_.size() < most_kept_bytes) kept_ += without_colors(line) + "\n";
+  if (!lost_ && kept_.size() < most_kept_bytes) kept_ += std::exchange(first_line_, {}) + without_colors(line) + "\n";
   write_kept();
 }
 

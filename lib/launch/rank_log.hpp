@@ -5,11 +5,12 @@
 
 namespace trainx::launch {
 
-/// <run folder>/logs/rank-<r>.log: what a rank said, of all starts of the run. The worker makes the run's folder: until it is there, lines are kept in memory,
-/// and a run that is refused leaves nothing behind. A log that cannot be written ends no run.
+/// Adds to <run folder>/logs/rank-<r>.log what a worker's log does not have: what libraries write to its stderr and stdout. The worker
+/// makes the run's folder: until it is there, lines are kept in memory, and a run that is refused leaves nothing behind. A log that
+/// cannot be written ends no run.
 class RankLog {
  public:
-  /// `first_line` goes before all others.
+  /// `first_line` goes before the first of them.
   RankLog(std::string run_folder, int rank, const std::string& first_line);
   void write(std::string_view line);
   /// Lines wait for the folder.
@@ -21,7 +22,7 @@ class RankLog {
   std::string run_folder_, path_;
   Descriptor file_;
   bool lost_ = false;                   // it cannot be made
-  std::string kept_;
+  std::string first_line_, kept_;       // the first is written once there is a second
 };
 
 }  // namespace trainx::launch

@@ -33,6 +33,7 @@ Job receive_job() {
   if (j.is_discarded()) throw UserError(ExitCode::usage, "trainx-worker takes its job from trainx on file descriptor 3; run trainx instead");
   Job job = job_from_json(j);
   if (job.membership.listener >= 0) ::fcntl(job.membership.listener, F_SETFD, FD_CLOEXEC);
+  if (job.output.console > STDERR_FILENO) ::fcntl(job.output.console, F_SETFD, FD_CLOEXEC);
   return job;
 }
 

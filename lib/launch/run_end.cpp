@@ -11,7 +11,7 @@ constexpr auto cause_may_follow = std::chrono::seconds(2);
 
 bool is(int code, ExitCode which) { return code == static_cast<int>(which); }
 /// Saved and ended as a signal asked for.
-bool stopped(int code) { return is(code, ExitCode::stopped_early) || code == 128 + SIGTERM || code == 128 + SIGINT; }
+bool stopped(int code) { return is(code, ExitCode::stopped_early) || code == 128 + SIGTERM || code == 128 + SIGHUP || code == 128 + SIGINT; }
 bool tells_of_others(const RankEnd& end) { return is(end.exit_code(), ExitCode::peer_lost) || is(end.exit_code(), ExitCode::hang); }
 
 }  // namespace

@@ -10,9 +10,14 @@ namespace {
 
 const std::string resume = "; the same command goes on from the newest checkpoint";
 
+constexpr int cannot_load = 127;        // of the dynamic loader
+
 /// The run's exit code, or a sentence where the worker had no time for one.
 int result_of(const RankEnd* end, const LaunchPlan& plan) {
   if (!end) return 0;
+  if (end->exit_code() == cannot_load)
+    throw UserError(ExitCode::unavailable, "trainx-worker found no LibTorch, or lacks another library (named above); install torch 2.11.0 beside trainx, or set "
+                                           "TRAINX_TORCH_DIR to the folder of torch: python3 -c 'import torch; print(torch.__path__[0])'");
   if (!end->by_signal()) return end->exit_code();
   const int signal = WTERMSIG(end->status);
   throw UserError(static_cast<ExitCode>(128 + signal), (plan.first.world_size > 1 ? "the worker of " + words_of(*end) : "the worker was ended by signal " + std::to_string(signal) + " (" + signal_name(signal) + ")") +
@@ -31,7 +36,7 @@ bool pause_before_restart(const HeldSignals& held, int& asked) {
   for (;;) {
     const int signal = ::sigtimedwait(&held.waited(), nullptr, &pause);
     if (signal < 0 && errno == EAGAIN) return true;
-    if (signal != SIGTERM && signal != SIGINT && signal != SIGUSR1) continue;
+    if (signal != SIGTERM && signal != SIGHUP && signal != SIGINT && signal != SIGUSR1) continue;
     asked = signal;
     return false;
   }

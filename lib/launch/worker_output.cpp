@@ -25,22 +25,23 @@ WorkerOutput::WorkerOutput(const Job& job, const LaunchPlan& plan) {
     const int rank = plan.membership(i).rank;
     if (rank == 0 && terminal) continue;
     RankLog& log = logs_.emplace_back(folder_of_run(job), rank, "-- rank " + std::to_string(rank) + " of " + std::to_string(plan.first.world_size) + " starts on " + host_name() + ", " + utc_time());
-    add(i, rank, true, log);
-    if (rank > 0) add(i, rank, false, log);
+    add(i, rank, Kind::console, log);
+    add(i, rank, Kind::errors, log);
+    if (rank > 0) add(i, rank, Kind::output, log);
   }
 }
 
-void WorkerOutput::add(int worker, int rank, bool errors, RankLog& log) {
+void WorkerOutput::add(int worker, int rank, Kind kind, RankLog& log) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw UserError(ExitCode::unavailable, "there is no pipe for what rank " + std::to_string(rank) + " says: " + errno_words(errno) + "; raise the limit of open files (ulimit -n)");
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  streams_.push_back({worker, rank, errors, LineReader(Descriptor(ends[0])), Descriptor(ends[1]), &log});
+  streams_.push_back({worker, rank, kind, LineReader(Descriptor(ends[0])), Descriptor(ends[1]), &log});
 }
 
 WorkerFiles WorkerOutput::files(int i) const {
   WorkerFiles files;
   for (const Stream& s : streams_)
-    if (s.worker == i) (s.errors ? files.errors : files.output) = s.writing.get();
+    if (s.worker == i) (s.kind == Kind::errors ? files.errors : s.kind == Kind::console ? files.console : files.output) = s.writing.get();
   return files;
 }
 
@@ -63,8 +64,8 @@ WorkerOutput::Time WorkerOutput::due(Time now) const {
 }
 
 void WorkerOutput::take(const Stream& s, std::string_view line, Time now) {
-  s.log->write(line);
-  if (!s.errors) return;
+  if (s.kind != Kind::console) s.log->write(line);
+  if (s.kind == Kind::output) return;
   if (s.rank == 0) closing_.told(line), screen_.put(line);
   else if (!closing_.keep(s.rank, line, now)) screen_.put(rank_prefix({s.rank}) + std::string(line));
 }

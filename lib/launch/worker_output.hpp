@@ -1,8 +1,9 @@
 // What several workers of one launcher say.
 //
-// Rank 0 has the launcher's stdout, and its stderr where that is a terminal, on which it draws its status line; it has no log file then, as only a terminal of
-// its own could copy what is drawn. Elsewhere its stderr goes through the launcher, unchanged, into logs/rank-0.log as well. Of the other ranks, stderr goes
-// line by line to the launcher's, with the rank before it, and into their logs; stdout, which would be rank 0's data once more, into their logs alone.
+// A worker writes its own log (lib/log) and tells people the same on a descriptor of its own, the console. Rank 0 of a terminal has
+// the launcher's stdout and stderr, and draws its status line there. Elsewhere consoles go through the launcher line by line, those
+// of other ranks with the rank before each line. What libraries write to stderr goes the same way, and into the rank's log file;
+// stdout of other ranks, which would be rank 0's data once more, into their log files alone.
 #pragma once
 #include "launch/closing_sentences.hpp"
 #include "launch/launch_plan.hpp"
@@ -38,14 +39,15 @@ class WorkerOutput {
   bool pending() const { return screen_.pending(); }
 
  private:
+  enum class Kind : std::uint8_t { output, errors, console };
   struct Stream {
     int worker, rank;
-    bool errors;                        // else stdout
+    Kind kind;
     LineReader reader;
     Descriptor writing;
     RankLog* log;
   };
-  void add(int worker, int rank, bool errors, RankLog& log);
+  void add(int worker, int rank, Kind kind, RankLog& log);
   void take(const Stream& stream, std::string_view line, Time now);
 
   std::list<RankLog> logs_;             // their addresses stay

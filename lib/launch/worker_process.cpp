@@ -15,7 +15,7 @@
 namespace trainx::launch {
 namespace {
 
-constexpr int job_descriptor = 3, listener_descriptor = 4;
+constexpr int job_descriptor = 3, listener_descriptor = 4, console_descriptor = 5;
 
 [[noreturn]] void cannot_start(const std::string& worker, int error) {
   throw UserError(ExitCode::unavailable, "the worker " + worker + " cannot be started: " + std::strerror(error) +
@@ -41,17 +41,17 @@ Descriptor sealed_memory(const std::string& text) {
 struct Handed { int from, to; };
 
 // Between fork and exec: system calls only. Reports errno through `failed`, which a successful exec closes.
-[[noreturn]] void become_worker(const char* path, std::array<Handed, 5> files, int failed, pid_t launcher, const sigset_t& mask) {
+[[noreturn]] void become_worker(const char* path, std::array<Handed, 6> files, int failed, pid_t launcher, const sigset_t& mask) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);   // the launcher's end is the worker's, kill -9 included
   if (::getppid() != launcher) _exit(128 + SIGKILL);   // it ended before the line above
   ::signal(SIGTTOU, SIG_IGN);           // a background group may write to the terminal, also under `stty tostop`
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   // Out of the way first: any of them may itself be one of the numbers that are handed out.
-  const int failed_high = ::fcntl(failed, F_DUPFD_CLOEXEC, listener_descriptor + 1);
+  const int failed_high = ::fcntl(failed, F_DUPFD_CLOEXEC, console_descriptor + 1);
   bool handed = failed_high >= 0;
   for (Handed& file : files)
-    if (file.from >= 0) handed = (file.from = ::fcntl(file.from, F_DUPFD_CLOEXEC, listener_descriptor + 1)) >= 0 && handed;
+    if (file.from >= 0) handed = (file.from = ::fcntl(file.from, F_DUPFD_CLOEXEC, console_descriptor + 1)) >= 0 && handed;
   for (const Handed& file : files)
     if (file.from >= 0) handed = ::dup2(file.from, file.to) >= 0 && handed;
   if (handed) ::execl(path, path, static_cast<char*>(nullptr));
@@ -78,13 +78,19 @@ std::string worker_path() {
 
 pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files, const HeldSignals& held) {
   job.membership.listener = files.listener < 0 ? -1 : listener_descriptor;
+  job.output.console = files.console < 0 ? STDERR_FILENO : console_descriptor;
   const Descriptor memory = sealed_memory(to_json(job).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   const Descriptor nothing(job.bench.paced ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
   int failed[2];
   if ((!nothing.is_open() && !job.bench.paced) || ::pipe2(failed, O_CLOEXEC) != 0) cannot_start(path, errno);
   const Descriptor failure(failed[0]);
   Descriptor failing(failed[1]);
-  const std::array<Handed, 5> handed{{{memory.get(), job_descriptor}, {files.listener, listener_descriptor}, {nothing.get(), STDIN_FILENO}, {files.output, STDOUT_FILENO}, {files.errors, STDERR_FILENO}}};
+  const std::array<Handed, 6> handed{{{memory.get(), job_descriptor},
+                                      {files.listener, listener_descriptor},
+                                      {files.console, console_descriptor},
+                                      {nothing.get(), STDIN_FILENO},
+                                      {files.output, STDOUT_FILENO},
+                                      {files.errors, STDERR_FILENO}}};
   const pid_t launcher = ::getpid();
   const pid_t worker = ::fork();
   if (worker < 0) cannot_start(path, errno);

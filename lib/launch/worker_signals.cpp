@@ -9,11 +9,20 @@ sigset_t forwarded_set() {
   return set;
 }
 
+namespace {
+
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
 HeldSignals::HeldSignals() : waited_(forwarded_set()) {
+  if (is_ignored(SIGHUP)) sigdelset(&waited_, SIGHUP);   // nohup; a blocked signal would be waited for all the same
   sigaddset(&waited_, SIGCHLD);
-  struct sigaction stop {};
   // A shell without job control ignores Ctrl-Z for its children; then so does the launcher.
-  if (sigaction(SIGTSTP, nullptr, &stop) == 0 && stop.sa_handler != SIG_IGN) sigaddset(&waited_, SIGTSTP);
+  if (!is_ignored(SIGTSTP)) sigaddset(&waited_, SIGTSTP);
   std::signal(SIGCHLD, SIG_DFL);        // inherited as ignored, the kernel would reap the worker and tell nobody
   sigprocmask(SIG_BLOCK, &waited_, &before_);
   of_worker_ = before_;

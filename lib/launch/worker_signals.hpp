@@ -9,7 +9,7 @@
 
 namespace trainx::launch {
 
-constexpr std::array<int, 4> forwarded_signals{SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+constexpr std::array<int, 5> forwarded_signals{SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGUSR2};
 /// forwarded_signals as a set.
 sigset_t forwarded_set();
 
