@@ -58,10 +58,11 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
 }
 
 void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts) {
+  std::vector<char> sharded(cuts.size());
+  for (const Buffer& b : p.buffers)
+    if (is_of_group(b) && b.sharded) sharded[static_cast<std::size_t>(b.owner)] = true;
   for (std::size_t g = 0; g < cuts.size(); ++g) {
-    const bool sharded = std::any_of(p.buffers.begin(), p.buffers.end(),
-                                     [&](const Buffer& b) { return is_of_group(b) && b.sharded && b.owner == static_cast<int>(g); });
-    if (!sharded) continue;
+    if (!sharded[g]) continue;
     const std::int64_t n = graph.groups[g].elements / p.shard_ranks;
     for (const std::int64_t c : std::set<std::int64_t>(cuts[g]))
       for (int r = 0; r < p.shard_ranks; ++r) cuts[g].insert(r * n + c % n);

@@ -51,6 +51,8 @@ struct LaneRunner::Impl {
   Impl(std::vector<LaneProgram> p, std::function<void(Lane)> b)
       : programs(std::move(p)), before_each(std::move(b)), prologue(programs.at(0), programs[0].program.prologue, programs[0].order.prologue),
         drain(programs[0], programs[0].program.drain, programs[0].order.drain) {
+    for (const LaneProgram& each : programs)
+      if (each.program.repeats > 0) throw InternalError("a program that leaves out micro-steps is for planning alone");
     for (const LaneProgram& each : programs) steady.emplace_back(each, each.program.steady, each.order.steady);
     for (std::size_t l = 0; l < lane_count; ++l)
       if (prologue.per_round(l) || drain.per_round(l) || std::ranges::any_of(steady, [l](const Section& s) { return s.per_round(l) > 0; }))

@@ -44,19 +44,23 @@ std::vector<std::vector<Interval>> lifetimes(const StepProgram& p) {
   int position = 0;
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list) {
-      for (const Use& u : i.uses) touches[u.buffer].push_back({position, u.range, reads(u.how)});
+      for (const Use& u : i.uses)
+        if (!p.buffers[u.buffer].resident) touches[u.buffer].push_back({position, u.range, reads(u.how)});
       ++position;
     }
   std::vector<std::vector<Interval>> out(p.buffers.size());
   std::vector<Bytes> cuts;
   std::vector<Event> events;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    if (p.buffers[b].resident) {        // alive throughout
+      if (end > 0) out[b].push_back({0, end - 1});
+      continue;
+    }
     cuts.clear();
     for (const Touch& t : touches[b]) cuts.push_back(t.range.begin), cuts.push_back(t.range.end);
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    if (p.buffers[b].resident && end > 0) out[b].push_back({0, end - 1});
-    for (std::size_t c = 0; c + 1 < cuts.size() && !p.buffers[b].resident; ++c) {
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
       events.clear();
       for (const Touch& t : touches[b]) {
         if (t.range.begin > cuts[c] || t.range.end < cuts[c + 1]) continue;

@@ -83,7 +83,8 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
 
   // The rest largest first, each at the lowest offset where none that is alive with it lies.
   const auto lives = occupied(p, options.overlap);
-  std::vector<TakenRanges> taken(space_count, TakenRanges(p.prologue.size() + p.steady.size() + p.drain.size()));
+  std::vector<TakenRanges> taken;
+  for (const Bytes of_space : alignment) taken.emplace_back(p.prologue.size() + p.steady.size() + p.drain.size(), of_space);
   const auto take = [&](std::size_t b) { taken[static_cast<std::size_t>(p.buffers[b].space)].take({at.base[b], at.base[b] + p.buffers[b].size}, lives[b]); };
   std::vector<std::pair<Bytes, std::size_t>> rest;   // by size
   for (std::size_t b = 0; b < n; ++b) {
@@ -93,7 +94,7 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   std::stable_sort(rest.begin(), rest.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
   for (const auto& [size, b] : rest) {
     const auto space = static_cast<std::size_t>(p.buffers[b].space);
-    place(b, taken[space].lowest_free(bottom[space], size, alignment[space], lives[b]));
+    place(b, taken[space].lowest_free(bottom[space], size, lives[b]));
     take(b);
   }
   for (const Space space : {Space::host, Space::disk})                     // its last block too

@@ -20,7 +20,7 @@ struct PlacementOptions {
 /// Each buffer at bytes of its own: the program before placement.
 Placement unplaced(const StepProgram& p);
 /// Of a program with buffers on a disk those, and buffers on the host, lie in whole blocks of the disk of their own (4096 bytes): transfers between them may take the last block whole.
-/// Buffers that are never alive at once share bytes; placed bytes are exact. Takes time by buffers and by the different ranges that they get, which are few.
+/// Buffers that are never alive at once share bytes; placed bytes are exact. Takes about n log n time for n buffers.
 Placement plan_memory(const StepProgram& p, const PlacementOptions& options = {});
 
 /// When a buffer holds data, as closed intervals of positions in prologue + steady + drain (the end of steady leads to its beginning and to drain).

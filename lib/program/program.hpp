@@ -67,7 +67,15 @@ struct StepProgram {
   int prologue_steps = 0;
   std::vector<Instruction> prologue, steady, drain;
   int last_pass = none;                 // of the canonical order of passes, the last one applied
+  // A program for planning alone may leave out micro-steps that are like one of those in it.
+  int repeated_micro = none;            // that micro-step
+  std::int64_t repeats = 0;             // how many more there are of it
 };
+
+/// How often the step runs the instruction: more than once only where micro-steps are left out.
+inline std::int64_t times(const StepProgram& p, const Instruction& i) {
+  return 1 + (p.repeats > 0 && i.micro == p.repeated_micro ? p.repeats : 0);
+}
 
 constexpr bool reads(How h) { return h != How::overwrite; }
 constexpr bool writes(How h) { return h != How::read; }

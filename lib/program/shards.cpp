@@ -66,6 +66,7 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int world_size) {
 }
 
 std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int world_size) {
+  if (!state.dims) return group.parameters.empty() ? 0 : group.elements / world_size;
   std::int64_t most = 0;
   for (int r = 0; r < world_size; ++r) most = std::max(most, state_layout(state, shard_of(group, r, world_size)).entries);
   return most;

@@ -1,46 +1,70 @@
 #include "program/taken_ranges.hpp"
 #include <algorithm>
-#include <tuple>
+#include <bit>
 
 namespace trainx::program {
-namespace {
 
-/// Calls visit(word, mask) for the words of a row that an interval touches, until it returns true.
-template <class Visit>
-bool any_word(const Interval& i, const Visit& visit) {
-  const auto first = static_cast<std::size_t>(i.first) / 64, last = static_cast<std::size_t>(i.last) / 64;
-  const std::uint64_t from_first = ~std::uint64_t{0} << (i.first % 64), to_last = ~std::uint64_t{0} >> (63 - i.last % 64);
-  for (std::size_t w = first; w <= last; ++w)
-    if (visit(w, (w == first ? from_first : ~std::uint64_t{0}) & (w == last ? to_last : ~std::uint64_t{0}))) return true;
-  return false;
+TakenRanges::TakenRanges(std::size_t positions, Bytes alignment)
+    : positions_(static_cast<int>(std::bit_ceil(std::max<std::size_t>(positions, 1)))),
+      alignment_(alignment) {}
+
+void TakenRanges::add(Spans& spans, Range span) {
+  auto first = std::ranges::lower_bound(spans, span.begin, {}, &Range::end);
+  auto last = first;
+  for (; last != spans.end() && last->begin <= span.end; ++last) {
+    span.begin = std::min(span.begin, last->begin);
+    span.end = std::max(span.end, last->end);
+  }
+  if (first == last) {
+    spans.insert(first, span);
+    return;
+  }
+  *first = span;
+  spans.erase(first + 1, last);
 }
-
-}  // namespace
 
 void TakenRanges::take(Range bytes, const std::vector<Interval>& when) {
-  const auto before = [](const Taken& a, const Range& b) { return std::tie(a.bytes.begin, a.bytes.end) < std::tie(b.begin, b.end); };
-  auto at = std::lower_bound(ranges_.begin(), ranges_.end(), bytes, before);
-  if (at == ranges_.end() || at->bytes.begin != bytes.begin || at->bytes.end != bytes.end) {
-    at = ranges_.insert(at, {bytes, ranges_.size()});
-    when_.resize(ranges_.size() * words_);
-  }
-  std::uint64_t* const row = when_.data() + at->row * words_;
-  for (const Interval& i : when) any_word(i, [&](std::size_t w, std::uint64_t mask) { return row[w] |= mask, false; });
+  if (bytes.begin == bytes.end) return;   // takes nothing
+  if (nodes_.empty()) nodes_.resize(2 * static_cast<std::size_t>(positions_));
+  const Range span{bytes.begin, (bytes.end + alignment_ - 1) / alignment_ * alignment_};
+  for (const Interval& i : when) take(1, 0, positions_ - 1, span, i);
 }
 
-Bytes TakenRanges::lowest_free(Bytes bottom, Bytes size, Bytes alignment, const std::vector<Interval>& when) const {
+void TakenRanges::take(std::size_t node, int first, int last, Range span, const Interval& when) {
+  add(nodes_[node].at_times, span);
+  if (when.first <= first && last <= when.last) return add(nodes_[node].throughout, span);
+  const int middle = first + (last - first) / 2;
+  if (when.first <= middle) take(2 * node, first, middle, span, when);
+  if (when.last > middle) take(2 * node + 1, middle + 1, last, span, when);
+}
+
+void TakenRanges::collect(std::size_t node, int first, int last, const Interval& when,
+                          std::vector<const Spans*>& out) const {
+  const Node& n = nodes_[node];
+  if (n.at_times.empty()) return;
+  if (when.first <= first && last <= when.last) return out.push_back(&n.at_times);
+  if (!n.throughout.empty()) out.push_back(&n.throughout);
+  const int middle = first + (last - first) / 2;
+  if (when.first <= middle) collect(2 * node, first, middle, when, out);
+  if (when.last > middle) collect(2 * node + 1, middle + 1, last, when, out);
+}
+
+Bytes TakenRanges::lowest_free(Bytes bottom, Bytes size, const std::vector<Interval>& when) const {
+  std::vector<const Spans*> taken;
+  if (size == 0 || nodes_.empty()) return bottom;
+  for (const Interval& i : when) collect(1, 0, positions_ - 1, i, taken);
   Bytes base = bottom;
-  for (const Taken& t : ranges_) {
-    if (base + size <= t.bytes.begin) break;
-    const Bytes behind = (t.bytes.end + alignment - 1) / alignment * alignment;
-    if (behind > base && is_taken(t.row, when)) base = behind;
+  for (bool moved = true; moved;) {     // until no span is in the way
+    moved = false;
+    for (const Spans* spans : taken) {
+      auto at = std::ranges::upper_bound(*spans, base, {}, &Range::end);
+      for (; at != spans->end() && at->begin < base + size; ++at) {
+        base = at->end;
+        moved = true;
+      }
+    }
   }
   return base;
-}
-
-bool TakenRanges::is_taken(std::size_t row, const std::vector<Interval>& when) const {
-  const std::uint64_t* const taken = when_.data() + row * words_;
-  return std::ranges::any_of(when, [&](const Interval& i) { return any_word(i, [&](std::size_t w, std::uint64_t mask) { return (taken[w] & mask) != 0; }); });
 }
 
 }  // namespace trainx::program

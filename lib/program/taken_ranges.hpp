@@ -1,27 +1,35 @@
-// Which bytes of an arena are taken when: what placing a buffer asks for each buffer of a program.
+// Which bytes of an arena are taken when: the question that placing a buffer asks.
 #pragma once
 #include "program/memory.hpp"
-#include <cstdint>
 
 namespace trainx::program {
 
-/// Buffers at the same bytes at other times share an entry: repeated layers and micro-steps have few different ranges.
+/// A segment tree over positions. Each node merges the spans of bytes taken in its positions: stacked
+/// activations become one span, so that a query takes logarithmic time, not a scan of all buffers.
 class TakenRanges {
  public:
-  /// `positions`: of the whole program.
-  explicit TakenRanges(std::size_t positions) : words_((positions + 63) / 64) {}
+  /// `positions`: of the whole program. Spans end at multiples of `alignment`.
+  TakenRanges(std::size_t positions, Bytes alignment);
 
   void take(Range bytes, const std::vector<Interval>& when);
-  /// From `bottom` on the first place where `size` bytes are free at all these times: there, or at a multiple of `alignment` behind what is taken.
-  Bytes lowest_free(Bytes bottom, Bytes size, Bytes alignment, const std::vector<Interval>& when) const;
+  /// The lowest place from `bottom` on where `size` bytes are free at all these times.
+  /// It is `bottom`, or a multiple of the alignment behind a taken range.
+  Bytes lowest_free(Bytes bottom, Bytes size, const std::vector<Interval>& when) const;
 
  private:
-  struct Taken { Range bytes; std::size_t row; };
-  bool is_taken(std::size_t row, const std::vector<Interval>& when) const;
+  using Spans = std::vector<Range>;     // ascending, neither touching nor overlapping
+  struct Node {
+    Spans throughout;                   // taken by intervals that cover all positions of the node
+    Spans at_times;                     // taken at some position of the node
+  };
+  static void add(Spans& spans, Range span);
+  void take(std::size_t node, int first, int last, Range span, const Interval& when);
+  void collect(std::size_t node, int first, int last, const Interval& when,
+               std::vector<const Spans*>& out) const;
 
-  std::size_t words_;
-  std::vector<Taken> ranges_;           // by begin, then end
-  std::vector<std::uint64_t> when_;     // a row of a bit for each position
+  int positions_;
+  Bytes alignment_;
+  std::vector<Node> nodes_;             // node k has the children 2k and 2k + 1; 1 is the root
 };
 
 }  // namespace trainx::program

@@ -153,7 +153,7 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
   const std::size_t count = p.steady.size(), begin = launch_begin(p);
   const auto position = [&](std::size_t n) { return (begin + n) % count; };   // of the n-th of a launch
   std::vector<double> duration(count), launched(count);   // launched: by the host, since it began with the launch
-  double host_s = 0;
+  double host_s = 0, host_left_out_s = 0;   // of the host: of these instructions, and of micro-steps left out
   std::array<int, lane_count> per_round{};
   const Instruction* last = nullptr;
   for (std::size_t n = 0; n < count; ++n) {
@@ -164,13 +164,21 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
     if (launched_before) c.kernels = 0;
     last = &i;
     duration[k] = c.total(rates);
-    launched[k] = host_s += (launched_before ? 0.0 : std::max(c.kernels, 1.0)) * rates.host_kernel_s;
-    t.busy_s[static_cast<int>(i.lane)] += duration[k];
+    const double host_of_this_s = (launched_before ? 0.0 : std::max(c.kernels, 1.0)) * rates.host_kernel_s;
+    launched[k] = host_s += host_of_this_s;
+    const auto n_times = static_cast<double>(times(p, i));
+    host_left_out_s += (n_times - 1) * host_of_this_s;
+    t.busy_s[static_cast<int>(i.lane)] += duration[k] * n_times;
     ++per_round[static_cast<int>(i.lane)];
-    if (i.lane == Lane::compute) t.gemm_s += c.gemm_s, t.attention_s += c.attention_s, t.memory_s += c.memory_s;
+    if (i.lane == Lane::compute) {
+      t.gemm_s += c.gemm_s * n_times;
+      t.attention_s += c.attention_s * n_times;
+      t.memory_s += c.memory_s * n_times;
+    }
   }
   std::array<std::vector<double>, lane_count> done;   // when each instruction ends, over all rounds
   double end = 0;
+  std::array<double, 2> micro_ended{};  // of the repeated micro-step, and of the one before it
   for (int launch = 0; launch < 64; ++launch) {
     const double before = end;
     for (std::size_t n = 0; n < count; ++n) {
@@ -186,12 +194,17 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
       }
       mine.push_back(start + duration[k]);
       end = std::max(end, mine.back());
+      if (p.repeats == 0 || p.steady[k].lane != Lane::compute) continue;
+      for (int before_it = 0; before_it < 2; ++before_it)
+        if (p.steady[k].micro == p.repeated_micro - before_it) micro_ended[static_cast<std::size_t>(before_it)] = mine.back();
     }
     const double step_s = end - before;
     const bool is_steady = launch > 0 && std::abs(step_s - t.step_s) <= 1e-9 * step_s;
     t.step_s = step_s;
     if (is_steady) break;
   }
+  t.step_s += static_cast<double>(p.repeats) * (micro_ended[0] - micro_ended[1]);
+  host_s += host_left_out_s;
   t.bottleneck = name_bottleneck(t);
   if (host_s > t.step_s / 2 && host_s > *std::max_element(t.busy_s.begin(), t.busy_s.end())) t.bottleneck = "host: launches";
   return t;

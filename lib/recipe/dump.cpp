@@ -54,6 +54,12 @@ class Writer {
  private:
   static std::string plain_text(const std::string& value) { return value; }
   static std::string plain_text(const std::optional<std::string>& value) { return value.value_or("null"); }
+  static std::string plain_text(const spec::FileList& value) {
+    return value.names.size() == 1 ? value.names.front() : write_value(value);
+  }
+  static std::string plain_text(const std::optional<spec::FileList>& value) {
+    return value ? plain_text(*value) : "null";
+  }
   template <class T>
   static std::string plain_text(const T& value) { return write_value(value); }
 

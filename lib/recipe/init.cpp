@@ -6,6 +6,7 @@
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 namespace trainx::recipe {
@@ -14,35 +15,72 @@ namespace {
 struct Template {
   std::string name, purpose;
   std::vector<std::string> settings;    // key=value, as on the command line
+  InitSteps before = {};
 };
 
 const std::vector<Template>& templates() {
   static const std::vector<Template> all{
       {"quickstart",
        "a small GPT-2 on built-in stories: minutes on two CPU cores, needs no files",
-       {"run.name=quickstart", "run.duration=400 steps", "model.type=gpt2", "model.options={num_layers: 2, num_heads: 4, hidden_size: 128, max_positions: 128}", "data.type=stories",
-        "data.sequence_length=64", "batch.global_batch_size=32", "batch.micro_batch_size=16", "optimizer.type=adamw", "optimizer.lr=3e-3", "optimizer.options.beta2=0.95",
-        "optimizer.options.weight_decay=0.1", "schedule.type=cosine", "schedule.warmup=40 steps", "schedule.final_ratio=0.1", "checkpoint.every=200 steps", "eval.every=100 steps"}},
+       {"run.duration=800 steps", "model.type=gpt2",
+        "model.options={num_layers: 2, num_heads: 4, hidden_size: 128, max_positions: 128, initializer_range: 0.06}", "data.type=stories",
+        "data.samples=65536", "data.eval_samples=256", "data.sequence_length=128", "batch.global_batch_size=16", "batch.micro_batch_size=16",
+        "optimizer.type=adamw", "optimizer.lr=3e-3", "optimizer.options.beta2=0.99", "optimizer.options.weight_decay=0.01",
+        "schedule.type=cosine", "schedule.warmup=50 steps", "schedule.final_ratio=0.05", "checkpoint.every=200 steps", "eval.every=200 steps",
+        "eval.batches=16"}},
       {"gpt2",
-       "GPT-2 124m on token files, as in its reproductions",
-       {"run.name=gpt2-124m", "run.duration=1 epoch", "model.type=gpt2", "model.size=124m", "data.type=tokens", "data.train=data/train.bin", "data.eval=data/val.bin",
-        "data.sequence_length=1024", "batch.global_batch_size=512", "batch.micro_batch_size=8", "precision.compute=bf16", "optimizer.type=adamw", "optimizer.lr=6e-4",
-        "optimizer.options.beta2=0.95", "optimizer.options.weight_decay=0.1", "schedule.type=cosine", "schedule.warmup=700 steps", "schedule.final_ratio=0.1",
-        "checkpoint.every=500 steps", "eval.every=250 steps"}},
+       "GPT-2 124M on token files of your own text",
+       {"run.duration=2000 steps", "model.type=gpt2", "model.size=124m", "data.type=tokens", "data.train=data/train.bin",
+        "data.eval=data/val.bin", "data.sequence_length=1024", "batch.global_batch_size=64", "batch.micro_batch_size=8",
+        "precision.compute=bf16", "optimizer.type=adamw", "optimizer.lr=6e-4", "optimizer.options.beta2=0.95",
+        "optimizer.options.weight_decay=0.1", "schedule.type=cosine", "schedule.warmup=100 steps", "schedule.final_ratio=0.1",
+        "checkpoint.every=500 steps", "eval.every=250 steps"},
+       {"text files in corpus/train and corpus/held_out",
+        {"trainx data tokenize corpus/train --tokenizer data/bpe --train-vocab 32000 --out data/train.bin",
+         "trainx data tokenize corpus/held_out --tokenizer data/bpe --out data/val.bin"}}},
       {"text",
        "a small GPT-2 on your own UTF-8 text, one token a byte",
-       {"run.name=text", "run.duration=2000 steps", "model.type=gpt2", "model.options={num_layers: 4, num_heads: 4, hidden_size: 256, max_positions: 256}", "data.type=text",
-        "data.train=data/train.txt", "data.sequence_length=256", "batch.global_batch_size=32", "batch.micro_batch_size=8", "optimizer.type=adamw", "optimizer.lr=1e-3",
-        "optimizer.options.beta2=0.95", "optimizer.options.weight_decay=0.1", "schedule.type=cosine", "schedule.warmup=100 steps", "schedule.final_ratio=0.1",
-        "checkpoint.every=500 steps"}},
+       {"run.duration=2000 steps", "model.type=gpt2", "model.options={num_layers: 4, num_heads: 4, hidden_size: 256, max_positions: 256}",
+        "data.type=text", "data.train=corpus/train", "data.eval=corpus/held_out", "data.sequence_length=256", "batch.global_batch_size=32",
+        "batch.micro_batch_size=8", "optimizer.type=adamw", "optimizer.lr=1e-3", "optimizer.options.beta2=0.95",
+        "optimizer.options.weight_decay=0.1", "schedule.type=cosine", "schedule.warmup=100 steps", "schedule.final_ratio=0.1",
+        "checkpoint.every=500 steps", "eval.every=250 steps"},
+       {"text files in corpus/train and corpus/held_out", {}}},
       {"bert",
-       "BERT base as a classifier of labelled JSON lines of token ids; model.init_from takes a pretrained folder in place of model.size",
-       {"run.name=bert-classifier", "run.duration=3 epochs", "model.type=bert", "model.size=base", "model.options={task: classification, num_labels: 2, dropout: 0.1}",
-        "data.type=jsonl", "data.train=data/train.jsonl", "data.eval=data/eval.jsonl", "data.sequence_length=512", "data.group_by_length=true",
-        "batch.global_batch_size=32", "batch.micro_batch_size=8", "optimizer.type=adamw", "optimizer.lr=3e-5", "schedule.type=linear", "schedule.warmup=100 steps",
-        "checkpoint.every=500 steps", "eval.every=250 steps"}},
+       "BERT base as a classifier of sentence pairs; model.init_from takes a pretrained folder in place of model.size",
+       {"run.duration=1000 steps", "model.type=bert", "model.size=base",
+        "model.options={task: classification, num_labels: 2, dropout: 0.1}", "data.type=jsonl", "data.train=data/train.jsonl",
+        "data.eval=data/held_out.jsonl", "data.sequence_length=512", "data.group_by_length=true", "batch.global_batch_size=32",
+        "batch.micro_batch_size=8", "optimizer.type=adamw", "optimizer.lr=3e-5", "schedule.type=linear", "schedule.warmup=100 steps",
+        "checkpoint.every=500 steps", "eval.every=250 steps"},
+       {"tables corpus/train.tsv and corpus/held_out.tsv with columns text, text_pair and label",
+        {"trainx data tokenize corpus/train.tsv --tokenizer data/wordpiece --train-vocab 30522 --kind wordpiece --out data/train.jsonl",
+         "trainx data tokenize corpus/held_out.tsv --tokenizer data/wordpiece --out data/held_out.jsonl"}}},
   };
   return all;
+}
+
+const Template& template_of(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Template& t : templates()) {
+    if (t.name == name) return t;
+    names.push_back(t.name);
+  }
+  throw UserError(ExitCode::usage, "there is no recipe '" + name + "' to start from: " + joined(names, ", ") + did_you_mean(name, names));
+}
+
+constexpr std::size_t widest_line = 100;
+constexpr std::size_t comment_column = 40;
+
+/// Words of `text` in lines of at most `width` characters.
+std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
 }
 
 /// Writes what is set, and the rest as comments.
@@ -77,15 +115,22 @@ class CommentedWriter {
     std::visit([&](auto& options) { visit_fields(*this, options); }, variant);
   }
 
+  /// Comments stand beside their key, and go on below in the same column.
   std::string text() const {
-    constexpr std::size_t widest = 46;
     std::string out;
     for (const Line& line : lines_) {
       if (line.depth == 0) out += '\n';
       // Inside a section that is commented out as a whole the '#' stands in front, so that removing "# " leaves the indentation.
-      std::string written = (line.set ? std::string(2 * line.depth, ' ') : "# " + std::string(2 * line.depth, ' ')) + line.text;
-      if (!line.doc.empty()) written += std::string(written.size() < widest ? widest - written.size() : 0, ' ') + "  # " + line.doc;
-      out += written + '\n';
+      const std::string indent(2 * line.depth, ' ');
+      std::string written = (line.set ? indent : "# " + indent) + line.text;
+      if (line.doc.empty()) {
+        out += written + '\n';
+        continue;
+      }
+      written.resize(std::max(written.size() + 2, comment_column), ' ');
+      const std::size_t room = widest_line - std::min(written.size(), comment_column + 20) - 2;
+      const std::vector<std::string> comment = lines_of(line.doc, room);
+      for (std::size_t i = 0; i < comment.size(); ++i) out += (i == 0 ? written : std::string(written.size(), ' ')) + "# " + comment[i] + '\n';
     }
     return out;
   }
@@ -142,22 +187,20 @@ const std::vector<std::pair<std::string, std::string>>& init_names() {
   return names;
 }
 
-std::string commented_recipe(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Template& t : templates()) {
-    if (t.name != name) {
-      names.push_back(t.name);
-      continue;
-    }
-    LoadOptions options;
-    options.overrides = t.settings;
-    LoadedRecipe loaded = parse_recipe("{}", name, options);
-    CommentedWriter writer(loaded.origins);
-    walk(writer, loaded.recipe);
-    return "# " + t.purpose + ".\n# What is commented out shows its default. `trainx validate FILE` checks, `trainx show FILE` says where each value comes from.\n" +
-           writer.text();
-  }
-  throw UserError(ExitCode::usage, "there is no recipe '" + name + "' to start from: " + joined(names, ", ") + did_you_mean(name, names));
+const InitSteps& init_steps(const std::string& name) { return template_of(name).before; }
+
+std::string commented_recipe(const std::string& name, const std::string& run_name) {
+  const Template& t = template_of(name);
+  LoadOptions options;
+  options.overrides = t.settings;
+  options.overrides.push_back("run.name=" + write_value(run_name.empty() ? name : run_name));
+  LoadedRecipe loaded = parse_recipe("{}", name, options);
+  CommentedWriter writer(loaded.origins);
+  walk(writer, loaded.recipe);
+  std::string head = "# " + t.purpose + ".\n# A commented key shows its default. `trainx validate FILE` checks the recipe.\n";
+  if (!t.before.needs.empty()) head += "# It needs " + t.before.needs + ".\n";
+  for (const std::string& command : t.before.commands) head += "# $ " + command + "\n";
+  return head + writer.text();
 }
 
 }  // namespace trainx::recipe

@@ -37,8 +37,8 @@ void add_limits(Json& form, const Limits& limits) {
 Json definition(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
 
 Json scalar_definitions() {
-  Json duration = pattern("^(" + number + " *(epochs?|s|min|h|d)|" + whole_number + " *(steps?|tokens?)|" + number + " *[kMBT] +tokens?) *$",
-                          "a number and its unit: steps, epochs, tokens (k, M, B, T before it), s, min, h or d");
+  Json duration = pattern("^(" + number + " *(epochs?|s|min|h|d|%)|" + whole_number + " *(steps?|tokens?)|" + number + " *[kMBT] +tokens?) *$",
+                          "a number and its unit: steps, epochs, tokens (k, M, B, T before it), s, min, h, d, or % where a part of the run is meant");
   duration["examples"] = {"2000 steps", "3 epochs", "2B tokens", "30 min"};
   Json size = pattern("^(" + number + " *([KMGT]iB|[kMGT]B)|" + whole_number + " *B) *$", "a number and its unit: B, KiB, MiB, GiB, TiB, kB, MB, GB or TB");
   size["examples"] = {"512 MiB", "8 GiB"};
@@ -83,6 +83,18 @@ Json forms(const std::vector<std::int64_t>&, const Limits& limits) {
   Json out = forms(std::int64_t{}, limits);
   out.push_back({{"type", "array"}, {"items", scalar_schema(forms(std::int64_t{}, limits))}});
   return out;
+}
+
+Json forms(const spec::FileList&, const Limits& limits) {
+  Json out = forms(std::string(), limits);
+  out.push_back({{"type", "array"},
+                 {"minItems", 1},
+                 {"items", {{"anyOf", forms(std::string(), limits)}, {"minLength", 1}}}});
+  return out;
+}
+Json forms(const spec::HeldOut&, const Limits&) {
+  return Json::array({pattern("^(" + number + " *%|[1-9][0-9]* *samples?) *$",
+                              "a share such as 1 % or a number such as 500 samples")});
 }
 
 }  // namespace trainx::recipe

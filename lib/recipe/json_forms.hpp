@@ -22,6 +22,8 @@ Json forms(const Duration&, const Limits&);
 Json forms(const ByteSize&, const Limits&);
 Json forms(const std::vector<std::string>&, const Limits& limits);
 Json forms(const std::vector<std::int64_t>&, const Limits& limits);
+Json forms(const spec::FileList&, const Limits& limits);
+Json forms(const spec::HeldOut&, const Limits&);
 /// Any of them, or an interpolation.
 Json scalar_schema(Json scalar_forms);
 
@@ -46,6 +48,13 @@ Json forms(const spec::Auto<T>&, const Limits& limits) {
   return out;
 }
 
+template <class T>
+Json forms(const AllOr<T>&, const Limits& limits) {
+  Json out = Json::array({{{"const", "all"}}});
+  for (Json& form : forms(T{}, limits)) out.push_back(std::move(form));
+  return out;
+}
+
 // As a YAML reader hands it over.
 inline Json json_value(bool value) { return value; }
 inline Json json_value(std::int64_t value) { return value; }
@@ -56,6 +65,11 @@ inline Json json_value(const Duration& value) { return to_string(value); }
 inline Json json_value(const ByteSize& value) { return to_string(value); }
 inline Json json_value(const std::vector<std::string>& value) { return value; }
 inline Json json_value(const std::vector<std::int64_t>& value) { return value; }
+inline Json json_value(const spec::FileList& value) {
+  return value.names.size() > 1 ? Json(value.names)
+                                : Json(value.empty() ? "" : value.names.front());
+}
+inline Json json_value(const spec::HeldOut& value) { return write_value(value); }
 template <NamedEnum E>
 Json json_value(E value) { return write_value(value); }
 /// A list of one is its only name.
@@ -70,6 +84,8 @@ template <class T>
 Json json_value(const std::optional<T>& value) { return value ? json_value(*value) : Json(nullptr); }
 template <class T>
 Json json_value(const spec::Auto<T>& value) { return value.is_auto() ? Json("auto") : json_value(*value.value); }
+template <class T>
+Json json_value(const AllOr<T>& value) { return value.is_all() ? Json("all") : json_value(*value.value); }
 
 /// A field with its description, default, and range in words.
 template <class T>
@@ -78,7 +94,7 @@ Json field_schema(const T& value, const Limits& limits, std::string_view doc) {
   const Json standard = json_value(value);
   if (standard != "") out["default"] = standard;
   out["anyOf"] = scalar_schema(forms(value, limits)).at("anyOf");
-  if constexpr (std::is_same_v<T, std::string>) out["minLength"] = 1;
+  if constexpr (Required<T>) out["minLength"] = 1;
   return out;
 }
 

@@ -77,7 +77,7 @@ class SchemaWalker {
   template <class T>
   void operator()(std::string_view key, T& value, const Limits& limits, std::string_view doc) {
     Json field = field_schema(value, limits, doc);
-    if constexpr (std::is_same_v<T, std::string>) {
+    if constexpr (Required<T>) {
       const bool named_by_file = maps_.back().path == "run" && key == "name";
       if (value.empty() && !named_by_file) required().emplace_back(key);
     }

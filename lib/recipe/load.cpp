@@ -57,7 +57,7 @@ class Loader {
     Reading reading;
     if (root.kind != Node::Kind::broken) read_recipe(root, complete_, loaded.recipe, reading, problems_);
     if (complete_ && root.is_map()) check_rules(loaded.recipe, reading, problems_);
-    if (!problems_.empty()) throw RecipeError(problems_.lines());
+    if (!problems_.empty()) throw RecipeError(problems_.listed());
     loaded.origins = std::move(reading.origins);
     return loaded;
   }
@@ -105,7 +105,7 @@ class Loader {
   void report_no_map(const Node& root) {
     const std::size_t colon = root.text.find(':');
     if (root.kind == Node::Kind::null) {
-      problems_.add({root.where.file, 1, 1}, "", "is empty: a recipe is a map of sections such as 'model:', 'data:', 'batch:' (see trainx init --list)");
+      problems_.add({root.where.file, 1, 1}, "", "is empty: a recipe is a map of sections such as 'model:', 'data:', 'batch:' (list starter recipes: trainx init --list)");
     } else if (root.is_scalar() && colon != std::string::npos) {
       problems_.add(root.where, "", "must be a map of sections, not a value: a blank belongs after ':'");
     } else {
@@ -166,11 +166,16 @@ class Loader {
   std::size_t files_ = 0;
 };
 
-std::string joined_lines(const std::vector<std::string>& lines) { return joined(lines, "\n"); }
+std::string joined_lines(const std::vector<Problem>& problems) {
+  std::vector<std::string> lines;
+  for (const Problem& problem : problems) lines.push_back(problem.text());
+  return joined(lines, "\n");
+}
 
 }  // namespace
 
-RecipeError::RecipeError(std::vector<std::string> problems) : UserError(ExitCode::invalid_recipe, joined_lines(problems)), problems_(std::move(problems)) {}
+RecipeError::RecipeError(std::vector<Problem> problems)
+    : UserError(ExitCode::invalid_recipe, joined_lines(problems)), problems_(std::move(problems)) {}
 
 LoadedRecipe parse_recipe(const std::string& text, const std::string& name, const LoadOptions& options) { return Loader(name, options).load(text); }
 

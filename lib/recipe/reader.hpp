@@ -1,6 +1,7 @@
 // From the merged tree to the sections: a walker that reports what does not fit and keeps where each value stands.
 #pragma once
 #include "recipe/recipe.hpp"
+#include "recipe/synonyms.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
@@ -33,7 +34,7 @@ class Reader {
       if (is_broken(entry->value)) reading_.bad.insert(path);
       else if (const ValueProblem problem = read_value(entry->value, value, limits)) refuse(path, entry->value.where, *problem);
     }
-    if constexpr (std::is_same_v<T, std::string>) {
+    if constexpr (Required<T>) {
       if (value.empty()) report_empty(path, entry, doc);
     }
   }
@@ -62,7 +63,7 @@ class Reader {
       std::size_t which = 0;
       if (const ValueProblem problem = read_name(entry->value, names, which)) {
         // What was probably meant decides which keys are looked for; where nothing is near, no key of any alternative is called unknown.
-        const auto near = entry->value.is_scalar() ? suggest(entry->value.text, names) : std::nullopt;
+        const auto near = entry->value.is_scalar() ? name_meant(entry->value.text, names) : std::nullopt;
         const bool unnamed_worker = can_be_described(variant) && !near && entry->value.is_scalar() && spec::described_models().empty();
         refuse(path, entry->value.where, *problem + (unnamed_worker ? "; a model of your own needs its worker: --worker PATH" : ""));
         scope.any_alternative = !near;

@@ -1,6 +1,7 @@
 // Reads recipes: one YAML document, strict, every problem at once; and writes them back.
 #pragma once
 #include "core/error.hpp"
+#include "core/problem.hpp"
 #include "recipe/sections.hpp"
 #include <functional>
 #include <map>
@@ -22,14 +23,14 @@ struct LoadOptions {
   std::function<std::optional<std::string>(const std::string&)> environment;   // for ${env:NAME}; empty: the process's
 };
 
-/// All problems of a recipe, one line each as `file:line:col: key: problem (did you mean 'x'?)`; exit code 78 (66 when the file is missing).
+/// All problems of a recipe; what() has one line each: `file:line:col: key: problem (did you mean 'x'?)`. Exit code 78.
 class RecipeError : public UserError {
  public:
-  explicit RecipeError(std::vector<std::string> problems);
-  const std::vector<std::string>& problems() const { return problems_; }
+  explicit RecipeError(std::vector<Problem> problems);
+  const std::vector<Problem>& problems() const { return problems_; }
 
  private:
-  std::vector<std::string> problems_;
+  std::vector<Problem> problems_;
 };
 
 /// Reads `path` with its `extends`, interpolations and overrides (command line > TRAINX_SET > recipe > extends > default), and checks every value

@@ -1,4 +1,5 @@
 #include "recipe/rules.hpp"
+#include "recipe/rules_evaluation.hpp"
 #include "spec/arch/architecture.hpp"
 #include <algorithm>
 #include <map>
@@ -24,12 +25,13 @@ class Rules {
     schedule();
     intervals();
     eval();
+    for (const BrokenRule& b : broken_generation_rules(r_)) refuse(true, b.key, b.also, b.sentence);
     memory();
   }
 
  private:
   /// Reports at `key` unless one of the keys that the rule looks at has been reported already.
-  void refuse(bool broken, const std::string& key, std::initializer_list<std::string> also, const std::string& sentence) {
+  void refuse(bool broken, const std::string& key, const std::vector<std::string>& also, const std::string& sentence) {
     if (!broken || is_bad(key) || std::any_of(also.begin(), also.end(), [&](const std::string& k) { return is_bad(k); })) return;
     problems_.add(where(key), key, sentence);
   }
@@ -138,11 +140,18 @@ class Rules {
   void data() {
     std::map<std::string, std::string> trained_on;         // key of the source that names it, by path
     for_each_source([&](const std::string& prefix, const auto& source) {
-      if constexpr (requires { source.train; }) trained_on.emplace(source.train, prefix + "train");
+      if constexpr (requires { source.train; })
+        for (const std::string& name : source.train.names)
+          trained_on.emplace(name, prefix + "train");
     });
     for_each_source([&](const std::string& prefix, const auto& source) {
       if constexpr (requires { source.packed; }) packed(prefix, source);
-      if constexpr (requires { source.train; }) same_files(prefix, source.train, source.eval, trained_on);
+      if constexpr (requires { source.train; }) {
+        same_files(prefix, source.train, source.eval, trained_on);
+        refuse(
+            source.held_out && source.eval, prefix + "held_out", {prefix + "type", prefix + "eval"},
+            "cannot go together with eval, which names held-out data already: remove one of them");
+      }
       refuse(source.fills_rows && spec::task(r_.model.options) == spec::Task::classification, prefix + "type", {"model.type", "model.options.task"},
              "gives no class to learn: classification takes type jsonl or csv");
     });
@@ -164,13 +173,25 @@ class Rules {
     refuse(source.packed && source.truncate, prefix + "packed", {prefix + "type", prefix + "truncate"}, "cannot go together with truncate, which would cut documents: `trainx data pack` cuts them");
   }
 
-  void same_files(const std::string& prefix, const std::string& train, const std::optional<std::string>& eval, const std::map<std::string, std::string>& trained_on) {
+  /// As far as names tell: what globs match is looked up with the data.
+  void same_files(const std::string& prefix, const spec::FileList& train,
+                  const std::optional<spec::FileList>& eval,
+                  const std::map<std::string, std::string>& trained_on) {
     const std::string key = prefix + "eval";
-    if (eval && !eval->empty() && *eval != train)
-      if (const auto other = trained_on.find(*eval); other != trained_on.end())
-        refuse(true, key, {prefix + "type", other->second}, "is what " + other->second + " names: held-out data must differ from what is trained on");
-    refuse(eval && eval->empty(), key, {prefix + "type"}, "must not be empty (did you mean null?)");
-    refuse(eval && !eval->empty() && *eval == train, key, {prefix + "type", prefix + "train"}, "is the training data itself: held-out data must differ from it");
+    if (!eval) return;
+    refuse(eval->empty(), key, {prefix + "type"}, "must not be empty (did you mean null?)");
+    if (eval->empty()) return;
+    refuse(*eval == train, key, {prefix + "type", prefix + "train"},
+           "is the training data itself: held-out data must differ from it");
+    if (*eval == train) return;
+    for (const std::string& name : eval->names) {
+      const auto found = trained_on.find(name);
+      if (found == trained_on.end()) continue;
+      refuse(true, key, {prefix + "type", found->second},
+             "has " + yaml::excerpt(name) + ", which " + found->second +
+                 " names too: held-out data must differ from what is trained on");
+      return;
+    }
   }
 
   void shares(const spec::MixtureOptions& mixture) {
@@ -227,12 +248,11 @@ class Rules {
       refuse(true, "batch.global_batch_size", keys,
              "must be a multiple of " + std::string(name) + " (" + std::to_string(*value) + "), " + std::to_string(*global) + " is not; the nearest that is: " + std::to_string(nearest));
     }
-    std::int64_t product = 0;
+    std::int64_t whole = 0;
     if (micro && accum) {
-      const bool overflow = __builtin_mul_overflow(*micro, *accum, &product);
-      refuse(overflow, "batch.grad_accum_steps", keys, "times micro_batch_size is too large a number");
+      const bool overflow = __builtin_mul_overflow(*micro, *accum, &whole) || __builtin_mul_overflow(whole, ranks.value_or(1), &whole);
+      refuse(overflow, "batch.grad_accum_steps", keys, "times micro_batch_size and the ranks is too large a number");
       const bool several = ranks.value_or(1) > 1;
-      const std::int64_t whole = overflow ? 0 : product * ranks.value_or(1);
       const std::string factors = std::string("micro_batch_size * grad_accum_steps") + (several ? " * world_size (" : " (") + std::to_string(*micro) + " * " + std::to_string(*accum) +
                                   (several ? " * " + std::to_string(*ranks) : "") + " = " + std::to_string(whole) + ")";
       const bool told = ranks || mode_is(ParallelMode::single);
@@ -344,6 +364,9 @@ class Rules {
            "can have no effect with type: " + type + ": remove it, or write type: " + types_with_final_ratio());
     refuse(!std::holds_alternative<spec::ConstantSchedule>(schedule.course) && r_.run.duration.unit == Duration::Unit::seconds, "run.duration", {"schedule.type"},
            "cannot be in time with schedule.type: " + type + ", which needs the number of steps: give steps, epochs or tokens, or type: constant");
+    const bool flat = std::holds_alternative<spec::ConstantSchedule>(schedule.course);
+    refuse(flat && schedule.resume == ScheduleResume::restart, "schedule.resume", {"schedule.type"},
+           "can have no effect with type: constant, whose learning rate hangs on no duration: remove it");
     part_of_the_run("schedule.warmup", schedule.warmup);
     if (const auto* wsd = std::get_if<spec::WsdSchedule>(&schedule.course); wsd && !wsd->decay.is_auto()) {
       const Duration &decay = *wsd->decay.value, &warmup = schedule.warmup;
@@ -357,6 +380,7 @@ class Rules {
     if (const auto* inverse = std::get_if<spec::InverseSqrtSchedule>(&schedule.course); inverse && !inverse->timescale.is_auto()) {
       refuse(inverse->timescale.value->amount <= 0, "schedule.timescale", {}, "must be greater than 0");
       refuse_time("schedule.timescale", *inverse->timescale.value);
+      refuse_percent("schedule.timescale", *inverse->timescale.value);
     }
   }
 
@@ -366,8 +390,11 @@ class Rules {
 
   void part_of_the_run(const std::string& key, const Duration& part) {
     refuse_time(key, part);
+    refuse(part.unit == Duration::Unit::percent && part.amount > 100, key, {}, "is " + to_string(part) + " of run.duration; at most 100 % are there");
+    refuse(part.unit == Duration::Unit::percent && r_.run.duration.unit == Duration::Unit::seconds, key, {"run.duration"},
+           "is a percentage of run.duration, which is in time: give steps, epochs or tokens for one of them");
     refuse(part.unit == r_.run.duration.unit && part.amount > r_.run.duration.amount, key, {"run.duration"},
-           "(" + to_string(part) + ") is longer than run.duration (" + to_string(r_.run.duration) + ")");
+           "is " + to_string(part) + ", which is longer than run.duration (" + to_string(r_.run.duration) + ")");
   }
 
   static std::string types_with_final_ratio() {
@@ -380,7 +407,17 @@ class Rules {
     return joined(names, ", ") + " or " + last;
   }
 
+  // Only parts of the schedule may be a percentage: elsewhere it would hide how often something happens.
+  void refuse_percent(const std::string& key, const Duration& duration) {
+    refuse(duration.unit == Duration::Unit::percent, key, {}, "cannot be a percentage (" + to_string(duration) + "): give steps, epochs, tokens or a time");
+  }
+
   void intervals() {
+    refuse_percent("run.duration", r_.run.duration);
+    if (!r_.checkpoint.every.is_auto()) refuse_percent("checkpoint.every", *r_.checkpoint.every.value);
+    refuse_percent("eval.every", r_.eval.every);
+    refuse_percent("metrics.every", r_.metrics.every);
+    if (r_.memory.release_cache_every) refuse_percent("memory.release_cache_every", *r_.memory.release_cache_every);
     refuse(!r_.checkpoint.every.is_auto() && r_.checkpoint.every.value->amount <= 0, "checkpoint.every", {}, "must be greater than 0");
     refuse(r_.eval.every.amount <= 0, "eval.every", {}, "must be greater than 0");
     refuse(r_.metrics.every.amount <= 0, "metrics.every", {}, "must be greater than 0");
@@ -389,13 +426,17 @@ class Rules {
   void eval() {
     bool held_out = false;
     for_each_source([&](const std::string&, const auto& source) {
-      if constexpr (requires { source.eval; }) held_out = held_out || source.eval;
-      else held_out = true;
+      if constexpr (requires { source.eval; })
+        held_out = held_out || source.eval || source.held_out;
+      else
+        held_out = true;
     });
-    const std::string sentence = "can have no effect: data.eval names no held-out data";
-    const std::initializer_list<std::string> also{"data.eval", "data.type", "data.sources"};
+    const std::string sentence =
+        "can have no effect: neither data.eval nor data.held_out gives held-out data";
+    const std::initializer_list<std::string> also{"data.eval", "data.held_out", "data.type",
+                                                  "data.sources"};
     refuse(!held_out && r_.eval.every != EvalSection{}.every, "eval.every", also, sentence);
-    refuse(!held_out && r_.eval.batches != EvalSection{}.batches, "eval.batches", also, sentence);
+    for (const BrokenRule& b : broken_evaluation_rules(r_, held_out)) refuse(true, b.key, b.also, b.sentence);
     if (r_.eval.precision.is_auto()) return;
     refuse(!held_out, "eval.precision", also, sentence);
     const bool half = *r_.eval.precision.value == EvalPrecision::fp16;

@@ -17,7 +17,7 @@ class HelpWalker {
   template <class T>
   void operator()(std::string_view key, T& value, const Limits& limits, std::string_view doc) {
     std::string text = write_value(value);
-    if constexpr (std::is_same_v<T, std::string>) {
+    if constexpr (Required<T>) {
       if (value.empty()) text.clear();
     }
     const std::string limit = limits.says.empty() ? "" : ", " + limits.says;

@@ -24,7 +24,14 @@ std::vector<std::pair<std::string, std::string>> list_alternatives(const std::st
 /// Names that `trainx init` takes, each with what it is for.
 const std::vector<std::pair<std::string, std::string>>& init_names();
 /// The recipe of that name: the keys that matter set, every other one commented out with its default, each with its description.
-/// Throws UserError (usage) for an unknown name.
-std::string commented_recipe(const std::string& name);
+/// `run_name` becomes run.name; empty: `name`. Throws UserError (usage) for an unknown name.
+std::string commented_recipe(const std::string& name, const std::string& run_name = "");
+/// What the user of that recipe does before training.
+struct InitSteps {
+  std::string needs;                    // files that the user brings; empty if none
+  std::vector<std::string> commands;    // that make the recipe's data from them, in order
+};
+/// Throws as commented_recipe.
+const InitSteps& init_steps(const std::string& name);
 
 }  // namespace trainx::recipe

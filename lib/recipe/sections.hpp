@@ -1,5 +1,6 @@
 // The recipe on one page: what a user may write, with defaults. Read, dumped and documented through visit_fields.
 #pragma once
+#include "recipe/all_or.hpp"
 #include "spec/arch/options.hpp"
 #include "spec/data/options.hpp"
 #include "spec/optim/options.hpp"
@@ -31,27 +32,40 @@ struct RunSection {
 };
 template <class Visitor>
 void visit_fields(Visitor& field, RunSection& s) {
-  field("name", s.name, anything(), "names the run's folder; default: the recipe's file name");
-  field("seed", s.seed, non_negative(), "of initial weights, sample order, dropout and stochastic rounding");
-  field("duration", s.duration, anything(), "how long to train: `2000 steps`, `3 epochs`, `2B tokens`, `30 min`");
-  field("output_dir", s.output_dir, anything(), "where the run's folder is made");
-  field("deterministic", s.deterministic, anything(), "bit-equal repeats and resumes: on a CPU the thread count is stored and replayed, on a GPU attention is slower");
-  field("device", s.device, anything(), "what computes; auto: a GPU where there is one and the recipe's parts run there (gpt2 and bert)");
-  field("execution", s.execution, anything(), "graph: a step on a GPU is replayed as one CUDA graph; eager: its instructions are launched one by one, with the same bits; auto: graph on a GPU");
-  field("hang_limit", s.hang_limit, anything(), "of several ranks: for how long one may stand still before the run ends and names it (81), e.g. `60 s`");
+  field("name", s.name, anything(), "Name of the run's folder; default: the recipe's file name");
+  field("seed", s.seed, non_negative(),
+        "Seed for initial weights, data order, dropout and stochastic rounding");
+  field("duration", s.duration, anything(),
+        "Length of training: `2000 steps`, `3 epochs`, `2B tokens`, `30 min`");
+  field("output_dir", s.output_dir, anything(), "Folder in which the run's folder is created");
+  field("deterministic", s.deterministic, anything(),
+        "Make repeats and resumes equal bit for bit. On a CPU the thread count is stored; on a "
+        "GPU attention is slower");
+  field("device", s.device, anything(),
+        "Device that computes. auto: a GPU if there is one and the model supports it (gpt2, "
+        "bert)");
+  field("execution", s.execution, anything(),
+        "Execution of a step on a GPU. graph: one CUDA graph; eager: single launches with the "
+        "same bits; auto: graph");
+  field("hang_limit", s.hang_limit, anything(),
+        "Time without progress of a rank after which the run ends with 81");
 }
 
 struct ModelSection {
   std::optional<std::string> size;      // a published set of dimensions
-  std::optional<std::string> init_from; // Hugging Face folder
+  std::optional<std::string> init_from;  // Hugging Face folder, or an id of its cache
   AttentionKind attention = AttentionKind::automatic;
   spec::ModelOptions options;           // `type` names the alternative, `options:` holds its fields
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ModelSection& s) {
-  field("size", s.size, anything(), "a published set of dimensions");
-  field("init_from", s.init_from, anything(), "a Hugging Face folder (config.json, model.safetensors) or a checkpoint to start from");
-  field("attention", s.attention, anything(), "who computes it, all alike but for rounding: cudnn; flash and efficient, LibTorch's; math, with all scores in memory; auto: cudnn in 16 bits on a GPU, trainx's own kernels else, flash on a CPU");
+  field("size", s.size, anything(), "Published set of dimensions");
+  field("init_from", s.init_from, anything(),
+        "Hugging Face folder (config.json, model.safetensors), checkpoint, or id of a model in the "
+        "local Hugging Face cache to start from");
+  field("attention", s.attention, anything(),
+        "Attention kernels; all agree within rounding. cudnn; flash and efficient: LibTorch's; "
+        "math: all scores in memory; auto: GPU: cudnn in 16 bits, else trainx's own; CPU: flash");
 }
 
 struct DataSection {
@@ -65,12 +79,16 @@ struct DataSection {
 };
 template <class Visitor>
 void visit_fields(Visitor& field, DataSection& s) {
-  field("sequence_length", s.sequence_length, between(1, 1 << 24), "tokens of a sample");
-  field("shuffle", s.shuffle, anything(), "keyed permutation of the samples each epoch; false: in order");
-  field("workers", s.workers, between(1, 256), "threads that prepare samples");
-  field("prefetch", s.prefetch, between(1, 65536), "micro-batches prepared ahead, at most");
-  field("pad_to", s.pad_to, between(1, 1 << 24), "lengths to which batches are padded, the smallest that holds the step's longest sample; auto: 32, doubled up to sequence_length");
-  field("group_by_length", s.group_by_length, anything(), "samples of like length share a batch: less padding, a less random order");
+  field("sequence_length", s.sequence_length, between(1, 1 << 24), "Tokens of a sample");
+  field("shuffle", s.shuffle, anything(),
+        "Permute samples by key in each epoch; false: keep their order");
+  field("workers", s.workers, between(1, 256), "Threads that prepare samples");
+  field("prefetch", s.prefetch, between(1, 65536), "Micro-batches prepared ahead, at most");
+  field("pad_to", s.pad_to, between(1, 1 << 24),
+        "Row lengths; a step uses the smallest that holds its longest sample. auto: 32, doubled "
+        "up to sequence_length");
+  field("group_by_length", s.group_by_length, anything(),
+        "Put samples of similar length into one batch: less padding, a less random order");
 }
 
 /// Tokens of a row with padding, ascending: a step takes the smallest that holds its longest sample. sequence_length alone where no sample is shorter.
@@ -83,9 +101,13 @@ struct BatchSection {                   // any two of three, the third is derive
 };
 template <class Visitor>
 void visit_fields(Visitor& field, BatchSection& s) {
-  field("global_batch_size", s.global_batch_size, between(1, 1 << 30), "samples of an optimizer step");
-  field("micro_batch_size", s.micro_batch_size, between(1, 1 << 30), "samples of one forward, per rank; auto: from the other two, or with global_batch_size alone the fastest that fits memory.budget");
-  field("grad_accum_steps", s.grad_accum_steps, between(1, 1 << 30), "micro-steps of a step");
+  field("global_batch_size", s.global_batch_size, between(1, 1 << 30),
+        "Samples of one optimizer step, over all ranks");
+  field("micro_batch_size", s.micro_batch_size, between(1, 1 << 30),
+        "Samples of one forward, per rank. auto: derived from the other two, or with "
+        "global_batch_size alone the fastest that fits memory.budget");
+  field("grad_accum_steps", s.grad_accum_steps, between(1, 1 << 30),
+        "Micro-steps of one optimizer step");
 }
 
 enum class Compute : std::uint8_t { fp32, tf32, bf16, fp16 };
@@ -119,14 +141,23 @@ struct PrecisionSection {
 };
 template <class Visitor>
 void visit_fields(Visitor& field, PrecisionSection& s) {
-  field("compute", s.compute, anything(), "arithmetic of forward and backward; tf32: fp32 whose matrix products round their operands to 10 mantissa bits, on a GPU");
-  field("master", s.master, anything(), "exact weights beside 16-bit ones: fp32, a full copy; split, the low 16 bits of bf16 (2 bytes less); none, what bf16 cannot hold is lost; auto: split under bf16, fp32 under fp16");
+  field("compute", s.compute, anything(),
+        "Arithmetic of forward and backward. tf32 (GPU): fp32 whose matrix products round "
+        "operands to 10 mantissa bits");
+  field("master", s.master, anything(),
+        "Exact weights beside 16-bit ones. fp32: a full copy; split: the low 16 bits of bf16 "
+        "weights (2 bytes less); none: lost; auto: split under bf16, fp32 under fp16");
   field("rounding", s.rounding, anything(),
-        "of weights that bf16 alone holds (master: none): nearest, updates below half a step of bf16 are lost; stochastic, up or down at random, as likely as near, so that they add up on average");
-  field("loss_scale", s.loss_scale, positive(), "what losses are multiplied by under fp16, so that small gradients do not vanish; auto: halved in a step whose gradients are not finite, which is skipped, and doubled after loss_scale_window others");
-  field("initial_loss_scale", s.initial_loss_scale, positive(), "of loss_scale: auto");
-  field("loss_scale_window", s.loss_scale_window, between(1, 1 << 30), "of loss_scale: auto, in steps");
-  field("reduce", s.reduce, anything(), "what gradients travel in between ranks: fp32; bf16, half the bytes, rounded before and after they are summed");
+        "Rounding of bf16 weights without exact ones (master: none). nearest: updates below half "
+        "a bf16 step are lost; stochastic: up or down at random, exact on average");
+  field("loss_scale", s.loss_scale, positive(),
+        "Factor of fp16 losses, so that small gradients do not underflow. auto: halved in a step "
+        "with non-finite gradients, which is skipped; doubled after loss_scale_window others");
+  field("initial_loss_scale", s.initial_loss_scale, positive(), "First value of loss_scale: auto");
+  field("loss_scale_window", s.loss_scale_window, between(1, 1 << 30),
+        "Steps without overflow after which loss_scale: auto doubles");
+  field("reduce", s.reduce, anything(),
+        "Type of gradients between ranks. bf16: half the bytes, rounded before and after the sum");
 }
 
 struct OptimizerSection {
@@ -137,21 +168,38 @@ struct OptimizerSection {
 };
 template <class Visitor>
 void visit_fields(Visitor& field, OptimizerSection& s) {
-  field("lr", s.lr, non_negative(), "peak learning rate");
-  field("max_grad_norm", s.max_grad_norm, non_negative(), "clips the global gradient norm; 0 clips nothing");
+  field("lr", s.lr, non_negative(), "Peak learning rate");
+  field("max_grad_norm", s.max_grad_norm, non_negative(),
+        "Limit of the global gradient norm; 0: no clipping");
   field("update_in_backward", s.update_in_backward, anything(),
-        "update each part of the weights as soon as backward has its gradient, whose memory is then free; needs grad_accum_steps 1 and max_grad_norm 0, and a gradient that is not finite ends the run");
+        "Update each part of the weights as soon as its gradient is complete, and free the "
+        "gradient. Needs grad_accum_steps 1 and max_grad_norm 0; a non-finite gradient ends the "
+        "run");
 }
 
+enum class ScheduleResume : std::uint8_t { extend, restart };
+inline const EnumNames<ScheduleResume>& enum_names(ScheduleResume) {
+  static const EnumNames<ScheduleResume> names{{ScheduleResume::extend, "extend"},
+                                               {ScheduleResume::restart, "restart"}};
+  return names;
+}
 struct ScheduleSection {
   Duration warmup{0, Duration::Unit::steps};
   double final_ratio = 0;
   spec::ScheduleOptions course;         // `type` names the alternative, whose fields stand beside these
+  ScheduleResume resume = ScheduleResume::extend;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ScheduleSection& s) {
-  field("warmup", s.warmup, anything(), "linear rise to lr, in steps, epochs or tokens");
-  field("final_ratio", s.final_ratio, fraction(), "last learning rate as a share of lr (not with constant and inverse_sqrt)");
+  field("warmup", s.warmup, anything(),
+        "Length of the linear rise to lr, in steps, epochs, tokens or percent of run.duration: "
+        "`100 steps`, `5 %`");
+  field("final_ratio", s.final_ratio, fraction(),
+        "Last learning rate as a share of lr (not for constant and inverse_sqrt)");
+  field("resume", s.resume, anything(),
+        "Schedule of a run that resumes with another run.duration. extend: as if the run had had "
+        "this duration from its first step. restart: a new schedule, warm-up included, from the "
+        "resumed step to the new end");
 }
 
 enum class ActivationCheckpoint : std::uint8_t { none, selective, mlp, full };
@@ -187,13 +235,23 @@ struct OptimizerOffloadSection {
 template <class Visitor>
 void visit_fields(Visitor& field, OptimizerOffloadSection& s) {
   field("where", s.where, anything(),
-        "cpu: optimizer states and exact weights lie in host memory; gradients are copied there as they become complete, the CPU updates, and weights are copied back; disk: in a file, read "
-        "ahead of each update and written behind it; cpu+disk: in host memory as far as host_budget goes, the rest in the file");
-  field("gradients", s.gradients, anything(), "what gradients travel to the host in, and wait there: fp32; bf16, half the bytes, each rounded once, when it is complete; their norm is that of the exact ones");
-  field("share", s.share, fraction(), "of the optimizer, the part that stays on the GPU, by parts of the model; auto: as much as is fastest within memory.budget");
-  field("folder", s.folder, anything(), "of disk and cpu+disk, and of parameter_offload: disk, which has the same file: where it is made, on a fast local disk; it has no name, and is gone when the run ends; null: the run's folder");
-  field("read_ahead", s.read_ahead, between(1, 64), "of disk and cpu+disk: for how many parts of the model, beyond the one that is updated, host memory is set aside to read into; of parameter_offload: disk, beyond the one that is copied in");
-  field("host_budget", s.host_budget, anything(), "of cpu+disk: memory that a rank may take on the host, e.g. 64 GiB; auto: what the machine (cgroup) has");
+        "Place of optimizer states and exact weights; cpu and disk: the CPU updates. cpu: host "
+        "memory; disk: a file, read ahead of each update; cpu+disk: host memory up to "
+        "host_budget, the rest in the file");
+  field("gradients", s.gradients, anything(),
+        "Type of gradients on their way to the host. bf16: half the bytes, each rounded once; "
+        "their norm stays exact");
+  field("share", s.share, fraction(),
+        "Share of the optimizer that stays on the GPU. auto: the fastest within memory.budget");
+  field("folder", s.folder, anything(),
+        "Folder of the offload file, on a fast local disk; null: the run's folder. The file has "
+        "no name and is gone when the run ends");
+  field("read_ahead", s.read_ahead, between(1, 64),
+        "Parameter groups (with parameter_offload: disk, blocks) read from the disk ahead of "
+        "their use");
+  field("host_budget", s.host_budget, anything(),
+        "Host memory a rank may use for cpu+disk, e.g. 64 GiB. auto: what the machine or cgroup "
+        "has");
 }
 enum class ParameterOffload : std::uint8_t { none, cpu, disk };
 inline const EnumNames<ParameterOffload>& enum_names(ParameterOffload) {
@@ -213,17 +271,24 @@ struct MemorySection {
 inline bool uses_disk(const MemorySection& s) { return uses_disk(s.optimizer_offload.where) || s.parameter_offload == ParameterOffload::disk; }
 template <class Visitor>
 void visit_fields(Visitor& field, MemorySection& s) {
-  field("budget", s.budget, anything(), "memory a rank may take, e.g. 8 GiB; auto: what the machine (cgroup) has");
+  field("budget", s.budget, anything(),
+        "Memory a rank may use, e.g. 8 GiB. auto: what the device, machine or cgroup has");
   field("activation_checkpoint", s.activation_checkpoint, anything(),
-        "recompute in backward instead of keeping: none; selective, norm and GELU outputs; mlp, those and the whole MLP; full, all but one hidden a layer; one for all layers or a list; auto: the least that fits memory.budget");
-  field("checkpoint_segment", s.checkpoint_segment, between(1, 1 << 16), "neighbouring layers at full that keep one hidden together and are recomputed together");
+        "Activations recomputed in backward. selective: norm and GELU outputs; mlp: those and "
+        "the MLP; full: all but one hidden state a layer; a list: per layer; auto: the least "
+        "that fits memory.budget");
+  field("checkpoint_segment", s.checkpoint_segment, between(1, 1 << 16),
+        "Neighbouring layers at full that share one hidden state and are recomputed together");
   field("activation_offload", s.activation_offload, anything(),
-        "cpu: what layers keep for backward waits in host memory; copied out behind forward, and back one block ahead of backward, beside the computation");
+        "cpu: saved activations wait in host memory; copies run beside the computation");
   field("parameter_offload", s.parameter_offload, anything(),
-        "cpu: weights lie in host memory, and are copied in one block ahead of each use in forward and backward; disk: in a file (optimizer_offload.folder), read into host memory ahead of that "
-        "(optimizer_offload.read_ahead); not in the modes that hold all of them for a step (dp, zero1, zero2)");
-  field("release_cache_every", s.release_cache_every, anything(), "between returns of unused memory that libraries keep to the system; null: never");
-  field("fit", s.fit, anything(), "where the run does not fit memory.budget as written: choose micro_batch_size, activation_checkpoint, and on a GPU activation_offload and optimizer_offload anew, the cheapest that fits; global_batch_size stays");
+        "Place of weights between uses. cpu: host memory, copied in one block ahead; disk: a "
+        "file (optimizer_offload.folder), read ahead of that. Not with dp, zero1, zero2");
+  field("release_cache_every", s.release_cache_every, anything(),
+        "Interval of returning memory that libraries keep unused to the system; null: never");
+  field("fit", s.fit, anything(),
+        "If the run does not fit memory.budget as written, choose micro_batch_size, "
+        "activation_checkpoint, and on a GPU offload, at the least cost. global_batch_size stays");
 }
 
 enum class ParallelMode : std::uint8_t { single, ddp, dp, zero1, zero2, zero3 };
@@ -241,13 +306,17 @@ struct ParallelSection {
 template <class Visitor>
 void visit_fields(Visitor& field, ParallelSection& s) {
   field("mode", s.mode, anything(),
-        "single: one rank; ddp: each rank has the model, gradients are summed beside backward; dp: rank 0 owns the model, and sends weights and batches out each step; zero1: each rank keeps and updates a "
-        "shard of exact weights and optimizer states, and all gather weights for a step; zero2: of gradients too; zero3: weights are gathered one block ahead of each use, and given up behind it; "
-        "auto: single, and with several ranks the first of ddp, zero1, zero2, zero3 that fits memory.budget");
-  field("world_size", s.world_size, between(1, 1 << 16), "ranks, each a process with a GPU or a share of the CPU's cores; auto: as many as the launcher says, else one for each visible GPU");
+        "Distribution over ranks. ddp: gradients are summed; dp: rank 0 owns the model; zero1: "
+        "shards of optimizer states and exact weights; zero2: of gradients too; zero3: of "
+        "weights too; auto: single, or the first of ddp and zero1 to zero3 that fits "
+        "memory.budget");
+  field("world_size", s.world_size, between(1, 1 << 16),
+        "Ranks, each a process with a GPU or a share of the CPU's cores. auto: as the launcher "
+        "says, else one per visible GPU");
   field("shard_ranks", s.shard_ranks, between(2, 1 << 16),
-        "zero1 to zero3: how many ranks, neighbours, hold all shards among them; further groups of as many hold the same, and sum their gradients by shards (hybrid sharding); auto: the ranks of one node where "
-        "those fit memory.budget, else all");
+        "Neighbouring ranks that hold one set of shards (zero1 to zero3); groups sum their "
+        "gradients (hybrid sharding). auto: the ranks of one node if that fits memory.budget, "
+        "else all");
 }
 
 enum class Resume : std::uint8_t { must, never };
@@ -263,10 +332,16 @@ struct CheckpointSection {
 };
 template <class Visitor>
 void visit_fields(Visitor& field, CheckpointSection& s) {
-  field("every", s.every, anything(), "steps, epochs, tokens or time between checkpoints; auto: so seldom that training waits for them 1 % of the time at most, and not before 30 s; the last step is always saved");
-  field("asynchronous", s.asynchronous, anything(), "true: what is saved is copied into host memory, and written to disk while training goes on; false: training waits for the disk; auto: true on a GPU beside which the host has memory for the copy, else false");
-  field("keep_last", s.keep_last, between(1, 1 << 20), "checkpoints kept beside `best`");
-  field("resume", s.resume, anything(), "auto: from the newest valid checkpoint, else from the start; must: exit 83 without one; never: refuse a folder that has steps");
+  field("every", s.every, anything(),
+        "Interval of checkpoints, in steps, epochs, tokens or time. auto: training waits for "
+        "them at most 1 % of the time. The last step is always saved");
+  field("asynchronous", s.asynchronous, anything(),
+        "Write checkpoints from a copy in host memory while training continues. auto: on a GPU "
+        "if host memory fits the copy");
+  field("keep_last", s.keep_last, between(1, 1 << 20), "Checkpoints kept beside `best`");
+  field("resume", s.resume, anything(),
+        "auto: the newest valid checkpoint, else the start; must: exit 83 without one; never: "
+        "refuse a folder that has steps");
 }
 
 enum class EvalPrecision : std::uint8_t { bf16, fp16 };
@@ -274,16 +349,74 @@ inline const EnumNames<EvalPrecision>& enum_names(EvalPrecision) {
   static const EnumNames<EvalPrecision> names{{EvalPrecision::bf16, "bf16"}, {EvalPrecision::fp16, "fp16"}};
   return names;
 }
+enum class BestMetric : std::uint8_t { loss, accuracy, f1, perplexity };
+inline const EnumNames<BestMetric>& enum_names(BestMetric) {
+  static const EnumNames<BestMetric> names{{BestMetric::loss, "loss"},
+                                           {BestMetric::accuracy, "accuracy"},
+                                           {BestMetric::f1, "f1"},
+                                           {BestMetric::perplexity, "perplexity"}};
+  return names;
+}
+enum class Goal : std::uint8_t { lower, higher };
+inline const EnumNames<Goal>& enum_names(Goal) {
+  static const EnumNames<Goal> names{{Goal::lower, "lower"}, {Goal::higher, "higher"}};
+  return names;
+}
+struct EvalBestSection {
+  BestMetric metric = BestMetric::loss;
+  Auto<Goal> goal;
+};
+/// Whether the best value of the metric is the highest.
+inline bool prefers_higher(const EvalBestSection& s) {
+  const bool usual = s.metric == BestMetric::accuracy || s.metric == BestMetric::f1;
+  return s.goal.is_auto() ? usual : *s.goal.value == Goal::higher;
+}
+template <class Visitor>
+void visit_fields(Visitor& field, EvalBestSection& s) {
+  field("metric", s.metric, anything(),
+        "held-out metric that decides which checkpoint is `best`, and when early_stopping ends the run");
+  field("goal", s.goal, anything(), "lower or higher is better; auto: higher for accuracy and f1, else lower");
+}
+struct EarlyStoppingSection {
+  std::optional<std::int64_t> patience;
+  double min_delta = 0;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, EarlyStoppingSection& s) {
+  field("patience", s.patience, between(1, 1 << 30),
+        "end the run after this many evaluations in a row without improvement of eval.best.metric; "
+        "null: never");
+  field("min_delta", s.min_delta, non_negative(), "smallest change of the metric that is an improvement");
+}
 struct EvalSection {
   Duration every{500, Duration::Unit::steps};
-  std::int64_t batches = 20;
+  AllOr<std::int64_t> batches;
   Auto<EvalPrecision> precision;
+  EvalBestSection best;                 // maps of their own, behind the other keys
+  EarlyStoppingSection early_stopping;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, EvalSection& s) {
-  field("every", s.every, anything(), "between evaluations; needs held-out data");
-  field("batches", s.batches, between(1, 1 << 30), "global batches of an evaluation, at most");
-  field("precision", s.precision, anything(), "arithmetic of evaluations, weights cast to it block by block; auto: as training computes");
+  field("every", s.every, anything(), "Interval of evaluations; needs held-out data");
+  field("batches", s.batches, between(1, 1 << 30),
+        "Global batches of an evaluation. all: the whole held-out set; a number: that many, spread "
+        "evenly over the set, the same samples each time");
+  field("precision", s.precision, anything(),
+        "Arithmetic of evaluations; weights are cast block by block. auto: as training computes");
+}
+
+struct GenerateSection {
+  std::optional<Duration> every;
+  std::optional<std::string> prompt;
+  std::int64_t tokens = 32;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, GenerateSection& s) {
+  field("every", s.every, anything(),
+        "steps, epochs, tokens or time between texts that the model writes during training, to the console "
+        "and to samples.jsonl; null: never");
+  field("prompt", s.prompt, anything(), "text to continue; token ids where no tokenizer is known");
+  field("tokens", s.tokens, between(1, 1 << 20), "tokens to add, at most");
 }
 
 struct MetricsSection {
@@ -292,8 +425,9 @@ struct MetricsSection {
 };
 template <class Visitor>
 void visit_fields(Visitor& field, MetricsSection& s) {
-  field("every", s.every, anything(), "between lines of metrics.jsonl and of the log");
-  field("tensorboard", s.tensorboard, anything(), "the same numbers for TensorBoard, in the run's folder tensorboard");
+  field("every", s.every, anything(), "Interval of lines in metrics.jsonl and the log");
+  field("tensorboard", s.tensorboard, anything(),
+        "Write the same numbers for TensorBoard, into the run's folder tensorboard");
 }
 
 struct Recipe {
@@ -308,6 +442,7 @@ struct Recipe {
   ParallelSection parallel;
   CheckpointSection checkpoint;
   EvalSection eval;
+  GenerateSection generate;
   MetricsSection metrics;
 };
 

@@ -1,7 +1,43 @@
 #include "recipe/synonyms.hpp"
+#include "core/suggest.hpp"
 #include "recipe/schema.hpp"
+#include <algorithm>
 
 namespace trainx::recipe {
+namespace {
+
+/// Words of other tools for what recipes name, in lower case; one that a key does not take is passed over.
+constexpr std::pair<std::string_view, std::string_view> other_words[]{
+    {"bfloat16", "bf16"},            {"torch.bfloat16", "bf16"},  {"float16", "fp16"},
+    {"torch.float16", "fp16"},       {"half", "fp16"},            {"float32", "fp32"},
+    {"torch.float32", "fp32"},       {"float", "fp32"},           {"adamw_torch", "adamw"},
+    {"adamw_torch_fused", "adamw"},  {"adamw_hf", "adamw"},       {"adamw_apex_fused", "adamw"},
+    {"fusedadam", "adamw"},          {"cpuadam", "adamw"},        {"adamw_bnb_8bit", "adamw_8bit"},
+    {"paged_adamw_8bit", "adamw_8bit"}, {"adamw8bit", "adamw_8bit"}, {"lion_32bit", "lion"},
+    {"sdpa", "auto"},                {"flash_attention_2", "flash"}, {"flash_attention_3", "flash"},
+    {"flash_attention", "flash"},    {"xformers", "efficient"},   {"mem_efficient", "efficient"},
+    {"eager", "math"},               {"fsdp", "zero3"},           {"full_shard", "zero3"},
+    {"shard_grad_op", "zero2"},      {"hybrid_shard", "zero3"},   {"no_shard", "ddp"},
+    {"nvme", "disk"},                {"cuda", "gpu"},             {"cosine_with_restarts", "cosine_restarts"},
+    {"constant_with_warmup", "constant"}, {"cosine_with_min_lr", "cosine"}, {"warmup_stable_decay", "wsd"},
+    {"warmuplr", "constant"},        {"warmupdecaylr", "linear"}, {"warmupcosinelr", "cosine"},
+    {"json", "jsonl"},               {"tsv", "csv"},              {"mlm", "masked_lm"},
+    {"fill-mask", "masked_lm"},      {"clm", "causal_lm"},        {"text-generation", "causal_lm"},
+    {"text-classification", "classification"}, {"sequence_classification", "classification"},
+    {"true", "full"},                {"false", "none"},
+};
+
+}  // namespace
+
+std::optional<std::string> name_meant(std::string_view word, const std::vector<std::string>& names) {
+  std::string lower(word);
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
+  for (const auto& [theirs, ours] : other_words)
+    if (theirs == lower && std::ranges::count(names, ours) > 0) return std::string(ours);
+  return suggest(word, names);
+}
 
 const std::map<std::string_view, std::string_view>& other_names() {
   static const std::map<std::string_view, std::string_view> names{
@@ -26,9 +62,15 @@ const std::map<std::string_view, std::string_view>& other_names() {
       {"offload_param", "memory.parameter_offload"}, {"offload_param_device", "memory.parameter_offload"}, {"param_offload", "memory.parameter_offload"},
       {"torch_empty_cache_steps", "memory.release_cache_every: N steps"}, {"save_steps", "checkpoint.every: N steps"},
       {"save_interval", "checkpoint.every: N steps"}, {"save_total_limit", "checkpoint.keep_last"}, {"eval_steps", "eval.every: N steps"},
-      {"eval_interval", "eval.every: N steps"}, {"eval_iters", "eval.batches"}, {"logging_steps", "metrics.every: N steps"}, {"log_interval", "metrics.every: N steps"},
+      {"eval_interval", "eval.every: N steps"}, {"eval_iters", "eval.batches"}, {"max_eval_batches", "eval.batches"}, {"metric_for_best_model", "eval.best.metric"},
+      {"early_stopping_patience", "eval.early_stopping.patience"}, {"early_stopping_threshold", "eval.early_stopping.min_delta"},
+      {"sample_every", "generate.every: N steps"}, {"logging_steps", "metrics.every: N steps"}, {"log_interval", "metrics.every: N steps"},
       {"out_dir", "run.output_dir"}, {"resume_from_checkpoint", "checkpoint.resume"}, {"model_name_or_path", "model.init_from"}, {"pretrained", "model.init_from"},
-      {"train_file", "data.train"}, {"train_path", "data.train"}, {"val", "data.eval"}, {"valid", "data.eval"}, {"validation", "data.eval"}, {"dataset", "data.train"}};
+      {"train_file", "data.train"}, {"train_path", "data.train"}, {"val", "data.eval"}, {"valid", "data.eval"}, {"validation", "data.eval"}, {"dataset", "data.train"},
+      {"optim", "optimizer.type"}, {"attn_implementation", "model.attention"}, {"fsdp", "parallel.mode: zero3"}, {"zero_stage", "parallel.mode"},
+      {"zero_optimization", "parallel.mode"}, {"ddp_timeout", "run.hang_limit: N s"}, {"report_to", "metrics.tensorboard"}, {"tf32", "precision.compute: tf32"},
+      {"auto_find_batch_size", "memory.fit"}, {"communication_data_type", "precision.reduce"}, {"base_model", "model.init_from"}, {"sequence_len", "data.sequence_length"},
+      {"task_name", "model.options.task"}, {"enable_activation_checkpointing", "memory.activation_checkpoint"}, {"enable_activation_offloading", "memory.activation_offload"}};
   return names;
 }
 

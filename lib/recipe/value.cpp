@@ -1,4 +1,5 @@
 #include "recipe/value.hpp"
+#include "recipe/synonyms.hpp"
 #include <algorithm>
 #include <array>
 
@@ -16,6 +17,11 @@ ValueProblem check_scalar(const yaml::Node& node, const std::string& wanted, boo
 }
 
 std::string ask(const std::string& suggestion) { return " (did you mean '" + suggestion + "'?)"; }
+
+std::string meant(const std::string& word, const std::vector<std::string>& names) {
+  const auto name = name_meant(word, names);
+  return name ? ask(*name) : "";
+}
 
 /// The number that was probably meant: 010, +5, 1_000, 1,5, .5, 5.
 std::optional<double> number_meant(std::string text) {
@@ -135,11 +141,57 @@ ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value
   return std::nullopt;
 }
 
+ValueProblem read_value(const yaml::Node& node, spec::FileList& value, const Limits& limits) {
+  if (node.kind != yaml::Node::Kind::sequence) {
+    std::string single;
+    if (auto problem = read_value(node, single, limits)) return problem;
+    value = spec::FileList(std::move(single));
+    return std::nullopt;
+  }
+  std::vector<std::string> names;
+  if (auto problem = read_items(node, names, limits)) return problem;
+  if (names.empty()) return "must not be an empty list";
+  if (const auto empty = std::ranges::find(names, ""); empty != names.end())
+    return "item " + std::to_string(empty - names.begin() + 1) + " must not be empty";
+  value = spec::FileList(std::move(names));
+  return std::nullopt;
+}
+
+ValueProblem read_value(const yaml::Node& node, spec::HeldOut& value, const Limits&) {
+  const std::string wanted = "a share such as '1 %' or a number such as '500 samples'";
+  if (auto problem = check_scalar(node, wanted, true)) return problem;
+  const std::size_t digits =
+      std::min(node.text.find_first_not_of("0123456789.eE+-"), node.text.size());
+  const std::string amount = node.text.substr(0, digits);
+  std::string unit = node.text.substr(digits);
+  unit.erase(0, std::min(unit.find_first_not_of(' '), unit.size()));
+  unit.erase(unit.find_last_not_of(' ') + 1);
+  const auto share = parse_decimal(amount);
+  if (unit == "%" && share) {
+    if (!(*share > 0 && *share < 100))
+      return "must be more than 0 % and less than 100 %, not " + excerpt(node.text);
+    value = {*share, 0};
+    return std::nullopt;
+  }
+  const auto count = parse_integer(amount);
+  if ((unit == "samples" || unit == "sample") && count) {
+    if (*count < 1) return "must be at least 1 sample, not " + excerpt(node.text);
+    value = {0, *count};
+    return std::nullopt;
+  }
+  const bool bare = unit.empty() && share && *share > 0;
+  const std::string meant = !bare        ? ""
+                            : *share < 1 ? shortest(*share * 100) + " %"
+                            : count      ? amount + " samples"
+                                         : "";
+  return "must be " + wanted + ", not " + excerpt(node.text) + (meant.empty() ? "" : ask(meant));
+}
+
 ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names, std::size_t& which) {
   const std::string wanted = names.size() == 1 ? "'" + names[0] + "'" : "one of " + joined(names, ", ");
   if (auto problem = check_scalar(node, wanted, true)) return problem;
   const auto found = std::find(names.begin(), names.end(), node.text);
-  if (found == names.end()) return "must be " + wanted + ", not " + excerpt(node.text) + did_you_mean(node.text, names);
+  if (found == names.end()) return "must be " + wanted + ", not " + excerpt(node.text) + meant(node.text, names);
   which = static_cast<std::size_t>(found - names.begin());
   return std::nullopt;
 }
@@ -176,6 +228,16 @@ std::string write_value(const std::vector<std::int64_t>& value) {
   std::vector<std::string> items;
   for (const std::int64_t item : value) items.push_back(write_value(item));
   return "[" + joined(items, ", ") + "]";
+}
+
+std::string write_value(const spec::FileList& value) {
+  return value.names.size() == 1 ? write_value(value.names.front()) : write_value(value.names);
+}
+
+std::string write_value(const spec::HeldOut& value) {
+  if (value.samples > 0)
+    return std::to_string(value.samples) + (value.samples == 1 ? " sample" : " samples");
+  return shortest(value.percent) + " %";
 }
 
 std::string joined(const std::vector<std::string>& words, const std::string& separator) {

@@ -3,6 +3,9 @@
 #include "core/number.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
+#include "recipe/all_or.hpp"
+#include "spec/data/file_list.hpp"
+#include "spec/data/held_out.hpp"
 #include "spec/field.hpp"
 #include "yaml/node.hpp"
 #include "yaml/scalar.hpp"
@@ -26,12 +29,20 @@ ValueProblem read_value(const yaml::Node& node, ByteSize& value, const Limits& l
 ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value, const Limits& limits);
 /// `limits` hold for each; a single number is a list of one.
 ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value, const Limits& limits);
+/// A single name is a list of one.
+ValueProblem read_value(const yaml::Node& node, spec::FileList& value, const Limits& limits);
+/// `1 %` or `500 samples`.
+ValueProblem read_value(const yaml::Node& node, spec::HeldOut& value, const Limits& limits);
 /// The one of `names` that the node spells.
 ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names, std::size_t& which);
 /// One of the words of the choice.
 ValueProblem read_value(const yaml::Node& node, Choice& value, const Limits& limits);
 /// For optional fields: `none`, `~` and the like are no way to write null.
 ValueProblem check_null_spelling(const yaml::Node& node);
+
+/// Fields without a default: a recipe must give them.
+template <class T>
+concept Required = std::is_same_v<T, std::string> || std::is_same_v<T, spec::FileList>;
 
 template <NamedEnum E>
 std::vector<std::string> names_of() {
@@ -95,6 +106,18 @@ ValueProblem read_value(const yaml::Node& node, spec::Auto<T>& value, const Limi
   return std::nullopt;
 }
 
+template <class T>
+ValueProblem read_value(const yaml::Node& node, AllOr<T>& value, const Limits& limits) {
+  if (node.is_scalar() && node.text == "all" && (!node.quoted || node.interpolated)) {
+    value.value.reset();
+    return std::nullopt;
+  }
+  T read{};
+  if (auto problem = read_value(node, read, limits)) return *problem + (node.is_scalar() ? ", or all" : "");
+  value.value = std::move(read);
+  return std::nullopt;
+}
+
 /// As YAML that reads back as the same value.
 inline std::string write_value(bool value) { return value ? "true" : "false"; }
 inline std::string write_value(std::int64_t value) { return std::to_string(value); }
@@ -105,6 +128,8 @@ inline std::string write_value(const ByteSize& value) { return to_string(value);
 std::string write_value(const std::vector<std::string>& value);
 std::string write_value(const std::vector<std::int64_t>& value);
 
+std::string write_value(const spec::FileList& value);
+std::string write_value(const spec::HeldOut& value);
 inline std::string write_value(const Choice& value) { return write_value(value.word); }
 template <NamedEnum E>
 std::string write_value(E value) {
@@ -123,6 +148,8 @@ template <class T>
 std::string write_value(const std::optional<T>& value) { return value ? write_value(*value) : "null"; }
 template <class T>
 std::string write_value(const spec::Auto<T>& value) { return value.is_auto() ? "auto" : write_value(*value.value); }
+template <class T>
+std::string write_value(const AllOr<T>& value) { return value.is_all() ? "all" : write_value(*value.value); }
 
 /// What may be written, for help: "integer", "fp32 | bf16", "size or auto".
 inline std::string type_text(bool) { return "true | false"; }
@@ -133,6 +160,10 @@ inline std::string type_text(const Duration&) { return "duration"; }
 inline std::string type_text(const ByteSize&) { return "size"; }
 inline std::string type_text(const std::vector<std::string>&) { return "list of text"; }
 inline std::string type_text(const std::vector<std::int64_t>&) { return "list of integers"; }
+inline std::string type_text(const spec::FileList&) { return "path | glob | list of these"; }
+inline std::string type_text(const spec::HeldOut&) {
+  return "share (`1 %`) | number of samples (`500 samples`)";
+}
 std::string joined(const std::vector<std::string>& words, const std::string& separator);
 inline std::string type_text(const Choice& value) { return joined(value.words, " | "); }
 
@@ -144,6 +175,8 @@ template <class T>
 std::string type_text(const std::optional<T>&) { return type_text(T{}) + " | null"; }
 template <class T>
 std::string type_text(const spec::Auto<T>&) { return type_text(T{}) + " | auto"; }
+template <class T>
+std::string type_text(const AllOr<T>&) { return type_text(T{}) + " | all"; }
 
 /// What may be written by name: of an enumeration all there is, of a number that trainx may pick `auto`.
 using Words = std::vector<std::string>;
@@ -153,6 +186,8 @@ inline Words value_words(double) { return {}; }
 inline Words value_words(const std::string&) { return {}; }
 inline Words value_words(const Duration&) { return {}; }
 inline Words value_words(const ByteSize&) { return {}; }
+inline Words value_words(const spec::FileList&) { return {}; }
+inline Words value_words(const spec::HeldOut&) { return {}; }
 inline Words value_words(const Choice& value) { return value.words; }
 template <NamedEnum E>
 Words value_words(E) { return names_of<E>(); }
@@ -168,6 +203,12 @@ template <class T>
 Words value_words(const spec::Auto<T>&) {
   Words words = value_words(T{});
   words.emplace_back("auto");
+  return words;
+}
+template <class T>
+Words value_words(const AllOr<T>&) {
+  Words words = value_words(T{});
+  words.emplace_back("all");
   return words;
 }
 

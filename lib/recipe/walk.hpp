@@ -61,7 +61,12 @@ void walk(Walker& w, Recipe& r) {
   w.end();
   walk_section(w, "parallel", r.parallel);
   walk_section(w, "checkpoint", r.checkpoint);
-  walk_section(w, "eval", r.eval);
+  w.begin("eval");
+  visit_fields(w, r.eval);
+  walk_section(w, "best", r.eval.best);
+  walk_section(w, "early_stopping", r.eval.early_stopping);
+  w.end();
+  walk_section(w, "generate", r.generate);
   walk_section(w, "metrics", r.metrics);
 }
 

@@ -40,25 +40,35 @@ void Problems::add(Location where, std::string key, std::string sentence) {
   all_.push_back({std::move(where), std::move(key), std::move(sentence)});
 }
 
-std::vector<std::string> Problems::lines() const {
+std::vector<Problem> Problems::listed() const {
   constexpr std::size_t most_lines = 500;   // beyond that it is not a recipe
   std::map<std::string, std::size_t> rank;
-  for (const Problem& p : all_) rank.emplace(p.where.file, rank.size());
-  std::vector<const Problem*> sorted;
-  for (const Problem& p : all_) sorted.push_back(&p);
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const Problem* a, const Problem* b) {
+  for (const Added& p : all_) rank.emplace(p.where.file, rank.size());
+  std::vector<const Added*> sorted;
+  for (const Added& p : all_) sorted.push_back(&p);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Added* a, const Added* b) {
     return std::tuple(rank[a->where.file], a->where.line, a->where.column) < std::tuple(rank[b->where.file], b->where.line, b->where.column);
   });
-  std::vector<std::string> out;
+  std::vector<Problem> out;
   std::set<std::string> told;
-  for (const Problem* p : sorted) {
+  for (const Added* p : sorted) {
     // Keys and what stands in ${...} are the document's: neither commands to the terminal nor a megabyte of them.
     constexpr std::size_t longest_key = 200, longest_sentence = 2000;
-    std::string line = to_string(p->where) + ": " + (p->key.empty() ? "" : printable(p->key, longest_key) + ": ") + printable(p->sentence, longest_sentence);
-    if (!told.insert(line).second) continue;
-    if (out.size() < most_lines) out.push_back(std::move(line));
+    Problem problem{.file = p->where.file,
+                    .line = p->where.line,
+                    .column = p->where.column,
+                    .key = printable(p->key, longest_key),
+                    .message = printable(p->sentence, longest_sentence)};
+    if (!told.insert(problem.text()).second) continue;
+    if (out.size() < most_lines) out.push_back(std::move(problem));
   }
-  if (told.size() > out.size()) out.push_back("and " + std::to_string(told.size() - out.size()) + " more problems");
+  if (told.size() > out.size()) out.push_back({.message = "and " + std::to_string(told.size() - out.size()) + " more problems"});
+  return out;
+}
+
+std::vector<std::string> Problems::lines() const {
+  std::vector<std::string> out;
+  for (const Problem& problem : listed()) out.push_back(problem.text());
   return out;
 }
 

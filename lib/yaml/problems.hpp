@@ -1,5 +1,6 @@
 // What is wrong with a document, collected so that all of it is reported at once.
 #pragma once
+#include "core/problem.hpp"
 #include <compare>
 #include <string>
 #include <vector>
@@ -21,12 +22,14 @@ class Problems {
   void append(const Problems& other) { all_.insert(all_.end(), other.all_.begin(), other.all_.end()); }
   bool empty() const { return all_.empty(); }
   std::size_t size() const { return all_.size(); }
-  /// `file:line:col: key: sentence`, each once; files in the order in which they were first named, inside a file by line.
+  /// Each problem once, printable; files in the order in which they were first named, inside a file by line.
+  std::vector<Problem> listed() const;
+  /// The text of each listed problem: `file:line:col: key: sentence`.
   std::vector<std::string> lines() const;
 
  private:
-  struct Problem { Location where; std::string key, sentence; };
-  std::vector<Problem> all_;
+  struct Added { Location where; std::string key, sentence; };
+  std::vector<Added> all_;
 };
 
 /// A value as a message shows it: in quotes, control characters escaped, shortened.

@@ -12,14 +12,25 @@ namespace {
 // The list: what each architecture's own files call these.
 program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t B, std::int64_t T, DType compute, Machine machine) { return gpt2_graph(d, B, T, compute, machine); }
 std::string text_of(const Gpt2Dims& d, DType saved) { return gpt2_config_text(d, saved); }
+std::vector<std::string> remarks_of(const Gpt2Dims& d, const std::string& text,
+                                    const std::string& path) {
+  return gpt2_dropout_remarks(text, path, d.dropout);
+}
 std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) { return gpt2_parameter_name(saved_name); }
 
 program::ModelGraph graph_of(const BertDims& d, std::int64_t B, std::int64_t T, DType compute, Machine machine) { return bert_graph(d, B, T, compute, machine); }
 std::string text_of(const BertDims& d, DType saved) { return bert_config_text(d, saved); }
+std::vector<std::string> remarks_of(const BertDims& d, const std::string& text,
+                                    const std::string& path) {
+  return bert_dropout_remarks(text, path, d.dropout);
+}
 std::string parameter_of(const BertDims& d, std::string_view saved_name) { return bert_parameter_name(d, saved_name); }
 
 program::ModelGraph graph_of(const CustomDims& d, std::int64_t B, std::int64_t T, DType compute, Machine) { return custom_graph(d, B, T, compute); }
 std::string text_of(const CustomDims& d, DType saved) { return custom_config_text(d, saved); }
+std::vector<std::string> remarks_of(const CustomDims&, const std::string&, const std::string&) {
+  return {};
+}
 std::string parameter_of(const CustomDims&, std::string_view saved_name) { return std::string(saved_name); }
 
 std::string_view name_of(const Gpt2Dims&) { return Gpt2Options::name; }
@@ -86,6 +97,11 @@ ModelDims dims_from_config(const std::string& text, const std::string& path) {
 }
 
 ModelDims read_config(const std::string& folder) { return dims_from_config(read_file(folder + "/config.json"), folder + "/config.json"); }
+
+std::vector<std::string> dropout_remarks(const std::string& text, const std::string& path,
+                                         const ModelDims& dims) {
+  return std::visit([&](const auto& d) { return remarks_of(d, text, path); }, dims);
+}
 
 std::string config_text(const ModelDims& dims, DType saved) {
   return std::visit([&](const auto& d) { return text_of(d, saved); }, dims);

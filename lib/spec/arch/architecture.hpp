@@ -21,6 +21,9 @@ program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_
 /// config.json of a Hugging Face folder, by its model_type. Throws UserError 65 naming the key, 66 when there is none.
 ModelDims dims_from_config(const std::string& text, const std::string& path);
 ModelDims read_config(const std::string& folder);
+/// What the config.json `text` asks of dropout that `dims` do not train with, a sentence each.
+std::vector<std::string> dropout_remarks(const std::string& text, const std::string& path,
+                                         const ModelDims& dims);
 /// What transformers loads; weights are saved in `saved` (torch_dtype).
 std::string config_text(const ModelDims& dims, DType saved);
 /// The parameter (ParameterSpec::name) that a tensor of a Hugging Face file is; empty for what such files hold besides: constant buffers, copies of tied

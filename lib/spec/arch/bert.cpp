@@ -55,7 +55,8 @@ void take_settings(BertOptions& o, BertDims& d) {
   if (classification && o.special_tokens != defaults.special_tokens) refuse("special_tokens can have no effect with task classification: remove it");
   if (!classification && o.mask_token >= d.vocab_size)
     refuse("mask_token (" + std::to_string(o.mask_token) + ") must be below the vocabulary's " + std::to_string(d.vocab_size) + " tokens");
-  d.dropout = o.dropout;
+  if (!o.dropout.is_auto()) d.dropout = *o.dropout.value;
+  o.dropout.value = d.dropout;
   d.initializer_range = o.initializer_range;
   d.task = o.task;
   d.num_labels = o.num_labels.value_or(0);

@@ -12,11 +12,12 @@ namespace trainx::spec {
 /// As written in a recipe; a dimension that is not set comes from `model.size`, the Hugging Face folder or the data.
 struct BertOptions {
   static constexpr std::string_view name = "bert";
-  static constexpr std::string_view summary = "bidirectional encoder for masked_lm and classification (base, large)";
+  static constexpr std::string_view summary = "Bidirectional encoder for masked_lm and classification (base, large)";
   Task task = Task::masked_lm;
   std::optional<std::int64_t> num_labels;
   std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions, vocab_size, type_vocab_size;
-  double dropout = 0;                   // of embeddings, residual branches and what the classifier sees; attention has none
+  Auto<double> dropout;  // of embeddings, residual branches and what the classifier sees; attention
+                         // has none; auto: the folder's, else 0
   double initializer_range = 0.02;
   double mask_probability = 0.15;
   std::int64_t mask_token = 103;
@@ -44,19 +45,28 @@ struct BertDims {
 
 template <class Visitor>
 void visit_fields(Visitor& field, BertOptions& o) {
-  field("task", o.task, anything(), "what is learned: masked_lm or classification");
-  field("num_labels", o.num_labels, between(2, BertDims::most_labels), "classes of task classification");
-  field("num_layers", o.num_layers, at_least(1), "layers, each attention and MLP");
-  field("num_heads", o.num_heads, at_least(1), "attention heads; divides hidden_size");
-  field("hidden_size", o.hidden_size, at_least(1), "width of the residual stream");
-  field("intermediate_size", o.intermediate_size, at_least(1), "width inside the MLP; 4 * hidden_size where not set");
-  field("max_positions", o.max_positions, at_least(1), "longest sequence; data.sequence_length must not exceed it");
-  field("vocab_size", o.vocab_size, at_least(1), "tokens of the vocabulary; the data source's where it has one");
-  field("type_vocab_size", o.type_vocab_size, at_least(1), "segments that a token may belong to (2: sentence pairs)");
-  field("dropout", o.dropout, unit_interval(), "dropout of embeddings, residual branches and the classifier's input; attention has none");
-  field("initializer_range", o.initializer_range, positive(), "standard deviation of initial weights");
-  field("mask_probability", o.mask_probability, Limits{"greater than 0 and at most 1", 0, 1, true, false}, "masked_lm: share of tokens that become targets where the data names none");
-  field("mask_token", o.mask_token, non_negative(), "masked_lm: id that masked tokens are replaced by");
+  field("task", o.task, anything(), "Task: masked_lm or classification");
+  field("num_labels", o.num_labels, between(2, BertDims::most_labels),
+        "Classes, for task classification");
+  field("num_layers", o.num_layers, at_least(1), "Layers, each attention and MLP");
+  field("num_heads", o.num_heads, at_least(1), "Attention heads; divides hidden_size");
+  field("hidden_size", o.hidden_size, at_least(1), "Width of the residual stream");
+  field("intermediate_size", o.intermediate_size, at_least(1),
+        "Width inside the MLP; default: 4 * hidden_size");
+  field("max_positions", o.max_positions, at_least(1),
+        "Longest sequence; at least data.sequence_length");
+  field("vocab_size", o.vocab_size, at_least(1),
+        "Tokens of the vocabulary; default: the data's, if it has one");
+  field("type_vocab_size", o.type_vocab_size, at_least(1),
+        "Segments a token may belong to (2: sentence pairs)");
+  field("dropout", o.dropout, unit_interval(),
+        "Dropout of embeddings, residual branches and the classifier's input; attention has none. "
+        "auto: that of model.init_from's config.json, else 0");
+  field("initializer_range", o.initializer_range, positive(),
+        "Standard deviation of initial weights");
+  field("mask_probability", o.mask_probability, Limits{"greater than 0 and at most 1", 0, 1, true, false},
+        "masked_lm: share of tokens that become targets if the data names none");
+  field("mask_token", o.mask_token, non_negative(), "masked_lm: id that replaces masked tokens");
   field("special_tokens", o.special_tokens, non_negative(), "masked_lm: ids that are never masked");
 }
 

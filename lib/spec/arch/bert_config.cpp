@@ -52,6 +52,7 @@ BertDims bert_dims_from_config(const std::string& text, const std::string& path)
   dims.vocab_size = config.dimension("vocab_size");
   dims.type_vocab_size = config.dimension("type_vocab_size", 2);
   dims.layer_norm_epsilon = config.number("layer_norm_eps", 1e-12, positive());
+  dims.dropout = config.dropout("hidden_dropout_prob");
   if (dims.hidden_size % dims.num_heads != 0)
     config.fail("hidden_size (" + std::to_string(dims.hidden_size) + ") must be a multiple of num_attention_heads (" + std::to_string(dims.num_heads) + ")");
   const json* pad = config.find("pad_token_id");
@@ -67,6 +68,22 @@ BertDims bert_dims_from_config(const std::string& text, const std::string& path)
     dims.head = Task::masked_lm;
   }
   return dims;
+}
+
+std::vector<std::string> bert_dropout_remarks(const std::string& text, const std::string& path,
+                                              double dropout) {
+  const ConfigReader config(text, path);
+  const double hidden = config.dropout("hidden_dropout_prob"),
+               attention = config.dropout("attention_probs_dropout_prob");
+  const double classifier = config.number("classifier_dropout", hidden, unit_interval());
+  std::vector<std::string> out;
+  if (classifier != hidden && dropout == hidden)
+    out.push_back(path + " has hidden_dropout_prob " + json(hidden).dump() +
+                  " and classifier_dropout " + json(classifier).dump() +
+                  "; trainx has one dropout for both and takes " + json(hidden).dump() +
+                  " (model.options.dropout sets another)");
+  if (attention > 0) out.push_back(no_attention_dropout(path, attention));
+  return out;
 }
 
 std::string bert_config_text(const BertDims& d, DType saved) {

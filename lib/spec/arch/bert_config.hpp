@@ -4,10 +4,15 @@
 
 namespace trainx::spec {
 
-/// Dimensions in the text of `path`, and the task of the head that its `architectures` name. Throws UserError 65 naming the key: malformed JSON, missing or
-/// impossible dimensions, settings that trainx does not compute (another activation, relative positions, a decoder, regression, ...). Dropout is a
-/// setting of a training run, not of its weights: the file's probabilities are not read, `dropout` is 0.
+/// Dimensions in the text of `path`, and the task of the head that its `architectures` name. Throws
+/// UserError 65 naming the key: malformed JSON, missing or impossible dimensions, settings that
+/// trainx does not compute (another activation, relative positions, a decoder, regression, ...).
+/// `dropout` is hidden_dropout_prob.
 BertDims bert_dims_from_config(const std::string& text, const std::string& path);
+/// What the file asks of dropout beyond BertDims::dropout, a sentence each. `dropout`: what is
+/// trained with; sentences about a choice of the user's are left out.
+std::vector<std::string> bert_dropout_remarks(const std::string& text, const std::string& path,
+                                              double dropout);
 /// What transformers loads as BertForSequenceClassification or BertForMaskedLM; weights are saved in `saved` (torch_dtype).
 std::string bert_config_text(const BertDims& dims, DType saved);
 

@@ -12,6 +12,11 @@ std::string shown(const json& value) {
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
+std::string no_attention_dropout(const std::string& path, double probability) {
+  return path + " asks for attention dropout " + json(probability).dump() +
+         ", which trainx does not have; training goes on without it";
+}
+
 ConfigReader::ConfigReader(const std::string& text, const std::string& path) : path_(path) {
   try {
     config_ = json::parse(text);

@@ -13,22 +13,29 @@ namespace trainx::spec {
 /// As written in a recipe; a dimension that is not set comes from `model.size`, the Hugging Face folder or the data.
 struct Gpt2Options {
   static constexpr std::string_view name = "gpt2";
-  static constexpr std::string_view summary = "decoder-only transformer with learned positions (124m, 350m, 774m, 1558m)";
+  static constexpr std::string_view summary = "Decoder-only transformer with learned positions (124m, 350m, 774m, 1558m)";
   std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions, vocab_size;
-  double dropout = 0;                   // embedding and residual dropout
+  Auto<double> dropout;  // embedding and residual dropout; auto: the folder's, else 0
   double initializer_range = 0.02;
 };
 
 template <class Visitor>
 void visit_fields(Visitor& field, Gpt2Options& o) {
-  field("num_layers", o.num_layers, at_least(1), "layers, each attention and MLP");
-  field("num_heads", o.num_heads, at_least(1), "attention heads; divides hidden_size");
-  field("hidden_size", o.hidden_size, at_least(1), "width of the residual stream");
-  field("intermediate_size", o.intermediate_size, at_least(1), "width inside the MLP; 4 * hidden_size where not set");
-  field("max_positions", o.max_positions, at_least(1), "longest sequence; data.sequence_length must not exceed it");
-  field("vocab_size", o.vocab_size, at_least(1), "tokens of the vocabulary; the data source's where it has one");
-  field("dropout", o.dropout, unit_interval(), "dropout of embeddings and residual branches");
-  field("initializer_range", o.initializer_range, positive(), "standard deviation of initial weights; 0.02 suits published sizes, narrow models learn sooner with more");
+  field("num_layers", o.num_layers, at_least(1), "Layers, each attention and MLP");
+  field("num_heads", o.num_heads, at_least(1), "Attention heads; divides hidden_size");
+  field("hidden_size", o.hidden_size, at_least(1), "Width of the residual stream");
+  field("intermediate_size", o.intermediate_size, at_least(1),
+        "Width inside the MLP; default: 4 * hidden_size");
+  field("max_positions", o.max_positions, at_least(1),
+        "Longest sequence; at least data.sequence_length");
+  field("vocab_size", o.vocab_size, at_least(1),
+        "Tokens of the vocabulary; default: the data's, if it has one");
+  field("dropout", o.dropout, unit_interval(),
+        "Dropout of embeddings and residual branches; attention has none. auto: that of "
+        "model.init_from's config.json, else 0");
+  field("initializer_range", o.initializer_range, positive(),
+        "Standard deviation of initial weights; 0.02 suits published sizes, narrow models learn "
+        "sooner with more");
 }
 
 /// Decided dimensions.
@@ -58,6 +65,10 @@ inline std::int64_t num_labels(const Gpt2Dims&) { return 0; }
 inline std::optional<Masking> masking(const Gpt2Dims&) { return std::nullopt; }
 std::vector<Dimension> dimensions(Gpt2Options& o, Gpt2Dims& d);
 /// What a recipe decides beside dimensions, also for weights that come from a folder.
-inline void take_settings(const Gpt2Options& o, Gpt2Dims& d) { d.dropout = o.dropout, d.initializer_range = o.initializer_range; }
+inline void take_settings(Gpt2Options& o, Gpt2Dims& d) {
+  if (!o.dropout.is_auto()) d.dropout = *o.dropout.value;
+  o.dropout.value = d.dropout;
+  d.initializer_range = o.initializer_range;
+}
 
 }  // namespace trainx::spec

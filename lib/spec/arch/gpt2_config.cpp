@@ -24,9 +24,24 @@ Gpt2Dims gpt2_dims_from_config(const std::string& text, const std::string& path)
   dims.max_positions = config.dimension("n_positions");
   dims.vocab_size = config.dimension("vocab_size");
   dims.layer_norm_epsilon = config.number("layer_norm_epsilon", 1e-5, positive());
+  dims.dropout = config.dropout("resid_pdrop");
   if (dims.hidden_size % dims.num_heads != 0)
     config.fail("n_embd (" + std::to_string(dims.hidden_size) + ") must be a multiple of n_head (" + std::to_string(dims.num_heads) + ")");
   return dims;
+}
+
+std::vector<std::string> gpt2_dropout_remarks(const std::string& text, const std::string& path,
+                                              double dropout) {
+  const ConfigReader config(text, path);
+  const double residual = config.dropout("resid_pdrop"), embedding = config.dropout("embd_pdrop"),
+               attention = config.dropout("attn_pdrop");
+  std::vector<std::string> out;
+  if (embedding != residual && dropout == residual)
+    out.push_back(path + " has resid_pdrop " + json(residual).dump() + " and embd_pdrop " +
+                  json(embedding).dump() + "; trainx has one dropout for both and takes " +
+                  json(residual).dump() + " (model.options.dropout sets another)");
+  if (attention > 0) out.push_back(no_attention_dropout(path, attention));
+  return out;
 }
 
 std::string gpt2_config_text(const Gpt2Dims& d, DType saved) {

@@ -9,7 +9,7 @@ namespace trainx::spec {
 /// Adafactor (Shazeer & Stern 2018, arXiv:1804.04235), in the form of transformers.Adafactor.
 struct AdafactorOptions {
   static constexpr std::string_view name = "adafactor";
-  static constexpr std::string_view summary = "second moments of matrices as a row and a column; makes its own step sizes unless told otherwise";
+  static constexpr std::string_view summary = "Adafactor: second moments of matrices as a row and a column; own step sizes by default";
   static constexpr program::Unit unit = program::Unit::tensor;
   double eps1 = 1e-30, eps2 = 1e-3;
   double clip_threshold = 1;
@@ -21,15 +21,21 @@ struct AdafactorOptions {
 
 template <class Visitor>
 void visit_fields(Visitor& field, AdafactorOptions& o) {
-  field("eps1", o.eps1, positive(), "added to squared gradients");
-  field("eps2", o.eps2, positive(), "least root mean square that scale_parameter takes for a tensor's");
-  field("clip_threshold", o.clip_threshold, positive(), "most root mean square of a tensor's update");
-  field("decay_rate", o.decay_rate, negative(), "the second moment decays by 1 - t^decay_rate");
-  field("beta1", o.beta1, unit_interval(), "decay of a first moment; null keeps none");
-  field("weight_decay", o.weight_decay, non_negative(), "decoupled; multiplied by the step size");
-  field("scale_parameter", o.scale_parameter, anything(), "multiplies a tensor's step by the root mean square of its weights");
-  field("relative_step", o.relative_step, anything(), "step sizes min(1e-2, 1/sqrt(t)) instead of optimizer.lr and its schedule");
-  field("warmup_init", o.warmup_init, anything(), "relative steps begin with 1e-6 t");
+  field("eps1", o.eps1, positive(), "Value added to squared gradients");
+  field("eps2", o.eps2, positive(),
+        "Smallest root mean square of a tensor's weights that scale_parameter uses");
+  field("clip_threshold", o.clip_threshold, positive(),
+        "Largest root mean square of a tensor's update");
+  field("decay_rate", o.decay_rate, negative(),
+        "Exponent of the second moment's decay, 1 - t^decay_rate");
+  field("beta1", o.beta1, unit_interval(), "Decay of a first moment; null: none is kept");
+  field("weight_decay", o.weight_decay, non_negative(),
+        "Decoupled weight decay, multiplied by the step size");
+  field("scale_parameter", o.scale_parameter, anything(),
+        "Multiply a tensor's step by the root mean square of its weights");
+  field("relative_step", o.relative_step, anything(),
+        "Use step sizes min(1e-2, 1/sqrt(t)) instead of optimizer.lr and its schedule");
+  field("warmup_init", o.warmup_init, anything(), "Begin relative steps with 1e-6 t");
 }
 
 inline std::vector<program::StateSpec> states(const AdafactorOptions& o) {

@@ -15,10 +15,10 @@ struct AdamWOptions {
 
 template <class Visitor>
 void visit_fields(Visitor& field, AdamWOptions& o) {
-  field("beta1", o.beta1, unit_interval(), "decay of the first moment");
-  field("beta2", o.beta2, unit_interval(), "decay of the second moment");
-  field("eps", o.eps, positive(), "added to sqrt(v)");
-  field("weight_decay", o.weight_decay, non_negative(), "decoupled; multiplied by lr");
+  field("beta1", o.beta1, unit_interval(), "Decay of the first moment");
+  field("beta2", o.beta2, unit_interval(), "Decay of the second moment");
+  field("eps", o.eps, positive(), "Value added to sqrt(v)");
+  field("weight_decay", o.weight_decay, non_negative(), "Decoupled weight decay, multiplied by lr");
 }
 
 /// What it keeps.

@@ -7,7 +7,7 @@ namespace trainx::spec {
 /// AdamW with moments of a byte each (Dettmers et al. 2022, arXiv:2110.02861), in the form of bitsandbytes.optim.AdamW8bit.
 struct AdamW8bitOptions {
   static constexpr std::string_view name = "adamw_8bit";
-  static constexpr std::string_view summary = "AdamW whose moments take a byte each, with a scale for every 256";
+  static constexpr std::string_view summary = "AdamW with moments of one byte and a scale for every 256";
   static constexpr program::Unit unit = program::Unit::block;
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
@@ -18,12 +18,13 @@ struct AdamW8bitOptions {
 
 template <class Visitor>
 void visit_fields(Visitor& field, AdamW8bitOptions& o) {
-  field("beta1", o.beta1, unit_interval(), "decay of the first moment");
-  field("beta2", o.beta2, unit_interval(), "decay of the second moment");
-  field("eps", o.eps, positive(), "added to sqrt(v)");
-  field("weight_decay", o.weight_decay, non_negative(), "decoupled; multiplied by lr");
-  field("min_8bit_size", o.min_8bit_size, between(0, 1LL << 40), "elements from which on a tensor's moments take a byte; smaller ones are fp32");
-  field("embeddings_32bit", o.embeddings_32bit, anything(), "moments of embeddings in fp32");
+  field("beta1", o.beta1, unit_interval(), "Decay of the first moment");
+  field("beta2", o.beta2, unit_interval(), "Decay of the second moment");
+  field("eps", o.eps, positive(), "Value added to sqrt(v)");
+  field("weight_decay", o.weight_decay, non_negative(), "Decoupled weight decay, multiplied by lr");
+  field("min_8bit_size", o.min_8bit_size, between(0, 1LL << 40),
+        "Smallest tensor, in elements, whose moments take a byte; smaller ones are fp32");
+  field("embeddings_32bit", o.embeddings_32bit, anything(), "Keep moments of embeddings in fp32");
 }
 
 inline bool is_8bit(const AdamW8bitOptions& o, const program::ParameterSpec& p) {

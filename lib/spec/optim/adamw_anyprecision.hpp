@@ -13,7 +13,7 @@ inline const EnumNames<StateDtype>& enum_names(StateDtype) {
 /// AdamW with states of chosen types, in the form of torchdistx' AnyPrecisionAdamW.
 struct AdamWAnyPrecisionOptions {
   static constexpr std::string_view name = "adamw_anyprecision";
-  static constexpr std::string_view summary = "AdamW whose moments are fp32 or bf16, with Kahan summation for bf16 weights alone";
+  static constexpr std::string_view summary = "AdamW with fp32 or bf16 moments; Kahan summation for bf16 weights alone";
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;
@@ -23,13 +23,14 @@ struct AdamWAnyPrecisionOptions {
 
 template <class Visitor>
 void visit_fields(Visitor& field, AdamWAnyPrecisionOptions& o) {
-  field("beta1", o.beta1, unit_interval(), "decay of the first moment");
-  field("beta2", o.beta2, unit_interval(), "decay of the second moment");
-  field("eps", o.eps, positive(), "added to sqrt(v)");
-  field("weight_decay", o.weight_decay, non_negative(), "decoupled; multiplied by lr");
-  field("momentum_dtype", o.momentum_dtype, anything(), "type of the first moment");
-  field("variance_dtype", o.variance_dtype, anything(), "type of the second moment");
-  field("use_kahan_summation", o.use_kahan_summation, anything(), "keeps in bf16 what bf16 weights cannot hold of an update; needs precision.master: none");
+  field("beta1", o.beta1, unit_interval(), "Decay of the first moment");
+  field("beta2", o.beta2, unit_interval(), "Decay of the second moment");
+  field("eps", o.eps, positive(), "Value added to sqrt(v)");
+  field("weight_decay", o.weight_decay, non_negative(), "Decoupled weight decay, multiplied by lr");
+  field("momentum_dtype", o.momentum_dtype, anything(), "Type of the first moment");
+  field("variance_dtype", o.variance_dtype, anything(), "Type of the second moment");
+  field("use_kahan_summation", o.use_kahan_summation, anything(),
+        "Keep in bf16 what bf16 weights cannot hold of an update; needs precision.master: none");
 }
 
 inline std::vector<program::StateSpec> states(const AdamWAnyPrecisionOptions& o) {

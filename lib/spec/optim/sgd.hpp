@@ -7,7 +7,7 @@ namespace trainx::spec {
 /// Stochastic gradient descent with momentum (Sutskever et al. 2013), in the form of torch.optim.SGD.
 struct SgdOptions {
   static constexpr std::string_view name = "sgd";
-  static constexpr std::string_view summary = "stochastic gradient descent, with momentum or Nesterov momentum";
+  static constexpr std::string_view summary = "Stochastic gradient descent, with momentum or Nesterov momentum";
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
@@ -15,9 +15,9 @@ struct SgdOptions {
 
 template <class Visitor>
 void visit_fields(Visitor& field, SgdOptions& o) {
-  field("momentum", o.momentum, unit_interval(), "decay of the velocity; 0 keeps none");
-  field("nesterov", o.nesterov, anything(), "look ahead along the velocity; needs momentum");
-  field("weight_decay", o.weight_decay, non_negative(), "added to the gradient, times the weight");
+  field("momentum", o.momentum, unit_interval(), "Decay of the velocity; 0: none is kept");
+  field("nesterov", o.nesterov, anything(), "Look ahead along the velocity; needs momentum");
+  field("weight_decay", o.weight_decay, non_negative(), "Weight decay, added to the gradient");
 }
 
 inline std::vector<program::StateSpec> states(const SgdOptions& o) {
