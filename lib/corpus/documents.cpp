@@ -4,6 +4,7 @@
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/labelled/line_rules.hpp"
+#include "data/foreign_file.hpp"
 #include "data/mapped_file.hpp"
 #include <filesystem>
 
@@ -35,7 +36,10 @@ class TokenFileDocuments final : public Documents {
 
 class LineDocuments final : public Documents {
  public:
-  explicit LineDocuments(const std::string& path) : file_(path), lines_(file_.bytes()), parser_(data::labelled::make_json_parser({true, true, true, true, true, true})) {
+  explicit LineDocuments(const std::string& path)
+      : file_(path),
+        lines_(opened_lines(file_)),
+        parser_(data::labelled::make_json_parser({true, true, true, true, true, true})) {
     if (lines_.size() == 0) throw UserError(ExitCode::bad_data, path + " has no samples");
     lengths_.reserve(static_cast<std::size_t>(lines_.size()));
     data::labelled::Line line;
@@ -60,7 +64,11 @@ class LineDocuments final : public Documents {
   }
 
  private:
-  data::labelled::LinePlace place(std::int64_t i) const { return {file_.path(), i + 1}; }
+  data::labelled::LinePlace place(std::int64_t i) const { return lines_.place(file_.path(), i); }
+  static data::labelled::LineIndex opened_lines(const data::MappedFile& file) {
+    data::refuse_foreign(file);
+    return data::labelled::LineIndex::of_json(file.bytes(), file.path());
+  }
   void parse(std::int64_t i, data::labelled::Line& line) const {
     if (data::labelled::is_blank(lines_.line(i))) place(i).refuse("is blank: only the end of a file may be");
     line.clear();

@@ -1,6 +1,7 @@
 #include "corpus/inspect.hpp"
 #include "core/error.hpp"
 #include "corpus/documents.hpp"
+#include "data/foreign_file.hpp"
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/labelled/line_rules.hpp"
@@ -77,7 +78,9 @@ std::vector<bool> document_begins(const data::labelled::Line& line, const LinePl
 
 void inspect_lines(const InspectOptions& o, Inspection& out) {
   const data::MappedFile file(o.path);
-  const data::labelled::LineIndex lines(file.bytes());
+  data::refuse_foreign(file);
+  const data::labelled::LineIndex lines =
+      data::labelled::LineIndex::of_json(file.bytes(), file.path());
   data::labelled::WantedFields wanted;
   wanted.fill(true);
   const auto parser = data::labelled::make_json_parser(wanted);
@@ -87,7 +90,7 @@ void inspect_lines(const InspectOptions& o, Inspection& out) {
   Parts parts(o, out);
   data::labelled::Line line;
   for (std::int64_t i = 0; i < lines.size(); ++i) {
-    const LinePlace place{o.path, i + 1};
+    const LinePlace place = lines.place(o.path, i);
     if (data::labelled::is_blank(lines.line(i))) place.refuse("is blank: only the end of a file may be");
     line.clear();
     parser->parse(lines.line(i), place, line);

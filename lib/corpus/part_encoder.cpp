@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "corpus/document_cut.hpp"
 #include "corpus/sample_line.hpp"
+#include "data/json_records.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/mapped_file.hpp"
 #include "data/text/utf8.hpp"
@@ -49,6 +50,11 @@ class PartEncoder {
       if (static_cast<std::int64_t>(file.bytes().size()) != input.bytes) throw UserError(ExitCode::bad_data, input.path + " changed while it was read: begin again when it is done");
       if (input.format == Format::text) {
         text_slice(text_of(file), slice, input);
+        continue;
+      }
+      if (input.format == Format::json) {
+        records_slice({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
+                      slice, input);
         continue;
       }
       // Lines are counted from the file's beginning where there is a sentence to say: once more with their numbers.
@@ -144,6 +150,32 @@ class PartEncoder {
       }
       record(reader->read(line, place), place);
     }
+  }
+
+  /// The objects of a JSON array that begin in the slice.
+  void records_slice(std::string_view text, const Slice& slice, const Input& input) {
+    if (slice.begin == slice.end) return;
+    const auto reader = make_json_reader(options_.names);
+    data::JsonRecords records =
+        slice.first_record > 0
+            ? data::JsonRecords(text, input.path, slice.begin, slice.first_record)
+            : data::JsonRecords(text, input.path);
+    while (records.next() && records.begin() < slice.end) {
+      const auto use = [&](const LinePlace& place) {
+        if (records.record().size() > longest_line) place.refuse("is longer than 64 MiB");
+        record(reader->read(records.record(), place), place);
+      };
+      // Lines are counted only when a sentence names one.
+      try {
+        use({input.path, 0, records.number()});
+      } catch (const UserError&) {
+        use({input.path, records.line(), records.number()});
+        throw InternalError("tokenize: a record was refused once and not again");
+      }
+    }
+    if (records.number() == 0)
+      throw UserError(ExitCode::bad_data,
+                      input.path + " is an empty array: take it out of the data");
   }
 
   void record(const Record& record, const LinePlace& place) {

@@ -21,7 +21,8 @@ class JsonReader final : public RecordReader {
     const json object = parse(line, place);
     Record out;
     if (auto text = text_of(object, names_.text, place)) out.text = std::move(*text);
-    else place.refuse("has no " + yaml::excerpt(names_.text) + ": an object {" + json(names_.text).dump(-1, ' ', false, json::error_handler_t::replace) + ": \"...\"} is expected, or another field is named with --text");
+    else
+      place.refuse("has no " + yaml::excerpt(names_.text) + fields_of(object));
     out.pair = text_of(object, names_.pair, place);
     if (const auto label = object.find(names_.label); label != object.end() && !label->is_null()) {
       if (!label->is_number_integer()) place.refuse(yaml::excerpt(names_.label) + " is no whole number: classes are 0, 1, 2, ...");
@@ -34,18 +35,46 @@ class JsonReader final : public RecordReader {
   static json parse(std::string_view line, const LinePlace& place) {
     try {
       json object = json::parse(line);
-      if (!object.is_object()) place.refuse("is no JSON object");
+      if (!object.is_object())
+        place.refuse("is " + std::string(object.is_array() ? "a JSON array" : object.type_name()) +
+                     ", not a JSON object");
       return object;
     } catch (const json::parse_error& e) {
-      place.refuse("malformed JSON at byte " + std::to_string(e.byte) + " of the line: mend it, or take the line out");
+      if (line.starts_with("["))
+        place.refuse(
+            "begins a JSON array, where an object a line is expected: give the array as a file, "
+            "not through a pipe");
+      place.refuse("has malformed JSON at byte " + std::to_string(e.byte) + " of the " +
+                   place.unit() + ": correct it, or remove the " + place.unit());
     } catch (const json::out_of_range&) {
       place.refuse("has a number that is too large");
     }
   }
+  /// The fields that an object has instead, and what to do.
+  static std::string fields_of(const json& object) {
+    constexpr std::size_t most = 8;
+    std::string names;
+    std::size_t shown = 0;
+    for (const auto& item : object.items())
+      if (shown++ < most) names += (names.empty() ? "" : ", ") + yaml::excerpt(item.key());
+    if (shown > most) names += " and " + std::to_string(shown - most) + " more";
+    const bool chat = object.contains("messages") || object.contains("conversations");
+    const bool instructions = (object.contains("instruction") && object.contains("output")) ||
+                              (object.contains("prompt") &&
+                               (object.contains("completion") || object.contains("response")));
+    if (!chat && !instructions)
+      return names.empty()
+                 ? ": the object is empty"
+                 : "; its fields are " + names + ": name the one with the text with --text";
+    return "; its fields are " + names + ". trainx has no templates for " +
+           (chat ? "chats" : "instructions") +
+           ": write each as one text, or as input_ids with labels (-100 for the prompt)";
+  }
   static std::optional<std::string> text_of(const json& object, const std::string& name, const LinePlace& place) {
     const auto found = object.find(name);
     if (found == object.end() || found->is_null()) return std::nullopt;
-    if (!found->is_string()) place.refuse(yaml::excerpt(name) + " is no text");
+    if (!found->is_string())
+      place.refuse("has a field " + yaml::excerpt(name) + " that is not text");
     return found->get<std::string>();
   }
 

@@ -205,6 +205,14 @@ std::int64_t Loader::tokens_of(std::int64_t step) const {
   return tokens;
 }
 
+std::vector<std::int64_t> Loader::samples_of(std::int64_t step) const {
+  const std::int64_t batch = impl_->options.global_batch_size;
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(batch));
+  for (std::int64_t i = 0; i < batch; ++i)
+    samples[static_cast<std::size_t>(i)] = impl_->order.sample_at(step * batch + i);
+  return samples;
+}
+
 double Loader::take_wait_seconds() {
   const std::lock_guard lock(impl_->mutex);
   return std::exchange(impl_->wait_seconds, 0);

@@ -42,6 +42,8 @@ class Loader {
   /// Which of row_lengths the batches of a step have, and its tokens before padding.
   std::size_t shape_of(std::int64_t step) const;
   std::int64_t tokens_of(std::int64_t step) const;
+  /// Indices in the source of a step's samples, all ranks', in order.
+  std::vector<std::int64_t> samples_of(std::int64_t step) const;
 
  private:
   struct Impl;

@@ -1,5 +1,8 @@
 #include "data/source.hpp"
 #include "core/error.hpp"
+#include "data/files/file_list.hpp"
+#include "data/files/held_out.hpp"
+#include "data/files/joined_source.hpp"
 #include "data/labelled/labelled_lines.hpp"
 #include "data/mixture/mixture.hpp"
 #include "data/stories/sample.hpp"
@@ -13,12 +16,51 @@ namespace {
 struct Open {
   Split split;
   const SourceOptions& how;
-  std::unique_ptr<Source> operator()(const spec::StoriesOptions& o) const { return stories::open_stories(o, split, how); }
-  std::unique_ptr<Source> operator()(const spec::TextOptions& o) const { return text::open_text(o, split, how); }
-  std::unique_ptr<Source> operator()(const spec::TokensOptions& o) const { return tokens::open_tokens(o, split, how); }
-  std::unique_ptr<Source> operator()(const spec::JsonlOptions& o) const { return labelled::open_jsonl(o, split, how); }
-  std::unique_ptr<Source> operator()(const spec::CsvOptions& o) const { return labelled::open_csv(o, split, how); }
+  std::unique_ptr<Source> operator()(const spec::StoriesOptions& o) const {
+    return stories::open_stories(o, split, how);
+  }
   std::unique_ptr<Source> operator()(const spec::MixtureOptions& o) const { return open_mixture(o, split, how); }
+  template <class Options>
+  std::unique_ptr<Source> operator()(const Options& o) const {
+    if (split == Split::eval && !o.eval && !o.held_out) return nullptr;
+    const auto paths = expand(split == Split::train || o.held_out ? o.train : *o.eval);
+    SourceOptions reading = how;
+    if (o.held_out && split == Split::eval)
+      reading.scan = false;  // the training split looks through the same files
+    auto source = open_files(o, paths, reading);
+    return o.held_out ? split_source(std::move(source), split, *o.held_out) : std::move(source);
+  }
+
+ private:
+  static std::unique_ptr<Source> open_files(const spec::TextOptions&,
+                                            const std::vector<std::string>& paths,
+                                            const SourceOptions& reading) {
+    return text::open_text(paths, reading);
+  }
+  static std::unique_ptr<Source> open_files(const spec::TokensOptions& o,
+                                            const std::vector<std::string>& paths,
+                                            const SourceOptions& reading) {
+    return join_sources(tokens::open_tokens(o, paths, reading));
+  }
+  static std::unique_ptr<Source> open_files(const spec::JsonlOptions& o,
+                                            const std::vector<std::string>& paths,
+                                            const SourceOptions& reading) {
+    return join_sources(each(
+        paths, [&](const std::string& path) { return labelled::open_jsonl(o, path, reading); }));
+  }
+  static std::unique_ptr<Source> open_files(const spec::CsvOptions& o,
+                                            const std::vector<std::string>& paths,
+                                            const SourceOptions& reading) {
+    return join_sources(
+        each(paths, [&](const std::string& path) { return labelled::open_csv(o, path, reading); }));
+  }
+  template <class OpenFile>
+  static std::vector<std::unique_ptr<Source>> each(const std::vector<std::string>& paths,
+                                                   OpenFile&& open) {
+    std::vector<std::unique_ptr<Source>> sources;
+    for (const std::string& path : paths) sources.push_back(open(path));
+    return sources;
+  }
 };
 
 struct MakeVocabulary {
@@ -33,6 +75,7 @@ class WithoutTargets final : public Source {
   explicit WithoutTargets(std::unique_ptr<Source> text) : text_(std::move(text)) {}
   std::int64_t samples() const override { return text_->samples(); }
   std::int64_t vocab_size() const override { return text_->vocab_size(); }
+  std::vector<DataFile> files() const override { return text_->files(); }
   bool read(std::int64_t index, SampleView out) const override {
     text_->read(index, out);
     std::ranges::fill(out.targets, no_target);

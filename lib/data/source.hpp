@@ -25,6 +25,12 @@ struct SampleView {
 /// One source of a mixture: samples of its epoch, and its share.
 struct MixturePart { std::int64_t samples = 0; double weight = 0; };
 
+/// A file that samples come from.
+struct DataFile {
+  std::string path;
+  std::int64_t bytes = 0;
+};
+
 enum class Split : std::uint8_t { train, eval };
 
 /// Thread-safe random access to samples.
@@ -37,6 +43,8 @@ class Source {
   virtual std::int64_t length(std::int64_t /*index*/) const { return 0; }
   /// Of a mixture: the sources whose samples follow one another here. Empty: this is a single source.
   virtual std::vector<MixturePart> parts() const { return {}; }
+  /// What the samples follow from, in order; of generated data none.
+  virtual std::vector<DataFile> files() const { return {}; }
   /// Fills sample `index`. True where its targets are given (also where all are -100); false where the row has none yet, so that masks are drawn for
   /// masked_lm. Throws UserError 65 naming file and offset for a token id of `vocab_limit` or more.
   virtual bool read(std::int64_t index, SampleView out) const = 0;
@@ -55,7 +63,8 @@ struct SourceOptions {
   std::int64_t num_labels = 0;          // Targets::label: classes must be below; 0: no limit
   std::int64_t token_type_limit = 0;    // token_type_ids must be below; 0: no limit
 };
-/// Throws UserError: 66 file missing, 65 malformed, truncated or too short. Null where the split has no data (eval not given).
+/// Throws UserError: 66 file missing, 65 malformed, truncated or too short, 78 too few samples for
+/// held_out. Null if the split has no data (neither eval nor held_out is given).
 std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split, const SourceOptions& how);
 
 /// Text to ids and back, where the source has a vocabulary (stories: words, text: bytes); null for token files.

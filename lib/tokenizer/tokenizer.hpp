@@ -52,9 +52,11 @@ class Tokenizer {
   std::string path_;
 };
 
-/// A folder (tokenizer.json; else a SentencePiece *.model; vocab.json and merges.txt; vocab.txt) or one of these files. A folder's config.json must have room for
-/// its ids. Throws UserError: 66 missing, 65 malformed or not supported.
-std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path);
+/// `name`: a folder or file, else an id of the Hugging Face hub that its local cache has.
+/// A folder (tokenizer.json; else a SentencePiece *.model; vocab.json and merges.txt; vocab.txt) or
+/// one of these files. A folder's config.json must have room for its ids. Throws UserError: 66
+/// missing, 65 malformed or not supported.
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name);
 /// Does the folder hold a file that open_tokenizer would read?
 bool has_tokenizer(const std::string& folder);
 

@@ -50,7 +50,8 @@ class LineEvents : public nlohmann::json_sax<json> {
   }
 
   bool parse_error(std::size_t position, const std::string&, const json::exception&) override {
-    place_.refuse("malformed JSON at byte " + std::to_string(position) + " of the line: mend it, or take the line out");
+    place_.refuse("has malformed JSON at byte " + std::to_string(position) + " of the " +
+                  place_.unit() + ": correct it, or remove the " + place_.unit());
   }
 
  private:

@@ -5,6 +5,7 @@
 #include "data/labelled/line_index.hpp"
 #include "data/labelled/line_rules.hpp"
 #include "data/labelled/parallel_lines.hpp"
+#include "data/foreign_file.hpp"
 #include "data/mapped_file.hpp"
 #include <algorithm>
 
@@ -31,6 +32,9 @@ class LabelledLines final : public Source {
 
   std::int64_t samples() const override { return lines_.size() - first_; }
   std::int64_t vocab_size() const override { return 0; }
+  std::vector<DataFile> files() const override {
+    return {{file_.path(), static_cast<std::int64_t>(file_.bytes().size())}};
+  }
 
   std::int64_t length(std::int64_t index) const override {
     check_index(index);
@@ -86,7 +90,7 @@ class LabelledLines final : public Source {
 
   void parse(std::int64_t index, Line& line) const {
     const std::string_view text = lines_.line(first_ + index);
-    const LinePlace place{file_.path(), first_ + index + 1};
+    const LinePlace place = lines_.place(file_.path(), first_ + index);
     if (is_blank(text)) place.refuse("is blank: only the end of a file may be");
     line.clear();
     parser_->parse(text, place, line);
@@ -105,18 +109,20 @@ class LabelledLines final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, Split split, const SourceOptions& how) {
-  if (split == Split::eval && !options.eval) return nullptr;
+std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, const std::string& path,
+                                   const SourceOptions& how) {
   const LineRules rules(how, options.truncate, options.packed);
-  MappedFile file(split == Split::train ? options.train : *options.eval);
-  LineIndex lines(file.bytes());
+  MappedFile file(path);
+  refuse_foreign(file);
+  LineIndex lines = LineIndex::of_json(file.bytes(), file.path());
   return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 0, make_json_parser(rules.wanted()), rules, how.scan);
 }
 
-std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, Split split, const SourceOptions& how) {
-  if (split == Split::eval && !options.eval) return nullptr;
+std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, const std::string& path,
+                                 const SourceOptions& how) {
   const LineRules rules(how, options.truncate);
-  MappedFile file(split == Split::train ? options.train : *options.eval);
+  MappedFile file(path);
+  refuse_foreign(file);
   LineIndex lines(file.bytes());
   if (lines.size() == 0) throw UserError(ExitCode::bad_data, file.path() + " is empty: the first line names the columns");
   const bool tabs = file.path().ends_with(".tsv") || file.path().ends_with(".tab");

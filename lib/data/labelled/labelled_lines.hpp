@@ -3,8 +3,11 @@
 
 namespace trainx::data::labelled {
 
-/// Files of which each line is a sample. Null where the split names no file.
-std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, Split split, const SourceOptions& how);
-std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, Split split, const SourceOptions& how);
+/// One file: each line, or each object of a JSON array, is a sample. `options` say how it is read.
+std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, const std::string& path,
+                                   const SourceOptions& how);
+/// One file: each line after the first is a sample.
+std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, const std::string& path,
+                                 const SourceOptions& how);
 
 }  // namespace trainx::data::labelled

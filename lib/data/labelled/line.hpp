@@ -31,7 +31,9 @@ struct Line {
 
 struct LinePlace {
   const std::string& path;
-  std::int64_t number = 1;              // from 1
+  std::int64_t number = 1;  // of the line, from 1
+  std::int64_t record = 0;  // of a JSON array, from 1; 0: a line is a record
+  std::string unit() const { return record > 0 ? "record" : "line"; }
   /// Throws UserError 65: `file:line: what`.
   [[noreturn]] void refuse(const std::string& what) const;
 };

@@ -22,7 +22,11 @@ void check_range(const Line& line, const LinePlace& place, FieldName name, std::
 
 }  // namespace
 
-void LinePlace::refuse(const std::string& what) const { throw UserError(ExitCode::bad_data, path + ":" + std::to_string(number) + ": " + what); }
+void LinePlace::refuse(const std::string& what) const {
+  const std::string at = path + ":" + std::to_string(number) + ": ";
+  throw UserError(ExitCode::bad_data,
+                  at + (record > 0 ? "record " + std::to_string(record) + " " : "") + what);
+}
 
 void check_documents(const Line& line, const LinePlace& place) {
   std::int64_t left = static_cast<std::int64_t>(line[FieldName::input_ids].values.size());
@@ -46,7 +50,9 @@ WantedFields LineRules::wanted() const { return {true, true, true, targets != Ta
 
 void LineRules::check(const Line& line, const LinePlace& place) const {
   const Field& ids = line[FieldName::input_ids];
-  if (!ids.given) place.refuse("has no input_ids");
+  if (!ids.given)
+    place.refuse("has no input_ids: `trainx data tokenize FILE --tokenizer FOLDER --out OUT.jsonl` "
+                 "makes them of text");
   if (ids.values.empty()) place.refuse("input_ids is empty");
   for (const FieldName name : {FieldName::token_type_ids, FieldName::attention_mask, FieldName::labels}) {
     const std::size_t count = line[name].values.size();

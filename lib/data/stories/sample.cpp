@@ -62,8 +62,11 @@ std::unique_ptr<Source> open_stories(const spec::StoriesOptions& options, Split 
 }
 
 double entropy_floor(const spec::StoriesOptions& options, Split split, const SourceOptions& how) {
-  const std::int64_t samples = split == Split::train ? std::min<std::int64_t>(options.samples, 4096) : options.eval_samples;
-  const auto length = static_cast<std::size_t>(how.sequence_length);
+  constexpr std::int64_t most_tokens = 1 << 20;         // drawn in less than a tenth of a second
+  const std::int64_t tokens_of_sample = std::min(how.sequence_length, most_tokens);
+  std::int64_t samples = split == Split::train ? std::min<std::int64_t>(options.samples, 4096) : options.eval_samples;
+  samples = std::min(samples, most_tokens / tokens_of_sample);
+  const auto length = static_cast<std::size_t>(tokens_of_sample);
   std::vector<std::int32_t> tokens(length + 1);
   std::vector<double> nats(length + 1);
   double sum = 0;

@@ -1,5 +1,6 @@
 #include "data/text/text_files.hpp"
 #include "core/error.hpp"
+#include "data/foreign_file.hpp"
 #include "data/mapped_file.hpp"
 #include "data/text/utf8.hpp"
 #include <algorithm>
@@ -31,22 +32,36 @@ std::vector<std::string> files_of(const std::string& path) {
 
 class TextSource final : public Source {
  public:
-  TextSource(const std::string& path, const SourceOptions& how) : length_(how.sequence_length), limit_(how.vocab_limit) {
-    for (const std::string& name : files_of(path)) {
-      files_.emplace_back(name);
-      total_ += static_cast<std::int64_t>(files_.back().bytes().size());
-      ends_.push_back(total_);
-      if (how.scan) check(files_.back());
+  TextSource(const std::vector<std::string>& paths, const SourceOptions& how)
+      : length_(how.sequence_length), limit_(how.vocab_limit) {
+    for (const std::string& path : paths) {
+      for (const std::string& name : files_of(path)) {
+        refuse_foreign(files_.emplace_back(name));
+        total_ += static_cast<std::int64_t>(files_.back().bytes().size());
+        ends_.push_back(total_);
+        if (how.scan) check(files_.back());
+      }
     }
-    if (total_ == 0) throw UserError(ExitCode::bad_data, "text data " + path + " is empty");
+    const std::string named =
+        paths.size() == 1 ? paths.front()
+                          : paths.front() + " and " + std::to_string(paths.size() - 1) + " more";
+    if (total_ == 0) throw UserError(ExitCode::bad_data, "text data " + named + " is empty");
     if (total_ < length_ + 1) {
-      throw UserError(ExitCode::bad_data, "text data " + path + " has " + std::to_string(total_) + " bytes, too few for one sample of " + std::to_string(length_) +
-                                              " and its last target: shorten data.sequence_length or give more data");
+      throw UserError(ExitCode::bad_data,
+                      "text data " + named + " has " + std::to_string(total_) +
+                          " bytes, too few for one sample of " + std::to_string(length_) +
+                          " and its last target: shorten data.sequence_length or give more data");
     }
   }
 
   std::int64_t samples() const override { return (total_ - 1) / length_; }
   std::int64_t vocab_size() const override { return byte_values; }
+  std::vector<DataFile> files() const override {
+    std::vector<DataFile> all;
+    for (const MappedFile& file : files_)
+      all.push_back({file.path(), static_cast<std::int64_t>(file.bytes().size())});
+    return all;
+  }
   bool read(std::int64_t index, SampleView out) const override {
     if (index < 0 || index >= samples()) throw InternalError("text: sample " + std::to_string(index) + " of " + std::to_string(samples()));
     const std::int64_t first = index * length_;
@@ -105,9 +120,8 @@ class ByteVocabulary final : public Vocabulary {
 
 }  // namespace
 
-std::unique_ptr<Source> open_text(const spec::TextOptions& options, Split split, const SourceOptions& how) {
-  if (split == Split::eval && !options.eval) return nullptr;
-  return std::make_unique<TextSource>(split == Split::train ? options.train : *options.eval, how);
+std::unique_ptr<Source> open_text(const std::vector<std::string>& paths, const SourceOptions& how) {
+  return std::make_unique<TextSource>(paths, how);
 }
 
 std::unique_ptr<Vocabulary> make_byte_vocabulary() { return std::make_unique<ByteVocabulary>(); }

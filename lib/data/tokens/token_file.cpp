@@ -5,22 +5,25 @@
 namespace trainx::data::tokens {
 namespace {
 
-constexpr std::int64_t scanned_bytes = std::int64_t{1} << 30;  // files up to this are looked through when opened
+constexpr std::int64_t scanned_bytes =
+    std::int64_t{1} << 30;  // up to this all files together are looked through when opened
 
 class TokenSource final : public Source {
  public:
-  TokenSource(TokenReader tokens, const SourceOptions& how) : tokens_(std::move(tokens)), length_(how.sequence_length) {
+  TokenSource(TokenReader tokens, const SourceOptions& how, bool scan)
+      : tokens_(std::move(tokens)), length_(how.sequence_length) {
     if (tokens_.count() < length_ + 1) {
       throw UserError(ExitCode::bad_data, "token file " + tokens_.path() + " has " + std::to_string(tokens_.count()) + " tokens, too few for one sample of " + std::to_string(length_) +
                                               " and its last target: shorten data.sequence_length or give more data");
     }
-    if (how.scan && how.vocab_limit > 0 && tokens_.layout().width * tokens_.count() <= scanned_bytes) {
+    if (scan) {
       for (std::int64_t i = 0; i < tokens_.count(); ++i) tokens_.token(i);
     }
   }
 
   std::int64_t samples() const override { return (tokens_.count() - 1) / length_; }
   std::int64_t vocab_size() const override { return 0; }
+  std::vector<DataFile> files() const override { return {{tokens_.path(), tokens_.bytes()}}; }
   bool read(std::int64_t index, SampleView out) const override {
     if (index < 0 || index >= samples()) throw InternalError("tokens: sample " + std::to_string(index) + " of " + std::to_string(samples()));
     std::int32_t previous = tokens_.token(index * length_);
@@ -38,9 +41,18 @@ class TokenSource final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_tokens(const spec::TokensOptions& options, Split split, const SourceOptions& how) {
-  if (split == Split::eval && !options.eval) return nullptr;
-  return std::make_unique<TokenSource>(TokenReader(split == Split::train ? options.train : *options.eval, options.dtype, how.vocab_limit), how);
+std::vector<std::unique_ptr<Source>> open_tokens(const spec::TokensOptions& options,
+                                                 const std::vector<std::string>& paths,
+                                                 const SourceOptions& how) {
+  std::vector<TokenReader> readers;
+  std::int64_t bytes = 0;
+  for (const std::string& path : paths)
+    bytes += readers.emplace_back(path, options.dtype, how.vocab_limit).bytes();
+  const bool scan = how.scan && how.vocab_limit > 0 && bytes <= scanned_bytes;
+  std::vector<std::unique_ptr<Source>> sources;
+  for (TokenReader& reader : readers)
+    sources.push_back(std::make_unique<TokenSource>(std::move(reader), how, scan));
+  return sources;
 }
 
 }  // namespace trainx::data::tokens

@@ -3,7 +3,10 @@
 
 namespace trainx::data::tokens {
 
-/// A token file: sample i is tokens[i*T : i*T+T+1]. Null where the split names no file.
-std::unique_ptr<Source> open_tokens(const spec::TokensOptions& options, Split split, const SourceOptions& how);
+/// Token files, each cut into samples by itself: sample i is tokens[i*T : i*T+T+1]. `options` say
+/// how they are read.
+std::vector<std::unique_ptr<Source>> open_tokens(const spec::TokensOptions& options,
+                                                 const std::vector<std::string>& paths,
+                                                 const SourceOptions& how);
 
 }  // namespace trainx::data::tokens

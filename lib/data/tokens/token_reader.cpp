@@ -1,5 +1,6 @@
 #include "data/tokens/token_reader.hpp"
 #include "core/error.hpp"
+#include "data/foreign_file.hpp"
 #include "data/tokens/megatron_index.hpp"
 #include <algorithm>
 #include <array>
@@ -43,6 +44,7 @@ TokenLayout layout_with_header(const MappedFile& file) {
     }
     return {header_bytes, f.width, std::int64_t{count}};
   }
+  refuse_foreign(file);
   refuse(file.path(), "has no header of a known format (magic " + std::to_string(magic) +
                           " at offset 0, not 20240520 or 20240801): set data.dtype to uint16 or uint32 where it has none");
 }
@@ -51,6 +53,9 @@ TokenLayout layout_without_header(const MappedFile& file, spec::TokenFileType ty
   const auto size = static_cast<std::int64_t>(file.bytes().size());
   const std::int64_t width = type == spec::TokenFileType::uint16 ? 2 : 4;
   const auto words = first_words(file.bytes());
+  if (const auto found = foreign_format(file.bytes(), file.path());
+      found && found->name == "a NumPy array")
+    refuse_foreign(file);
   for (const Flavour& f : flavours) {
     if (words[0] == f.magic && words[1] == f.version) refuse(file.path(), "has a header of llm.c, which data.dtype would read as tokens: leave data.dtype out");
   }

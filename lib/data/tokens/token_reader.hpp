@@ -21,6 +21,9 @@ class TokenReader {
   std::int64_t count() const { return layout_.count; }
   const TokenLayout& layout() const { return layout_; }
   const std::string& path() const { return file_.path(); }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(file_.bytes().size());
+  }  // of the file
   /// Throws UserError 65 for an id that is beyond the limit, with its place.
   std::int32_t token(std::int64_t index) const;
 

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/hub_cache.hpp"
 #include "tokenizer/files/read_json.hpp"
 #include "tokenizer/files/sentence_piece.hpp"
 #include "tokenizer/files/tokenizer_json.hpp"
@@ -74,9 +75,12 @@ void check_fits_model(const Tokenizer& tokenizer, const std::string& folder) {
 
 bool has_tokenizer(const std::string& folder) { return !find_file(folder).empty(); }
 
-std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path) {
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name) {
   std::error_code error;
-  if (!fs::exists(path, error)) throw UserError(ExitCode::input_missing, "there is no tokenizer " + yaml::excerpt(path) + ": name a folder with one, or its file");
+  const auto snapshot = fs::exists(name, error) ? std::nullopt : find_in_hub_cache(name);
+  const std::string path = snapshot ? snapshot->folder : name;
+  if (!fs::exists(path, error))
+    throw UserError(ExitCode::input_missing, missing_folder(name, "tokenizer"));
   const std::string file = fs::is_directory(path, error) ? file_in(path) : path;
   auto tokenizer = open_file(file);
   tokenizer->set_path(file);

@@ -1,0 +1,74 @@
+#include "data/foreign_file.hpp"
+#include "core/error.hpp"
+#include <string_view>
+
+namespace trainx::data {
+namespace {
+
+using namespace std::string_view_literals;
+
+enum class Remedy : std::uint8_t { table, arrow, unpack, text, array };
+
+struct Signature {
+  std::string_view bytes, name;
+  Remedy remedy;
+  std::string_view tool;
+};
+// Each is long enough that no text begins with it by chance.
+constexpr Signature signatures[] = {
+    {"PAR1", "a Parquet file", Remedy::table, "read_parquet"},
+    {"ARROW1\0\0"sv, "an Arrow file", Remedy::arrow, ""},
+    {"\x1f\x8b\x08", "a gzip archive", Remedy::unpack, "gunzip -k"},
+    {"PK\x03\x04", "a zip archive", Remedy::unpack, "unzip"},
+    {"\x28\xb5\x2f\xfd", "a zstd archive", Remedy::unpack, "unzstd"},
+    {"\xfd"
+     "7zXZ\0"sv,
+     "an xz archive", Remedy::unpack, "unxz -k"},
+    {"BZh91AY&SY", "a bzip2 archive", Remedy::unpack, "bunzip2 -k"},
+    {"%PDF-", "a PDF", Remedy::text, "pdftotext"},
+    {"\x93NUMPY", "a NumPy array", Remedy::array, ""},
+};
+
+std::string remedy_of(const Signature& s, const std::string& path) {
+  const std::string tool(s.tool);
+  switch (s.remedy) {
+    case Remedy::table:
+      return "convert it to JSON lines: python3 -c \"import pandas; pandas." + tool + "('" + path +
+             "').to_json('" + path + ".jsonl', orient='records', lines=True)\"";
+    case Remedy::arrow:
+      return "convert it to JSON lines: python3 -c \"from datasets import Dataset; "
+             "Dataset.from_file('" +
+             path + "').to_json('" + path + ".jsonl')\"";
+    case Remedy::unpack: return "unpack it first: " + tool + " " + path;
+    case Remedy::text: return "convert it to text: " + tool + " " + path;
+    case Remedy::array:
+      return "write its numbers without a header (numpy's tofile) and name their data.dtype";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<ForeignFormat> foreign_format(std::span<const std::byte> bytes,
+                                            const std::string& path) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const Signature& s : signatures) {
+    if (!text.starts_with(s.bytes)) continue;
+    if (s.bytes == "PAR1" && (text.size() < 12 || !text.ends_with(s.bytes)))
+      continue;  // a Parquet file also ends with it
+    return ForeignFormat{std::string(s.name), remedy_of(s, path)};
+  }
+  // Arrow's streams, which Hugging Face datasets keeps, begin with a marker that token files may
+  // begin with too.
+  if (path.ends_with(".arrow") && text.starts_with("\xff\xff\xff\xff"))
+    return ForeignFormat{"an Arrow file", remedy_of(signatures[1], path)};
+  return std::nullopt;
+}
+
+void refuse_foreign(const MappedFile& file) {
+  if (const auto found = foreign_format(file.bytes(), file.path()))
+    throw UserError(ExitCode::bad_data, file.path() + " is " + found->name +
+                                            ", which trainx does not read: " + found->remedy);
+}
+
+}  // namespace trainx::data
