@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "foreign/import.hpp"
+#include "foreign/registry.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
@@ -9,17 +10,8 @@
 #include <filesystem>
 
 namespace trainx::foreign {
-namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> names_of_alternatives(const std::string& what) {
-  std::vector<std::string> names;
-  for (const auto& [name, summary] : recipe::list_alternatives(what)) names.push_back(name);
-  return names;
-}
-
-}  // namespace
 
 void choose_model(Choices& choices, const std::string& model) {
   std::error_code error;
@@ -28,16 +20,20 @@ void choose_model(Choices& choices, const std::string& model) {
     choices.model_type = std::string(spec::architecture_name(dims));
     choices.init_from = model;
     choices.max_positions = spec::max_positions(dims);
+    read_folder(choices, model);
     return;
   }
-  const auto types = names_of_alternatives("models");
+  const auto types = model_types();
   if (std::ranges::count(types, model) == 0)
-    throw UserError(ExitCode::input_missing, "--model: there is no folder " + yaml::excerpt(model) + ", nor a model of that type: " + recipe::joined(types, ", ") + did_you_mean(model, types) +
-                                                 "; trainx downloads nothing");
+    throw UserError(ExitCode::input_missing,
+                    "--model: there is no folder " + yaml::excerpt(model) +
+                        ", nor a model of that type: " + recipe::joined(types, ", ") +
+                        did_you_mean(model, types) + "; trainx downloads nothing");
   choices.model_type = model;
   recipe::for_each_alternative(spec::ModelOptions{}, [&](const auto& options) {
     if constexpr (requires { sizes(options); }) {
-      if (options.name == model) choices.max_positions = sizes(options).front().second.max_positions;
+      if (options.name == model)
+        choices.max_positions = sizes(options).front().second.max_positions;
     }
   });
 }
@@ -48,9 +44,14 @@ void choose_data(Choices& choices, const std::string& data) {
     return;
   }
   std::error_code error;
-  if (!fs::exists(data, error)) throw UserError(ExitCode::input_missing, "--data: there is no file " + yaml::excerpt(data) + "; stories is built in");
+  if (!fs::exists(data, error))
+    throw UserError(ExitCode::input_missing,
+                    "--data: there is no file " + yaml::excerpt(data) + "; stories is built in");
   const std::string ending = fs::path(data).extension().string();
-  choices.data_type = ending == ".bin" ? "tokens" : ending == ".jsonl" || ending == ".json" ? "jsonl" : ending == ".csv" || ending == ".tsv" || ending == ".tab" ? "csv" : "text";
+  choices.data_type = ending == ".bin"                                           ? "tokens"
+                      : ending == ".jsonl" || ending == ".json"                  ? "jsonl"
+                      : ending == ".csv" || ending == ".tsv" || ending == ".tab" ? "csv"
+                                                                                 : "text";
   choices.train = data;
 }
 

@@ -12,7 +12,9 @@ namespace {
 using nlohmann::json;
 using yaml::Location, yaml::Node;
 
-[[noreturn]] void refuse(const Location& where, const std::string& sentence) { throw UserError(ExitCode::bad_data, yaml::to_string(where) + ": " + sentence); }
+[[noreturn]] void refuse(const Location& where, const std::string& sentence) {
+  throw UserError(ExitCode::bad_data, yaml::to_string(where) + ": " + sentence);
+}
 
 void refuse_first(const yaml::Problems& problems) {
   if (!problems.empty()) throw UserError(ExitCode::bad_data, problems.lines().front());
@@ -40,23 +42,34 @@ class Characters {
   const char** seen_;
 };
 
-/// JSON's events become the tree. Keys are met in the order of the text: line and column are counted on from the last one.
+/// JSON's events become the tree. Keys are met in the order of the text: line and column are
+/// counted on from the last one.
 class JsonBuilder : public nlohmann::json_sax<json> {
  public:
-  JsonBuilder(const std::string& text, const std::string& file) : text_(text), file_(file), seen_(text.data()), where_{file, 1, 1} {}
+  JsonBuilder(const std::string& text, const std::string& file)
+      : text_(text), file_(file), seen_(text.data()), where_{file, 1, 1} {}
 
   Node read() {
     const char* const begin = text_.data();
     const char* const end = begin + text_.size();
-    json::sax_parse(Characters(begin, &seen_), Characters(end, &seen_), this, json::input_format_t::json, true, true);
+    json::sax_parse(Characters(begin, &seen_), Characters(end, &seen_), this,
+                    json::input_format_t::json, true, true);
     return std::move(root_);
   }
 
   bool null() override { return add(Node::Kind::null, "null", false); }
-  bool boolean(bool value) override { return add(Node::Kind::scalar, value ? "true" : "false", false); }
-  bool number_integer(number_integer_t value) override { return add(Node::Kind::scalar, std::to_string(value), false); }
-  bool number_unsigned(number_unsigned_t value) override { return add(Node::Kind::scalar, std::to_string(value), false); }
-  bool number_float(number_float_t, const string_t& text) override { return add(Node::Kind::scalar, text, false); }
+  bool boolean(bool value) override {
+    return add(Node::Kind::scalar, value ? "true" : "false", false);
+  }
+  bool number_integer(number_integer_t value) override {
+    return add(Node::Kind::scalar, std::to_string(value), false);
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return add(Node::Kind::scalar, std::to_string(value), false);
+  }
+  bool number_float(number_float_t, const string_t& text) override {
+    return add(Node::Kind::scalar, text, false);
+  }
   bool string(string_t& value) override { return add(Node::Kind::scalar, value, true); }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(Node::Kind::map); }
@@ -64,7 +77,7 @@ class JsonBuilder : public nlohmann::json_sax<json> {
   bool start_array(std::size_t) override { return open(Node::Kind::sequence); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
-    const auto after = static_cast<std::size_t>(seen_ - text_.data());   // the closing quote
+    const auto after = static_cast<std::size_t>(seen_ - text_.data());  // the closing quote
     std::size_t quote = after - 1;
     const auto escaped = [&](std::size_t at) {
       std::size_t slashes = 0;
@@ -75,13 +88,20 @@ class JsonBuilder : public nlohmann::json_sax<json> {
     while (quote > 0 && (text_[quote] != '"' || escaped(quote)));
     move_to(quote);
     Level& level = levels_.back();
-    if (const auto [first, is_first] = level.lines.emplace(name, where_.line); !is_first) refuse(where_, yaml::excerpt(name) + " is there twice, first in line " + std::to_string(first->second));
+    if (const auto [first, is_first] = level.lines.emplace(name, where_.line); !is_first)
+      refuse(where_, yaml::excerpt(name) + " is there twice, first in line " +
+                         std::to_string(first->second));
     level.key = name;
     return true;
   }
-  bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
+  bool parse_error(std::size_t byte, const std::string&,
+                   const nlohmann::detail::exception& error) override {
     const bool too_large = dynamic_cast<const json::out_of_range*>(&error) != nullptr;
-    const Location where = yaml::locate(text_, too_large ? static_cast<std::size_t>(seen_ - text_.data()) : byte > 0 ? byte - 1 : 0, file_);
+    const Location where = yaml::locate(text_,
+                                        too_large  ? static_cast<std::size_t>(seen_ - text_.data())
+                                        : byte > 0 ? byte - 1
+                                                   : 0,
+                                        file_);
     refuse(where, too_large ? "a number that is too large" : "is not JSON from here on");
   }
 
@@ -89,7 +109,7 @@ class JsonBuilder : public nlohmann::json_sax<json> {
   struct Level {
     Node node;
     std::string key;
-    std::map<std::string, int> lines;   // of its keys
+    std::map<std::string, int> lines;  // of its keys
   };
 
   void move_to(std::size_t byte) {
@@ -122,7 +142,8 @@ class JsonBuilder : public nlohmann::json_sax<json> {
     return true;
   }
   bool open(Node::Kind kind) {
-    if (levels_.size() >= yaml::deepest_nesting) refuse(where_, "is nested deeper than " + std::to_string(yaml::deepest_nesting) + " levels");
+    if (levels_.size() >= yaml::deepest_nesting)
+      refuse(where_, "is nested deeper than " + std::to_string(yaml::deepest_nesting) + " levels");
     Level level;
     level.node.kind = kind;
     level.node.where = where_;
@@ -138,8 +159,8 @@ class JsonBuilder : public nlohmann::json_sax<json> {
   const std::string& text_;
   const std::string& file_;
   const char* seen_;
-  Location where_;                      // of the last key
-  std::size_t counted_ = 0;             // bytes up to there
+  Location where_;           // of the last key
+  std::size_t counted_ = 0;  // bytes up to there
   std::vector<Level> levels_;
   Node root_;
 };
@@ -149,7 +170,8 @@ class JsonBuilder : public nlohmann::json_sax<json> {
 Node read_document(const std::string& text, const std::string& file) {
   yaml::Problems problems;
   if (!yaml::check_bytes(text, file, problems)) {
-    if (text.size() > yaml::largest_document) refuse({file, 1, 1}, "is larger than 1 MiB, which no settings are: is this the right file?");
+    if (text.size() > yaml::largest_document)
+      refuse({file, 1, 1}, "is larger than 1 MiB, which no settings are: is this the right file?");
     refuse_first(problems);
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -161,7 +183,8 @@ Node read_document(const std::string& text, const std::string& file) {
     root = yaml::read_document(text, file, problems).root;
     refuse_first(problems);
   }
-  if (!root.is_map()) refuse({file, 1, 1}, "must be a map of settings, not " + std::string(kind_name(root)));
+  if (!root.is_map())
+    refuse({file, 1, 1}, "must be a map of settings, not " + std::string(kind_name(root)));
   return root;
 }
 

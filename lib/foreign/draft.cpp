@@ -4,7 +4,10 @@
 
 namespace trainx::foreign {
 
-std::string to_string(const Leftover& l) { return yaml::to_string(l.where) + ": " + l.key + ": " + (l.value.empty() ? "" : l.value + ": ") + l.why; }
+std::string to_string(const Leftover& l) {
+  return yaml::to_string(l.where) + ": " + l.key + ": " + (l.value.empty() ? "" : l.value + ": ") +
+         l.why;
+}
 
 void Draft::set(const std::string& key, Value value) {
   const auto found = values_.find(key);
@@ -15,8 +18,10 @@ void Draft::set(const std::string& key, Value value) {
   Value& there = found->second;
   if (value.weight == Weight::assumed) return;
   if (there.weight == Weight::said && there.text != value.text)
-    throw UserError(ExitCode::bad_data, yaml::to_string(value.where) + ": " + value.origin + " stands against " + there.origin + " at " + yaml::to_string(there.where) + ": " + value.text + " and " +
-                                            there.text + " cannot both hold; make them agree, or leave one out");
+    throw UserError(ExitCode::bad_data, yaml::to_string(value.where) + ": " + value.origin + " (" +
+                                            value.text + ") contradicts " + there.origin + " (" +
+                                            there.text + ") at " + yaml::to_string(there.where) +
+                                            "; remove one of them, or make them equal");
   there = std::move(value);
 }
 
@@ -26,13 +31,17 @@ const Value* Draft::find(const std::string& key) const {
 }
 
 void Draft::leave(Leftover leftover) {
-  const auto same = [&](const Leftover& l) { return l.where == leftover.where && l.key == leftover.key && l.why == leftover.why; };
+  const auto same = [&](const Leftover& l) {
+    return l.where == leftover.where && l.key == leftover.key && l.why == leftover.why;
+  };
   if (std::ranges::none_of(leftovers_, same)) leftovers_.push_back(std::move(leftover));
 }
 
 std::vector<Leftover> Draft::leftovers() const {
   std::vector<Leftover> sorted = leftovers_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Leftover& a, const Leftover& b) { return a.where < b.where; });
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Leftover& a, const Leftover& b) {
+    return a.differs != b.differs ? a.differs : a.where < b.where;
+  });
   return sorted;
 }
 

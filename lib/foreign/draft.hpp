@@ -1,4 +1,5 @@
-// What is known of a recipe while other tools' files are read: values with where they come from, and what could not be mapped.
+// What is known of a recipe while other tools' files are read: values with where they come from,
+// and what could not be mapped.
 #pragma once
 #include "yaml/node.hpp"
 #include <map>
@@ -6,13 +7,14 @@
 
 namespace trainx::foreign {
 
-/// Said: in a file. Assumed: what the tool does where its file is silent, or says what it would do anyway; anything said holds against it.
+/// Said: in a file. Assumed: what the tool does where its file is silent, or says what it would do
+/// anyway; anything said holds against it.
 enum class Weight : std::uint8_t { assumed, said };
 
 struct Value {
-  std::string text;                     // as YAML
-  yaml::Location where;                 // of the other tool's key; line 0 where there is none
-  std::string origin;                   // its name there, or why
+  std::string text;      // as YAML
+  yaml::Location where;  // of the other tool's key; line 0 where there is none
+  std::string origin;    // its name there, or why
   Weight weight = Weight::said;
 };
 
@@ -20,13 +22,14 @@ struct Value {
 struct Leftover {
   yaml::Location where;
   std::string key, value, why;
+  bool differs = false;  // training without it is another training
 };
-std::string to_string(const Leftover& leftover);   // file:line:col: key: value: why
+std::string to_string(const Leftover& leftover);  // file:line:col: key: value: why
 
 class Draft {
  public:
-  /// `key`: a dotted key of recipes, or one of batch's parts (rank_batch, accumulation, global_batch, world).
-  /// Throws UserError 65 where two files say different things.
+  /// `key`: a dotted key of recipes, or one of batch's parts (rank_batch, accumulation,
+  /// global_batch, world). Throws UserError 65 where two files say different things.
   void set(const std::string& key, Value value);
   const Value* find(const std::string& key) const;
   void remove(const std::string& key) { values_.erase(key); }
@@ -39,7 +42,7 @@ class Draft {
   const std::map<std::string, Value>& values() const { return values_; }
   const std::map<std::string, std::string>& asked() const { return asked_; }
   const std::map<std::string, std::string>& remarks() const { return remarks_; }
-  /// By place.
+  /// Those that make training differ come first; then by place.
   std::vector<Leftover> leftovers() const;
   bool has_training_arguments = false;  // one of the files: it fills in what is auto in DeepSpeed's
 

@@ -2,8 +2,10 @@
 #include "core/error.hpp"
 #include "core/number.hpp"
 #include "foreign/document.hpp"
+#include "foreign/interpolate.hpp"
 #include "foreign/readers.hpp"
 #include "foreign/registry.hpp"
+#include "foreign/tool.hpp"
 #include "foreign/write.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
@@ -12,40 +14,15 @@
 namespace trainx::foreign {
 namespace {
 
-enum class Tool : std::uint8_t { training_arguments, deepspeed, accelerate };
-constexpr std::array<std::string_view, 3> tool_names{"TrainingArguments", "DeepSpeed", "Accelerate"};
-
-/// Whose file it is, by the keys that one tool alone has.
-Tool tool_of(const yaml::Node& root, const std::string& file) {
-  constexpr std::array<std::array<std::string_view, 16>, 3> marks{{
-      {"per_device_train_batch_size", "num_train_epochs", "max_steps", "learning_rate", "lr_scheduler_type", "warmup_steps", "warmup_ratio", "weight_decay", "max_grad_norm", "save_steps",
-       "logging_steps", "eval_steps", "output_dir", "optim", "adam_beta1", "gradient_checkpointing"},
-      {"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization", "optimizer", "scheduler", "gradient_clipping", "steps_per_print", "wall_clock_breakdown",
-       "zero_allow_untested_optimizer", "activation_checkpointing", "bfloat16", "amp", "flops_profiler", "comms_logger", "communication_data_type", "prescale_gradients"},
-      {"compute_environment", "distributed_type", "mixed_precision", "num_processes", "num_machines", "machine_rank", "main_training_function", "rdzv_backend", "same_network",
-       "deepspeed_config", "downcast_bf16", "dynamo_config", "use_cpu", "gpu_ids", "main_process_port", "megatron_lm_config"},
-  }};
-  std::array<std::size_t, 3> found{};
-  for (std::size_t tool = 0; tool < marks.size(); ++tool)
-    for (const std::string_view mark : marks[tool]) found[tool] += root.find(mark) != nullptr;
-  for (const char* precision : {"fp16", "bf16"})       // a map in DeepSpeed's, true or false in TrainingArguments
-    if (const yaml::Entry* entry = root.find(precision)) found[entry->value.is_map() ? 1 : 0] += 1;
-  const auto most = std::ranges::max_element(found);
-  if (*most == 0) {
-    std::string at_top;
-    for (std::size_t i = 0; i < std::min<std::size_t>(root.entries.size(), 3); ++i) at_top += (i ? ", " : "; it begins with ") + yaml::excerpt(root.entries[i].key);
-    throw UserError(ExitCode::bad_data, file + ": is neither Hugging Face's TrainingArguments nor DeepSpeed's nor Accelerate's configuration, none of whose keys it has" + at_top);
-  }
-  return static_cast<Tool>(most - found.begin());
-}
-
 /// What is gathered for `key`, of batch's parts, up to what a recipe may say.
 std::optional<std::int64_t> part(const Draft& draft, const std::string& key) {
   const Value* value = draft.find(key);
   if (!value) return std::nullopt;
   const auto x = parse_decimal(value->text);
   if (!x || *x < 1 || *x > 1 << 30 || *x != static_cast<double>(static_cast<std::int64_t>(*x)))
-    throw UserError(ExitCode::bad_data, yaml::to_string(value->where) + ": " + value->origin + ": must be a whole number from 1 to 1073741824, not " + value->text);
+    throw UserError(ExitCode::bad_data, yaml::to_string(value->where) + ": " + value->origin +
+                                            ": must be a whole number from 1 to 1073741824, not " +
+                                            value->text);
   return static_cast<std::int64_t>(*x);
 }
 
@@ -59,7 +36,9 @@ class Finish {
     model();
     data();
     evaluation();
-    for (const auto& [key, what] : {std::pair{"run.duration", "how long to train: 2000 steps, 3 epochs, 2B tokens"}, {"optimizer.lr", "peak learning rate"}})
+    for (const auto& [key, what] :
+         {std::pair{"run.duration", "how long to train: 2000 steps, 3 epochs, 2B tokens"},
+          {"optimizer.lr", "peak learning rate"}})
       if (!draft_.find(key)) draft_.ask(key, what);
     leave_out_defaults();
   }
@@ -70,9 +49,11 @@ class Finish {
     draft_.set(key, {std::move(yaml), {}, origin});
   }
 
-  /// global_batch = rank_batch * accumulation * world; any one of them that is missing follows, or is 1.
+  /// global_batch = rank_batch * accumulation * world; any one of them that is missing follows, or
+  /// is 1.
   void batch() {
-    const auto global = part(draft_, "global_batch"), rank = part(draft_, "rank_batch"), steps = part(draft_, "accumulation");
+    const auto global = part(draft_, "global_batch"), rank = part(draft_, "rank_batch"),
+               steps = part(draft_, "accumulation");
     auto world = choices_.world ? choices_.world : part(draft_, "world");
     if (!global && !rank) {
       draft_.ask("batch.global_batch_size", "samples of an optimizer step");
@@ -80,21 +61,38 @@ class Finish {
       return;
     }
     const std::int64_t accumulation = steps.value_or(1);
-    if (!world) world = global && rank && steps && *global % (*rank * accumulation) == 0 ? *global / (*rank * accumulation) : 1;
+    if (!world)
+      world = global && rank && steps && *global % (*rank * accumulation) == 0
+                  ? *global / (*rank * accumulation)
+                  : 1;
     std::int64_t product = 0;
-    const bool too_many = __builtin_mul_overflow(accumulation, *world, &product) || __builtin_mul_overflow(product, rank.value_or(1), &product) || product > 1 << 30;
-    if (too_many || (global && rank && steps && *global != product) || (global && *global % product != 0)) {
+    const bool too_many = __builtin_mul_overflow(accumulation, *world, &product) ||
+                          __builtin_mul_overflow(product, rank.value_or(1), &product) ||
+                          product > 1 << 30;
+    if (too_many || (global && rank && steps && *global != product) ||
+        (global && *global % product != 0)) {
       const Value* at = draft_.find(global ? "global_batch" : "rank_batch");
-      throw UserError(ExitCode::bad_data, yaml::to_string(at->where) + ": " + at->origin + " (" + at->text + ") does not go with " + std::to_string(rank.value_or(1)) + " samples a process, " +
-                                              std::to_string(accumulation) + " micro-steps and " + std::to_string(*world) + " processes: --world N says how many there are");
+      throw UserError(ExitCode::bad_data,
+                      yaml::to_string(at->where) + ": " + at->origin + " (" + at->text +
+                          ") does not go with " + std::to_string(rank.value_or(1)) +
+                          " samples a process, " + std::to_string(accumulation) +
+                          " micro-steps and " + std::to_string(*world) +
+                          " processes: --world N says how many there are");
     }
-    const std::string cut = std::to_string(accumulation) + (accumulation == 1 ? " micro-step of " : " micro-steps of ") + std::to_string(*world) + (*world == 1 ? " process" : " processes");
-    if (rank) chosen("batch.global_batch_size", std::to_string(global.value_or(product)), std::to_string(*rank) + " samples in " + cut);
+    const std::string cut = std::to_string(accumulation) +
+                            (accumulation == 1 ? " micro-step of " : " micro-steps of ") +
+                            std::to_string(*world) + (*world == 1 ? " process" : " processes");
+    if (rank)
+      chosen("batch.global_batch_size", std::to_string(global.value_or(product)),
+             std::to_string(*rank) + " samples in " + cut);
     else chosen("batch.global_batch_size", std::to_string(*global), "train_batch_size");
-    chosen("batch.micro_batch_size", std::to_string(rank.value_or(*global / product)), rank ? draft_.find("rank_batch")->origin : "in " + cut);
+    chosen("batch.micro_batch_size", std::to_string(rank.value_or(*global / product)),
+           rank ? draft_.find("rank_batch")->origin : "in " + cut);
     const Value* processes = draft_.find("world");
     if (*world > 1 && processes && processes->where.line > 0)
-      draft_.leave({processes->where, processes->origin, processes->text, "how many ranks there are is said when the run is launched (--nproc-per-node; on GPUs one for each); the batch stays as large, in more micro-steps"});
+      draft_.leave({processes->where, processes->origin, processes->text,
+                    "the number of ranks is said at launch: --nproc-per-node; "
+                    "batch.global_batch_size stays"});
   }
 
   /// Options that the optimizer of the recipe does not have.
@@ -106,18 +104,44 @@ class Finish {
     std::vector<std::string> gone;
     for (const auto& [key, value] : draft_.values()) {
       constexpr std::string_view options = "optimizer.options.";
-      if (!key.starts_with(options) || (!asks && has_option(name, std::string_view(key).substr(options.size())))) continue;
+      if (!key.starts_with(options) ||
+          (!asks && has_option(name, std::string_view(key).substr(options.size()))))
+        continue;
       gone.push_back(key);
-      if (value.weight == Weight::said) draft_.leave({value.where, value.origin, value.text, asks ? "belongs to an optimizer that is not chosen yet" : "is no option of optimizer " + name});
+      if (value.weight == Weight::said)
+        draft_.leave({value.where, value.origin, value.text,
+                      asks ? "belongs to an optimizer that is not chosen yet"
+                           : "is no option of optimizer " + name});
     }
     for (const std::string& key : gone) draft_.remove(key);
     if (draft_.asked().contains("schedule.type")) draft_.remove("schedule.type");
   }
 
   void model() {
-    if (choices_.init_from) chosen("model.init_from", recipe::write_value(*choices_.init_from), "--model");
-    if (choices_.model_type) chosen("model.type", recipe::write_value(*choices_.model_type), "--model");
-    else draft_.ask("model.init_from", "a Hugging Face folder; or say model.type and model.size");
+    if (choices_.init_from)
+      chosen("model.init_from", recipe::write_value(*choices_.init_from), "--model");
+    if (choices_.model_type)
+      chosen("model.type", recipe::write_value(*choices_.model_type), "--model");
+    else draft_.ask("model.init_from", "a Hugging Face folder; or set model.type and model.size");
+    for (const auto& [key, value] : choices_.folder_values) draft_.set(key, value);
+    for (const Leftover& leftover : choices_.folder_leftovers) draft_.leave(leftover);
+    task();
+  }
+
+  /// A task that the model cannot learn; without a model its type follows from the task.
+  void task() {
+    const Value* task = draft_.find("model.options.task");
+    if (!task) return;
+    if (!choices_.model_type) {
+      for (const std::string& type : model_types())
+        if (has_model_option(type, "task"))
+          draft_.set("model.type", {type, {}, "trains " + task->text});
+    } else if (!has_model_option(*choices_.model_type, "task")) {
+      draft_.leave({task->where, task->origin, task->text,
+                    *choices_.model_type + " does not learn this task", true});
+      draft_.remove("model.options.task");
+      draft_.remove("model.options.num_labels");
+    }
   }
 
   void data() {
@@ -130,27 +154,46 @@ class Finish {
       draft_.ask("data.train", "the file to train on");
     }
     if (choices_.sequence_length) {
-      chosen("data.sequence_length", std::to_string(*choices_.sequence_length), "--sequence-length");
+      chosen("data.sequence_length", std::to_string(*choices_.sequence_length),
+             "--sequence-length");
     } else if (!draft_.find("data.sequence_length")) {
       constexpr std::int64_t longest = 1024;
-      if (choices_.max_positions) chosen("data.sequence_length", std::to_string(std::min(*choices_.max_positions, longest)), "the model's positions, at most 1024: --sequence-length says another");
+      if (choices_.max_positions)
+        chosen("data.sequence_length", std::to_string(std::min(*choices_.max_positions, longest)),
+               "the model's positions, at most 1024: --sequence-length says another");
       else draft_.ask("data.sequence_length", "tokens of a sample");
     }
     const Value* grouped = draft_.find("data.group_by_length");
-    const bool fills_rows = choices_.data_type && *choices_.data_type != "jsonl" && *choices_.data_type != "csv";
+    const bool fills_rows =
+        choices_.data_type && *choices_.data_type != "jsonl" && *choices_.data_type != "csv";
     if (grouped && fills_rows) {
-      draft_.leave({grouped->where, grouped->origin, grouped->text, "samples of type " + *choices_.data_type + " are all of one length"});
+      draft_.leave({grouped->where, grouped->origin, grouped->text,
+                    "samples of type " + *choices_.data_type + " all have one length"});
       draft_.remove("data.group_by_length");
     }
   }
 
-  /// An interval of evaluations can have no effect without held-out data.
+  /// What a file says of evaluations can have no effect without held-out data.
   void evaluation() {
-    const Value* every = draft_.find("eval.every");
-    if (!every || choices_.eval || (choices_.data_type && *choices_.data_type == "stories")) return;
-    draft_.leave({every->where, every->origin, every->text, "write eval.every beside data.eval, which names held-out data (--eval-data)"});
-    draft_.remove("eval.every");
-    draft_.remove("eval.batches");
+    const bool is_builtin = choices_.data_type && *choices_.data_type == "stories";
+    const Value* part = draft_.find("data.held_out");
+    if (part && (choices_.eval || is_builtin)) {
+      draft_.leave(
+          {part->where, part->origin, part->text,
+           "the held-out data is " + (is_builtin ? std::string("built in") : *choices_.eval)});
+      draft_.remove("data.held_out");
+    }
+    if (choices_.eval || is_builtin || draft_.find("data.held_out")) return;
+    std::vector<std::string> gone;
+    for (const auto& [key, value] : draft_.values()) {
+      if (!key.starts_with("eval.")) continue;
+      gone.push_back(key);
+      if (value.weight == Weight::said)
+        draft_.leave(
+            {value.where, value.origin, value.text,
+             "no held-out data is named: give --eval-data, or " + key + " beside data.eval"});
+    }
+    for (const std::string& key : gone) draft_.remove(key);
   }
 
   /// What a tool does anyway, and trainx too.
@@ -161,7 +204,8 @@ class Finish {
     for (const auto& [key, value] : draft_.values()) {
       const std::string usual = default_text(key, type);
       const auto ours = parse_decimal(usual), theirs = parse_decimal(value.text);
-      if (value.weight == Weight::assumed && (value.text == usual || (ours && ours == theirs))) same.push_back(key);
+      if (value.weight == Weight::assumed && (value.text == usual || (ours && ours == theirs)))
+        same.push_back(key);
     }
     for (const std::string& key : same) draft_.remove(key);
   }
@@ -173,23 +217,33 @@ class Finish {
 }  // namespace
 
 Imported import_settings(const std::vector<SourceFile>& files, const Choices& choices) {
-  struct Parsed { Tool tool; yaml::Node root; };
-  std::array<std::optional<Parsed>, 3> parsed;
-  std::array<std::string, 3> names;
+  struct Parsed {
+    Tool tool;
+    yaml::Node root;
+  };
+  std::array<std::optional<Parsed>, tool_names.size()> parsed;
+  std::array<std::string, tool_names.size()> names;
   std::string heading = "From ";
   for (const SourceFile& file : files) {
     yaml::Node root = read_document(file.text, file.name);
     const Tool tool = tool_of(root, file.name);
     const auto which = static_cast<std::size_t>(tool);
     const std::string name(tool_names[which]);
-    if (parsed[which]) throw UserError(ExitCode::usage, "import: " + names[which] + " and " + file.name + " are both of " + name + "; give one of them");
+    if (parsed[which])
+      throw UserError(ExitCode::usage, "import: " + names[which] + " and " + file.name +
+                                           " are both of " + name + "; give one of them");
     names[which] = file.name;
     heading += (&file == &files.front() ? "" : ", ") + file.name + " (" + name + ")";
     parsed[which] = Parsed{tool, std::move(root)};
   }
   Draft draft;
   const auto &arguments = parsed[0], &deepspeed = parsed[1], &accelerate = parsed[2];
-  draft.has_training_arguments = arguments.has_value();
+  auto &axolotl = parsed[3], &torchtune = parsed[4];
+  if (arguments.has_value() + axolotl.has_value() + torchtune.has_value() > 1)
+    throw UserError(ExitCode::usage,
+                    "import: TrainingArguments, Axolotl and torchtune each describe a whole run; "
+                    "give one of them");
+  draft.has_training_arguments = arguments || axolotl;
   if (accelerate) {
     Settings settings(accelerate->root, draft);
     read_accelerate(settings, deepspeed.has_value());
@@ -202,8 +256,19 @@ Imported import_settings(const std::vector<SourceFile>& files, const Choices& ch
     Settings settings(arguments->root, draft);
     read_training_arguments(settings, deepspeed.has_value());
   }
+  if (axolotl) {
+    Settings settings(axolotl->root, draft);
+    read_axolotl(settings, deepspeed.has_value());
+  }
+  if (torchtune) {
+    interpolate(torchtune->root);
+    Settings settings(torchtune->root, draft);
+    read_torchtune(settings);
+  }
   Finish(draft, choices).run();
-  return {write_recipe(draft, heading + ", by trainx import."), draft.leftovers(), {draft.asked().begin(), draft.asked().end()}};
+  return {write_recipe(draft, heading + ", by trainx import."),
+          draft.leftovers(),
+          {draft.asked().begin(), draft.asked().end()}};
 }
 
 }  // namespace trainx::foreign

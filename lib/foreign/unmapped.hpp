@@ -6,19 +6,23 @@
 namespace trainx::foreign {
 
 struct Unmapped {
-  std::string_view key;                 // dotted; a '*' at its end stands for any ending
-  std::string_view defaults;            // as is_default takes them: no line is worth these
+  std::string_view key;       // dotted; a '*' at its end stands for any ending
+  std::string_view defaults;  // as is_default takes them: these values need no line
   std::string_view why;
+  bool differs = false;  // training without it is another training
 };
 
-/// The first whose key fits.
+/// The first whose key fits; null if none does.
 const Unmapped* find_unmapped(std::span<const Unmapped> table, std::string_view key);
 
-/// Lists what nobody took of the settings: with the table's reason, or as unknown; maps without an entry of their own key by key.
+/// Lists the settings that nobody took: with the table's reason, or as unknown. Lists a map key by
+/// key if the table has keys of it but not the map itself.
 void leave_rest(Settings& settings, std::span<const Unmapped> table, std::string_view tool);
 
 std::span<const Unmapped> training_arguments_unmapped();
 std::span<const Unmapped> deepspeed_unmapped();
 std::span<const Unmapped> accelerate_unmapped();
+std::span<const Unmapped> axolotl_unmapped();
+std::span<const Unmapped> torchtune_unmapped();
 
 }  // namespace trainx::foreign

@@ -1,7 +1,9 @@
 #include "foreign/write.hpp"
+#include "core/error.hpp"
 #include "recipe/schema.hpp"
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace trainx::foreign {
 namespace {
@@ -20,26 +22,36 @@ std::vector<std::string> split_key(const std::string& key) {
 
 std::string with_comment(std::string line, const std::string& text) {
   if (text.empty()) return line + "\n";
-  return line + std::string(line.size() < comment_column ? comment_column - line.size() : 0, ' ') + "  # " + comment(text) + "\n";
+  return line + std::string(line.size() < comment_column ? comment_column - line.size() : 0, ' ') +
+         "  # " + comment(text) + "\n";
 }
 
 }  // namespace
 
 std::string comment(const std::string& text) {
   std::string out = text;
-  std::ranges::replace_if(out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+  std::ranges::replace_if(
+      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
   return out;
 }
 
 std::string write_recipe(const Draft& draft, const std::string& heading) {
   std::string out = "# " + comment(heading) + "\n";
   const auto leftovers = draft.leftovers();
-  if (!leftovers.empty()) out += "# Not mapped:\n";
-  for (const Leftover& leftover : leftovers) out += "#   " + comment(to_string(leftover)) + "\n";
-  if (!draft.asked().empty()) out += "# What stands here without a value those files do not say; `trainx validate` names it.\n";
+  for (const bool differs : {true, false}) {
+    bool is_first = true;
+    for (const Leftover& leftover : leftovers) {
+      if (leftover.differs != differs) continue;
+      if (std::exchange(is_first, false))
+        out += differs ? "# NOT MAPPED, so that training differs:\n" : "# Not mapped:\n";
+      out += "#   " + comment(to_string(leftover)) + "\n";
+    }
+  }
+  if (!draft.asked().empty())
+    out += "# The files do not say the keys without a value; `trainx validate` names them.\n";
 
   std::set<std::string> written;
-  std::vector<std::string> open;        // the maps that the line before stands in
+  std::vector<std::string> open;  // the maps that the line before stands in
   for (const recipe::FieldHelp& field : recipe::schema_keys()) {
     const Value* value = draft.find(field.key);
     const auto asked = draft.asked().find(field.key);
@@ -60,8 +72,13 @@ std::string write_recipe(const Draft& draft, const std::string& heading) {
       continue;
     }
     const auto remark = draft.remarks().find(field.key);
-    out += with_comment(line + " " + value->text, value->origin + (remark == draft.remarks().end() ? "" : ": " + remark->second));
+    out += with_comment(
+        line + " " + value->text,
+        value->origin + (remark == draft.remarks().end() ? "" : ": " + remark->second));
   }
+  for (const auto& [key, value] : draft.values())
+    if (key.find('.') != std::string::npos && !written.contains(key))
+      throw InternalError("write_recipe: recipes have no key " + key);
   return out;
 }
 

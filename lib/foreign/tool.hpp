@@ -1,0 +1,16 @@
+// Whose file it is.
+#pragma once
+#include "yaml/node.hpp"
+#include <array>
+
+namespace trainx::foreign {
+
+enum class Tool : std::uint8_t { training_arguments, deepspeed, accelerate, axolotl, torchtune };
+constexpr std::array<std::string_view, 5> tool_names{"TrainingArguments", "DeepSpeed", "Accelerate",
+                                                     "Axolotl", "torchtune"};
+
+/// By the keys that one tool alone has; a single one of TrainingArguments' is enough.
+/// Throws UserError 65, which names `file`, for the file of another tool.
+Tool tool_of(const yaml::Node& root, const std::string& file);
+
+}  // namespace trainx::foreign
