@@ -1,12 +1,17 @@
+#include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/hub_cache.hpp"
+#include "data/files/file_list.hpp"
 #include "data/source.hpp"
 #include "facts/facts.hpp"
 #include "facts/host_update_rate.hpp"
+#include <filesystem>
 
 namespace trainx::facts {
 namespace {
 
 DataFacts look_at_data(const recipe::Recipe& recipe) {
+  data::check_files(recipe.data.source);
   DataFacts found;
   data::SourceOptions how;
   how.sequence_length = recipe.data.sequence_length;
@@ -35,7 +40,19 @@ DataFacts look_at_data(const recipe::Recipe& recipe) {
 }  // namespace
 
 ModelFolderFacts look_at_model_folder(const std::string& path) {
-  const std::string file = path + "/config.json", config = read_file(file);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    throw UserError(ExitCode::input_missing, missing_folder(path, "model.init_from"));
+  const std::string file = path + "/config.json";
+  if (!std::filesystem::exists(file, error)) {
+    const std::string why = hub_snapshot_of(path)
+                                ? ": the download was not complete; run `hf download " +
+                                      hub_snapshot_of(path)->id + "` again"
+                                : ", so it is no Hugging Face folder";
+    throw UserError(ExitCode::input_missing,
+                    "model.init_from: " + path + " holds no config.json" + why);
+  }
+  const std::string config = read_file(file);
   return {path, config, spec::dims_from_config(config, file)};
 }
 

@@ -4,7 +4,9 @@
 #include "core/process.hpp"
 #include "facts/cache.hpp"
 #include "facts/nvml.hpp"
+#include "facts/nvml_library.hpp"
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -54,6 +56,14 @@ std::vector<std::string> gpu_names() {
   if (!fs::exists("/proc/driver/nvidia/version")) return nvml_gpu_names();   // no driver, or one in another place: NVML says so at once
   const std::string folder = cache_folder();
   return folder.empty() ? nvml_gpu_names() : remembered(folder + "/gpus.json", machine_key(), nvml_gpu_names);
+}
+
+std::string why_no_gpu() {
+  std::string problem;
+  if (!fs::exists("/proc/driver/nvidia/version") && !NvmlLibrary::open(problem)) return "there is no NVIDIA driver on this machine";
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible && (!*visible || std::string_view(visible) == "-1")) return "CUDA_VISIBLE_DEVICES hides all GPUs";
+  return "";
 }
 
 }  // namespace trainx::facts

@@ -10,6 +10,9 @@ namespace trainx::facts {
 /// gets another driver, or shows this process other devices.
 std::vector<std::string> gpu_names();
 
+/// Why this process sees no GPU: no driver, or CUDA_VISIBLE_DEVICES hides all. "" if neither is so.
+std::string why_no_gpu();
+
 /// What `detect` finds, kept in `file` under `key`: asked again only when the key is another. A file that cannot be read or written is no problem.
 std::vector<std::string> remembered(const std::string& file, const std::string& key, const std::function<std::vector<std::string>()>& detect);
 

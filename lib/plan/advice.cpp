@@ -1,4 +1,5 @@
 #include "plan/advice.hpp"
+#include "plan/limits.hpp"
 #include "plan/step_cost.hpp"
 #include <algorithm>
 #include <cmath>
@@ -16,14 +17,19 @@ std::string text(const char* pattern, double x) {
 
 std::int64_t up(std::int64_t x, std::int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
 
-std::vector<std::int64_t> divisors(std::int64_t n) {
-  std::vector<std::int64_t> all;
-  for (std::int64_t d = 1; d * d <= n; ++d)
-    if (n % d == 0) {
-      all.push_back(d);
-      if (d * d != n) all.push_back(n / d);
-    }
-  return all;
+// Work that advice may take, so that `plan` answers at once: models this deep get none, and so many
+// instructions are planned to see what fits.
+constexpr std::int64_t most_advised_layers = 128, most_advised_instructions = 10'000;
+constexpr std::int64_t most_priced_blocks = 4096;   // of all micro-batch sizes together
+
+/// Those closest to `now` by ratio, ascending.
+std::vector<std::int64_t> closest(std::vector<std::int64_t> sizes, std::int64_t now, std::size_t most) {
+  const auto distance = [now](std::int64_t size) { return std::abs(std::log(static_cast<double>(size) / static_cast<double>(now))); };
+  if (sizes.size() <= most) return sizes;
+  std::ranges::stable_sort(sizes, {}, distance);
+  sizes.resize(most);
+  std::ranges::sort(sizes);
+  return sizes;
 }
 
 /// A shape that differs from the plan's in some settings.
@@ -32,7 +38,7 @@ struct Candidate {
   std::vector<Advice::Setting> settings;
   bool changes_training = false;
   StepCost cost;
-  double gain_s = 0;                    // for as many tokens as now
+  double gain_s = 0;                    // per step, for the same number of tokens
 };
 
 class Adviser {
@@ -56,11 +62,11 @@ class Adviser {
     c.cost = step_cost(plan_, c.shape);
     const double steps = static_cast<double>(now_.tokens()) / static_cast<double>(c.shape.tokens());   // of its own, for as many tokens
     c.gain_s = cost_.seconds - c.cost.seconds * steps;
-    // Any larger batch pays the step's fixed costs less often: where training changes, only what is lost now counts.
+    // Any larger batch amortizes the fixed costs of a step. If training changes, only reduced losses count.
     if (c.changes_training) c.gain_s = std::min(c.gain_s, cost_.lost_s() - c.cost.lost_s() * steps);
   }
 
-  /// The best of those that matter and fit, and how many bytes more it takes.
+  /// Reports the best candidate that matters and fits, with the memory that it adds.
   void tell_best(std::vector<Candidate> candidates) {
     for (Candidate& c : candidates) price(c);
     std::erase_if(candidates, [&](const Candidate& c) { return !matters(c.gain_s); });
@@ -68,6 +74,7 @@ class Adviser {
     const std::int64_t now_bytes = plan_.memory.total_bytes(), budget = plan_.memory.budget_bytes;
     bool told = false;
     for (const Candidate& c : candidates) {
+      if (*plan_.searched - searched_before_ > most_advised_instructions) return;
       const std::int64_t bytes = bytes_of(plan_, c.shape);
       if ((budget > 0 && bytes > budget) || (told && bytes > now_bytes)) continue;
       advice_.push_back({c.settings, c.gain_s, c.gain_s / cost_.seconds, bytes - now_bytes, reason(c), c.changes_training});
@@ -76,11 +83,12 @@ class Adviser {
     }
   }
 
-  /// The same global batch, cut otherwise.
+  /// The same global batch with other micro-batches.
   void micro_batch() {
     std::vector<Candidate> candidates;
     const std::int64_t samples = now_.micro_batch_size * now_.grad_accum_steps;
-    for (const std::int64_t micro : divisors(samples)) {
+    const std::int64_t priced = std::max<std::int64_t>(4, most_priced_blocks / (2 * layers_of(plan_.dims)));
+    for (const std::int64_t micro : closest(plannable_micro_batch_sizes(plan_, samples), now_.micro_batch_size, static_cast<std::size_t>(priced))) {
       if (micro == now_.micro_batch_size) continue;
       Candidate& c = candidates.emplace_back(
           Candidate{now_, {{"batch.micro_batch_size", now_.micro_batch_size, micro}, {"batch.grad_accum_steps", now_.grad_accum_steps, samples / micro}}});
@@ -89,7 +97,7 @@ class Adviser {
     tell_best(std::move(candidates));
   }
 
-  /// Where no cut of the global batch does better: sizes near it.
+  /// Global batch sizes nearby, if no cut of the given one is faster.
   void global_batch() {
     std::vector<Candidate> candidates;
     const std::int64_t micro = now_.micro_batch_size, near = std::min<std::int64_t>(micro / 4, 8);
@@ -113,7 +121,7 @@ class Adviser {
     tell_best(std::move(candidates));
   }
 
-  /// Sizes of the model that are no smaller, and faster all the same.
+  /// Model sizes that are at least as large and still faster.
   template <class Dims>
   void model(const Dims& dims) {
     if constexpr (requires { dims.intermediate_size; }) {
@@ -158,7 +166,7 @@ class Adviser {
     }
   }
 
-  /// What is lost now of which the candidate loses less, by the largest part.
+  /// The largest loss that the candidate reduces, as a sentence.
   std::string reason(const Candidate& c) const {
     const double steps = static_cast<double>(now_.tokens()) / static_cast<double>(c.shape.tokens());
     const double heads_s = cost_.heads_lost_s - c.cost.heads_lost_s * steps, unaligned_s = cost_.unaligned_lost_s - c.cost.unaligned_lost_s * steps,
@@ -166,9 +174,9 @@ class Adviser {
     const double most = std::max({heads_s, unaligned_s, tiles_s, rest_s});
     if (most == heads_s) return heads_reason();
     if (most == unaligned_s)
-      return "rows that are no multiple of 8 elements keep matrix products off the fast kernels, about " + text("%.0f ms", cost_.unaligned_lost_s * 1e3) + " of the step (estimated, not measured)";
+      return "matrix rows that are not a multiple of 8 elements miss the fast kernels: about " + text("%.0f ms", cost_.unaligned_lost_s * 1e3) + " of the step (estimated, not measured)";
     if (most == tiles_s) return tiles_reason();
-    return c.shape.micro_batch_size > now_.micro_batch_size ? "fewer, larger kernels, and gradients that are added to less often" : "smaller operands and results";
+    return c.shape.micro_batch_size > now_.micro_batch_size ? "fewer and larger kernels, fewer additions to gradients" : "smaller operands and results";
   }
 
   std::string heads_reason() const {
@@ -176,8 +184,8 @@ class Adviser {
       if constexpr (requires { dims.num_heads; }) {
         const std::int64_t head = dims.hidden_size / dims.num_heads;
         const std::string size = "heads of " + std::to_string(head) + " elements ", lost = text("%.1f ms", cost_.heads_lost_s * 1e3) + " of the step (estimated, not measured)";
-        if (!program::has_fused_attention(head)) return size + "are none that the fast attention takes (a multiple of 8, at most 128), " + lost;
-        return size + "are computed as " + std::to_string(program::fused_attention_head(head)) + " by attention's kernels, " + lost;
+        if (!program::has_fused_attention(head)) return size + "do not fit the fused attention kernels (multiples of 8, at most 128): " + lost;
+        return size + "are padded to " + std::to_string(program::fused_attention_head(head)) + " by the attention kernels: " + lost;
       }
       return "";
     }, plan_.dims);
@@ -194,6 +202,7 @@ class Adviser {
   const RunPlan& plan_;
   const StepShape now_;
   const StepCost cost_;
+  const std::int64_t searched_before_ = *plan_.searched;
   std::vector<Advice> advice_;
 };
 
@@ -203,17 +212,18 @@ std::string signed_bytes(std::int64_t bytes) { return human_bytes(std::abs(bytes
 
 std::vector<Advice> advise(const RunPlan& plan) {
   if (!plan.rates || !plan.on_gpu || std::holds_alternative<spec::CustomDims>(plan.dims)) return {};
+  if (layers_of(plan.dims) > most_advised_layers) return {};
   return Adviser(plan).all();
 }
 
 std::string describe(const std::vector<Advice>& advice, const RunPlan& plan) {
   if (advice.empty()) return "";
-  std::string out = "faster, by the same prediction\n";
+  std::string out = "advice: faster, by the same prediction\n";
   for (const Advice& a : advice) {
     std::string settings;
     for (const auto& s : a.settings) settings += (settings.empty() ? "" : ", ") + s.key + " " + std::to_string(s.now) + " -> " + std::to_string(s.better);
     out += "  " + settings + ": " + text("%.1f ms", a.gain_s * 1e3) + " of " + text("%.1f", plan.time->step_s * 1e3) + text(" (%.1f %%)", a.share * 100) + ", " + signed_bytes(a.more_bytes) + " memory; " + a.reason;
-    if (a.changes_training) out += a.settings.front().key.starts_with("model.") ? " (the model is another)" : " (the steps are others)";
+    if (a.changes_training) out += a.settings.front().key.starts_with("model.") ? " (changes the model)" : " (changes the training steps)";
     out += "\n";
   }
   return out;

@@ -1,4 +1,4 @@
-// Sizes that would make a step faster on the plan's GPU: what is off the tensor cores' multiples, or leaves multiprocessors idle, and what to write instead.
+// Sizes that would be faster on the plan's GPU: multiples for tensor cores, full waves of tiles.
 #pragma once
 #include "plan/run_plan.hpp"
 
@@ -7,20 +7,20 @@ namespace trainx::plan {
 struct Advice {
   struct Setting { std::string key; std::int64_t now = 0, better = 0; };
   std::vector<Setting> settings;        // set together
-  double gain_s = 0;                    // of the step's predicted time, for as many tokens
+  double gain_s = 0;                    // predicted, per step, for the same number of tokens
   double share = 0;                     // of it
-  std::int64_t more_bytes = 0;          // memory that it takes beside
-  std::string reason;                   // what is lost now
-  bool changes_training = false;        // another global batch, length or model: another result, not only another cut
+  std::int64_t more_bytes = 0;          // memory that it adds
+  std::string reason;                   // what the current sizes lose
+  bool changes_training = false;        // changes global batch, length or model, hence the result
 };
 
-/// Predicted gains of at least this share of a step are told.
+/// Smaller predicted gains, as shares of a step, are not reported.
 constexpr double least_gain = 0.01;
 
-/// The largest gain first; nothing where nothing is to be gained, or where the machine's rates are not known.
+/// Largest gain first. Empty if nothing is gained, or if the machine's rates are unknown.
 std::vector<Advice> advise(const RunPlan& plan);
 
-/// For people, a line each with a title; "" where there is none.
+/// A titled list as text; "" if there is no advice.
 std::string describe(const std::vector<Advice>& advice, const RunPlan& plan);
 nlohmann::json to_json(const std::vector<Advice>& advice);
 

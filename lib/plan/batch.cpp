@@ -1,4 +1,5 @@
 #include "plan/batch.hpp"
+#include "plan/limits.hpp"
 
 namespace trainx::plan {
 
@@ -21,19 +22,20 @@ BatchPlan plan_batch(const recipe::BatchSection& b, std::int64_t world_size) {
     plan.grad_accum_steps = divide(plan.global_batch_size, world_size, "global_batch_size", "world_size (" + w + ")");
     plan.micro_batch_size = 1;          // to be chosen
   } else if (!b.grad_accum_steps) {
-    const std::int64_t part = *micro_batch_size * world_size;
+    const std::int64_t part = checked_product(*micro_batch_size, world_size, "batch.micro_batch_size * world_size");
     plan.global_batch_size = *b.global_batch_size;
     plan.micro_batch_size = *micro_batch_size;
     plan.grad_accum_steps = divide(plan.global_batch_size, part, "global_batch_size", "micro_batch_size" + world + " (" + std::to_string(*micro_batch_size) + " * " + w + " = " + std::to_string(part) + ")");
   } else if (!micro_batch_size) {
-    const std::int64_t part = *b.grad_accum_steps * world_size;
+    const std::int64_t part = checked_product(*b.grad_accum_steps, world_size, "batch.grad_accum_steps * world_size");
     plan.global_batch_size = *b.global_batch_size;
     plan.grad_accum_steps = *b.grad_accum_steps;
     plan.micro_batch_size = divide(plan.global_batch_size, part, "global_batch_size", "grad_accum_steps" + world + " (" + std::to_string(*b.grad_accum_steps) + " * " + w + " = " + std::to_string(part) + ")");
   } else {
     plan.micro_batch_size = *micro_batch_size;
     plan.grad_accum_steps = *b.grad_accum_steps;
-    plan.global_batch_size = plan.micro_batch_size * plan.grad_accum_steps * world_size;
+    const std::int64_t of_rank = checked_product(plan.micro_batch_size, plan.grad_accum_steps, "batch.micro_batch_size * grad_accum_steps");
+    plan.global_batch_size = checked_product(of_rank, world_size, "batch.micro_batch_size * grad_accum_steps * world_size");
     if (b.global_batch_size && *b.global_batch_size != plan.global_batch_size)
       throw UserError(ExitCode::invalid_recipe, "batch.global_batch_size (" + std::to_string(*b.global_batch_size) + ") is not micro_batch_size * grad_accum_steps * world_size (" +
                                                     std::to_string(plan.global_batch_size) + "); leave one of them out");

@@ -1,6 +1,7 @@
 #include "plan/check_programs.hpp"
 #include "core/error.hpp"
 #include "plan/choose_offload.hpp"
+#include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "program/check.hpp"
 #include <algorithm>
@@ -10,6 +11,9 @@ namespace {
 
 // The check follows each shard to each rank, so that its time grows with the square of their number: beyond this many it is made of the program that fewer ranks would run, which differs in nothing but sizes.
 constexpr std::int64_t most_shards = 8, few_shards = 4;
+
+// Layers are alike, and the check takes longer than all else: of a deep model it is made with fewer.
+constexpr std::int64_t most_layers_checked = 200, few_layers = 16;
 
 void require_sound(const std::vector<program::RankProgram>& ranks, const program::Reference* reference, const char* what) {
   const std::string problem = program::check_program(ranks, reference);
@@ -30,7 +34,29 @@ std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedP
 
 }  // namespace
 
+namespace {
+
+/// The same run with fewer layers: the first and the last, each recomputed as in the plan.
+RunPlan with_layers(RunPlan plan, std::int64_t layers) {
+  const std::int64_t all = layers_of(plan.dims);
+  std::visit(
+      [layers](auto& d) {
+        if constexpr (requires { d.num_layers; }) d.num_layers = layers;
+      },
+      plan.dims);
+  auto& levels = *plan.recipe.memory.activation_checkpoint.value;
+  if (levels.size() > 1) levels.erase(levels.begin() + layers / 2, levels.end() - (layers - layers / 2));
+  plan.groups_on_device = static_cast<int>(plan.groups_on_device * layers / all);
+  plan.groups_on_disk = static_cast<int>(plan.groups_on_disk * layers / all);
+  plan_programs(plan);
+  return plan;
+}
+
+}  // namespace
+
 void require_sound_programs(const RunPlan& plan) {
+  const bool deep = layers_of(plan.dims) > most_layers_checked && !std::holds_alternative<spec::CustomDims>(plan.dims);
+  if (deep) require_sound_programs(with_layers(plan, few_layers));
   RunPlan other;
   const bool two_roles = plan.mode == recipe::ParallelMode::dp;
   if (two_roles) {
@@ -39,7 +65,7 @@ void require_sound_programs(const RunPlan& plan) {
     plan_programs(other);
   }
   const bool many_shards = plan.zero_stage() > 0 && plan.batch.world_size > most_shards;
-  if (many_shards) {
+  if (many_shards && !deep) {
     RunPlan few = plan;
     few.batch.world_size = few_shards;
     few.shard_ranks = static_cast<int>(plan.shard_ranks < plan.batch.world_size ? few_shards / 2 : few_shards);   // of groups two
@@ -48,13 +74,13 @@ void require_sound_programs(const RunPlan& plan) {
   }
   for (std::size_t k = 0; k < plan.train.size(); ++k) {
     const PlacedProgram& train = plan.train[k];
-    program::Reference reference{&train.graph, plan.update, static_cast<int>(plan.batch.grad_accum_steps)};
+    program::Reference reference{&train.graph, plan.update, train.micro_steps};
     reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
     if (offloads_optimizer(plan) && rounds_gradients(plan))
       for (const passes::Keeper keeper : keepers_of(plan, train.graph.groups.size())) reference.rounded_gradients.push_back(keeper != passes::Keeper::device);
     std::vector<const PlacedProgram*> roles{&train};
     if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);
-    require_sound(ranks_to_check(roles, plan.batch.world_size), many_shards ? nullptr : &reference, "training");   // without it what holds of bytes alone
+    require_sound(ranks_to_check(roles, plan.batch.world_size), many_shards || deep ? nullptr : &reference, "training");   // without it what holds of bytes alone
   }
   for (const PlacedProgram& evaluate : plan.evaluate)
     require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.batch.world_size), nullptr, "evaluation");

@@ -2,6 +2,7 @@
 #include "plan/choose_offload.hpp"
 #include "core/units.hpp"
 #include "plan/fit.hpp"
+#include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
@@ -42,6 +43,7 @@ Weighed weigh(const RunPlan& plan, ParallelMode mode, std::int64_t shard_ranks, 
   other.mode = mode;
   other.shard_ranks = static_cast<int>(shard_ranks);
   other.recipe.memory.fit = fit;
+  other.searched = search_of(12'000);   // of each mode: what is chosen in the end is searched for anew
   choose_what_fits(other, budget, rates);
   plan_programs(other);
   Weighed w{mode, shard_ranks, plan_memory_budget(other).total_bytes(), 0, fit ? changed_keys(other, plan) : std::vector<std::string>{}};

@@ -1,22 +1,24 @@
-// How ranks share the work: parallel.mode.
+// parallel.mode and parallel.shard_ranks.
 #pragma once
 #include "plan/run_plan.hpp"
 
 namespace trainx::plan {
 
-/// What the recipe says; with several ranks and auto for now ddp, the fastest where it fits. Throws UserError 78 for what cannot be.
+/// Takes the recipe's mode; auto becomes single or, for now, ddp. Throws UserError 78 for contradictions.
 void choose_mode(RunPlan& plan, int rank);
 
-/// Of auto, once batch, dimensions and precision are decided: where ddp does not fit `budget_bytes` (0: anything fits), shards: of zero1, zero2 and zero3, each among the ranks of one node
-/// (`local_ranks`) where there are several and among all, the fastest that fits by the links' `rates`, without them the first. What else the recipe leaves to trainx
-/// (choose_what_fits) is chosen for each anew; with memory.fit and rates ddp with that is weighed too. Writes into plan.mode, plan.shard_ranks, plan.recipe.parallel and plan.choices; the least where
-/// nothing fits.
+/// For mode auto, after batch, dimensions and precision: if ddp does not fit `budget_bytes` (0: everything
+/// fits), tries zero1, zero2 and zero3, each within a node (`local_ranks`) and across all ranks. The fastest
+/// that fits by the links' `rates` wins, without rates the first. Each candidate makes its own memory
+/// choices (choose_what_fits); with memory.fit and rates, ddp with such choices competes too.
+/// Writes plan.mode, plan.shard_ranks, plan.recipe.parallel and plan.choices. If nothing fits: the smallest.
 void choose_shards(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget_bytes, const program::Rates* rates);
 
-/// Throws UserError 78 for shards whose updates on the host (memory.optimizer_offload) would have to sum over tensors of which they have parts.
+/// Throws UserError 78 if host updates of shards would need sums over whole tensors.
 void require_shards_on_host(const RunPlan& plan);
 
-/// Of zero: among how many ranks shards lie, as the recipe says; of auto those of one node (`local_ranks`) where there are several and they fit `budget_bytes`, else all. Writes as choose_shards does.
+/// ZeRO only: the number of ranks that share one copy. auto: the ranks of one node (`local_ranks`) if that
+/// fits `budget_bytes`, else all ranks. Writes the same fields as choose_shards.
 void choose_shard_ranks(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget_bytes, const program::Rates* rates);
 
 }  // namespace trainx::plan

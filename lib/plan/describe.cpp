@@ -1,9 +1,12 @@
-// The plan for people and for programs that read JSON.
+// The plan as text and as JSON.
 #include "plan/run_plan.hpp"
+#include "plan/checkpoint_size.hpp"
 #include "plan/choose_offload.hpp"
 #include "plan/claims.hpp"
 #include "plan/exchanges.hpp"
+#include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/summary.hpp"
 #include "program/print.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
@@ -20,18 +23,7 @@ std::string row(const std::string& name, const std::string& value) {
   return s + value + "\n";
 }
 
-double parameters_of(const program::ModelGraph& graph) {
-  double n = 0;
-  for (const auto& g : graph.groups)
-    for (const auto& p : g.parameters) {
-      double saved = 1;
-      for (const std::int64_t d : p.saved_dims) saved *= static_cast<double>(d);
-      n += saved;
-    }
-  return n;
-}
-
-/// Rows of the embedding and columns of logits.
+/// Rows of the embedding and columns of the logits, padded to whole tiles.
 std::int64_t padded_vocabulary(const spec::ModelDims& dims) {
   return std::visit(
       [](const auto& d) -> std::int64_t {
@@ -39,22 +31,6 @@ std::int64_t padded_vocabulary(const spec::ModelDims& dims) {
         else return d.vocab_size;
       },
       dims);
-}
-
-std::string describe_schedule(const RunPlan& plan) {
-  const recipe::ScheduleSection& schedule = plan.recipe.schedule;
-  const auto steps = [](std::int64_t n) { return std::to_string(n) + (n == 1 ? " step" : " steps"); };
-  const auto rate = [](double lr) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.4g", lr);
-    return std::string(text);
-  };
-  std::string out = plan.schedule.warmup > 0 ? "warm-up over " + steps(plan.schedule.warmup) + " to " + rate(plan.recipe.optimizer.lr) + ", then " : "";
-  out += recipe::alternative_name(schedule.course);
-  if (plan.schedule.decay > 0) out += ", decay over the last " + steps(plan.schedule.decay);
-  if (plan.schedule.timescale > 0) out += " over " + steps(plan.schedule.timescale);
-  if (const auto* restarts = std::get_if<spec::CosineRestartsSchedule>(&schedule.course)) out += ", " + std::to_string(restarts->cycles) + (restarts->cycles == 1 ? " cycle" : " cycles");
-  return out + "; " + rate(plan.lr_table.front()) + " in the first step, " + rate(plan.lr_table.back()) + " in the last";
 }
 
 std::string describe_attention(const RunPlan& plan) {
@@ -76,9 +52,10 @@ std::string describe_attention(const RunPlan& plan) {
   return fused ? "auto: cuDNN's fused kernels" : "auto: trainx's own kernels";
 }
 
-/// What memory beyond recomputation a recipe's levers save, against the same run without the one.
+/// Bytes that each memory lever saves: the plan without it, minus the plan with it.
 std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan& plan) {
   std::vector<std::pair<std::string, std::int64_t>> out;
+  if (layers_of(plan.dims) > most_searched_layers) return out;   // each comparison plans the whole run again
   const auto compare = [&](const std::string& name, const auto& take_away) {
     RunPlan without = plan;
     take_away(without.recipe);
@@ -106,12 +83,19 @@ std::int64_t most_at_once(const program::StepProgram& p, const auto& counts) {
   for (const std::int64_t c : change) most = std::max(most, sum += c);
   return most;
 }
-/// Of an evaluation that computes in another type than training: cast weights, and values between blocks with what blocks need inside, each at its fullest.
+/// Peak bytes of an evaluation in another type than training: cast weights, then values and scratch.
 std::int64_t cast_bytes(const program::StepProgram& p) {
   return most_at_once(p, [](const program::Buffer& b) { return b.kind == program::Kind::parameter && !b.resident; });
 }
 std::int64_t activation_bytes(const program::StepProgram& p) {
   return most_at_once(p, [](const program::Buffer& b) { return b.kind == program::Kind::value || b.kind == program::Kind::scratch; });
+}
+
+/// Of a step, those of micro-steps that the plan leaves out too.
+std::int64_t instructions_of(const program::StepProgram& p) {
+  std::int64_t count = 0;
+  for (const program::Instruction& i : p.steady) count += program::times(p, i);
+  return count;
 }
 
 std::string fixed(double x, int digits) {
@@ -128,17 +112,17 @@ std::string describe(const RunPlan& plan, bool with_program) {
                                       std::to_string(plan.batch.grad_accum_steps) + " * world_size " + std::to_string(plan.batch.world_size));
   out += row("tokens per step", human_count(static_cast<double>(plan.tokens_per_step)));
   out += row("steps", plan.total_steps >= 0 ? std::to_string(plan.total_steps) + " (" + human_count(static_cast<double>(plan.total_steps) * static_cast<double>(plan.tokens_per_step)) + " tokens)"
-                                            : "as many as fit " + human_seconds(plan.total_seconds));
-  out += row("learning rate", describe_schedule(plan));
+                                            : "as many as run in " + human_seconds(plan.total_seconds));
+  out += row("learning rate", schedule_words(plan));
   if (!plan.choices.empty()) out += "chosen\n";
   for (const auto& choice : plan.choices) out += "  " + choice + "\n";
   out += "model\n";
-  out += row("parameters", human_count(parameters_of(plan.train.back().graph)));
+  out += row("parameters", human_count(parameter_count(plan)));
   if (const auto padded = padded_vocabulary(plan.dims); padded != spec::vocab_size(plan.dims))
-    out += row("vocabulary", std::to_string(spec::vocab_size(plan.dims)) + ", computed as " + std::to_string(padded) + " so that rows are whole tiles; nothing to change");
-  out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : plan.compute != DType::bf16 ? "" : plan.recipe.precision.rounding == recipe::Rounding::stochastic ? ", weights too, rounded up or down at random (seed " + std::to_string(plan.recipe.run.seed) + ")" : ", weights too"));
+    out += row("vocabulary", std::to_string(spec::vocab_size(plan.dims)) + ", computed as " + std::to_string(padded) + ": rows padded to whole tiles, nothing to change");
+  out += row("compute", std::string(name_of(plan.compute)) + (plan.master == program::Master::split ? ", exact fp32 weights split into bf16 and their low 16 bits" : plan.master == program::Master::fp32 ? ", fp32 master weights" : plan.compute != DType::bf16 ? "" : plan.recipe.precision.rounding == recipe::Rounding::stochastic ? ", weights too, rounded stochastically (seed " + std::to_string(plan.recipe.run.seed) + ")" : ", weights too"));
   if (plan.compute == DType::f16)
-    out += row("loss scale", fixed(plan.loss_scale.initial, 0) + (plan.loss_scale.window == 0 ? "" : " at first, halved in steps whose gradients are not finite, doubled after " + std::to_string(plan.loss_scale.window) + " others"));
+    out += row("loss scale", fixed(plan.loss_scale.initial, 0) + (plan.loss_scale.window == 0 ? "" : " initially; halved after a step with non-finite gradients, doubled after " + std::to_string(plan.loss_scale.window) + " finite steps"));
   if (!std::holds_alternative<spec::CustomDims>(plan.dims)) out += row("attention", describe_attention(plan));
   if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
     out += row("evaluation", std::string(name_of(evaluate.graph.compute)) + ", to which weights are cast block by block: at most " + human_bytes(cast_bytes(evaluate.program)) + " at a time, and " +
@@ -147,9 +131,9 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += "memory per rank\n";
   for (const auto& [name, bytes] : plan.memory.categories)
     if (bytes != 0) out += row(name, human_bytes(bytes));
-  for (const auto& [name, saved] : saved_by_levers(plan)) out += row(name, saved > 0 ? "saves " + human_bytes(saved) : "saves nothing: memory is fullest where it changes nothing");
+  for (const auto& [name, saved] : saved_by_levers(plan)) out += row(name, saved > 0 ? "saves " + human_bytes(saved) : "saves nothing: the peak is elsewhere");
   if (plan.memory.host_bytes > 0) {
-    const std::string unknown = plan.rates && plan.rates->host_bytes_per_s <= 0 ? ", how fast was not measured on this GPU" : "";
+    const std::string unknown = plan.rates && plan.rates->host_bytes_per_s <= 0 ? " (copy rate not measured on this GPU)" : "";
     out += row("on the host", human_bytes(plan.memory.host_bytes) + (plan.on_gpu ? " of pinned memory" : " of the same memory, in an arena of its own"));
     if (plan.on_gpu)
       for (const auto& [name, bytes] : plan.memory.on_host) out += row("  " + name, human_bytes(bytes));
@@ -162,22 +146,29 @@ std::string describe(const RunPlan& plan, bool with_program) {
   if (plan.memory.disk_bytes > 0) {
     const DiskCopies states = optimizer_copies(plan.train.back().program).disk, weights = parameter_copies(plan.train.back().program).disk;
     out += row("on the disk", human_bytes(plan.memory.disk_bytes) + " in " + facts::offload_folder_of(plan.recipe) + (plan.disk_free_bytes ? ", where " + human_bytes(*plan.disk_free_bytes) + " are free" : "") + "; a step reads " +
-                                  human_bytes(states.from + weights.from) + " and writes " + human_bytes(states.to + weights.to) + (plan.rates && plan.rates->disk_bytes_per_s <= 0 ? ", how fast was not measured" : ""));
+                                  human_bytes(states.from + weights.from) + " and writes " + human_bytes(states.to + weights.to) + (plan.rates && plan.rates->disk_bytes_per_s <= 0 ? " (rate not measured)" : ""));
   }
   out += row("total", human_bytes(plan.memory.total_bytes()) + " of " + human_bytes(plan.memory.budget_bytes));
+  const CheckpointSize saved = checkpoint_size(plan);
+  out += "checkpoints, on the disk\n";
+  out += row("each", human_bytes(saved.each_bytes));
+  out += row("most at a time", human_bytes(saved.most_bytes()) + ": " + std::to_string(saved.most) + " (checkpoint.keep_last " + std::to_string(plan.recipe.checkpoint.keep_last) +
+                                   (plan.eval_samples > 0 ? ", best" : "") + " and the one being written)");
   if (const auto exchanges = exchanges_of(plan); !exchanges.empty()) {
     const std::int64_t groups = plan.zero_stage() > 0 ? plan.batch.world_size / plan.shard_ranks : 1;
     out += "between ranks, in a step (" + recipe::write_value(plan.mode) + (groups > 1 ? ", " + std::to_string(groups) + " groups of " + std::to_string(plan.shard_ranks) + " ranks" : "") + ")\n";
     for (const Exchange& e : exchanges)
       out += row(e.name, human_bytes(e.bytes) + (e.collectives > 1 ? " in " + std::to_string(e.collectives) + " pieces" : "") +
                              (plan.mode == recipe::ParallelMode::dp && plan.batch.world_size > 2 ? ", for each of " + std::to_string(plan.batch.world_size - 1) + " ranks" : ""));
-    if (plan.rates && plan.rates->link_bytes_per_s <= 0) out += row("", "how long that takes was not measured on this GPU's links (trainx doctor measures them): the time below leaves it out");
+    if (plan.sheet_link_bytes_per_s > 0)
+      out += row("links", "not measured (trainx doctor measures this machine's): the time below takes the data sheet's " + human_bytes(static_cast<std::int64_t>(plan.sheet_link_bytes_per_s)) + "/s");
+    else if (plan.rates && plan.rates->link_bytes_per_s <= 0) out += row("links", "not measured (trainx doctor measures this machine's): the time below leaves them out");
   }
   if (plan.time) {
     const auto& t = *plan.time;
     out += "time, predicted from measured rates\n";
     const bool unknown_copies = plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s <= 0, known_updates = plan.rates->host_update_bytes_per_s > 0;
-    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (!unknown_copies ? "" : offloads_optimizer(plan) && !known_updates ? ", if the copies to the host and the updates there take no longer" : ", if the copies to the host take no longer"));
+    out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " + human_count(static_cast<double>(plan.tokens_per_step) / t.step_s) + " tokens/s" + (!unknown_copies ? "" : offloads_optimizer(plan) && !known_updates ? ", assuming that host copies and updates take no longer" : ", assuming that host copies take no longer"));
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
@@ -185,7 +176,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
     const bool launched_one_by_one = plan.rates->host_kernel_s > 0;   // then what the GPU does not compute in is the host's time to launch
     const double computing_s = launched_one_by_one ? t.step_s : busy(program::Lane::compute);
     if (const double rest = computing_s - t.gemm_s - t.attention_s - t.memory_s; rest > 0) out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
-    if (const double waits = t.step_s - computing_s; waits > 5e-5) out += row("waiting", fixed(waits * 1e3, 1) + " ms, for what runs beside the computation");
+    if (const double waits = t.step_s - computing_s; waits > 5e-5) out += row("waiting", fixed(waits * 1e3, 1) + " ms, for copies and collectives");
     if (plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s > 0)
       out += row("copies to the host", fixed(busy(program::Lane::copy_out) * 1e3, 1) + " ms out, " + fixed(busy(program::Lane::copy_in) * 1e3, 1) + " ms back, beside the computation");
     if (plan.memory.disk_bytes > 0 && plan.rates->disk_bytes_per_s > 0)
@@ -197,7 +188,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
   }
   if (plan.on_gpu) {
     const StepClaims claims = claims_of(plan, plan.train.back().graph, plan.train.back().graph.target_rows);
-    out += "held against the kernels that run, of each step\n";
+    out += "kernels expected in each step, compared with those that run\n";
     out += row("fused attention", claims.attention == AttentionKind::math ? "none: its products are among the others"
                                                                           : std::to_string(claims.attention_forward) + " forward, " + std::to_string(claims.attention_backward) + " backward");
     out += row("matrix products", std::to_string(claims.matrix_products) + (claims.products_recomputed ? " and those that are recomputed" : ""));
@@ -215,9 +206,11 @@ std::string describe(const RunPlan& plan, bool with_program) {
   if (plan.row_lengths.size() > 1) {
     std::string lengths;
     for (const std::int64_t l : plan.row_lengths) lengths += (lengths.empty() ? "" : ", ") + std::to_string(l);
-    out += row("row lengths", lengths + ": a program for each, in one arena; a step takes the smallest that holds its longest sample");
+    out += row("row lengths", lengths + ": one program each, in one arena; a step uses the shortest that fits its longest sample");
   }
-  out += row("instructions", std::to_string(plan.train.back().program.steady.size()) + " over " + std::to_string(plan.train.back().program.buffers.size()) + " buffers, checked against the sequential reference");
+  out += row("instructions", std::to_string(instructions_of(plan.train.back().program)) + " over " + std::to_string(plan.train.back().program.buffers.size()) + " buffers, checked against the sequential reference");
+  if (const auto& p = plan.train.back().program; p.repeats > 0)
+    out += row("micro-steps", "micro-step " + std::to_string(p.repeated_micro) + " of the program stands for " + std::to_string(p.repeats) + " more like it");
   if (with_program) out += program::print(plan.train.back().program, &plan.train.back().graph);
   else out += row("", "(--program prints it)");
   for (const auto& note : plan.notes) out += "note: " + note + "\n";
@@ -235,7 +228,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["tokens_per_step"] = plan.tokens_per_step;
   j["learning_rate"] = {{"schedule", recipe::alternative_name(plan.recipe.schedule.course)}, {"warmup_steps", plan.schedule.warmup}, {"first", plan.lr_table.front()},
                         {"highest", *std::ranges::max_element(plan.lr_table)}, {"last", plan.lr_table.back()}};
-  j["parameters"] = parameters_of(plan.train.back().graph);
+  j["parameters"] = parameter_count(plan);
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
   if (!std::holds_alternative<spec::CustomDims>(plan.dims)) j["attention"] = describe_attention(plan);
@@ -263,8 +256,11 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["mode"] = recipe::write_value(plan.mode);
   if (plan.zero_stage() > 0) j["shard_ranks"] = plan.shard_ranks;
   for (const Exchange& e : exchanges_of(plan)) j["exchanges"].push_back({{"name", e.name}, {"bytes", e.bytes}, {"collectives", e.collectives}});
+  if (plan.sheet_link_bytes_per_s > 0) j["data_sheet_link_bytes_per_s"] = plan.sheet_link_bytes_per_s;
+  const CheckpointSize saved = checkpoint_size(plan);
+  j["checkpoints"] = {{"each_bytes", saved.each_bytes}, {"most", saved.most}, {"most_bytes", saved.most_bytes()}};
   j["fingerprint"] = fingerprint(plan);
-  j["instructions"] = plan.train.back().program.steady.size();
+  j["instructions"] = instructions_of(plan.train.back().program);
   if (with_program) j["program"] = program::print(plan.train.back().program, &plan.train.back().graph);
   j["choices"] = plan.choices;
   j["notes"] = plan.notes;

@@ -36,8 +36,8 @@ std::vector<Exchange> exchanges_of(const RunPlan& plan) {
     const std::string name = name_of_exchange(i, p.buffers[static_cast<std::size_t>(first)].kind, of_tensors.contains(first));
     auto found = std::ranges::find(out, name, &Exchange::name);
     if (found == out.end()) found = out.insert(out.end(), {name});
-    ++found->collectives;
-    found->bytes += program::sent_bytes(i);
+    found->collectives += program::times(p, i);
+    found->bytes += program::sent_bytes(i) * program::times(p, i);
   }
   return out;
 }

@@ -1,7 +1,9 @@
 #include "plan/fit.hpp"
+#include "core/error.hpp"
 #include "core/units.hpp"
 #include "plan/choose_offload.hpp"
 #include "plan/fit_search.hpp"
+#include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/percent.hpp"
 #include "recipe/value.hpp"
@@ -126,6 +128,9 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
   const auto& asked = plan.recipe.batch;
   bool choose_batch = asked.micro_batch_size.is_auto() && !asked.grad_accum_steps, choose_depth = memory.activation_checkpoint.is_auto();
   if (!choose_batch && !choose_depth && !memory.fit) return;
+  if (const std::int64_t layers = layers_of(plan.dims); layers > most_searched_layers)
+    throw UserError(ExitCode::invalid_recipe, "model.options.num_layers is " + with_commas(layers) + ", and trainx chooses micro-batches and recomputation for at most " +
+                                                  with_commas(most_searched_layers) + " layers: write batch.micro_batch_size and memory.activation_checkpoint, and leave memory.fit out");
   const FitSearch search(plan, budget_bytes, rates);
   const std::int64_t written = plan.batch.micro_batch_size;
   if (memory.fit && !choose_batch && !choose_depth && search.fits(search.weigh({written, 0}))) {
@@ -138,21 +143,31 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
     if (!memory.activation_checkpoint.is_auto()) memory.activation_checkpoint.value.reset();
   }
   const std::int64_t tokens_that_fill = plan.on_gpu ? 65536 : 4096, length = plan.row_lengths.back(), samples_that_fill = (tokens_that_fill + length - 1) / length;
+  const std::vector<std::int64_t> sizes = search.micro_batch_sizes();
+  if (sizes.empty()) require_plannable_micro_steps(plan, search.samples());
   std::vector<Way> ways;
   double fastest_s = 0;                 // of all that fits so far
   for (const OnHost on_host : places_of(plan)) {
-    if (on_host.weights && std::ranges::any_of(ways, [](const Way& way) { return way.best.has_value(); })) break;   // which are needed in each micro-step: the last resort
+    const bool spent = is_spent(plan), any_fits = std::ranges::any_of(ways, [](const Way& way) { return way.best.has_value(); });
+    if (!ways.empty() && spent && any_fits) break;
+    if (on_host.weights && any_fits) break;   // which are needed in each micro-step: the last resort
     Way& way = ways.emplace_back(Way{on_host, {}, {}});
-    for (const std::int64_t micro : search.micro_batch_sizes()) {
+    for (const std::int64_t micro : sizes) {
+      if (!way.all.empty() && is_spent(plan)) break;
       if (!choose_batch && !(may_shrink && micro <= written) && micro != written) continue;
+      if (spent) {                      // nothing fits so far: only what takes least memory is tried
+        way.all.push_back(search.weigh({micro, choose_depth ? search.depth().whole() : 0, on_host}));
+        break;
+      }
       if (on_host.any() && fastest_s > 0 && search.least_seconds(micro, on_host) >= worthwhile * fastest_s) continue;
-      way.all.push_back(!choose_depth ? search.weigh({micro, 0}) : on_host.activations ? search.offloaded(micro, on_host) : search.least_depth(micro, on_host));
+      way.all.push_back(!choose_depth ? search.weigh({micro, 0}) : on_host.activations ? search.offloaded(micro, on_host) : search.least_depth(micro, on_host, way.all.empty() ? 0 : way.all.back().depth));
       if (way.all.size() > 1 && !search.fits(way.all.back())) break;
     }
     if (const Candidate* best = fastest(way.all, search, samples_that_fill)) way.best = *best;
     if (way.best && search.knows_copies() && (fastest_s == 0 || way.best->seconds < fastest_s)) fastest_s = way.best->seconds;
     if (way.best && !search.knows_copies()) break;   // what lies on the host costs nobody knows what: the less the better
   }
+  if (is_spent(plan)) plan.choices.push_back("the search ended early: there are too many ways to try for this model; what follows is the best that was tried");
   const Way* chosen = &ways.front();
   for (const Way& way : ways)
     if (way.best && (!chosen->best || way.best->seconds < worthwhile * chosen->best->seconds)) chosen = &way;

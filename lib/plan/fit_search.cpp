@@ -1,5 +1,6 @@
 #include "plan/fit_search.hpp"
 #include "plan/fit.hpp"
+#include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "spec/arch/architecture.hpp"
 #include <algorithm>
@@ -42,7 +43,7 @@ Candidate FitSearch::weighed(Candidate c, bool timed) const {
   const Key key{c.micro_batch_size, c.depth, c.on_host, plan_.recipe.memory.activation_checkpoint.is_auto()};
   if (const auto known = weighed_.find(key); known != weighed_.end() && (known->second.timed || !timed)) return known->second.candidate;
   const std::int64_t steps = samples_ / c.micro_batch_size;
-  const RunPlan two = sized(c, static_cast<int>(std::min<std::int64_t>(steps, 2)));   // more micro-steps take no more memory
+  const RunPlan two = sized(c, static_cast<int>(std::min<std::int64_t>(steps, 2)), timed && rates_);   // more micro-steps take no more memory
   const MemoryPlan memory = plan_memory_budget(two);
   c.bytes = memory.total_bytes();
   c.host_bytes = plan_.on_gpu ? host_need(memory) : 0;
@@ -57,17 +58,18 @@ double FitSearch::seconds_of(const Candidate& c, const RunPlan& two, bool uses_h
   const double of_two = step_seconds(two, *rates_);
   if (steps <= 2) return of_two;
   // What one more takes; the first and the last may wait for copies that those between them do not have.
-  const double of_one_more = uses_host ? step_seconds(sized(c, 3), *rates_) - of_two : of_two - step_seconds(sized(c, 1), *rates_);
+  const double of_one_more = uses_host ? step_seconds(sized(c, 3, true), *rates_) - of_two : of_two - step_seconds(sized(c, 1, true), *rates_);
   return of_two + static_cast<double>(steps - 2) * of_one_more;
 }
 
-Candidate FitSearch::least_depth(std::int64_t micro_batch_size, OnHost on_host) const {
-  if (const Candidate nothing = weigh({micro_batch_size, 0, on_host}); fits(nothing)) return nothing;
+Candidate FitSearch::least_depth(std::int64_t micro_batch_size, OnHost on_host, int at_least) const {
+  if (at_least > depth_.whole()) at_least = 0;          // segments: fewer than the root of the layers
+  if (const Candidate least = weigh({micro_batch_size, at_least, on_host}); fits(least)) return least;
   const auto bytes_of = [&](int depth) { return weighed({micro_batch_size, depth, on_host}, false); };   // the time of what is chosen is enough
   Candidate best = bytes_of(depth_.whole());
-  for (int depth = depth_.whole() + 1; !fits(best) && depth <= depth_.most(); ++depth) best = bytes_of(depth);
+  for (int depth = depth_.whole() + 1; !fits(best) && depth <= depth_.most() && !is_spent(plan_); ++depth) best = bytes_of(depth);
   if (!fits(best) || best.depth > depth_.whole()) return weigh(best);
-  for (int low = 0, high = depth_.whole(); high - low > 1;) {   // low does not fit, high does
+  for (int low = at_least, high = depth_.whole(); high - low > 1 && !is_spent(plan_);) {   // low does not fit, high does
     const int middle = (low + high) / 2;
     const Candidate c = bytes_of(middle);
     (fits(c) ? high : low) = middle;
@@ -90,13 +92,11 @@ double FitSearch::least_seconds(std::int64_t micro_batch_size, OnHost on_host) c
 }
 
 std::vector<std::int64_t> FitSearch::micro_batch_sizes() const {
-  std::vector<std::int64_t> out;
-  for (std::int64_t m = plan_.recipe.optimizer.update_in_backward ? samples_ : 1; m <= samples_; ++m)
-    if (samples_ % m == 0) out.push_back(m);
-  return out;
+  if (plan_.recipe.optimizer.update_in_backward) return {samples_};
+  return plannable_micro_batch_sizes(plan_, samples_);
 }
 
-RunPlan FitSearch::sized(const Candidate& c, int micro_steps) const {
+RunPlan FitSearch::sized(const Candidate& c, int micro_steps, bool ordered) const {
   RunPlan p;
   p.recipe = plan_.recipe;
   if (p.recipe.memory.activation_checkpoint.is_auto() || c.depth > 0) depth_.write(c.depth, p.recipe.memory);
@@ -119,8 +119,9 @@ RunPlan FitSearch::sized(const Candidate& c, int micro_steps) const {
   p.threads = plan_.threads;
   p.master = plan_.master;
   p.update = plan_.update;
+  p.searched = plan_.searched;
   p.row_lengths = {plan_.row_lengths.back()};
-  plan_programs(p);
+  plan_programs(p, ordered);
   return p;
 }
 

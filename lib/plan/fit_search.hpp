@@ -40,7 +40,8 @@ class FitSearch {
   /// With the bytes and the time of a step.
   Candidate weigh(const Candidate& c) const;
   /// The least recomputation with which so many samples fit; the most there is where none does.
-  Candidate least_depth(std::int64_t micro_batch_size, OnHost on_host = {}) const;
+  /// `at_least`: what fewer samples need already.
+  Candidate least_depth(std::int64_t micro_batch_size, OnHost on_host = {}, int at_least = 0) const;
   /// With activations on the host: the fastest level that fits, where it is not known how fast copies are the one that leaves the least to copy.
   Candidate offloaded(std::int64_t micro_batch_size, OnHost on_host) const;
   /// Of a step with such micro-steps if memory were no matter: with these things on the host no step takes less.
@@ -54,7 +55,7 @@ class FitSearch {
  private:
   Candidate weighed(Candidate c, bool timed) const;
   double seconds_of(const Candidate& c, const RunPlan& two, bool uses_host) const;
-  RunPlan sized(const Candidate& c, int micro_steps) const;
+  RunPlan sized(const Candidate& c, int micro_steps, bool ordered) const;
 
   const RunPlan& plan_;
   std::int64_t budget_, samples_ = 1;

@@ -2,8 +2,10 @@
 #include "core/file_writer.hpp"
 #include "plan/choose_offload.hpp"
 #include "plan/largest_block.hpp"
+#include "plan/limits.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
+#include <ranges>
 
 namespace trainx::plan {
 
@@ -40,6 +42,17 @@ std::int64_t process_bytes_of(const RunPlan& plan) {
   for (const auto& g : plan.train.back().graph.groups) saved += g.elements * std::max<std::int64_t>(4, of_element);
   const std::int64_t written_behind = saved >= FileWriter::large_bytes ? static_cast<std::int64_t>(WriteBehind::memory_bytes) : 0;
   return base + written_behind + std::max(copies * largest_group, largest_group + constructed) + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
+}
+
+/// Of texts that the model writes during training (generate.every), on the host: exact weights once more, keys and
+/// values of a row, and the outputs of one layer at a time. At least what model::gpt2::Decoder takes.
+std::int64_t generation_bytes_of(const RunPlan& plan) {
+  const auto* dims = std::get_if<spec::Gpt2Dims>(&plan.dims);
+  if (!plan.recipe.generate.every || !dims) return 0;
+  std::int64_t weights = 0;             // elements, as those below
+  for (const auto& g : plan.train.back().graph.groups) weights += g.elements;
+  const std::int64_t row = 3 * dims->hidden_size * dims->num_layers + 16 * dims->hidden_size + 4 * dims->intermediate_size;
+  return 4 * (weights + plan.recipe.data.sequence_length * row + 4 * dims->vocab_size);
 }
 
 /// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in shards this rank's share of the tensors as they are saved. Beside a GPU that has all residents the
@@ -138,6 +151,10 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
     m.categories.emplace_back("checkpoint on its way to disk", snapshot);
     m.process_bytes += snapshot;
   }
+  if (const std::int64_t generation = plan.on_gpu ? 0 : generation_bytes_of(plan); generation > 0) {
+    m.categories.emplace_back("texts during training", generation);
+    m.process_bytes += generation;
+  }
   const std::int64_t window = largest_weights_on_disk(p);
   if (plan.on_gpu && (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training())) {
     for (const auto& b : plan.train.front().program.buffers)
@@ -207,11 +224,17 @@ bool may_keep_weights_on_host(const RunPlan& plan) {
   return plan.on_gpu && !offloads_weights(plan) && !held;
 }
 
+// Where too many ways are left to try.
+constexpr const char* could_fit = "lower batch.micro_batch_size, write memory.activation_checkpoint: full, take a smaller model or a larger budget";
+
 std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   if (plan.row_lengths.empty()) return "";       // nothing is trained: there is no batch to cut
+  if (layers_of(plan.dims) > most_searched_layers) return could_fit;
   const Levers levers = levers_of(plan);
   const std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
   RunPlan other = plan;
+  other.searched = search_of(12'000);
+  const std::vector<std::int64_t> sizes = plannable_micro_batch_sizes(plan, samples);
   for (const auto weights : levers.weights)     // on the host last of all
     for (const auto mode : levers.modes) {
       if (weights != levers.weights.front() && (recipe::zero_stage(mode) == 1 || recipe::zero_stage(mode) == 2)) continue;
@@ -219,8 +242,8 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
         for (const auto place : levers.places) {
           auto levels = levers.levels;
           if (place != levers.places.front()) std::ranges::reverse(levels);   // the least to copy first
-          for (std::int64_t micro = plan.batch.micro_batch_size; micro >= levers.smallest_micro_batch; --micro) {   // the largest micro-batch that keeps the global batch
-            if (samples % micro != 0) continue;
+          for (const std::int64_t micro : std::views::reverse(sizes)) {   // the largest micro-batch that keeps the global batch
+            if (micro > plan.batch.micro_batch_size || micro < levers.smallest_micro_batch) continue;
             for (const auto& level : levels) {
               other.mode = mode;
               other.batch.micro_batch_size = micro;
@@ -229,7 +252,8 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
               other.recipe.memory.activation_offload = place;
               other.recipe.memory.optimizer_offload.where = optimizer;
               other.recipe.memory.parameter_offload = weights;
-              plan_programs(other);
+              if (is_spent(other)) return could_fit;
+              plan_programs(other, false);
               const MemoryPlan memory = plan_memory_budget(other);
               if (memory.total_bytes() > have || (plan.on_gpu && host_budget(plan, 0) > 0 && host_need(memory) > host_budget(plan, 0))) continue;
               return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + "), and memory.fit: true " + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself";

@@ -1,5 +1,7 @@
 #include "plan/model_dims.hpp"
 #include "plan/custom_dims.hpp"
+#include "plan/limits.hpp"
+#include <algorithm>
 
 namespace trainx::plan {
 namespace {
@@ -19,7 +21,7 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
       refuse("model.type: the recipe says " + std::string(Options::name) + ", " + folder->path + "/config.json is of a " + std::string(spec::architecture_name(folder->dims)));
     dims = std::get<Dims>(folder->dims);
   } else {
-    if (o.hidden_size && !o.intermediate_size) dims.intermediate_size = 4 * *o.hidden_size;
+    if (o.hidden_size && !o.intermediate_size) dims.intermediate_size = 4 * std::min(*o.hidden_size, largest_dimension);
     if (!o.vocab_size && facts.data.vocab_size > 0) dims.vocab_size = facts.data.vocab_size;
     if (!o.max_positions && !recipe.model.size && recipe.data.sequence_length > dims.max_positions) dims.max_positions = recipe.data.sequence_length;
   }
@@ -29,6 +31,7 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
              "; leave it out of the recipe");
     if (d.written) d.decided = *d.written;
     else d.written = d.decided;
+    if (d.decided < 1 || d.decided > largest_dimension) refuse(std::string("model.options.") + d.key + " (" + with_commas(d.decided) + ") must be from 1 to " + with_commas(largest_dimension));
   }
   take_settings(o, dims);
   dims.attention = recipe.model.attention;

@@ -22,22 +22,33 @@ constexpr program::TileRates h200_tiles{132, 850e12, 20, 666.5e12, 0.384, 0.242,
 constexpr program::TileRates h200_fp32_tiles{132, 64e12, 24, 64e12, 1, 1, 4.381e12, program::TileKernels::fp32, h200_kernel_s};
 constexpr program::TileRates h200_tf32_tiles{132, 420e12, 20, 320e12, 1, 1, 4.381e12, program::TileKernels::fp32, h200_kernel_s, 0.7};
 
+constexpr program::TileRates with_memory(program::TileRates tiles, double bytes_per_s) {
+  tiles.memory_bytes_per_s = bytes_per_s;
+  return tiles;
+}
+
+// An H100 SXM has the H200's multiprocessors and library (GH100, 132 of compute capability 9.0), so that its products have the same tiles. Only its memory is slower.
+constexpr program::TileRates h100_tiles = with_memory(h200_tiles, 3.041e12), h100_fp32_tiles = with_memory(h200_fp32_tiles, 3.041e12);
+
+// NVLink 4: 900 GB/s in both directions together (NVIDIA's data sheets of H100 SXM and H200).
+constexpr double nvlink4_bytes_per_s = 450e9;
+
 const std::vector<Device>& devices() {
   static const std::vector<Device> all{
       {"h100", 85017493504,
-       {"H100, bf16", "bench/results/h100/rates.json", 624.7e12, 250.4e12, 3.041e12, 0, 0, 0, 1.0e-6},
+       {"H100, bf16", "bench/results/h100/rates.json", 624.7e12, 250.4e12, 3.041e12, 0, 0, 0, 1.0e-6, h200_kernel_s, h100_tiles, 16.8e12},
        {"H100, tf32", "bench/results/h100/rates.json", 0, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
-       {"H100, fp32", "bench/results/h100/rates.json", 50.6e12, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6},
+       {"H100, fp32", "bench/results/h100/rates.json", 50.6e12, 28.96e12, 3.041e12, 0, 0, 0, 1.0e-6, h200_kernel_s, h100_fp32_tiles},
        0,
        {}, {},
-       989.4e12, 494.7e12, 66.9e12},
+       nvlink4_bytes_per_s, 989.4e12, 494.7e12, 66.9e12},
       {"h200", 150109880320,
        {"H200, bf16", "bench/results/h200/rates.json", 617.3e12, 263.0e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, h200_kernel_s, h200_tiles, 16.8e12},
        {"H200, tf32", "bench/results/h200/rates.json", 233.8e12, 101.9e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, h200_kernel_s, h200_tf32_tiles, 0, 0, 0, 8330},
        {"H200, fp32", "bench/results/h200/rates.json", 50.1e12, 47.0e12, 4.381e12, 52.6e9, 0, 0, 0.91e-6, h200_kernel_s, h200_fp32_tiles, 0, 0, 0, 3490},
        9.6e-6,
        {9.77e-12, 15.2e-12, 12.0e-12}, {13.5e-12, 14.0e-12, 13.9e-12},
-       989.4e12, 494.7e12, 66.9e12},
+       nvlink4_bytes_per_s, 989.4e12, 494.7e12, 66.9e12},
   };
   return all;
 }

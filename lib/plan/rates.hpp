@@ -16,6 +16,7 @@ struct Device {
   program::Rates bf16, tf32, fp32;      // without a rate of products: not measured
   double host_kernel_s = 0;             // beside it, to launch a kernel: see program::Rates
   ElementTimes adamw_8bit, adafactor;
+  double sheet_link_bytes_per_s = 0;    // to other GPUs of the node, each way, by the vendor's data sheet
   double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;   // the vendor's, without sparsity: what MFU is a share of
 };
 

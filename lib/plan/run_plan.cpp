@@ -1,5 +1,6 @@
 #include "plan/run_plan.hpp"
 #include "core/hash.hpp"
+#include "core/hub_cache.hpp"
 #include "passes/passes.hpp"
 #include "plan/batch.hpp"
 #include "plan/check_programs.hpp"
@@ -8,7 +9,9 @@
 #include "plan/choose_saving.hpp"
 #include "plan/fit.hpp"
 #include "plan/kept_weights.hpp"
+#include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/micro_steps.hpp"
 #include "plan/model_dims.hpp"
 #include "plan/precision.hpp"
 #include "plan/rates.hpp"
@@ -23,42 +26,42 @@
 namespace trainx::plan {
 namespace {
 
-// Steps of a duration that counts steps, epochs or tokens; nothing for one in time.
+// Steps of a duration in steps, epochs or tokens; nullopt for one in time.
 std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, std::int64_t length, const facts::DataFacts& data, const std::string& key) {
   const auto samples_per_step = static_cast<double>(batch.global_batch_size);
   switch (d.unit) {
     case Duration::Unit::steps: return std::llround(d.amount);
     case Duration::Unit::epochs:
-      if (!data.train_present) throw UserError(ExitCode::input_missing, key + " counts epochs, and the training data is not there: " + data.problem);
+      if (!data.train_present) throw UserError(ExitCode::input_missing, key + " is in epochs, but the training data is missing: " + data.problem);
       return static_cast<std::int64_t>(std::ceil(d.amount * static_cast<double>(data.train_samples) / samples_per_step));
     case Duration::Unit::tokens: return static_cast<std::int64_t>(std::ceil(d.amount / (samples_per_step * static_cast<double>(length))));
-    case Duration::Unit::seconds: break;
+    case Duration::Unit::seconds: case Duration::Unit::percent: break;   // of percent the schedule knows the whole
   }
   return std::nullopt;
 }
 
-PlacedProgram place(program::ModelGraph graph, program::StepProgram p, std::vector<program::Bytes> fixed = {}) {
+PlacedProgram place(program::ModelGraph graph, program::StepProgram p, bool ordered, std::vector<program::Bytes> fixed) {
   PlacedProgram placed{std::move(graph), std::move(p), {}, {}};
   program::PlacementOptions options;
   options.fixed = std::move(fixed);
   placed.placement = program::plan_memory(placed.program, options);
-  placed.order = program::derive_order(placed.program, placed.placement);
+  if (ordered) placed.order = program::derive_order(placed.program, placed.placement);
   return placed;
 }
 
-// Parts that have no kernels for GPUs: a sentence, or nothing where all have.
+// Why the recipe cannot compute on a GPU; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<spec::CustomOptions>(r.model.options)) return "a model of your own computes on CPUs so far";
   return "";
 }
 
-/// Null where they were not measured.
+/// nullopt if they were not measured.
 std::optional<program::Rates> rates_of(const Device& device, recipe::Compute compute) {
   const program::Rates& rates = size_of(dtype_of(compute)) == 2 ? device.bf16 : compute == recipe::Compute::tf32 ? device.tf32 : device.fp32;
   return rates.gemm_flops_per_s > 0 ? std::optional(rates) : std::nullopt;
 }
 
-// Between hosts the network's rates count, which nobody measured here; and what the ranks of several hosts decide must be the same on all.
+// Only for runs on one host: the network between hosts is not measured, and all hosts must make the same plan.
 void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardware, std::int64_t world_size) {
   if (hardware.host_bytes_per_s > 0 && world_size == 1) rates.host_bytes_per_s = hardware.host_bytes_per_s;
   if (world_size != hardware.local_ranks) return;
@@ -78,7 +81,7 @@ program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length, DType com
 // torch's DistributedDataParallel sums 25 MiB at a time; where links were not measured that is what there is to go by.
 constexpr program::Bytes usual_bucket_bytes = program::Bytes{25} << 20;
 
-// The most that one block of a layer has of gradients, in bytes; of a model without layers one of its blocks.
+// Largest gradient bytes of a block inside a layer; of any block if the model has no layers.
 program::Bytes gradients_of_a_block(const program::ModelGraph& graph) {
   program::Bytes most = 0, of_layers = 0;
   for (const program::BlockSpec& block : graph.blocks) {
@@ -91,7 +94,7 @@ program::Bytes gradients_of_a_block(const program::ModelGraph& graph) {
   return of_layers > 0 ? of_layers : most;
 }
 
-// Large enough that starting the sum takes an eighth of its time at most; where whole gradients are to be gone, no larger than those of a block.
+// Large enough that latency is at most an eighth of an all-reduce. ZeRO 2 and 3: at most one block, so that whole gradients die early.
 program::Bytes bucket_bytes(const RunPlan& plan, const program::ModelGraph& graph, const program::Rates* rates) {
   if (plan.recipe.optimizer.update_in_backward) return 0;   // each gradient goes as soon as it can
   const bool measured = rates && rates->link_bytes_per_s > 0 && rates->link_latency_s > 0 && !plan.recipe.run.deterministic;   // the order of sums must not hang on what was measured when
@@ -131,7 +134,16 @@ bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware, 
   return gpu;
 }
 
-/// Attention that was asked for and cannot be had here is refused: another one is never taken for it.
+/// Where weights come from, and what their folder asks of dropout that the run does not do.
+void note_folder(RunPlan& plan, const facts::ModelFolderFacts& folder) {
+  if (const auto snapshot = hub_snapshot_of(folder.path))
+    plan.notes.push_back("model.init_from is " + describe(*snapshot) + ": " + folder.path);
+  for (std::string& remark :
+       spec::dropout_remarks(folder.config, folder.path + "/config.json", plan.dims))
+    plan.notes.push_back(std::move(remark));
+}
+
+/// Refuses a requested attention that cannot run here: no other one replaces it silently.
 void require_attention(const RunPlan& plan) {
   const AttentionKind kind = plan.recipe.model.attention;
   const bool packed = spec::packs_documents(plan.recipe.data.source);
@@ -151,7 +163,7 @@ void require_attention(const RunPlan& plan) {
 
 bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& hardware) { return runs_on_gpu(recipe, hardware, false); }
 
-void plan_programs(RunPlan& plan) {
+void plan_programs(RunPlan& plan, bool ordered) {
   const auto& r = plan.recipe;
   plan.train.clear();
   plan.evaluate.clear();
@@ -160,7 +172,8 @@ void plan_programs(RunPlan& plan) {
   for (const std::int64_t length : plan.row_lengths) {
     const auto graph = graph_of(plan, length, plan.compute);
     const auto plain = program::plain_program(graph, plan.update);
-    auto p = passes::accumulation(plain, static_cast<int>(plan.batch.grad_accum_steps));
+    const int micro_steps = micro_steps_in_program(plan, graph.blocks.size());
+    auto p = passes::accumulation(plain, micro_steps);
     p = passes::activation_checkpoint(std::move(p), graph, levels);
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu) p = passes::activation_offload(std::move(p));
     const passes::ReduceOptions reduce{static_cast<int>(plan.batch.world_size), bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr), r.precision.reduce == recipe::Reduce::bf16};
@@ -174,7 +187,10 @@ void plan_programs(RunPlan& plan) {
     if (on_host) p = passes::optimizer_offload(std::move(p), offload);
     const passes::ParameterOffloadOptions weights{weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
     if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
-    const PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), residents));
+    p.repeats = plan.batch.grad_accum_steps - micro_steps;
+    if (p.repeats > 0) p.repeated_micro = micro_steps - 2;   // the last may differ: what follows it may overlap
+    PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), ordered, residents));
+    train.micro_steps = micro_steps;
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
     if (plan.is_replica()) continue;
@@ -184,35 +200,37 @@ void plan_programs(RunPlan& plan) {
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
     if (on_host) forward = passes::optimizer_offload(std::move(forward), offload);
     if (offloads_weights(plan)) forward = passes::parameter_offload(std::move(forward), weights);
-    plan.evaluate.push_back(place(evaluated, std::move(forward), residents));
+    plan.evaluate.push_back(place(evaluated, std::move(forward), ordered, residents));
   }
+  for (const PlacedProgram& p : plan.train) *plan.searched += std::ssize(p.program.steady);
 }
 
 double step_flops(const PlacedProgram& placed) {
   double flops = 0;
   for (const auto& i : placed.program.steady) {
+    const auto n_times = static_cast<double>(program::times(placed.program, i));
     if (i.block < 0 || static_cast<std::size_t>(i.block) >= placed.graph.blocks.size()) continue;
     const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
-    if (const auto phase = phases.find(i.op); phase != phases.end()) flops += phase->second.gemm_flops() + phase->second.attention_flops;
+    if (const auto phase = phases.find(i.op); phase != phases.end()) flops += n_times * (phase->second.gemm_flops() + phase->second.attention_flops);
   }
   return flops;
 }
 
 namespace {
 
-/// Of copies from and to such buffers.
+/// Bytes that a step copies between buffers for which counts(from, to) holds.
 template <class Counts>
 std::int64_t copied_bytes(const program::StepProgram& p, const Counts& counts) {
   std::int64_t bytes = 0;
   for (const auto& i : p.steady) {
     if (i.op != program::Op::copy) continue;
     const program::Use& to = i.uses.back();
-    if (counts(p.buffers[static_cast<std::size_t>(i.uses.front().buffer)], p.buffers[static_cast<std::size_t>(to.buffer)])) bytes += to.range.end - to.range.begin;
+    if (counts(p.buffers[static_cast<std::size_t>(i.uses.front().buffer)], p.buffers[static_cast<std::size_t>(to.buffer)])) bytes += (to.range.end - to.range.begin) * program::times(p, i);
   }
   return bytes;
 }
 
-/// What a step reads from the disk and writes there of one kind.
+/// Bytes of one kind that a step reads from the disk and writes to it.
 DiskCopies disk_copies(const program::StepProgram& p, program::Kind kind) {
   using program::Buffer, program::Space;
   return {copied_bytes(p, [&](const Buffer& from, const Buffer&) { return from.space == Space::disk && from.kind == kind; }),
@@ -243,12 +261,15 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   RunPlan plan;
   plan.recipe = recipe;
   auto& r = plan.recipe;
+  plan.every_micro_step = options.every_micro_step;
   choose_mode(plan, options.rank);
   plan.batch = plan_batch(r.batch, *r.parallel.world_size.value);
   if (r.optimizer.update_in_backward && plan.batch.grad_accum_steps > 1 && !r.batch.micro_batch_size.is_auto())
     throw UserError(ExitCode::invalid_recipe, "optimizer.update_in_backward cannot go together with batch.grad_accum_steps, which is " + std::to_string(plan.batch.grad_accum_steps) + " with " +
-                                                  std::to_string(plan.batch.world_size) + " ranks: the gradients of all micro-steps are summed first; raise batch.micro_batch_size or leave update_in_backward out");
+                                                  std::to_string(plan.batch.world_size) + " ranks: gradients of all micro-steps are summed before an update; raise batch.micro_batch_size or leave update_in_backward out");
   plan.dims = plan_model_dims(r, facts);
+  plan.row_lengths = recipe::row_lengths(r.data);
+  require_plannable(plan);
   plan.compute = dtype_of(r.precision.compute);
   plan.master = master_of(r.precision);
   const bool fixed_scale = !r.precision.loss_scale.is_auto();
@@ -263,7 +284,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);
   if (plan.on_gpu && r.memory.release_cache_every)
-    throw UserError(ExitCode::invalid_recipe, "memory.release_cache_every can have no effect on a GPU: trainx takes the GPU's memory once, as planned, and no library keeps any beside it; leave it out");
+    throw UserError(ExitCode::invalid_recipe, "memory.release_cache_every can have no effect on a GPU: trainx allocates the planned GPU memory once, and no library caches more; leave it out");
   if (plan.on_gpu && !device && !facts.hardware.gpus.empty()) device = device_called(facts.hardware.gpus.front());
 
   const std::int64_t length = r.data.sequence_length;
@@ -271,8 +292,12 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (const auto total = steps(r.run.duration, "run.duration")) plan.total_steps = *total;
   else plan.total_seconds = r.run.duration.amount;
   plan.schedule = plan_schedule(r.schedule, plan.total_steps, [&](const Duration& d, const char* key) { return steps(d, key).value_or(0); });
+  if (plan.schedule.warmup >= 0) require_plannable_table(plan.schedule.warmup, "schedule.warmup");
+  const bool constant = std::holds_alternative<spec::ConstantSchedule>(r.schedule.course);
   const auto* adafactor = std::get_if<spec::AdafactorOptions>(&r.optimizer.options);
-  if (adafactor && adafactor->relative_step)
+  const bool follows_steps = adafactor && adafactor->relative_step;
+  if (!constant || follows_steps) require_plannable_table(plan.total_steps, "run.duration");
+  if (follows_steps)
     for (std::int64_t t = 1; t <= std::max<std::int64_t>(plan.total_steps, 1); ++t) plan.lr_table.push_back(spec::relative_step(*adafactor, static_cast<double>(t)));
   else plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, plan.schedule);
   plan.update.lr_table_entries = static_cast<std::int64_t>(plan.lr_table.size());
@@ -286,10 +311,15 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (r.memory.release_cache_every) plan.release_cache_every = interval(*r.memory.release_cache_every, "memory.release_cache_every");
   plan.tokens_per_step = plan.batch.global_batch_size * length;
   plan.nominal_targets = spec::nominal_targets(plan.dims, plan.batch.global_batch_size, length);
-  plan.row_lengths = recipe::row_lengths(r.data);
   plan.train_samples = facts.data.train_samples;
-  if (facts.data.eval_present) plan.eval_samples = std::min(r.eval.batches * plan.batch.global_batch_size, facts.data.eval_samples);
+  if (r.generate.every) plan.generate_every = interval(*r.generate.every, "generate.every");
+  if (facts.data.eval_present) {
+    plan.eval_samples = facts.data.eval_samples;
+    if (const auto& batches = r.eval.batches.value)
+      plan.eval_samples = std::min(*batches * plan.batch.global_batch_size, facts.data.eval_samples);
+  }
   if (!facts.data.train_present) plan.notes.push_back("training data is not there yet: " + facts.data.problem);
+  if (r.model.init_from && facts.model_folder) note_folder(plan, *facts.model_folder);
 
   if (device) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty()) use_measured_rates(*plan.rates, facts.hardware, plan.batch.world_size);
@@ -307,17 +337,23 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   place_optimizer(plan);
   choose_shards(plan, facts.hardware.local_ranks, budget, rates);
   require_shards_on_host(plan);
+  if (r.generate.every && plan.zero_stage() > 0)
+    throw UserError(ExitCode::invalid_recipe,
+                    "generate.every needs all weights on one rank, and parallel.mode is " +
+                        recipe::write_value(plan.mode) + ", which keeps them in shards; leave generate out, or "
+                        "write parallel.mode: ddp");
   choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
+  require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
   choose_kept_weights(plan, budget, rates);
   choose_offload(plan, budget, rates);
   plan_programs(plan);
   require_sound_programs(plan);
 
   if (!options.gpu.empty() && std::holds_alternative<spec::CustomDims>(plan.dims))
-    throw UserError(ExitCode::usage, "plan --gpu: how long a model of your own takes is not known before it runs; only bytes are, without --gpu");
+    throw UserError(ExitCode::usage, "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out to plan its memory");
   if (r.memory.activation_offload == recipe::ActivationOffload::cpu && offloaded_bytes(plan.train.back().program) == 0)
-    throw UserError(ExitCode::invalid_recipe, "memory.activation_offload can have no effect: nothing that this model keeps for backward waits for longer than its neighbours take, there are too few blocks; write none");
+    throw UserError(ExitCode::invalid_recipe, "memory.activation_offload can have no effect: with so few blocks no activation stays long enough to be copied; write none");
   plan.memory = plan_memory_budget(plan);
   plan.memory.budget_bytes = budget;
   require_fits(plan);
@@ -325,11 +361,13 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   if (device) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute != DType::f32;
     if (rates) {
-      plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, *rates);
+      program::Rates known = *rates;
+      if (known.link_bytes_per_s <= 0 && plan.batch.world_size > 1) known.link_bytes_per_s = plan.sheet_link_bytes_per_s = device->sheet_link_bytes_per_s;
+      plan.time = program::predict_time(plan.train.back().program, plan.train.back().order, plan.train.back().graph, known);
       if (r.model.attention == AttentionKind::flash || r.model.attention == AttentionKind::efficient)
-        plan.notes.push_back("how fast attention by " + std::string(name_of(r.model.attention)) + " is was not measured: its time is predicted as that of auto");
+        plan.notes.push_back("attention by " + std::string(name_of(r.model.attention)) + " was not measured: its time is predicted as that of auto");
       if (spec::packs_documents(r.data.source))
-        plan.notes.push_back("how long attention inside documents (data.packed) takes hangs on their lengths: its time is predicted as that of rows of one document");
+        plan.notes.push_back("attention inside documents (data.packed) depends on their lengths: its time is predicted for one document per row");
     }
     plan.peak_flops = low ? device->bf16_peak_flops : tf32 ? device->tf32_peak_flops : device->fp32_peak_flops;
   }

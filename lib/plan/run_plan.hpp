@@ -6,6 +6,7 @@
 #include "program/order.hpp"
 #include "program/plain.hpp"
 #include "program/time.hpp"
+#include <memory>
 
 namespace trainx::plan {
 
@@ -18,6 +19,7 @@ struct PlacedProgram {
   program::StepProgram program;
   program::Placement placement;
   program::Order order;
+  int micro_steps = 1;                  // in the program: fewer than run where plans leave out like ones
 };
 
 /// When something recurs: every so many steps, or seconds (0: not by that measure).
@@ -44,6 +46,7 @@ struct RunPlan {
   spec::ModelDims dims;
   BatchPlan batch;
   recipe::ParallelMode mode = recipe::ParallelMode::single;
+  bool every_micro_step = false;        // programs hold all micro-steps; else long ones hold a few (micro_steps.hpp)
   int rank = 0;                         // whose programs these are: of dp rank 0's differ from the others', else all are equal
   int shard_ranks = 1;                  // of zero: among how many neighbouring ranks shards lie; more ranks are further groups, which hold the same
   int turns_kept = 0;                   // of zero3 (passes::ZeroOptions): how long gathered weights stay
@@ -60,6 +63,7 @@ struct RunPlan {
   std::vector<double> lr_table;         // by applied step; the last entry holds beyond its end
   /// checkpoint_every: of auto, that it begins with.
   Interval checkpoint_every, eval_every, metrics_every, release_cache_every;
+  Interval generate_every;              // of texts during training; neither steps nor seconds: none
   std::int64_t tokens_per_step = 0;     // without padding, where all samples have data.sequence_length
   double nominal_targets = 0;           // expected of a global batch without padding
   std::vector<std::int64_t> row_lengths;   // tokens of a sample with padding, ascending: a step takes the smallest that holds its longest sample
@@ -71,12 +75,14 @@ struct RunPlan {
   std::optional<std::int64_t> disk_free_bytes;   // for this rank, in the folder of memory.optimizer_offload; nothing: not known
   std::optional<program::Rates> rates;  // of the device in the plan's arithmetic, where they were measured
   std::optional<program::TimePrediction> time;   // where rates of the device are known
+  double sheet_link_bytes_per_s = 0;    // of the time's prediction, where links were not measured: the vendor's; 0: left out
   double peak_flops = 0;                // a second, of the chip in the plan's arithmetic; 0: not known
   double flops_per_token() const;       // of the model in a step: what is recomputed does not count
   int zero_stage() const { return recipe::zero_stage(mode); }   // 0: nothing lies in shards
   bool shares_batches() const { return mode == recipe::ParallelMode::ddp || zero_stage() > 0; }   // each rank reads its part of each batch, and evaluates its part
   bool writes_beside_training() const { return recipe.checkpoint.asynchronous.value.value_or(false); }   // checkpoints; until it is chosen they wait
   bool is_replica() const { return mode == recipe::ParallelMode::dp && rank > 0; }   // keeps nothing from step to step
+  std::shared_ptr<std::int64_t> searched = std::make_shared<std::int64_t>(0);   // instructions of all programs planned so far, copies of the plan counted too
   std::vector<std::string> choices;     // what trainx chose where the recipe leaves it to it: with the reason and what it costs
   std::vector<std::string> notes;       // e.g. a missing data file
 };
@@ -84,6 +90,7 @@ struct RunPlan {
 struct PlanOptions {
   std::string gpu;                      // plan for this device instead of the CPU: "h100", "h200"
   int rank = 0;                         // of recipe.parallel.world_size ranks
+  bool every_micro_step = false;        // the program is to be run: it holds all micro-steps, however many
 };
 
 /// Whether the run would compute on a GPU of this machine. Throws UserError 78 where what it asks for cannot be.

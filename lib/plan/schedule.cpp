@@ -42,22 +42,28 @@ struct Left {
   double operator()(const spec::InverseSqrtSchedule&) const {
     return std::sqrt(static_cast<double>(steps.timescale) / static_cast<double>(s - steps.warmup + steps.timescale));
   }
+  double operator()(const spec::RangeTestSchedule& o) const {
+    return std::pow(o.initial_ratio, 1 - progress(s, steps.warmup, steps.total - 1));
+  }
 };
 
-std::string in_steps(std::int64_t n) { return "(" + std::to_string(n) + " steps)"; }
+std::string in_steps(std::int64_t n) { return std::to_string(n) + " steps"; }
 
 }  // namespace
 
 ScheduleSteps plan_schedule(recipe::ScheduleSection& schedule, std::int64_t total, const std::function<std::int64_t(const Duration&, const char* key)>& steps_of) {
-  ScheduleSteps steps{steps_of(schedule.warmup, "schedule.warmup"), total};
+  const auto counted = [&](const Duration& d, const char* key) {   // a part of a run in time was refused with the recipe
+    return d.unit == Duration::Unit::percent ? static_cast<std::int64_t>(std::ceil(d.amount / 100 * static_cast<double>(std::max<std::int64_t>(total, 0)))) : steps_of(d, key);
+  };
+  ScheduleSteps steps{counted(schedule.warmup, "schedule.warmup"), total};
   const auto refuse = [](const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, sentence); };
-  const std::string run = "run.duration " + in_steps(total);
-  if (total >= 0 && steps.warmup > total) refuse("schedule.warmup " + in_steps(steps.warmup) + " is longer than " + run);
+  const std::string run = "run.duration (" + in_steps(total) + ")";
+  if (total >= 0 && steps.warmup > total) refuse("schedule.warmup is " + in_steps(steps.warmup) + ", which is longer than " + run);
   if (auto* wsd = std::get_if<spec::WsdSchedule>(&schedule.course)) {
     if (wsd->decay.is_auto()) wsd->decay.value = Duration{static_cast<double>(std::clamp<std::int64_t>(std::llround(static_cast<double>(total) / 10), 1, std::max<std::int64_t>(total - steps.warmup, 1)))};
-    steps.decay = steps_of(*wsd->decay.value, "schedule.decay");
+    steps.decay = counted(*wsd->decay.value, "schedule.decay");
     if (steps.warmup + steps.decay > total)
-      refuse("schedule.warmup " + in_steps(steps.warmup) + " and schedule.decay " + in_steps(steps.decay) + " together are longer than " + run);
+      refuse("schedule.warmup (" + in_steps(steps.warmup) + ") and schedule.decay (" + in_steps(steps.decay) + ") together are longer than " + run);
   }
   if (auto* inverse = std::get_if<spec::InverseSqrtSchedule>(&schedule.course)) {
     if (inverse->timescale.is_auto()) inverse->timescale.value = Duration{static_cast<double>(steps.warmup > 0 ? steps.warmup : 10000)};

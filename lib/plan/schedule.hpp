@@ -24,6 +24,7 @@ ScheduleSteps plan_schedule(recipe::ScheduleSection& schedule, std::int64_t tota
 ///   cosine_restarts   the same of p*cycles less its whole part; f for p = 1
 ///   wsd               lr before the last d steps; in them, with q = (s-(N-d))/d, lr * (f + (1-f)*shape): 1-q, (1+cos(pi*q))/2 or 1-sqrt(q)
 ///   inverse_sqrt      lr * sqrt(t/(s-w+t)), t = timescale
+///   range_test        lr * r^(1-q), r = initial_ratio, q = (s-w)/(N-1-w), at most 1: the last step has lr
 double learning_rate(const recipe::ScheduleSection& schedule, double lr, std::int64_t s, const ScheduleSteps& steps);
 
 /// By applied step; beyond its end the last entry holds. What is constant after warm-up has one entry after it.

@@ -68,7 +68,7 @@ std::int64_t bytes_of(const RunPlan& plan, const StepShape& shape) {
   other.batch.micro_batch_size = shape.micro_batch_size;
   other.batch.grad_accum_steps = std::min<std::int64_t>(shape.grad_accum_steps, 2);   // further ones reuse the second's memory
   other.row_lengths = {shape.length};
-  plan_programs(other);
+  plan_programs(other, false);
   return plan_memory_budget(other).total_bytes();
 }
 

@@ -1,10 +1,10 @@
-// What a step costs that is cut otherwise, or of a model of other sizes: predicted without placing it.
+// Predicted cost of a step with another cut or other model sizes, without placing buffers.
 #pragma once
 #include "plan/run_plan.hpp"
 
 namespace trainx::plan {
 
-/// What a step's time depends on beside the recipe's precision, optimizer and memory section.
+/// Inputs of a step's time besides precision, optimizer and memory section.
 struct StepShape {
   spec::ModelDims dims;
   std::int64_t micro_batch_size = 0, grad_accum_steps = 0, length = 0;
@@ -12,21 +12,21 @@ struct StepShape {
 };
 StepShape shape_of(const RunPlan& plan);
 
-/// What loses most to tiles, over all products of its sizes.
+/// The matrix product that loses most time to tiles, summed over all of its size.
 struct WorstProduct { program::Gemm product; double lost_s = 0; };
 
 struct StepCost {
   double seconds = 0;
-  double tiles_lost_s = 0;              // of them: multiprocessors that idle in last waves of tiles, tiles beyond edges
-  double unaligned_lost_s = 0;          // rows that are no whole multiple of 16 bytes
-  double heads_lost_s = 0;              // heads of a size that attention's kernels are not made for
+  double tiles_lost_s = 0;              // idle multiprocessors in last waves, tiles beyond edges
+  double unaligned_lost_s = 0;          // rows that are not multiples of 16 bytes
+  double heads_lost_s = 0;              // head sizes without a matching attention kernel
   WorstProduct worst;
   double lost_s() const { return tiles_lost_s + unaligned_lost_s + heads_lost_s; }
 };
-/// On the plan's GPU, whose rates must be known.
+/// Cost on the plan's GPU. Throws InternalError if its rates are unknown.
 StepCost step_cost(const RunPlan& plan, const StepShape& shape);
 
-/// All memory that a run of this shape takes. `plan` gives the rest.
+/// Total memory of a run of this shape; everything else is as in `plan`.
 std::int64_t bytes_of(const RunPlan& plan, const StepShape& shape);
 
 }  // namespace trainx::plan

@@ -1,4 +1,5 @@
 #include "report/html.hpp"
+#include "report/page_style.hpp"
 #include <algorithm>
 #include <cstdio>
 
@@ -43,6 +44,13 @@ std::string bars(const std::vector<Bar>& bars, double whole) {
     out += "<span>" + escaped(b.name) + "</span><span class='track'><span class='bar' style='width:" + share + "%'></span></span><span class='number'>" + escaped(b.text) + "</span>";
   }
   return out + "</div>\n";
+}
+
+std::string html_page(const std::string& title, const std::string& body) {
+  return "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
+         "<meta name='viewport' content='width=device-width, initial-scale=1'><title>" +
+         escaped(title) + " - trainx</title><style>" + page_style + "</style></head><body>\n" + body +
+         "<script>" + page_script + "</script></body></html>\n";
 }
 
 }  // namespace trainx::report

@@ -15,4 +15,7 @@ struct Bar { std::string name; double value = 0; std::string text; };
 /// The largest, or one of `whole` where that is more, is as long as there is room for.
 std::string bars(const std::vector<Bar>& bars, double whole = 0);
 
+/// A whole page with the style and script of reports. `body` is HTML already.
+std::string html_page(const std::string& title, const std::string& body);
+
 }  // namespace trainx::report

@@ -1,7 +1,6 @@
 #include "report/page.hpp"
 #include "core/units.hpp"
 #include "report/html.hpp"
-#include "report/page_style.hpp"
 #include "report/plot.hpp"
 #include <algorithm>
 #include <cmath>
@@ -67,15 +66,38 @@ std::string header(const RunRecord& run) {
 
 std::string tile(const std::string& value, const std::string& words) { return "<div class='tile'><b>" + escaped(value) + "</b><span>" + escaped(words) + "</span></div>"; }
 
+/// "10 of 26 batches" of the held-out set; empty where it was not logged.
+std::string evaluated(const RunRecord& run) {
+  const Points &some = run.of("eval_batches"), &all = run.of("eval_all_batches");
+  if (some.empty() || all.empty()) return "";
+  const std::string of = short_number(all.back().y) + " batches";
+  return some.back().y < all.back().y ? short_number(some.back().y) + " of " + of : "all " + of;
+}
+
+std::string best_tiles(const RunRecord& run) {
+  const Points& values = run.of("eval_" + run.best_metric);
+  if (values.empty()) return "";
+  const auto comes_first = [&](const Point& a, const Point& b) {
+    return std::isfinite(a.y) && (run.best_is_highest ? !(a.y <= b.y) : !(a.y >= b.y));
+  };
+  const Point best = *std::ranges::min_element(values, comes_first);
+  const std::string on = evaluated(run);
+  std::string out = tile(short_number(best.y), "best held-out " + run.best_metric + (on.empty() ? "" : " on " + on) + ", at step " + short_number(best.x));
+  if (run.best_metric == "loss" && run.entropy_floor && *run.entropy_floor > 0)
+    out += tile(short_number(100 * (best.y / *run.entropy_floor - 1)) + " %", "above the entropy of the data");
+  return out;
+}
+
 std::string tiles(const RunRecord& run) {
   std::string out = "<div class='tiles'>";
-  const Points &loss = run.of("loss"), &eval = run.of("eval_loss"), &tokens = run.of("tokens_seen");
-  if (!loss.empty()) out += tile(short_number(loss.back().y), "loss at step " + short_number(loss.back().x));
-  if (!eval.empty()) {
-    const auto best = std::ranges::min_element(eval, [](const Point& a, const Point& b) { return std::isfinite(a.y) && !(a.y >= b.y); });
-    out += tile(short_number(best->y), "lowest held-out loss, at step " + short_number(best->x));
-    if (run.entropy_floor && *run.entropy_floor > 0) out += tile(short_number(100 * (best->y / *run.entropy_floor - 1)) + " %", "above the entropy of the data");
+  const Points &loss = run.of("loss"), &tokens = run.of("tokens_seen"), &epochs = run.of("epoch");
+  if (!loss.empty()) {
+    const double before = loss.size() > 1 ? loss[loss.size() - 2].x + 1 : loss.back().x;
+    const std::string steps = before < loss.back().x ? "steps " + short_number(before) + " to " : "step ";
+    out += tile(short_number(loss.back().y), "mean training loss of " + steps + short_number(loss.back().x));
   }
+  out += best_tiles(run);
+  if (!epochs.empty()) out += tile(short_number(epochs.back().y), "epochs");
   if (!tokens.empty()) out += tile(human_count(tokens.back().y), "tokens seen");
   if (const double rate = median(run.of("tokens_per_second")); std::isfinite(rate)) out += tile(human_count(rate), "tokens per second, median");
   if (const double ms = median(run.of("step_time_ms")); std::isfinite(ms)) out += tile(human_seconds(ms / 1e3), "a step, median");
@@ -90,7 +112,7 @@ std::string plots(const RunRecord& run) {
   if (run.entropy_floor) loss.level = run.entropy_floor, loss.level_name = "entropy of the data";
   all.push_back(loss);
   for (const auto& [key, points] : run.series)
-    if (key.starts_with("eval_") && key != "eval_loss" && key != "eval_targets" && key != "eval_entropy_floor") all.push_back({"held-out " + key.substr(5), "", {{key, points, true}}});
+    if (key.starts_with("eval_") && key != "eval_loss" && key != "eval_targets" && key != "eval_entropy_floor" && !key.ends_with("_batches")) all.push_back({"held-out " + key.substr(5), "", {{key, points, true}}});
   all.push_back({"learning rate", "", {{"lr", run.of("lr")}}});
   all.push_back({"gradient norm", "before clipping", {{"grad_norm", run.of("grad_norm")}}, true});
   all.push_back({"tokens per second", "", {{"tokens_per_second", run.of("tokens_per_second")}}});
@@ -160,8 +182,7 @@ std::string recipe(const RunRecord& run) {
 
 std::string page(const RunRecord& run) {
   const std::string unread = run.unread_lines > 0 ? "<p class='bad'>" + std::to_string(run.unread_lines) + " lines of metrics.jsonl could not be read</p>" : "";
-  return "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'><title>" + escaped(run.name) + " - trainx</title><style>" + page_style +
-         "</style></head><body>\n" + header(run) + tiles(run) + unread + plots(run) + memory(run) + step_budget(run) + checkpoints(run) + recipe(run) + "<script>" + page_script + "</script></body></html>\n";
+  return html_page(run.name, header(run) + tiles(run) + unread + plots(run) + memory(run) + step_budget(run) + checkpoints(run) + recipe(run));
 }
 
 }  // namespace trainx::report

@@ -41,7 +41,15 @@ struct Extent {
   bool any() const { return low <= high; }
 };
 
-bool can_be_drawn(double y, bool logarithmic) { return std::isfinite(y) && (!logarithmic || y > 0); }
+bool can_be_drawn(const Point& p, const Plot& plot) {
+  return std::isfinite(p.y) && (!plot.logarithmic || p.y > 0) && (!plot.logarithmic_x || p.x > 0);
+}
+
+Scale horizontal(const Plot& plot, Extent x) {
+  if (x.low == x.high && plot.logarithmic_x) x.low /= 2, x.high *= 2;
+  if (x.low == x.high) x.low -= 1, x.high += 1;
+  return {x.low, x.high, left, width - right, plot.logarithmic_x};
+}
 
 Scale vertical(const Plot& plot, Extent y) {
   if (plot.level) y.include(*plot.level);
@@ -55,11 +63,11 @@ Scale vertical(const Plot& plot, Extent y) {
 }
 
 /// Lines between the points, interrupted where one cannot be drawn.
-std::string path_of(const Points& points, const Scale& x, const Scale& y, bool logarithmic) {
+std::string path_of(const Points& points, const Scale& x, const Scale& y, const Plot& plot) {
   std::string path;
   bool down = false;
   for (const Point& p : points) {
-    if (!can_be_drawn(p.y, logarithmic)) {
+    if (!can_be_drawn(p, plot)) {
       down = false;
       continue;
     }
@@ -69,15 +77,15 @@ std::string path_of(const Points& points, const Scale& x, const Scale& y, bool l
   return path;
 }
 
-std::string grid(const Scale& x, const Scale& y, bool logarithmic) {
+std::string grid(const Scale& x, const Scale& y, const Plot& plot) {
   std::string out;
-  for (const double t : logarithmic ? logarithmic_ticks(y.low(), y.high()) : ticks(y.low(), y.high(), 5))
+  for (const double t : plot.logarithmic ? logarithmic_ticks(y.low(), y.high()) : ticks(y.low(), y.high(), 5))
     out += "<line class='grid' x1='" + fixed(left) + "' x2='" + fixed(width - right) + "' y1='" + fixed(y(t)) + "' y2='" + fixed(y(t)) + "'/><text x='" + fixed(left - 8) + "' y='" + fixed(y(t) + 4) +
            "' text-anchor='end'>" + short_number(t) + "</text>";
-  for (const double t : ticks(x.low(), x.high(), 7))
+  for (const double t : plot.logarithmic_x ? logarithmic_ticks(x.low(), x.high()) : ticks(x.low(), x.high(), 7))
     out += "<text x='" + fixed(x(t)) + "' y='" + fixed(height - bottom + 18) + "' text-anchor='middle'>" + short_number(t) + "</text>";
   return out + "<line class='axis' x1='" + fixed(left) + "' x2='" + fixed(width - right) + "' y1='" + fixed(height - bottom) + "' y2='" + fixed(height - bottom) + "'/><text x='" + fixed(width - right) + "' y='" +
-         fixed(height - 2) + "' text-anchor='end'>step</text>";
+         fixed(height - 2) + "' text-anchor='end'>" + escaped(plot.x_name) + "</text>";
 }
 
 /// What the page's script shows beside the pointer: [[name, [[x on the drawing, y on it, text], ...]], ...].
@@ -86,7 +94,7 @@ std::string spots(const std::vector<Curve>& curves, const Scale& x, const Scale&
   for (const Curve& c : curves) {
     auto points = nlohmann::json::array();
     for (const Point& p : c.points)
-      if (can_be_drawn(p.y, plot.logarithmic)) points.push_back({std::round(10 * x(p.x)) / 10, std::round(10 * y(p.y)) / 10, "step " + short_number(p.x) + ": " + short_number(p.y)});
+      if (can_be_drawn(p, plot)) points.push_back({std::round(10 * x(p.x)) / 10, std::round(10 * y(p.y)) / 10, plot.x_name + " " + short_number(p.x) + ": " + short_number(p.y)});
     all.push_back({c.name, points});
   }
   return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -153,26 +161,31 @@ std::string figure(const Plot& plot) {
     Curve drawn{c.name, thinned(c.points, most_points), c.with_dots};
     bool any = false;
     for (const Point& p : drawn.points)
-      if (can_be_drawn(p.y, plot.logarithmic)) any = true, x_extent.include(p.x), y_extent.include(p.y);
+      if (can_be_drawn(p, plot)) any = true, x_extent.include(p.x), y_extent.include(p.y);
     if (any) curves.push_back(std::move(drawn));
   }
   if (curves.empty()) return {};
-  if (x_extent.low == x_extent.high) x_extent.low -= 1, x_extent.high += 1;
-  const Scale x(x_extent.low, x_extent.high, left, width - right, false), y = vertical(plot, y_extent);
+  const Scale x = horizontal(plot, x_extent), y = vertical(plot, y_extent);
   std::string drawing, legend;
   for (std::size_t k = 0; k < curves.size(); ++k) {
     const std::string kind = "curve c" + std::to_string(k);
-    drawing += "<path class='" + kind + "' d='" + path_of(curves[k].points, x, y, plot.logarithmic) + "'/>";
+    drawing += "<path class='" + kind + "' d='" + path_of(curves[k].points, x, y, plot) + "'/>";
     for (const Point& p : curves[k].points)
-      if (curves[k].with_dots && can_be_drawn(p.y, plot.logarithmic)) drawing += "<circle class='dot c" + std::to_string(k) + "' cx='" + fixed(x(p.x)) + "' cy='" + fixed(y(p.y)) + "' r='3'/>";
+      if (curves[k].with_dots && can_be_drawn(p, plot)) drawing += "<circle class='dot c" + std::to_string(k) + "' cx='" + fixed(x(p.x)) + "' cy='" + fixed(y(p.y)) + "' r='3'/>";
     if (curves.size() > 1) legend += "<span class='key c" + std::to_string(k) + "'>" + escaped(curves[k].name) + "</span>";
   }
   if (plot.level) {
     drawing += "<line class='level' x1='" + fixed(left) + "' x2='" + fixed(width - right) + "' y1='" + fixed(y(*plot.level)) + "' y2='" + fixed(y(*plot.level)) + "'/>";
     legend += "<span class='key level'>" + escaped(plot.level_name) + " " + short_number(*plot.level) + "</span>";
   }
+  for (const Mark& mark : plot.marks) {
+    if (!(mark.x >= x.low() && mark.x <= x.high())) continue;
+    const std::string at = fixed(x(mark.x));
+    drawing += "<line class='level' x1='" + at + "' x2='" + at + "' y1='" + fixed(top) + "' y2='" + fixed(height - bottom) + "'/>";
+    legend += "<span class='key level'>" + escaped(mark.name) + " " + short_number(mark.x) + "</span>";
+  }
   return "<figure><figcaption><b>" + escaped(plot.title) + "</b> <span class='soft'>" + escaped(plot.unit) + "</span>" + legend + "</figcaption><svg viewBox='0 0 " + fixed(width) + " " + fixed(height) +
-         "' role='img' aria-label='" + escaped(plot.title) + "' data-spots='" + escaped(spots(curves, x, y, plot)) + "'>" + grid(x, y, plot.logarithmic) + drawing + "</svg></figure>\n";
+         "' role='img' aria-label='" + escaped(plot.title) + "' data-spots='" + escaped(spots(curves, x, y, plot)) + "'>" + grid(x, y, plot) + drawing + "</svg></figure>\n";
 }
 
 }  // namespace trainx::report

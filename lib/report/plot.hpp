@@ -10,12 +10,18 @@ struct Curve {
   bool with_dots = false;
 };
 
+/// A vertical line with a word in the legend.
+struct Mark { std::string name; double x = 0; };
+
 struct Plot {
   std::string title, unit;              // "nats per token", "tokens/s"
   std::vector<Curve> curves;            // at most three; those without points are left out
   bool logarithmic = false;             // of y; values that are not above 0 are left out
   std::optional<double> level;          // a dashed line across
   std::string level_name;
+  bool logarithmic_x = false;           // points whose x is not above 0 are left out
+  std::string x_name = "step";
+  std::vector<Mark> marks;              // vertical lines
 };
 
 /// Round values within [low, high], about `count`.

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "recipe/recipe.hpp"
+#include "recipe/value.hpp"
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -68,6 +69,8 @@ RunRecord read_run(const std::string& folder) {
   read_profile(folder + "/profile.json", run);
   const recipe::Recipe recipe = recipe::parse_recipe(read_file(resolved), resolved).recipe;
   run.name = recipe.run.name;
+  run.best_metric = recipe::write_value(recipe.eval.best.metric);
+  run.best_is_highest = recipe::prefers_higher(recipe.eval.best);
   const Json origins = run.info.value("origins", Json());                // of what differs from the default; older runs wrote none down
   for (const auto& [key, value] : recipe::flatten(recipe)) run.settings.push_back({key, value, origins.is_object() ? origins.value(key, "default") : ""});
   run.checkpoints = checkpoint::listing(folder);

@@ -19,6 +19,8 @@ struct RunRecord {
   nlohmann::ordered_json status, info, plan;            // status.json, run.json, plan.json; empty objects where they are missing
   std::map<std::string, Points> series;                 // by key of metrics.jsonl, over steps; what is not a number is NaN
   std::optional<double> entropy_floor;                  // nats per token, of the data
+  std::string best_metric = "loss";                     // of eval.best: that decided which checkpoint is `best`
+  bool best_is_highest = false;
   std::map<std::string, double> work_ms;                // of a step, by kind, of `trainx train --profile`; empty where there was none
   std::vector<Setting> settings;                        // resolved.yaml, with where each came from (run.json)
   std::vector<checkpoint::Listed> checkpoints;

@@ -1,0 +1,45 @@
+// Sizes that no plan is made for. Real runs end far below them.
+#pragma once
+#include "plan/run_plan.hpp"
+
+namespace trainx::plan {
+
+/// Of a custom model: its modules.
+std::int64_t layers_of(const spec::ModelDims& dims);
+
+/// With separators: "62,500,000".
+std::string with_commas(std::int64_t n);
+
+/// The exact product. Throws UserError 78 that names `what` where 64 bits do not hold it.
+std::int64_t checked_product(std::int64_t a, std::int64_t b, const std::string& what);
+
+constexpr std::int64_t most_layers = 1024;
+constexpr std::int64_t most_searched_layers = 128;        // trainx chooses nothing for deeper models: one candidate takes too long
+constexpr std::int64_t largest_dimension = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t most_micro_steps = 1 << 16;
+constexpr std::int64_t most_block_operations = 1 << 20;   // of a step: forward and backward of each block
+constexpr std::int64_t most_row_lengths = 64;
+constexpr std::int64_t most_table_steps = 10'000'000;     // whose learning rates a table holds
+constexpr std::int64_t most_dp_ranks = 64;
+constexpr std::int64_t most_laid_out_shards = 1 << 17;    // of all groups, whose states are laid out rank by rank
+constexpr std::int64_t most_segment = 32;                 // layers recomputed together: the root of most_layers
+
+/// Throws UserError 78 unless the dimensions can be planned: by arithmetic, before anything is built.
+/// Needs plan.dims, batch, mode and row_lengths.
+void require_plannable(const RunPlan& plan);
+/// Throws UserError 78 unless a step of so many micro-steps can be planned.
+void require_plannable_micro_steps(const RunPlan& plan, std::int64_t micro_steps);
+/// Most micro-steps that a step of this model can have.
+std::int64_t most_micro_steps_of(const RunPlan& plan);
+/// Instructions of candidates that a search may plan: it then takes the best so far. Counted, not timed,
+/// so that every process makes the same plan.
+constexpr std::int64_t most_searched = 30'000;
+bool is_spent(const RunPlan& plan);
+/// A counter of its own for a copy of the plan, with so much left to search.
+std::shared_ptr<std::int64_t> search_of(std::int64_t instructions);
+/// The sizes that divide so many samples and that can be planned, ascending.
+std::vector<std::int64_t> plannable_micro_batch_sizes(const RunPlan& plan, std::int64_t samples);
+/// Throws UserError 78 where the schedule's table would be too long.
+void require_plannable_table(std::int64_t steps, const std::string& key);
+
+}  // namespace trainx::plan

@@ -1,0 +1,13 @@
+// Single figures of a plan, for the screen that a run starts with and for `trainx plan`.
+#pragma once
+#include "plan/run_plan.hpp"
+
+namespace trainx::plan {
+
+/// Trained values of the model.
+double parameter_count(const RunPlan& plan);
+
+/// "warm-up over 50 steps to 0.003, then cosine; 6e-05 in the first step, 0.00015 in the last"
+std::string schedule_words(const RunPlan& plan);
+
+}  // namespace trainx::plan
