@@ -101,7 +101,8 @@ EventFile::EventFile(const std::string& folder, std::int64_t resumed_step) : fil
 void EventFile::append(const nlohmann::ordered_json& object) {
   Message values;
   for (const auto& [key, value] : object.items())
-    if (key != "step" && value.is_number()) values.text(1, Message().text(1, tag_of(key)).real(2, value.get<float>()).bytes());
+    if (key != "step" && key != "unix_time_s" && value.is_number())   // events have a time of their own
+      values.text(1, Message().text(1, tag_of(key)).real(2, value.get<float>()).bytes());
   if (!values.bytes().empty()) file_.append(event_record(event(object.value("step", std::int64_t{0})).text(summary, values.bytes()).bytes()));
 }
 

@@ -14,7 +14,7 @@ class EventFile {
  public:
   /// After `resumed_step`. Throws UserError 74.
   EventFile(const std::string& folder, std::int64_t resumed_step);
-  /// A line of metrics.jsonl: every number in it beside `step`, as train/loss or eval/loss.
+  /// A line of metrics.jsonl: every number in it but `step` and `unix_time_s`, as train/loss or eval/loss.
   void append(const nlohmann::ordered_json& object);
   const std::string& problem() const { return file_.problem(); }
 

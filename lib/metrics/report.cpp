@@ -1,11 +1,14 @@
 #include "metrics/report.hpp"
 #include <nlohmann/json.hpp>
+#include <chrono>
 
 namespace trainx::metrics {
 
 nlohmann::ordered_json to_json(const StepReport& r) {
   nlohmann::ordered_json j{{"step", r.step},
+          {"epoch", r.epoch},
           {"loss", r.loss},
+          {"step_loss", r.step_loss},
           {"grad_norm", r.grad_norm},
           {"lr", r.lr},
           {"tokens_seen", r.tokens_seen},
@@ -14,7 +17,8 @@ nlohmann::ordered_json to_json(const StepReport& r) {
           {"data_wait_ms", r.data_wait_ms},
           {"peak_memory_bytes", r.peak_memory_bytes},
           {"device_memory_bytes", r.device_memory_bytes},
-          {"applied_steps", r.applied_steps}};
+          {"applied_steps", r.applied_steps},
+          {"unix_time_s", r.unix_time_s}};
   if (r.loss_scale) j["loss_scale"] = *r.loss_scale;
   if (r.mfu) j["mfu"] = *r.mfu;
   if (r.joules_per_token) j["joules_per_token"] = *r.joules_per_token;
@@ -31,10 +35,24 @@ nlohmann::ordered_json to_json(const StepReport& r) {
 }
 
 nlohmann::ordered_json to_json(const EvalReport& r) {
-  nlohmann::ordered_json j{{"step", r.step}, {"eval_loss", r.loss}, {"eval_targets", r.targets}};
+  nlohmann::ordered_json j{{"step", r.step}};
+  if (r.unix_time_s > 0) j["epoch"] = r.epoch;
+  j["eval_loss"] = r.loss;
+  j["eval_targets"] = r.targets;
+  if (r.all_batches > 0) j["eval_batches"] = r.batches, j["eval_all_batches"] = r.all_batches;
   for (const auto& [name, value] : r.metrics) j["eval_" + name] = value;
   if (r.entropy_floor) j["eval_entropy_floor"] = *r.entropy_floor;
+  if (r.unix_time_s > 0) j["unix_time_s"] = r.unix_time_s;
   return j;
+}
+
+nlohmann::ordered_json to_json(const SampleReport& r) {
+  return {{"step", r.step}, {"prompt", r.prompt}, {"text", r.text}, {"unix_time_s", r.unix_time_s}};
+}
+
+double unix_time_s() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) / 1e3;
 }
 
 std::string json_line(const nlohmann::ordered_json& object) { return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }

@@ -10,9 +10,12 @@ namespace trainx::metrics {
 
 struct StepReport {
   std::int64_t step = 0;                // counts from 1
-  double loss = 0;                      // per target token, before this step's update; NaN where it diverged
+  double loss = 0;                      // mean over the target tokens of all steps since the last logged one
+  double step_loss = 0;                 // of this step alone, before its update; NaN where it diverged
   double grad_norm = 0;                 // before clipping
   double lr = 0;                        // used by this step
+  double epoch = 0;                     // passes over the training data so far
+  double unix_time_s = 0;               // UTC, seconds since 1970, when the step was logged
   std::int64_t tokens_seen = 0;         // since the run's first step
   double tokens_per_second = 0;
   double step_time_ms = 0;
@@ -40,6 +43,15 @@ struct EvalReport {
   std::int64_t targets = 0;             // it is the mean of
   std::map<std::string, double> metrics;   // what else the model tells: perplexity, accuracy, f1
   std::optional<double> entropy_floor;  // nats per token that no model can go below, where known
+  std::int64_t batches = 0, all_batches = 0;   // global batches evaluated, of those in the held-out set; 0: not known
+  double epoch = 0, unix_time_s = 0;    // as in StepReport; 0: not known
+};
+
+/// A text that the model wrote during training.
+struct SampleReport {
+  std::int64_t step = 0;
+  std::string prompt, text;             // text: with the prompt
+  double unix_time_s = 0;
 };
 
 /// A checkpoint that is whole on disk.
@@ -50,9 +62,12 @@ struct CheckpointReport {
   double seconds = 0;                   // from its beginning
 };
 
-/// Keys as the members; of an evaluation eval_loss, eval_targets, eval_entropy_floor and eval_ before each of `metrics`, beside step. Not-a-number becomes null.
+/// Keys as the members; of an evaluation eval_loss, eval_targets, eval_batches, eval_all_batches, eval_entropy_floor and eval_ before each of `metrics`, beside step, epoch and unix_time_s. Not-a-number becomes null.
 nlohmann::ordered_json to_json(const StepReport& report);
 nlohmann::ordered_json to_json(const EvalReport& report);
+nlohmann::ordered_json to_json(const SampleReport& report);
+/// Now, for the field unix_time_s: to a millisecond.
+double unix_time_s();
 /// One line without its end; bytes that are not UTF-8 are replaced.
 std::string json_line(const nlohmann::ordered_json& object);
 

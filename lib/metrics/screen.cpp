@@ -18,19 +18,19 @@ void write_to(int fd, std::string_view text) {
   }
 }
 
-int terminal_columns() {
+int terminal_columns(int fd) {
   winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 }  // namespace
 
-Screen process_screen() {
+Screen process_screen(int messages) {
   const std::string terminal = environment_variable("TERM");
   return {[](std::string_view text) { write_to(STDOUT_FILENO, text); },
-          [](std::string_view text) { write_to(STDERR_FILENO, text); },
-          ::isatty(STDERR_FILENO) == 1 && !terminal.empty() && terminal != "dumb",
-          terminal_columns,
+          [messages](std::string_view text) { write_to(messages, text); },
+          ::isatty(messages) == 1 && !terminal.empty() && terminal != "dumb",
+          [messages] { return terminal_columns(messages); },
           [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }};
 }
 

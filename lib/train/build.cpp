@@ -1,5 +1,6 @@
 #include "train/build.hpp"
 #include "model/model.hpp"
+#include "train/learning_rates.hpp"
 
 namespace trainx::train {
 
@@ -44,7 +45,7 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   if (!plan.is_replica()) {
     resident.set_counters(state.step, state.applied_steps);
     plan.compute == DType::f16 ? resident.set_loss_scale(state.loss_scale, state.finite_steps) : resident.set_loss_scale(plan.loss_scale.initial, 0);
-    resident.set_learning_rates(plan.lr_table);
+    resident.set_learning_rates(learning_rates(plan, state));
   }
   data::LoaderOptions options;
   options.global_batch_size = plan.batch.global_batch_size;

@@ -1,5 +1,6 @@
 #include "train/checkpoint_observer.hpp"
 #include "core/error.hpp"
+#include "log/log.hpp"
 #include "tensor/large_memory.hpp"
 #include <algorithm>
 
@@ -62,6 +63,7 @@ void CheckpointObserver::on_end(TrainState& state, Request) {
 void CheckpointObserver::save(TrainState& state) {
   const auto begun = Clock::now();
   const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
+  log::debug("checkpoint of step " + std::to_string(state.step) + " begun" + (asynchronous_ ? ", written beside training" : ""));
   if (asynchronous_) return begin_writing(state, begun);
   parts_.device->download();
   const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
@@ -144,6 +146,7 @@ void CheckpointObserver::saved(const Writing& written, const std::string& path) 
   saved_ = written.step;
   saved_best_ = written.best_step;
   const double seconds = seconds_since(written.begun);
+  log::debug("checkpoint of step " + std::to_string(written.step) + " is whole in " + path);
   if (parts_.plan.recipe.checkpoint.every.is_auto()) {
     const double next = seconds_between(written.waited_s, seconds);
     every_.recur_every(shares() ? std::stod(parts_.ranks.from_first(std::to_string(next))) : next);   // all that save do so at the same steps

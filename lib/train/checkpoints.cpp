@@ -1,12 +1,59 @@
 #include "train/checkpoints.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "recipe/value.hpp"
 #include "spec/arch/architecture.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
 
 namespace trainx::train {
 using nlohmann::json;
+
+namespace {
+
+json or_null(const std::optional<double>& x) { return x ? json(*x) : json(nullptr); }
+std::optional<double> value_or_nothing(const json& j) {
+  return j.is_null() ? std::nullopt : std::optional(j.get<double>());
+}
+
+json best_of(const plan::RunPlan& plan, const TrainState& state) {
+  return {{"metric", best_metric(plan)}, {"value", or_null(state.best_value)}, {"step", state.best_step}};
+}
+
+void read_best(const json& j, SavedState& saved) {
+  if (const auto best = j.find("best"); best != j.end()) {
+    best->at("metric").get_to(saved.best_metric);
+    saved.state.best_value = value_or_nothing(best->at("value"));
+    best->at("step").get_to(saved.state.best_step);
+  } else {                              // older checkpoints: the loss was all there was
+    saved.best_metric = "loss, lower";
+    saved.state.best_value = value_or_nothing(j.at("best_eval_loss"));
+    j.at("best_step").get_to(saved.state.best_step);
+  }
+}
+
+// Keys that older checkpoints lack.
+void read_watches(const json& j, TrainState& state) {
+  if (!j.contains("schedule")) return;
+  state.stop_value = value_or_nothing(j.at("early_stopping").at("value"));
+  j.at("early_stopping").at("stale_evaluations").get_to(state.stale_evaluations);
+  j.at("lr").get_to(state.lr);
+  j.at("last_loss_finite").get_to(state.last_loss_finite);
+  j.at("schedule").at("from_step").get_to(state.schedule.from_step);
+  j.at("schedule").at("from_applied").get_to(state.schedule.from_applied);
+  j.at("schedule").at("until").get_to(state.schedule.until);
+  state.unlogged_loss_sum = value_or_nothing(j.at("unlogged").at("loss_sum")).value_or(NAN);
+  j.at("unlogged").at("targets").get_to(state.unlogged_targets);
+  j.at("running_loss").at("mean").get_to(state.running_loss.mean);
+  j.at("running_loss").at("steps").get_to(state.running_loss.steps);
+}
+
+}  // namespace
+
+std::string best_metric(const plan::RunPlan& plan) {
+  const auto& best = plan.recipe.eval.best;
+  return recipe::write_value(best.metric) + (recipe::prefers_higher(best) ? ", higher" : ", lower");
+}
 
 checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident, const TrainState& state, std::int64_t threads, const std::map<std::string, std::string>& carried) {
   checkpoint::Contents c;
@@ -18,13 +65,18 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const Reside
          {"applied_steps", state.applied_steps},
          {"tokens_seen", state.tokens_seen},
          {"seconds", state.seconds},
-         {"best_step", state.best_step},
+         {"best", best_of(plan, state)},
+         {"early_stopping", {{"value", or_null(state.stop_value)}, {"stale_evaluations", state.stale_evaluations}}},
+         {"lr", state.lr},
+         {"last_loss_finite", state.last_loss_finite},
+         {"schedule", {{"from_step", state.schedule.from_step}, {"from_applied", state.schedule.from_applied}, {"until", state.schedule.until}}},
+         {"unlogged", {{"loss_sum", state.unlogged_loss_sum}, {"targets", state.unlogged_targets}}},   // NaN becomes null
+         {"running_loss", {{"mean", state.running_loss.mean}, {"steps", state.running_loss.steps}}},
          {"threads", threads},
          {"world_size", plan.batch.world_size},
          {"compute", name_of(plan.compute)},
          {"loader", {{"next_position", state.step * plan.batch.global_batch_size}, {"samples", plan.train_samples}}}};
   if (plan.compute == DType::f16) j["loss_scale"] = {{"scale", state.loss_scale}, {"finite_steps", state.finite_steps}};
-  j["best_eval_loss"] = std::isfinite(state.best_eval_loss) ? json(state.best_eval_loss) : json(nullptr);
   c.text_files["trainer_state.json"] = j.dump(2) + "\n";
   return c;
 }
@@ -38,12 +90,12 @@ SavedState read_saved_state(const std::string& folder) {
     j.at("applied_steps").get_to(saved.state.applied_steps);
     j.at("tokens_seen").get_to(saved.state.tokens_seen);
     j.at("seconds").get_to(saved.state.seconds);
-    j.at("best_step").get_to(saved.state.best_step);
+    read_best(j, saved);
+    read_watches(j, saved.state);
     if (j.contains("loss_scale")) {
       j.at("loss_scale").at("scale").get_to(saved.state.loss_scale);
       j.at("loss_scale").at("finite_steps").get_to(saved.state.finite_steps);
     }
-    if (const json& best = j.at("best_eval_loss"); !best.is_null()) best.get_to(saved.state.best_eval_loss);
     j.at("threads").get_to(saved.threads);
     saved.world_size = j.value("world_size", std::int64_t{1});
     j.at("loader").at("samples").get_to(saved.train_samples);

@@ -8,7 +8,8 @@
 namespace trainx::train {
 namespace {
 
-constexpr std::uint64_t mask_seed = 0;   // of held-out samples: the same for every run, so that their losses compare
+// Of held-out samples: the same for every run, so that their losses compare.
+constexpr std::uint64_t mask_seed = 0, spread_key = 0;
 
 }  // namespace
 
@@ -36,8 +37,8 @@ std::int64_t Evaluator::first_of(std::int64_t micro_batch) const { return (micro
 std::size_t Evaluator::take_shape() {
   const std::int64_t first = first_of(submitted_++);
   std::int64_t longest = 1;
-  for (std::int64_t i = first; i < std::min(first + plan_.batch.micro_batch_size, end_sample_); ++i) {
-    const std::int64_t length = source_.length(i);
+  for (std::int64_t i = first; i < std::min(first + plan_.batch.micro_batch_size, spread_.count()); ++i) {
+    const std::int64_t length = source_.length(spread_[i]);
     longest = std::max(longest, length > 0 ? length : plan_.row_lengths.back());
   }
   return static_cast<std::size_t>(std::ranges::lower_bound(plan_.row_lengths, longest) - plan_.row_lengths.begin());
@@ -50,9 +51,10 @@ void Evaluator::fetch(data::BatchView out) {
     const data::SampleView sample = out.row(b);
     const std::int64_t i = first + static_cast<std::int64_t>(b);
     out.positions[b] = i;
-    if (i >= end_sample_) continue;
-    const bool given = source_.read(i, sample);
-    if (masking_ && !given) data::draw_masks(*masking_, mask_seed, i, sample);
+    if (i >= spread_.count()) continue;
+    const std::int64_t index = spread_[i];
+    const bool given = source_.read(index, sample);
+    if (masking_ && !given) data::draw_masks(*masking_, mask_seed, index, sample);
   }
 }
 
@@ -67,15 +69,16 @@ void Evaluator::add(const StepScalarsReport& r) {
 }
 
 EvalResult Evaluator::run(std::int64_t samples) {
-  end_sample_ = samples < 0 ? source_.samples() : std::min(samples, source_.samples());
-  const std::int64_t together = plan_.batch.micro_batch_size * ranks_, batches = (end_sample_ + together - 1) / together;
+  const std::int64_t all = source_.samples(), count = samples < 0 ? all : std::min(samples, all);
+  spread_ = data::Spread(all, count, spread_key);
+  const std::int64_t together = plan_.batch.micro_batch_size * ranks_, batches = (count + together - 1) / together;
   submitted_ = fetched_ = 0;
   loss_sum_ = target_count_ = 0;
   sums_.clear();
   for (std::int64_t b = 0; b < batches; ++b) executor_->submit_step();
   executor_->wait_idle();
   if (!(target_count_ > 0)) throw UserError(ExitCode::bad_data, "the held-out data has no target; give data.eval something to predict");
-  EvalResult result{loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), metrics_of(sums_, target_count_)};
+  EvalResult result{loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), count, all, metrics_of(sums_, target_count_)};
   if (spec::task(plan_.dims) != spec::Task::classification) result.metrics["perplexity"] = std::exp(result.loss);
   return result;
 }

@@ -64,20 +64,39 @@ class Stopwatch {
 }  // namespace
 
 struct Generator::State {
-  State(const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t context_length, std::int64_t threads, bool on_gpu)
-      : layout(layout_of(dims, context_length, threads, on_gpu)), device(open_device(layout.plan)) {
-    const plan::PlacedProgram& placed = layout.plan.train.front();
-    ResidentState(placed, device->residents()).load_weights(folder, dims);
+  State(const spec::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads, bool on_gpu)
+      : layout(layout_of(dims, context_length, threads, on_gpu)), device(open_device(layout.plan)) {}
+
+  /// `load` fills the weights.
+  void take_weights(const std::function<void(ResidentState&)>& load) {
+    ResidentState resident(layout.plan.train.front(), device->residents());
+    load(resident);
     device->upload();
-    decoder = std::make_unique<model::gpt2::Decoder>(dims, context_length, groups_at(device->memory(), placed), device->memory() + layout.weights_bytes);
   }
+  void make_decoder(const spec::Gpt2Dims& dims, std::int64_t context_length) {
+    decoder = std::make_unique<model::gpt2::Decoder>(dims, context_length, groups_at(device->memory(), layout.plan.train.front()), device->memory() + layout.weights_bytes);
+  }
+
   Layout layout;
   std::unique_ptr<Device> device;
   std::unique_ptr<model::gpt2::Decoder> decoder;
 };
 
 Generator::Generator(const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t context_length, std::int64_t threads, bool on_gpu)
-    : state_(std::make_unique<State>(dims, folder, context_length, threads, on_gpu)) {}
+    : state_(std::make_unique<State>(dims, context_length, threads, on_gpu)) {
+  state_->take_weights([&](ResidentState& resident) { resident.load_weights(folder, dims); });
+  state_->make_decoder(dims, context_length);
+}
+
+Generator::Generator(const spec::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads)
+    : state_(std::make_unique<State>(dims, context_length, threads, false)) {
+  state_->make_decoder(dims, context_length);
+}
+
+void Generator::load(const std::vector<checkpoint::TensorSource>& weights) {
+  state_->take_weights([&](ResidentState& resident) { resident.copy_weights(weights); });
+}
+
 Generator::~Generator() = default;
 Generator::Generator(Generator&&) noexcept = default;
 

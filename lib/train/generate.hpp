@@ -1,4 +1,5 @@
 #pragma once
+#include "checkpoint/checkpoint.hpp"
 #include "launch/sampling_options.hpp"
 #include "spec/arch/gpt2.hpp"
 #include <memory>
@@ -23,15 +24,20 @@ struct Generation {
   std::int64_t added() const { return static_cast<std::int64_t>(ids.size()) - prompt_tokens; }
 };
 
-/// Continues texts with the GPT-2 of a Hugging Face folder or a checkpoint, in fp32. Keys and values of the tokens so far are kept (model/gpt2/decoder.hpp) until
+/// Continues texts with the GPT-2 of a Hugging Face folder, of a checkpoint or of a run, in fp32. Keys and values of the tokens so far are kept (model/gpt2/decoder.hpp) until
 /// the text is as long as the context. From there on the model sees a window of the last `context_length` tokens: all of them get other positions with each token
 /// that is added, which then costs a whole forward.
 class Generator {
  public:
   /// `context_length`: from 1 to dims.max_positions. Throws UserError: 65 weights that do not fit their config.json, 69 no GPU that can be used, 71 out of memory.
   Generator(const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t context_length, std::int64_t threads, bool on_gpu);
+  /// On a CPU, without weights until `load`.
+  Generator(const spec::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads);
   ~Generator();
   Generator(Generator&&) noexcept;
+
+  /// Takes the weights of a model that is trained (ResidentState::weights).
+  void load(const std::vector<checkpoint::TensorSource>& weights);
 
   /// `prompt`: at least one token; of more than context_length the last ones count. Throws UserError 65 where the model's outputs are no numbers.
   Generation generate(std::vector<std::int32_t> prompt, const GenerationOptions& options);

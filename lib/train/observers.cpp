@@ -1,27 +1,50 @@
 #include "train/observers.hpp"
 #include "core/error.hpp"
 #include "tensor/allocator_meter.hpp"
-#include <nlohmann/json.hpp>
+#include "recipe/value.hpp"
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace trainx::train {
+namespace {
+
+double value_of(const EvalResult& result, recipe::BestMetric metric) {
+  if (metric == recipe::BestMetric::loss) return result.loss;
+  const auto found = result.metrics.find(recipe::write_value(metric));
+  if (found != result.metrics.end()) return found->second;
+  throw InternalError("an evaluation has no " + recipe::write_value(metric));
+}
+
+}  // namespace
+
+double epochs_of(const plan::RunPlan& plan, const TrainState& state) {
+  const auto samples = static_cast<double>(state.step) * static_cast<double>(plan.batch.global_batch_size);
+  return plan.train_samples > 0 ? samples / static_cast<double>(plan.train_samples) : 0;
+}
 
 void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, bool) {
   metrics::StepReport r;
+  const plan::RunPlan& plan = parts_.plan;
+  state.unlogged_loss_sum += step.loss_sum;
+  state.unlogged_targets += step.targets;
   r.step = state.step;
-  r.loss = step.loss;
+  r.loss = state.unlogged_loss_sum / std::max(state.unlogged_targets, 1.0);
+  r.step_loss = step.loss;
   r.grad_norm = step.grad_norm;
   r.lr = step.lr;
+  r.epoch = epochs_of(plan, state);
+  r.unix_time_s = metrics::unix_time_s();
   r.tokens_seen = state.tokens_seen;
   r.step_time_ms = step.step_time_s * 1e3;
   r.tokens_per_second = static_cast<double>(step.tokens) / step.step_time_s;
   r.data_wait_ms = step.data_wait_s * 1e3;
   r.peak_memory_bytes = parts_.device->peak_bytes();
   r.applied_steps = state.applied_steps;
-  if (parts_.plan.compute == DType::f16) r.loss_scale = step.loss_scale;
-  const bool logged = every_.due(state) || state.step == 1 || state.step == parts_.plan.total_steps;
+  if (plan.compute == DType::f16) r.loss_scale = step.loss_scale;
+  const bool logged = every_.due(state) || state.step == 1 || state.step == plan.total_steps;
   if (logged) {
     every_.acted(state);
+    state.unlogged_loss_sum = state.unlogged_targets = 0;
     add_device(state, r);
     file_.append(metrics::to_json(r));
     if (file_.problem() != told_problem_) {
@@ -64,12 +87,34 @@ EvalObserver::EvalObserver(TrainingParts& parts, metrics::Console& console, metr
 bool EvalObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step); }
 
 void EvalObserver::on_step_end(TrainState& state, const FinishedStep&, bool at_rest) {
-  if (at_rest && (every_.due_at(state.step) || state.step == parts_.plan.total_steps)) evaluate(state);
+  const bool due = every_.due_at(state.step) || state.step == parts_.plan.total_steps;
+  if (at_rest && due && !stale_) evaluate(state);
   every_.watch(state);
 }
 
 void EvalObserver::on_end(TrainState& state, Request request) {
-  if (request == Request::none && evaluated_ != state.step) evaluate(state);
+  if (request == Request::none && evaluated_ != state.step && !stale_) evaluate(state);
+}
+
+void EvalObserver::keep_best(TrainState& state, double value) const {
+  const bool higher = recipe::prefers_higher(parts_.plan.recipe.eval.best);
+  if (!std::isfinite(value) || (state.best_value && (higher ? value <= *state.best_value : value >= *state.best_value))) return;
+  state.best_value = value;
+  state.best_step = state.step;
+}
+
+void EvalObserver::count_stale(TrainState& state, double value) {
+  const auto& stopping = parts_.plan.recipe.eval.early_stopping;
+  if (!stopping.patience) return;
+  const double sign = recipe::prefers_higher(parts_.plan.recipe.eval.best) ? 1 : -1;
+  const double gain = state.stop_value ? sign * (value - *state.stop_value) : std::numeric_limits<double>::infinity();
+  if (std::isfinite(value) && gain > stopping.min_delta) {
+    state.stop_value = value;
+    state.stale_evaluations = 0;
+  } else {
+    ++state.stale_evaluations;
+  }
+  stale_ = state.stale_evaluations >= *stopping.patience;
 }
 
 void EvalObserver::evaluate(TrainState& state) {
@@ -78,11 +123,15 @@ void EvalObserver::evaluate(TrainState& state) {
   const EvalResult result = parts_.evaluator->run(parts_.plan.eval_samples);
   every_.acted(state);
   evaluated_ = state.step;
-  if (result.loss < state.best_eval_loss) {
-    state.best_eval_loss = result.loss;
-    state.best_step = state.step;
-  }
-  const metrics::EvalReport report{state.step, result.loss, result.targets, result.metrics, entropy_floor_};
+  const plan::RunPlan& plan = parts_.plan;
+  const double value = value_of(result, plan.recipe.eval.best.metric);
+  keep_best(state, value);
+  count_stale(state, value);
+  const std::int64_t batch = plan.batch.global_batch_size;
+  const auto batches = [&](std::int64_t samples) { return (samples + batch - 1) / batch; };
+  const metrics::EvalReport report{state.step, result.loss, result.targets, result.metrics, entropy_floor_,
+                                   batches(result.samples), batches(result.all_samples), epochs_of(plan, state),
+                                   metrics::unix_time_s()};
   if (file_) file_->append(metrics::to_json(report));
   console_.eval(report);
 }

@@ -8,7 +8,11 @@
 
 namespace trainx::train {
 
-/// metrics.jsonl and the console.
+/// Passes over the training data so far.
+double epochs_of(const plan::RunPlan& plan, const TrainState& state);
+
+/// metrics.jsonl and the console. The logged loss is the mean over the target tokens of all steps since the last
+/// logged one, also if the run resumed in between: what they sum up to is saved (TrainState::unlogged_loss_sum).
 class MetricsObserver : public Observer {
  public:
   MetricsObserver(const TrainingParts& parts, metrics::Console& console, metrics::MetricsLog& file, const TrainState& state)
@@ -31,7 +35,8 @@ class MetricsObserver : public Observer {
   double last_seconds_;
 };
 
-/// Loss over held-out samples; remembers the best.
+/// Loss and metrics over held-out samples; remembers the best value of eval.best.metric, and wants the run's end
+/// when eval.early_stopping says so.
 class EvalObserver : public Observer {
  public:
   /// `file`: null where another rank writes it.
@@ -39,9 +44,12 @@ class EvalObserver : public Observer {
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, Request request) override;
+  bool wants_end() const override { return stale_; }
 
  private:
   void evaluate(TrainState& state);
+  void keep_best(TrainState& state, double value) const;
+  void count_stale(TrainState& state, double value);
 
   TrainingParts& parts_;
   metrics::Console& console_;
@@ -49,6 +57,7 @@ class EvalObserver : public Observer {
   std::optional<double> entropy_floor_;
   Recurrence every_;
   std::int64_t evaluated_ = -1;         // last step evaluated
+  bool stale_ = false;                  // as many evaluations without improvement as early stopping allows
 };
 
 }  // namespace trainx::train

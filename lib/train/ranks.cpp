@@ -58,6 +58,7 @@ StepAgreement Ranks::agree(std::int64_t step, AfterStep says, double seconds, co
     if (other.step != first.step) throw InternalError("rank " + std::to_string(r) + " has finished step " + std::to_string(other.step) + " and rank 0 step " + std::to_string(first.step));
     agreed.said.request = std::max(agreed.said.request, other.says.request);
     agreed.said.works_behind = agreed.said.works_behind || other.says.works_behind;
+    agreed.said.wants_end = agreed.said.wants_end || other.says.wants_end;
     if (other.has_report && !(equal_bits(other.loss_sum, first.loss_sum) && equal_bits(other.norm2, first.norm2) && other.applied_steps == first.applied_steps))
       throw UserError(ExitCode::not_as_asked, "step " + std::to_string(step) + ": rank " + std::to_string(r) + " has another loss or gradient norm than rank 0, though both hold the same sums (loss " +
                                                   std::to_string(other.loss_sum) + " and " + std::to_string(first.loss_sum) + ", squared norm " + std::to_string(other.norm2) + " and " +

@@ -12,11 +12,12 @@ namespace trainx::train {
 struct AfterStep {
   Request request = Request::none;
   bool works_behind = false;            // beside the steps
+  bool wants_end = false;               // of the run
 };
 
 /// What the ranks act upon after a step, the same on each.
 struct StepAgreement {
-  AfterStep said;                       // the strongest request of all ranks; whether any works behind
+  AfterStep said;                       // the strongest request of all ranks; whether any works behind, or wants the end
   double seconds = 0;                   // spent training, by rank 0's clock
   StepScalarsReport report;             // what rank 0 read on its device
 };

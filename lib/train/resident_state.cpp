@@ -6,6 +6,7 @@
 #include "optim/optimizer.hpp"
 #include "plan/memory_plan.hpp"
 #include "program/shards.hpp"
+#include "spec/arch/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
 #include "train/laid_out.hpp"
 #include "train/named_tensors.hpp"
@@ -221,6 +222,24 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder, 
   store();
   saved.require_all_taken();
   return kept;
+}
+
+void ResidentState::copy_weights(const std::vector<checkpoint::TensorSource>& from) {
+  std::map<std::string_view, const checkpoint::TensorSource*> by_name;
+  for (const checkpoint::TensorSource& tensor : from) by_name.emplace(tensor.name, &tensor);
+  std::vector<float> all, saved;
+  for (Group& group : groups_) {
+    all.assign(static_cast<std::size_t>(group.spec->elements), 0);
+    for (const ParameterSpec& p : group.spec->parameters) {
+      const checkpoint::TensorSource& tensor = *by_name.at(p.name);
+      saved.resize(static_cast<std::size_t>(spec::saved_elements(p)));
+      if (tensor.prepare) tensor.prepare();
+      tensor.fill(std::as_writable_bytes(std::span(saved)));
+      unpack_saved(p, saved, all.data());
+    }
+    store_exact(group, all);
+  }
+  store();
 }
 
 void ResidentState::begin(const State& state) {

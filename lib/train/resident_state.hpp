@@ -40,6 +40,8 @@ class ResidentState {
   /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards). A missing, extra or misshapen tensor throws UserError 65 that names it.
   /// MissingHead::keep: a head that the folder was made without stays as it is; the names of its parameters are returned. With shards all ranks call it.
   std::vector<std::string> load_weights(const std::string& folder, const spec::ModelDims& dims, MissingHead missing_head = MissingHead::refuse);
+  /// The same from another state's weights(), of the same model.
+  void copy_weights(const std::vector<checkpoint::TensorSource>& from);
   /// Reads the optimizer states of a checkpoint's folder; the same errors.
   void load_states(const std::string& folder);
   /// To be called when all is loaded: what lies on the disk has to be there.

@@ -1,10 +1,18 @@
 #include "train/run_folder.hpp"
+#include "core/error.hpp"
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
 namespace trainx::train {
 namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_lock_alone(const std::string& folder) {
+  std::error_code unreadable;
+  return std::ranges::all_of(fs::directory_iterator(folder, unreadable), [](const fs::directory_entry& entry) { return entry.path().filename() == ".lock"; });
+}
 
 struct Difference { std::string key, text; };
 
@@ -32,7 +40,29 @@ bool makes_another_run(const std::string& key) {
 
 }  // namespace
 
-RunFolder::RunFolder(std::string path) : path_(std::move(path)), lock_(path_) {}
+RunFolder::RunFolder(std::string path) : path_(std::move(path)), made_here_(!fs::exists(path_)), lock_(path_) {}
+
+RunFolder::~RunFolder() {
+  std::error_code ignored;              // e.g. a file that came meanwhile: then the folder stays
+  if (!made_here_ || !holds_lock_alone(path_)) return;
+  fs::remove(path_ + "/.lock", ignored);
+  fs::remove(path_, ignored);
+}
+
+void RunFolder::clear() {
+  if (holds_lock_alone(path_)) return;
+  if (!fs::exists(file("resolved.yaml")) && !fs::exists(file("run.json")))
+    throw UserError(ExitCode::cannot_create, "--overwrite: " + path_ + " is not a run's folder (it has neither run.json nor resolved.yaml); remove it yourself, or give run.name another value");
+  std::error_code error;
+  // What makes it a run's folder goes last, so that a second try may go on with what a first one left.
+  for (const bool last : {false, true})
+    for (const auto& entry : fs::directory_iterator(path_)) {
+      const std::string name = entry.path().filename().string();
+      if (name == ".lock" || (name == "run.json" || name == "resolved.yaml") != last) continue;
+      if (fs::remove_all(entry.path(), error); error)
+        throw UserError(ExitCode::cannot_create, "--overwrite: " + entry.path().string() + " cannot be removed: " + error.message());
+    }
+}
 
 std::vector<std::string> RunFolder::differences(const recipe::Recipe& recipe) const {
   std::vector<std::string> out;

@@ -10,8 +10,15 @@ class RunFolder {
  public:
   /// Makes and locks the folder. Throws UserError 73.
   explicit RunFolder(std::string path);
+  /// Removes a folder that this object made, unless something was written into it.
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  /// Removes all that an earlier run left. Throws UserError 73 where the folder has files and none of them is a run's.
+  void clear();
 
   /// The differences between the run's resolved recipe and this one, as "key: old -> new"; empty for a new run or an equal recipe.
   std::vector<std::string> differences(const recipe::Recipe& recipe) const;
@@ -20,6 +27,7 @@ class RunFolder {
 
  private:
   std::string path_;
+  bool made_here_;                      // before the lock, which makes the folder
   FolderLock lock_;
 };
 

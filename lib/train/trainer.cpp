@@ -1,5 +1,6 @@
 #include "train/trainer.hpp"
 #include "core/error.hpp"
+#include "log/log.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -20,6 +21,16 @@ void advance_loss_scale(TrainState& state, bool finite, const kernels::LossScale
 }
 
 }  // namespace
+
+std::string divergence_of(const TrainState& state) {
+  if (state.step == 0) return "";
+  const std::string remedy = "; lower optimizer.lr, or look at the data (`trainx data inspect`)";
+  if (state.applied_steps == 0)
+    return "none of " + std::to_string(state.step) + " steps was applied: loss or gradient was never finite, and the weights are those that the run began with" + remedy;
+  if (!state.last_loss_finite)
+    return "the run ended at step " + std::to_string(state.step) + " with a loss that is not finite" + remedy;
+  return "";
+}
 
 Trainer::Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state, Ranks ranks)
     : plan_(plan), executor_(executor), loader_(loader), state_(state), submitted_(state.step), first_step_(state.step), end_step_(plan.total_steps), ranks_(ranks) {}
@@ -49,11 +60,27 @@ Request Trainer::run() {
     if (request_ > Request::save_and_go_on && stop == Request::none) end_soon();
     if (request_ > Request::save_and_go_on) stop = std::max(stop, request_);
     if (plan_.total_steps < 0 && end_step_ < 0 && state_.seconds >= plan_.total_seconds) end_soon();
+    end_if_wanted(at_rest);
   }
-  const bool finished = plan_.total_steps >= 0 ? state_.step >= plan_.total_steps : state_.seconds >= plan_.total_seconds;
+  const bool finished = ended_early_ || (plan_.total_steps >= 0 ? state_.step >= plan_.total_steps : state_.seconds >= plan_.total_seconds);
   if (finished) stop = Request::none;
   for (Observer* observer : observers_) observer->on_end(state_, stop);
+  if (const std::string why = finished ? divergence_of(state_) : ""; !why.empty()) throw UserError(ExitCode::diverged, why);
   return stop;
+}
+
+void Trainer::end_if_wanted(bool at_rest) {
+  if (ended_early_) return;
+  // What wants the end is an evaluation: all ranks know its result at once, except for replicas, which begin their
+  // next steps meanwhile.
+  const bool known_by_all = plan_.mode != recipe::ParallelMode::dp && at_rest;
+  if (known_by_all && any_wants_end()) {
+    ended_early_ = true;
+    end_step_ = state_.step;
+  } else if (end_wanted_) {
+    ended_early_ = true;
+    end_soon();
+  }
 }
 
 void Trainer::end_soon() {
@@ -75,13 +102,17 @@ FinishedStep Trainer::take_finished() {
     reports_.pop_front();
   }
   const auto now = Clock::now();
-  const StepAgreement agreed = ranks_.agree(state_.step + 1, {take_request(), std::ranges::any_of(observers_, &Observer::works_behind)}, state_.seconds + seconds_between(last_wall_, now), mine);
+  const StepAgreement agreed = ranks_.agree(state_.step + 1, {take_request(), std::ranges::any_of(observers_, &Observer::works_behind), any_wants_end()}, state_.seconds + seconds_between(last_wall_, now), mine);
   const StepScalarsReport& report = agreed.report;
   request_ = agreed.said.request;
+  end_wanted_ = agreed.said.wants_end;
+  if (request_ != Request::none) log::debug("step " + std::to_string(state_.step + 1) + ": a signal asks for " + (request_ == Request::save_and_go_on ? "a checkpoint" : "a checkpoint and the end"));
   FinishedStep step;
   step.any_works_behind = agreed.said.works_behind;
   const double targets = std::max(report.target_count, 1.0);   // a step without targets: loss and gradients are zero
   step.loss = report.loss_sum / targets;
+  step.loss_sum = report.loss_sum;
+  step.targets = report.target_count;
   step.loss_scale = report.loss_scale;
   step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / targets / report.loss_scale;
   step.lr = report.lr;
@@ -90,7 +121,10 @@ FinishedStep Trainer::take_finished() {
   step.tokens = loader_.tokens_of(state_.step);
   last_ = now;
   ++state_.step;
+  log::set_step(state_.step);
   state_.applied_steps = report.applied_steps;
+  state_.lr = step.lr;
+  state_.last_loss_finite = std::isfinite(step.loss);
   if (plan_.compute == DType::f16) advance_loss_scale(state_, std::isfinite(report.norm2), plan_.loss_scale);
   state_.tokens_seen += step.tokens;
   state_.seconds = agreed.seconds;

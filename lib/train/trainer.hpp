@@ -1,26 +1,18 @@
 // The loop.
 #pragma once
 #include "train/ranks.hpp"
+#include "train/train_state.hpp"
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <mutex>
 
 namespace trainx::train {
 
-/// Changes while training; saved.
-struct TrainState {
-  std::int64_t step = 0;                // finished steps
-  std::int64_t applied_steps = 0;
-  std::int64_t tokens_seen = 0;
-  double seconds = 0;                   // spent training, all processes together
-  double best_eval_loss = std::numeric_limits<double>::infinity();
-  std::int64_t best_step = 0;
-  double loss_scale = 0, finite_steps = 0;   // as kernels::advance_loss_scale has them; 0: losses have not been scaled
-};
-
 /// What came out of one step.
 struct FinishedStep {
   double loss = 0, grad_norm = 0, lr = 0, loss_scale = 1;   // loss: mean over the global batch's targets, before the update; grad_norm before clipping
+  double loss_sum = 0, targets = 0;     // the mean's numerator and denominator
   double step_time_s = 0, data_wait_s = 0;
   std::int64_t tokens = 0;
   bool any_works_behind = false;        // an observer of any rank (Observer::works_behind), the same on all
@@ -39,6 +31,9 @@ class Observer {
   virtual void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) = 0;
   /// Is it still at something that it began before, beside the steps? Asked after each step.
   virtual bool works_behind() const { return false; }
+  /// Does it ask for the run's end (early stopping)? Asked after each step. At rest the run ends with this step, on
+  /// all ranks; under dp, whose replicas do not know, within steps_ahead + 1 steps.
+  virtual bool wants_end() const { return false; }
   /// A signal asked for a checkpoint.
   virtual void on_save_request(const TrainState&) {}
   /// At rest, after the last step of this process; `request` says why it ends before the last step of the run, none: it does not.
@@ -52,13 +47,17 @@ class Trainer {
   void on_report(const StepScalarsReport& report);
   /// In the order in which they act on a step.
   void add(Observer& observer) { observers_.push_back(&observer); }
-  /// Trains until the duration is reached or a signal asks to stop; returns which. Throws UserError 80 when the loss stays non-finite, with update_in_backward when it is once.
+  /// Trains until the duration is reached, an observer wants the end, or a signal asks to stop; returns which signal.
+  /// Throws UserError 80 if the loss stays non-finite (with update_in_backward: is so once), or if the run is at its
+  /// end and divergence_of says why; then the last step is saved.
   Request run();
   const TrainState& state() const { return state_; }
 
  private:
   bool is_last(std::int64_t step) const { return end_step_ >= 0 && step >= end_step_; }
   bool rest_needed_after(std::int64_t step) const;
+  bool any_wants_end() const { return std::ranges::any_of(observers_, &Observer::wants_end); }
+  void end_if_wanted(bool at_rest);
   /// Steps that another rank may have begun already belong to the run: it ends behind them.
   void end_soon();
   FinishedStep take_finished();
@@ -76,6 +75,8 @@ class Trainer {
   std::int64_t submitted_ = 0, first_step_ = 0;
   std::int64_t end_step_ = -1;          // of this process; -1: not known yet
   Request request_ = Request::none;     // that all ranks agreed on at the last step
+  bool end_wanted_ = false;             // likewise
+  bool ended_early_ = false;
   Ranks ranks_;
   int non_finite_in_a_row_ = 0;
 };

@@ -30,10 +30,12 @@ int index_of(int local_rank, int count) {
 }
 
 cudaDeviceProp open_gpu(int local_rank) {
-  int count = 0;
+  int count = 0, driver = 0;
+  cudaDriverGetVersion(&driver);        // 0: there is none, which cudaGetDeviceCount calls insufficient
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
     throw gpu::GpuError(ExitCode::unavailable, std::string("no GPU can be used: ") +
-                                                   (error == cudaErrorInsufficientDriver ? "its driver is too old for CUDA 13; update it (580 or newer), or"
+                                                   (driver == 0 ? "there is no NVIDIA driver on this machine; install it, or"
+                                                    : error == cudaErrorInsufficientDriver ? "its driver is too old for CUDA 13; update it (580 or newer), or"
                                                     : error != cudaSuccess               ? cudaGetErrorString(error) + std::string(";")
                                                                                          : "the driver shows none to this process (CUDA_VISIBLE_DEVICES);") +
                                                    " set run.device to cpu to train without one");
