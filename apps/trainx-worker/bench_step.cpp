@@ -49,9 +49,14 @@ Json to_json(const Round& r) {
   return j;
 }
 
+std::string commit_of(const launch::Job& job) {
+  const auto found = job.build.find("commit");
+  return found == job.build.end() ? "" : found->second;
+}
+
 class StepBench {
  public:
-  StepBench(const plan::RunPlan& plan, const launch::Job& job, train::Ranks ranks) : plan_(plan), ranks_(ranks), bench_(plan, job, [this](const char* name) { phase(name); }, ranks) {}
+  StepBench(const plan::RunPlan& plan, const launch::Job& job, train::Ranks ranks) : plan_(plan), commit_(commit_of(job)), ranks_(ranks), bench_(plan, job, [this](const char* name) { phase(name); }, ranks) {}
 
   /// The step that pays for everything new; then tuning, and steps until all is warm.
   void warm_up() {
@@ -99,7 +104,7 @@ class StepBench {
     const auto timed = bench_.run_timed(timed_steps);
     Json work = Json::object();
     for (const auto& [kind, ms] : train::by_work(timed)) work[std::string(name_of(kind))] = ms;
-    Json j{{"event", "done"}, {"tool", "trainx"}, {"machine", parts_.device->name()}, {"versions", {{"trainx", version}}}};
+    Json j{{"event", "done"}, {"tool", "trainx"}, {"machine", parts_.device->name()}, {"versions", {{"trainx", version}}}, {"commit", commit_}};
     j["model"] = spec::architecture_name(plan_.dims);
     j["micro_batch_size"] = plan_.batch.micro_batch_size;
     j["sequence_length"] = plan_.recipe.data.sequence_length;
@@ -179,6 +184,7 @@ class StepBench {
   }
 
   const plan::RunPlan& plan_;
+  std::string commit_;                  // of trainx, for the results
   train::Ranks ranks_;
   Json phases_ = Json::object();
   BenchRun bench_;

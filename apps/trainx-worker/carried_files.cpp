@@ -1,6 +1,7 @@
 #include "carried_files.hpp"
 #include "checkpoint/carried_files.hpp"
 #include "corpus/about_file.hpp"
+#include "data/files/file_list.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include <filesystem>
 #include <optional>
@@ -19,9 +20,12 @@ std::optional<DataTokenizer> tokenizer_of(const spec::DataOptions& data) {
   bool agree = true;
   spec::for_each_source(data, [&](const auto& source) {
     if constexpr (requires { source.train; }) {
-      DataTokenizer one{source.train, corpus::read_about(source.train)};
-      agree = agree && !one.about.tokenizer.empty() && (!found || found->about.tokenizer == one.about.tokenizer);
-      found = std::move(one);
+      for (const std::string& file : data::expand(source.train)) {
+        DataTokenizer one{file, corpus::read_about(file)};
+        agree = agree && !one.about.tokenizer.empty() &&
+                (!found || found->about.tokenizer == one.about.tokenizer);
+        found = std::move(one);
+      }
     } else {
       agree = false;
     }
@@ -47,6 +51,13 @@ std::map<std::string, std::string> carried_files(const std::string& began_from, 
   auto more = checkpoint::read_tokenizer_files(about.tokenizer);
   files.merge(more);
   return files;
+}
+
+std::string tokenizer_beside(const std::string& began_from, const plan::RunPlan& plan) {
+  if (!began_from.empty() && tokenizer::has_tokenizer(began_from)) return began_from;
+  const auto made_with = tokenizer_of(plan.recipe.data.source);
+  const bool fits = made_with && std::filesystem::is_regular_file(made_with->about.tokenizer) && made_with->about.vocab_size <= spec::vocab_size(plan.dims);
+  return fits ? made_with->about.tokenizer : "";
 }
 
 }  // namespace trainx::worker

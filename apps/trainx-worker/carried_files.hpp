@@ -10,4 +10,7 @@ namespace trainx::worker {
 /// that has no tokenizer, the one that the training data was made with, so that text goes in and out of what was trained. `console` (may be null) is told what is missing.
 std::map<std::string, std::string> carried_files(const std::string& began_from, const plan::RunPlan& plan, metrics::Console* console);
 
+/// Path of the tokenizer that text goes in and out by: in the folder where the run began, else the one that the training data was made with; empty: there is none.
+std::string tokenizer_beside(const std::string& began_from, const plan::RunPlan& plan);
+
 }  // namespace trainx::worker

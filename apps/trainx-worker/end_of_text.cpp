@@ -1,7 +1,11 @@
 #include "end_of_text.hpp"
 #include "core/files.hpp"
+#include "corpus/about_file.hpp"
+#include "data/files/file_list.hpp"
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <set>
 
 namespace trainx::worker {
 
@@ -18,6 +22,19 @@ std::vector<std::int32_t> end_of_text_of(const std::string& folder, std::int64_t
     return ids;
   }
   return {};
+}
+
+std::map<std::string, std::string> with_end_of_text(std::map<std::string, std::string> files, const spec::DataOptions& options, const spec::ModelDims& dims) {
+  if (spec::task(dims) != spec::Task::causal_lm || files.contains("generation_config.json")) return files;
+  std::set<std::optional<std::int32_t>> ends;
+  const auto look = [&](const std::string& file) { ends.insert(corpus::read_about(file).end_of_text); };
+  spec::for_each_source(options, [&](const auto& source) {
+    if constexpr (requires { source.train; }) std::ranges::for_each(data::expand(source.train), look);
+    else ends.insert(std::nullopt);
+  });
+  if (ends.size() != 1 || !*ends.begin() || **ends.begin() >= spec::vocab_size(dims)) return files;
+  files["generation_config.json"] = nlohmann::ordered_json{{"eos_token_id", **ends.begin()}}.dump(2) + "\n";
+  return files;
 }
 
 }  // namespace trainx::worker

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
 #include "train/build.hpp"
+#include "train/shared_cores.hpp"
 #include "train/threads.hpp"
 #include <cmath>
 #include <filesystem>
@@ -14,17 +15,22 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   plan::RunPlan plan = plan_of(job, loaded.recipe);
   if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::disk) plan.memory.disk_bytes = 0;   // all else there only training reads and writes
   const auto source = train::open_split(plan, data::Split::eval);
-  if (!source) throw UserError(ExitCode::input_missing, "the recipe names no held-out data; set data.eval");
+  if (!source)
+    throw UserError(ExitCode::input_missing,
+                    "the recipe names no held-out data; set data.eval or data.held_out");
   const std::string folder = weights_folder(job);
   train::set_compute_threads(plan.threads);
+  const train::SharedCores shared_cores(plan.on_gpu ? 1 : plan.threads);
   const auto device = train::open_device(plan);
   train::ResidentState(plan.train.front(), {device->residents(), device->host(), device->disk()}).load_weights(folder, plan.dims);
   device->upload();
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
-  const train::EvalResult result = train::Evaluator(plan, *device, blocks, *source).run();
+  const train::EvalResult result = train::Evaluator(plan, *device, blocks, *source).run(job.eval_batches ? plan.eval_samples : -1);
   std::int64_t step = 0;
   if (const auto name = std::filesystem::canonical(folder).filename().string(); name.starts_with("checkpoint-")) step = std::stoll(name.substr(11));
-  console.answer({step, result.loss, result.targets, result.metrics, job.facts.data.entropy_floor_nats});
+  const std::int64_t batch = plan.batch.global_batch_size;
+  const auto batches_of = [&](std::int64_t samples) { return (samples + batch - 1) / batch; };
+  console.answer({step, result.loss, result.targets, result.metrics, job.facts.data.entropy_floor_nats, batches_of(result.samples), batches_of(result.all_samples)});
   return 0;
 }
 

@@ -39,6 +39,14 @@ train::Generator make_generator(const launch::Job& job, const spec::Gpt2Dims& di
   return on(false);
 }
 
+std::vector<std::int32_t> encode_prompt(const TextCodec& codec, const std::string& prompt) {
+  try {
+    return codec.encode(prompt);
+  } catch (const UserError& e) {
+    throw UserError(e.code(), std::string("--prompt: ") + e.what() + (codec.is_text() ? "" : ", or name the tokenizer (--tokenizer)"));
+  }
+}
+
 nlohmann::ordered_json rate(std::int64_t tokens, double seconds) { return tokens > 0 && seconds > 0 ? nlohmann::ordered_json(static_cast<double>(tokens) / seconds) : nlohmann::ordered_json(); }
 
 nlohmann::ordered_json to_json(const train::Generation& g, const std::string& text, std::int64_t length, const std::string& device) {
@@ -69,7 +77,7 @@ int generate(const launch::Job& job, metrics::Console& console) {
     length = std::min(length, recipe.data.sequence_length);     // positions beyond it were never trained
   }
   const auto codec = make_text_codec(o.tokenizer, std::move(vocabulary), folder, dims.vocab_size);
-  const std::vector<std::int32_t> prompt = codec->encode(o.prompt);
+  const std::vector<std::int32_t> prompt = encode_prompt(*codec, o.prompt);
   if (prompt.empty()) throw UserError(ExitCode::usage, "--prompt has no token; give the text to continue");
 
   train::GenerationOptions options{.max_tokens = o.max_tokens, .sampling = o.sampling, .seed = o.seed, .end_of_text = {}};

@@ -2,6 +2,8 @@
 #include "checkpoint/weights_folder.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
+#include <algorithm>
+#include "log/crash_ring.hpp"
 
 namespace trainx::worker {
 
@@ -16,6 +18,7 @@ int report_error(const std::exception& e, metrics::Console& console) {
   const ExitCode code = exit_code_of(e);
   const char* before = code == ExitCode::bug ? "a bug in trainx, please report it: " : dynamic_cast<const UserError*>(&e) ? "" : "the machine has no memory left; lower batch.micro_batch_size: ";
   console.error(static_cast<int>(code), std::string(before) + e.what());
+  if (code == ExitCode::bug) log::write_ring("ended by a bug in trainx");
   return static_cast<int>(code);
 }
 
@@ -23,6 +26,8 @@ plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe) {
   plan::RunPlan plan = plan::make_run_plan(recipe, job.facts);
   if (plan::fingerprint(plan) != job.plan_fingerprint) throw InternalError("trainx and trainx-worker make different plans of this recipe; they are of different builds");
   if (plan.mode == recipe::ParallelMode::dp && job.membership.rank > 0) plan = plan::make_run_plan(recipe, job.facts, {.gpu = {}, .rank = job.membership.rank});
+  const bool leaves_out = std::ranges::any_of(plan.train, [](const plan::PlacedProgram& p) { return p.program.repeats > 0; });
+  if (leaves_out) plan = plan::make_run_plan(recipe, job.facts, {.gpu = {}, .rank = plan.rank, .every_micro_step = true});
   return plan;
 }
 

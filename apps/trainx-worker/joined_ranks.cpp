@@ -4,6 +4,7 @@
 #include "core/hash.hpp"
 #include "core/process.hpp"
 #include "core/version.hpp"
+#include "log/log.hpp"
 #include "train/device.hpp"
 #include <unistd.h>
 #include <chrono>
@@ -17,6 +18,7 @@ namespace {
 constexpr std::chrono::seconds grace{3};
 
 void end_soon(ExitCode code, const std::string& sentence) {
+  log::record(log::Level::error, sentence);
   std::thread([code, sentence] {
     std::this_thread::sleep_for(grace);
     std::fprintf(stderr, "trainx: %s\n", sentence.c_str());
@@ -39,6 +41,7 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   options.describe = [this] { return whereabouts_.describe(); };
   options.on_failure = end_soon;
   control_ = dist::Control::join(job.membership, std::move(options));
+  log::debug("all " + std::to_string(job.membership.world_size) + " ranks have joined");
   if (!plan.on_gpu || plan.zero_stage() > 0) communicator_ = dist::make_communicator(*control_);   // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
   if (const program::StepProgram& p = plan.train.front().program; communicator_ && p.shard_ranks > 1 && p.shard_ranks < p.world_size) {
     const auto part = [&](int group) { return dist::make_part(*control_, program::ranks_among(p, group, control_->rank()), communicator_->transport()); };

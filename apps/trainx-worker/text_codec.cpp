@@ -52,8 +52,8 @@ class IdsCodec final : public TextCodec {
       const bool digits = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10;
       const long id = digits ? std::stol(word) : -1;
       if (id < 0 || id >= vocab_size_)
-        throw UserError(ExitCode::bad_data, "--prompt: '" + word + "' is no token id below " + std::to_string(vocab_size_) +
-                                                "; nothing says which words this model's tokens are: name its tokenizer (--tokenizer), or give ids separated by spaces");
+        throw UserError(ExitCode::bad_data, "'" + word + "' is no token id below " + std::to_string(vocab_size_) +
+                                                "; nothing says which words this model's tokens are: give ids separated by spaces");
       ids.push_back(static_cast<std::int32_t>(id));
     }
     return ids;

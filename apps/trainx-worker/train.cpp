@@ -1,25 +1,36 @@
 #include "carried_files.hpp"
+#include "closing_words.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "core/hub_cache.hpp"
+#include "data_files.hpp"
 #include "core/process.hpp"
-#include "core/version.hpp"
+#include "end_of_text.hpp"
 #include "joined_ranks.hpp"
+#include "log/crash_ring.hpp"
+#include "log/log.hpp"
 #include "metrics/run_files.hpp"
 #include "model/model.hpp"
+#include "sample_observer.hpp"
 #include "start.hpp"
-#include "trained_in.hpp"
+#include "start_rows.hpp"
 #include "status.hpp"
+#include "trained_in.hpp"
 #include "train/attest_observer.hpp"
+#include "train/health_observer.hpp"
+#include "train/learning_rates.hpp"
 #include "train/observers.hpp"
 #include "train/profile_observer.hpp"
 #include "train/release_observer.hpp"
 #include "train/tune_observer.hpp"
 #include "train/run_folder.hpp"
+#include "train/shared_cores.hpp"
 #include "recipe/value.hpp"
 #include "train/threads.hpp"
 #include <algorithm>
 #include <csignal>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace trainx::worker {
@@ -29,43 +40,21 @@ void write_run_files(const train::RunFolder& folder, const plan::RunPlan& plan, 
   write_file_atomic(folder.file("recipe.yaml"), job.recipe_source);
   write_file_atomic(folder.file("resolved.yaml"), recipe::dump(plan.recipe));
   write_file_atomic(folder.file("plan.json"), plan::to_json(plan, true).dump(2) + "\n");
-  metrics::write_run_info(folder.file("run.json"), {std::string(version), host_name(), plan.on_gpu ? job.facts.hardware.gpus : std::vector<std::string>{job.facts.hardware.cpu}, job.argv, utc_time(), job.origins});
-}
-
-std::vector<metrics::Setting> settings_of(const plan::RunPlan& plan, const launch::Job& job) {
-  std::vector<metrics::Setting> out;
-  for (const auto& [key, value] : recipe::flatten(plan.recipe)) {
-    const auto origin = job.origins.find(key);
-    out.push_back({key, value, origin == job.origins.end() ? "planned" : origin->second});
-  }
-  return out;
-}
-
-std::string closing_words(const launch::Job& job, const spec::ModelDims& dims, const train::RunFolder& folder, const train::TrainState& state, const std::optional<double>& floor) {
-  std::string text = "trained " + std::to_string(state.step) + " steps in " + human_seconds(state.seconds) + "; the model is in " + folder.file("latest") + " (a Hugging Face folder), the log in " +
-                     folder.file("metrics.jsonl") + "\n";
-  if (std::isfinite(state.best_eval_loss)) {
-    char line[160];
-    if (floor)
-      std::snprintf(line, sizeof line, "held-out loss %.4f at best (step %lld), %.1f %% above the data's entropy of %.4f\n", state.best_eval_loss, static_cast<long long>(state.best_step),
-                    100 * (state.best_eval_loss / *floor - 1), *floor);
-    else
-      std::snprintf(line, sizeof line, "held-out loss %.4f at best (step %lld)\n", state.best_eval_loss, static_cast<long long>(state.best_step));
-    text += line;
-  }
-  const bool generates = spec::task(dims) == spec::Task::causal_lm && !std::holds_alternative<spec::CustomDims>(dims);
-  const std::string next = generates ? "generate " + folder.path() + " --prompt " + (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"")
-                                                                     : "export " + folder.path() + " FOLDER";
-  return text + "next: trainx " + next + "   or train on: the same command with a longer run.duration";
+  metrics::RunInfo info{.build = job.build, .host = host_name(), .devices = job.facts.hardware.gpus, .argv = job.argv, .directory = job.directory,
+                        .started = utc_time(), .overwrite = job.overwrite, .origins = job.origins};
+  if (!plan.on_gpu) info.devices = {job.facts.hardware.cpu};
+  metrics::write_run_info(folder.file("run.json"), info);
 }
 
 bool is_finished(const plan::RunPlan& plan, const train::TrainState& state) {
+  if (!early_words(plan, state).empty()) return true;
   return plan.total_steps >= 0 ? state.step >= plan.total_steps : state.seconds >= plan.total_seconds;
 }
 
 int exit_code_of(train::Request request) {
   switch (request) {
     case train::Request::terminate: return 128 + SIGTERM;
+    case train::Request::hang_up: return 128 + SIGHUP;
     case train::Request::interrupt: return 128 + SIGINT;
     case train::Request::stop_and_rerun: return static_cast<int>(ExitCode::stopped_early);
     case train::Request::none: case train::Request::save_and_go_on: break;
@@ -93,22 +82,55 @@ struct OwnFolder {
   explicit OwnFolder(const std::string& path) : folder(path), store(path) {}
 };
 
+/// Before values that do not compare with those of before: a fork's, or of another metric.
+void forget_evaluations(train::TrainState& state) {
+  state.best_value.reset();
+  state.stop_value.reset();
+  state.best_step = state.stale_evaluations = 0;
+}
+
+train::SavedState read_state(const std::string& checkpoint, const plan::RunPlan& plan) {
+  train::SavedState saved = train::read_saved_state(checkpoint);
+  if (saved.best_metric != train::best_metric(plan)) forget_evaluations(saved.state);
+  return saved;
+}
+
 /// Looks for the checkpoint to go on from, and says that there is nothing to do where the run is at its end.
-Beginning begin(OwnFolder& own, const std::string& path, const std::string& fork_source, const plan::RunPlan& plan, metrics::Console& console) {
+Beginning begin(OwnFolder& own, const std::string& path, const std::string& fork_source,
+                const plan::RunPlan& plan, const std::vector<data::DataFile>& files,
+                metrics::Console& console) {
   const Start start = find_start(path, fork_source, plan.recipe, console);   // once more: only now nobody else writes there
   Beginning b{start.from.path, start.own, start.with_states, false};
   if (!start.own) return b;
-  const train::SavedState saved = train::read_saved_state(start.from.path);
+  const train::SavedState saved = read_state(start.from.path, plan);
   own.folder.require_same_run(plan.recipe);
   if (saved.train_samples != plan.train_samples)
     throw UserError(ExitCode::invalid_recipe, path + ": the training data has " + std::to_string(plan.train_samples) + " samples, the run began with " + std::to_string(saved.train_samples) +
                                                   "; give it its data back, or train on with `--fork NAME`");
+  require_same_files(path, start.from.path, files);
   b.finished = is_finished(plan, saved.state);
   if (b.finished) {
-    metrics::write_status(own.folder.file("status.json"), {"done", "", 0, saved.state.step, false});
-    console.done(saved.state.step, path, path + ": already done, " + std::to_string(saved.state.step) + " steps; a longer run.duration goes on");
+    if (const std::string why = train::divergence_of(saved.state); !why.empty()) throw UserError(ExitCode::diverged, path + ": " + why);
+    metrics::RunStatus status = run_status(plan, saved.state);
+    status.state = "done";
+    status.reason = early_words(plan, saved.state);
+    status.saved_step = saved.state.step;
+    metrics::write_status(own.folder.file("status.json"), status);
+    const bool early = !status.reason.empty();
+    console.done(saved.state.step, path, path + ": already done, " + std::to_string(saved.state.step) + " steps" + (early ? " (" + status.reason + "); a higher eval.early_stopping.patience" : "; a longer run.duration") + " resumes it");
   }
   return b;
+}
+
+void tell_rate_change(const train::RateChange& change, const plan::RunPlan& plan, metrics::Console& console) {
+  const bool restart = plan.recipe.schedule.resume == recipe::ScheduleResume::restart;
+  char rates[128];
+  std::snprintf(rates, sizeof rates, "step %lld trained with learning rate %.3g, step %lld trains with %.3g",
+                static_cast<long long>(change.step), change.last, static_cast<long long>(change.step + 1), change.next);
+  console.warning("run.duration changed: " + std::string(rates) +
+                  (restart ? ", because the schedule restarts (schedule.resume: restart)"
+                           : ", as if the run had had this duration from its first step; schedule.resume: restart "
+                             "begins a new schedule here"));
 }
 
 /// Weights and states with which the run begins.
@@ -118,9 +140,16 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
   if (!start.from.empty()) {
     parts.resident.load_weights(start.from, plan.dims);
     if (start.with_states) parts.resident.load_states(start.from);
-    if (!start.own) state.best_eval_loss = std::numeric_limits<double>::infinity(), state.best_step = 0;
+    if (!start.own) forget_evaluations(state);
   } else if (plan.recipe.model.init_from) {
     const std::string& from = *plan.recipe.model.init_from;
+    if (parts.ranks.is_first()) {
+      if (const auto snapshot = hub_snapshot_of(from))
+        console.message("weights: " + describe(*snapshot) + ": " + from);
+      for (const std::string& remark : spec::dropout_remarks(read_file(from + "/config.json"),
+                                                             from + "/config.json", plan.dims))
+        console.warning(remark);
+    }
     const auto begun = parts.resident.load_weights(from, plan.dims, train::MissingHead::keep);
     if (!begun.empty() && parts.ranks.is_first())
       console.warning(from + " was made for another task: it has no " + begun.front() + (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more tensors of this one" : "") +
@@ -134,19 +163,53 @@ std::string what_is_on_disk(const plan::RunPlan& plan) {
   return recipe::uses_disk(memory.optimizer_offload.where) ? "weights and the optimizer" : "weights";
 }
 
+/// The rank's log file, in a folder that is there by now. A run without one trains as well.
+void open_log(const std::string& run_folder, const launch::Job& job) {
+  const std::string stem = run_folder + "/logs/rank-" + std::to_string(job.membership.rank);
+  try {
+    if (std::filesystem::is_directory(run_folder)) make_folders(run_folder + "/logs");
+  } catch (const UserError&) {
+    return;
+  }
+  log::set_crash_file(stem + ".crash.log");
+  const bool debug = job.output.verbose || log::level_from_environment() == log::Level::debug;
+  log::open_file(stem + ".log", debug ? log::Level::debug : log::Level::info);
+}
+
+/// Once for each --overwrite, however often the workers are started for it.
+bool overwrites(const launch::Job& job, const train::RunFolder& folder) {
+  return !job.overwrite.empty() && metrics::run_info_text(folder.file("run.json"), "overwrite") != job.overwrite;
+}
+
+/// --overwrite must not remove what the new run begins from.
+void require_outside(const recipe::Recipe& recipe, const std::string& path) {
+  if (!recipe.model.init_from) return;
+  const auto from = std::filesystem::weakly_canonical(*recipe.model.init_from) / "", folder = std::filesystem::weakly_canonical(path) / "";
+  if (from.string().starts_with(folder.string()))
+    throw UserError(ExitCode::usage, "--overwrite: model.init_from (" + *recipe.model.init_from + ") lies in " + path + ", which would be removed; copy it elsewhere, or give run.name another value");
+}
+
 /// All but finding the beginning: loads, trains, saves.
-int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& start, train::TrainState& state, std::int64_t threads, const std::string& path, std::optional<OwnFolder>& own,
+int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& start,
+        train::TrainState& state, std::int64_t threads, const std::string& path,
+        std::optional<OwnFolder>& own, const std::vector<data::DataFile>& files,
         train::TrainingParts& parts, metrics::Console& console) {
   const train::Ranks& ranks = parts.ranks;
   const std::string began_from = !start.from.empty() ? start.from : plan.recipe.model.init_from.value_or("");
-  const auto carried = carried_files(began_from, plan, ranks.is_first() ? &console : nullptr);
+  auto carried = with_end_of_text(
+      carried_files(began_from, plan, ranks.is_first() ? &console : nullptr),
+      plan.recipe.data.source, plan.dims);
+  if (!files.empty()) carried[data_files_name] = data_files_text(files);
   {
     const train::Ranks::Busy busy(ranks, "loading weights");
     if (!plan.is_replica()) load(parts, start, state, console);
   }
+  log::debug(start.from.empty() ? "weights are drawn from run.seed" : "weights and states come from " + start.from);
   ranks.require_equal(plan.shares_batches() && ranks.world_size() > 1 ? parts.resident.weights_hash() : "", "weights");
   const std::optional<std::int64_t> saved_step = start.own ? std::optional(state.step) : std::nullopt;
+  log::set_step(state.step);
   if (!own) {
+    open_log(path, job);
     parts.start(state);
     std::optional<train::EvalObserver> eval;
     if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, nullptr, job.facts.data.entropy_floor_nats, state));
@@ -166,19 +229,27 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     console.warning(began_from + " was trained in bf16, whose values reach 3e38; in fp16 what goes beyond 65504 is infinite, and the run may skip steps or diverge: precision.compute: bf16 goes on as it was");
   for (const auto& difference : folder.differences(plan.recipe)) console.message("changed since the run began: " + difference);
   write_run_files(folder, plan, job);
+  open_log(path, job);
 
   const std::string others = ranks.world_size() > 1 ? std::to_string(ranks.world_size()) + " ranks (" + recipe::write_value(plan.mode) + " over " + (plan.on_gpu ? "NCCL" : ranks.communicator()->transport()) + "), each on " : "";
-  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " on " + others + parts.device->name() + " into " + path, path, settings_of(plan, job),
-                {plan.total_steps, plan.total_seconds, state.seconds});
+  auto rows = start_rows(plan, job);
+  rows.insert(rows.begin(), {"device", others + parts.device->name()});
+  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " into " + path, path, rows,
+                settings_of(plan, job), {plan.total_steps, plan.total_seconds, state.seconds, plan.memory.total_bytes()});
   if (const offload::Disk* disk = parts.device->disk()) console.message(what_is_on_disk(plan) + " on the disk: " + disk->describe());
   if (!start.from.empty()) console.resume(state.step, start.from);
   metrics::MetricsLog log(path, state.step, plan.recipe.metrics.tensorboard);
   parts.start(state);
+  train::HealthObserver health(parts, console);
+  parts.trainer->add(health);
   train::MetricsObserver metrics(parts, console, log, state);
   parts.trainer->add(metrics);
   std::optional<train::EvalObserver> eval;
   if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, &log, job.facts.data.entropy_floor_nats, state));
   train::CheckpointObserver checkpoints(parts, &own->store, console, saved_step, threads, carried, state);
+  std::optional<SampleObserver> samples;   // before the checkpoint of the same step begins
+  if (plan.recipe.generate.every)
+    parts.trainer->add(samples.emplace(parts, checkpoints, console, path, tokenizer_beside(began_from, plan), state));
   parts.trainer->add(checkpoints);
   train::AttestObserver attest(parts, console, job.allow_degraded);
   parts.trainer->add(attest);
@@ -188,18 +259,19 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   if (plan.recipe.memory.release_cache_every) parts.trainer->add(release.emplace(parts, console, state));
   std::optional<train::ProfileObserver> profile;
   if (job.profile_steps > 0) parts.trainer->add(profile.emplace(parts, console, folder.file("profile.json"), job.profile_steps));
-  Status status(folder, checkpoints, console);
+  Status status(folder, plan, checkpoints, console, state);
   parts.trainer->add(status);
   try {
     const train::Request request = parts.trainer->run();
     const train::TrainState& end = parts.trainer->state();
     const int code = exit_code_of(request);
     if (code == 0) {
-      status.write("done", "", 0, end.step, false);
-      console.done(end.step, path, closing_words(job, plan.dims, folder, end, job.facts.data.entropy_floor_nats));
+      status.write("done", early_words(plan, end), 0);
+      console.done(end.step, path, closing_words(job, plan, folder, end, job.facts.data.entropy_floor_nats));
     } else {
-      status.write("stopped", "a signal asked for it", code, end.step, true);
-      console.message("stopped at step " + std::to_string(end.step) + " with a checkpoint; the same command goes on");
+      status.write("stopped", "a signal asked for it", code);
+      console.stopped("stopped at step " + std::to_string(end.step) +
+                      " with a checkpoint; the same command resumes the run");
     }
     return code;
   } catch (const std::exception& e) {
@@ -214,26 +286,36 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan, std::shared_p
   const train::Ranks ranks = joined.ranks();
   const std::string path = job.fork_name.empty() ? job.run_folder : plan.recipe.run.output_dir + "/" + job.fork_name;
   const std::string fork_source = job.fork_name.empty() ? "" : job.run_folder;
+  const std::vector<data::DataFile> files = train_source->files();
   std::optional<OwnFolder> own;
   Beginning start;
   if (ranks.is_first()) {
-    find_start(path, fork_source, plan.recipe, console);               // what cannot begin is told before a folder is made
+    if (job.overwrite.empty()) find_start(path, fork_source, plan.recipe, console);   // what cannot begin is told before a folder is made
     own.emplace(path);
-    start = begin(*own, path, fork_source, plan, console);
+    if (overwrites(job, own->folder)) {
+      require_outside(plan.recipe, path);
+      if (!fork_source.empty() && checkpoint::Store(fork_source).list().empty())
+        throw UserError(ExitCode::no_checkpoint, "--fork: " + fork_source + " holds no checkpoint to begin from; nothing was removed");
+      own->folder.clear();
+      log::info("--overwrite: removed what an earlier run left in " + path);
+    }
+    start = begin(*own, path, fork_source, plan, files, console);
   }
   start = beginning_from(ranks.from_first(to_text(start)));
   if (start.finished) return 0;
   train::SavedState saved;
-  if (!start.from.empty() && start.with_states) saved = train::read_saved_state(start.from);
+  if (!start.from.empty() && start.with_states) saved = read_state(start.from, plan);
   train::TrainState& state = saved.state;
+  if (const auto change = train::resume_schedule(plan, state); change && ranks.is_first()) tell_rate_change(*change, plan, console);
 
   const bool same_cut = start.own && saved.world_size == plan.batch.world_size;
   const std::int64_t threads = same_cut && plan.recipe.run.deterministic ? saved.threads : plan.threads;
   train::set_compute_threads(threads);
+  const train::SharedCores shared_cores(plan.on_gpu ? 1 : threads);
 
   train::TrainingParts parts(plan, std::move(train_source), std::move(eval_source), ranks);
   try {
-    return run(job, plan, start, state, threads, path, own, parts, console);
+    return run(job, plan, start, state, threads, path, own, files, parts, console);
   } catch (const std::exception& e) {
     if (plan.on_gpu && ranks.world_size() > 1) joined.end_at_once(e, console);
     throw;

@@ -3,13 +3,17 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "describe.hpp"
+#include "core/process.hpp"
 #include "facts/links.hpp"
+#include "log/crash_ring.hpp"
+#include "log/log.hpp"
 #include "model/custom/registry.hpp"
 #include "spec/arch/options.hpp"
 #include "recipe/walk.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "train/device.hpp"
 #include "train/signals.hpp"
+#include <unistd.h>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -36,6 +40,19 @@ void make_models_known() {
   spec::set_described_models(std::move(models));
 }
 
+metrics::ConsoleOptions console_options(const launch::Job& job) {
+  const auto& o = job.output;
+  return {.json = o.json, .quiet = o.quiet, .verbose = o.verbose, .color = o.color, .secondary = job.membership.rank > 0, .descriptor = o.console};
+}
+
+/// Rank 0's log goes on with the launcher's.
+void begin_log(const launch::Job& job) {
+  log::set_rank(job.membership.rank);
+  log::install_crash_handlers();
+  if (job.membership.rank > 0) return;
+  for (const auto& [level, text] : job.log) log::record(log::level_named(level).value_or(log::Level::debug), text);
+}
+
 int answer(const std::string& text) {
   std::printf("%s\n", text.c_str());
   return 0;
@@ -54,8 +71,10 @@ int worker_main(int argc, char** argv) {
     if (asked == "--measure-links") return answer(facts::to_json(train::measure_links()).dump());
     train::install_signal_handlers();
     const launch::Job job = launch::receive_job();
-    plain = {job.output.json, job.output.quiet, job.output.verbose, job.output.color};
+    plain = console_options(job);
+    begin_log(job);
     metrics::Console console(plain);
+    log::debug("worker of " + job.command + " runs as process " + std::to_string(::getpid()) + " on " + host_name());
     return run(job, console);
   } catch (const std::exception& e) {
     metrics::Console console(plain);

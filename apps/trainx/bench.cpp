@@ -7,13 +7,13 @@
 namespace trainx::app {
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   std::string command;                  // "bench step"
   RecipeArguments recipe;
   launch::BenchOptions options;
 };
 
-int run_bench(const Arguments& a, const Context& context) {
+int run_bench(const BenchArguments& a, const Context& context) {
   if (a.options.rounds < 1 || !(a.options.seconds > 0)) throw UserError(ExitCode::usage, "bench step: --rounds and --seconds must be above 0");
   auto loaded = load(a.recipe, a.command);
   const bool of_steps = a.command == "bench step";
@@ -30,7 +30,7 @@ int run_bench(const Arguments& a, const Context& context) {
 }
 
 /// A bench of a recipe; what it takes beside is added by the caller.
-CLI::App& add(CLI::App& bench, Context& context, const std::string& name, const std::string& does, const std::string& options, const std::string& footer, const std::shared_ptr<Arguments>& a) {
+CLI::App& add(CLI::App& bench, Context& context, const std::string& name, const std::string& does, const std::string& options, const std::string& footer, const std::shared_ptr<BenchArguments>& a) {
   CLI::App* command = bench.add_subcommand(name, does);
   context.usage[command] = "CONFIG [key=value ...]" + options;
   a->command = "bench " + name;
@@ -43,18 +43,19 @@ CLI::App& add(CLI::App& bench, Context& context, const std::string& name, const 
 }  // namespace
 
 void add_bench(CLI::App& app, Context& context) {
-  CLI::App* bench = app.add_subcommand("bench", "measures this machine");
-  context.usage[bench] = "step|memory-anatomy|operations CONFIG [key=value ...], guides";
-  const auto a = std::make_shared<Arguments>();
-  CLI::App& step = add(*bench, context, "step", "steps of a recipe: tokens/s, joules per token, memory and time, predicted and measured; JSON", " [--rounds N] [--seconds S] [--paced]",
-                       "Matrix products are tuned first where this machine has not met them yet.", a);
-  step.add_option("--rounds", a->options.rounds, "how often it is measured; the median counts (5)")->type_name("N");
-  step.add_option("--seconds", a->options.seconds, "of a round (3)")->type_name("S");
-  step.add_flag("--paced", a->options.paced, "runs N steps for each line `go N` on stdin, until its end: to take turns with others");
-  add(*bench, context, "memory-anatomy", "what memory goes to, predicted and measured: weights, optimizer, gradients, activations, libraries; bytes for each parameter", "",
-      "Measured is what the step's operations were given, what was allocated, and what the system counts for the process.", std::make_shared<Arguments>());
-  add(*bench, context, "operations", "what time goes to: contractions, attention, normalisations, element-wise operations, forward and backward, beside FLOPs and bytes", "",
-      "FLOPs and bytes are arithmetic; time is of steps that run alone.", std::make_shared<Arguments>());
+  CLI::App* bench = app.add_subcommand("bench", "Measure steps, memory and operations.");
+  context.usage[bench] = "step|memory-anatomy|operations|lr CONFIG [key=value ...]\nguides [ROW ...]";
+  const auto a = std::make_shared<BenchArguments>();
+  CLI::App& step = add(*bench, context, "step", "Measure steps of a recipe: tokens/s, joules per token, memory, time. Prints JSON.", " [--rounds N] [--seconds S] [--paced]",
+                       "Matrix products that this machine has not tuned yet are tuned first.", a);
+  step.add_option("--rounds", a->options.rounds, "Rounds; the median counts (5).")->type_name("N");
+  step.add_option("--seconds", a->options.seconds, "Length of a round (3).")->type_name("S");
+  step.add_flag("--paced", a->options.paced, "Run N steps for each line `go N` on stdin, to take turns with other programs.");
+  add(*bench, context, "memory-anatomy", "Compare planned and measured memory by category.", "",
+      "Measured: operands of the step's operations, allocations, and what the system counts for the process.", std::make_shared<BenchArguments>());
+  add(*bench, context, "operations", "Measure time by kind of operation, beside FLOPs and bytes.", "",
+      "FLOPs and bytes are computed; time is measured on steps that run alone.", std::make_shared<BenchArguments>());
+  add_bench_lr(*bench, context);
   add_bench_guides(*bench, context);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct BenchGuidesArguments {
   std::vector<std::string> rows;
   bool peers = false, tiny = false, again = false;
   std::string out, python = "python3";
@@ -33,7 +33,7 @@ fs::path find_driver() {
   throw UserError(ExitCode::input_missing, "bench guides: no folder above " + own.string() + " has bench/drive, which takes the turns; run the trainx of a source tree, or install it anew");
 }
 
-std::vector<std::string> command_of(const Arguments& a, const Context& context, const fs::path& driver) {
+std::vector<std::string> command_of(const BenchGuidesArguments& a, const Context& context, const fs::path& driver) {
   std::vector<std::string> words{a.python, driver.string(), "run", "--suite", "guides", "--trainx", executable_path(), "--out", (fs::path(a.out) / "rows").string(), "--report", a.out,
                                  "--caches", "kept", "--rounds", std::to_string(a.rounds), "--seconds-per-round", std::to_string(a.seconds)};
   const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
@@ -49,7 +49,7 @@ std::vector<std::string> command_of(const Arguments& a, const Context& context, 
 }
 
 /// The driver takes this process's place: its signals and exit code are the command's.
-int run_guides(Arguments a, const Context& context) {
+int run_guides(BenchGuidesArguments a, const Context& context) {
   if (a.rounds < 1 || !(a.seconds > 0) || a.limit < 0) throw UserError(ExitCode::usage, "bench guides: --rounds and --seconds must be above 0, and --limit not below");
   if (!a.tiny && facts::detect_hardware().gpus.empty())
     throw UserError(ExitCode::unavailable, "bench guides measures BERT-large in tf32, fp16 and bf16 on a GPU, and this machine has none that trainx sees; --tiny tries the rows with a small model");
@@ -69,19 +69,19 @@ int run_guides(Arguments a, const Context& context) {
 }  // namespace
 
 void add_bench_guides(CLI::App& bench, Context& context) {
-  CLI::App* command = bench.add_subcommand("guides", "the guides' methods one by one: samples/s and memory as asked, as fitted, and of Hugging Face's Trainer; table, plot, JSON");
+  CLI::App* command = bench.add_subcommand("guides", "Measure the methods of Hugging Face's guides, beside its Trainer: samples/s and memory.");
   context.usage[command] = "[ROW ...] [--peers] [--out FOLDER]";
-  const auto a = std::make_shared<Arguments>();
-  command->add_option("ROW", a->rows, "vanilla, 1x4, bf16, all-bf16, ...; none: every row");
-  command->add_flag("--peers", a->peers, "the Trainer too, by turns with trainx on the same GPU");
-  command->add_option("--python", a->python, "with --peers one that has torch, transformers and accelerate (python3)")->type_name("PATH");
-  command->add_option("--out", a->out, "rows/*.json, guides.md, guides.svg, guides.json (outputs/bench-guides)")->type_name("FOLDER");
-  command->add_option("--rounds", a->rounds, "how often each is measured; the median counts (3)")->type_name("N");
-  command->add_option("--seconds", a->seconds, "of a round (1)")->type_name("S");
-  command->add_option("--limit", a->limit, "seconds for all rows together; the same command goes on with what is left")->type_name("S");
-  command->add_flag("--again", a->again, "rows that are measured already too");
-  command->add_flag("--tiny", a->tiny, "a model of two layers, on any machine: shows that the rows run");
-  command->footer("Exit code 75: rows are left for want of time; 69: some failed, and the table says why.");
+  const auto a = std::make_shared<BenchGuidesArguments>();
+  command->add_option("ROW", a->rows, "Rows, e.g. vanilla, 1x4, bf16, all-bf16; default: every row.");
+  command->add_flag("--peers", a->peers, "Measure the Trainer too, by turns on the same GPU.");
+  command->add_option("--python", a->python, "Python with torch, transformers and accelerate, for --peers (python3).")->type_name("PATH");
+  command->add_option("--out", a->out, "Folder for rows/*.json, guides.md, guides.svg, guides.json (outputs/bench-guides).")->type_name("FOLDER");
+  command->add_option("--rounds", a->rounds, "Rounds of each row; the median counts (3).")->type_name("N");
+  command->add_option("--seconds", a->seconds, "Length of a round (1).")->type_name("S");
+  command->add_option("--limit", a->limit, "Seconds for all rows; the same command continues with the rest.")->type_name("S");
+  command->add_flag("--again", a->again, "Measure rows again that were measured.");
+  command->add_flag("--tiny", a->tiny, "Use a model of two layers, on any machine.");
+  command->footer("Exit code 75: rows are left, run the command again. 69: rows failed; the table says why.");
   command->callback([a, &context] { context.run = [a, &context] { return run_guides(*a, context); }; });
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct CkptArguments {
   std::string run;
   std::int64_t keep_last = 0;           // 0: as the run's recipe says
 };
@@ -56,7 +56,7 @@ int run_verify(const std::string& run, const Context& context) {
   return 0;
 }
 
-int run_prune(const Arguments& a, const Context& context) {
+int run_prune(const CkptArguments& a, const Context& context) {
   auto store = store_of(a.run);
   std::int64_t keep = a.keep_last;
   if (keep == 0) {
@@ -74,21 +74,21 @@ int run_prune(const Arguments& a, const Context& context) {
 }  // namespace
 
 void add_ckpt(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("ckpt", "checkpoints of a run: ls, verify, prune");
+  CLI::App* command = app.add_subcommand("ckpt", "List, verify or prune the checkpoints of a run.");
   context.usage[command] = "ls|verify|prune RUN";
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<CkptArguments>();
   auto add = [&](const char* name, const char* says, auto run) {
     CLI::App* sub = command->add_subcommand(name, says);
     context.usage[sub] = "RUN";
-    sub->add_option("RUN", a->run, "a run's folder, outputs/NAME")->required();
+    sub->add_option("RUN", a->run, "Folder of a run, outputs/NAME.")->required();
     sub->callback([a, &context, run] { context.run = [a, &context, run] { return run(*a, context); }; });
     return sub;
   };
-  add("ls", "lists them: size, and which are latest and best", [](const Arguments& given, const Context& c) { return run_ls(given.run, c); });
-  add("verify", "reads them whole and holds them against their manifests", [](const Arguments& given, const Context& c) { return run_verify(given.run, c); });
-  CLI::App* prune = add("prune", "removes all but the newest and best", run_prune);
+  add("ls", "List checkpoints with size and links latest and best.", [](const CkptArguments& given, const Context& c) { return run_ls(given.run, c); });
+  add("verify", "Read checkpoints and compare them with their manifests.", [](const CkptArguments& given, const Context& c) { return run_verify(given.run, c); });
+  CLI::App* prune = add("prune", "Remove all but the newest checkpoints and best.", run_prune);
   context.usage[prune] = "RUN [--keep-last N]";
-  prune->add_option("--keep-last", a->keep_last, "how many to keep; as the run's recipe says where not given")->type_name("N")->check(CLI::Range(1, 1 << 20).description(""));
+  prune->add_option("--keep-last", a->keep_last, "Checkpoints to keep; default: checkpoint.keep_last of the run's recipe.")->type_name("N")->check(CLI::Range(1, 1 << 20).description(""));
 }
 
 }  // namespace trainx::app

@@ -3,6 +3,8 @@
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "core/version.hpp"
+#include "log/log.hpp"
+#include "help.hpp"
 #include "scan.hpp"
 #include <unistd.h>
 #include <cstdlib>
@@ -10,41 +12,6 @@
 
 namespace trainx::app {
 namespace {
-
-constexpr std::size_t help_column = 34;
-
-std::string anywhere() {
-  std::string text = "anywhere:\n";
-  for (const GlobalFlag& flag : global_flags()) {
-    std::string line = "  " + (flag.short_name.empty() ? "" : flag.short_name + ", ") + flag.name + (flag.takes.empty() ? "" : " " + flag.takes);
-    line.resize(std::max(line.size() + 1, help_column), ' ');
-    text += line + flag.about + "\n";
-  }
-  return text;
-}
-
-/// CLI11's help, with a usage line that shows what a command takes.
-class HelpFormatter : public CLI::Formatter {
- public:
-  explicit HelpFormatter(const Context& context) : context_(context) { column_width(help_column); }
-  std::string make_usage(const CLI::App* app, std::string) const override {
-    std::string names = app->get_name();
-    for (const CLI::App* parent = app->get_parent(); parent; parent = parent->get_parent()) names = parent->get_name() + " " + names;
-    const auto usage = context_.usage.find(app);
-    return "usage: " + names + " " + (usage == context_.usage.end() ? "COMMAND" : usage->second) + "\n";
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    const std::string type = option->get_type_name();
-    return option->get_positional() || type.empty() ? "" : " " + type;
-  }
-  std::string make_footer(const CLI::App* app) const override {
-    const std::string own = CLI::Formatter::make_footer(app);
-    return own.empty() ? anywhere() : own + "\n" + anywhere();
-  }
-
- private:
-  const Context& context_;
-};
 
 // Known before anything can be refused.
 bool wants_color(const std::vector<std::string>& arguments) {
@@ -65,13 +32,14 @@ bool wants_color(const std::vector<std::string>& arguments) {
 }  // namespace
 
 void parse_command_line(const std::vector<std::string>& arguments, Context& context) {
-  CLI::App app("trains transformers from a recipe; the guide is README.md", "trainx");
+  CLI::App app("Train transformers from a recipe.", "trainx");
   context.usage[&app] = "COMMAND [arguments]";
-  app.formatter(std::make_shared<HelpFormatter>(context));
+  app.formatter(std::make_shared<HelpFormatter>(context.usage, help_width()));
   app.set_help_flag();
-  for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_report, add_export, add_import, add_data, add_bench, add_verify, add_list, add_schema, add_completion, add_doctor, add_version}) add(app, context);
+  for (const auto add : {add_init, add_train, add_validate, add_plan, add_show, add_eval, add_generate, add_ckpt, add_report, add_export, add_import, add_data, add_sweep, add_bench, add_verify, add_list, add_schema, add_completion, add_doctor, add_version}) add(app, context);
 
   context.output.color = wants_color(arguments);
+  log::level_from_environment();        // refused here, used by whoever logs
   context.worker = environment_variable("TRAINX_WORKER");
   const Scan scan = scan_arguments(app, arguments, context);
   if (!context.worker.empty()) ::setenv("TRAINX_WORKER", context.worker.c_str(), 1);   // for whatever is started
@@ -85,8 +53,11 @@ void parse_command_line(const std::vector<std::string>& arguments, Context& cont
     context.run = [] { return 0; };
     return;
   }
-  if (!scan.command->get_subcommands({}).empty())
-    throw UserError(ExitCode::usage, scan.command == &app ? "no command; see trainx --help, or begin with: trainx init quickstart" : scan.command->get_name() + ": what of it? trainx " + scan.command->get_name() + " " + context.usage.at(scan.command));
+  if (!scan.command->get_subcommands({}).empty()) {
+    if (scan.command == &app) throw UserError(ExitCode::usage, "no command; see trainx --help, or begin with: trainx init quickstart");
+    const std::string name = scan.command->get_name(), &usage = context.usage.at(scan.command);
+    throw UserError(ExitCode::usage, name + ": no command given; usage: trainx " + name + " " + usage.substr(0, usage.find('\n')));
+  }
   std::vector<std::string> reversed(scan.rest.rbegin(), scan.rest.rend());   // as CLI11 takes them
   try {
     app.parse(reversed);

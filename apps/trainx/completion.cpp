@@ -49,12 +49,12 @@ int run_completion(const std::string& shell, const std::vector<CompletedCommand>
 }  // namespace
 
 void add_completion(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("completion", "a script by which a shell completes commands, flags, recipes, their keys and values");
+  CLI::App* command = app.add_subcommand("completion", "Print a script that completes commands, flags, keys and values in a shell.");
   context.usage[command] = "bash|zsh|fish";
   const auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "bash, zsh or fish")->type_name("bash|zsh|fish")->required();
-  command->footer("In this shell: source <(trainx completion bash); the script's first lines say how it is kept.\n"
-                  "With --worker the options of a worker's own models are completed too.");
+  command->add_option("SHELL", *shell, "Shell.")->type_name("bash|zsh|fish")->required();
+  command->footer("In this shell: source <(trainx completion bash). The first lines of the script say how to install it.\n"
+                  "With --worker, options of your own models are completed too.");
   // `app` ends with the parsing of the command line; a worker's models are known after it.
   command->callback([shell, &app, &context] { context.run = [shell, commands = completed_commands(app), &context] { return run_completion(*shell, commands, context); }; });
 }

@@ -2,13 +2,14 @@
 #include "core/error.hpp"
 #include "corpus/pack.hpp"
 #include "end_of_text_option.hpp"
+#include "named_tokenizer.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace trainx::app {
 namespace {
 
-struct Arguments {
+struct DataPackArguments {
   std::string path, out, tokenizer, end_of_text;
   std::int64_t sequence_length = 0;
 };
@@ -19,14 +20,14 @@ std::string percent(double share) {
   return text;
 }
 
-int run_pack(const Arguments& a, const Context& context) {
+int run_pack(const DataPackArguments& a, const Context& context) {
   corpus::PackOptions o;
   o.path = a.path;
   o.out = a.out;
   o.sequence_length = a.sequence_length;
   if (!a.tokenizer.empty() && corpus::is_labelled_lines(a.path))
     throw UserError(ExitCode::usage, "data pack: --tokenizer can have no effect on " + a.path + ", of which each line is a document: leave it out");
-  const auto tokenizer = a.tokenizer.empty() ? nullptr : tokenizer::open_tokenizer(a.tokenizer);
+  const auto tokenizer = a.tokenizer.empty() ? nullptr : open_named_tokenizer(a.tokenizer, context);
   if (tokenizer) o.tokenizer = tokenizer->path(), o.vocab_size = tokenizer->vocab_size();
   o.end_of_text = named_end_of_text("data pack", a.path, a.end_of_text, tokenizer.get());
   if (!o.end_of_text) o.end_of_text = corpus::end_of_text_of(a.path, tokenizer.get());
@@ -47,14 +48,14 @@ int run_pack(const Arguments& a, const Context& context) {
 }  // namespace
 
 void add_data_pack(CLI::App& data, Context& context) {
-  CLI::App* command = data.add_subcommand("pack", "documents of a token file or of labelled lines -> rows of several documents each, little of them padding");
+  CLI::App* command = data.add_subcommand("pack", "Pack documents into rows with little padding.");
   context.usage[command] = "FILE --sequence-length N --out FILE.jsonl [options]";
-  const auto a = std::make_shared<Arguments>();
-  command->add_option("FILE", a->path, "a token file, or labelled lines (.jsonl), a document each")->required();
-  command->add_option("--sequence-length", a->sequence_length, "tokens of a row: data.sequence_length")->type_name("N")->required()->check(CLI::Range(2, 1 << 24).description(""));
-  command->add_option("--out", a->out, "FILE.jsonl: a row a line, for data of type jsonl with packed: true")->type_name("FILE")->required();
-  command->add_option("--tokenizer", a->tokenizer, "that the token file was made with, where the file does not say which token ends a document")->type_name("FOLDER|FILE");
-  command->add_option("--end-of-text", a->end_of_text, "token that ends a document; default: as FILE.json or the tokenizer says")->type_name("TOKEN");
+  const auto a = std::make_shared<DataPackArguments>();
+  command->add_option("FILE", a->path, "Token file, or labelled lines (.jsonl), one document a line.")->required();
+  command->add_option("--sequence-length", a->sequence_length, "Tokens of a row, as data.sequence_length.")->type_name("N")->required()->check(CLI::Range(2, 1 << 24).description(""));
+  command->add_option("--out", a->out, "File to write, one row a line, for data: {type: jsonl, packed: true}.")->type_name("FILE")->required();
+  command->add_option("--tokenizer", a->tokenizer, "Tokenizer of the token file, if the file does not say which token ends a document.")->type_name("FOLDER|FILE");
+  command->add_option("--end-of-text", a->end_of_text, "Token that ends a document; default: as FILE.json or the tokenizer says.")->type_name("TOKEN");
   command->callback([a, &context] { context.run = [a, &context] { return run_pack(*a, context); }; });
 }
 

@@ -5,6 +5,7 @@
 #include "corpus/tokenize_job.hpp"
 #include "corpus/train_vocabulary.hpp"
 #include "metrics/screen.hpp"
+#include "named_tokenizer.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 namespace trainx::app {
 namespace {
 
-struct Arguments {
+struct DataTokenizeArguments {
   std::vector<std::string> inputs;
   std::string tokenizer, format, out, kind, end_of_text;
   corpus::FieldNames names;
@@ -51,12 +52,12 @@ class Progress {
   bool shown_ = false;
 };
 
-int threads_of(const Arguments& a) { return a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
+int threads_of(const DataTokenizeArguments& a) { return a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
 [[noreturn]] void usage(const std::string& what) { throw UserError(ExitCode::usage, "data tokenize: " + what); }
 
 /// --train-vocab makes the folder that --tokenizer names.
-void train(const Arguments& a, const Context& context) {
+void train(const DataTokenizeArguments& a, const Context& context) {
   namespace fs = std::filesystem;
   if (fs::exists(a.tokenizer)) throw UserError(ExitCode::cannot_create, a.tokenizer + " is there already: --train-vocab makes a new folder, which --tokenizer names");
   corpus::VocabularyOptions o;
@@ -79,7 +80,7 @@ void train(const Arguments& a, const Context& context) {
   say(context, "wrote " + a.tokenizer + "/tokenizer.json");
 }
 
-int run_filter(const Arguments& a, const tokenizer::Tokenizer& tokenizer) {
+int run_filter(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenizer) {
   corpus::FilterOptions o;
   o.names = a.names;
   o.decode = a.decode;
@@ -91,7 +92,7 @@ int run_filter(const Arguments& a, const tokenizer::Tokenizer& tokenizer) {
   return 0;
 }
 
-std::int32_t end_of_text(const Arguments& a, const tokenizer::Tokenizer& tokenizer) {
+std::int32_t end_of_text(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenizer) {
   if (a.end_of_text == "none") return -1;
   if (a.end_of_text.empty()) return tokenizer.end_of_text();
   const std::int32_t id = tokenizer.id_of(a.end_of_text);
@@ -99,7 +100,7 @@ std::int32_t end_of_text(const Arguments& a, const tokenizer::Tokenizer& tokeniz
   return id;
 }
 
-int run_job(const Arguments& a, const tokenizer::Tokenizer& tokenizer, const Context& context) {
+int run_job(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenizer, const Context& context) {
   corpus::JobOptions o;
   o.inputs = a.inputs;
   o.format = a.format;
@@ -126,7 +127,7 @@ int run_job(const Arguments& a, const tokenizer::Tokenizer& tokenizer, const Con
   return 0;
 }
 
-int run_tokenize(const Arguments& a, const Context& context) {
+int run_tokenize(const DataTokenizeArguments& a, const Context& context) {
   const bool filter = a.inputs.size() == 1 && a.inputs[0] == "-";
   if (std::ranges::count(a.inputs, "-") > 0 && !filter) usage("- (lines from stdin) goes with no other input");
   if (filter && !a.format.empty() && a.format != "jsonl") usage("lines from stdin are jsonl");
@@ -138,29 +139,29 @@ int run_tokenize(const Arguments& a, const Context& context) {
   if (!a.kind.empty() && a.train_vocab == 0) usage("--kind goes with --train-vocab N");
   if (a.train_vocab > 0) train(a, context);
   if (a.train_vocab > 0 && a.out.empty()) return 0;
-  const auto tokenizer = tokenizer::open_tokenizer(a.tokenizer);
+  const auto tokenizer = open_named_tokenizer(a.tokenizer, context);
   return filter ? run_filter(a, *tokenizer) : run_job(a, *tokenizer, context);
 }
 
 }  // namespace
 
 void add_data_tokenize(CLI::App& data, Context& context) {
-  CLI::App* command = data.add_subcommand("tokenize", "text, JSON lines, csv or tsv -> token files or labelled lines");
+  CLI::App* command = data.add_subcommand("tokenize", "Turn text, JSON lines or arrays, csv or tsv into token files or labelled lines.");
   context.usage[command] = "INPUT [INPUT ...] --tokenizer FOLDER|FILE --out FILE [options]";
-  const auto a = std::make_shared<Arguments>();
-  command->add_option("INPUT", a->inputs, "files, or folders of them; - for lines from stdin, which go to stdout as tokens")->required();
-  command->add_option("--tokenizer", a->tokenizer, "a folder with a tokenizer, or its file")->type_name("FOLDER|FILE")->required();
-  command->add_option("--out", a->out, "FILE.bin: a token file; FILE.jsonl: labelled lines, a sample for each of the input's")->type_name("FILE");
-  command->add_option("--format", a->format, "of the inputs; default: by each file's ending, else text")->type_name("text|jsonl|csv|tsv");
-  command->add_option("--text", a->names.text, "field or column with the text (text)")->type_name("NAME");
-  command->add_option("--pair", a->names.pair, "that with a second text (text_pair)")->type_name("NAME");
-  command->add_option("--label", a->names.label, "that with the class, a whole number (label)")->type_name("NAME");
-  command->add_option("--train-vocab", a->train_vocab, "learn so many tokens from the inputs first, into the folder --tokenizer")->type_name("N")->check(CLI::Range(1, 1 << 24).description(""));
-  command->add_option("--kind", a->kind, "what is learned: bpe, as GPT-2's (default), or wordpiece, as BERT's")->type_name("bpe|wordpiece");
-  command->add_option("--end-of-text", a->end_of_text, "token behind each document of a token file, or none; default: the tokenizer's")->type_name("TOKEN");
-  command->add_flag("--plain", a->plain, "without the tokens that the tokenizer puts around a text; of --decode: without special tokens");
-  command->add_flag("--decode", a->decode, "of stdin: lines {\"input_ids\": [...]} in, lines {\"text\": \"...\"} out");
-  command->add_option("--threads", a->threads, "default: one a core")->type_name("N")->check(CLI::Range(1, 1024).description(""));
+  const auto a = std::make_shared<DataTokenizeArguments>();
+  command->add_option("INPUT", a->inputs, "Files or folders; - reads lines from stdin and writes tokens to stdout.")->required();
+  command->add_option("--tokenizer", a->tokenizer, "Folder with a tokenizer, its file, or an id in the local Hugging Face cache (gpt2).")->type_name("FOLDER|FILE")->required();
+  command->add_option("--out", a->out, "FILE.bin: a token file. FILE.jsonl: labelled lines, one sample a line.")->type_name("FILE");
+  command->add_option("--format", a->format, "Format of the inputs; default: by each file's ending, else text; json and jsonl by contents.")->type_name("text|jsonl|json|csv|tsv");
+  command->add_option("--text", a->names.text, "Field or column of the text (text).")->type_name("NAME");
+  command->add_option("--pair", a->names.pair, "Field or column of a second text (text_pair).")->type_name("NAME");
+  command->add_option("--label", a->names.label, "Field or column of the class, a whole number (label).")->type_name("NAME");
+  command->add_option("--train-vocab", a->train_vocab, "Learn a vocabulary of N tokens from the inputs first, into the folder --tokenizer.")->type_name("N")->check(CLI::Range(1, 1 << 24).description(""));
+  command->add_option("--kind", a->kind, "Vocabulary to learn: bpe as GPT-2's (default), or wordpiece as BERT's.")->type_name("bpe|wordpiece");
+  command->add_option("--end-of-text", a->end_of_text, "Token after each document of a token file, or none; default: the tokenizer's.")->type_name("TOKEN");
+  command->add_flag("--plain", a->plain, "Leave out the tokens that the tokenizer puts around a text; with --decode: special tokens.");
+  command->add_flag("--decode", a->decode, "Decode: lines {\"input_ids\": [...]} from stdin to lines {\"text\": \"...\"}.");
+  command->add_option("--threads", a->threads, "Threads; default: one a core.")->type_name("N")->check(CLI::Range(1, 1024).description(""));
   command->callback([a, &context] { context.run = [a, &context] { return run_tokenize(*a, context); }; });
 }
 

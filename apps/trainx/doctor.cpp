@@ -1,3 +1,4 @@
+#include "build_info.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "facts/doctor/report.hpp"
@@ -9,7 +10,8 @@ namespace trainx::app {
 namespace {
 
 int run_doctor(const Context& context) {
-  const facts::BuildFacts build{TRAINX_BUILD_TYPE, TRAINX_COMPILER, TRAINX_CUDA_VERSION};
+  const auto& info = build_info();
+  const facts::BuildFacts build{info.at("build_type"), info.at("compiler"), info.at("cuda")};
   std::error_code gone;
   const std::string here = std::filesystem::current_path(gone).string();
   const facts::MachineReport report = facts::examine_machine(launch::worker_path(), build, facts::output_folder(gone ? "." : here));
@@ -21,7 +23,7 @@ int run_doctor(const Context& context) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("doctor", "what this machine offers training, and what is wrong with it");
+  CLI::App* command = app.add_subcommand("doctor", "Check this machine and measure what training needs.");
   context.usage[command] = "";
   command->callback([&context] {
     context.asks_worker = false;        // a worker that does not answer is a finding

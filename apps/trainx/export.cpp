@@ -13,7 +13,7 @@
 namespace trainx::app {
 namespace {
 
-struct Arguments {
+struct ExportArguments {
   std::string source, target;
   std::string dtype = "fp32", max_shard_size = "5 GiB";
 };
@@ -40,10 +40,14 @@ std::int64_t shard_bytes_of(const std::string& text) {
 }
 
 // The source's own config.json, whatever else it says, with the type of what is written now. It was read as a model's before.
-std::string config_text(const std::string& folder, const SavedType& type) {
+// Where it names no token that ends a text, the one of generation_config.json: some readers look at config.json alone.
+std::string config_text(const std::string& folder, const SavedType& type, const std::map<std::string, std::string>& files) {
   auto config = nlohmann::ordered_json::parse(read_file(folder + "/config.json"));
   config.erase("dtype");                // newer transformers' name of the same
   config["torch_dtype"] = type.torch_name;
+  const auto generation = files.find("generation_config.json");
+  const auto said = generation == files.end() ? nlohmann::json() : nlohmann::json::parse(generation->second, nullptr, false);
+  if (said.is_object() && said.contains("eos_token_id") && (!config.contains("eos_token_id") || config["eos_token_id"].is_null())) config["eos_token_id"] = said["eos_token_id"];
   return config.dump(2) + "\n";
 }
 
@@ -64,7 +68,7 @@ std::vector<checkpoint::TensorSource> sources_of(const checkpoint::WeightsFolder
   return out;
 }
 
-int run_export(const Arguments& a, const Context& context) {
+int run_export(const ExportArguments& a, const Context& context) {
   const SavedType& type = type_of(a.dtype);
   checkpoint::ModelFolder model;
   model.max_shard_bytes = shard_bytes_of(a.max_shard_size);
@@ -73,7 +77,7 @@ int run_export(const Arguments& a, const Context& context) {
   const checkpoint::WeightsFolder weights(source);
   model.tensors = sources_of(weights, type.dtype);
   model.text_files = checkpoint::read_carried_files(source);
-  model.text_files["config.json"] = config_text(source, type);
+  model.text_files["config.json"] = config_text(source, type, model.text_files);
   const auto files = checkpoint::write_model_folder(a.target, model);
   if (context.output.json) print(nlohmann::ordered_json{{"event", "exported"}, {"source", source}, {"folder", a.target}, {"dtype", a.dtype}, {"files", files}}.dump());
   else say(context, "wrote " + a.target + " from " + source + " in " + a.dtype + ": " + std::to_string(files.size()) + " files");
@@ -83,13 +87,13 @@ int run_export(const Arguments& a, const Context& context) {
 }  // namespace
 
 void add_export(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("export", "writes a trained model as a Hugging Face folder");
+  CLI::App* command = app.add_subcommand("export", "Write a trained model as a Hugging Face folder.");
   context.usage[command] = "RUN|CHECKPOINT FOLDER [options]";
-  const auto a = std::make_shared<Arguments>();
-  command->add_option("RUN", a->source, "a run's folder (its newest checkpoint), one of its checkpoints, or a Hugging Face folder")->required();
-  command->add_option("FOLDER", a->target, "where to; made, and refused where it holds anything")->required();
-  command->add_option("--dtype", a->dtype, "fp32, bf16 or fp16, rounded to nearest even (fp32)")->type_name("fp32|bf16|fp16");
-  command->add_option("--max-shard-size", a->max_shard_size, "weights beyond it are cut into several files with an index (5 GiB)")->type_name("SIZE");
+  const auto a = std::make_shared<ExportArguments>();
+  command->add_option("RUN", a->source, "Folder of a run (its newest checkpoint), one of its checkpoints, or a Hugging Face folder.")->required();
+  command->add_option("FOLDER", a->target, "Folder to create; it must not hold anything.")->required();
+  command->add_option("--dtype", a->dtype, "Type of the weights, rounded to nearest even (fp32).")->type_name("fp32|bf16|fp16");
+  command->add_option("--max-shard-size", a->max_shard_size, "Largest file; larger weights become several files with an index (5 GiB).")->type_name("SIZE");
   command->callback([a, &context] { context.run = [a, &context] { return run_export(*a, context); }; });
 }
 

@@ -9,7 +9,7 @@
 namespace trainx::app {
 namespace {
 
-struct Arguments {
+struct GenerateArguments {
   std::string folder, device = "auto";
   launch::GenerateOptions options;
   std::int64_t seed = 0;
@@ -19,13 +19,13 @@ void require(bool holds, const std::string& sentence) {
   if (!holds) throw UserError(ExitCode::usage, "generate: " + sentence);
 }
 
-launch::GenerateOn device_of(const Arguments& a) {
+launch::GenerateOn device_of(const GenerateArguments& a) {
   if (a.device == "auto") return launch::GenerateOn::any;
   require(a.device == "cpu" || a.device == "gpu", "--device is auto, cpu or gpu, not '" + a.device + "'");
   return a.device == "cpu" ? launch::GenerateOn::cpu : launch::GenerateOn::gpu;
 }
 
-void check(const Arguments& a) {
+void check(const GenerateArguments& a) {
   const launch::GenerateOptions& o = a.options;
   require(!o.prompt.empty(), "--prompt is empty; give the text to continue");
   require(o.max_tokens >= 1, "--max-tokens must be at least 1");
@@ -34,7 +34,7 @@ void check(const Arguments& a) {
 }
 
 // Of what stands on stdin the line break at its end belongs to the shell, not to the text.
-std::string prompt_of(const Arguments& a) {
+std::string prompt_of(const GenerateArguments& a) {
   std::string prompt = a.options.prompt;
   const bool from_stdin = prompt == "-";
   if (from_stdin) {
@@ -47,7 +47,7 @@ std::string prompt_of(const Arguments& a) {
   return prompt;
 }
 
-int run_generate(const Arguments& a, const Context& context) {
+int run_generate(const GenerateArguments& a, const Context& context) {
   check(a);
   const launch::GenerateOn device = device_of(a);
   if (const std::string& path = a.options.tokenizer; !path.empty() && path != "none" && !std::filesystem::exists(path))
@@ -68,21 +68,21 @@ int run_generate(const Arguments& a, const Context& context) {
 }  // namespace
 
 void add_generate(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("generate", "text from a trained model");
+  CLI::App* command = app.add_subcommand("generate", "Generate text from a trained model.");
   context.usage[command] = "RUN|FOLDER --prompt TEXT [options]";
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<GenerateArguments>();
   auto& o = a->options;
-  command->add_option("RUN", a->folder, "a run's folder, one of its checkpoints, or a Hugging Face folder")->required();
-  command->add_option("--prompt", o.prompt, "what to continue, - for what is on stdin; token ids where there is neither a tokenizer nor a vocabulary of the data's own")->required()->type_name("TEXT");
-  command->add_option("--tokenizer", o.tokenizer, "a folder with a tokenizer, or its file; none: the prompt is token ids; default: that of the run's data, or the one in the model's folder")->type_name("FOLDER|FILE");
-  command->add_option("--max-tokens", o.max_tokens, "tokens to add (100)")->type_name("N");
-  command->add_option("--temperature", o.sampling.temperature, "0 is greedy (1)")->type_name("X");
-  command->add_option("--top-k", o.sampling.top_k, "choose among the k likeliest; 0: all (0)")->type_name("K");
-  command->add_option("--top-p", o.sampling.top_p, "choose among the fewest likeliest that make up p of the probability; 1: all (1)")->type_name("P");
-  command->add_option("--seed", a->seed, "equal seeds give equal text (0)")->type_name("N");
-  command->add_flag("--ignore-eos", o.ignore_end_of_text, "go on behind a token that ends the text");
-  command->add_option("--device", a->device, "cpu, gpu, or auto: a GPU where one can be used (auto)")->type_name("NAME");
-  command->footer("A text longer than the model's positions (of a run: data.sequence_length) is seen through a window of its last tokens: each further token then costs a whole forward.");
+  command->add_option("RUN", a->folder, "Folder of a run, one of its checkpoints, or a Hugging Face folder.")->required();
+  command->add_option("--prompt", o.prompt, "Text to continue; - reads stdin. Token ids if there is neither a tokenizer nor a vocabulary of the data.")->required()->type_name("TEXT");
+  command->add_option("--tokenizer", o.tokenizer, "Folder with a tokenizer, or its file. none: the prompt is token ids. Default: that of the run's data, else the one in the model's folder.")->type_name("FOLDER|FILE");
+  command->add_option("--max-tokens", o.max_tokens, "Tokens to add (100).")->type_name("N");
+  command->add_option("--temperature", o.sampling.temperature, "Sampling temperature; 0 is greedy (1).")->type_name("X");
+  command->add_option("--top-k", o.sampling.top_k, "Sample from the K most likely tokens; 0: all (0).")->type_name("K");
+  command->add_option("--top-p", o.sampling.top_p, "Sample from the fewest most likely tokens whose probabilities sum to P; 1: all (1).")->type_name("P");
+  command->add_option("--seed", a->seed, "Sampling seed; equal seeds give equal text (0).")->type_name("N");
+  command->add_flag("--ignore-eos", o.ignore_end_of_text, "Continue after a token that ends the text.");
+  command->add_option("--device", a->device, "cpu, gpu, or auto: a GPU if one is usable (auto).")->type_name("NAME");
+  command->footer("A text longer than the model's positions (for a run: data.sequence_length) is seen through a window of its last tokens. Each further token then costs a whole forward.");
   command->callback([a, &context] { context.run = [a, &context] { return run_generate(*a, context); }; });
 }
 

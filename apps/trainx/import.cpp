@@ -13,7 +13,7 @@
 namespace trainx::app {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   std::vector<std::string> files;
   std::string out, model, data, eval_data;
   std::int64_t world = 0, sequence_length = 0;
@@ -37,13 +37,13 @@ std::string read_settings_file(const std::string& path) {
 nlohmann::json as_json(const foreign::Imported& imported) {
   nlohmann::json j{{"recipe", imported.recipe}, {"not_mapped", nlohmann::json::array()}, {"missing", nlohmann::json::array()}};
   for (const foreign::Leftover& l : imported.leftovers)
-    j["not_mapped"].push_back({{"file", l.where.file}, {"line", l.where.line}, {"column", l.where.column}, {"key", l.key}, {"value", l.value}, {"why", l.why}});
+    j["not_mapped"].push_back({{"file", l.where.file}, {"line", l.where.line}, {"column", l.where.column}, {"key", l.key}, {"value", l.value}, {"why", l.why}, {"differs", l.differs}});
   for (const auto& [key, what] : imported.asked) j["missing"].push_back({{"key", key}, {"what", what}});
   return j;
 }
 
-int run_import(const Arguments& a, const Context& context) {
-  if (a.files.empty()) throw UserError(ExitCode::usage, "import: which file? trainx import FILE [FILE ...]: TrainingArguments, DeepSpeed or Accelerate");
+int run_import(const ImportArguments& a, const Context& context) {
+  if (a.files.empty()) throw UserError(ExitCode::usage, "import: which file? trainx import FILE [FILE ...]; see trainx import --help");
   foreign::Choices choices;
   if (a.world > 0) choices.world = a.world;
   if (a.sequence_length > 0) choices.sequence_length = a.sequence_length;
@@ -61,7 +61,8 @@ int run_import(const Arguments& a, const Context& context) {
   if (!a.out.empty()) write_file_atomic(a.out, imported.recipe);
   if (context.output.json) print(as_json(imported).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   else if (a.out.empty()) print(imported.recipe);
-  for (const foreign::Leftover& leftover : imported.leftovers) say(context, "not mapped: " + to_string(leftover));
+  for (const foreign::Leftover& leftover : imported.leftovers)
+    say(context, (leftover.differs ? "NOT MAPPED, training differs: " : "not mapped: ") + to_string(leftover));
   for (const auto& [key, what] : imported.asked) say(context, "missing: " + key + ": " + what);
   if (!a.out.empty()) say(context, "wrote " + a.out + "; next: trainx validate " + a.out);
   return 0;
@@ -70,16 +71,16 @@ int run_import(const Arguments& a, const Context& context) {
 }  // namespace
 
 void add_import(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("import", "other tools' settings -> a recipe: TrainingArguments, DeepSpeed, Accelerate");
+  CLI::App* command = app.add_subcommand("import", "Turn another tool's settings into a recipe: TrainingArguments, DeepSpeed, Accelerate, Axolotl, torchtune.");
   context.usage[command] = "FILE [FILE ...] [--model FOLDER] [--data FILE] [--out FILE]";
-  const auto a = std::make_shared<Arguments>();
-  command->add_option("FILE", a->files, "TrainingArguments as JSON, DeepSpeed's JSON, Accelerate's YAML; several go together");
-  command->add_option("--model", a->model, "a Hugging Face folder to start from, or a type of model")->type_name("FOLDER");
-  command->add_option("--data", a->data, "what to train on, its type by its ending: .bin, .jsonl, .csv, else text; or stories")->type_name("FILE");
-  command->add_option("--eval-data", a->eval_data, "held out")->type_name("FILE");
-  command->add_option("--sequence-length", a->sequence_length, "tokens of a sample")->type_name("N")->check(CLI::Range(1, 1 << 24));
-  command->add_option("--world", a->world, "processes that the files were written for; default: what they say, or 1")->type_name("N")->check(CLI::Range(1, 1 << 20));
-  command->add_option("--out", a->out, "where the recipe goes; default: stdout")->type_name("FILE");
+  const auto a = std::make_shared<ImportArguments>();
+  command->add_option("FILE", a->files, "Settings: TrainingArguments or DeepSpeed (JSON), Accelerate, Axolotl or torchtune (YAML); several are combined.");
+  command->add_option("--model", a->model, "Hugging Face folder to start from, or a type of model.")->type_name("FOLDER");
+  command->add_option("--data", a->data, "File to train on, typed by its ending: .bin, .jsonl, .csv, else text; or stories.")->type_name("FILE");
+  command->add_option("--eval-data", a->eval_data, "Held-out file.")->type_name("FILE");
+  command->add_option("--sequence-length", a->sequence_length, "Tokens of a sample.")->type_name("N")->check(CLI::Range(1, 1 << 24));
+  command->add_option("--world", a->world, "Processes that the files were written for; default: as they say, or 1.")->type_name("N")->check(CLI::Range(1, 1 << 20));
+  command->add_option("--out", a->out, "File to write the recipe to; default: stdout.")->type_name("FILE");
   command->callback([a, &context] { context.run = [a, &context] { return run_import(*a, context); }; });
 }
 

@@ -1,8 +1,12 @@
 #include "inputs.hpp"
+#include "build_info.hpp"
 #include "core/error.hpp"
+#include "core/hub_cache.hpp"
 #include "core/process.hpp"
 #include "core/suggest.hpp"
+#include "core/units.hpp"
 #include "launch/worker_models.hpp"
+#include "log/log.hpp"
 #include <filesystem>
 
 namespace trainx::app {
@@ -21,38 +25,77 @@ void require_recipe(const std::string& config) {
   throw UserError(ExitCode::input_missing, "there is no recipe " + config + did_you_mean(config, there));
 }
 
+// An id of the Hugging Face hub becomes the folder in its local cache. One that is not there stays
+// as it is: a run that goes on does without it.
+void find_init_from(recipe::LoadedRecipe& loaded) {
+  auto& from = loaded.recipe.model.init_from;
+  if (!from || fs::exists(*from)) return;
+  const auto snapshot = find_in_hub_cache(*from);
+  if (!snapshot) return;
+  from = snapshot->folder;
+  loaded.origins["model.init_from"] += " (" + describe(*snapshot) + ")";
+}
+
+// Of model.options.dropout, which the recipe leaves to the folder.
+std::string origin_of_dropout(const Prepared& p) {
+  const bool followed = p.loaded.recipe.model.init_from && p.facts.model_folder &&
+                        !std::holds_alternative<spec::CustomDims>(p.plan.dims);
+  return followed ? "config.json of " + p.facts.model_folder->path : "default";
+}
+
+/// `trainx show optimizer.type=lion` asks what lion has, which needs no recipe.
+std::string hint_of(const std::vector<std::string>& settings) {
+  for (const auto& [key, list] : {std::pair{"optimizer.", "optimizers"}, {"model.", "models"}, {"data.", "data"}, {"schedule.", "schedules"}})
+    for (const std::string& setting : settings)
+      if (setting.starts_with(key)) return "; trainx list " + std::string(list) + " shows all choices with their options and defaults";
+  return "";
+}
+
 }  // namespace
 
 void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
-  command.add_option("CONFIG", arguments.words, "recipe (YAML), then settings that replace its own, e.g. optimizer.lr=1e-3");
-  command.add_option("--config", arguments.config, "the recipe, before the settings")->type_name("CONFIG");
+  command.add_option("CONFIG", arguments.words, "Recipe (YAML), then settings that replace its own, e.g. optimizer.lr=1e-3.");
+  command.add_option("--config", arguments.config, "Recipe, as an option.")->type_name("CONFIG");
+}
+
+bool is_setting(const std::string& word) {
+  std::error_code no_path;              // a setting may be longer than any file's name
+  return word.find('=') != std::string::npos && !fs::exists(word, no_path);
 }
 
 recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& command) {
   std::string config = arguments.config;
   recipe::LoadOptions options;
   for (const std::string& word : arguments.words) {
-    if (word.find('=') != std::string::npos && !fs::exists(word)) options.overrides.push_back(word);
+    if (is_setting(word)) options.overrides.push_back(word);
     else if (config.empty()) config = word;
     else throw UserError(ExitCode::usage, command + ": '" + word + "' is no setting; settings are key=value, e.g. optimizer.lr=1e-3");
   }
-  if (config.empty()) throw UserError(ExitCode::usage, command + ": which recipe? trainx " + command + " CONFIG [key=value ...]; trainx init quickstart writes one");
+  if (config.empty())
+    throw UserError(ExitCode::usage, command + ": no recipe given; write one: trainx init quickstart" +
+                                         hint_of(arguments.words));
   if (fs::is_directory(config)) throw UserError(ExitCode::usage, command + ": " + config + " is a folder, and a recipe is a YAML file; a run's is " + config + "/recipe.yaml");
   require_recipe(config);
   options.environment_set = environment_variable("TRAINX_SET");
-  return recipe::load_recipe(config, options);
+  auto loaded = recipe::load_recipe(config, options);
+  find_init_from(loaded);
+  log::debug("recipe read: " + config + (options.overrides.empty() ? "" : ", " + std::to_string(options.overrides.size()) + " settings on the command line"));
+  return loaded;
 }
 
 Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu) {
   launch::measure_model(loaded.recipe, facts);
   Prepared p{std::move(loaded), std::move(facts), {}, {}};
   p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {.gpu = gpu, .rank = 0});
+  log::debug("plan made: " + std::to_string(p.plan.train.size()) + " step programs, " + std::to_string(p.plan.train.back().program.steady.size()) + " instructions a step, " +
+             human_bytes(p.plan.memory.total_bytes()) + " planned, " + std::to_string(p.plan.threads) + " threads");
   p.origins = p.loaded.origins;
   const auto before = recipe::flatten(p.loaded.recipe), after = recipe::flatten(p.plan.recipe);
   const std::map<std::string, std::string> written(before.begin(), before.end());
   for (const auto& [key, value] : after) {
     const auto found = written.find(key);
-    if (found == written.end() || found->second != value) p.origins[key] = "planned";
+    if (found != written.end() && found->second == value) continue;
+    p.origins[key] = key == "model.options.dropout" ? origin_of_dropout(p) : "planned";
   }
   return p;
 }
@@ -80,6 +123,10 @@ launch::Job make_job(const std::string& command, const Context& context) {
   job.command = command;
   job.argv = context.argv;
   job.output = context.output;
+  std::error_code gone;                 // a working folder that was removed has no name
+  job.directory = fs::current_path(gone).string();
+  job.build = build_info();
+  for (const log::Line& line : log::kept_lines()) job.log.emplace_back(log::name_of(line.level), line.text);
   return job;
 }
 

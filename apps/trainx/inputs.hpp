@@ -12,6 +12,8 @@ struct RecipeArguments {
   std::string config;
 };
 void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments);
+/// key=value, and no file of this name.
+bool is_setting(const std::string& word);
 /// Reads the recipe with its settings, those of TRAINX_SET below them. Throws UserError 2 where CONFIG is missing or a word is no key=value.
 recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& command);
 

@@ -28,15 +28,15 @@ void add_launch_options(CLI::App& command, launch::LaunchFlags& flags) {
     if (!n || (text != "auto" && *n < 1) || *n > most_workers) refuse("--nproc-per-node", "a whole number from 1 to " + std::to_string(most_workers) + " or auto", text);
     flags.nproc_per_node = static_cast<int>(*n);
   };
-  command.add_option_function<std::string>("--nproc-per-node,--nproc", workers, "workers on this host, one rank each; auto: one per visible GPU, one on a CPU")->type_name("N|auto");
-  add_number(command, "--nnodes", flags.nnodes, 1, 65536, "hosts that train together; trainx is started once on each, with the same flags but --node-rank");
-  add_number(command, "--node-rank", flags.node_rank, 0, 65535, "which of them this one is, from 0");
+  command.add_option_function<std::string>("--nproc-per-node,--nproc", workers, "Workers on this host, one rank each. auto: one per visible GPU, one on a CPU.")->type_name("N|auto");
+  add_number(command, "--nnodes", flags.nnodes, 1, 65536, "Hosts that train together. Start trainx once on each, with the same flags except --node-rank.");
+  add_number(command, "--node-rank", flags.node_rank, 0, 65535, "Index of this host, from 0.");
   command.add_option_function<std::string>("--master-addr", [&flags](const std::string& text) {
     if (text.empty()) refuse("--master-addr", "the name or address of host 0", text);
     flags.master_addr = text;
-  }, "host 0, as the others reach it")->type_name("HOST");
-  add_number(command, "--master-port", flags.master_port, 1, 65535, "where rank 0 listens there (29500)");
-  add_number(command, "--max-restarts", flags.max_restarts, 0, 1000000, "starts all workers again after a device, a file, a peer or a worker was lost, at most N times");
+  }, "Name or address of host 0, as the others reach it.")->type_name("HOST");
+  add_number(command, "--master-port", flags.master_port, 1, 65535, "Port on which rank 0 listens (29500).");
+  add_number(command, "--max-restarts", flags.max_restarts, 0, 1000000, "Restart all workers after a device, a file, a peer or a worker was lost, at most N times.");
 }
 
 }  // namespace trainx::app

@@ -2,27 +2,80 @@
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "recipe/schema.hpp"
-#include "table.hpp"
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace trainx::app {
 namespace {
 
+std::string section_of(const std::string& what) {
+  return what == "optimizers"  ? "optimizer."
+         : what == "models"    ? "model."
+         : what == "schedules" ? "schedule."
+                               : "data.";
+}
+
+/// The options of one alternative and their defaults, by the key below the section.
+std::vector<std::pair<std::string, std::string>> options_of(const std::string& section,
+                                                            const std::string& name) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const recipe::FieldHelp& field : recipe::schema_keys())
+    if (field.of_type == name && field.key.starts_with(section) &&
+        field.key.find("[]") == std::string::npos)
+      out.emplace_back(field.key.substr(section.size()), field.default_text);
+  return out;
+}
+
+nlohmann::ordered_json to_json(const std::string& section,
+                               const std::pair<std::string, std::string>& row) {
+  auto options = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : options_of(section, row.first))
+    options[key] = value.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+  return {{"name", row.first}, {"summary", row.second}, {"options", options}};
+}
+
+constexpr std::size_t columns = 80;
+
+std::string to_text(const std::string& section, const std::pair<std::string, std::string>& row) {
+  std::string text = row.first + ": " + row.second, line = " ";
+  for (const auto& [key, value] : options_of(section, row.first)) {
+    const std::string word = " " + key + (value.empty() ? " (required)" : " " + value) + ",";
+    if (line.size() + word.size() > columns && line != " ") {
+      text += "\n" + line;
+      line = " ";
+    }
+    line += word;
+  }
+  if (line != " ") text += "\n" + line.substr(0, line.size() - 1);
+  return text + "\n";
+}
+
 int run_list(const std::string& what, const Context& context) {
   static const std::vector<std::string> known{"optimizers", "models", "data", "schedules"};
   const auto rows = recipe::list_alternatives(what);
-  if (rows.empty()) throw UserError(ExitCode::usage, "list: there are optimizers, models, data and schedules, not '" + what + "'" + did_you_mean(what, known));
-  print(two_columns(rows, context.output.json));
+  if (rows.empty())
+    throw UserError(ExitCode::usage,
+                    "list: there are optimizers, models, data and schedules, not '" + what + "'" +
+                        did_you_mean(what, known));
+  const std::string section = section_of(what);
+  auto json = nlohmann::ordered_json::array();
+  std::string text;
+  for (const auto& row : rows) {
+    json.push_back(to_json(section, row));
+    text += to_text(section, row);
+  }
+  print(context.output.json ? json.dump() : text);
   return 0;
 }
 
 }  // namespace
 
 void add_list(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("list", "what there is to choose: optimizers, models, data, schedules");
+  CLI::App* command = app.add_subcommand(
+      "list", "List optimizers, models, data types or schedules, with their options and defaults.");
   context.usage[command] = "optimizers|models|data|schedules";
   const auto what = std::make_shared<std::string>();
-  command->add_option("WHAT", *what, "optimizers, models, data or schedules")->type_name("optimizers|models|data|schedules")->required();
+  command->add_option("WHAT", *what, "What to list.")->type_name("optimizers|models|data|schedules")->required();
   command->callback([what, &context] { context.run = [what, &context] { return run_list(*what, context); }; });
 }
 

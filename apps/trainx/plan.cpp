@@ -1,6 +1,7 @@
 #include "commands.hpp"
 #include "inputs.hpp"
 #include "plan/advice.hpp"
+#include "plan/needless.hpp"
 #include "plan/rates.hpp"
 #include "recipe/value.hpp"
 #include <nlohmann/json.hpp>
@@ -8,24 +9,29 @@
 namespace trainx::app {
 namespace {
 
-struct Arguments {
+struct PlanArguments {
   RecipeArguments recipe;
   std::string gpu;
   std::int64_t world = 0;
   bool program = false;
 };
 
-int run_plan(const Arguments& a, const Context& context) {
+int run_plan(const PlanArguments& a, const Context& context) {
   RecipeArguments recipe = a.recipe;
   if (a.world > 0) recipe.words.push_back("parallel.world_size=" + std::to_string(a.world));
   const Prepared p = prepare(load(recipe, "plan"), a.gpu);
   const auto advice = plan::advise(p.plan);
+  const auto needless = plan::needless_levers(p.plan);
+  const std::string hint = plan::batch_hint(p.plan);
   if (context.output.json) {
     auto j = plan::to_json(p.plan, a.program);
     j["advice"] = plan::to_json(advice);
+    for (auto& lever : plan::to_json(needless)) j["advice"].push_back(std::move(lever));
+    j["hints"] = hint.empty() ? nlohmann::json::array() : nlohmann::json::array({hint});
     print(j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    print(plan::describe(p.plan, a.program) + plan::describe(advice, p.plan));
+    print(plan::describe(p.plan, a.program) + plan::describe(advice, p.plan) + plan::describe(needless, p.plan) +
+          (hint.empty() ? "" : "hint: " + hint + "\n"));
   }
   return 0;
 }
@@ -33,13 +39,13 @@ int run_plan(const Arguments& a, const Context& context) {
 }  // namespace
 
 void add_plan(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("plan", "what would run: batch arithmetic, bytes by category, time, the step program");
+  CLI::App* command = app.add_subcommand("plan", "Print what would run: batch, memory by category, time, step program.");
   context.usage[command] = "CONFIG [key=value ...] [--program] [--gpu NAME] [--world N]";
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<PlanArguments>();
   add_recipe_arguments(*command, a->recipe);
-  command->add_flag("--program", a->program, "print every instruction of the step");
-  command->add_option("--gpu", a->gpu, "plan for this GPU, whose rates were measured, instead of this machine")->type_name(recipe::joined(plan::device_names(), "|"));
-  command->add_option("--world", a->world, "plan for so many ranks")->type_name("N")->check(CLI::Range(1, 1 << 16));
+  command->add_flag("--program", a->program, "Print every instruction of the step.");
+  command->add_option("--gpu", a->gpu, "Plan for this GPU instead of this machine.")->type_name(recipe::joined(plan::device_names(), "|"));
+  command->add_option("--world", a->world, "Plan for N ranks.")->type_name("N")->check(CLI::Range(1, 1 << 16));
   command->callback([a, &context] { context.run = [a, &context] { return run_plan(*a, context); }; });
 }
 

@@ -80,7 +80,8 @@ int run_part(const std::function<int()>& run, const std::string& folder, std::in
 
 struct Seen {
   double step_seconds = 0;
-  std::int64_t peak_bytes = 0;
+  std::int64_t peak_bytes = 0;          // of what the run allocates
+  std::int64_t process_bytes = 0;       // of all that it takes, on a GPU there
   bool evaluated = false, finite = true;
   std::int64_t steps = 0;
 };
@@ -95,6 +96,7 @@ Seen seen_in(const std::string& folder) {
     ++seen.steps;
     seen.finite = seen.finite && j["loss"].is_number() && std::isfinite(j["loss"].get<double>());
     seen.peak_bytes = std::max(seen.peak_bytes, j.value("peak_memory_bytes", std::int64_t{0}));
+    seen.process_bytes = std::max(seen.process_bytes, j.value("device_memory_bytes", std::int64_t{0}));
     if (const double ms = j.value("step_time_ms", 0.0); ms > 0) seen.step_seconds = ms / 1e3;
   }
   return seen;
@@ -153,7 +155,7 @@ int rehearse(RecipeArguments arguments, const Context& context, const std::funct
                                                  human_bytes(free) + " are free");
   std::vector<std::pair<std::string, std::string>> rows{
       {"steps", std::to_string(seen.steps) + " with rows of " + std::to_string(asked.data.sequence_length) + " tokens, " + human_seconds(seen.step_seconds) + " the last"},
-      {"memory", human_bytes(seen.peak_bytes) + " of " + human_bytes(planned) + " planned"},
+      {"memory", human_bytes(seen.process_bytes) + " of " + human_bytes(plan.memory.total_bytes()) + " planned, for the whole process"},
       {"checkpoints", human_bytes(each) + " each, " + human_bytes(kept) + " of " + human_bytes(free) + " free"},
       {"signals", "SIGUSR1 and SIGTERM saved and ended the run, which went on and verifies"}};
   if (plan.total_steps > 0 && seen.step_seconds > 0) rows.emplace_back("the whole run", human_seconds(static_cast<double>(plan.total_steps) * seen.step_seconds) + " for " + std::to_string(plan.total_steps) + " steps");

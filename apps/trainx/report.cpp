@@ -7,9 +7,9 @@
 namespace trainx::app {
 namespace {
 
-struct Arguments { std::string run, out; };
+struct ReportArguments { std::string run, out; };
 
-int run_report(const Arguments& a, const Context& context) {
+int run_report(const ReportArguments& a, const Context& context) {
   const report::RunRecord run = report::read_run(a.run);
   const std::string path = a.out.empty() ? a.run + "/report.html" : a.out;
   write_file_atomic(path, report::page(run));
@@ -21,11 +21,11 @@ int run_report(const Arguments& a, const Context& context) {
 }  // namespace
 
 void add_report(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("report", "a run as one HTML page: curves, memory, a step's time, recipe, checkpoints");
+  CLI::App* command = app.add_subcommand("report", "Write one HTML page of a run: curves, memory, step time, recipe, checkpoints.");
   context.usage[command] = "RUN [--out FILE.html]";
-  const auto a = std::make_shared<Arguments>();
-  command->add_option("RUN", a->run, "a run's folder, outputs/NAME")->required();
-  command->add_option("--out", a->out, "where to (RUN/report.html)")->type_name("FILE");
+  const auto a = std::make_shared<ReportArguments>();
+  command->add_option("RUN", a->run, "Folder of a run, outputs/NAME.")->required();
+  command->add_option("--out", a->out, "File to write (RUN/report.html).")->type_name("FILE");
   command->callback([a, &context] { context.run = [a, &context] { return run_report(*a, context); }; });
 }
 

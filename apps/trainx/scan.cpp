@@ -75,12 +75,12 @@ bool takes_next(const CLI::App& command, const std::string& flag) {
 }  // namespace
 
 const std::vector<GlobalFlag>& global_flags() {
-  static const std::vector<GlobalFlag> all{{"", "--json", "", "events or the answer as JSON on stdout, one object a line"},
-                                           {"-q", "--quiet", "", "warnings and errors only"},
-                                           {"-v", "--verbose", "", "more detail"},
-                                           {"", "--no-color", "", "also: the environment variable NO_COLOR"},
-                                           {"", "--worker", "PATH", "a worker of your own, with models of your own; also: TRAINX_WORKER"},
-                                           {"", "--help", "", "of trainx, or of the command that is named"}};
+  static const std::vector<GlobalFlag> all{{"", "--json", "", "Print events or the answer as JSON on stdout, one object a line."},
+                                           {"-q", "--quiet", "", "Print warnings and errors only."},
+                                           {"-v", "--verbose", "", "Print more detail."},
+                                           {"", "--no-color", "", "No colours; also: NO_COLOR."},
+                                           {"", "--worker", "PATH", "Worker with models of your own; also: TRAINX_WORKER."},
+                                           {"", "--help", "", "Print help of trainx, or of the command."}};
   return all;
 }
 

@@ -31,11 +31,11 @@ int run_schema(const std::string& output, const Context& context) {
 }  // namespace
 
 void add_schema(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("schema", "JSON Schema of recipes, by which editors complete and check them");
+  CLI::App* command = app.add_subcommand("schema", "Print the JSON Schema of recipes, for editors.");
   context.usage[command] = "[--output FILE]";
   const auto output = std::make_shared<std::string>();
-  command->add_option("--output", *output, "a file in place of stdout; a schema that is there is replaced")->type_name("FILE");
-  command->footer("With --worker the models of a worker of your own are described too.");
+  command->add_option("--output", *output, "File to write instead of stdout; an existing schema is replaced.")->type_name("FILE");
+  command->footer("With --worker, models of your own worker are included.");
   command->callback([output, &context] { context.run = [output, &context] { return run_schema(*output, context); }; });
 }
 

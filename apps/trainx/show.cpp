@@ -23,7 +23,7 @@ int run_show(const RecipeArguments& a, const Context& context) {
 }  // namespace
 
 void add_show(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("show", "the resolved recipe, each value with where it came from");
+  CLI::App* command = app.add_subcommand("show", "Print the resolved recipe, each value with its origin.");
   context.usage[command] = "CONFIG [key=value ...]";
   const auto a = std::make_shared<RecipeArguments>();
   add_recipe_arguments(*command, *a);

@@ -18,7 +18,7 @@ int run_validate(const RecipeArguments& a, const Context& context) {
 }  // namespace
 
 void add_validate(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("validate", "reads and checks a recipe, runs nothing");
+  CLI::App* command = app.add_subcommand("validate", "Check a recipe without running anything.");
   context.usage[command] = "CONFIG [key=value ...]";
   const auto a = std::make_shared<RecipeArguments>();
   add_recipe_arguments(*command, *a);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct VerifyArguments {
   RecipeArguments recipe;
   std::vector<std::int64_t> worlds{1, 2};
   std::int64_t steps = 20;
@@ -95,7 +95,7 @@ Tolerance tolerance_of(const recipe::Recipe& r) {
 
 class Verification {
  public:
-  Verification(const Arguments& a, const Context& context) : a_(a), context_(context), base_(prepare(on_one(load(a.recipe, "verify")))) {
+  Verification(const VerifyArguments& a, const Context& context) : a_(a), context_(context), base_(prepare(on_one(load(a.recipe, "verify")))) {
     folder_ = run_folder_of(base_.plan.recipe) + ".verify";
     fs::remove_all(folder_);            // of a verification that failed
   }
@@ -143,7 +143,8 @@ class Verification {
     r.checkpoint = {};
     r.eval.every = once;
     r.checkpoint.every.value = once;
-    r.eval.batches = 1;
+    r.eval.batches.value = 1;
+    r.generate = {};
     r.metrics.every = {1, Duration::Unit::steps};
     r.parallel.world_size.value = ranks;
     if (ranks == 1) r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
@@ -168,7 +169,7 @@ class Verification {
     if (code != 0) throw UserError(static_cast<ExitCode>(code), "verify: " + what + " ended with " + std::to_string(code) + " before step " + std::to_string(until) + "; " + folder_ + " holds what it did");
   }
 
-  const Arguments& a_;
+  const VerifyArguments& a_;
   const Context& context_;
   Prepared base_;
   std::string folder_;
@@ -180,7 +181,7 @@ std::string scientific(double x) {
   return text;
 }
 
-int run_verify(const Arguments& a, const Context& context) {
+int run_verify(const VerifyArguments& a, const Context& context) {
   if (a.worlds.empty()) throw UserError(ExitCode::usage, "verify: --worlds takes numbers of ranks, e.g. --worlds 1,2,4");
   Verification verification(a, context);
   const Tolerance allowed = tolerance_of(verification.recipe());
@@ -205,13 +206,13 @@ int run_verify(const Arguments& a, const Context& context) {
 }  // namespace
 
 void add_verify(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("verify", "trains a recipe's first steps cut differently and resumed, and holds losses and weights against each other");
+  CLI::App* command = app.add_subcommand("verify", "Train the first steps cut differently and resumed; compare losses and weights.");
   context.usage[command] = "CONFIG [key=value ...] [--worlds 1,2,4] [--steps N]";
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<VerifyArguments>();
   add_recipe_arguments(*command, a->recipe);
-  command->add_option("--worlds", a->worlds, "numbers of ranks; the others are held against the first (1,2)")->delimiter(',')->type_name("N,N,...")->check(CLI::Range(1, 1 << 10));
-  command->add_option("--steps", a->steps, "of each (20)")->type_name("N")->check(CLI::Range(2, 1 << 20));
-  command->footer("The learning rate is held constant, so that a few steps are like the first of any run. Nothing is left behind when all agree; 79 when they do not.");
+  command->add_option("--worlds", a->worlds, "Numbers of ranks; the others are compared with the first (1,2).")->delimiter(',')->type_name("N,N,...")->check(CLI::Range(1, 1 << 10));
+  command->add_option("--steps", a->steps, "Steps of each (20).")->type_name("N")->check(CLI::Range(2, 1 << 20));
+  command->footer("The learning rate is constant. Nothing is left behind if all agree; exit code 79 if they differ.");
   command->callback([a, &context] { context.run = [a, &context] { return run_verify(*a, context); }; });
 }
 

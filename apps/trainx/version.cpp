@@ -1,4 +1,4 @@
-#include "core/version.hpp"
+#include "build_info.hpp"
 #include "commands.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -6,11 +6,11 @@
 namespace trainx::app {
 
 void add_version(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("version", "the version of trainx");
+  CLI::App* command = app.add_subcommand("version", "Print version, commit and build.");
   context.usage[command] = "";
   command->callback([&context] {
     context.run = [&context] {
-      print(context.output.json ? nlohmann::json{{"version", version}}.dump() : "trainx " + std::string(version));
+      print(context.output.json ? nlohmann::json(build_info()).dump() : build_words());
       return 0;
     };
   });

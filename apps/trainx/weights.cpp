@@ -3,6 +3,7 @@
 #include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/hub_cache.hpp"
 #include "inputs.hpp"
 #include "metrics/console.hpp"
 #include <filesystem>
@@ -31,7 +32,9 @@ std::string newest_checkpoint(const std::string& run, const Context& context) {
 
 }  // namespace
 
-WeightsSource find_weights(const std::string& folder, const Context& context) {
+WeightsSource find_weights(const std::string& named, const Context& context) {
+  const auto snapshot = fs::exists(named) ? std::nullopt : find_in_hub_cache(named);
+  const std::string folder = snapshot ? snapshot->folder : named;
   const fs::path path(folder);
   if (!fs::exists(path)) throw UserError(ExitCode::input_missing, folder + " is not there; give a run's folder (outputs/NAME) or a model's");
   if (fs::exists(path / "resolved.yaml")) return {folder, newest_checkpoint(folder, context), resolved_recipe(path)};

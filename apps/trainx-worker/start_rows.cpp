@@ -1,0 +1,88 @@
+#include "start_rows.hpp"
+#include "core/units.hpp"
+#include "plan/summary.hpp"
+#include "recipe/recipe.hpp"
+#include "recipe/value.hpp"
+#include "recipe/walk.hpp"
+
+namespace trainx::worker {
+namespace {
+
+bool is_default(const launch::Job& job, const std::string& key) {
+  const auto origin = job.origins.find(key);
+  return origin != job.origins.end() && origin->second == "default";
+}
+
+std::string batch_words(const plan::BatchPlan& b) {
+  std::string text = std::to_string(b.global_batch_size) + " samples a step";
+  if (b.grad_accum_steps == 1 && b.world_size == 1) return text;
+  text += ": micro-batches of " + std::to_string(b.micro_batch_size);
+  if (b.grad_accum_steps > 1) text += ", " + std::to_string(b.grad_accum_steps) + " accumulated";
+  if (b.world_size > 1) text += ", " + std::to_string(b.world_size) + " ranks";
+  return text;
+}
+
+std::string steps_words(const plan::RunPlan& plan) {
+  if (plan.total_steps < 0) return "as many as fit " + human_seconds(plan.total_seconds);
+  const double samples =
+      static_cast<double>(plan.total_steps) * static_cast<double>(plan.batch.global_batch_size);
+  std::string text = std::to_string(plan.total_steps) + " (" +
+                     human_count(static_cast<double>(plan.total_steps) *
+                                 static_cast<double>(plan.tokens_per_step)) +
+                     " tokens";
+  char epochs[48];
+  std::snprintf(epochs, sizeof epochs, ", %.3g epochs)",
+                samples / static_cast<double>(std::max<std::int64_t>(plan.train_samples, 1)));
+  return text + epochs;
+}
+
+/// "warm-up over 50 steps to 0.003, then cosine to 0.00015"
+std::string lr_words(const plan::RunPlan& plan, const launch::Job& job) {
+  const std::string words = plan::schedule_words(plan), course = words.substr(0, words.find(';'));
+  char last[40];
+  std::snprintf(last, sizeof last, " to %.4g", plan.lr_table.back());
+  if (is_default(job, "schedule.type")) return course + " (default)," + (last + 3);
+  return course + last;
+}
+
+std::string memory_words(const plan::MemoryPlan& memory) {
+  std::string text = human_bytes(memory.total_bytes()) + " planned for the process";
+  if (memory.budget_bytes > 0) text += ", of " + human_bytes(memory.budget_bytes);
+  if (memory.disk_bytes > 0) text += "; " + human_bytes(memory.disk_bytes) + " on the disk";
+  return text;
+}
+
+}  // namespace
+
+std::vector<metrics::StartRow> start_rows(const plan::RunPlan& plan, const launch::Job& job) {
+  const std::string samples = human_count(static_cast<double>(plan.train_samples)) +
+                              " samples of up to " + std::to_string(plan.row_lengths.back()) +
+                              " tokens";
+  const std::string held_out = plan.eval_samples > 0
+                                   ? "; evaluations use " +
+                                         human_count(static_cast<double>(plan.eval_samples)) +
+                                         " held-out samples"
+                                   : "; no held-out data";
+  std::vector<metrics::StartRow> rows{
+      {"model", human_count(plan::parameter_count(plan)) + " parameters, computed in " +
+                    std::string(name_of(plan.compute))},
+      {"data", samples + held_out},
+      {"batch", batch_words(plan.batch)},
+      {"steps", steps_words(plan)},
+      {"lr", lr_words(plan, job)},
+      {"memory", memory_words(plan.memory)}};
+  for (const std::string& choice : plan.choices)
+    if (rows.size() < 8) rows.push_back({"chosen", choice});
+  return rows;
+}
+
+std::vector<metrics::Setting> settings_of(const plan::RunPlan& plan, const launch::Job& job) {
+  std::vector<metrics::Setting> out;
+  for (const auto& [key, value] : recipe::flatten(plan.recipe)) {
+    const auto origin = job.origins.find(key);
+    out.push_back({key, value, origin == job.origins.end() ? "planned" : origin->second});
+  }
+  return out;
+}
+
+}  // namespace trainx::worker
