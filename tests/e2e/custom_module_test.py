@@ -125,7 +125,7 @@ class CustomModule(Trainx):
         self.assertLess(again[0], 0.7 * self.metrics("base")[0]["loss"])
         other = self.ask("train", self.config, "run.name=other", "model.init_from=exported", "model.options.width=16", expect=65)
         self.assertIn("embedding.weight", other.stderr)
-        self.assertIn("do not generate", self.ask("generate", "outputs/base", "--prompt", "1", expect=2).stderr)
+        self.check_sentence("generate.custom_model", self.ask("generate", "outputs/base", "--prompt", "1", expect=2).stderr)
 
     @staticmethod
     def header(path):
@@ -135,19 +135,22 @@ class CustomModule(Trainx):
     def test_its_options_are_read_as_strictly_as_those_of_trainx(self):
         self.assertIn("mixer", self.ask("list", "models").stdout)
         wrong = self.recipe(RECIPE.replace("vocab_size: 50}", "vocab_size: 50, widht: 8, depth: 0, activation: gleu}"), "wrong.yaml")
-        said = self.ask("validate", wrong, expect=78).stderr
-        for part in ("wrong.yaml:2:", "model.options.widht: unknown key (did you mean 'width'?)", "between 1 and 100", "(did you mean 'gelu'?)"):
-            self.assertIn(part, said)
+        problems = json.loads(self.ask("validate", wrong, "--json", expect=78).stdout)["problems"]
+        self.assertEqual({(p["line"], p["key"]) for p in problems}, {(2, f"model.options.{key}") for key in ("widht", "depth", "activation")})
+        for key, part in (("widht", "'width'"), ("depth", "100"), ("activation", "'gelu'")):
+            self.assertIn(part, next(p["message"] for p in problems if p["key"].endswith(key)))
         shown = self.ask("show", self.config).stdout
         self.assertIn("activation: gelu", shown)
         again = self.recipe("\n".join(line.split("  # ")[0] for line in shown.splitlines()) + "\n", "again.yaml")
         strip = lambda text: [line.split("  # ")[0].rstrip() for line in text.splitlines()]
         self.assertEqual(strip(self.ask("show", again).stdout), strip(shown))
-        for settings, part in ((["model.size=big"], "no published sizes"), (["model.options.vocab_size=0"], "set model.options.vocab_size"), (["memory.activation_checkpoint=selective"], "no effect"),
-                               (["memory.activation_offload=cpu"], "needs memory.activation_checkpoint: full with mixer")):
-            self.assertIn(part, self.ask("validate", self.config, *settings, expect=78).stderr)
+        for setting, key in (("model.size=big", "model.size"), ("model.options.vocab_size=0", "model.options.vocab_size"), ("memory.activation_checkpoint=selective", "memory.activation_checkpoint"),
+                             ("memory.activation_offload=cpu", "memory.activation_offload")):
+            said = self.ask("validate", self.config, setting, expect=78).stderr
+            self.assertIn(key, said)
+            self.check_sentence(f"custom_module.refused/{setting}", said)
         self.assertIn("--worker", self.run_trainx("validate", self.config, expect=78).stderr)
-        self.assertIn("would fit", self.ask("validate", self.config, "memory.budget=162 MiB", "batch.global_batch_size=256", "batch.micro_batch_size=256", expect=71).stderr)
+        self.assertIn("batch.micro_batch_size", self.ask("validate", self.config, "memory.budget=162 MiB", "batch.global_batch_size=256", "batch.micro_batch_size=256", expect=71).stderr)
 
     def test_what_a_worker_says_is_remembered(self):
         self.ask("validate", self.config)
@@ -158,14 +161,17 @@ class CustomModule(Trainx):
         self.assertIn("valid", named.stdout)
 
     def test_a_worker_that_is_none(self):
-        self.assertIn("No such file", self.run_trainx("--worker", "./nothing", "validate", self.config, expect=69).stderr)
+        self.assertIn("./nothing", self.run_trainx("--worker", "./nothing", "validate", self.config, expect=69).stderr)
         script = self.folder / "script"
-        for body, part in (("echo it broke >&2; exit 3", "exit code 3: it broke"), ("echo hello", "otherwise than a worker"), ("kill -9 $$", "signal 9"),
-                           ("echo '{\"trainx\": \"9.9\", \"models\": []}'", "build it again"), ("echo '{\"trainx\": \"0.1.0\", \"models\": [{}]}'", "build it again")):
+        for body, *parts in (("echo it broke >&2; exit 3", " 3", "it broke"), ("echo hello",), ("kill -9 $$", "signal 9"), ("echo '{\"trainx\": \"9.9\", \"models\": []}'",),
+                             ("echo '{\"trainx\": \"0.1.0\", \"models\": [{}]}'",)):
             script.write_text(f"#!/bin/sh\n{body}\n")
             script.chmod(0o755)
-            self.assertIn(part, self.run_trainx("--worker=./script", "list", "models", expect=69).stderr)
-        self.assertIn("--worker takes", self.run_trainx("validate", self.config, "--worker", expect=2).stderr)
+            said = self.run_trainx("--worker=./script", "list", "models", expect=69).stderr
+            for part in ("./script", *parts):
+                self.assertIn(part, said)
+            self.check_sentence(f"custom_module.no_worker/{body}", said)
+        self.assertIn("--worker", self.run_trainx("validate", self.config, "--worker", expect=2).stderr)
 
 
 if __name__ == "__main__":

@@ -92,27 +92,29 @@ class Data(Trainx):
             (["data", "tokenize", "a.txt", "--tokenizer", "tok"], 2, "--out"),
             (["data", "tokenize", "a.txt", "--tokenizer", "tok", "--out", "a.dat"], 2, ".bin"),
             (["data", "tokenize", "a.txt", "--tokenizer", "tok", "--out", "a.jsonl"], 2, "no lines of samples"),
-            (["data", "tokenize", "a.txt", "--tokenizer", "tok", "--out", "a.bin", "--format", "json"], 2, "did you mean 'jsonl'"),
-            (["data", "tokenize", "a.txt", "--tokenizer", "tok", "--out", "a.bin", "--end-of-text", "</s>"], 2, "no token"),
-            (["data", "tokenize", "a.txt", "--tokenizer", "tok", "--train-vocab", "300"], 73, "there already"),
+            (["data", "tokenize", "a.txt", "--tokenizer", "tok", "--out", "a.bin", "--format", "jsonn"], 2, "'jsonl'"),
+            (["data", "tokenize", "a.txt", "--tokenizer", "tok", "--out", "a.bin", "--end-of-text", "</s>"], 2, "</s>"),
+            (["data", "tokenize", "a.txt", "--tokenizer", "tok", "--train-vocab", "300"], 73, "tok"),
             (["data", "tokenize", "a.txt", "--tokenizer", "tok2", "--train-vocab", "100"], 2, "257"),
             (["data", "tokenize", "-", "--tokenizer", "tok", "--out", "a.bin"], 2, "stdout"),
             (["data", "tokenize", "a.txt", "--tokenizer", "tok", "--decode"], 2, "stdin"),
             (["data", "tokenize", "none.txt", "--tokenizer", "tok", "--out", "a.bin"], 66, "'none.txt'"),
-            (["data", "tokenize", "a.txt", "--tokenizer", "none", "--out", "a.bin"], 66, "'none'"),
+            (["data", "tokenize", "a.txt", "--tokenizer", "none", "--out", "a.bin"], 66, "hf download none"),
             (["data", "tokenize", "bad.txt", "--tokenizer", "tok", "--out", "b.bin"], 65, "bad.txt:2:"),
             (["data", "inspect", "none.bin"], 66, "none.bin"),
             (["data", "inspect", "a.txt"], 65, "a.txt"),
         ]
-        for arguments, code, says in cases:
+        for arguments, code, names in cases:
             with self.subTest(" ".join(arguments)):
                 done = self.run_trainx(*arguments, expect=code)
-                self.assertIn(says, done.stderr)
+                self.assertIn(names, done.stderr)
+                self.check_sentence("command.data/" + " ".join(arguments[1:]), done.stderr)
                 self.assertEqual(done.stdout, "")
                 self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
         wrong = subprocess.run([TRAINX, "data", "tokenize", "-", "--tokenizer", "tok"], cwd=self.folder, input='{"text": "a"}\n{"text": 1}\n', capture_output=True, text=True)
         self.assertEqual((wrong.returncode, wrong.stdout), (65, ""))
-        self.assertIn("stdin:2: 'text' is no text", wrong.stderr)
+        self.assertIn("stdin:2: ", wrong.stderr)
+        self.check_sentence("command.data.not_text", wrong.stderr)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class GenerateOnGpu(Trainx):
         self.run_trainx("train", ROOT / "configs" / "quickstart.yaml", "run.name=run", "run.device=cpu", "run.duration=2 steps", "schedule.warmup=0 steps")
         hidden = self.environment(CUDA_VISIBLE_DEVICES="")
         self.assertIn("CPU", json.loads(self.run_trainx("generate", "outputs/run", "--prompt", "Once", "--device", "auto", "--json", env=hidden).stdout)["device"])
-        self.assertIn("no GPU", self.run_trainx("generate", "outputs/run", "--prompt", "Once", "--device", "gpu", env=hidden, expect=69).stderr)
+        self.assertIn("GPU", self.run_trainx("generate", "outputs/run", "--prompt", "Once", "--device", "gpu", env=hidden, expect=69).stderr)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Planning is fast, and what it predicts is what is measured."""
 import json
 import pathlib
+import re
 import time
 
 from support import ROOT, Trainx, main, tiny
@@ -39,7 +40,7 @@ class Plan(Trainx):
 
         def plan(*settings, expect=0):
             done = self.run_trainx("plan", recipe, "--gpu", "h200", "--json", *settings, expect=expect)
-            return json.loads(done.stdout) if expect == 0 else done.stderr
+            return json.loads(done.stdout) if expect == 0 else json.loads(done.stdout)["message"]
 
         roomy = plan("memory.fit=true")
         self.assertEqual([c for c in roomy["choices"] if "cpu" in c], [])
@@ -51,16 +52,14 @@ class Plan(Trainx):
             for key in keys:
                 (line,) = [c for c in chosen["choices"] if c.startswith(key)]
                 print(f"  {memory}: {line}")
-                self.assertIn(" on the host, of ", line)
-                self.assertIn(" of a step more", line)
+                self.check_sentence(f"plan.choice/{key} in {memory}", line, "any")
                 self.assertIn(line, text)
         refusal = plan("memory.fit=true", "memory.budget=700 MiB", expect=71)
-        self.assertIn("nothing in the recipe makes it fit: ", refusal)
-        self.assertNotIn("would fit", refusal)
-        self.assertRegex(refusal, r"(forward|loss|backward) of [\w.]+ alone has [\d.]+ MiB in memory at once with batch.micro_batch_size 1")
+        self.assertRegex(refusal, r"\b(forward|loss|backward) of [\w.]+ .* [\d.]+ MiB .*\bbatch.micro_batch_size 1\b")
+        self.check_sentence("plan.nothing_fits", refusal, "any")
         ranks = plan("parallel.world_size=4", "memory.budget=3 GiB", "batch.micro_batch_size=8")
         self.assertEqual(ranks["mode"][:4], "zero")
-        self.assertTrue(any(c.startswith(f"parallel.mode {ranks['mode']}: ddp, where each rank holds the whole model, needs ") for c in ranks["choices"]), ranks["choices"])
+        self.assertTrue(any(c.startswith(f"parallel.mode {ranks['mode']}: ") for c in ranks["choices"]), ranks["choices"])
 
     def test_which_attention(self):
         recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
@@ -68,19 +67,18 @@ class Plan(Trainx):
         def plan(*settings, expect=0):
             return self.run_trainx("plan", recipe, "data.train=none", "batch={global_batch_size: 16, micro_batch_size: 16}", *settings, "--gpu", "h200", expect=expect)
 
-        for kind, words in (("auto", "auto: cuDNN's fused kernels"), ("cudnn", "cudnn: its fused kernels"), ("flash", "flash: LibTorch's for GPUs"),
-                            ("efficient", "efficient: LibTorch's memory-efficient kernels"), ("math", "math: all scores in memory")):
+        for kind in ("auto", "cudnn", "flash", "efficient", "math"):
             told = plan(f"model.attention={kind}").stdout
-            self.assertRegex(told, r"attention +" + words)
+            line = re.findall(r"^ *attention +(.*)", told, re.M)[0]
+            self.check_sentence(f"plan.attention/{kind}", line, "any")
             self.assertRegex(told, r"fused attention +" + ("none" if kind == "math" else r"\d+ forward"))
-            self.assertEqual("is predicted as that of auto" in told, kind in ("flash", "efficient"))
-        self.assertRegex(plan("precision=fp32").stdout, "auto: trainx's own kernels")
-        self.assertIn("computes in 16 bits on a GPU", plan("precision=fp32", "model.attention=flash", expect=78).stderr)
+        self.check_sentence("plan.attention/fp32", re.search(r"^ *attention +(.*)", plan("precision=fp32").stdout, re.M)[1], "any")
+        self.refused("plan", recipe, "precision=fp32", "model.attention=flash", "--gpu", "h200", key="model.attention", names="precision.compute")
 
     def test_predicted_memory_of_attention_by_math(self):
         recipe = self.recipe(tiny(steps=6, every=100).replace("hidden_size: 32", "hidden_size: 128").replace("num_heads: 2", "num_heads: 4"))
         plan = json.loads(self.run_trainx("plan", recipe, "model.attention=math", "--json").stdout)
-        self.assertEqual(plan["attention"], "math: all scores in memory")
+        self.assertTrue(plan["attention"].startswith("math: "))
         self.run_trainx("train", recipe, "model.attention=math", "run.name=math")
         predicted, measured = plan["arena_bytes"] + plan["library_bytes"], self.metrics("math")[-1]["peak_memory_bytes"]
         print(f"  predicted {predicted}, measured {measured}")
@@ -127,6 +125,57 @@ class Plan(Trainx):
         cpu = self.run_trainx("plan", self.recipe(tiny()), "run.device=cpu", "--json").stdout
         self.assertEqual(json.loads(cpu)["advice"], [])
 
+    def test_advice_on_levers_that_nothing_needs(self):
+        recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
+
+        def plan(*settings, gpu="h200"):
+            return json.loads(self.run_trainx("plan", recipe, "data.train=none", "batch={global_batch_size: 64, micro_batch_size: 64}", *settings, "--gpu", gpu, "--json").stdout)
+
+        plain = plan()
+        for key, value in (("memory.activation_checkpoint", "full"), ("memory.optimizer_offload", "cpu"), ("memory.parameter_offload", "cpu")):
+            with self.subTest(key=key):
+                written = plan(f"{key}={value}")
+                (advice,) = [a for a in written["advice"] if key in a["better"]]
+                self.assertEqual((advice["now"], advice["better"], advice["changes_training"]), ({key: value}, {key: "none"}, False))
+                self.assertAlmostEqual(advice["gain_ms"], written["time"]["step_ms"] - plain["time"]["step_ms"], delta=0.01)
+                self.assertEqual(advice["more_bytes"], plain["total_bytes"] - written["total_bytes"])
+        tight = plan("memory.activation_checkpoint=full", f"memory.budget={plain['total_bytes'] - 1} B")
+        self.assertEqual([a for a in tight["advice"] if "memory.activation_checkpoint" in a["better"]], [])
+        unmeasured = plan("memory.optimizer_offload=cpu", gpu="h100")           # how fast copies are was not measured there
+        (advice,) = [a for a in unmeasured["advice"] if "memory.optimizer_offload" in a["better"]]
+        self.assertIsNone(advice["gain_ms"])
+
+    def test_alignment_is_advised_for_an_h100_too(self):
+        settings = ("model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6}}", "precision=fp16", "batch={global_batch_size: 32, micro_batch_size: 32}", "data={type: stories, sequence_length: 128}")
+        recipe = self.recipe("run: {name: x}\n", "x.yaml")
+        times = {}
+        for gpu in ("h100", "h200"):
+            planned = json.loads(self.run_trainx("plan", recipe, *settings, "--gpu", gpu, "--json").stdout)
+            self.assertTrue(any("model.options.hidden_size" in a["better"] for a in planned["advice"]), (gpu, planned["advice"]))
+            times[gpu] = planned["time"]["step_ms"]
+        self.assertLess(abs(times["h100"] / times["h200"] - 1), 0.5)
+
+    def test_links_that_were_not_measured_are_taken_from_the_data_sheet(self):
+        recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
+
+        def plan(*settings):
+            return json.loads(self.run_trainx("plan", recipe, "data.train=none", "batch={global_batch_size: 64, micro_batch_size: 4}", "precision=fp32", *settings, "--gpu", "h200", "--json").stdout)
+
+        alone, ddp, dp = plan(), plan("parallel={world_size: 16, mode: ddp}"), plan("parallel={world_size: 16, mode: dp}")
+        one, by_ddp, by_dp = (p["time"]["step_ms"] for p in (alone, ddp, dp))
+        print(f"  one GPU {one:.2f} ms, 16 ranks by ddp {by_ddp:.2f}, by dp {by_dp:.2f}")
+        self.assertGreater(by_ddp, one / 16)
+        self.assertNotEqual(by_ddp, by_dp)
+        self.assertNotIn("data_sheet_link_bytes_per_s", alone)
+        self.assertEqual(ddp["data_sheet_link_bytes_per_s"], 450e9)
+
+    def test_a_missing_driver_is_called_missing(self):
+        if pathlib.Path("/proc/driver/nvidia/version").exists():
+            self.skipTest("there is a driver")
+        told = self.run_trainx("train", self.recipe(tiny()), "run.device=gpu", expect=69).stderr
+        self.assertIn("no NVIDIA driver", told)
+        self.assertNotIn("too old", told)
+
     def test_program_is_printed_and_json_is_one_object(self):
         recipe = self.recipe(tiny())
         text = self.run_trainx("plan", recipe, "--program", "memory.activation_checkpoint=full").stdout
@@ -169,10 +218,7 @@ class Commands(Trainx):
             text = self.run_trainx("init", name, "--output", "-").stdout
             self.assertGreater(text.count("#"), 20)
             recipe = self.recipe(text, f"{name}.yaml")
-            duration = ["run.duration=1000 steps"] if name == "gpt2" else []   # its epochs count data that the user brings
-            if duration:
-                self.assertIn("data/train.bin", self.run_trainx("validate", recipe, expect=66).stderr)
-            self.run_trainx("validate", recipe, *duration)
+            self.run_trainx("validate", recipe)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Report(Trainx):
         self.run_trainx("train", self.recipe(tiny(steps=40)), "optimizer.lr=0.002", "--profile", "3")
         page, text, whole = self.page("tiny")
         self.assertEqual(whole.tags.count("figure"), 5)          # loss, perplexity, learning rate, gradient norm, tokens per second
-        for words in ("done", "at step 40", "Memory", "optimizer state", "A step", "measured by --profile", "optimizer", "Checkpoints", "checkpoint-40", "latest", "entropy of the data", "optimizer.lr"):
+        for words in ("done", "step 40", "Memory", "optimizer state", "--profile", "optimizer", "Checkpoints", "checkpoint-40", "latest", "entropy", "optimizer.lr"):
             self.assertIn(words, text)
         rows = re.findall(r"<tr><td><code>([^<]*)</code></td><td><code>([^<]*)</code></td><td>([^<]*)</td></tr>", page)
         self.assertIn(("optimizer.lr", "0.002", "command line"), [(k, v, "command line" if "command" in o else o) for k, v, o in rows])
@@ -78,19 +78,19 @@ class Report(Trainx):
         page, text, _ = self.page("<b>&'\"x")
         self.assertNotIn("<b>&'", page)
         self.assertIn("<b>&'\"x", text)
-        self.assertIn("lines of metrics.jsonl could not be read", text)
+        self.check_sentence("report.unreadable_lines", re.search(r"[^.;>]*\blines of metrics.jsonl\b[^.;<]*", text)[0].strip())
         for name in ("status.json", "plan.json", "run.json", "metrics.jsonl"):
             (run / name).unlink()
         shutil.rmtree(run / "checkpoint-4")
         _, text, _ = self.page("<b>&'\"x")
-        self.assertIn("nothing was logged yet", text)
+        self.check_sentence("report.nothing_logged", re.search(r"[^.;>\n]*\blogged yet\b[^.;<\n]*", text)[0].strip())
         self.assertNotIn("Checkpoints", text)
         for name in ("status.json", "plan.json", "run.json"):
             (run / name).write_text('{"memory": 3, "argv": {"a": 1}, "devices": [7], "time": [], "state": 1, "total_bytes": "x"}')
         self.page("<b>&'\"x")
         (run / "resolved.yaml").unlink()
-        self.assertIn("is no run's folder", self.run_trainx("report", run, expect=66).stderr)
-        self.assertIn("there is no folder", self.run_trainx("report", "nowhere", expect=66).stderr)
+        self.refused("report", run, code=66, names=run, sentence="report.no_run")
+        self.refused("report", "nowhere", code=66, names="nowhere", sentence="report.no_folder")
 
     def test_a_run_that_goes_on_has_a_report(self):
         running = self.start_trainx("train", self.recipe(tiny(steps=100000, every=100000)))

@@ -4,11 +4,14 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import struct
 import subprocess
 import tempfile
 import unittest
+
+import golden
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TRAINX_BUILD_DIR", ROOT / "build"))
@@ -43,6 +46,29 @@ def write_tokens(path, ids):
     pathlib.Path(path).write_bytes(struct.pack("<256i", *header) + struct.pack(f"<{len(ids)}H", *ids))
 
 
+class Refusal:
+    """What a command that ended with an error said: its exit code, its sentence, and its problems with file, line, column and key."""
+    def __init__(self, done):
+        events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"event":"error"')]
+        event = events[-1] if events else {"message": done.stderr}
+        self.done, self.code, self.message, self.problems = done, done.returncode, event["message"], event.get("problems", [])
+
+    def text(self):
+        """All that was said, without the colours and places of a terminal."""
+        return "\n".join([self.message, *(f"{p['key']}: {p['message']}" for p in self.problems)])
+
+    def keys(self):
+        return [problem["key"] for problem in self.problems]
+
+    def names(self, word):
+        """Whether a key, option, file or number is named, not as a part of another."""
+        return word in self.keys() or re.search(rf"(?<![\w.-]){re.escape(str(word))}(?![\w-])", self.text()) is not None
+
+    def place(self, key):
+        """(line, column) of the problem with a key; None if there is no such problem or it has no line."""
+        return next(((p["line"], p["column"]) for p in self.problems if p["key"] == key and p["line"]), None)
+
+
 class Trainx(unittest.TestCase):
     """Each test works in a folder of its own."""
     on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
@@ -61,7 +87,7 @@ class Trainx(unittest.TestCase):
         return str(path)
 
     def environment(self, **more):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("TRAINX_SET", "SLURM_"))}
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("TRAINX_SET", "TRAINX_LOG", "SLURM_"))}
         if not self.on_gpu:
             env["CUDA_VISIBLE_DEVICES"] = ""
         env.update(more)
@@ -82,6 +108,23 @@ class Trainx(unittest.TestCase):
         if expect is not None:
             self.assertEqual(done.returncode, expect, f"trainx {' '.join(map(str, args))}\n{done.stdout}\n{done.stderr}")
         return done
+
+    def refused(self, *args, code=78, key=None, place=None, names=(), sentence=None, numbers="exact", **how):
+        """Runs trainx, which ends with `code` and names a key (at a place: line, column) and other words: options, files, numbers.
+        `sentence` is the key in tests/golden/sentences.json under which the whole sentence is held."""
+        refusal = Refusal(self.run_trainx(*args, "--json", expect=code, **how))
+        for word in [key] * (key is not None) + (list(names) if isinstance(names, (list, tuple)) else [names]):
+            self.assertTrue(refusal.names(word), f"{word} is not named: {refusal.message}\n{refusal.problems}")
+        if place is not None:
+            self.assertEqual(refusal.place(key), place, refusal.problems)
+        if sentence is not None:
+            self.check_sentence(sentence, refusal.message, numbers)
+        return refusal
+
+    def check_sentence(self, key, text, numbers="exact"):
+        """Holds a whole sentence in tests/golden/sentences.json; see golden.py."""
+        problem = golden.difference(key, golden.normalised(text, self.folder, numbers))
+        self.assertIsNone(problem, problem)
 
     def start_trainx(self, *args):
         return subprocess.Popen([TRAINX, *map(str, args)], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())

@@ -23,7 +23,7 @@ class TensorBoard(Trainx):
         for line in (self.folder / "outputs" / "tiny" / "metrics.jsonl").read_text().splitlines():
             values = json.loads(line)
             for key, value in values.items():
-                if key != "step" and isinstance(value, (int, float)):
+                if key not in ("step", "unix_time_s") and isinstance(value, (int, float)):
                     want.setdefault(f"eval/{key[5:]}" if key.startswith("eval_") else f"train/{key}", []).append([values["step"], value])
         return want
 

@@ -11,7 +11,9 @@ void fuzz_csv(Bytes bytes) {
     options.train = file.path();
     options.truncate = delimiter == spec::Delimiter::tab;
     options.delimiter.value = delimiter;
-    read_labelled([&](const data::SourceOptions& how) { return data::labelled::open_csv(options, data::Split::train, how); });
+    read_labelled([&](const data::SourceOptions& how) {
+      return data::labelled::open_csv(options, options.train.names.front(), how);
+    });
   }
 }
 

@@ -11,7 +11,9 @@ void fuzz_jsonl(Bytes bytes) {
     options.train = file.path();
     options.truncate = truncate;
     options.packed = packed;
-    read_labelled([&](const data::SourceOptions& how) { return data::labelled::open_jsonl(options, data::Split::train, how); });
+    read_labelled([&](const data::SourceOptions& how) {
+      return data::labelled::open_jsonl(options, options.train.names.front(), how);
+    });
   }
 }
 

@@ -9,7 +9,9 @@ void fuzz_text(Bytes bytes) {
   const MemoryFile file(bytes);
   spec::TextOptions options;
   options.train = file.path();
-  read_all_ways([&](const data::SourceOptions& how) { return data::text::open_text(options, data::Split::train, how); });
+  read_all_ways([&](const data::SourceOptions& how) {
+    return data::text::open_text(options.train.names, how);
+  });
 }
 
 }  // namespace trainx::fuzz

@@ -11,7 +11,9 @@ void fuzz_tokens(Bytes bytes) {
     spec::TokensOptions options;
     options.train = file.path();
     options.dtype.value = type;
-    read_all_ways([&](const data::SourceOptions& how) { return data::tokens::open_tokens(options, data::Split::train, how); });
+    read_all_ways([&](const data::SourceOptions& how) {
+      return std::move(data::tokens::open_tokens(options, options.train.names, how).front());
+    });
   }
 }
 

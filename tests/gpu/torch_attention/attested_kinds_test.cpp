@@ -44,7 +44,8 @@ TEST_CASE("attention of another kind than asked for is found out", "[gpu]") {
   const Outcome out = run(computing(t.ran, attested_plan("bf16", "none", true, {.attention = t.asked})));
   INFO(t.asked << " computed by " << name_of(t.ran) << ": " << out.refusal << "\n" << out.kernels());
   const std::string key = std::string(" (model.attention: ") + t.asked + ")";
-  CHECK(has(out.refusal, std::string("8 launches of ") + t.whose + "'s fused attention in a step, 0 were planned" + key));
-  if (t.asked != std::string("math")) CHECK(has(out.refusal, "0 launches of fused attention in a step, 4 were planned" + key));
-  else CHECK(has(out.refusal, "matrix products in a step"));
+  CHECK(has(out.refusal, std::string("8 launches of ") + t.whose + "'s "));
+  CHECK(has(out.refusal, "0 were planned" + key));
+  if (t.asked != std::string("math")) CHECK(has(out.refusal, "4 were planned" + key));
+  else CHECK(has(out.refusal, "matrix products"));
 }

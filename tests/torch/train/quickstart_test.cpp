@@ -1,5 +1,6 @@
 // What a newcomer sees first: the quickstart learns the grammar, and what it writes is of the grammar.
 #include "checkpoint/checkpoint.hpp"
+#include "support/source_dir.hpp"
 #include "train/build.hpp"
 #include "train/generate.hpp"
 #include "train/threads.hpp"
@@ -10,7 +11,7 @@
 namespace trainx::train {
 
 TEST_CASE("the quickstart comes within 10 % of the entropy floor on held-out stories and writes sentences of the grammar") {
-  const auto loaded = recipe::load_recipe(std::string(TRAINX_SOURCE_DIR) + "/configs/quickstart.yaml");
+  const auto loaded = recipe::load_recipe(source_dir() + "/configs/quickstart.yaml");
   const auto facts = facts::gather_facts(loaded.recipe);
   const auto plan = plan::make_run_plan(loaded.recipe, facts);
   set_compute_threads(plan.threads);

@@ -5,6 +5,8 @@
 #include "support/user_error.hpp"
 #include "tensors.hpp"
 #include "support/catch.hpp"
+#include <cerrno>
+#include <cstring>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +41,8 @@ TEST_CASE("a disk that takes no more leaves the older checkpoint and no half of 
     const LimitedFileSize limit(100'000);
     const std::string error = user_error_of([&] { store.save(2, contents_of(2, 50'000), 2, false); });
     CHECK(error.find("74: ") == 0);
-    CHECK(error.find("model.safetensors cannot be written: File too large") != std::string::npos);
+    CHECK(error.find("model.safetensors") != std::string::npos);
+    CHECK(error.find(std::strerror(EFBIG)) != std::string::npos);
     check_untouched(store, run.path());
   }
   store.save(2, contents_of(2, 50'000), 2, false);
@@ -66,11 +69,11 @@ TEST_CASE("a full file system does the same") {
         store.save(1, contents_of(1), 2, false);
       } else {
         CHECK(error.find("74: ") == 0);
-        CHECK(error.find("No space left on device") != std::string::npos);
+        CHECK(error.find(std::strerror(ENOSPC)) != std::string::npos);
       }
       check_untouched(store, disk / "run");
     }
-    CHECK(user_error_of([&] { store.save(2, contents_of(2, 100'000), 2, false); }).find("No space left on device") != std::string::npos);
+    CHECK(user_error_of([&] { store.save(2, contents_of(2, 100'000), 2, false); }).find(std::strerror(ENOSPC)) != std::string::npos);
     check_untouched(store, disk / "run");
   }
   CHECK(::umount(disk.path().c_str()) == 0);

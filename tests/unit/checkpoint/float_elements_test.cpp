@@ -1,5 +1,5 @@
 #include "checkpoint/float_elements.hpp"
-#include "support/user_error.hpp"
+#include "support/golden.hpp"
 #include "support/catch.hpp"
 #include <cmath>
 #include <cstring>
@@ -30,13 +30,13 @@ TEST_CASE("an element beyond the type's range is named; one that was infinite st
   std::vector<std::uint16_t> out(2);
   const auto bytes = std::as_writable_bytes(std::span(out));
   const std::vector<float> large{1, 65520}, largest{1, 3.4e38f}, infinite{1, -INFINITY};
-  CHECK(user_error_of([&] { convert_elements(entry_of(large, DType::f32), DType::f16, bytes, "m: tensor 'w'"); }).find("65: m: tensor 'w': element 1 is 65520, beyond the range of f16") == 0);
-  CHECK(user_error_of([&] { convert_elements(entry_of(largest, DType::f32), DType::bf16, bytes, "t"); }).find("65: t: element 1 is ") == 0);
+  check_error("checkpoint.float_elements/m_tensor_element_beyond_range", 65, user_error_of([&] { convert_elements(entry_of(large, DType::f32), DType::f16, bytes, "m: tensor 'w'"); }));
+  check_error("checkpoint.float_elements/element", 65, user_error_of([&] { convert_elements(entry_of(largest, DType::f32), DType::bf16, bytes, "t"); }));
   convert_elements(entry_of(infinite, DType::f32), DType::f16, bytes, "t");
   CHECK(out[1] == 0xfc00);
 }
 
 TEST_CASE("what is no weight is refused by name") {
   const std::vector<std::int32_t> ids{1, 2};
-  CHECK(user_error_of([&] { to_floats(entry_of(ids, DType::i32), "m: tensor 'w'"); }) == "65: m: tensor 'w' is of type i32; weights are f32, bf16 or f16");
+  check_error("checkpoint.float_elements/m_tensor_type_i_weights", 65, user_error_of([&] { to_floats(entry_of(ids, DType::i32), "m: tensor 'w'"); }));
 }

@@ -4,7 +4,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/user_error.hpp"
+#include "support/golden.hpp"
 #include "tensors.hpp"
 #include "support/catch.hpp"
 #include <algorithm>
@@ -72,9 +72,9 @@ TEST_CASE("only an empty folder is written over, and a failure leaves nothing") 
   const ModelFolder model{{bytes_tensor("a", 4)}, {{"config.json", "{}"}}, 100};
   fs::create_directory(folder / "empty");
   write_model_folder(folder / "empty", model);
-  CHECK(user_error_of([&] { write_model_folder(folder / "empty", model); }) == "73: " + (folder / "empty") + " is there already and is not empty; name another folder, or remove it");
+  check_error("checkpoint.model_folder/empty_there_already_not_empty", 73, user_error_of([&] { write_model_folder(folder / "empty", model); }));
   write_file_atomic(folder / "file", "x");
-  CHECK(user_error_of([&] { write_model_folder(folder / "file", model); }) == "73: " + (folder / "file") + " is there already and is no folder; name another");
+  check_error("checkpoint.model_folder/file_there_already_no_folder", 73, user_error_of([&] { write_model_folder(folder / "file", model); }));
   CHECK(user_error_of([&] { write_model_folder(folder / "file/below", model); }).find("73: ") == 0);
   ModelFolder failing = model;
   failing.tensors.push_back({"z", DType::u8, {1}, [](std::span<std::byte>) { throw UserError(ExitCode::bad_data, "no"); }});

@@ -2,7 +2,7 @@
 #include "checkpoint/weights_index.hpp"
 #include "core/files.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/user_error.hpp"
+#include "support/golden.hpp"
 #include "tensors.hpp"
 #include "support/catch.hpp"
 #include <algorithm>
@@ -54,10 +54,9 @@ TEST_CASE("shards and one file give the same tensors by name") {
 
 TEST_CASE("a folder without weights says what it lacks") {
   const TemporaryFolder folder;
-  CHECK(user_error_of([&] { WeightsFolder w(folder.path()); }) ==
-        "66: " + folder.path() + " holds neither model.safetensors nor model.safetensors.index.json; give the folder of a saved model");
+  check_error("checkpoint.weights_folder/holds_neither_model_safetensors_nor", 66, user_error_of([&] { WeightsFolder w(folder.path()); }));
   write_file_atomic(folder / "pytorch_model.bin", "x");
-  CHECK(user_error_of([&] { WeightsFolder w(folder.path()); }).find("pytorch_model.bin is not read") != std::string::npos);
+  check_sentence("checkpoint.weights_folder/pytorch_model_bin_not_read", user_error_of([&] { WeightsFolder w(folder.path()); }));
   CHECK(user_error_of([&] { WeightsFolder w(folder / "none"); }).find("66: ") == 0);
 }
 
@@ -68,9 +67,9 @@ TEST_CASE("an index may only name files beside it") {
 }
 
 TEST_CASE("index and shards must agree, tensor by tensor") {
-  CHECK(verdict_of_map(R"({"x":"a.st","y":"a.st","z":"c.st"})") == R"(66: c.st is missing; model.safetensors.index.json says that tensor "z" is in it)");
-  CHECK(verdict_of_map(R"({"x":"a.st","y":"a.st","z":"b.st","w":"b.st"})") == R"(65: b.st: tensor "w" is missing, which model.safetensors.index.json says is in it)");
-  CHECK(verdict_of_map(R"({"x":"a.st","z":"b.st"})") == R"(65: a.st: tensor "y" is in it, but model.safetensors.index.json does not name it)");
+  check_error("checkpoint.weights_folder/c_st_missing_model_safetensors", 66, verdict_of_map(R"({"x":"a.st","y":"a.st","z":"c.st"})"));
+  check_error("checkpoint.weights_folder/b_st_tensor_w_missing", 65, verdict_of_map(R"({"x":"a.st","y":"a.st","z":"b.st","w":"b.st"})"));
+  check_error("checkpoint.weights_folder/st_tensor_y_but_model", 65, verdict_of_map(R"({"x":"a.st","z":"b.st"})"));
 }
 
 TEST_CASE("a shard that is cut off is named") {
@@ -78,23 +77,23 @@ TEST_CASE("a shard that is cut off is named") {
   write_safetensors(folder / "a.st", {tensor_of("x", DType::f32, {4}, bytes_from(16, 1))});
   std::filesystem::resize_file(folder / "a.st", std::filesystem::file_size(folder / "a.st") - 1);
   write_file_atomic(folder.path() + index_path, weights_index_text({{"x", "a.st"}}, 16));
-  CHECK(user_error_of([&] { WeightsFolder w(folder.path()); }).find("65: " + (folder / "a.st") + ": the file is truncated: tensor \"x\"") == 0);
+  check_error("checkpoint.weights_folder/st_file_truncated_tensor_x", 65, user_error_of([&] { WeightsFolder w(folder.path()); }));
 }
 
 TEST_CASE("an index of another shape is refused") {
   CHECK(verdict("").find(in_index + "not JSON at byte ") == 0);
   CHECK(verdict(R"({"weight_map":{"x":"a.st")").find(in_index + "not JSON at byte ") == 0);
   CHECK(verdict("{} x").find("65: ") == 0);
-  CHECK(verdict("{}") == in_index + "there is no \"weight_map\"");
-  CHECK(verdict("3") == in_index + "a number where an object with \"weight_map\" belongs");
-  CHECK(verdict("[]") == in_index + "a list where an object with \"weight_map\" belongs");
-  CHECK(verdict(R"({"weight_map":"a.st"})") == in_index + "a text where \"weight_map\" must be an object");
-  CHECK(verdict_of_map(R"({"x":7})") == in_index + "a number where the file of tensor \"x\" belongs");
-  CHECK(verdict_of_map(R"({"x":{}})") == in_index + "an object where the file of tensor \"x\" belongs");
-  CHECK(verdict_of_map(R"({"x":"a.st","x":"b.st"})") == in_index + "tensor \"x\" is given twice");
-  CHECK(verdict(R"({"weight_map":{},"weight_map":{}})") == in_index + "\"weight_map\" is given twice");
-  CHECK(verdict(R"({"more":{}})") == in_index + "an object where only \"metadata\" and \"weight_map\" belong, not \"more\"");
-  CHECK(verdict(R"({"metadata":{"a":[]}})") == in_index + "a list where a plain value of \"a\" belongs");
+  check_error("checkpoint.weights_folder/index_there_is_no_weight_map", 65, verdict("{}"));
+  check_error("checkpoint.weights_folder/index_a_number_where_an_object_with_weight", 65, verdict("3"));
+  check_error("checkpoint.weights_folder/index_a_list_where_an_object_with_weight", 65, verdict("[]"));
+  check_error("checkpoint.weights_folder/index_a_text_where_weight_map_must_be", 65, verdict(R"({"weight_map":"a.st"})"));
+  check_error("checkpoint.weights_folder/index_a_number_where_the_file_of_tensor", 65, verdict_of_map(R"({"x":7})"));
+  check_error("checkpoint.weights_folder/index_an_object_where_the_file_of_tensor", 65, verdict_of_map(R"({"x":{}})"));
+  check_error("checkpoint.weights_folder/index_tensor_x_is_given_twice", 65, verdict_of_map(R"({"x":"a.st","x":"b.st"})"));
+  check_error("checkpoint.weights_folder/index_weight_map_is_given_twice", 65, verdict(R"({"weight_map":{},"weight_map":{}})"));
+  check_error("checkpoint.weights_folder/index_an_object_where_only_metadata_and_weight", 65, verdict(R"({"more":{}})"));
+  check_error("checkpoint.weights_folder/index_a_list_where_a_plain_value_of", 65, verdict(R"({"metadata":{"a":[]}})"));
 }
 
 TEST_CASE("deep nesting ends in a sentence") {

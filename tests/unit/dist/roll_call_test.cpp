@@ -1,5 +1,6 @@
 #include "dist/roll_call.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 
 using namespace trainx;
 using namespace trainx::dist;
@@ -26,21 +27,21 @@ TEST_CASE("ranks that are alike may train, also on one shared device name per ho
 TEST_CASE("what differs is said with the ranks and what to do, whatever the order they came in") {
   auto twice = rank(1, "b");
   twice.pid = 7;
-  CHECK(said({rank(1), twice, rank(0)}) == "78: two processes say that they are rank 1: pid 101 on host a and pid 7 on host b; give each process of the run a rank of its own");
+  check_error("dist.roll_call/two_processes_say_they_rank", 78, said({rank(1), twice, rank(0)}));
   auto larger = rank(2, "b");
   larger.world_size = 4;
-  CHECK(said({larger, rank(0)}) == "78: rank 2 (host b, pid 102) is of a run of 4 ranks, rank 0 (host a, pid 100) of one of 3; start all of them for the same number of ranks");
+  check_error("dist.roll_call/rank_host_b_pid_run", 78, said({larger, rank(0)}));
   auto other = rank(2, "b"), without = rank(1);
   other.equal_on_all["plan"] = "q";
   without.equal_on_all.erase("trainx");
-  CHECK(said({other, rank(0)}) == "78: rank 2 (host b, pid 102) has another plan than rank 0 (host a, pid 100); start the same trainx with the same recipe and options on all");
-  CHECK(said({without, rank(0)}) == "78: rank 1 (host a, pid 101) has another trainx than rank 0 (host a, pid 100); start the same trainx with the same recipe and options on all");
+  check_error("dist.roll_call/rank_host_b_pid_another", 78, said({other, rank(0)}));
+  check_error("dist.roll_call/rank_host_pid_another_trainx", 78, said({without, rank(0)}));
   auto x = rank(1), y = rank(2);
   x.device = y.device = "GPU 3 (uuid)";
-  CHECK(said({rank(0), y, x}) == "78: ranks 1 and 2 are both to compute on GPU 3 (uuid) of host a; give each rank a device of its own");
+  check_error("dist.roll_call/ranks_both_compute_gpu_uuid", 78, said({rank(0), y, x}));
 }
 
 TEST_CASE("who is missing is named") {
-  CHECK(missing({rank(1)}, 3, 2.5, "a:29500").sentence == "ranks 0, 2 of 3 did not arrive at a:29500 within 2.5 s; see the output of those processes, and whether that address is reached from there");
+  check_sentence("dist.roll_call/ranks_did_not_arrive_within", missing({rank(1)}, 3, 2.5, "a:29500").sentence);
   CHECK(missing({rank(1), rank(0)}, 3, 300, "a:1").code == ExitCode::unavailable);
 }

@@ -1,6 +1,7 @@
 #include "dist/waits.hpp"
 #include "dist/watch.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 
 using namespace trainx;
 using namespace trainx::dist;
@@ -50,7 +51,8 @@ TEST_CASE("a silent rank is stopped, before the limit is over, and named with wh
   REQUIRE(failure);
   CHECK(failure->code == ExitCode::hang);
   CHECK(p.at() < 11);
-  CHECK_THAT(failure->sentence, StartsWith("rank 2 (host b, pid 3) is stopped or out of reach") && Contains("last at step 2, while rank 0 waits at step 0"));
+  CHECK_THAT(failure->sentence, StartsWith("rank 2 (host b, pid 3) "));
+  check_sentence("dist.watch/stopped", failure->sentence);
 }
 
 TEST_CASE("a rank that stands still while others wait is named, counted from when they began to wait") {
@@ -62,7 +64,8 @@ TEST_CASE("a rank that stands still while others wait is named, counted from whe
   const auto failure = p.play(2, [&] { ++p.pulses[2].done; });
   REQUIRE(failure);
   CHECK(failure->code == ExitCode::hang);
-  CHECK_THAT(failure->sentence, StartsWith("rank 0 (host a, pid 1) stands still") && Contains("last at step 0, while rank 1 waits at step 1") && Contains("run.hang_limit (10 s)"));
+  CHECK_THAT(failure->sentence, StartsWith("rank 0 (host a, pid 1) ") && Contains("run.hang_limit (10 s)"));
+  check_sentence("dist.watch/stands_still", failure->sentence);
 }
 
 TEST_CASE("a busy rank may stand still") {
@@ -81,7 +84,9 @@ TEST_CASE("all that wait for each other without end are named") {
   const auto failure = p.play(2);
   REQUIRE(failure);
   CHECK(failure->code == ExitCode::hang);
-  CHECK_THAT(failure->sentence, StartsWith("all ranks wait for each other") && Contains("rank 0 (host a, pid 1) at step 0, rank 1 (host a, pid 2) at step 1, rank 2 (host b, pid 3) at step 2"));
+  for (const std::string rank : {"rank 0 (host a, pid 1) at step 0", "rank 1 (host a, pid 2) at step 1", "rank 2 (host b, pid 3) at step 2"})
+    CHECK_THAT(failure->sentence, Contains(rank));
+  check_sentence("dist.watch/all_wait", failure->sentence);
 }
 
 TEST_CASE("a rank waits while any of its threads does, in whatever order they end") {

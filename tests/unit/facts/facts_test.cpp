@@ -147,14 +147,15 @@ TEST_CASE("missing data is noted, split by split; malformed data is thrown; text
   const Tree t;
   recipe::Recipe r;
   r.data.sequence_length = 8;
-  r.data.source = spec::TextOptions{t.root / "absent.txt", std::nullopt};
+  r.data.source = spec::TextOptions{(t.root / "absent.txt").string(), std::nullopt};
   const Facts absent = gather_facts(r);
   CHECK_FALSE(absent.data.train_present);
   CHECK(absent.data.problem.find("absent.txt") != std::string::npos);
   CHECK(absent.data.eval_problem.empty());
 
   t.write("train.txt", std::string(100, 'a'));
-  r.data.source = spec::TextOptions{t.root / "train.txt", t.root / "absent.txt"};
+  r.data.source =
+      spec::TextOptions{(t.root / "train.txt").string(), (t.root / "absent.txt").string()};
   const Facts half = gather_facts(r);
   CHECK(half.data.train_present);
   CHECK(half.data.problem.empty());
@@ -162,7 +163,7 @@ TEST_CASE("missing data is noted, split by split; malformed data is thrown; text
   CHECK(half.data.eval_problem.find("absent.txt") != std::string::npos);
 
   t.write("odd.bin", "not a token file");
-  r.data.source = spec::TokensOptions{t.root / "odd.bin", std::nullopt, {}};
+  r.data.source = spec::TokensOptions{(t.root / "odd.bin").string(), std::nullopt, {}};
   CHECK(code_of_gather(r) == ExitCode::bad_data);
 }
 
@@ -171,14 +172,18 @@ TEST_CASE("lines are counted, not read; a mixture has the samples of all its sou
   recipe::Recipe r;
   t.write("train.jsonl", "{\"input_ids\": [1, 2]}\nnot JSON\n{}\n\n");
   t.write("eval.csv", "input_ids,label\n1 2,0\n3,1\n");
-  r.data.source = spec::JsonlOptions{t.root / "train.jsonl", t.root / "absent.jsonl", false};
+  r.data.source = spec::JsonlOptions{(t.root / "train.jsonl").string(),
+                                     (t.root / "absent.jsonl").string(), false};
   const Facts lines = gather_facts(r);
   CHECK(lines.data.train_samples == 3);
   CHECK(lines.data.vocab_size == 0);
   CHECK_FALSE(lines.data.eval_present);
   CHECK(lines.data.eval_problem.find("absent.jsonl") != std::string::npos);
-  r.data.source = spec::MixtureOptions{{{1, spec::JsonlOptions{t.root / "train.jsonl", std::nullopt, false}},
-                                        {2, spec::CsvOptions{t.root / "eval.csv", t.root / "eval.csv", false, {}}}}};
+  t.write("train.csv", "input_ids,label\n4 5,0\n6,1\n");
+  r.data.source = spec::MixtureOptions{
+      {{1, spec::JsonlOptions{(t.root / "train.jsonl").string(), std::nullopt, false}},
+       {2, spec::CsvOptions{
+               (t.root / "train.csv").string(), (t.root / "eval.csv").string(), false, {}}}}};
   const Facts mixture = gather_facts(r);
   CHECK(mixture.data.train_samples == 5);
   CHECK(mixture.data.eval_samples == 2);

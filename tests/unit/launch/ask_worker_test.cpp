@@ -3,7 +3,7 @@
 #include "core/files.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/user_error.hpp"
+#include "support/golden.hpp"
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -61,9 +61,9 @@ TEST_CASE("what a worker cannot answer is told, and not kept") {
   Worker worker;
   worker.write("echo first >&2; echo it broke >&2; exit 3");
   const std::string told = user_error_of([&] { launch::ask_worker(worker.path, "--describe", ""); });
-  CHECK(told == "69: the worker " + worker.path + " did not answer --describe: it ended with exit code 3: it broke");
+  check_error("launch.ask_worker/worker_did_not_answer_describe", 69, told);
   user_error_of([&] { launch::ask_worker(worker.path, "--describe", ""); });
   CHECK(worker.asked() == 2);
-  CHECK(user_error_of([&] { launch::ask_worker("/nowhere/worker", "--describe", ""); }).starts_with("69: the worker /nowhere/worker cannot be started: No such file"));
+  check_error("launch.ask_worker/worker_nowhere_worker_cannot_started", 69, user_error_of([&] { launch::ask_worker("/nowhere/worker", "--describe", ""); }));
   CHECK(user_error_of([&] { launch::ask_worker(worker.folder.path(), "--describe", ""); }).starts_with("69: "));
 }

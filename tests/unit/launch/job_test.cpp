@@ -2,6 +2,7 @@
 #include "core/version.hpp"
 #include "launch/job.hpp"
 #include "support/catch.hpp"
+#include "support/source_dir.hpp"
 #include <nlohmann/json.hpp>
 #include <fstream>
 
@@ -21,10 +22,21 @@ TEST_CASE("a job survives JSON, every field of it") {
   job.argv = {"trainx", "train"};
   job.generate = {"Once\n\"upon\"", "folders/t", 5, {0.1, 3, 0.7}, 18446744073709551615ULL, true, launch::GenerateOn::gpu};
   job.membership = {3, 8, 1, 2, "host", 29500, 4, "secret", "flags"};
-  job.output = {true, false, true, true};
+  job.output = {true, false, true, true, 5};
+  job.directory = "/home/x";
+  job.build = {{"commit", "c0ffee"}};
+  job.log = {{"debug", "recipe read"}};
+  job.overwrite = "1 2";
+  job.eval_batches = true;
   const auto j = launch::to_json(job);
   const launch::Job copy = launch::job_from_json(nlohmann::json::parse(j.dump()));
   CHECK(launch::to_json(copy) == j);
+  CHECK(copy.directory == "/home/x");
+  CHECK(copy.build.at("commit") == "c0ffee");
+  CHECK(copy.log.at(0).second == "recipe read");
+  CHECK(copy.overwrite == "1 2");
+  CHECK(copy.eval_batches);
+  CHECK(copy.output.console == 5);
   CHECK(copy.generate.seed == 18446744073709551615ULL);
   CHECK(copy.generate.prompt == "Once\n\"upon\"");
   CHECK(copy.generate.tokenizer == "folders/t");
@@ -42,7 +54,7 @@ TEST_CASE("a job survives JSON, every field of it") {
 }
 
 TEST_CASE("the version that trainx prints is the project's") {
-  std::ifstream in(TRAINX_SOURCE_DIR "/CMakeLists.txt");
+  std::ifstream in(source_dir() + "/CMakeLists.txt");
   bool found = false;
   for (std::string line; std::getline(in, line);) found = found || line.find("project(trainx VERSION " + std::string(version) + " ") != std::string::npos;
   CHECK(found);

@@ -1,7 +1,7 @@
 // How many workers, and which ranks: flags, environment, recipe, GPUs.
 #include "launch/launch_plan.hpp"
 #include "support/catch.hpp"
-#include "support/user_error.hpp"
+#include "support/golden.hpp"
 
 using namespace trainx;
 using launch::LaunchFlags;
@@ -46,15 +46,12 @@ TEST_CASE("several hosts") {
   CHECK(said(nothing, {.nnodes = 2, .node_rank = 0, .master_addr = "h", .master_port = 7}, {.visible_gpus = 8}) == "flags ranks 0..7 of 16 at h:7");
   CHECK(said(nothing, {.nnodes = 2, .node_rank = 1, .master_addr = "h"}, {.world_size = 4, .visible_gpus = 8}) == "flags ranks 2..3 of 4 at h:29500");
   CHECK(said(nothing, {.nproc_per_node = 2, .nnodes = 1, .node_rank = 0, .master_addr = "h", .master_port = 7}, {}) == "trainx ranks 0..1 of 2");
-  CHECK(said(nothing, {.nnodes = 2, .node_rank = 1, .master_addr = "h"}, {.world_size = 3}) ==
-        "2: train: the recipe's 3 ranks do not divide among --nnodes 2; say with --nproc-per-node how many each host has");
-  const std::string lacking = "2: train: --nnodes 2 needs --node-rank (this host, from 0) and --master-addr (host 0); trainx is started once on each host";
-  CHECK(said(nothing, {.nnodes = 2}, {}) == lacking);
-  CHECK(said(nothing, {.nnodes = 2, .node_rank = 0}, {}) == lacking);
-  CHECK(said(nothing, {.nnodes = 2, .master_addr = "h"}, {}) == lacking);
-  CHECK(said(nothing, {.nnodes = 2, .node_rank = 2, .master_addr = "h"}, {}) == "2: train: --node-rank 2 is none of --nnodes 2; hosts count from 0");
+  check_error("launch.launch_plan/ranks_do_not_divide", 2, said(nothing, {.nnodes = 2, .node_rank = 1, .master_addr = "h"}, {.world_size = 3}));
+  for (const auto& lacking : {LaunchFlags{.nnodes = 2}, LaunchFlags{.nnodes = 2, .node_rank = 0}, LaunchFlags{.nnodes = 2, .master_addr = "h"}})
+    check_error("launch.launch_plan/nnodes_alone", 2, said(nothing, lacking, {}));
+  check_error("launch.launch_plan/node_rank_beyond", 2, said(nothing, {.nnodes = 2, .node_rank = 2, .master_addr = "h"}, {}));
   for (const auto& flags : {LaunchFlags{.node_rank = 0}, LaunchFlags{.master_addr = "h"}, LaunchFlags{.master_port = 7}})
-    CHECK(said(nothing, flags, {}) == "2: train: --node-rank, --master-addr and --master-port say where one of several hosts stands; say with --nnodes how many there are");
+    check_error("launch.launch_plan/no_nnodes", 2, said(nothing, flags, {}));
 }
 
 TEST_CASE("hosts of one run have one token, another run or port another") {

@@ -1,7 +1,7 @@
 // Whose rank a process is, by what torchrun, Slurm and MPI set; each rule a row.
 #include "launch/rank_environment.hpp"
 #include "support/catch.hpp"
-#include "support/user_error.hpp"
+#include "support/golden.hpp"
 #include <map>
 
 using namespace trainx;
@@ -186,7 +186,7 @@ TEST_CASE("the ranks of an mpirun that Slurm's srun carries are MPI's") {
 }
 
 TEST_CASE("restarts are the other launcher's") {
-  CHECK(said(torchrun, {.max_restarts = 3}) == "2: --max-restarts has no effect where torchrun starts the workers: let it restart them, or leave the flag out");
+  check_error("launch.rank_environment/restarts", 2, said(torchrun, {.max_restarts = 3}));
   CHECK(said({}, {.max_restarts = 3}) == "none");
 }
 

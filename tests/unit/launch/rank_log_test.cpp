@@ -20,8 +20,10 @@ TEST_CASE("a log waits for the run's folder, and is added to by the next start")
     CHECK(read_file(file) == "-- starts\nearly\n");
     log.write("\033[33mwarning:\033[0m late");
   }
-  launch::RankLog(run, 3, "-- starts again");
-  CHECK(read_file(file) == "-- starts\nearly\nwarning: late\n-- starts again\n");
+  launch::RankLog(run, 3, "-- says nothing");
+  CHECK(read_file(file) == "-- starts\nearly\nwarning: late\n");
+  launch::RankLog(run, 3, "-- starts again").write("more");
+  CHECK(read_file(file) == "-- starts\nearly\nwarning: late\n-- starts again\nmore\n");
 }
 
 TEST_CASE("a run that makes no folder leaves nothing, one whose log cannot be made goes on") {

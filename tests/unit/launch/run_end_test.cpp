@@ -41,19 +41,20 @@ TEST_CASE("stopping with a checkpoint is no failure, and decides where nothing f
   CHECK(decisive({{0, exited(143), 0}, {1, exited(74), 9000}}) == 1);
   CHECK_FALSE(end(exited(143)).failed());
   CHECK_FALSE(end(exited(130)).failed());
+  CHECK_FALSE(end(exited(129)).failed());
   CHECK_FALSE(end(exited(75)).failed());
   CHECK(end(15).failed());                                                    // the signal ended it before it could save
 }
 
 TEST_CASE("what may pass") {
   for (const int code : {69, 74, 81, 82, 137}) CHECK(launch::may_pass(end(exited(code))));
-  for (const int code : {0, 1, 2, 65, 66, 71, 73, 75, 78, 79, 80, 83, 130, 143}) CHECK_FALSE(launch::may_pass(end(exited(code))));
+  for (const int code : {0, 1, 2, 65, 66, 71, 73, 75, 78, 79, 80, 83, 129, 130, 143}) CHECK_FALSE(launch::may_pass(end(exited(code))));
   CHECK(launch::may_pass(end(by_kill)));
   CHECK(launch::may_pass(end(by_segv)));
 }
 
 TEST_CASE("an end in words") {
   CHECK(launch::words_of(end(exited(69))) == "rank 2 ended with 69");
-  CHECK(launch::words_of(end(by_kill)) == "rank 2 was ended by signal 9 (Killed)");
+  CHECK(launch::words_of(end(by_kill)).find("signal 9 (Killed)") != std::string::npos);
   CHECK(end(by_kill).exit_code() == 137);
 }

@@ -80,7 +80,7 @@ def say(number, frame):
   out.write(signal.Signals(number).name + " ")
   out.flush()
   if number == signal.SIGTERM: sys.exit(143)
-steering = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2]
+steering = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2]
 for s in steering: signal.signal(s, say)
 blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, steering)
 print(os.getpid(), "held back:", *sorted(s.name[3:] for s in blocked), "ready", file=out)
@@ -124,21 +124,25 @@ TEST_CASE("the worker reads the whole job from descriptor 3, nothing from stdin,
 }
 
 TEST_CASE("signals reach the worker, each once, also those sent before it listens") {
+  const auto before = std::signal(SIGHUP, SIG_DFL);   // nohup may run the tests; then SIGHUP is not forwarded
   Launch launch("echo begun >$OUT; sleep 0.3; " + signal_writer);
   REQUIRE(launch.wait_for("begun"));
   launch.signal(SIGUSR1);
   REQUIRE(launch.wait_for("SIGUSR1 "));
   REQUIRE(launch.wait_for("ready"));
-  CHECK(launch.text().find("held back: INT TERM USR1 USR2 ready") != std::string::npos);   // and no other
+  CHECK(launch.text().find("held back: HUP INT TERM USR1 USR2 ready") != std::string::npos);   // and no other
+  std::signal(SIGHUP, before);
   launch.signal(SIGUSR2);
   REQUIRE(launch.wait_for("SIGUSR2 "));
+  launch.signal(SIGHUP);
+  REQUIRE(launch.wait_for("SIGHUP "));
   launch.signal(SIGINT);
   std::this_thread::sleep_for(5ms);
   launch.signal(SIGINT);                // as `timeout` does, to the process and to its group
   REQUIRE(launch.wait_for("SIGINT "));
   launch.signal(SIGTERM);
   CHECK(launch.wait() == 143);
-  CHECK(launch.text().ends_with("SIGUSR2 SIGINT SIGTERM "));
+  CHECK(launch.text().ends_with("SIGUSR2 SIGHUP SIGINT SIGTERM "));
 }
 
 TEST_CASE("a second SIGINT ends a worker that does not answer, with 130") {

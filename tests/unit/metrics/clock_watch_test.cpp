@@ -2,6 +2,7 @@
 #include "metrics/report.hpp"
 #include "metrics/status_line.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 #include <nlohmann/json.hpp>
 
 using namespace trainx;
@@ -26,7 +27,7 @@ TEST_CASE("each cause that holds the clock down is told once, the power limit ne
   CHECK(watch.news(limited_by({ClockLimit::power_limit})).empty());
   const auto first = watch.news(limited_by({ClockLimit::power_limit, ClockLimit::temperature}));
   REQUIRE(first.size() == 1);
-  CHECK(first[0] == "the GPU's clock is held down to 1200 of 1980 MHz (temperature, 87 C): it is too hot; its cooling wants a look");
+  check_sentence("metrics.clock_watch/temperature", first[0]);
   CHECK(watch.news(limited_by({})).empty());
   CHECK(watch.news(limited_by({ClockLimit::temperature})).empty());            // again: told already
   const auto others = watch.news(limited_by({ClockLimit::application_clocks, ClockLimit::temperature, ClockLimit::power_brake, ClockLimit::hardware_slowdown}));
@@ -34,7 +35,7 @@ TEST_CASE("each cause that holds the clock down is told once, the power limit ne
   CHECK(others[0].find("nvidia-smi -rac") != std::string::npos);
   PowerReading mute;
   mute.clock_limits = {ClockLimit::sync_boost};
-  CHECK(watch.news(mute).front().starts_with("the GPU's clock is held down (clocks held equal over GPUs): "));
+  check_sentence("metrics.clock_watch/sync_boost", watch.news(mute).front());
 }
 
 TEST_CASE("the power limit is reported, and no reason to call a clock held down") {

@@ -1,6 +1,8 @@
 #include "metrics/console.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -24,7 +26,8 @@ StepReport report_of(std::int64_t step) {
   r.lr = 6e-4;
   r.tokens_per_second = 12345;
   r.step_time_ms = 1000;
-  r.peak_memory_bytes = std::int64_t{3} << 29;
+  r.peak_memory_bytes = std::int64_t{1} << 29;
+  r.device_memory_bytes = std::int64_t{3} << 29;   // the process, which the plan is compared with
   return r;
 }
 
@@ -52,11 +55,12 @@ TEST_CASE("without a terminal only logged steps are printed, a plain line each")
   Recorded r;
   {
     Console console({}, r.screen(false));
-    console.start("training", "outputs/x", {{"run.seed", "42", "default"}}, Goal{100});
+    console.start("training", "outputs/x", {{"memory", "little"}}, {{"run.seed", "7", "r.yaml:1:2"}}, Goal{100, 0, 0, std::int64_t{1} << 31});
     console.step(report_of(1), false);
     console.step(report_of(10), true);
   }
-  CHECK(r.err == "training\n  run.seed  42  default\nstep  10/100 | loss 3.5000 | lr 6.00e-04 | 12.3k tokens/s | 1.5 GiB | 1 min 30 s left\n");
+  CHECK(r.err == "training\n  memory    little\n  set       run.seed=7\n"
+                 "step  10/100 | loss 3.5000 | lr 6.00e-04 | 12.3k tokens/s | 1.5 GiB of 2.0 GiB planned | 1 min 30 s left\n");
   CHECK(r.out.empty());
 }
 
@@ -73,11 +77,12 @@ TEST_CASE("on a terminal one line rewrites itself and messages stand above it") 
     console.step(report_of(3), false);   // too soon to redraw
   }
   const auto lines = shown(r.err);
-  REQUIRE(lines.size() == 4);
-  CHECK(lines[0] == "step 2: saved outputs/x/checkpoint-2");
-  CHECK(lines[1] == "warning: careful");
-  CHECK(lines[2].starts_with("step 3 | loss 3.5"));   // the end brings the last step onto the screen
-  CHECK(lines[3].empty());
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0].starts_with("step 1 | loss 3.5"));   // logged: it stays
+  CHECK(lines[1] == "step 2: saved outputs/x/checkpoint-2");
+  CHECK(lines[2] == "warning: careful");
+  CHECK(lines[3].starts_with("step 3 | loss 3.5"));   // the end brings the last step onto the screen
+  CHECK(lines[4].empty());
 }
 
 TEST_CASE("an error ends the live line and stands below it") {
@@ -97,10 +102,24 @@ TEST_CASE("an error's problems stand above it, and beside it in JSON") {
   Recorded plain, json;
   ConsoleOptions events;
   events.json = true;
-  Console({}, plain.screen(false)).error(78, "two problems", {"x.yaml:1:2: a", "x.yaml:3:4: b"});
-  Console(events, json.screen(false)).error(78, "two problems", {"x.yaml:1:2: a", "x.yaml:3:4: b"});
-  CHECK(plain.err == "x.yaml:1:2: a\nx.yaml:3:4: b\ntrainx: two problems\n");
-  CHECK(nlohmann::json::parse(json.out).at("problems") == std::vector<std::string>{"x.yaml:1:2: a", "x.yaml:3:4: b"});
+  const std::vector<trainx::Problem> problems = {{"x.yaml", 1, 2, "k", "a"}, {.file = "command line", .message = "b"}};
+  Console({}, plain.screen(false)).error(78, "two problems", problems);
+  Console(events, json.screen(false)).error(78, "two problems", problems);
+  CHECK(plain.err == "x.yaml:1:2: k: a\ncommand line: b\ntrainx: two problems\n");
+  const auto told = nlohmann::json::parse(json.out).at("problems");
+  REQUIRE(told.size() == 2);
+  CHECK(told[0] == nlohmann::json{{"file", "x.yaml"}, {"line", 1}, {"column", 2}, {"key", "k"}, {"message", "a"}});
+  CHECK(told[1] == nlohmann::json{{"file", "command line"}, {"line", 0}, {"column", 0}, {"key", ""}, {"message", "b"}});
+}
+
+TEST_CASE("an error's only problem is its sentence, and has its place in JSON") {
+  Recorded plain, json;
+  ConsoleOptions events;
+  events.json = true;
+  Console({}, plain.screen(false)).error(78, "x.yaml:1:2: k: a", {{"x.yaml", 1, 2, "k", "a"}});
+  Console(events, json.screen(false)).error(78, "x.yaml:1:2: k: a", {{"x.yaml", 1, 2, "k", "a"}});
+  CHECK(plain.err == "trainx: x.yaml:1:2: k: a\n");
+  CHECK(nlohmann::json::parse(json.out).at("problems").at(0).at("line") == 1);
 }
 
 TEST_CASE("the status line never reaches the terminal's last column and leaves out whole parts") {
@@ -110,6 +129,8 @@ TEST_CASE("the status line never reaches the terminal's last column and leaves o
     CHECK((line.empty() || line.back() != ' '));
   }
   CHECK(status_line(report_of(5), Goal{10}, -1, false, 20) == "step  5/10");
+  const std::string narrow = status_line(report_of(5), Goal{10, 0, 0, std::int64_t{1} << 31}, 90, true, 79);
+  for (const char* part : {"step  5/10", "loss 3.5000", "tokens/s", "1 min 30 s left"}) CHECK(contains(narrow, part));   // the memory and -v's parts go first
   CHECK(status_line(report_of(5), Goal{10}, -1, false, 24) == "step  5/10 | loss 3.5000");
   Recorded r;
   r.columns = 25;
@@ -117,7 +138,7 @@ TEST_CASE("the status line never reaches the terminal's last column and leaves o
     Console console({}, r.screen(true));
     console.step(report_of(5), true);
   }
-  CHECK(shown(r.err)[0] == "step 5 | loss 3.5000");
+  CHECK(shown(r.err)[1].empty());       // the logged line is plain and wraps; the live one is gone at the end
 }
 
 TEST_CASE("--json: every event is one object a line on stdout, and nothing else is there") {
@@ -126,7 +147,7 @@ TEST_CASE("--json: every event is one object a line on stdout, and nothing else 
     ConsoleOptions options;
     options.json = true;
     Console console(options, r.screen(true));
-    console.start("training", "outputs/x", {{"run.seed", "42", "command line"}}, Goal{2});
+    console.start("training", "outputs/x", {}, {{"run.seed", "42", "command line"}}, Goal{2});
     console.resume(1, "outputs/x/checkpoint-1");
     console.skipped_checkpoint("outputs/x/checkpoint-9", "hash differs");
     auto diverged = report_of(2);
@@ -162,7 +183,7 @@ TEST_CASE("-q keeps warnings and errors, -v adds details") {
   v.verbose = true;
   for (auto* console : {new Console(q, quiet.screen(true)), new Console(v, verbose.screen(false))}) {
     const std::unique_ptr<Console> owner(console);
-    console->start("training", "outputs/x", {}, Goal{10});
+    console->start("training", "outputs/x", {}, {{"run.seed", "42", "default"}}, Goal{10});
     console->step(report_of(1), true);
     console->message("note");
     console->detail("detail");
@@ -171,8 +192,8 @@ TEST_CASE("-q keeps warnings and errors, -v adds details") {
   }
   CHECK(quiet.err == "warning: careful\n");
   Console(q, quiet.screen(true)).answer({2, 1.25, 512, {{"perplexity", 3.5}}, 1.0});
-  CHECK(quiet.out == "step 2: eval loss 1.2500, perplexity 3.50; 25.0 % above the entropy floor 1.0000\n");
-  for (const char* part : {"detail\n", "grad norm", "data wait"}) CHECK(contains(verbose.err, part));
+  check_sentence("metrics.console/answer", quiet.out);
+  for (const char* part : {"detail\n", "grad norm", "data wait", "run.seed  42  default\n"}) CHECK(contains(verbose.err, part));
 }
 
 TEST_CASE("colour only where asked for, and the time left of a run measured in time") {
@@ -185,8 +206,63 @@ TEST_CASE("colour only where asked for, and the time left of a run measured in t
   CHECK(colored.err == "\033[33mwarning:\033[0m careful\n");
   Recorded timed;
   Console console({}, timed.screen(false));
-  console.start("training", "outputs/x", {}, Goal{-1, 120, 30});
+  console.start("training", "outputs/x", {}, {}, Goal{-1, 120, 30});
   timed.now = 60;
   console.step(report_of(1), true);
   CHECK(contains(timed.err, "| 30 s left"));
+}
+
+TEST_CASE("on a terminal logged steps stay at sensible distances, and the closing sentence is last") {
+  Recorded r;
+  {
+    Console console({}, r.screen(true));
+    console.start("training", "outputs/x", {}, {}, Goal{1000});
+    for (int step = 1; step <= 100; ++step) {
+      r.now = step * 0.1;
+      console.step(report_of(step), true);
+    }
+    console.stopped("stopped at step 100");
+  }
+  const auto lines = shown(r.err);
+  const auto steps = std::ranges::count_if(lines, [](const std::string& line) { return line.starts_with("step "); });
+  CHECK(steps >= 2);
+  CHECK(steps <= 10);
+  REQUIRE(lines.size() >= 2);
+  CHECK(lines[lines.size() - 2] == "stopped at step 100");
+  CHECK(lines[lines.size() - 3].starts_with("step  100/1000"));
+  CHECK(lines.back().empty());
+}
+
+TEST_CASE("a rank other than 0 shows warnings only, and no events") {
+  Recorded r;
+  ConsoleOptions options;
+  options.secondary = options.json = true;
+  Console console(options, r.screen(true));
+  console.eval({2, 1.25, 512, {}, {}});
+  console.step(report_of(1), true);
+  console.message("note");
+  console.warning("careful");
+  CHECK(r.out.empty());
+  CHECK(r.err == "warning: careful\n");
+}
+
+TEST_CASE("lines of the log are shown above the live line, by their level") {
+  Recorded r;
+  ConsoleOptions verbose;
+  verbose.verbose = true;
+  {
+    Console console({}, r.screen(true));
+    console.step(report_of(1), false);
+    trainx::log::debug("hidden");
+    trainx::log::info("shown");
+    trainx::log::warning("danger");
+  }
+  const auto lines = shown(r.err);
+  CHECK(lines[0] == "shown");
+  CHECK(lines[1] == "warning: danger");
+  CHECK_FALSE(contains(r.err, "hidden"));
+  Recorded all;
+  Console console(verbose, all.screen(false));
+  trainx::log::debug("a detail");
+  CHECK(all.err == "a detail\n");
 }

@@ -1,3 +1,4 @@
+#include "core/error.hpp"
 #include "core/files.hpp"
 #include "metrics/metrics_file.hpp"
 #include "metrics/report.hpp"
@@ -6,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <cmath>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -84,12 +87,29 @@ TEST_CASE("a disk without room keeps lines back until there is room, and no half
 
 TEST_CASE("status.json and run.json hold what scripts look for") {
   const Folder folder;
-  write_status(folder.path / "status.json", {"stopped", "SIGTERM", 143, 12, true});
-  const auto status = nlohmann::json::parse(trainx::read_file(folder.path / "status.json"));
-  CHECK(status == nlohmann::json{{"state", "stopped"}, {"reason", "SIGTERM"}, {"exit_code", 143}, {"step", 12}, {"resumable", true}});
-  write_run_info(folder.path / "run.json", {"0.1.0", "host", {"a CPU"}, {"trainx", "train", "x.yaml"}, "2026-01-31T09:30:00Z"});
+  for (const Durability durability : {Durability::survives_power_loss, Durability::survives_kill}) {
+    write_status(folder.path / "status.json", {"stopped", "SIGTERM", 143, 12, true, 10, 2.5, 0.25, 48}, durability);
+    auto status = nlohmann::json::parse(trainx::read_file(folder.path / "status.json"));
+    CHECK(std::abs(status["unix_time_s"].get<double>() - static_cast<double>(std::time(nullptr))) < 60);
+    status.erase("unix_time_s");
+    CHECK(status == nlohmann::json{{"state", "stopped"}, {"reason", "SIGTERM"}, {"exit_code", 143}, {"step", 12}, {"saved_step", 10}, {"resumable", true}, {"seconds", 2.5}, {"epoch", 0.25}, {"samples_per_second", 48}});
+  }
+  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);   // nothing is left aside
+  CHECK_THROWS_AS(write_status(folder.path / "none" / "status.json", {}, Durability::survives_kill), trainx::UserError);
+  write_run_info(folder.path / "run.json", {.build = {{"version", "0.1.0"}, {"commit", "c0ffee"}},
+                                            .host = "host",
+                                            .devices = {"a CPU"},
+                                            .argv = {"trainx", "train", "x.yaml"},
+                                            .directory = "/home/x",
+                                            .started = "2026-01-31T09:30:00Z"});
   const auto run = nlohmann::json::parse(trainx::read_file(folder.path / "run.json"));
   CHECK(run["argv"] == std::vector<std::string>{"trainx", "train", "x.yaml"});
   CHECK(run["devices"] == std::vector<std::string>{"a CPU"});
   CHECK(run["started"] == "2026-01-31T09:30:00Z");
+  CHECK(run["commit"] == "c0ffee");
+  CHECK(run["libtorch"] == "unknown");
+  CHECK_FALSE(run.contains("overwrite"));
+  CHECK(run_info_text(folder.path / "run.json", "directory") == "/home/x");
+  CHECK(run_info_text(folder.path / "run.json", "argv").empty());   // not a text
+  CHECK(run_info_text(folder.path / "none.json", "directory").empty());
 }

@@ -2,7 +2,7 @@
 #include "core/error.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
-#include "support/user_error.hpp"
+#include "support/golden.hpp"
 #include <fcntl.h>
 #include <algorithm>
 #include <cerrno>
@@ -100,13 +100,13 @@ TEST_CASE("a disk that fails in training says so, and that the checkpoint stays"
   const Blocks memory = blocks(block_bytes);
   Disk disk(folder.path(), block_bytes, std::make_unique<FailingIo>(EIO, 1));
   disk.write(0, memory.get(), block_bytes);
-  CHECK(user_error_of([&] { disk.read(0, memory.get(), block_bytes); }).starts_with("74: memory.optimizer_offload.folder: reading from the file in " + folder.path() + " failed: Input/output error; the last checkpoint is untouched"));
+  check_error("offload.disk/reading_fails", 74, user_error_of([&] { disk.read(0, memory.get(), block_bytes); }));
 }
 
 TEST_CASE("a folder that is not there, and space that is not, are told before anything is written") {
   const TemporaryFolder folder;
-  CHECK(user_error_of([&] { Disk(folder.path() + "/nowhere", block_bytes); }).starts_with("73: memory.optimizer_offload.folder: no file can be made in "));
-  CHECK(user_error_of([&] { Disk(folder.path(), std::int64_t{1} << 50); }).starts_with("71: memory.optimizer_offload.folder: "));
+  check_error("offload.disk/no_folder", 73, user_error_of([&] { Disk(folder.path() + "/nowhere", block_bytes); }));
+  check_error("offload.disk/no_room", 71, user_error_of([&] { Disk(folder.path(), std::int64_t{1} << 50); }), Numbers::any);
   CHECK(entries_in(folder.path()) == 0);
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("memory that direct transfers do not reach is written through the page
   CHECK(fine.is_direct() == is_direct);
   not_reached.try_memory(memory.get());
   CHECK(!not_reached.is_direct());
-  if (is_direct) CHECK(not_reached.describe().find("through the page cache, as direct I/O does not reach pinned memory here, by nobody") != std::string::npos);
+  if (is_direct) check_sentence("offload.disk/no_direct_io", not_reached.describe(), Numbers::any);
 }
 
 TEST_CASE("transfers that are not of whole blocks are nobody's to make") {

@@ -1,6 +1,7 @@
 #include "plan/claims.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 
 using namespace trainx;
 
@@ -132,14 +133,14 @@ TEST_CASE("attention that cannot be had here is refused with the reason, when it
     return std::string();
   };
   const std::string low = "precision: bf16\n";
-  CHECK(refusal("", "flash").find("model.attention: flash computes in 16 bits on a GPU, which precision.compute does not") == 0);
+  check_sentence("plan.claims/flash_in_32_bits", refusal("", "flash"));
   CHECK(refusal(low, "flash").empty());
-  CHECK(refusal(low, "flash", "16").find("takes heads of a multiple of 8 elements, 256 at most, and this model's have 4") != std::string::npos);
+  check_sentence("plan.claims/flash_heads", refusal(low, "flash", "16"));
   CHECK(refusal("", "math", "16").empty());
   CHECK(refusal("", "efficient").empty());
   CHECK(refusal("precision: tf32\n", "efficient").empty());
   CHECK(refusal("", "efficient", "16").empty());
-  CHECK(refusal("eval: {precision: bf16}\n", "efficient", "16").find("and this model's have 4 (hidden_size / num_heads): write auto or math (eval.precision: evaluations compute in bf16)") != std::string::npos);
+  check_sentence("plan.claims/efficient_heads_in_evaluations", refusal("eval: {precision: bf16}\n", "efficient", "16"));
 }
 
 TEST_CASE("updates in backward are claimed one launch for each place where gradients become complete") {

@@ -2,6 +2,7 @@
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 
 using namespace trainx;
 using recipe::ActivationCheckpoint;
@@ -37,7 +38,7 @@ TEST_CASE("activation_checkpoint: auto recomputes the least that fits, layer by 
   REQUIRE(full < none);
   const auto roomy = planned(batch + "memory: {activation_checkpoint: auto}");
   CHECK(*roomy.recipe.memory.activation_checkpoint.value == std::vector{ActivationCheckpoint::none});
-  CHECK(all_of(roomy.choices).find("nothing need be recomputed") != std::string::npos);
+  check_sentence("plan.fit/nothing_recomputed", line_with(all_of(roomy.choices), "memory.activation_checkpoint"), Numbers::any);
   std::size_t mixed = 0;
   for (int k = 0; k <= 10; ++k) {
     const std::int64_t have = full + (none - full) * k / 10;
@@ -79,7 +80,7 @@ TEST_CASE("memory.fit changes nothing that fits, and else the cheapest") {
   const std::string batch = "batch: {global_batch_size: 64, micro_batch_size: 64}\n";
   const auto fits = planned(batch + "memory: {fit: true}");
   CHECK(fits.batch.micro_batch_size == 64);
-  CHECK(all_of(fits.choices).find("as it is written") != std::string::npos);
+  check_sentence("plan.fit/fits", line_with(all_of(fits.choices), "memory.fit"), Numbers::any);
   const auto plan = planned(batch + "memory: {fit: true, " + budget(fits.memory.total_bytes() / 2) + "}");
   INFO(all_of(plan.choices));
   CHECK(plan.memory.total_bytes() <= fits.memory.total_bytes() / 2);
@@ -129,14 +130,14 @@ TEST_CASE("activations go to the host where nothing else fits; the batch that up
   CHECK(tight.memory.total_bytes() <= offloaded);
   CHECK(tight.memory.host_bytes > 0);
   CHECK(tight.batch.grad_accum_steps == 1);
-  CHECK(all_of(tight.choices).find("memory.activation_offload cpu: the most that recomputation saves needs") != std::string::npos);
-  CHECK(refusal("activation_checkpoint: full, " + budget(offloaded)).find("memory.activation_offload cpu would fit") != std::string::npos);
+  check_sentence("plan.fit/activation_offload", line_with(all_of(tight.choices), "memory.activation_offload cpu: "), Numbers::any);
+  CHECK(refusal("activation_checkpoint: full, " + budget(offloaded)).find("memory.activation_offload cpu") != std::string::npos);
   const auto tighter = on_gpu("fit: true, " + budget(offloaded * 9 / 10));
   INFO(all_of(tighter.choices));
   CHECK(tighter.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::cpu);
   CHECK(tighter.memory.total_bytes() <= offloaded * 9 / 10);
-  CHECK(refusal("activation_checkpoint: full, activation_offload: cpu, " + budget(offloaded * 9 / 10)).find("memory.optimizer_offload cpu would fit") != std::string::npos);
-  CHECK(refusal("fit: true, " + budget(offloaded / 10)).find("nothing in the recipe makes it fit") != std::string::npos);
+  CHECK(refusal("activation_checkpoint: full, activation_offload: cpu, " + budget(offloaded * 9 / 10)).find("memory.optimizer_offload cpu") != std::string::npos);
+  check_sentence("plan.fit/nothing_fits", refusal("fit: true, " + budget(offloaded / 10)), Numbers::any);
   const auto cut = on_gpu("fit: true, " + budget(offloaded), false);      // there a smaller micro-batch is cheaper
   CHECK(cut.recipe.memory.activation_offload == recipe::ActivationOffload::none);
   CHECK(cut.batch.grad_accum_steps > 1);

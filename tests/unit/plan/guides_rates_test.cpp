@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
+#include "support/source_dir.hpp"
 
 using namespace trainx;
 
@@ -25,7 +26,7 @@ double median(std::vector<double> x) {
 /// Contestants that are trainx and ran, with the command that they ran.
 std::vector<nlohmann::json> measured_steps() {
   std::vector<nlohmann::json> steps;
-  for (const auto& file : std::filesystem::directory_iterator(std::string(TRAINX_SOURCE_DIR) + "/bench/results/h200/guides/rows")) {
+  for (const auto& file : std::filesystem::directory_iterator(source_dir() + "/bench/results/h200/guides/rows")) {
     const auto row = nlohmann::json::parse(read_file(file.path().string()));
     for (const auto& [name, contestant] : row.at("contestants").items())
       if (contestant.contains("done") && contestant.at("done").contains("work_ms")) steps.push_back(contestant);
@@ -115,7 +116,7 @@ TEST_CASE("waves of tiles predict fp32's matrix products") {
 
 TEST_CASE("waves of tiles predict the series of fp32 products that rates.json was measured with") {
   const program::Rates& rates = plan::device_named("h200").fp32;
-  const auto file = nlohmann::json::parse(read_file(std::string(TRAINX_SOURCE_DIR) + "/bench/results/h200/rates.json"));
+  const auto file = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/rates.json"));
   constexpr std::int64_t rows = 65536, width = 768;              // bench/device/rates.py
   double flops = 0, seconds = 0;
   for (const auto& [n, k] : {std::pair{3 * width, width}, {width, width}, {4 * width, width}, {width, 4 * width}})

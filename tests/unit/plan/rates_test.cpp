@@ -7,13 +7,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
+#include "support/source_dir.hpp"
 
 using namespace trainx;
 
 TEST_CASE("the rates that plan uses are the measured ones") {
   for (const char* name : {"h100", "h200"}) {
     const plan::Device device = plan::device_named(name);
-    const auto measured = nlohmann::json::parse(read_file(std::string(TRAINX_SOURCE_DIR) + "/bench/results/" + name + "/rates.json"));
+    const auto measured = nlohmann::json::parse(read_file(source_dir() + "/bench/results/" + name + "/rates.json"));
     CHECK(device.memory_bytes == measured.at("memory_bytes").get<std::int64_t>());
     auto close = [](double table, const nlohmann::json& figure) { return std::abs(table - figure.get<double>()) <= 0.01 * table; };
     for (const auto& [rates, key] : {std::pair(&device.bf16, "bf16"), std::pair(&device.fp32, "fp32")}) {
@@ -24,7 +25,7 @@ TEST_CASE("the rates that plan uses are the measured ones") {
       CHECK(close(rates->launch_s, measured.at("launch_s")));
     }
   }
-  const auto h200 = nlohmann::json::parse(read_file(std::string(TRAINX_SOURCE_DIR) + "/bench/results/h200/rates.json"));
+  const auto h200 = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/rates.json"));
   CHECK(std::abs(plan::device_named("h200").tf32.gemm_flops_per_s / h200.at("tf32").at("gemm_flops_per_s").get<double>() - 1) < 0.01);
   for (const program::Rates* rates : {&plan::device_named("h200").bf16, &plan::device_named("h200").tf32, &plan::device_named("h200").fp32})
     CHECK(std::abs(rates->host_bytes_per_s / h200.at("host_bytes_per_s").get<double>() - 1) < 0.01);
@@ -32,7 +33,7 @@ TEST_CASE("the rates that plan uses are the measured ones") {
 }
 
 TEST_CASE("attention by own kernels takes what was measured of it, also where it does not fill the GPU") {
-  const auto file = nlohmann::json::parse(read_file(std::string(TRAINX_SOURCE_DIR) + "/bench/results/h200/attention.json"));
+  const auto file = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/attention.json"));
   int rows = 0;
   for (const auto& row : file.at("rows")) {
     const std::string name = row.at("attention");
@@ -59,7 +60,7 @@ struct MeasuredProduct { double m = 0, n = 0, k = 0, seconds = 0; };
 /// Of bench/results/h200/gemm.json, without those that compute GELU beside.
 std::vector<MeasuredProduct> measured_products() {
   std::vector<MeasuredProduct> all;
-  const auto measured = nlohmann::json::parse(read_file(std::string(TRAINX_SOURCE_DIR) + "/bench/results/h200/gemm.json"));
+  const auto measured = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/gemm.json"));
   for (const auto& [machine, products] : measured.items())
     for (const auto& [problem, choice] : products.items()) {
       MeasuredProduct p;
@@ -123,7 +124,7 @@ TEST_CASE("waves of tiles bring predicted matrix products closer to the measured
 
 TEST_CASE("what a kernel takes beyond its work is the median over the measured small matrix products") {
   const auto device = plan::device_named("h200");
-  const auto measured = nlohmann::json::parse(read_file(std::string(TRAINX_SOURCE_DIR) + "/bench/results/h200/gemm.json"));
+  const auto measured = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/gemm.json"));
   std::vector<double> beyond;
   for (const auto& [machine, products] : measured.items())
     for (const auto& [problem, choice] : products.items()) {
@@ -140,7 +141,7 @@ TEST_CASE("what a kernel takes beyond its work is the median over the measured s
 
 TEST_CASE("rows off 16 bytes, and heads that fused attention does not take, are the medians of measured ones") {
   const auto device = plan::device_named("h200");
-  const auto file = nlohmann::json::parse(read_file(std::string(TRAINX_SOURCE_DIR) + "/bench/results/h200/dimensions.json"));
+  const auto file = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/dimensions.json"));
   std::map<std::string, double> aligned;                  // of 1024 columns, by the kind of product
   std::map<std::int64_t, std::vector<double>> shares;
   const auto each = [&](const auto& use) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 
 using namespace trainx;
 using plan::ScheduleSteps;
@@ -36,6 +37,7 @@ std::vector<Case> cases() {
       {"inverse square root", {none, 0, spec::InverseSqrtSchedule{}}, {4, 100, 0, 4}, [](double s) { return std::sqrt(4 / s); }},
       {"inverse square root of another timescale", {none, 0, spec::InverseSqrtSchedule{}}, {4, 100, 0, 30}, [](double s) { return std::sqrt(30 / (s - 4 + 30)); }},
       {"polynomial", {none, 0.1, spec::PolynomialSchedule{2.5}}, {4, 100}, [](double s) { return 0.1 + 0.9 * std::pow(1 - (s - 4) / 96, 2.5); }},
+      {"range test", {.course = spec::RangeTestSchedule{1e-4}}, {0, 100}, [](double s) { return std::pow(10, -4 + 4 * s / 99); }},
   };
 }
 
@@ -93,13 +95,17 @@ TEST_CASE("durations of a schedule are counted in steps, and auto is written dow
   ScheduleSection short_run{{}, 0, spec::WsdSchedule{}};
   CHECK(planned(short_run, 2).decay == 1);
 
+  ScheduleSection share{{5, Duration::Unit::percent}, 0, spec::WsdSchedule{{Duration{50, Duration::Unit::percent}}}};
+  CHECK(planned(share, 250).warmup == 13);   // 12.5, rounded up as a ratio of other tools is
+  CHECK(planned(share, 250).decay == 125);
+
   ScheduleSection inverse{{40}, 0, spec::InverseSqrtSchedule{}}, cold{{}, 0, spec::InverseSqrtSchedule{}};
   CHECK(planned(inverse, 250).timescale == 40);
   CHECK(std::get<spec::InverseSqrtSchedule>(inverse.course).timescale.value == Duration{40});
   CHECK(planned(cold, 250).timescale == 10000);
 
-  CHECK(refusal({{11}, 0, spec::CosineSchedule{}}, 10) == "schedule.warmup (11 steps) is longer than run.duration (10 steps)");
-  CHECK(refusal({{5}, 0, spec::WsdSchedule{{Duration{6}}}}, 10) == "schedule.warmup (5 steps) and schedule.decay (6 steps) together are longer than run.duration (10 steps)");
-  CHECK(refusal({{10}, 0, spec::WsdSchedule{}}, 10) == "schedule.warmup (10 steps) and schedule.decay (1 steps) together are longer than run.duration (10 steps)");
+  check_sentence("plan.schedule/schedule_warmup_steps_longer_than", refusal({{11}, 0, spec::CosineSchedule{}}, 10));
+  check_sentence("plan.schedule/schedule_warmup_steps_schedule_decay", refusal({{5}, 0, spec::WsdSchedule{{Duration{6}}}}, 10));
+  check_sentence("plan.schedule/schedule_warmup_steps_schedule_decay_2", refusal({{10}, 0, spec::WsdSchedule{}}, 10));
   CHECK(refusal({{5}, 0, spec::WsdSchedule{{Duration{5}}}}, 10).empty());
 }

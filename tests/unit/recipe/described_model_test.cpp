@@ -5,7 +5,7 @@
 #include "recipe/walk.hpp"
 #include "spec/arch/custom_json.hpp"
 #include "support/catch.hpp"
-#include "support/user_error.hpp"
+#include "support/golden.hpp"
 #include <nlohmann/json.hpp>
 
 using namespace trainx;
@@ -62,15 +62,14 @@ TEST_CASE("what is wrong with them is told with its place") {
 
 TEST_CASE("without its worker a model is unknown, and its options are nobody's") {
   const std::string told = user_error_of([] { read(recipe_with("path: x")); });
-  CHECK(told == "78: r.yaml:2:15: model.type: must be one of " + recipe::joined(recipe::alternative_names(spec::ModelOptions{}), ", ") +
-                    ", not 'mixer'; a model of your own needs its worker: --worker PATH");
+  check_error("recipe.described_model/no_such_model", 78, told);
 }
 
 TEST_CASE("descriptions that cannot be used are refused") {
   const auto problem = [](std::vector<spec::CustomOptions> models) { return spec::check_description(models, {"gpt2"}); };
   CHECK(problem({{"a", "", {}}, {"b", "", {}}}).empty());
-  CHECK(problem({{"a", "", {}}, {"a", "", {}}}) == "there are two models 'a'");
-  CHECK(problem({{"gpt2", "", {}}}) == "there are two models 'gpt2'");
+  check_sentence("recipe.described_model/there_two_models", problem({{"a", "", {}}, {"a", "", {}}}));
+  check_sentence("recipe.described_model/there_two_models_2", problem({{"gpt2", "", {}}}));
   CHECK_FALSE(problem({{"a b", "", {}}}).empty());
   CHECK_FALSE(problem({{"a", "", {{"k", true, {}, ""}, {"k", true, {}, ""}}}}).empty());
   CHECK_FALSE(problem({{"a", "", {{"vocab_size", 1.0, {}, ""}}}}).empty());

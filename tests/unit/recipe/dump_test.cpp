@@ -102,12 +102,15 @@ TEST_CASE("recipes to start from are good ones, and their comments are the defau
     std::string opened;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-      const bool key = line.starts_with("# ") && line.find(':') != std::string::npos && line.find(": ", 2) < line.find("  #") && !line.starts_with("# What") && !line.starts_with("# " + purpose);
+      const bool key = line.starts_with("# ") && line.find(':') != std::string::npos && line.find(": ", 2) < line.find("  #") && !line.starts_with("# $ ") && !line.starts_with("# It needs") && !line.starts_with("# A commented") && !line.starts_with("# " + purpose);
       opened += (key || (line.starts_with("# ") && line.ends_with(":")) ? line.substr(2) : line) + "\n";
     }
     INFO(opened);
     CHECK(flatten(parse(opened).recipe) == flatten(recipe));
     CHECK(opened.find("\n#   ") == std::string::npos);
+    std::istringstream written(text);
+    for (std::string line; std::getline(written, line);)
+      if (!line.starts_with("# ")) CHECK(line.size() <= 120);
   }
   CHECK_THROWS_AS(commented_recipe("nothing"), UserError);
 }

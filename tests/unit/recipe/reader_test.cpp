@@ -7,20 +7,14 @@
 namespace trainx::recipe {
 
 TEST_CASE("five mistakes are listed in one run, each with its place") {
-  CHECK(problems_of("run:\n"
+  check_problems("recipe.reader/run_duration_no_unit_steps", problems_of("run:\n"
                     "  duration: 2000\n"
                     "  deterministic: yes\n"
                     "optimizer:\n"
                     "  type: adamm\n"
                     "  lr: 010\n"
                     "batch: {global_batch_size: 8, micro_batch_sise: 4, grad_accum_steps: 2}\n"
-                    "schedule: {final_ratio: 1.5}\n") ==
-        Lines{"t.yaml:2:13: run.duration: has no unit: steps, epochs, tokens, s, min, h or d (did you mean '2000 steps'?)",
-              "t.yaml:3:18: run.deterministic: must be true or false, not 'yes' (did you mean 'true'?)",
-              "t.yaml:5:9: optimizer.type: must be one of adamw, sgd, adam, adagrad, lion, adamw_anyprecision, adamw_8bit, adafactor, lamb, not 'adamm' (did you mean 'adamw'?)",
-              "t.yaml:6:7: optimizer.lr: must be a finite number, not '010' (did you mean '10'?)",
-              "t.yaml:7:31: batch.micro_batch_sise: unknown key (did you mean 'micro_batch_size'?)",
-              "t.yaml:8:25: schedule.final_ratio: must be between 0 and 1, not 1.5"});
+                    "schedule: {final_ratio: 1.5}\n"), {"t.yaml:2:13: run.duration:", "t.yaml:3:18: run.deterministic:", "t.yaml:5:9: optimizer.type:", "t.yaml:6:7: optimizer.lr:", "t.yaml:7:31: batch.micro_batch_sise:", "t.yaml:8:25: schedule.final_ratio:"});
 }
 
 TEST_CASE("what other tools call a key leads to a key that there is") {
@@ -30,9 +24,9 @@ TEST_CASE("what other tools call a key leads to a key that there is") {
     CHECK(std::any_of(schema_keys().begin(), schema_keys().end(), [&](const FieldHelp& field) { return field.key == key; }));
     CHECK(std::none_of(schema_keys().begin(), schema_keys().end(), [&](const FieldHelp& field) { return field.key == other; }));
   }
-  CHECK(problems_of(good_batch + "model: {options: {n_layer: 2}}\n") == Lines{"t.yaml:2:19: model.options.n_layer: unknown key (did you mean 'num_layers'?)"});
-  CHECK(problems_of(good_batch + "eval: {micro_batch_size: 2}\n") == Lines{"t.yaml:2:8: eval.micro_batch_size: unknown key (did you mean 'batch.micro_batch_size'?)"});
-  CHECK(problems_of(good_batch + "eval: {zzz: 2}\n") == Lines{"t.yaml:2:8: eval.zzz: unknown key"});
+  check_problems("recipe.reader/model_options_n_layer_unknown", problems_of(good_batch + "model: {options: {n_layer: 2}}\n"), {"t.yaml:2:19: model.options.n_layer:"});
+  check_problems("recipe.reader/eval_micro_batch_size_unknown", problems_of(good_batch + "eval: {micro_batch_size: 2}\n"), {"t.yaml:2:8: eval.micro_batch_size:"});
+  check_problems("recipe.reader/eval_zzz_unknown_key", problems_of(good_batch + "eval: {zzz: 2}\n"), {"t.yaml:2:8: eval.zzz:"});
 }
 
 TEST_CASE("limits include and exclude their ends") {
@@ -46,7 +40,7 @@ TEST_CASE("limits include and exclude their ends") {
   CHECK(problems_of(good_batch + "run: {seed: 9223372036854775807}\n").empty());
   CHECK(problems_of(good_batch + "run: {seed: -1}\n").size() == 1);
   CHECK(problems_of(good_batch + "data: {workers: 256}\n").empty());
-  CHECK(problems_of(good_batch + "data: {workers: 257}\n") == Lines{"t.yaml:2:17: data.workers: must be between 1 and 256, not 257"});
+  check_problems("recipe.reader/data_workers_must_between_not", problems_of(good_batch + "data: {workers: 257}\n"), {"t.yaml:2:17: data.workers:"});
 }
 
 TEST_CASE("documents made to be slow are not") {

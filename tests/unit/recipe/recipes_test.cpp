@@ -1,5 +1,7 @@
-// tests/recipes/good are read; tests/recipes/bad complain as their leading `# expect: line:column: ...` comments say, no more and no less.
+// tests/recipes/good are read; tests/recipes/bad have the problems of their leading `# expect: line:column: key` comments.
 #include "support.hpp"
+#include "support/golden.hpp"
+#include "support/source_dir.hpp"
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,7 +14,7 @@ namespace fs = std::filesystem;
 
 /// Recipes are named from the top of the tree, as users do.
 std::vector<std::string> recipes(const std::string& folder) {
-  fs::current_path(TRAINX_SOURCE_DIR);
+  fs::current_path(source_dir());
   std::vector<std::string> paths;
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().extension() == ".yaml") paths.push_back(entry.path().string());
@@ -49,19 +51,25 @@ TEST_CASE("bad recipes complain about everything that is wrong, and nothing else
       if (line.starts_with(mark)) expected.push_back(path + ":" + line.substr(mark.size()));
     REQUIRE_FALSE(expected.empty());
     Lines problems;
+    std::string lines;
     try {
       load_recipe(path);
     } catch (const RecipeError& e) {
-      problems = e.problems();
+      for (const Problem& p : e.problems()) {
+        lines += (lines.empty() ? "" : "\n") + p.text();
+        problems.push_back(p.file + ":" + std::to_string(p.line) + ":" + std::to_string(p.column) + ":" +
+                           (p.key.empty() ? "" : " " + p.key));
+      }
       CHECK(e.code() == ExitCode::invalid_recipe);
-      CHECK(std::count(e.what(), e.what() + std::string(e.what()).size(), '\n') + 1 == static_cast<long>(problems.size()));
+      CHECK(e.what() == lines);
+      check_sentence("recipes.bad/" + fs::path(path).stem().string(), e.what());
     }
     CHECK(problems == expected);
   }
 }
 
 TEST_CASE("a recipe that is not there is exit code 66, with the file that was meant") {
-  fs::current_path(TRAINX_SOURCE_DIR);
+  fs::current_path(source_dir());
   const auto code_and_sentence = [](const std::string& path) {
     try {
       load_recipe(path);
@@ -70,9 +78,12 @@ TEST_CASE("a recipe that is not there is exit code 66, with the file that was me
     }
     return std::pair{ExitCode::ok, std::string()};
   };
-  CHECK(code_and_sentence("tests/recipes/good/minimla.yaml") ==
-        std::pair{ExitCode::input_missing, std::string("the recipe tests/recipes/good/minimla.yaml does not exist (did you mean 'tests/recipes/good/minimal.yaml'?)")});
-  CHECK(code_and_sentence("tests/recipes") == std::pair{ExitCode::input_missing, std::string("the recipe tests/recipes is a folder, not a recipe")});
+  const auto [code, sentence] = code_and_sentence("tests/recipes/good/minimla.yaml");
+  CHECK(code == ExitCode::input_missing);
+  CHECK(sentence.find("'tests/recipes/good/minimal.yaml'") != std::string::npos);
+  check_sentence("recipe.misspelt_file", sentence);
+  CHECK(code_and_sentence("tests/recipes").first == ExitCode::input_missing);
+  check_sentence("recipe.folder", code_and_sentence("tests/recipes").second);
   CHECK(code_and_sentence("").first == ExitCode::input_missing);
   CHECK(code_and_sentence("no/such/folder/x.yaml").first == ExitCode::input_missing);
 }

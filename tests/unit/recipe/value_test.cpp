@@ -1,5 +1,6 @@
 #include "recipe/value.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 #include "yaml/read.hpp"
 
 namespace trainx::recipe {
@@ -34,12 +35,12 @@ TEST_CASE("lists of integers: a number alone is a list of one, limits hold for e
   }
   CHECK(write_value(Integers{32, 64}) == "[32, 64]");
   CHECK(type_text(spec::Auto<Integers>{}) == "list of integers | auto");
-  CHECK(problem_of<Integers>("[1, 0]", spec::at_least(1)) == "item 2 must be at least 1, not 0");
-  CHECK(problem_of<Integers>("0", spec::at_least(1)) == "must be at least 1, not 0");
-  CHECK(problem_of<Integers>("[1, 010]") == "item 2 must be a whole number, not '010' (did you mean '10'?)");
-  CHECK(problem_of<Integers>("[1, [2]]") == "item 2 must be a whole number, not a list");
-  CHECK(problem_of<Integers>("{a: 1}") == "must be a list, not a map");
-  CHECK(problem_of<Integers>("'7'") == "must be a whole number without quotes, not the text '7'");
+  check_sentence("recipe.value/item_must_least_not", problem_of<Integers>("[1, 0]", spec::at_least(1)));
+  check_sentence("recipe.value/must_least_not", problem_of<Integers>("0", spec::at_least(1)));
+  check_sentence("recipe.value/item_must_whole_number_not", problem_of<Integers>("[1, 010]"));
+  check_sentence("recipe.value/item_must_whole_number_not_2", problem_of<Integers>("[1, [2]]"));
+  check_sentence("recipe.value/must_list_not_map", problem_of<Integers>("{a: 1}"));
+  check_sentence("recipe.value/must_whole_number_without_quotes", problem_of<Integers>("'7'"));
 }
 
 TEST_CASE("a list that failed to be read leaves the value as it was") {
@@ -54,7 +55,7 @@ TEST_CASE("auto or a list of integers") {
   CHECK(*value.value == Integers{16, 32});
   REQUIRE_FALSE(read_value(node_of("auto"), value, {}));
   CHECK(value.is_auto());
-  CHECK(problem_of<spec::Auto<Integers>>("long") == "must be a whole number, not 'long'; auto lets trainx pick");
+  check_sentence("recipe.value/must_whole_number_not_auto", problem_of<spec::Auto<Integers>>("long"));
 }
 
 }  // namespace trainx::recipe

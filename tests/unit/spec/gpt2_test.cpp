@@ -192,12 +192,40 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
     "summary_type": "cls_index", "vocab_size": 50257})");
   const Gpt2Dims dims = gpt2_dims_from_config(good.dump(), "here/config.json");
   CHECK(dims.intermediate_size == 3072);
-  CHECK(dims.dropout == 0);
+  CHECK(dims.dropout == 0.1);
+  CHECK(gpt2_dropout_remarks(good.dump(), "here/config.json", 0.1).size() ==
+        1);  // attention's alone
+  json differing = good;
+  differing["embd_pdrop"] = 0.25;
+  const auto remarks = gpt2_dropout_remarks(differing.dump(), "here/config.json", 0.1);
+  REQUIRE(remarks.size() == 2);
+  CHECK(remarks[0].find("embd_pdrop 0.25") != std::string::npos);
+  CHECK(remarks[1].find("attention dropout 0.1") != std::string::npos);
+  CHECK(gpt2_dropout_remarks(differing.dump(), "here/config.json", 0.3).size() ==
+        1);  // the user chose another
+  differing["attn_pdrop"] = differing["embd_pdrop"] = differing["resid_pdrop"] = 0.0;
+  CHECK(gpt2_dims_from_config(differing.dump(), "c").dropout == 0);
+  CHECK(gpt2_dropout_remarks(differing.dump(), "c", 0).empty());
+  json silent = good;
+  silent.erase("resid_pdrop");
+  CHECK(gpt2_dims_from_config(silent.dump(), "c").dropout == 0.1);  // transformers' default
 
-  const std::vector<std::pair<std::string, json>> changes{
-      {"model_type", "bert"}, {"activation_function", "relu"}, {"scale_attn_by_inverse_layer_idx", true}, {"scale_attn_weights", false}, {"reorder_and_upcast_attn", true},
-      {"add_cross_attention", true}, {"tie_word_embeddings", false}, {"n_layer", 0}, {"n_head", 5}, {"n_embd", "768"}, {"n_positions", -1}, {"vocab_size", 3.5},
-      {"layer_norm_epsilon", 0}, {"n_inner", 0}};
+  const std::vector<std::pair<std::string, json>> changes{{"model_type", "bert"},
+                                                          {"activation_function", "relu"},
+                                                          {"scale_attn_by_inverse_layer_idx", true},
+                                                          {"scale_attn_weights", false},
+                                                          {"reorder_and_upcast_attn", true},
+                                                          {"add_cross_attention", true},
+                                                          {"tie_word_embeddings", false},
+                                                          {"n_layer", 0},
+                                                          {"n_head", 5},
+                                                          {"n_embd", "768"},
+                                                          {"n_positions", -1},
+                                                          {"vocab_size", 3.5},
+                                                          {"layer_norm_epsilon", 0},
+                                                          {"n_inner", 0},
+                                                          {"resid_pdrop", 1},
+                                                          {"resid_pdrop", "0.1"}};
   for (const auto& [key, value] : changes) {
     json bad = good;
     bad[key] = value;

@@ -1,5 +1,6 @@
 #include "yaml/read.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 #include <chrono>
 #include <random>
 
@@ -51,39 +52,37 @@ TEST_CASE("null is told from an empty value and from the text null") {
 }
 
 TEST_CASE("what YAML would let pass is refused, with its place") {
-  CHECK(problems_of("a: 1\nb: {c: 1, c: 2}\na: 2\n") == Lines{"f:2:11: b.c: is given twice, first in line 2: remove one", "f:3:1: a: is given twice, first in line 1: remove one"});
-  CHECK(problems_of("a: 1\n---\nb: 2\n") == Lines{"f:2:1: a second document begins here: a recipe is one document"});
+  check_problems("yaml.read/b_c_given_twice_first", problems_of("a: 1\nb: {c: 1, c: 2}\na: 2\n"), {"f:2:11: b.c:", "f:3:1: a:"});
+  check_problems("yaml.read/second_document_begins_here_recipe", problems_of("a: 1\n---\nb: 2\n"), {"f:2:1:"});
   CHECK(problems_of("a: 1\n...\n").empty());
-  CHECK(problems_of("a: !!int 3\nb: !x [1]\n") == Lines{"f:1:4: a: has the tag 'tag:yaml.org,2002:int': recipes have no tags, remove it", "f:2:4: b: has the tag '!x': recipes have no tags, remove it"});
-  CHECK(problems_of("a: &x {b: 1}\nc:\n  <<: *x\n") == Lines{"f:3:3: c.<<: merge keys ('<<') are not read: use 'extends', or write the keys"});
+  check_problems("yaml.read/tag_recipes_have_no_tags", problems_of("a: !!int 3\nb: !x [1]\n"), {"f:1:4: a:", "f:2:4: b:"});
+  check_problems("yaml.read/c_merge_keys_not_read", problems_of("a: &x {b: 1}\nc:\n  <<: *x\n"), {"f:3:3: c.<<:"});
   CHECK(problems_of("? [a]\n: 1\n").size() == 1);
   CHECK(problems_of("a: {{{b}}: 1}\n").size() >= 1);
-  CHECK(problems_of("&k a: 1\n*k : 2\n") == Lines{"f:2:1: an alias cannot be a key: write the key"});
-  CHECK(problems_of(": 1\n") == Lines{"f:1:1: a key is missing here: keys are words"});
+  check_problems("yaml.read/alias_cannot_key_write_key", problems_of("&k a: 1\n*k : 2\n"), {"f:2:1:"});
+  check_problems("yaml.read/key_missing_here_keys_words", problems_of(": 1\n"), {"f:1:1:"});
 }
 
 TEST_CASE("bytes that are no text are a sentence") {
-  CHECK(problems_of("\xEF\xBB\xBF""a: 1\n") == Lines{"f:1:1: starts with a byte order mark: save the file as UTF-8 without it"});
-  CHECK(problems_of(std::string("\xFF\xFE" "a\0", 4)) == Lines{"f:1:1: is UTF-16: save the file as UTF-8"});
-  CHECK(problems_of(std::string("a: 1\nb: x\0y\n", 12)) == Lines{"f:2:5: has a NUL byte here (byte 9): is this the right file?"});
-  CHECK(problems_of("a: 1\nb: \xC3\x28\n") == Lines{"f:2:4: is not UTF-8 here (byte 8): save the file as UTF-8"});
+  check_problems("yaml.read/starts_order_mark_save_file", problems_of("\xEF\xBB\xBF""a: 1\n"), {"f:1:1:"});
+  check_problems("yaml.read/utf_save_file_as_utf", problems_of(std::string("\xFF\xFE" "a\0", 4)), {"f:1:1:"});
+  check_problems("yaml.read/nul_here_this_right_file", problems_of(std::string("a: 1\nb: x\0y\n", 12)), {"f:2:5:"});
+  check_problems("yaml.read/not_utf_here_save_file", problems_of("a: 1\nb: \xC3\x28\n"), {"f:2:4:"});
   CHECK(problems_of("a: \xED\xA0\x80\n").size() == 1);            // a surrogate
   CHECK(problems_of("a: \xC0\xAF\n").size() == 1);                // overlong
-  CHECK(problems_of("a: \x1B[31m\n") == Lines{"f:1:4: has a control character here (byte 3): remove it"});
+  check_problems("yaml.read/control_character_here_remove", problems_of("a: \x1B[31m\n"), {"f:1:4:"});
   CHECK(problems_of("a: 1\r\nb: 2\r\n").empty());
-  CHECK(problems_of("a: " + std::string(largest_document, 'x')) == Lines{"f:1:1: is larger than 1 MiB, which no recipe is: is this the right file?"});
+  check_problems("yaml.read/larger_than_mib_no_recipe", problems_of("a: " + std::string(largest_document, 'x')), {"f:1:1:"});
 }
 
 TEST_CASE("tabs and open quotes do not hide what comes after them") {
-  CHECK(problems_of("a:\n\tb: 1\n\tb: 2\n") == Lines{"f:2:1: is indented with a tab: YAML is indented with spaces", "f:3:1: is indented with a tab: YAML is indented with spaces",
-                                                    "f:3:2: a.b: is given twice, first in line 2: remove one"});
-  CHECK(problems_of("a: \"x\nb: 1\nb: 2\n") == Lines{"f:1:4: a quote is opened here and not closed on its line: close it", "f:3:1: b: is given twice, first in line 2: remove one"});
-  CHECK(problems_of("z: it's\na: 'x\nb: \"1\"\nc: \"y\n") ==
-        Lines{"f:2:4: a quote is opened here and not closed on its line: close it", "f:4:4: a quote is opened here and not closed on its line: close it"});
-  CHECK(problems_of("a: {b: \"x, c: 1}\nd: 1\n") == Lines{"f:1:8: a quote is opened here and not closed on its line: close it"});
+  check_problems("yaml.read/indented_tab_indented_spaces_indented", problems_of("a:\n\tb: 1\n\tb: 2\n"), {"f:2:1:", "f:3:1:", "f:3:2: a.b:"});
+  check_problems("yaml.read/quote_opened_here_not_closed", problems_of("a: \"x\nb: 1\nb: 2\n"), {"f:1:4:", "f:3:1: b:"});
+  check_problems("yaml.read/quote_opened_here_not_closed_2", problems_of("z: it's\na: 'x\nb: \"1\"\nc: \"y\n"), {"f:2:4:", "f:4:4:"});
+  check_problems("yaml.read/quote_opened_here_not_closed_3", problems_of("a: {b: \"x, c: 1}\nd: 1\n"), {"f:1:8:"});
   CHECK(problems_of("a: \"one\n  two\"\nb: 1\n").empty());         // YAML's own quotes over lines are fine
-  CHECK(problems_of("a: \"one\n  two\"\nb: {\n") == Lines{"f:3:4: this '{' is not closed: '}' or ',' is missing, or a value with '{', '}' or ',' needs quotes"});
-  CHECK(problems_of("a: \"x\\") == Lines{"f:1:4: a quote is opened here and not closed on its line: close it"});
+  check_problems("yaml.read/this_not_closed_or_missing", problems_of("a: \"one\n  two\"\nb: {\n"), {"f:3:4:"});
+  check_problems("yaml.read/quote_open_at_the_end", problems_of("a: \"x\\"), {"f:1:4:"});
 }
 
 TEST_CASE("what stands before a syntax error is still read") {
@@ -100,7 +99,7 @@ TEST_CASE("aliases repeat values, but neither themselves nor without end") {
   const Document d = read_document("a: &x {k: [1, 2]}\nb: *x\n", "f", problems);
   REQUIRE(problems.empty());
   CHECK(d.root.find("b")->value.find("k")->value.items.size() == 2);
-  CHECK(problems_of("a: &x [*x]\n") == Lines{"f:1:8: a[0]: this alias stands inside the value that it repeats, which would never end: write the value"});
+  check_problems("yaml.read/this_alias_stands_inside_value", problems_of("a: &x [*x]\n"), {"f:1:8: a[0]:"});
   CHECK(problems_of("a: &x {b: {c: *x}}\n").size() == 1);
   CHECK(problems_of("a: *nowhere\n").size() == 1);
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
@@ -115,13 +114,13 @@ TEST_CASE("aliases repeat values, but neither themselves nor without end") {
 
 TEST_CASE("nesting ends at 64 levels and no size of document takes long") {
   CHECK(problems_of(repeated("[", 64) + repeated("]", 64)).empty());
-  CHECK(problems_of(repeated("[", 65) + repeated("]", 65)) == Lines{"f:1:65: is nested deeper than 64 levels"});
+  check_problems("yaml.read/nested_deeper_than_levels", problems_of(repeated("[", 65) + repeated("]", 65)), {"f:1:65:"});
   std::string many_keys;
   for (int i = 0; i < 100000; ++i) many_keys += "k" + std::to_string(i) + ":\n";
   const auto start = std::chrono::steady_clock::now();
   CHECK(problems_of(many_keys).empty());
-  CHECK(problems_of(repeated("[", 1000000)).back().find("is nested deeper than 64 levels") != std::string::npos);
-  CHECK(problems_of(repeated("{", 1000000)).back().find("is nested deeper than 64 levels") != std::string::npos);
+  check_sentence("yaml.read/nested_deeper_than_levels_2", problems_of(repeated("[", 1000000)).back());
+  check_sentence("yaml.read/nested_deeper_than_levels_3", problems_of(repeated("{", 1000000)).back());
   CHECK(problems_of(repeated("- ", 500000)).size() == 1);
   CHECK(problems_of(repeated("? ", 500000)).size() >= 1);
   CHECK(problems_of(repeated("\ta:\n", 250000)).size() == 501);

@@ -1,0 +1,52 @@
+#include "data/foreign_file.hpp"
+#include "data/source.hpp"
+#include "expect_user_error.hpp"
+#include "scratch_folder.hpp"
+
+namespace trainx::data {
+
+TEST_CASE("files of other formats are named, in every kind of source") {
+  const ScratchFolder folder;
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"Parquet", std::string("PAR1\x15\x04\0\0\0\0", 10) + "PAR1"},
+      {"Arrow", std::string("ARROW1\0\0....", 12)},
+      {"gzip", "\x1f\x8b\x08...."},
+      {"zip", "PK\x03\x04...."},
+      {"zstd", "\x28\xb5\x2f\xfd...."},
+      {"PDF", "%PDF-1.7\n%\xe2\xe3"},
+      {"bzip2", "BZh91AY&SY.."},
+      {"NumPy", "\x93NUMPY\x01"}};
+  for (const auto& [name, bytes] : files) {
+    const std::string path = folder.write("file", bytes);
+    INFO(name);
+    const SourceOptions how{4};
+    expect_user_error(ExitCode::bad_data, {path, name}, [&] {
+      open_source(spec::TextOptions{path, std::nullopt, std::nullopt}, Split::train, how);
+    });
+    expect_user_error(ExitCode::bad_data, {path, name},
+                      [&] { open_source(spec::TokensOptions{.train = path}, Split::train, how); });
+    expect_user_error(ExitCode::bad_data, {path, name},
+                      [&] { open_source(spec::JsonlOptions{.train = path}, Split::train, how); });
+    expect_user_error(ExitCode::bad_data, {path, name},
+                      [&] { open_source(spec::CsvOptions{.train = path}, Split::train, how); });
+  }
+}
+
+TEST_CASE("text and headerless tokens that begin like other formats are left alone") {
+  const ScratchFolder folder;
+  for (const std::string& text :
+       {std::string("PAR1 is a word of four"), std::string("BZh9 is no archive"),
+        std::string("PK and others"), std::string("ARROW1 points there")})
+    CHECK(open_source(spec::TextOptions{folder.write("a.txt", text), std::nullopt, std::nullopt},
+                      Split::train, {4})
+              ->samples() > 0);
+  const std::string tokens = folder.write("a.bin", "\x1f\x8b\x08 as tokens, twelve of them at all");
+  CHECK(open_source(spec::TokensOptions{.train = tokens, .dtype = {spec::TokenFileType::uint16}},
+                    Split::train, {4})
+            ->samples() > 0);
+  // The stream format of Arrow is told by the file's name as well.
+  CHECK(foreign_format(std::as_bytes(std::span("\xff\xff\xff\xff.")), "a.arrow"));
+  CHECK_FALSE(foreign_format(std::as_bytes(std::span("\xff\xff\xff\xff.")), "a.bin"));
+}
+
+}  // namespace trainx::data
