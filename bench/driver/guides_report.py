@@ -81,11 +81,12 @@ def notes(rows, found):
     contestants = [(name, c) for row in rows for name, c in row["contestants"].items()]
     said = [c["done"].get("versions", {}) for name, c in contestants if name == "Trainer"]
     versions = {f"{key} {known[key]}" for known in said for key in ("torch", "transformers") if key in known}
+    commits = sorted({str(c["done"]["commit"]) for _, c in contestants if c["done"].get("tool") == "trainx" and c["done"].get("commit")})
     days = sorted({row["measured"][:10] for row in rows})
     settings = {f"{s['rounds']} rounds of about {s['seconds_per_round']:g} s" for s in (row["settings"] for row in rows)}
     spreads = [c["spread"] for _, c in contestants if c.get("spread") is not None]
     lines = [
-        f"Machine: {'; '.join(sorted(machines))}. Peer: Hugging Face Trainer, {', '.join(sorted(versions)) or 'not run'}. Measured: {', '.join(days)}.",
+        f"Machine: {'; '.join(sorted(machines))}. Peer: Hugging Face Trainer, {', '.join(sorted(versions)) or 'not run'}. trainx: commit {', '.join(commits) or 'not known'}. Measured: {', '.join(days)}.",
         f"The contestants of a row share the GPU and take turns ({'; '.join(sorted(settings))}); medians" +
         (f", rounds at most {100 * max(spreads):.1f} % apart." if spreads else "."),
         "As asked: every method of the row is applied. As fitted: the same samples a step, precision and optimizer, and trainx chooses the rest.",
