@@ -22,7 +22,7 @@ spec::Gpt2Dims dims_of(const std::string& folder) {
 }
 
 /// With `any` a GPU that is there but not to be had gives way to the CPU, which is said.
-train::Generator make_generator(const launch::Job& job, const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t length, metrics::Console& console) {
+train::Generator make_generator(const launch::Job& job, const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t length, [[maybe_unused]] metrics::Console& console) {
   const GenerateOn device = job.generate.device;
   const auto on = [&](bool gpu) { return train::Generator(dims, folder, length, job.facts.hardware.cpu_cores, gpu); };
   if (device == GenerateOn::gpu) return on(true);

@@ -8,25 +8,22 @@
 
 namespace trainx::program {
 
-namespace {
-
-/// One list of the program, cut by lane.
-struct Section {
-  const LaneProgram* of = nullptr;
-  const std::vector<Instruction>* list = nullptr;
-  const Waits* waits = nullptr;
-  std::array<std::vector<int>, lane_count> positions;
-
-  Section(const LaneProgram& of_, const std::vector<Instruction>& list_, const Waits& waits_) : of(&of_), list(&list_), waits(&waits_) {
-    if (list_.size() != waits_.size()) throw InternalError("LaneRunner: the order is of another program");
-    for (std::size_t k = 0; k < list_.size(); ++k) positions[static_cast<int>(list_[k].lane)].push_back(static_cast<int>(k));
-  }
-  std::int64_t per_round(std::size_t lane) const { return static_cast<std::int64_t>(positions[lane].size()); }
-};
-
-}  // namespace
-
 struct LaneRunner::Impl {
+  /// One list of the program, cut by lane.
+  struct Section {
+    const LaneProgram* of = nullptr;
+    const std::vector<Instruction>* list = nullptr;
+    const Waits* waits = nullptr;
+    std::array<std::vector<int>, lane_count> positions;
+
+    Section(const LaneProgram& of_, const std::vector<Instruction>& list_, const Waits& waits_)
+        : of(&of_), list(&list_), waits(&waits_) {
+      if (list_.size() != waits_.size()) throw InternalError("LaneRunner: the order is of another program");
+      for (std::size_t k = 0; k < list_.size(); ++k) positions[static_cast<int>(list_[k].lane)].push_back(static_cast<int>(k));
+    }
+    std::int64_t per_round(std::size_t lane) const { return static_cast<std::int64_t>(positions[lane].size()); }
+  };
+
   const std::vector<LaneProgram> programs;
   std::function<void(Lane)> before_each;
   Section prologue, drain;
@@ -162,7 +159,7 @@ void LaneRunner::run_drain() { impl_->run_once(impl_->drain); }
 void LaneRunner::submit_round(std::size_t program) {
   std::unique_lock lock(impl_->mutex);
   if (impl_->failure) std::rethrow_exception(impl_->failure);
-  const Section& steady = impl_->steady.at(program);
+  const Impl::Section& steady = impl_->steady.at(program);
   if (impl_->active != &steady) impl_->enter(lock, steady);
   impl_->submit();
 }

@@ -10,18 +10,20 @@
 #include <chrono>
 
 namespace trainx::train {
+struct GeneratorLayout {
+  std::int64_t weights_bytes = 0;
+  // As far as a device looks at it: its one program is there for the parameters' places.
+  plan::RunPlan plan;
+};
+
 namespace {
 
 using program::Kind;
 
 /// The weights' arena, and behind them the decoder's memory.
-struct Layout {
-  std::int64_t weights_bytes = 0;
-  plan::RunPlan plan;                   // as far as a device looks at it: its one program is there for the parameters' places
-};
-
-Layout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads, bool on_gpu) {
-  Layout layout;
+GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_length,
+                          std::int64_t threads, bool on_gpu) {
+  GeneratorLayout layout;
   plan::RunPlan& p = layout.plan;
   p.dims = dims;
   p.threads = threads;
@@ -77,7 +79,7 @@ struct Generator::State {
     decoder = std::make_unique<model::gpt2::Decoder>(dims, context_length, groups_at(device->memory(), layout.plan.train.front()), device->memory() + layout.weights_bytes);
   }
 
-  Layout layout;
+  GeneratorLayout layout;
   std::unique_ptr<Device> device;
   std::unique_ptr<model::gpt2::Decoder> decoder;
 };

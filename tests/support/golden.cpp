@@ -41,7 +41,7 @@ std::string normalised(std::string text, Numbers numbers) {
     const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) || c == '/' || c == '_';
     escaped += is_plain ? std::string(1, c) : std::string("\\") + c;
   }
-  text = std::regex_replace(text, std::regex(escaped + "/trainx-[A-Za-z0-9_.-]+"), "<folder>");
+  text = std::regex_replace(text, std::regex(escaped + "/trainx[-_][A-Za-z0-9_.-]+"), "<folder>");
   replace_all(text, source_dir(), "<source>");
   text = std::regex_replace(text, std::regex("\\b(process|pid) [0-9]+"), "$1 <pid>");
   char host[256] = {};

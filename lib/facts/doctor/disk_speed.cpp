@@ -1,5 +1,6 @@
 #include "facts/doctor/disk_speed.hpp"
 #include "core/blocked_signals.hpp"
+#include "core/descriptor.hpp"
 #include "core/files.hpp"
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,20 +19,6 @@ constexpr std::size_t piece_bytes = std::size_t{8} << 20, page_bytes = 4096;
 constexpr int pieces_a_sync = 4;        // a slow disk's page cache does not run far ahead of it
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// A file in `folder` that has no name; -1, with errno.
 int open_nameless(const std::string& folder) {

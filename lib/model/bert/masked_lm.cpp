@@ -8,13 +8,13 @@
 
 namespace trainx::model::bert {
 
-using S = spec::bert::MaskedLmSlot;
-using P = spec::bert::MaskedLmTensor;
+using spec::bert::MaskedLmSlot;
+using spec::bert::MaskedLmTensor;
 
 namespace {
 
-const std::int32_t* targets(const BlockContext& c) { return static_cast<const std::int32_t*>(c[S::targets].const_data_ptr()); }
-const std::int32_t* row_targets(const BlockContext& c) { return static_cast<const std::int32_t*>(c[S::row_targets].const_data_ptr()); }
+const std::int32_t* targets(const BlockContext& c) { return static_cast<const std::int32_t*>(c[MaskedLmSlot::targets].const_data_ptr()); }
+const std::int32_t* row_targets(const BlockContext& c) { return static_cast<const std::int32_t*>(c[MaskedLmSlot::row_targets].const_data_ptr()); }
 
 /// Where no row has a target, sums that nothing was added to are zero all the same.
 void clear_unwritten(const BlockContext& c, std::initializer_list<program::Slot> sums) {
@@ -24,49 +24,49 @@ void clear_unwritten(const BlockContext& c, std::initializer_list<program::Slot>
 
 }  // namespace
 
-MaskedLm::MaskedLm(const Shape& shape) : Head(shape, {P::norm_weight, P::norm_bias, P::pending_bias}) {}
+MaskedLm::MaskedLm(const Shape& shape) : Head(shape, {MaskedLmTensor::norm_weight, MaskedLmTensor::norm_bias, MaskedLmTensor::pending_bias}) {}
 
 at::Tensor MaskedLm::forward_logits(const BlockContext& c, Chunk chunk) const {
   gather(c, chunk);
-  const at::Tensor x = part(c, S::preactivation, chunk), activated = part(c, S::activated, chunk), out = part(c, S::transformed, chunk);
-  ops::linear(x, part(c, S::normed, chunk), c.tensor(S::parameters, P::dense_weight), c.tensor(S::parameters, P::dense_bias));
+  const at::Tensor x = part(c, MaskedLmSlot::preactivation, chunk), activated = part(c, MaskedLmSlot::activated, chunk), out = part(c, MaskedLmSlot::transformed, chunk);
+  ops::linear(x, part(c, MaskedLmSlot::normed, chunk), c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_weight), c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_bias));
   ops::gelu_erf(activated, x);
-  ops::add_branch_layer_norm({activated, part(c, S::transformed_mean, chunk), part(c, S::transformed_rstd, chunk), out}, {}, {}, {},
-                             c.tensor(S::parameters, P::transform_norm_weight), c.tensor(S::parameters, P::transform_norm_bias), shape_.dims.layer_norm_epsilon, {});
-  return logits(c, chunk, out, c.tensor(S::word, 0), c.tensor(S::parameters, P::decoder_bias));
+  ops::add_branch_layer_norm({activated, part(c, MaskedLmSlot::transformed_mean, chunk), part(c, MaskedLmSlot::transformed_rstd, chunk), out}, {}, {}, {},
+                             c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::transform_norm_weight), c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::transform_norm_bias), shape_.dims.layer_norm_epsilon, {});
+  return logits(c, chunk, out, c.tensor(MaskedLmSlot::word, 0), c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::decoder_bias));
 }
 
 void MaskedLm::backward(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits) const {
-  const at::Tensor d_out = part(c, S::d_normed, chunk), d_activated = part(c, S::d_residual, chunk);   // until both get what they are called after
-  const bool add = adds(c, S::d_parameters, chunk.first == 0);
-  backward_logits(c, chunk, d_logits, d_out, part(c, S::transformed, chunk), c.tensor(S::word, 0), c.tensor(S::d_word, 0), adds(c, S::d_word, chunk.first == 0),
-                  c.tensor(S::d_parameters, P::decoder_bias), add);
-  const ops::NormedSumGradients to{d_activated, {}, c.tensor(S::d_parameters, P::transform_norm_weight), c.tensor(S::d_parameters, P::transform_norm_bias), {}, add};
-  ops::add_branch_layer_norm_backward(to, {}, d_out, part(c, S::activated, chunk), part(c, S::transformed_mean, chunk), part(c, S::transformed_rstd, chunk),
-                                      c.tensor(S::parameters, P::transform_norm_weight), {});
-  ops::gelu_erf_backward_with_bias(d_activated, c.tensor(S::d_parameters, P::dense_bias), d_activated, part(c, S::preactivation, chunk), add);
-  linear_gradients(c, c.tensor(S::d_parameters, P::dense_weight), {}, S::cast, d_activated, part(c, S::normed, chunk), add);
-  ops::linear_backward_input(d_out, d_activated, c.tensor(S::parameters, P::dense_weight));
+  const at::Tensor d_out = part(c, MaskedLmSlot::d_normed, chunk), d_activated = part(c, MaskedLmSlot::d_residual, chunk);   // until both get what they are called after
+  const bool add = adds(c, MaskedLmSlot::d_parameters, chunk.first == 0);
+  backward_logits(c, chunk, d_logits, d_out, part(c, MaskedLmSlot::transformed, chunk), c.tensor(MaskedLmSlot::word, 0), c.tensor(MaskedLmSlot::d_word, 0), adds(c, MaskedLmSlot::d_word, chunk.first == 0),
+                  c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::decoder_bias), add);
+  const ops::NormedSumGradients to{d_activated, {}, c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::transform_norm_weight), c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::transform_norm_bias), {}, add};
+  ops::add_branch_layer_norm_backward(to, {}, d_out, part(c, MaskedLmSlot::activated, chunk), part(c, MaskedLmSlot::transformed_mean, chunk), part(c, MaskedLmSlot::transformed_rstd, chunk),
+                                      c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::transform_norm_weight), {});
+  ops::gelu_erf_backward_with_bias(d_activated, c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::dense_bias), d_activated, part(c, MaskedLmSlot::preactivation, chunk), add);
+  linear_gradients(c, c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::dense_weight), {}, MaskedLmSlot::cast, d_activated, part(c, MaskedLmSlot::normed, chunk), add);
+  ops::linear_backward_input(d_out, d_activated, c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_weight));
   scatter(c, chunk);
 }
 
 void MaskedLm::loss(BlockContext& c) {
   begin_gradients(c);
-  const std::int64_t found = ops::select_targets(c[S::rows], c[S::row_targets], c[S::targets]);
-  if (found == 0) clear_unwritten(c, {S::d_word, S::d_parameters, S::loss_sum, S::target_count});
+  const std::int64_t found = ops::select_targets(c[MaskedLmSlot::rows], c[MaskedLmSlot::row_targets], c[MaskedLmSlot::targets]);
+  if (found == 0) clear_unwritten(c, {MaskedLmSlot::d_word, MaskedLmSlot::d_parameters, MaskedLmSlot::loss_sum, MaskedLmSlot::target_count});
   for_chunks(c, found, [&](Chunk chunk) {
     const at::Tensor x = forward_logits(c, chunk);
-    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, row_targets(c) + chunk.first, shape_.dims.vocab_size, c.loss_seed(S::loss_scale));
+    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, row_targets(c) + chunk.first, shape_.dims.vocab_size, c.loss_seed(MaskedLmSlot::loss_scale));
     backward(c, chunk, x);
   });
   finish_gradients(c);
 }
 
 void MaskedLm::evaluate(BlockContext& c) {
-  const std::int64_t found = ops::select_targets(c[S::rows], c[S::row_targets], c[S::targets]);
-  if (found == 0) clear_unwritten(c, {S::loss_sum, S::target_count, S::score});
+  const std::int64_t found = ops::select_targets(c[MaskedLmSlot::rows], c[MaskedLmSlot::row_targets], c[MaskedLmSlot::targets]);
+  if (found == 0) clear_unwritten(c, {MaskedLmSlot::loss_sum, MaskedLmSlot::target_count, MaskedLmSlot::score});
   for_chunks(c, found, [&](Chunk chunk) {
-    ops::scored_cross_entropy(loss_to(c, chunk), {.predictions = part(c, S::predictions, chunk), .correct = c[S::score], .confusion = {}}, forward_logits(c, chunk),
+    ops::scored_cross_entropy(loss_to(c, chunk), {.predictions = part(c, MaskedLmSlot::predictions, chunk), .correct = c[MaskedLmSlot::score], .confusion = {}}, forward_logits(c, chunk),
                               row_targets(c) + chunk.first, shape_.dims.vocab_size);
   });
 }
@@ -78,7 +78,7 @@ void MaskedLm::predict(BlockContext& c) {
     rows(c)[b] = b * shape_.length + position;
   }
   for_chunks(c, shape_.batch, [&](Chunk chunk) {
-    c[S::logits].narrow(0, chunk.first, chunk.count).copy_(forward_logits(c, chunk).narrow(1, 0, shape_.dims.vocab_size));
+    c[MaskedLmSlot::logits].narrow(0, chunk.first, chunk.count).copy_(forward_logits(c, chunk).narrow(1, 0, shape_.dims.vocab_size));
   });
 }
 

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "model/custom/module_block.hpp"
 #include "tensor/allocator_meter.hpp"
+#include "model/custom/shape_text.hpp"
 #include "tensor/view.hpp"
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -15,15 +16,9 @@ namespace trainx::model::custom {
 using program::BlockSpec;
 using program::Kind;
 using program::Op;
-using S = spec::ModuleSlot;
+using spec::ModuleSlot;
 
 namespace {
-
-std::string shape_of(at::IntArrayRef dims) {
-  std::string s = "[";
-  for (const std::int64_t d : dims) s += (s.size() > 1 ? ", " : "") + std::to_string(d);
-  return s + "]";
-}
 
 [[noreturn]] void refuse(const spec::CustomDims& dims, const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, "model " + dims.options.name + ": " + sentence); }
 
@@ -69,7 +64,7 @@ class Operands {
     std::vector<program::How> how(block.slots.size(), program::How::read);
     for (const program::SlotUse& u : phase.uses) {
       const program::SlotSpec& slot = block.slots[static_cast<std::size_t>(u.slot)];
-      if (u.slot == S::graph && !with_graph) continue;
+      if (u.slot == ModuleSlot::graph && !with_graph) continue;
       operands[static_cast<std::size_t>(u.slot)] = operand(slot);
       how[static_cast<std::size_t>(u.slot)] = u.how;
     }

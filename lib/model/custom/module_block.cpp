@@ -1,6 +1,7 @@
 #include "model/custom/module_block.hpp"
 #include "core/error.hpp"
 #include "ops/cross_entropy.hpp"
+#include "model/custom/shape_text.hpp"
 #include "tensor/view.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -11,7 +12,7 @@
 
 namespace trainx::model::custom {
 
-using S = spec::ModuleSlot;
+using spec::ModuleSlot;
 
 namespace {
 
@@ -23,17 +24,11 @@ std::uint64_t mix(std::uint64_t h) {    // the finalizer of MurmurHash3
 
 std::uint64_t draw_seed(const BlockContext& c) {
   const tensor::RandomKey key = c.random_key(0);
-  const auto* positions = static_cast<const std::int64_t*>(c[S::positions].const_data_ptr());
+  const auto* positions = static_cast<const std::int64_t*>(c[ModuleSlot::positions].const_data_ptr());
   return mix(mix(key.seed + 0x9e3779b97f4a7c15 * (key.block + 1)) ^ static_cast<std::uint64_t>(positions[0]));
 }
 
 [[noreturn]] void refuse(const std::string& module, const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, "module '" + module + "': " + sentence); }
-
-std::string shape_of(at::IntArrayRef dims) {
-  std::string s = "[";
-  for (const std::int64_t d : dims) s += (s.size() > 1 ? ", " : "") + std::to_string(d);
-  return s + "]";
-}
 
 }  // namespace
 
@@ -52,15 +47,15 @@ void ModuleBlock::use_parameters(const BlockContext& c) {
   const at::NoGradGuard no_gradients;
   int index = 0;
   for (at::Tensor& parameter : parameters_) {
-    const at::Tensor view = c.tensor(S::parameters, index++);
+    const at::Tensor view = c.tensor(ModuleSlot::parameters, index++);
     if (parameter.const_data_ptr() != view.const_data_ptr()) parameter.set_data(view);
   }
 }
 
 at::Tensor ModuleBlock::run(const BlockContext& c, bool with_gradients) {
   use_parameters(c);
-  const bool tokens = c[S::input].scalar_type() == at::kInt;
-  const at::Tensor input = tokens ? c[S::input].to(at::kLong) : c[S::input].detach();
+  const bool tokens = c[ModuleSlot::input].scalar_type() == at::kInt;
+  const at::Tensor input = tokens ? c[ModuleSlot::input].to(at::kLong) : c[ModuleSlot::input].detach();
   if (with_gradients && !tokens) input.requires_grad_(true);
   if (with_gradients) input_ = input;
   module_.set_training(c.training());
@@ -74,10 +69,10 @@ at::Tensor ModuleBlock::run(const BlockContext& c, bool with_gradients) {
 }
 
 void ModuleBlock::forward(BlockContext& c) {
-  const bool keeps = c.has(S::graph);
+  const bool keeps = c.has(ModuleSlot::graph);
   at::Tensor output = run(c, keeps);
-  if (c.writes(S::value_out)) {
-    const at::Tensor& to = c[S::value_out];
+  if (c.writes(ModuleSlot::value_out)) {
+    const at::Tensor& to = c[ModuleSlot::value_out];
     if (output.sizes() != to.sizes()) refuse(module_.name, "returned " + shape_of(output.sizes()) + " where it returned " + shape_of(to.sizes()) + " when it was described");
     const at::NoGradGuard no_gradients;
     to.copy_(output);
@@ -97,10 +92,10 @@ void ModuleBlock::deliver_gradients(BlockContext& c) {
     else to.copy_(gradient);
     gradient.reset();
   };
-  if (c.has(S::d_input)) take(c[S::d_input], input_, false);
-  if (c.has(S::d_parameters)) {
+  if (c.has(ModuleSlot::d_input)) take(c[ModuleSlot::d_input], input_, false);
+  if (c.has(ModuleSlot::d_parameters)) {
     int index = 0;
-    for (at::Tensor& p : parameters_) take(c.tensor(S::d_parameters, index++), p, c.accumulates(S::d_parameters));
+    for (at::Tensor& p : parameters_) take(c.tensor(ModuleSlot::d_parameters, index++), p, c.accumulates(ModuleSlot::d_parameters));
   }
   input_.reset();
   output_.reset();
@@ -108,27 +103,27 @@ void ModuleBlock::deliver_gradients(BlockContext& c) {
 
 void ModuleBlock::backward(BlockContext& c) {
   if (!output_.defined()) throw InternalError("module '" + module_.name + "': backward without a graph");
-  if (output_.requires_grad()) output_.backward(c[S::d_value_out].to(output_.scalar_type()));
+  if (output_.requires_grad()) output_.backward(c[ModuleSlot::d_value_out].to(output_.scalar_type()));
   deliver_gradients(c);
 }
 
 at::Tensor LossBlock::logits(const BlockContext& c, bool with_gradients) {
   at::Tensor logits = run(c, with_gradients);
-  const std::int64_t targets = c[S::targets].numel();
+  const std::int64_t targets = c[ModuleSlot::targets].numel();
   if (logits.dim() < 2 || logits.numel() / logits.size(-1) != targets)
-    refuse(module_.name, "the last module returned " + shape_of(logits.sizes()) + ", no logits of " + shape_of(c[S::targets].sizes()) + " targets");
+    refuse(module_.name, "the last module returned " + shape_of(logits.sizes()) + ", no logits of " + shape_of(c[ModuleSlot::targets].sizes()) + " targets");
   const at::AutoGradMode mode(with_gradients);
   return logits.reshape({targets, -1}).to(at::kFloat);
 }
 
 at::Tensor LossBlock::summed_loss(BlockContext& c, const at::Tensor& logits) const {
-  const at::Tensor targets = c[S::targets].to(at::kLong).view({-1});
-  auto& count = *static_cast<double*>(c[S::target_count].data_ptr());
-  count = (c.accumulates(S::target_count) ? count : 0.0) + static_cast<double>((targets != std::int64_t{ops::no_target}).sum().item<std::int64_t>());
+  const at::Tensor targets = c[ModuleSlot::targets].to(at::kLong).view({-1});
+  auto& count = *static_cast<double*>(c[ModuleSlot::target_count].data_ptr());
+  count = (c.accumulates(ModuleSlot::target_count) ? count : 0.0) + static_cast<double>((targets != std::int64_t{ops::no_target}).sum().item<std::int64_t>());
   const at::AutoGradMode mode(logits.requires_grad());
   const at::Tensor sum = at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, ops::no_target);
-  auto& loss = *static_cast<double*>(c[S::loss_sum].data_ptr());
-  loss = (c.accumulates(S::loss_sum) ? loss : 0.0) + sum.item<double>();
+  auto& loss = *static_cast<double*>(c[ModuleSlot::loss_sum].data_ptr());
+  loss = (c.accumulates(ModuleSlot::loss_sum) ? loss : 0.0) + sum.item<double>();
   return sum;
 }
 
@@ -141,11 +136,11 @@ void LossBlock::loss(BlockContext& c) {
 void LossBlock::evaluate(BlockContext& c) {
   const at::Tensor logits = this->logits(c, false);
   summed_loss(c, logits);
-  if (!c.has(S::confusion)) return;
-  const at::Tensor& confusion = c[S::confusion];
-  if (!c.accumulates(S::confusion)) confusion.zero_();
+  if (!c.has(ModuleSlot::confusion)) return;
+  const at::Tensor& confusion = c[ModuleSlot::confusion];
+  if (!c.accumulates(ModuleSlot::confusion)) confusion.zero_();
   const at::Tensor predicted = logits.argmax(-1);
-  const auto* labels = static_cast<const std::int32_t*>(c[S::targets].const_data_ptr());
+  const auto* labels = static_cast<const std::int32_t*>(c[ModuleSlot::targets].const_data_ptr());
   for (std::int64_t b = 0; b < predicted.numel(); ++b)
     if (labels[b] != ops::no_target) ++static_cast<double*>(confusion.data_ptr())[labels[b] * confusion.size(1) + predicted.const_data_ptr<std::int64_t>()[b]];
 }

@@ -8,72 +8,72 @@
 
 namespace trainx::model::gpt2 {
 
-using S = spec::HeadSlot;
-using P = spec::HeadTensor;
+using spec::HeadSlot;
+using spec::HeadTensor;
 
 namespace {
 
-const std::int32_t* targets(const BlockContext& c) { return static_cast<const std::int32_t*>(c[S::targets].const_data_ptr()); }
+const std::int32_t* targets(const BlockContext& c) { return static_cast<const std::int32_t*>(c[HeadSlot::targets].const_data_ptr()); }
 
 }  // namespace
 
 template <class F>
 void Head::for_chunks(const BlockContext& c, std::int64_t rows, F f) const {
-  const std::int64_t most = c[S::residual].size(0);
+  const std::int64_t most = c[HeadSlot::residual].size(0);
   for (std::int64_t first = 0; first < rows; first += most) f(Chunk{first, std::min(most, rows - first)});
 }
 
 at::Tensor Head::logits(BlockContext& c, Chunk chunk) const {
   const std::int64_t n = chunk.count;
-  const at::Tensor normed = c[S::normed].narrow(0, 0, n), logits = c[S::logits_chunk].narrow(0, 0, n);
-  ops::add_branch_layer_norm({c[S::residual].narrow(0, 0, n), c[S::mean].narrow(0, 0, n), c[S::rstd].narrow(0, 0, n), normed}, c[S::residual_in].narrow(0, chunk.first, n),
-                             c[S::branch_in].narrow(0, chunk.first, n), c.tensor(S::parameters, P::pending_bias), c.tensor(S::parameters, P::ln_weight),
-                             c.tensor(S::parameters, P::ln_bias), shape_.dims.layer_norm_epsilon, dropout(shape_, c, S::positions, chunk.first));
+  const at::Tensor normed = c[HeadSlot::normed].narrow(0, 0, n), logits = c[HeadSlot::logits_chunk].narrow(0, 0, n);
+  ops::add_branch_layer_norm({c[HeadSlot::residual].narrow(0, 0, n), c[HeadSlot::mean].narrow(0, 0, n), c[HeadSlot::rstd].narrow(0, 0, n), normed}, c[HeadSlot::residual_in].narrow(0, chunk.first, n),
+                             c[HeadSlot::branch_in].narrow(0, chunk.first, n), c.tensor(HeadSlot::parameters, HeadTensor::pending_bias), c.tensor(HeadSlot::parameters, HeadTensor::ln_weight),
+                             c.tensor(HeadSlot::parameters, HeadTensor::ln_bias), shape_.dims.layer_norm_epsilon, dropout(shape_, c, HeadSlot::positions, chunk.first));
   make_logits(c, normed, logits);
   return logits;
 }
 
 void Head::make_logits(BlockContext& c, const at::Tensor& normed, const at::Tensor& logits) const {
-  if (!c.has(S::logits_low)) return ops::linear(logits, normed, c.tensor(S::wte, 0));
-  const at::Tensor low = c[S::logits_low].narrow(0, 0, normed.size(0));
-  ops::linear(low, normed, c.tensor(S::wte, 0));
+  if (!c.has(HeadSlot::logits_low)) return ops::linear(logits, normed, c.tensor(HeadSlot::wte, 0));
+  const at::Tensor low = c[HeadSlot::logits_low].narrow(0, 0, normed.size(0));
+  ops::linear(low, normed, c.tensor(HeadSlot::wte, 0));
   logits.copy_(low);
 }
 
 ops::LossTo Head::loss_to(const BlockContext& c, Chunk chunk) const {
-  return {c[S::row_loss].narrow(0, 0, chunk.count), c[S::loss_sum], c[S::target_count], adds(c, S::loss_sum, chunk.first == 0)};
+  return {c[HeadSlot::row_loss].narrow(0, 0, chunk.count), c[HeadSlot::loss_sum], c[HeadSlot::target_count], adds(c, HeadSlot::loss_sum, chunk.first == 0)};
 }
 
 void Head::backward(BlockContext& c, Chunk chunk, const at::Tensor& d_logits) const {
   const std::int64_t n = chunk.count;
-  const at::Tensor normed = c[S::normed].narrow(0, 0, n), d_normed = c[S::d_normed].narrow(0, 0, n), wte = c.tensor(S::wte, 0);
+  const at::Tensor normed = c[HeadSlot::normed].narrow(0, 0, n), d_normed = c[HeadSlot::d_normed].narrow(0, 0, n), wte = c.tensor(HeadSlot::wte, 0);
   at::Tensor input = normed;            // of the weight gradient, in f32 where the logits are
-  if (c.has(S::logits_low)) {
-    const at::Tensor low = c[S::logits_low].narrow(0, 0, n);
+  if (c.has(HeadSlot::logits_low)) {
+    const at::Tensor low = c[HeadSlot::logits_low].narrow(0, 0, n);
     low.copy_(d_logits);
     ops::linear_backward_input(d_normed, low, wte);
-    input = c[S::normed_cast].narrow(0, 0, n);
+    input = c[HeadSlot::normed_cast].narrow(0, 0, n);
     input.copy_(normed);
   } else {
     ops::linear_backward_input(d_normed, d_logits, wte);
   }
-  ops::linear_backward_weight(c.tensor(S::d_wte, 0), d_logits, input, adds(c, S::d_wte, chunk.first == 0));
-  const ops::Dropout drop = dropout(shape_, c, S::positions, chunk.first);
+  ops::linear_backward_weight(c.tensor(HeadSlot::d_wte, 0), d_logits, input, adds(c, HeadSlot::d_wte, chunk.first == 0));
+  const ops::Dropout drop = dropout(shape_, c, HeadSlot::positions, chunk.first);
   ops::NormedSumGradients to;
-  to.dx = c[S::d_residual_in].narrow(0, chunk.first, n);
-  if (drop) to.d_branch = c[S::d_branch_in].narrow(0, chunk.first, n);
-  to.d_weight = c.tensor(S::d_parameters, P::ln_weight);
-  to.d_shift = c.tensor(S::d_parameters, P::ln_bias);
-  to.d_bias = c.tensor(S::d_parameters, P::pending_bias);
-  to.accumulate = adds(c, S::d_parameters, chunk.first == 0);
-  ops::add_branch_layer_norm_backward(to, {}, d_normed, c[S::residual].narrow(0, 0, n), c[S::mean].narrow(0, 0, n), c[S::rstd].narrow(0, 0, n), c.tensor(S::parameters, P::ln_weight),
+  to.dx = c[HeadSlot::d_residual_in].narrow(0, chunk.first, n);
+  if (drop) to.d_branch = c[HeadSlot::d_branch_in].narrow(0, chunk.first, n);
+  to.d_weight = c.tensor(HeadSlot::d_parameters, HeadTensor::ln_weight);
+  to.d_shift = c.tensor(HeadSlot::d_parameters, HeadTensor::ln_bias);
+  to.d_bias = c.tensor(HeadSlot::d_parameters, HeadTensor::pending_bias);
+  to.accumulate = adds(c, HeadSlot::d_parameters, chunk.first == 0);
+  ops::add_branch_layer_norm_backward(to, {}, d_normed, c[HeadSlot::residual].narrow(0, 0, n), c[HeadSlot::mean].narrow(0, 0, n), c[HeadSlot::rstd].narrow(0, 0, n), c.tensor(HeadSlot::parameters, HeadTensor::ln_weight),
                                       drop);
 }
 
 void Head::loss(BlockContext& c) {
   for_chunks(c, shape_.rows(), [&](Chunk chunk) {
     const at::Tensor x = logits(c, chunk);
-    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, targets(c) + chunk.first, shape_.dims.vocab_size, c.loss_seed(S::loss_scale));
+    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, targets(c) + chunk.first, shape_.dims.vocab_size, c.loss_seed(HeadSlot::loss_scale));
     backward(c, chunk, x);
   });
 }
@@ -85,16 +85,16 @@ void Head::evaluate(BlockContext& c) {
 
 void Head::predict(BlockContext& c) {
   for_chunks(c, shape_.batch, [&](Chunk chunk) {
-    const at::Tensor normed = c[S::normed].narrow(0, 0, chunk.count), logits = c[S::logits_chunk].narrow(0, 0, chunk.count);
+    const at::Tensor normed = c[HeadSlot::normed].narrow(0, 0, chunk.count), logits = c[HeadSlot::logits_chunk].narrow(0, 0, chunk.count);
     for (std::int64_t i = 0; i < chunk.count; ++i) {
       const std::int64_t sample = chunk.first + i, position = targets(c)[sample * shape_.length], row = sample * shape_.length + position;
       if (position < 0 || position >= shape_.length) throw InternalError("predict: targets[b, 0] must be the position to read");
-      ops::add_branch_layer_norm({c[S::residual].narrow(0, i, 1), c[S::mean].narrow(0, i, 1), c[S::rstd].narrow(0, i, 1), normed.narrow(0, i, 1)}, c[S::residual_in].narrow(0, row, 1),
-                                 c[S::branch_in].narrow(0, row, 1), c.tensor(S::parameters, P::pending_bias), c.tensor(S::parameters, P::ln_weight),
-                                 c.tensor(S::parameters, P::ln_bias), shape_.dims.layer_norm_epsilon, {});
+      ops::add_branch_layer_norm({c[HeadSlot::residual].narrow(0, i, 1), c[HeadSlot::mean].narrow(0, i, 1), c[HeadSlot::rstd].narrow(0, i, 1), normed.narrow(0, i, 1)}, c[HeadSlot::residual_in].narrow(0, row, 1),
+                                 c[HeadSlot::branch_in].narrow(0, row, 1), c.tensor(HeadSlot::parameters, HeadTensor::pending_bias), c.tensor(HeadSlot::parameters, HeadTensor::ln_weight),
+                                 c.tensor(HeadSlot::parameters, HeadTensor::ln_bias), shape_.dims.layer_norm_epsilon, {});
     }
     make_logits(c, normed, logits);
-    if (c.has(S::logits)) c[S::logits].narrow(0, chunk.first, chunk.count).copy_(logits.narrow(1, 0, shape_.dims.vocab_size));
+    if (c.has(HeadSlot::logits)) c[HeadSlot::logits].narrow(0, chunk.first, chunk.count).copy_(logits.narrow(1, 0, shape_.dims.vocab_size));
   });
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("what is set and planned is named, what is default is counted, what ha
         std::vector<std::string>{"training", "  memory    little",
                                  "  set       section.key0=vvv, section.key1=vvv",
                                  "  planned   plan.key0=7",
-                                 "  3 more settings are defaults: -v or `trainx show` lists them"});
+                                 "  3 more settings are defaults; -v lists them"});
   const std::string many = start_screen("training", {}, settings(400, 0, 0));
   CHECK(many.find(" more (-v)") != std::string::npos);
   CHECK(many.find("section.key0=vvv") != std::string::npos);
