@@ -118,7 +118,8 @@ layer(ops TORCH NEEDS tensor gpu
 if(TRAINX_CUDA)
   target_compile_definitions(trainx_ops PUBLIC TRAINX_CUDA)
 endif()
-layer(model TORCH NEEDS ops program spec)
+# The attestation tests bring attention of their own.
+layer(model TORCH NEEDS ops program spec ALONE /model/gpt2/attention)
 layer(optim TORCH NEEDS tensor spec LIBRARIES trainx_kernel_references
   ALONE /lamb)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine

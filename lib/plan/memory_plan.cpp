@@ -234,29 +234,49 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   const std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
   RunPlan other = plan;
   other.searched = search_of(12'000);
-  const std::vector<std::int64_t> sizes = plannable_micro_batch_sizes(plan, samples);
+  std::vector<std::int64_t> micros = plannable_micro_batch_sizes(plan, samples);
+  std::erase_if(micros, [&](std::int64_t micro) {
+    return micro > plan.batch.micro_batch_size || micro < levers.smallest_micro_batch;
+  });
   for (const auto weights : levers.weights)     // on the host last of all
     for (const auto mode : levers.modes) {
       if (weights != levers.weights.front() && (recipe::zero_stage(mode) == 1 || recipe::zero_stage(mode) == 2)) continue;
       for (const auto optimizer : levers.optimizers)
         for (const auto place : levers.places) {
           auto levels = levers.levels;
-          if (place != levers.places.front()) std::ranges::reverse(levels);   // the least to copy first
-          for (const std::int64_t micro : std::views::reverse(sizes)) {   // the largest micro-batch that keeps the global batch
-            if (micro > plan.batch.micro_batch_size || micro < levers.smallest_micro_batch) continue;
+          // Where activations wait elsewhere, the least to copy comes first.
+          if (place != levers.places.front()) std::ranges::reverse(levels);
+          other.mode = mode;
+          other.recipe.memory.activation_offload = place;
+          other.recipe.memory.optimizer_offload.where = optimizer;
+          other.recipe.memory.parameter_offload = weights;
+          const auto fits = [&](std::int64_t micro, const auto& level) {
+            other.batch.micro_batch_size = micro;
+            // More micro-steps take no more memory.
+            other.batch.grad_accum_steps = std::min<std::int64_t>(samples / micro, 2);
+            other.recipe.memory.activation_checkpoint.value = level;
+            plan_programs(other, false);
+            const MemoryPlan memory = plan_memory_budget(other);
+            const bool host_fits = !plan.on_gpu || host_budget(plan, 0) == 0 ||
+                                   host_need(memory) <= host_budget(plan, 0);
+            return memory.total_bytes() <= have && host_fits;
+          };
+          // What the smallest micro-batch does not make fit, no larger one does.
+          const auto fits_smallest = [&](const auto& level) {
+            return !is_spent(other) && fits(micros.front(), level);
+          };
+          const bool any_fits = !micros.empty() && std::ranges::any_of(levels, fits_smallest);
+          if (is_spent(other)) return could_fit;
+          if (!any_fits) continue;
+          // The largest micro-batch that keeps the global batch.
+          for (const std::int64_t micro : std::views::reverse(micros)) {
             for (const auto& level : levels) {
-              other.mode = mode;
-              other.batch.micro_batch_size = micro;
-              other.batch.grad_accum_steps = std::min<std::int64_t>(samples / micro, 2);   // more micro-steps take no more memory
-              other.recipe.memory.activation_checkpoint.value = level;
-              other.recipe.memory.activation_offload = place;
-              other.recipe.memory.optimizer_offload.where = optimizer;
-              other.recipe.memory.parameter_offload = weights;
               if (is_spent(other)) return could_fit;
-              plan_programs(other, false);
-              const MemoryPlan memory = plan_memory_budget(other);
-              if (memory.total_bytes() > have || (plan.on_gpu && host_budget(plan, 0) > 0 && host_need(memory) > host_budget(plan, 0))) continue;
-              return changes_of(other, plan) + " would fit (" + human_bytes(memory.total_bytes()) + "), and memory.fit: true " + (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself";
+              if (!fits(micro, level)) continue;
+              return changes_of(other, plan) + " would fit (" +
+                     human_bytes(plan_memory_budget(other).total_bytes()) +
+                     "), and memory.fit: true " +
+                     (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself";
             }
           }
         }

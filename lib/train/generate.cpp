@@ -10,6 +10,8 @@
 #include <chrono>
 
 namespace trainx::train {
+
+/// The weights' arena, and behind them the decoder's memory.
 struct GeneratorLayout {
   std::int64_t weights_bytes = 0;
   // As far as a device looks at it: its one program is there for the parameters' places.
@@ -20,7 +22,6 @@ namespace {
 
 using program::Kind;
 
-/// The weights' arena, and behind them the decoder's memory.
 GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_length,
                           std::int64_t threads, bool on_gpu) {
   GeneratorLayout layout;
