@@ -20,8 +20,11 @@ launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts, con
   const launch::LaunchPlan plan = launch::decide_membership(environment_variable, flags, wish);
   const int ranks = plan.first.world_size;
   if (written && *written != ranks)
-    throw UserError(ExitCode::invalid_recipe, "parallel.world_size is " + std::to_string(*written) + ", and " + (plan.first.launcher.empty() ? "flags" : plan.first.launcher) + " say " + std::to_string(ranks) +
-                                                  "; leave it at auto, or start as many");
+    throw UserError(ExitCode::invalid_recipe,
+                    "parallel.world_size is " + std::to_string(*written) + ", and " +
+                        (plan.first.launcher.empty() ? "this command" : plan.first.launcher) +
+                        " starts " + std::to_string(ranks) +
+                        " ranks; leave it at auto, or start as many");
   recipe.parallel.world_size.value = ranks;
   facts.hardware.local_ranks = plan.first.local_world_size;
   return plan;

@@ -24,10 +24,15 @@ Use* find_use(Instruction& i, Slot slot) {
   return nullptr;
 }
 
+/// Where recomputation of a segment of some shape restarts: the number of a written value, or none.
+using Restarts = std::map<std::vector<std::int64_t>, int>;
+
 /// Plans one segment against the unchanged program, then edits its forward and backward and makes its recompute instructions.
 class Checkpointer {
  public:
-  Checkpointer(StepProgram& p, const ModelGraph& graph, const Segment& segment) : p_(p), graph_(graph), segment_(segment), everything_(segment.everything) {}
+  /// `known` is filled: layers are alike, and micro-steps too.
+  Checkpointer(StepProgram& p, const ModelGraph& graph, const Segment& segment, Restarts& known)
+      : p_(p), graph_(graph), segment_(segment), known_(known), everything_(segment.everything) {}
 
   std::vector<Instruction> apply() {
     const BufferId restart = everything_ ? cheapest_restart() : none;
@@ -158,16 +163,47 @@ class Checkpointer {
 
   /// One written value to keep, or none: recomputation then restarts from what the segment reads. The earliest of the cheapest.
   BufferId cheapest_restart() {
-    BufferId best = none;
-    Bytes least = kept_bytes(none);
-    for (const BufferId b : written_values())
-      if (const Bytes bytes = kept_bytes(b); bytes < least) best = b, least = bytes;
-    return best;
+    const std::vector<BufferId> values = written_values();
+    const auto [at, is_new] = known_.emplace(shape(), none);
+    if (is_new) {
+      Bytes least = kept_bytes(none);
+      for (std::size_t v = 0; v < values.size(); ++v)
+        if (const Bytes bytes = kept_bytes(values[v]); bytes < least)
+          at->second = static_cast<int>(v), least = bytes;
+    }
+    return at->second == none ? none : values[static_cast<std::size_t>(at->second)];
+  }
+
+  /// All that decides where recomputation restarts. Buffers are numbered as they come.
+  std::vector<std::int64_t> shape() {
+    std::vector<std::int64_t> out;
+    std::vector<BufferId> seen;
+    const auto number = [&](BufferId b) {
+      const auto found = std::find(seen.begin(), seen.end(), b);
+      if (found == seen.end()) seen.push_back(b);
+      return found - seen.begin();
+    };
+    for (std::size_t m = 0; m < segment_.members.size(); ++m) {
+      for (const SlotSpec& s : spec(m).slots) {
+        out.insert(out.end(), {static_cast<std::int64_t>(s.kind), s.cheap, std::ssize(s.from)});
+        out.insert(out.end(), s.from.begin(), s.from.end());
+      }
+      for (const int position : {segment_.members[m].forward, segment_.members[m].backward}) {
+        out.push_back(none);            // between lists of any length
+        if (position == none) continue;
+        for (const Use& u : at(position).uses)
+          out.insert(out.end(), {u.slot, static_cast<std::int64_t>(u.how), number(u.buffer),
+                                 static_cast<std::int64_t>(buffer(u.buffer).kind),
+                                 buffer(u.buffer).size});
+      }
+    }
+    return out;
   }
 
   StepProgram& p_;
   const ModelGraph& graph_;
   const Segment& segment_;
+  Restarts& known_;
   bool everything_;
 };
 
@@ -221,8 +257,9 @@ std::vector<Segment> segments_of(const StepProgram& p, const ModelGraph& graph, 
 StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, const CheckpointLevels& levels) {
   enter(p, Pass::activation_checkpoint);
   std::map<int, std::vector<Instruction>> before;   // by position in steady: what is inserted there
+  Restarts known;
   for (const Segment& s : segments_of(p, graph, levels)) {
-    auto made = Checkpointer(p, graph, s).apply();
+    auto made = Checkpointer(p, graph, s, known).apply();
     auto& at = before[s.first_backward];
     std::move(made.begin(), made.end(), std::back_inserter(at));
   }

@@ -43,7 +43,8 @@ Weighed weigh(const RunPlan& plan, ParallelMode mode, std::int64_t shard_ranks, 
   other.mode = mode;
   other.shard_ranks = static_cast<int>(shard_ranks);
   other.recipe.memory.fit = fit;
-  other.searched = search_of(12'000);   // of each mode: what is chosen in the end is searched for anew
+  // What is chosen in the end is searched for anew.
+  other.searched = search_of(most_weighed);
   choose_what_fits(other, budget, rates);
   plan_programs(other);
   Weighed w{mode, shard_ranks, plan_memory_budget(other).total_bytes(), 0, fit ? changed_keys(other, plan) : std::vector<std::string>{}};
@@ -150,6 +151,11 @@ void choose_shards(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget,
   if (fits(ddp)) return plan.choices.push_back(whole + "dp would send weights and batches as well");
   const std::string too_much = "needs " + human_bytes(ddp.bytes) + " of " + human_bytes(budget);
   if (const std::string why = cannot_shard(plan); !why.empty()) return plan.choices.push_back(whole + "it " + too_much + ", and there are no shards: " + why);
+  if (const std::int64_t layers = layers_of(plan.dims); layers > most_searched_layers)
+    throw UserError(ExitCode::invalid_recipe,
+                    "model.options.num_layers is " + with_commas(layers) + ", ddp " + too_much +
+                        ", and trainx chooses among other modes for at most " +
+                        with_commas(most_searched_layers) + " layers: write parallel.mode");
   std::vector<Weighed> all;
   const auto try_shards = [&](bool fit) {
     for (const std::int64_t ranks : shard_ranks_of(plan, local_ranks))   // within a node first: nothing is gathered between nodes

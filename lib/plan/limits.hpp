@@ -14,7 +14,7 @@ std::string with_commas(std::int64_t n);
 std::int64_t checked_product(std::int64_t a, std::int64_t b, const std::string& what);
 
 constexpr std::int64_t most_layers = 1024;
-constexpr std::int64_t most_searched_layers = 128;        // trainx chooses nothing for deeper models: one candidate takes too long
+constexpr std::int64_t most_searched_layers = 64;        // trainx chooses nothing for deeper models: one candidate takes too long
 constexpr std::int64_t largest_dimension = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t most_micro_steps = 1 << 16;
 constexpr std::int64_t most_block_operations = 1 << 20;   // of a step: forward and backward of each block
@@ -31,9 +31,10 @@ void require_plannable(const RunPlan& plan);
 void require_plannable_micro_steps(const RunPlan& plan, std::int64_t micro_steps);
 /// Most micro-steps that a step of this model can have.
 std::int64_t most_micro_steps_of(const RunPlan& plan);
-/// Instructions of candidates that a search may plan: it then takes the best so far. Counted, not timed,
-/// so that every process makes the same plan.
+/// Instructions of candidates that a search may plan, those of long programs counted for more:
+/// it then takes the best so far. Counted, not timed, so that every process makes the same plan.
 constexpr std::int64_t most_searched = 30'000;
+constexpr std::int64_t most_weighed = 8'000;              // likewise of each mode that is compared
 bool is_spent(const RunPlan& plan);
 /// A counter of its own for a copy of the plan, with so much left to search.
 std::shared_ptr<std::int64_t> search_of(std::int64_t instructions);

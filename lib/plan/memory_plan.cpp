@@ -261,11 +261,14 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
                                    host_need(memory) <= host_budget(plan, 0);
             return memory.total_bytes() <= have && host_fits;
           };
-          // What the smallest micro-batch does not make fit, no larger one does.
-          const auto fits_smallest = [&](const auto& level) {
-            return !is_spent(other) && fits(micros.front(), level);
+          // What the smallest micro-batch does not make fit, none does, but the one that is the
+          // whole batch: gradients of several micro-steps are added up, which takes memory.
+          const bool has_whole = micros.size() > 1 && micros.back() == samples;
+          const auto may_fit = [&](const auto& level) {
+            return !is_spent(other) &&
+                   (fits(micros.front(), level) || (has_whole && fits(samples, level)));
           };
-          const bool any_fits = !micros.empty() && std::ranges::any_of(levels, fits_smallest);
+          const bool any_fits = !micros.empty() && std::ranges::any_of(levels, may_fit);
           if (is_spent(other)) return could_fit;
           if (!any_fits) continue;
           // The largest micro-batch that keeps the global batch.

@@ -6,7 +6,7 @@ namespace {
 
 // Instructions of blocks that a plan makes programs of: some 10 us each, on a shared core. Where
 // several ranks differ, each is followed by the check.
-constexpr std::int64_t most_instructions = 16384, most_instructions_of_several_ranks = 2048;
+constexpr std::int64_t most_instructions = 8192, most_instructions_of_several_ranks = 2048;
 constexpr std::int64_t fewest_micro_steps = 4;
 
 }  // namespace

@@ -110,7 +110,7 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
   std::vector<Lever> levers = levers_of(plan);
   if (levers.empty() || plan.row_lengths.empty() || layers_of(plan.dims) > most_searched_layers) return out;
   RunPlan now = plan;
-  now.searched = search_of(8'000);
+  now.searched = search_of(6'000);
   const auto rates = rates_of(plan);
   double seconds = rates ? step_seconds(plan, *rates) : 0;
   const double whole_s = seconds;

@@ -202,7 +202,11 @@ void plan_programs(RunPlan& plan, bool ordered) {
     if (offloads_weights(plan)) forward = passes::parameter_offload(std::move(forward), weights);
     plan.evaluate.push_back(place(evaluated, std::move(forward), ordered, residents));
   }
-  for (const PlacedProgram& p : plan.train) *plan.searched += std::ssize(p.program.steady);
+  // Instructions beyond 500 count for more: few candidates of very deep models fit into a second.
+  for (const PlacedProgram& p : plan.train) {
+    const std::int64_t instructions = std::ssize(p.program.steady);
+    *plan.searched += instructions + 12 * std::max<std::int64_t>(instructions - 500, 0);
+  }
 }
 
 double step_flops(const PlacedProgram& placed) {
@@ -348,7 +352,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   choose_kept_weights(plan, budget, rates);
   choose_offload(plan, budget, rates);
   plan_programs(plan);
-  require_sound_programs(plan);
 
   if (!options.gpu.empty() && std::holds_alternative<spec::CustomDims>(plan.dims))
     throw UserError(ExitCode::usage, "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out to plan its memory");
@@ -357,6 +360,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts, c
   plan.memory = plan_memory_budget(plan);
   plan.memory.budget_bytes = budget;
   require_fits(plan);
+  require_sound_programs(plan);
   choose_asynchronous(plan);
   if (device) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32, low = plan.compute != DType::f32;

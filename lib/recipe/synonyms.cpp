@@ -63,7 +63,7 @@ const std::map<std::string_view, std::string_view>& other_names() {
       {"torch_empty_cache_steps", "memory.release_cache_every: N steps"}, {"save_steps", "checkpoint.every: N steps"},
       {"save_interval", "checkpoint.every: N steps"}, {"save_total_limit", "checkpoint.keep_last"}, {"eval_steps", "eval.every: N steps"},
       {"eval_interval", "eval.every: N steps"}, {"eval_iters", "eval.batches"}, {"max_eval_batches", "eval.batches"}, {"metric_for_best_model", "eval.best.metric"},
-      {"early_stopping", "eval.early_stopping"}, {"patience", "eval.early_stopping.patience"},
+      {"early_stopping", "eval.early_stopping.patience"}, {"patience", "eval.early_stopping.patience"},
       {"early_stopping_patience", "eval.early_stopping.patience"}, {"early_stopping_threshold", "eval.early_stopping.min_delta"},
       {"sample_every", "generate.every: N steps"}, {"logging_steps", "metrics.every: N steps"}, {"log_interval", "metrics.every: N steps"},
       {"out_dir", "run.output_dir"}, {"resume_from_checkpoint", "checkpoint.resume"}, {"model_name_or_path", "model.init_from"}, {"pretrained", "model.init_from"},

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from support import Trainx, main, sha256, tiny
+from support import Trainx, main, sampled, sha256, tiny
 
 BEHIND = "checkpoint.asynchronous=true"
 
@@ -28,10 +28,11 @@ class CheckpointBehind(Trainx):
         lines = map(json.loads, self.run_trainx("train", *args, "--json").stdout.splitlines())
         return [line for line in lines if line.get("event") == "checkpoint"]
 
+    @sampled
     def test_what_is_written_beside_training_is_what_training_would_have_waited_for(self):
         recipe = self.recipe(tiny(steps=20, every=3).replace("keep_last: 2", "keep_last: 99"))
-        for cut in ([], ["precision=bf16"], ["parallel.world_size=2", "parallel.mode=ddp"], ["parallel.world_size=2", "parallel.mode=dp"], ["parallel.world_size=2", "parallel.mode=zero1"],
-                    ["parallel.world_size=3", "parallel.mode=zero3", "batch={global_batch_size: 12, micro_batch_size: 4}"]):
+        for cut in self.drawn(([], ["precision=bf16"], ["parallel.world_size=2", "parallel.mode=ddp"], ["parallel.world_size=2", "parallel.mode=dp"], ["parallel.world_size=2", "parallel.mode=zero1"],
+                    ["parallel.world_size=3", "parallel.mode=zero3", "batch={global_batch_size: 12, micro_batch_size: 4}"]), 2):
             with self.subTest(str(cut)):
                 shutil.rmtree(self.folder / "outputs", ignore_errors=True)
                 for name, settings in (("waited", []), ("behind", [BEHIND])):
@@ -42,14 +43,16 @@ class CheckpointBehind(Trainx):
                 self.assertEqual(os.path.realpath(self.folder / "outputs/behind/best").rsplit("/", 1)[1], os.path.realpath(self.folder / "outputs/waited/best").rsplit("/", 1)[1])
                 self.run_trainx("ckpt", "verify", "outputs/behind")
 
+    @sampled
     def test_killed_at_any_moment_the_newest_checkpoint_goes_on_to_the_same_weights(self):
         recipe = self.recipe(tiny(steps=60, every=2).replace("hidden_size: 32", "hidden_size: 256"))
         began = time.monotonic()
         self.run_trainx("train", recipe, "run.name=whole", BEHIND)
         length = time.monotonic() - began
         want = sha256(self.folder / "outputs/whole/latest/model.safetensors")
+        wanted = len(self.drawn(range(5), 2))
         kills, deadline = 0, time.monotonic() + 240
-        while kills < 5 and time.monotonic() < deadline:
+        while kills < wanted and time.monotonic() < deadline:
             process = self.start_trainx("train", recipe, "run.name=killed", BEHIND)
             try:
                 process.wait(timeout=self.random.uniform(0.3, max(length * 0.8, 0.5)))
@@ -61,7 +64,7 @@ class CheckpointBehind(Trainx):
                 kills += 1
                 if list((self.folder / "outputs" / "killed").glob("checkpoint-*")):
                     self.run_trainx("ckpt", "verify", "outputs/killed")
-        self.assertEqual(kills, 5)
+        self.assertEqual(kills, wanted)
         self.run_trainx("train", recipe, "run.name=killed", BEHIND)
         self.assertEqual(sha256(self.folder / "outputs/killed/latest/model.safetensors"), want)
         self.assertEqual([p.name for p in (self.folder / "outputs/killed").iterdir() if "partial" in p.name], [])

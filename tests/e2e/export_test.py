@@ -1,15 +1,14 @@
 """Hugging Face folders out and in: exports in each type and in shards, tokenizer files carried along, folders that cannot be read."""
 import json
-import os
 import pathlib
 import shutil
 import struct
-import subprocess
 import unittest
 
-from support import Trainx, main, tiny, write_tokens
+import reference
+from support import Trainx, main, sampled, tiny, write_tokens
 
-PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
+PYTHON = reference.PYTHON
 CARRIED = {"tokenizer.json": '{"version": "1.0"}\n', "tokenizer_config.json": "{}", "vocab.json": '{"a": 0}', "merges.txt": "#version: 0.2\na b\n", "generation_config.json": "{}"}
 STORIES = "{type: stories, sequence_length: 32, samples: 64}"
 FROM = """\
@@ -48,6 +47,9 @@ class Export(Trainx):
     def first_loss(self, folder, name, data=STORIES):
         self.from_folder(folder, name, data=data)
         return self.metrics(name)[0]["loss"]
+
+    def reference(self, *args):
+        return reference.ask(self, "reference_gpt2.py", *args)
 
     def test_an_export_is_the_checkpoint_in_another_type_and_cut(self):
         saved = tensors(self.checkpoint / "model.safetensors")
@@ -126,23 +128,20 @@ class Export(Trainx):
         self.from_folder(source, "other", expect=66)                       # a new run needs the folder
 
     @unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
+    @sampled
     def test_transformers_loads_exports_and_its_shards_train_here(self):
-        def reference(*args):
-            done = subprocess.run([PYTHON, pathlib.Path(__file__).with_name("reference_gpt2.py"), *map(str, args)], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            return json.loads(done.stdout) if done.stdout.strip() else None
         # A rounding to p bits moves a weight by 2^-p of it at most; two layers add some of these up.
-        for dtype, torch_name, tolerance in (("fp32", "torch.float32", 0), ("bf16", "torch.bfloat16", 8 * 2**-9), ("fp16", "torch.float16", 8 * 2**-12)):
+        for dtype, torch_name, tolerance in self.drawn((("fp32", "torch.float32", 0), ("bf16", "torch.bfloat16", 8 * 2**-9), ("fp16", "torch.float16", 8 * 2**-12))):
             for size in ("5 GiB", "20 KiB"):
                 with self.subTest(dtype=dtype, size=size):
                     folder = self.export(f"{dtype}-{size[0]}", "--dtype", dtype, "--max-shard-size", size)
                     self.assertEqual(len(list(folder.glob("*.safetensors"))) >= 2, size == "20 KiB")
-                    got = reference("compare", self.checkpoint, folder)
+                    got = self.reference("compare", self.checkpoint, folder)
                     print(f"  {dtype}, {size}: {got}")
                     self.assertEqual(got["dtype"], torch_name)
                     self.assertLessEqual(got["difference"], tolerance * got["largest"])
-        reference("make", self.folder / "gpt2")
-        reference("shard", self.folder / "gpt2", self.folder / "cut", "40KB")
+        self.reference("make", self.folder / "gpt2")
+        self.reference("shard", self.folder / "gpt2", self.folder / "cut", "40KB")
         self.assertGreaterEqual(len(list((self.folder / "cut").glob("*.safetensors"))), 2)
         write_tokens(self.folder / "tokens.bin", [self.random.randrange(131) for _ in range(400)])
         tokens = "{type: tokens, train: tokens.bin, sequence_length: 32}"

@@ -1,16 +1,15 @@
 """Text in, text out: greedy text is transformers' to the last token, within the context and beyond it; sampling, ends of texts, and what is refused."""
 import json
-import os
-import pathlib
 import shutil
 import subprocess
 import tempfile
 import unittest
 
+import reference
 from random_text import WORDS
 from support import TRAINX, Trainx, main
 
-PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
+PYTHON = reference.PYTHON
 PROMPTS = ["Once", "the quick brown fox", "na\u00efve caf\u00e9 \u65e5\u672c\u8a9e", "I'll wait.\n\nThen", "\U0001f44d\U0001f3fd ", "3.14 is x"]
 CLEAR = 1e-4        # a logit that far above the next one is not chosen by rounding
 
@@ -18,10 +17,7 @@ CLEAR = 1e-4        # a logit that far above the next one is not chosen by round
 @unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
 class Generate(Trainx):
     def reference(self, *args, asks=None):
-        done = subprocess.run([PYTHON, pathlib.Path(__file__).with_name("reference_generate.py"), *map(str, args)], capture_output=True, text=True,
-                              input=None if asks is None else json.dumps(asks))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout) if asks is not None else None
+        return reference.ask(self, "reference_generate.py", *args, asks=asks)
 
     def setUp(self):
         super().setUp()

@@ -3,6 +3,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import resource
 import subprocess
 import tempfile
@@ -86,18 +87,25 @@ def sections(schema):
     return out
 
 
+def most_seconds(recipe):
+    """Processor seconds of an answer. Where memory.fit is searched for in each of several modes it takes longer."""
+    text = pathlib.Path(recipe).read_text(errors="replace")
+    compares_modes = "fit: true" in text and re.search(r"world_size: ([2-9]|1[0-9])", text)
+    return 2 * CPU_SECONDS if compares_modes else CPU_SECONDS
+
+
 class HostileRecipes(Trainx):
     def limited(self):
-        resource.setrlimit(resource.RLIMIT_CPU, (2 * CPU_SECONDS, 2 * CPU_SECONDS + 1))
+        resource.setrlimit(resource.RLIMIT_CPU, (3 * CPU_SECONDS, 3 * CPU_SECONDS + 1))
         resource.setrlimit(resource.RLIMIT_AS, (4 * MOST_BYTES, 4 * MOST_BYTES))    # the machine is safe whatever happens; resident memory is checked
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     def answer(self, command, recipe, *settings):
         """What is wrong with an answer or "", its CPU seconds, resident bytes and exit code. Beside other work the same
-        instructions take longer: the fastest of three runs counts."""
+        instructions take longer (two threads of one core: nearly twice as long): the fastest of three runs counts."""
         for _ in range(3):
             answer = self.one_answer(command, recipe, *settings)
-            if answer[1] <= CPU_SECONDS:
+            if answer[1] <= most_seconds(recipe):
                 break
         return answer
 
@@ -112,20 +120,22 @@ class HostileRecipes(Trainx):
         problem = ""
         if code not in ANSWERS:
             problem = f"exit {code}"
-        elif seconds > CPU_SECONDS:
+        elif seconds > most_seconds(recipe):
             problem = f"{seconds:.2f} s"
         elif taken > MOST_BYTES:
             problem = f"{taken / 1e6:.0f} MB"
         elif code != 0 and not told.strip():
             problem = f"exit {code} without a word"
-        what = f"{command} {' '.join(settings)} {pathlib.Path(recipe).read_bytes()[:300]!r}" if problem else ""
+        what = f"{command} {' '.join(settings)} {pathlib.Path(recipe).read_bytes()[:700]!r}" if problem else ""
         return (f"{what}\n  {problem}, {seconds:.2f} s, {taken / 1e6:.0f} MB\n  {told[:600]}" if problem else ""), seconds, taken, code
 
     def hold(self, cases):
         """All cases, two at a time."""
         self.env = self.environment(XDG_CACHE_HOME=str(self.folder))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(lambda case: self.answer(*case), cases))
+            results = list(pool.map(lambda case: self.one_answer(*case), cases))
+        # What took too long is asked again with nothing beside it.
+        results = [self.answer(*case) if result[1] > most_seconds(case[1]) else result for case, result in zip(cases, results)]
         codes = {}
         for _, _, _, code in results:
             codes[code] = codes.get(code, 0) + 1

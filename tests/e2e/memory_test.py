@@ -3,7 +3,7 @@ import json
 import math
 import re
 
-from support import Trainx, main
+from support import Trainx, main, sampled
 
 RECIPE = """\
 run: {{name: {name}, seed: 3, duration: {steps} steps, deterministic: true}}
@@ -37,9 +37,10 @@ class Memory(Trainx):
     def category(plan, name):
         return sum(c["bytes"] for c in plan["memory"] if c["category"] == name)
 
+    @sampled
     def test_updates_in_backward_free_the_gradients_and_change_no_bit(self):
         for precision in ("fp32", "bf16"):
-            for optimizer in ("adamw", "adafactor", "adamw_8bit", "lamb"):
+            for optimizer in self.drawn(("adamw", "adafactor", "adamw_8bit", "lamb")):
                 with self.subTest(precision=precision, optimizer=optimizer):
                     name = f"{precision}-{optimizer}"
                     # Few tokens, so that gradients are what memory is fullest with.
@@ -71,9 +72,10 @@ class Memory(Trainx):
         _, done = self.run_of("plain", *[m.replace("true", "false") for m in more], steps=30, expect=80)   # there the step is skipped, 20 times
         self.assertIn(" 20 steps", done.stderr)
 
+    @sampled
     def test_offloaded_activations_change_no_bit_and_leave_the_device(self):
         for level in ("none", "selective", "full", "[full, full, full, full, none, none, none, none]"):
-            for micro in (16, 4):
+            for micro in self.drawn((16, 4)):
                 with self.subTest(level=level, micro=micro):
                     name = f"{level[:4]}{level.count(',')}-{micro}".replace("[", "x")
                     setting = f"memory.activation_checkpoint={level}"

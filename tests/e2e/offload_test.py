@@ -2,19 +2,20 @@
 import json
 
 from offloading import Offloading
-from support import main
+from support import main, sampled
 
 OFFLOAD = "memory.optimizer_offload=cpu"
 
 
 class Offload(Offloading):
+    @sampled
     def test_no_loss_and_no_byte_of_a_checkpoint_changes(self):
         cases = {"fp32": ["precision=fp32"], "bf16": ["precision=bf16"], "master": ["precision={compute: bf16, master: fp32}"], "alone": ["precision={compute: bf16, master: none, rounding: stochastic}"],
                  "fp16": ["precision=fp16"], "sgd": ["optimizer={type: sgd, lr: 0.1, options: {momentum: 0.9}}"], "lion": ["optimizer={type: lion, lr: 1e-3}"], "adafactor": ["optimizer={type: adafactor, lr: 1e-3, options: {relative_step: false}}"],
                  "lamb": ["optimizer.type=lamb"], "8bit": ["optimizer={type: adamw_8bit, lr: 3e-3, options: {min_8bit_size: 1024}}", "precision=bf16"], "split-sgd": ["optimizer={type: sgd, lr: 0.1}", "precision=bf16"]}
         for micro in (12, 4):
             self.write(micro=micro)
-            for case, settings in cases.items():
+            for case, settings in self.drawn(cases.items(), 3):
                 with self.subTest(case=case, micro=micro):
                     name = f"{case}{micro}"
                     self.train(name, *settings)
@@ -33,10 +34,11 @@ class Offload(Offloading):
         self.train("backward-o", OFFLOAD, *in_backward)
         self.assert_same("backward-o", "backward")
 
+    @sampled
     def test_every_rank_has_its_share_on_its_host(self):
         self.write()
         one = self.plan(OFFLOAD)["host_bytes"]
-        for world, micro, precision in ((2, 3, "bf16"), (3, 4, "fp32"), (4, 3, "bf16")):
+        for world, micro, precision in self.drawn(((2, 3, "bf16"), (3, 4, "fp32"), (4, 3, "bf16"))):
             self.write(micro=micro)
             for mode in ("ddp", "zero1", "zero2", "zero3", "dp"):
                 if world == 4 and mode in ("ddp", "dp"):

@@ -1,15 +1,13 @@
 """Every optimizer against what people know (torch.optim, transformers, bitsandbytes, the papers), resumed as if never stopped, and in the bytes that are said."""
 import json
-import os
-import pathlib
 import random
 import shutil
-import subprocess
 import unittest
 
-from support import Trainx, main, sha256, tiny, write_tokens
+import reference
+from support import Trainx, main, sampled, sha256, tiny, write_tokens
 
-PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
+PYTHON = reference.PYTHON
 STEPS = 50
 RECIPE = """\
 run: {{name: hf, duration: {steps} steps}}
@@ -55,38 +53,36 @@ def state_bytes(plan):
 
 
 class Optimizers(Trainx):
+    @sampled
     @unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
     def test_losses_equal_the_references(self):
-        def reference(script, *args):
-            done = subprocess.run([PYTHON, pathlib.Path(__file__).with_name(script), *map(str, args)], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
-
         model, tokens = self.folder / "gpt2", self.folder / "tokens.bin"
-        reference("reference_gpt2.py", "make", model)
+        reference.ask(self, "reference_gpt2.py", "make", model)
         # The same tokens each time: states of a byte that are rounded after sums in another order may part by chance. With seed 1123285239 one loss of
         # reference_optimizers.py's own 8-bit AdamW, which trainx follows to 2e-6, is 2.1e-3 from bitsandbytes'; with seeds 0 to 24 none is further than 3.3e-4.
         generator = random.Random(1)
         write_tokens(tokens, [min(130, int(generator.expovariate(0.05))) for _ in range(STEPS * 8 * 32 + 1)])
-        bitsandbytes = reference("reference_optimizers.py", model, tokens, "has_bitsandbytes", STEPS)
-        for name, (optimizer, tolerance) in COMPARED.items():
+        bitsandbytes = reference.ask(self, "reference_optimizers.py", model, tokens, "has_bitsandbytes", STEPS)
+        for name, (optimizer, tolerance) in self.drawn(COMPARED.items(), 2):
             recipe = self.recipe(RECIPE.format(steps=STEPS, folder=model, tokens=tokens, optimizer=optimizer))
             self.run_trainx("train", recipe, f"run.name={name}")
             got = [m["loss"] for m in self.metrics(name)]
             self.assertEqual(len(got), STEPS)
             for peer in [name] + [f"{name}_bitsandbytes"] * (name == "adamw_8bit" and bitsandbytes):
                 with self.subTest(peer=peer):
-                    want = reference("reference_optimizers.py", model, tokens, peer, STEPS)
+                    want = reference.ask(self, "reference_optimizers.py", model, tokens, peer, STEPS)
                     worst = max(abs(g - w) / w for g, w in zip(got, want))
                     print(f"  {peer}: largest relative difference {worst:.1e}, loss {want[0]:.3f} to {want[-1]:.3f}")
                     self.assertLess(worst, tolerance)
                     if name != "adafactor_warmup":                      # its steps are too small to see
                         self.assertLess(want[-1], want[0])
 
+    @sampled
     def test_train_ten_equals_train_five_and_resume_five(self):
         cases = [(name, optimizer, precision) for name, optimizer in EVERY.items() for precision in ("fp32", "bf16")]
         kahan = "{type: adamw_anyprecision, lr: 3e-3, options: {momentum_dtype: bf16, use_kahan_summation: true}}"
-        for name, optimizer, precision in cases + [("kahan", kahan, "{compute: bf16, master: none}"), ("rounded", "{type: adamw, lr: 3e-3}", "{compute: bf16, master: none}")]:
+        cases += [("kahan", kahan, "{compute: bf16, master: none}"), ("rounded", "{type: adamw, lr: 3e-3}", "{compute: bf16, master: none}")]
+        for name, optimizer, precision in self.drawn(cases, 2):
             with self.subTest(optimizer=name, precision=precision):
                 shutil.rmtree(self.folder / "outputs", ignore_errors=True)
                 recipe = self.recipe(as_tiny(optimizer, steps=10, every=100, precision=precision))
@@ -108,8 +104,9 @@ class Optimizers(Trainx):
                 print(f"  {name}: {got:.3f} bytes per parameter")
                 self.assertAlmostEqual(got, bytes_each, delta=0.01 + 0.01 * bytes_each)
 
+    @sampled
     def test_measured_states_take_the_planned_bytes(self):
-        for name, optimizer in EVERY.items():
+        for name, optimizer in self.drawn(EVERY.items(), 2):
             with self.subTest(optimizer=name):
                 recipe = self.recipe(as_tiny(optimizer, steps=2, every=100).replace("hidden_size: 32", "hidden_size: 128"))
                 self.run_trainx("train", recipe, f"run.name={name}")

@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 
-from support import LONG, TRAINX, Trainx, main, sha256
+from support import LONG, TRAINX, Trainx, main, sampled, sha256
 
 RECIPE = """\
 run: {{name: r, seed: {seed}, duration: {steps} steps, deterministic: true, hang_limit: 5 s}}
@@ -152,9 +152,10 @@ class Ranks(Trainx):
                     self.assertFalse(pathlib.Path(f"/proc/{worker}").exists(), "no orphan")
         self.assertEqual([p for p in pathlib.Path("/dev/shm").glob("*trainx*")], [])
 
+    @sampled
     def test_a_stopped_rank_is_named_within_the_hang_limit(self):
         self.write(steps=100000, every=100000)
-        for rank in (0, 1, 2):
+        for rank in self.drawn((0, 1, 2)):
             name = f"s{rank}"
             run = self.start(name, "parallel.world_size=3")
             self.wait_for_step(name, 3, run)
@@ -242,7 +243,7 @@ class Ranks(Trainx):
 
     def test_what_cannot_be_is_refused_in_a_sentence(self):
         self.write()
-        for settings, code, names in ((["parallel.world_size=5"], 78, ("batch.global_batch_size", 20, 30)), (["parallel.world_size=2", "--nproc-per-node", "3"], 2, ("parallel.world_size", 2, 3)),
+        for settings, code, names in ((["parallel.world_size=5"], 78, ("batch.global_batch_size", 20, 30)), (["parallel.world_size=2", "--nproc-per-node", "3"], 78, ("parallel.world_size", 2, 3)),
                                       (["--nproc-per-node", "2", "parallel.mode=single"], 78, ("parallel.mode", 2)), (["precision.reduce=bf16"], 78, ("precision.reduce",))):
             refusal = self.refused("train", "r.yaml", "run.name=refused", *settings, code=code, names=names)
             self.check_sentence(f"recipe.ranks/{settings[0]}", refusal.message)

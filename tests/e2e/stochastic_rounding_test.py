@@ -60,7 +60,7 @@ class StochasticRounding(Trainx):
         self.assertAlmostEqual(along["stochastic"], 1, delta=0.15, msg=str(along))
 
     def test_the_plan_says_it(self):
-        self.assertRegex(self.run_trainx("plan", self.recipe(tiny(precision=STOCHASTIC))).stdout, r"\bat random \(seed 1\)")
+        self.assertRegex(self.run_trainx("plan", self.recipe(tiny(precision=STOCHASTIC))).stdout, r"\bstochastically \(seed 1\)")
 
 
 if __name__ == "__main__":

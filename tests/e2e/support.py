@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 import golden
@@ -34,6 +35,21 @@ metrics: {{every: 1 steps}}
 
 def tiny(steps=20, every=10, seed=1, dropout=0.1, precision="fp32"):
     return TINY.format(steps=steps, every=every, seed=seed, dropout=dropout, precision=precision)
+
+
+def slow(repeats):
+    """Marks a test that repeats a property which a quick test shows: `repeats` says with what. TRAINX_TESTS=quick leaves
+    such tests out, TRAINX_TESTS=slow runs them alone (tests/CMakeLists.txt)."""
+    def mark(test):
+        test.runs_in, test.repeats = ("slow",), repeats
+        return test
+    return mark
+
+
+def sampled(test):
+    """Marks a test of one property with many cases (self.drawn): TRAINX_TESTS=quick draws some, TRAINX_TESTS=slow takes all."""
+    test.runs_in = ("quick", "slow")
+    return test
 
 
 def sha256(path):
@@ -74,12 +90,22 @@ class Trainx(unittest.TestCase):
     on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
 
     def setUp(self):
+        test, asked = getattr(self, self._testMethodName), os.environ.get("TRAINX_TESTS")
+        if asked and asked not in getattr(test, "runs_in", ("quick",)):
+            self.skipTest(f"slow: {test.repeats}" if asked == "quick" else "quick")
+        begin = time.monotonic()
+        self.addCleanup(lambda: print(f"[{self.id()}] {time.monotonic() - begin:.1f} s"))
         self._folder = tempfile.TemporaryDirectory(prefix="trainx-e2e-")
         self.addCleanup(self._folder.cleanup)
         self.folder = pathlib.Path(self._folder.name)
         self.seed = int(os.environ.get("TRAINX_TEST_SEED", random.SystemRandom().randrange(2**31)))
         self.random = random.Random(self.seed)
         print(f"[{self.id()}] TRAINX_TEST_SEED={self.seed}")
+
+    def drawn(self, cases, few=1):
+        """All cases; of a quick test `few`, drawn by its seed (@sampled)."""
+        cases = list(cases)
+        return self.random.sample(cases, few) if os.environ.get("TRAINX_TESTS") == "quick" else cases
 
     def recipe(self, text, name="tiny.yaml"):
         path = self.folder / name

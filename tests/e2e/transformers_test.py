@@ -1,13 +1,10 @@
 """The same numbers as transformers + torch.optim, however the global batch is cut; and a folder that transformers loads."""
-import json
-import os
-import pathlib
-import subprocess
 import unittest
 
+import reference
 from support import Trainx, main, write_tokens
 
-PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
+PYTHON = reference.PYTHON
 RECIPE = """\
 run: {{name: hf, duration: 20 steps}}
 model: {{type: gpt2, init_from: {folder}}}
@@ -27,9 +24,7 @@ OPTIMIZERS = {
 @unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
 class Transformers(Trainx):
     def reference(self, *args):
-        done = subprocess.run([PYTHON, pathlib.Path(__file__).with_name("reference_gpt2.py"), *map(str, args)], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout) if done.stdout.strip() else None
+        return reference.ask(self, "reference_gpt2.py", *args)
 
     def setUp(self):
         super().setUp()

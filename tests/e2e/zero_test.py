@@ -8,7 +8,7 @@ import struct
 import time
 import unittest
 
-from support import Trainx, main
+from support import Trainx, main, sampled
 
 RECIPE = """\
 run: {{name: r, seed: {seed}, duration: {steps} steps, deterministic: true}}
@@ -66,11 +66,12 @@ class Zero(Trainx):
     def plan(self, *settings):
         return json.loads(self.run_trainx("plan", "r.yaml", "--json", *settings).stdout.splitlines()[-1])
 
+    @sampled
     def test_any_number_of_ranks_in_any_stage_has_the_losses_of_one(self):
         self.write()
         self.train("one", "single", 1)
         for mode in MODES:
-            for world in (2, 3, 4):
+            for world in self.drawn((2, 3, 4)):
                 name = f"{mode}-{world}"
                 self.train(name, mode, world)
                 self.assertLess(largest_difference(self.losses(name), self.losses("one")), 1e-6, name)
@@ -90,12 +91,13 @@ class Zero(Trainx):
                 for stem in ("model", "optimizer"):
                     self.assertEqual(tensors(self.latest(name), stem), tensors(self.latest(f"ddp{world}"), stem), name)
 
+    @sampled
     def test_optimizers_that_update_whole_tensors_have_the_losses_of_one_rank(self):
         self.write(steps=12)
         for kind, optimizer in (("lamb", "{type: lamb, lr: 1e-2, options: {weight_decay: 0.1}}"), ("adafactor", "{type: adafactor, lr: 3e-3, options: {relative_step: false, beta1: 0.9, weight_decay: 0.1}}")):
             settings = (f"optimizer={optimizer}", "eval.every=6 steps")
             self.train(kind, "single", 1, *settings)
-            for mode, world in (("zero1", 2), ("zero2", 4), ("zero3", 3)):
+            for mode, world in self.drawn((("zero1", 2), ("zero2", 4), ("zero3", 3))):
                 name = f"{kind}-{mode}-{world}"
                 self.train(name, mode, world, *settings)
                 self.assertLess(largest_difference(self.losses(name), self.losses(kind)), 1e-6, name)

@@ -48,9 +48,9 @@ TEST_CASE("sizes beyond the limits are refused with the number") {
   CHECK(holds(refusal(", num_layers: 2", "global_batch_size: 1073741824, micro_batch_size: 1073741824"), "1 PiB"));
   CHECK(holds(refusal(", num_layers: 2", "global_batch_size: 1", "run: {duration: 10000001 steps}\nschedule: {type: cosine}\n"), "10,000,001"));
   CHECK(refusal(", num_layers: 2", "global_batch_size: 1", "run: {duration: 10000001 steps}\n").empty());
-  CHECK(holds(refusal(", num_layers: 129", "global_batch_size: 4"), "at most 128 layers"));
-  CHECK(holds(refusal(", num_layers: 129", "global_batch_size: 4, micro_batch_size: 4", "memory: {fit: true}\n"), "at most 128 layers"));
-  CHECK(refusal(", num_layers: 129", "global_batch_size: 4, micro_batch_size: 4").empty());
+  CHECK(holds(refusal(", num_layers: 65", "global_batch_size: 4"), "at most 64 layers"));
+  CHECK(holds(refusal(", num_layers: 65", "global_batch_size: 4, micro_batch_size: 4", "memory: {fit: true}\n"), "at most 64 layers"));
+  CHECK(refusal(", num_layers: 65", "global_batch_size: 4, micro_batch_size: 4").empty());
   CHECK(holds(refusal(", num_layers: 33", "global_batch_size: 1", "memory: {activation_checkpoint: full, checkpoint_segment: 33}\n"), "checkpoint_segment"));
   CHECK(refusal(", num_layers: 2", "global_batch_size: 1", "memory: {activation_checkpoint: full, checkpoint_segment: 33}\n").empty());
 }
