@@ -18,7 +18,7 @@ STRUCTURAL = re.compile("|".join([
     "must be a map of (keys|sections)", "must be a list(,| of maps,)", "must be true or false", "must be a (whole|finite) number", "must be a number( |,)", "must be text", "must be auto without quotes",
     r"must be one of .*, not ", "must be '.*', not ",
     r"must be (greater than 0|greater than 0 and at most 1|less than 0|0 or more|at least 0 and less than 1|between 0 and 1|at least \d+|between -?\d+ and \d+), not ",
-    "must be a (duration|size) such as", "has no unit: ", "is not a (duration|size): ", "must be a number and a unit", "must not be negative, ",
+    "must be a (duration|size|share) such as", "has no unit: ", "is not a (duration|size): ", "must be a number and a unit", "must not be negative, ",
     r"is not closed with '}'", r"inside '\$\{...\}' is not read", "is no interpolation", "names no environment variable"]))
 NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0x[0-9a-fA-F]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
