@@ -3,7 +3,7 @@
 // 16 bits where they enter a product. qkv[B, T, 3, H, D] to out[B, T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of exp(scores));
 // scores are scaled with 1 / sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. Contiguous; aligned to their element.
 #pragma once
-#include <cuda_runtime_api.h>
+#include "kernels/cuda_types.hpp"
 #include <cstdint>
 #include "kernels/bits.hpp"
 

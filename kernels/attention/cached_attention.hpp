@@ -1,6 +1,6 @@
 // Causal attention of the last rows of a sample whose earlier keys and values are there already: what a decoder asks for. Sums in fp32.
 #pragma once
-#include <cuda_runtime_api.h>
+#include "kernels/cuda_types.hpp"
 #include <cstdint>
 #include "kernels/bits.hpp"
 

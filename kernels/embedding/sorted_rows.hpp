@@ -1,5 +1,5 @@
 #pragma once
-#include <cuda_runtime_api.h>
+#include "kernels/cuda_types.hpp"
 #include <cstdint>
 
 namespace trainx::kernels {

@@ -1,6 +1,6 @@
 // Several short pieces of memory in one launch. A copy of the driver's may wait in the copy engines' queue behind long ones to and from the host; a kernel does not.
 #pragma once
-#include <cuda_runtime_api.h>
+#include "kernels/cuda_types.hpp"
 #include <array>
 #include <cstddef>
 #include <cstdint>
