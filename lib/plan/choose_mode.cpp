@@ -45,10 +45,12 @@ Weighed weigh(const RunPlan& plan, ParallelMode mode, std::int64_t shard_ranks, 
   other.recipe.memory.fit = fit;
   // What is chosen in the end is searched for anew.
   other.searched = search_of(most_weighed);
-  choose_what_fits(other, budget, rates);
-  plan_programs(other);
-  Weighed w{mode, shard_ranks, plan_memory_budget(other).total_bytes(), 0, fit ? changed_keys(other, plan) : std::vector<std::string>{}};
-  if (knows_links(rates)) w.seconds = step_seconds(other, *rates);
+  // Where times between ranks are not known modes are compared by memory alone.
+  const program::Rates* const timed = knows_links(rates) ? rates : nullptr;
+  choose_what_fits(other, budget, timed);
+  plan_programs(other, timed ? Extent::candidate : Extent::bytes);
+  Weighed w{mode, shard_ranks, plan_memory_totals(other).total_bytes(), 0, fit ? changed_keys(other, plan) : std::vector<std::string>{}};
+  if (timed) w.seconds = step_seconds(other, *timed);
   return w;
 }
 
@@ -157,10 +159,15 @@ void choose_shards(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget,
                         ", and trainx chooses among other modes for at most " +
                         with_commas(most_searched_layers) + " layers: write parallel.mode");
   std::vector<Weighed> all;
+  const std::vector<std::int64_t> among = shard_ranks_of(plan, local_ranks);
   const auto try_shards = [&](bool fit) {
-    for (const std::int64_t ranks : shard_ranks_of(plan, local_ranks))   // within a node first: nothing is gathered between nodes
-      for (const ParallelMode m : modes_of_shards(plan))
-        if (const Weighed w = weigh(plan, m, ranks, fit, budget, rates); fits(w) || (m == ParallelMode::zero3 && ranks == shard_ranks_of(plan, local_ranks).back() && all.empty())) all.push_back(w);
+    for (const std::int64_t ranks : among)   // within a node first: nothing is gathered between nodes
+      for (const ParallelMode m : modes_of_shards(plan)) {
+        const bool is_last = m == ParallelMode::zero3 && ranks == among.back();
+        const Weighed w = weigh(plan, m, ranks, fit, budget, rates);
+        if (fits(w) || (is_last && all.empty())) all.push_back(w);
+        if (!all.empty() && !knows_links(rates)) return;   // the first that fits
+      }
   };
   const bool by_time = may_fit && knows_links(rates);
   if (by_time) {                        // shards against recomputation and the host, all at their cost

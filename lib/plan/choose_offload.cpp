@@ -28,8 +28,8 @@ Shared weigh(const RunPlan& plan, int groups_on_device, const program::Rates& ra
   RunPlan other = plan;
   other.groups_on_device = groups_on_device;
   other.row_lengths = {plan.row_lengths.back()};
-  plan_programs(other);
-  return {groups_on_device, plan_memory_budget(other).total_bytes(), step_seconds(other, rates)};
+  plan_programs(other, Extent::candidate);
+  return {groups_on_device, plan_memory_totals(other).total_bytes(), step_seconds(other, rates)};
 }
 
 /// Of the elements of all groups, what the first `groups` have.

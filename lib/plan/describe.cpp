@@ -59,8 +59,8 @@ std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan&
   const auto compare = [&](const std::string& name, const auto& take_away) {
     RunPlan without = plan;
     take_away(without.recipe);
-    plan_programs(without);
-    out.emplace_back(name, plan_memory_budget(without).total_bytes() - plan.memory.total_bytes());
+    plan_programs(without, Extent::bytes);
+    out.emplace_back(name, plan_memory_totals(without).total_bytes() - plan.memory.total_bytes());
   };
   if (plan.recipe.optimizer.update_in_backward) compare("update in backward", [](recipe::Recipe& r) { r.optimizer.update_in_backward = false; });
   const recipe::MemorySection& memory = plan.recipe.memory;

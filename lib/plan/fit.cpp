@@ -147,16 +147,24 @@ void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::R
   if (sizes.empty()) require_plannable_micro_steps(plan, search.samples());
   std::vector<Way> ways;
   double fastest_s = 0;                 // of all that fits so far
-  for (const OnHost on_host : places_of(plan)) {
+  const std::vector<OnHost> places = places_of(plan);
+  // What takes least memory of all that can be done with these things on the host.
+  const auto least = [&](std::int64_t micro, OnHost on_host) {
+    return search.weigh({micro, choose_depth ? search.depth().whole() : 0, on_host});
+  };
+  for (const OnHost on_host : places) {
     const bool spent = is_spent(plan), any_fits = std::ranges::any_of(ways, [](const Way& way) { return way.best.has_value(); });
     if (!ways.empty() && spent && any_fits) break;
     if (on_host.weights && any_fits) break;   // which are needed in each micro-step: the last resort
+    if (!ways.empty() && spent && budget_bytes > 0 &&
+        least(ways.front().all.front().micro_batch_size, places.back()).bytes > budget_bytes)
+      break;                            // not even with all of them there
     Way& way = ways.emplace_back(Way{on_host, {}, {}});
     for (const std::int64_t micro : sizes) {
       if (!way.all.empty() && is_spent(plan)) break;
       if (!choose_batch && !(may_shrink && micro <= written) && micro != written) continue;
       if (spent) {                      // nothing fits so far: only what takes least memory is tried
-        way.all.push_back(search.weigh({micro, choose_depth ? search.depth().whole() : 0, on_host}));
+        way.all.push_back(least(micro, on_host));
         break;
       }
       if (on_host.any() && fastest_s > 0 && search.least_seconds(micro, on_host) >= worthwhile * fastest_s) continue;

@@ -1,7 +1,6 @@
 #include "plan/fit_search.hpp"
 #include "plan/fit.hpp"
 #include "plan/limits.hpp"
-#include "plan/memory_plan.hpp"
 #include "spec/arch/architecture.hpp"
 #include <algorithm>
 #include <cmath>
@@ -43,8 +42,10 @@ Candidate FitSearch::weighed(Candidate c, bool timed) const {
   const Key key{c.micro_batch_size, c.depth, c.on_host, plan_.recipe.memory.activation_checkpoint.is_auto()};
   if (const auto known = weighed_.find(key); known != weighed_.end() && (known->second.timed || !timed)) return known->second.candidate;
   const std::int64_t steps = samples_ / c.micro_batch_size;
-  const RunPlan two = sized(c, static_cast<int>(std::min<std::int64_t>(steps, 2)), timed && rates_);   // more micro-steps take no more memory
-  const MemoryPlan memory = plan_memory_budget(two);
+  const auto micro_steps = static_cast<int>(std::min<std::int64_t>(steps, 2));   // more take no more memory
+  const Extent extent = timed && rates_ ? Extent::candidate : Extent::bytes;
+  const RunPlan two = sized(c, micro_steps, extent);
+  const MemoryPlan memory = plan_memory_totals(two);
   c.bytes = memory.total_bytes();
   c.host_bytes = plan_.on_gpu ? host_need(memory) : 0;
   c.offloaded_bytes = offloaded_bytes(two.train.back().program);
@@ -58,7 +59,9 @@ double FitSearch::seconds_of(const Candidate& c, const RunPlan& two, bool uses_h
   const double of_two = step_seconds(two, *rates_);
   if (steps <= 2) return of_two;
   // What one more takes; the first and the last may wait for copies that those between them do not have.
-  const double of_one_more = uses_host ? step_seconds(sized(c, 3, true), *rates_) - of_two : of_two - step_seconds(sized(c, 1, true), *rates_);
+  const double of_one_more =
+      uses_host ? step_seconds(sized(c, 3, Extent::training), *rates_) - of_two
+                : of_two - step_seconds(sized(c, 1, Extent::training), *rates_);
   return of_two + static_cast<double>(steps - 2) * of_one_more;
 }
 
@@ -96,7 +99,7 @@ std::vector<std::int64_t> FitSearch::micro_batch_sizes() const {
   return plannable_micro_batch_sizes(plan_, samples_);
 }
 
-RunPlan FitSearch::sized(const Candidate& c, int micro_steps, bool ordered) const {
+RunPlan FitSearch::sized(const Candidate& c, int micro_steps, Extent extent) const {
   RunPlan p;
   p.recipe = plan_.recipe;
   if (p.recipe.memory.activation_checkpoint.is_auto() || c.depth > 0) depth_.write(c.depth, p.recipe.memory);
@@ -121,7 +124,7 @@ RunPlan FitSearch::sized(const Candidate& c, int micro_steps, bool ordered) cons
   p.update = plan_.update;
   p.searched = plan_.searched;
   p.row_lengths = {plan_.row_lengths.back()};
-  plan_programs(p, ordered);
+  plan_programs(p, extent);
   return p;
 }
 

@@ -1,6 +1,6 @@
 // The ways to cut a run and to put parts of it aside, with what each takes: memory and time.
 #pragma once
-#include "plan/run_plan.hpp"
+#include "plan/memory_plan.hpp"
 #include <compare>
 #include <map>
 #include <tuple>
@@ -55,7 +55,7 @@ class FitSearch {
  private:
   Candidate weighed(Candidate c, bool timed) const;
   double seconds_of(const Candidate& c, const RunPlan& two, bool uses_host) const;
-  RunPlan sized(const Candidate& c, int micro_steps, bool ordered) const;
+  RunPlan sized(const Candidate& c, int micro_steps, Extent extent) const;
 
   const RunPlan& plan_;
   std::int64_t budget_, samples_ = 1;

@@ -25,14 +25,14 @@ Kept weigh(const RunPlan& plan, int turns, const program::Rates& rates) {
   RunPlan other = plan;
   other.turns_kept = turns;
   other.row_lengths = {plan.row_lengths.back()};
-  plan_programs(other);
+  plan_programs(other, Extent::candidate);
   const PlacedProgram& placed = other.train.back();
   std::set<program::BufferId> groups;
   Kept kept{turns};
   for (const program::Instruction& i : placed.program.steady)
     if (i.op == program::Op::gather) ++kept.gathers, groups.insert(i.uses.front().buffer);
   kept.groups = static_cast<std::int64_t>(groups.size());
-  kept.bytes = plan_memory_budget(other).total_bytes();
+  kept.bytes = plan_memory_totals(other).total_bytes();
   kept.seconds = step_seconds(other, rates);
   return kept;
 }

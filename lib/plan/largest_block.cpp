@@ -22,7 +22,7 @@ LargestBlock largest_block(const RunPlan& plan) {
     least.batch.micro_batch_size = 1;
     least.batch.grad_accum_steps = 1;
   }
-  plan_programs(least);
+  plan_programs(least, Extent::bytes);
   const PlacedProgram& placed = least.train.back();
   LargestBlock largest{"", least.batch.micro_batch_size, 0};
   for (const program::Instruction& i : placed.program.steady)

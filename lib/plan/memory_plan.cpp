@@ -79,6 +79,13 @@ std::int64_t snapshot_bytes_of(const RunPlan& plan) {
   return saved / plan.batch.world_size + largest;   // whoever has the fewest bytes so far takes the next tensor
 }
 
+/// Of communicators: among shards and among replicas beside that of all, where shards lie in groups.
+std::int64_t between_gpus_bytes_of(const RunPlan& plan) {
+  if (!plan.on_gpu || plan.batch.world_size <= 1) return 0;
+  const bool in_groups = plan.zero_stage() > 0 && plan.shard_ranks < plan.batch.world_size;
+  return nccl_bytes * (in_groups ? 3 : 1);
+}
+
 /// What the host holds of a program where it is fullest; of that its residents.
 std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p, std::int64_t states, std::int64_t master, std::int64_t weights, std::int64_t all) {
   if (all == 0) return {};
@@ -106,6 +113,33 @@ std::int64_t largest_weights_on_disk(const program::StepProgram& p) {
   return largest;
 }
 
+MemoryPlan plan_memory_totals(const RunPlan& plan) {
+  const auto& p = plan.train.back().program;
+  MemoryPlan m;
+  for (const auto* programs : {&plan.train, &plan.evaluate})
+    for (const PlacedProgram& placed : *programs) {
+      const program::Placement& at = placed.placement;
+      m.arena_bytes = std::max(m.arena_bytes, at.peak_of(program::Space::device));
+      m.host_bytes = std::max(m.host_bytes, at.peak_of(program::Space::host));
+      m.disk_bytes = std::max(m.disk_bytes, at.peak_of(program::Space::disk));
+      m.library_bytes =
+          std::max(m.library_bytes, placed.graph.library_bytes + at.peak_of(program::Space::library));
+    }
+  const std::int64_t window = largest_weights_on_disk(p);
+  if (plan.on_gpu) {
+    m.process_bytes = context_bytes_of(plan) + between_gpus_bytes_of(plan);
+    if (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training()) {
+      for (const auto& b : plan.train.front().program.buffers)
+        if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.size;
+      m.beside_host_bytes += snapshot_bytes_of(plan) + window;
+    }
+  } else {                              // the host's memory is the same
+    m.process_bytes = process_bytes_of(plan) + m.host_bytes + snapshot_bytes_of(plan) +
+                      generation_bytes_of(plan) + window;
+  }
+  return m;
+}
+
 MemoryPlan plan_memory_budget(const RunPlan& plan) {
   const auto& p = plan.train.back().program;
   const auto peak = program::peak_use(p);
@@ -117,14 +151,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
     return bytes;
   };
   const std::int64_t master = kept_on(program::Space::device, true);
-  MemoryPlan m;
-  for (const auto* programs : {&plan.train, &plan.evaluate})
-    for (const PlacedProgram& p : *programs) {
-      m.arena_bytes = std::max(m.arena_bytes, p.placement.peak_of(program::Space::device));
-      m.host_bytes = std::max(m.host_bytes, p.placement.peak_of(program::Space::host));
-      m.disk_bytes = std::max(m.disk_bytes, p.placement.peak_of(program::Space::disk));
-      m.library_bytes = std::max(m.library_bytes, p.graph.library_bytes + p.placement.peak_of(program::Space::library));
-    }
+  MemoryPlan m = plan_memory_totals(plan);
   m.categories = {{"weights", of(Kind::parameter)},
                   {"master weights", master},
                   {"gradients", of(Kind::gradient)},
@@ -135,35 +162,23 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
                   {"batch and scalars", of(Kind::batch) + of(Kind::scalar)}};
   std::int64_t sum = 0;
   for (const auto& [name, bytes] : m.categories) sum += bytes;
+  const auto add = [&m](const char* name, std::int64_t bytes) {
+    if (bytes > 0) m.categories.emplace_back(name, bytes);
+  };
   m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum);
   m.categories.emplace_back("library calls", m.library_bytes);
-  const bool in_groups = plan.zero_stage() > 0 && plan.shard_ranks < plan.batch.world_size;   // communicators among shards and replicas beside that of all
-  const std::int64_t between_gpus = plan.on_gpu && plan.batch.world_size > 1 ? nccl_bytes * (in_groups ? 3 : 1) : 0;
-  m.process_bytes = plan.on_gpu ? context_bytes_of(plan) + between_gpus : process_bytes_of(plan);
-  m.categories.emplace_back(plan.on_gpu ? "CUDA context and kernels" : "process", m.process_bytes - between_gpus);
-  if (between_gpus > 0) m.categories.emplace_back("NCCL", between_gpus);
-  m.on_host = on_host(p, kept_on(program::Space::host, false), kept_on(program::Space::host, true), kept_on(program::Space::host, false, Kind::parameter), m.host_bytes);
-  if (!plan.on_gpu) {                                    // there the host's memory is the same
-    m.categories.insert(m.categories.end(), m.on_host.begin(), m.on_host.end());
-    m.process_bytes += m.host_bytes;
+  m.on_host = on_host(p, kept_on(program::Space::host, false), kept_on(program::Space::host, true),
+                      kept_on(program::Space::host, false, Kind::parameter), m.host_bytes);
+  if (plan.on_gpu) {
+    m.categories.emplace_back("CUDA context and kernels", context_bytes_of(plan));
+    add("NCCL", between_gpus_bytes_of(plan));
+    return m;
   }
-  if (const std::int64_t snapshot = plan.on_gpu ? 0 : snapshot_bytes_of(plan); snapshot > 0) {
-    m.categories.emplace_back("checkpoint on its way to disk", snapshot);
-    m.process_bytes += snapshot;
-  }
-  if (const std::int64_t generation = plan.on_gpu ? 0 : generation_bytes_of(plan); generation > 0) {
-    m.categories.emplace_back("texts during training", generation);
-    m.process_bytes += generation;
-  }
-  const std::int64_t window = largest_weights_on_disk(p);
-  if (plan.on_gpu && (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training())) {
-    for (const auto& b : plan.train.front().program.buffers)
-      if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.size;
-    m.beside_host_bytes += snapshot_bytes_of(plan) + window;
-  } else if (window > 0) {
-    m.categories.emplace_back("weights as they are loaded and saved", window);
-    m.process_bytes += window;
-  }
+  m.categories.emplace_back("process", process_bytes_of(plan));
+  m.categories.insert(m.categories.end(), m.on_host.begin(), m.on_host.end());
+  add("checkpoint on its way to disk", snapshot_bytes_of(plan));
+  add("texts during training", generation_bytes_of(plan));
+  add("weights as they are loaded and saved", largest_weights_on_disk(p));
   return m;
 }
 
@@ -255,8 +270,8 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
             // More micro-steps take no more memory.
             other.batch.grad_accum_steps = std::min<std::int64_t>(samples / micro, 2);
             other.recipe.memory.activation_checkpoint.value = level;
-            plan_programs(other, false);
-            const MemoryPlan memory = plan_memory_budget(other);
+            plan_programs(other, Extent::bytes);
+            const MemoryPlan memory = plan_memory_totals(other);
             const bool host_fits = !plan.on_gpu || host_budget(plan, 0) == 0 ||
                                    host_need(memory) <= host_budget(plan, 0);
             return memory.total_bytes() <= have && host_fits;
@@ -277,7 +292,7 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
               if (is_spent(other)) return could_fit;
               if (!fits(micro, level)) continue;
               return changes_of(other, plan) + " would fit (" +
-                     human_bytes(plan_memory_budget(other).total_bytes()) +
+                     human_bytes(plan_memory_totals(other).total_bytes()) +
                      "), and memory.fit: true " +
                      (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself";
             }

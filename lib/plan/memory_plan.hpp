@@ -3,12 +3,22 @@
 
 namespace trainx::plan {
 
+/// How much of its programs a plan needs. Candidates of a search need less than what is run.
+enum class Extent : std::uint8_t {
+  training,    ///< the training program with its order: what a step takes; plan.evaluate stays empty
+  bytes,       ///< both programs, in no order: what memory they take
+  candidate,   ///< both programs, training's with its order: memory and time
+  whole,       ///< both programs with their orders: what is run
+};
+
 /// (Re)makes plan.train and plan.evaluate from the decided dimensions, batch, precision and memory section.
-/// Without `ordered` bytes are known and times are not.
-void plan_programs(RunPlan& plan, bool ordered = true);
+void plan_programs(RunPlan& plan, Extent extent = Extent::whole);
 
 /// Bytes by category at the peak of the training step, the arena that holds both programs, and the library's share.
 MemoryPlan plan_memory_budget(const RunPlan& plan);
+
+/// The same without `categories` and `on_host`, which take as long again.
+MemoryPlan plan_memory_totals(const RunPlan& plan);
 
 /// Largest buffer of weights on the disk, which loading and saving hold in memory; 0: none are on disk.
 std::int64_t largest_weights_on_disk(const program::StepProgram& p);

@@ -80,7 +80,7 @@ std::optional<program::Rates> rates_of(const RunPlan& plan) {
 Weighed weigh(const RunPlan& now, const Lever& lever) {
   Weighed w{now};
   lever.take_away(w.plan);
-  plan_programs(w.plan);
+  plan_programs(w.plan, Extent::candidate);
   const std::int64_t budget = now.memory.budget_bytes;
   MemoryPlan memory = plan_memory_budget(w.plan);
   memory.budget_bytes = budget;

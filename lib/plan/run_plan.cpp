@@ -163,14 +163,17 @@ void require_attention(const RunPlan& plan) {
 
 bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& hardware) { return runs_on_gpu(recipe, hardware, false); }
 
-void plan_programs(RunPlan& plan, bool ordered) {
+void plan_programs(RunPlan& plan, Extent extent) {
   const auto& r = plan.recipe;
   plan.train.clear();
   plan.evaluate.clear();
   const passes::CheckpointLevels levels = checkpoint_levels(r.memory);
   std::vector<program::Bytes> residents;    // where the first program has them
+  const bool evaluates = !plan.is_replica() && extent != Extent::training;
+  const bool ordered = extent != Extent::bytes;
   for (const std::int64_t length : plan.row_lengths) {
-    const auto graph = graph_of(plan, length, plan.compute);
+    auto graph_of_length = graph_of(plan, length, plan.compute);
+    const auto& graph = graph_of_length;
     const auto plain = program::plain_program(graph, plan.update);
     const int micro_steps = micro_steps_in_program(plan, graph.blocks.size());
     auto p = passes::accumulation(plain, micro_steps);
@@ -189,18 +192,18 @@ void plan_programs(RunPlan& plan, bool ordered) {
     if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
     p.repeats = plan.batch.grad_accum_steps - micro_steps;
     if (p.repeats > 0) p.repeated_micro = micro_steps - 2;   // the last may differ: what follows it may overlap
-    PlacedProgram& train = plan.train.emplace_back(place(graph, std::move(p), ordered, residents));
+    auto evaluated = evaluates ? evaluation_graph_of(plan, length, graph) : program::ModelGraph{};
+    PlacedProgram& train = plan.train.emplace_back(place(std::move(graph_of_length), std::move(p), ordered, residents));
     train.micro_steps = micro_steps;
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident; ++b) residents.push_back(train.placement.base[b]);
-    if (plan.is_replica()) continue;
-    const auto evaluated = evaluation_graph_of(plan, length, graph);
+    if (!evaluates) continue;
     auto forward = program::forward_program(plain, evaluated, program::Op::evaluate);
     if (plan.zero_stage() > 0) forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp) forward = passes::distributed_data_parallel(std::move(forward), reduce);
     if (on_host) forward = passes::optimizer_offload(std::move(forward), offload);
     if (offloads_weights(plan)) forward = passes::parameter_offload(std::move(forward), weights);
-    plan.evaluate.push_back(place(evaluated, std::move(forward), ordered, residents));
+    plan.evaluate.push_back(place(std::move(evaluated), std::move(forward), extent == Extent::whole, residents));
   }
   // Instructions beyond 500 count for more: few candidates of very deep models fit into a second.
   for (const PlacedProgram& p : plan.train) {

@@ -33,7 +33,8 @@ bool makes(const Instruction& i, Slot slot) {
 }
 
 /// Of an operation of a block. A recomputation does the part of the forward whose outputs it writes.
-Cost block_cost(const Instruction& i, const ModelGraph& graph, const Rates& rates) {
+Cost block_cost(const Instruction& i, const ModelGraph& graph, ProductTimes& products) {
+  const Rates& rates = products.rates();
   Cost c{0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 0};
   const auto& phases = graph.blocks[i.block].phases;
   const auto found = phases.find(i.op == Op::recompute ? Op::forward : i.op);
@@ -43,7 +44,7 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, const Rates& rate
   c.kernels = static_cast<double>(phase.other_kernels);
   for (const Gemm& g : phase.gemms)
     if (takes_part(g.output)) {
-      c.gemm_s += product_time(g, graph.compute, rates).seconds * static_cast<double>(g.count);
+      c.gemm_s += products.of(g, graph.compute).seconds * static_cast<double>(g.count);
       c.kernels += static_cast<double>(g.count);
     }
   if (phase.attention_flops > 0 && takes_part(phase.attention_output)) {
@@ -65,9 +66,10 @@ Cost update_cost(const Instruction& i, const Rates& rates) {
   return {0, 0, std::max(seconds(bytes, rates.memory_bytes_per_s), elements * u.element_s), static_cast<double>(i.op == Op::grad_norm ? 2 : u.kernels)};
 }
 
-Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {
+Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph, ProductTimes& products) {
+  const Rates& rates = products.rates();
   switch (i.op) {
-    case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return block_cost(i, graph, rates);
+    case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return block_cost(i, graph, products);
     case Op::reduce:
     case Op::broadcast:
     case Op::scatter:
@@ -144,8 +146,24 @@ double attention_s(const Phase& phase, const Rates& rates) {
   return seconds(phase.attention_flops * computed, rates.attention_flops_per_s);
 }
 
+ProductTime ProductTimes::of(const Gemm& g, DType operands) {
+  const std::int64_t alignment = g.row_alignment(operands);
+  for (const Known& k : known_)
+    if (k.m == g.m && k.n == g.n && k.k == g.k && k.row_alignment == alignment &&
+        k.a_transposed == g.a_transposed)
+      return k.time;
+  const ProductTime time = product_time(g, operands, rates_);
+  known_.push_back({g.m, g.n, g.k, alignment, g.a_transposed, time});
+  return time;
+}
+
 double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {
-  return cost_of(i, p, graph, rates).total(rates);
+  ProductTimes products(rates);
+  return duration_s(i, p, graph, products);
+}
+
+double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, ProductTimes& products) {
+  return cost_of(i, p, graph, products).total(products.rates());
 }
 
 TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates) {
@@ -155,11 +173,12 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
   std::vector<double> duration(count), launched(count);   // launched: by the host, since it began with the launch
   double host_s = 0, host_left_out_s = 0;   // of the host: of these instructions, and of micro-steps left out
   std::array<int, lane_count> per_round{};
+  ProductTimes products(rates);
   const Instruction* last = nullptr;
   for (std::size_t n = 0; n < count; ++n) {
     const std::size_t k = position(n);
     const Instruction& i = p.steady[k];
-    Cost c = cost_of(i, p, graph, rates);
+    Cost c = cost_of(i, p, graph, products);
     const bool launched_before = (i.op == Op::update || i.op == Op::measure) && last && last->op == i.op && last->lane == i.lane;   // one launch does all that follow each other
     if (launched_before) c.kernels = 0;
     last = &i;

@@ -38,6 +38,24 @@ std::int64_t fused_attention_head(std::int64_t head);
 struct ProductTime { double seconds = 0, lost_s = 0; };   // lost_s: see TiledProduct
 ProductTime product_time(const Gemm& g, DType operands, const Rates& rates);
 
+/// Times of a program's products, each kind computed once: layers have products of the same sizes.
+class ProductTimes {
+ public:
+  /// `rates` outlives this.
+  explicit ProductTimes(const Rates& rates) : rates_(rates) {}
+  ProductTime of(const Gemm& g, DType operands);
+  const Rates& rates() const { return rates_; }
+
+ private:
+  struct Known {
+    std::int64_t m, n, k, row_alignment;
+    bool a_transposed;
+    ProductTime time;
+  };
+  const Rates& rates_;
+  std::vector<Known> known_;            // few
+};
+
 /// Of a phase's attention, without starting it.
 double attention_s(const Phase& phase, const Rates& rates);
 
@@ -46,6 +64,7 @@ Bytes sent_bytes(const Instruction& i);
 
 /// Seconds of one instruction alone.
 double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates);
+double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, ProductTimes& products);
 
 struct TimePrediction {
   double step_s = 0;

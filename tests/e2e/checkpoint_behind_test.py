@@ -9,8 +9,9 @@ import subprocess
 import time
 import unittest
 
-from support import Trainx, main, sampled, sha256, tiny
+from support import Trainx, main, sampled, sha256, slow, tiny
 
+ALONE = "compares how long training waits"
 BEHIND = "checkpoint.asynchronous=true"
 
 
@@ -142,15 +143,24 @@ class CheckpointBehind(Trainx):
         self.assertRegex(self.run_trainx("show", recipe).stdout, r"asynchronous: false +# planned")
         self.refused("validate", recipe, "checkpoint.asynchronous=maybe", key="checkpoint.asynchronous", names=("true", "false", "auto"), sentence="recipe.asynchronous_maybe")
 
-    def test_every_auto_saves_seldom(self):
-        recipe = self.recipe(tiny(steps=9).replace("duration: 9 steps", "duration: 34 s").replace("every: 10 steps, keep_last", "every: auto, keep_last").replace("cosine, warmup: 5 steps", "constant")
-                             .replace("eval: {every: 20 steps", "eval: {every: 1000 s"))
+    def auto(self, seconds):
+        """Checkpoints of a run of so many seconds that says checkpoint.every: auto."""
+        recipe = self.recipe(tiny(steps=9).replace("duration: 9 steps", f"duration: {seconds} s").replace("every: 10 steps, keep_last", "every: auto, keep_last")
+                             .replace("cosine, warmup: 5 steps", "constant").replace("eval: {every: 20 steps", "eval: {every: 1000 s"))
         saved = self.events(recipe)
+        self.assertIn("every: auto", (self.folder / "outputs/tiny/resolved.yaml").read_text())
+        return saved
+
+    def test_every_auto_saves_nothing_but_the_end_of_a_short_run(self):
+        self.assertEqual(len(self.auto(3)), 1)
+
+    @slow("test_every_auto_saves_nothing_but_the_end_of_a_short_run")
+    def test_every_auto_saves_after_half_a_minute(self):
+        saved = self.auto(34)
         seconds = [json.loads((self.folder / "outputs/tiny" / f"checkpoint-{e['step']}" / "trainer_state.json").read_text())["seconds"] for e in saved]
         self.assertEqual(len(saved), 2, saved)                  # after 30 s, and at the end
         self.assertGreaterEqual(seconds[0], 30)
         self.assertLess(seconds[0], 32)
-        self.assertIn("every: auto", (self.folder / "outputs/tiny/resolved.yaml").read_text())
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import re
 import resource
 import subprocess
 import tempfile
 
-from support import TRAINX, Trainx, main
+from support import ROOT, TRAINX, Trainx, main
 
+ALONE = "bounds processor time"
 DRAWN = 300
 CPU_SECONDS = 1
 MOST_BYTES = 500_000_000
@@ -87,13 +87,6 @@ def sections(schema):
     return out
 
 
-def most_seconds(recipe):
-    """Processor seconds of an answer. Where memory.fit is searched for in each of several modes it takes longer."""
-    text = pathlib.Path(recipe).read_text(errors="replace")
-    compares_modes = "fit: true" in text and re.search(r"world_size: ([2-9]|1[0-9])", text)
-    return 2 * CPU_SECONDS if compares_modes else CPU_SECONDS
-
-
 class HostileRecipes(Trainx):
     def limited(self):
         resource.setrlimit(resource.RLIMIT_CPU, (3 * CPU_SECONDS, 3 * CPU_SECONDS + 1))
@@ -105,7 +98,7 @@ class HostileRecipes(Trainx):
         instructions take longer (two threads of one core: nearly twice as long): the fastest of three runs counts."""
         for _ in range(3):
             answer = self.one_answer(command, recipe, *settings)
-            if answer[1] <= most_seconds(recipe):
+            if answer[1] <= CPU_SECONDS:
                 break
         return answer
 
@@ -120,7 +113,7 @@ class HostileRecipes(Trainx):
         problem = ""
         if code not in ANSWERS:
             problem = f"exit {code}"
-        elif seconds > most_seconds(recipe):
+        elif seconds > CPU_SECONDS:
             problem = f"{seconds:.2f} s"
         elif taken > MOST_BYTES:
             problem = f"{taken / 1e6:.0f} MB"
@@ -135,7 +128,7 @@ class HostileRecipes(Trainx):
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             results = list(pool.map(lambda case: self.one_answer(*case), cases))
         # What took too long is asked again with nothing beside it.
-        results = [self.answer(*case) if result[1] > most_seconds(case[1]) else result for case, result in zip(cases, results)]
+        results = [self.answer(*case) if result[1] > CPU_SECONDS else result for case, result in zip(cases, results)]
         codes = {}
         for _, _, _, code in results:
             codes[code] = codes.get(code, 0) + 1
@@ -164,6 +157,15 @@ class HostileRecipes(Trainx):
         cases = [(command, recipe, *self.words(line)) for line in NASTY for command in ("validate", "plan")]
         cases += [("plan", recipe, "--gpu", "h200", *self.words(line)) for line in NASTY]
         self.hold(cases)
+
+    def test_usual_answers_take_a_tenth_of_a_second(self):
+        recipe = str(ROOT / "configs" / "gpt2_124m.yaml")
+        self.env = self.environment(XDG_CACHE_HOME=str(self.folder))
+        for args in (("plan", recipe, "--gpu", "h200"), ("plan", recipe, "--program"), ("validate", recipe), ("show", recipe)):
+            _, seconds, _, code = min((self.one_answer(*args) for _ in range(5)), key=lambda answer: answer[1])
+            print(f"  {args[0]}: {seconds * 1e3:.0f} ms of the processor")
+            self.assertEqual(code, 0)
+            self.assertLess(seconds, 0.1, args)
 
     def test_what_real_runs_need_is_planned(self):
         recipe = self.base()
