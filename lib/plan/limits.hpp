@@ -34,7 +34,7 @@ std::int64_t most_micro_steps_of(const RunPlan& plan);
 /// Instructions of candidates that a search may plan, those of long programs counted for more:
 /// it then takes the best so far. Counted, not timed, so that every process makes the same plan.
 constexpr std::int64_t most_searched = 30'000;
-constexpr std::int64_t most_weighed = 5'000;              // likewise of each mode that is compared
+constexpr std::int64_t most_weighed = 8'000;              // likewise of each mode that is compared
 bool is_spent(const RunPlan& plan);
 /// A counter of its own for a copy of the plan, with so much left to search.
 std::shared_ptr<std::int64_t> search_of(std::int64_t instructions);
