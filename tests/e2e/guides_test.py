@@ -8,7 +8,7 @@ import venv
 import xml.etree.ElementTree
 
 from contestants import Driven
-from support import ROOT, Trainx, main
+from support import ROOT, Trainx, main, slow
 
 sys.dont_write_bytecode = True
 sys.path += [str(ROOT / "bench" / "driver")]
@@ -169,6 +169,7 @@ class Command(Trainx):
         self.assertLess(figures["all-adafactor-bf16"]["states_bytes"], figures["all-8bit-bf16"]["states_bytes"])
         self.assertIn(" nothing", done.stdout)
 
+    @slow("test_rows_on_a_cpu; Hugging Face's Trainer takes half a minute")
     def test_the_trainer_beside_it(self):
         python = os.environ.get("TRAINX_REFERENCE_PYTHON")
         if not python or subprocess.run([python, "-c", "import accelerate"], capture_output=True, env=self.environment()).returncode != 0:

@@ -1,13 +1,10 @@
 """trainx import: files that transformers writes itself, and those of DeepSpeed, Accelerate, Axolotl and torchtune, become recipes that validate and train."""
 import json
-import os
-import pathlib
-import subprocess
 import unittest
 
+import reference
 from support import Trainx, main
 
-PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
 SMALL = ["model.options={num_layers: 1, num_heads: 1, hidden_size: 16}", "data.samples=64", "data.eval_samples=8"]
 CHOSEN = ["--model", "gpt2", "--data", "stories", "--sequence-length", "16"]
 # As accelerate config and DeepSpeed's documentation have them, with values of our own.
@@ -110,7 +107,7 @@ class Import(Trainx):
         shown = json.loads(self.run_trainx("show", out, "--json").stdout)
         return {key: value["value"] for key, value in shown.items()}, {row["key"]: row["why"] for row in answer["not_mapped"]}
 
-    @unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
+    @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
     def test_what_transformers_writes_trains(self):
         cases = {
             "defaults": {},
@@ -122,8 +119,7 @@ class Import(Trainx):
                        "save_strategy": "epoch", "full_determinism": True, "dataloader_num_workers": 2, "max_grad_norm": 0.5, "report_to": "none"},
         }
         written = [[str(self.folder / f"{name}.json"), {"output_dir": f"runs/{name}", "use_cpu": True, **arguments}] for name, arguments in cases.items()]
-        done = subprocess.run([PYTHON, pathlib.Path(__file__).with_name("reference_training_arguments.py")], input=json.dumps(written), capture_output=True, text=True, cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        reference.ask(self, "reference_training_arguments.py", asks=written, cwd=self.folder)
         settings = {}
         for name in cases:
             with self.subTest(name):

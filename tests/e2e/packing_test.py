@@ -5,7 +5,7 @@ import statistics
 import struct
 
 from packed_documents import LENGTH, PackedDocuments
-from support import main
+from support import main, slow
 
 
 class Packing(PackedDocuments):
@@ -38,6 +38,7 @@ class Packing(PackedDocuments):
             self.train("packed", "parallel.world_size=2", f"parallel.mode={mode}", batch=batch, dropout=0.1)
             self.close(self.numbers("packedparallelworldsize2parallelmode" + mode), whole, 1e-5)
 
+    @slow("test_packed_documents_have_the_losses_of_documents_one_by_one; how fast is a measurement")
     def test_packed_rows_train_more_documents_a_second(self):
         length = 256
         mixed = [min(length, 2 + int(-math.log(1 - (k + 0.5) / 64) * length / 4)) for k in range(64)]   # as documents() draws them, but always the same: what is gained hangs on them

@@ -1,9 +1,12 @@
 """Runs reference scripts for reference.py: torch and transformers are imported once, and each script runs in a fork.
 
-Reads a JSON line {"script", "args", "stdin"}, answers with one of {"code", "stdout", "stderr"}."""
+Reads lines of JSON {"script", "args", "stdin", "cwd"}, and answers each with {"code", "stdout", "stderr"}: on stdin, or
+for all that connect to the socket that its argument names."""
 import json
 import os
 import runpy
+import signal
+import socket
 import sys
 import tempfile
 import traceback
@@ -12,9 +15,12 @@ import torch  # noqa: F401  (imported for the forks)
 import transformers
 
 transformers.AutoTokenizer, transformers.GPT2LMHeadModel, transformers.GPT2Config  # lazy: named so that they are imported here
+transformers.BertModel, transformers.TrainingArguments, transformers.get_scheduler
+
+MOST_IDLE_SECONDS = 900                 # then whoever began has ended without a word
 
 
-def run(script, args, stdin):
+def run(script, args, stdin, cwd):
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as errors:
         given.write(stdin.encode("utf-8", "surrogateescape"))
         given.seek(0)
@@ -25,6 +31,7 @@ def run(script, args, stdin):
             code = 1
             try:
                 sys.argv = [script, *args]
+                os.chdir(cwd)
                 sys.path[0] = os.path.dirname(script)
                 runpy.run_path(script, run_name="__main__")
                 code = 0
@@ -42,5 +49,33 @@ def run(script, args, stdin):
         return {"code": os.waitstatus_to_exitcode(status), "stdout": text[0], "stderr": text[1]}
 
 
-for line in sys.stdin:
-    print(json.dumps(run(**json.loads(line))), flush=True)
+
+def answer(questions, answers):
+    for line in questions:
+        answers.write(json.dumps(run(**json.loads(line))) + "\n")
+        answers.flush()
+
+
+def serve(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    listener.settimeout(MOST_IDLE_SECONDS)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)      # nobody waits for those who answer
+    while True:
+        try:
+            peer, _ = listener.accept()
+        except TimeoutError:
+            return
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            listener.close()
+            answer(peer.makefile("r"), peer.makefile("w"))
+            os._exit(0)
+        peer.close()
+
+
+if len(sys.argv) > 1:
+    serve(sys.argv[1])
+else:
+    answer(sys.stdin, sys.stdout)

@@ -1,22 +1,16 @@
 """`metrics.tensorboard`: TensorBoard's own reader finds in it what metrics.jsonl has, also of a run that was killed and goes on."""
 import json
-import os
-import pathlib
-import subprocess
 import time
 import unittest
 
+import reference
 from support import Trainx, main, tiny
 
-PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
 
-
-@unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with tensorboard (scripts/setup --reference installs one)")
+@unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with tensorboard (scripts/setup --reference installs one)")
 class TensorBoard(Trainx):
     def read(self):
-        done = subprocess.run([PYTHON, pathlib.Path(__file__).with_name("reference_tensorboard.py"), self.folder / "outputs" / "tiny" / "tensorboard"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return reference.ask(self, "reference_tensorboard.py", self.folder / "outputs" / "tiny" / "tensorboard")
 
     def logged(self):
         want = {}

@@ -10,7 +10,8 @@
 
 namespace trainx::train {
 
-TEST_CASE("the quickstart comes within 10 % of the entropy floor on held-out stories and writes sentences of the grammar") {
+TEST_CASE("the quickstart comes within 10 % of the entropy floor on held-out stories and writes sentences of the grammar",
+          "[slow]") {
   const auto loaded = recipe::load_recipe(source_dir() + "/configs/quickstart.yaml");
   const auto facts = facts::gather_facts(loaded.recipe);
   const auto plan = plan::make_run_plan(loaded.recipe, facts);
