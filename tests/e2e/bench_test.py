@@ -8,6 +8,7 @@ import xml.etree.ElementTree
 
 from contestants import Driven
 from support import BUILD, ROOT, Trainx, main
+WAITS = "for contestants that sleep"
 
 
 class Bench(Driven):

@@ -13,6 +13,7 @@ from support import LONG, ROOT, TRAINX, main
 TORCHRUN = os.environ.get("TRAINX_TORCHRUN") or shutil.which("torchrun") or ""
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 CONFIGS = ROOT / "configs" / "cluster"
+WAITS = "for Slurm"
 
 
 class Launchers(launch_test.Launch):

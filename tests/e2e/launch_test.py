@@ -13,6 +13,7 @@ from support import LONG, ROOT, TRAINX, Trainx, main, tiny
 
 FOREVER = "sleep 600"
 GRACE = 12                              # seconds from a failure until those who do not end are killed
+WAITS = "for time limits and workers that sleep"
 
 
 def wait_until(true, seconds=30):

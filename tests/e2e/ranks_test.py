@@ -31,6 +31,7 @@ optimizer: {{type: adamw, lr: 1e-3}}
 eval: {{every: 10 steps, batches: 5}}
 metrics: {{every: 1 steps}}
 """
+WAITS = "for time limits of ranks"
 
 
 def largest_difference(a, b):
