@@ -231,7 +231,7 @@ class AxolotlReader {
     if (!evaluates || (!interval && when == "no")) return;
     if (interval) s_.set("eval.every", to_string(*interval), key);
     else s_.set("eval.every", "1 epoch", "eval_strategy");
-    s_.assume("eval.batches", whole_set(), "Axolotl evaluates the whole set");
+    s_.assume("eval.batches", "all", "Axolotl evaluates the whole set");
   }
 
   void hold_out(double size) {

@@ -214,7 +214,7 @@ class TorchtuneReader {
     s_.set("eval.every",
            to_string(interval(s_, "run_val_every_n_steps", static_cast<double>(*eval), length_)),
            "run_val_every_n_steps");
-    s_.assume("eval.batches", whole_set(), "torchtune evaluates the whole set");
+    s_.assume("eval.batches", "all", "torchtune evaluates the whole set");
   }
 
   void data() {

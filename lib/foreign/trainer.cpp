@@ -93,8 +93,6 @@ void map_best_metric(Settings& s) {
   else s.leave("greater_is_better", "`best` is the checkpoint with the lowest held-out loss");
 }
 
-std::string whole_set() { return takes_word("eval.batches", "all") ? "all" : "1073741824"; }
-
 void map_timeout(Settings& s) {
   constexpr double transformers_default = 1800;
   const double seconds = s.number("ddp_timeout").value_or(transformers_default);

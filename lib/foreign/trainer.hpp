@@ -18,8 +18,6 @@ void map_embeddings(Settings& settings, std::string_view key, std::string_view t
 void map_trackers(Settings& settings, std::string_view key);
 /// `metric_for_best_model` and `greater_is_better`.
 void map_best_metric(Settings& settings);
-/// What eval.batches says for the whole held-out set.
-std::string whole_set();
 /// `ddp_timeout`, in seconds.
 void map_timeout(Settings& settings);
 /// `deepspeed`: a file's name or its contents.

@@ -200,7 +200,7 @@ class ArgumentsReader {
       s_.set("eval.every",
              evaluating == "epoch" ? "1 epoch" : to_string(every("eval_steps", steps)),
              evaluating == "epoch" || !s_.has("eval_steps") ? key : "eval_steps");
-    s_.assume("eval.batches", whole_set(), "transformers evaluates the whole set");
+    s_.assume("eval.batches", "all", "transformers evaluates the whole set");
   }
 
   void data() {
