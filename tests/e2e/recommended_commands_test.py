@@ -76,6 +76,7 @@ COVERED = {
     "lib/plan/checkpoint_size.cpp": {"ckpt prune": "named_in_prose"},
     "lib/plan/choose_mode.cpp": {"doctor": "named_in_prose"},
     "lib/plan/describe.cpp": {"doctor": "named_in_prose"},
+    "lib/recipe/absent.cpp": {"export": "named_in_prose"},
     "lib/recipe/init.cpp": {"data tokenize": "init_gpt2", "validate": "init_gpt2"},
     "lib/recipe/json_schema.cpp": {"schema": "named_in_prose"},
     "lib/recipe/load.cpp": {"init --list": "from_nothing"},

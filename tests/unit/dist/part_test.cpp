@@ -27,7 +27,10 @@ TEST_CASE("parts of the ranks make every collective among themselves, beside tho
     std::uint64_t seed = 3;
     for (const std::int64_t n : {1, 4097, 80'001})
       for (int kind = 0; kind < 7; ++kind)
-        for (Communicator* c : {half.communicator.get(), all.get(), across.communicator.get()}) collectives::check_call(*c, kind, n, DType::f32, static_cast<int>(seed) % c->size(), ++seed);
+        for (Communicator* c : {half.communicator.get(), all.get(), across.communicator.get()}) {
+          ++seed;
+          collectives::check_call(*c, kind, n, DType::f32, static_cast<int>(seed) % c->size(), seed);
+        }
     control->leave();
     return std::string();
   });
