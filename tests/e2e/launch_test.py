@@ -298,7 +298,7 @@ class Ends(Launch):
         done = subprocess.run([str(copy), "train", self.config, "--nproc", "3"], cwd=self.folder, capture_output=True, text=True, env=env, timeout=60)
         self.assertEqual(done.returncode, 69)
         self.assertIn("trainx-worker", done.stderr)
-        self.assertEqual(self.marked(), [])
+        self.check_ended()
 
     def test_those_who_do_not_end_are_made_to(self):
         began = time.monotonic()
