@@ -40,14 +40,14 @@ std::int64_t shard_bytes_of(const std::string& text) {
 }
 
 // The source's own config.json, whatever else it says, with the type of what is written now. It was read as a model's before.
-// Where it names no token that ends a text, the one of generation_config.json: some readers look at config.json alone.
+// The token that ends a text is that of generation_config.json: some readers look at config.json alone.
 std::string config_text(const std::string& folder, const SavedType& type, const std::map<std::string, std::string>& files) {
   auto config = nlohmann::ordered_json::parse(read_file(folder + "/config.json"));
   config.erase("dtype");                // newer transformers' name of the same
   config["torch_dtype"] = type.torch_name;
   const auto generation = files.find("generation_config.json");
   const auto said = generation == files.end() ? nlohmann::json() : nlohmann::json::parse(generation->second, nullptr, false);
-  if (said.is_object() && said.contains("eos_token_id") && (!config.contains("eos_token_id") || config["eos_token_id"].is_null())) config["eos_token_id"] = said["eos_token_id"];
+  if (said.is_object() && said.contains("eos_token_id")) config["eos_token_id"] = said["eos_token_id"];
   return config.dump(2) + "\n";
 }
 

@@ -51,6 +51,18 @@ class Export(Trainx):
     def reference(self, *args):
         return reference.ask(self, "reference_gpt2.py", *args)
 
+    def test_the_token_that_ends_a_document_ends_texts_of_the_export(self):
+        for name in ("train", "held"):
+            write_tokens(self.folder / f"{name}.bin", [self.random.randrange(300) for _ in range(2000)])
+            (self.folder / f"{name}.bin.json").write_text(json.dumps({"tokenizer": None, "vocab_size": 300, "end_of_text": 7}))
+        data = "{type: tokens, train: train.bin, eval: held.bin, sequence_length: 32}"
+        recipe = tiny(steps=2, every=2).replace("{type: stories, sequence_length: 32, samples: 512, eval_samples: 10}", data)
+        for vocab in (300, 50257):      # the latter is GPT-2's own, whose end is another
+            self.run_trainx("train", self.recipe(recipe, "ends.yaml"), f"run.name=v{vocab}", f"model.options.vocab_size={vocab}", "schedule.warmup=1 steps")
+            folder = self.export(f"export{vocab}", source=f"outputs/v{vocab}")
+            for file in ("config.json", "generation_config.json"):
+                self.assertEqual(json.loads((folder / file).read_text())["eos_token_id"], 7, file)
+
     def test_an_export_is_the_checkpoint_in_another_type_and_cut(self):
         saved = tensors(self.checkpoint / "model.safetensors")
         self.assertEqual(tensors(self.export("plain") / "model.safetensors"), saved)
