@@ -2,6 +2,7 @@
 // Accelerate's configuration, recipes of Axolotl and torchtune.
 #pragma once
 #include "foreign/draft.hpp"
+#include <cstdint>
 
 namespace trainx::foreign {
 
