@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/bits.hpp"
 #include <cuda_runtime_api.h>
+#include <cstdint>
 
 namespace trainx::kernels {
 

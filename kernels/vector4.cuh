@@ -1,6 +1,7 @@
 // Four neighbouring elements in one access where their address allows it.
 #pragma once
 #include "kernels/bits.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "launch/job.hpp"
 #include "train/build.hpp"
+#include <cstdint>
 #include <functional>
 
 namespace trainx::worker {

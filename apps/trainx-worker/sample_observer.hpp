@@ -3,6 +3,7 @@
 #include "text_codec.hpp"
 #include "train/checkpoint_observer.hpp"
 #include "train/generate.hpp"
+#include <cstdint>
 
 namespace trainx::worker {
 

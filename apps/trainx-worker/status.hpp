@@ -4,6 +4,7 @@
 #include "train/checkpoint_observer.hpp"
 #include "train/observers.hpp"
 #include "train/run_folder.hpp"
+#include <cstdint>
 
 namespace trainx::worker {
 

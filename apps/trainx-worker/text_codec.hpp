@@ -1,5 +1,6 @@
 #pragma once
 #include "data/source.hpp"
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

@@ -1,5 +1,6 @@
 #pragma once
 #include "tokenizer/tokenizer.hpp"
+#include <cstdint>
 #include <optional>
 
 namespace trainx::app {

@@ -2,6 +2,7 @@
 #pragma once
 #include <torch/torch.h>
 #include <trainx/worker.hpp>
+#include <cstdint>
 
 enum class Activation { relu, gelu };
 inline const trainx::EnumNames<Activation>& enum_names(Activation) {

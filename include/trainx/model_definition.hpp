@@ -2,6 +2,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <trainx/option_field.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 

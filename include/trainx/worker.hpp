@@ -25,6 +25,7 @@
 #include <torch/nn/pimpl.h>
 #include <trainx/model_definition.hpp>
 #include <trainx/worker_main.hpp>
+#include <cstdint>
 
 namespace trainx {
 

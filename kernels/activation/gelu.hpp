@@ -1,6 +1,7 @@
 #pragma once
 #include "kernels/bits.hpp"
 #include "kernels/fold_memory.hpp"
+#include <cstdint>
 #if __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 #endif

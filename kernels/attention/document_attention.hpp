@@ -1,6 +1,7 @@
 // Self-attention inside the documents that a row holds one behind the other, by the kernels of attention.hpp: a token sees itself and those before it in its document.
 #pragma once
 #include "kernels/attention/attention.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

@@ -1,6 +1,7 @@
 // Who sees whom where a row holds documents one behind the other: a token sees itself and those before it in its document. Answers what lengths.cuh does.
 #pragma once
 #include <climits>
+#include <cstdint>
 #include "kernels/attention/lengths.cuh"
 
 namespace trainx::kernels {

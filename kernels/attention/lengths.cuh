@@ -4,6 +4,7 @@
 #pragma once
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/tiles.cuh"
+#include <cstdint>
 
 namespace trainx::kernels {
 

@@ -4,6 +4,7 @@
 #pragma once
 #include "kernels/bits.hpp"
 #include "kernels/copy_async.cuh"
+#include <cstdint>
 
 namespace trainx::kernels::tiles {
 

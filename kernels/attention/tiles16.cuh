@@ -2,6 +2,7 @@
 // The same functions as tiles.cuh has for floats. Scores become the left operand of the next product by rounding to the elements' type (Dao 2023, arXiv:2307.08691).
 // Rows lie an odd multiple of 16 bytes apart: the eight that are read at once are in 32 banks.
 #pragma once
+#include <cstdint>
 #include <type_traits>
 #include "kernels/attention/tiles.cuh"
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "kernels/host_device.hpp"
 #include "kernels/random/fused_dropout.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

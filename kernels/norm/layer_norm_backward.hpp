@@ -1,6 +1,7 @@
 #pragma once
 #include "kernels/fold_memory.hpp"
 #include "kernels/random/fused_dropout.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/random/fused_dropout.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

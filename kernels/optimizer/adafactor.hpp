@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/optimizer/update.hpp"
+#include <cstdint>
 #if __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 #endif

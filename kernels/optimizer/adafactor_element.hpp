@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/optimizer/adafactor.hpp"
 #include "kernels/optimizer/update_scale.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

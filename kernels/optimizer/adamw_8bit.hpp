@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/optimizer/adamw.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

@@ -1,6 +1,7 @@
 // States of one element as an update rule sees them: floats, whatever they are in memory. A rule's `States` is a tuple of their types, in order.
 #pragma once
 #include "kernels/bits.hpp"
+#include <cstdint>
 #include <tuple>
 
 namespace trainx::kernels {

@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/bits.hpp"
 #include "kernels/random/philox.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

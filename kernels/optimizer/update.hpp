@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/optimizer/chunks.hpp"
 #include "kernels/optimizer/stochastic_rounding.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

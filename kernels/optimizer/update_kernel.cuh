@@ -3,6 +3,7 @@
 #include "kernels/launch.hpp"
 #include "kernels/optimizer/states.hpp"
 #include "kernels/optimizer/weights4.cuh"
+#include <cstdint>
 
 namespace trainx::kernels {
 

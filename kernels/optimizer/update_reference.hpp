@@ -3,6 +3,7 @@
 #include "kernels/optimizer/states.hpp"
 #include "kernels/optimizer/weights.hpp"
 #include <algorithm>
+#include <cstdint>
 
 namespace trainx::kernels {
 

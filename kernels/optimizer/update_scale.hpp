@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/host_device.hpp"
 #include "kernels/optimizer/update.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/optimizer/weights.hpp"
 #include "kernels/vector4.cuh"
+#include <cstdint>
 
 namespace trainx::kernels {
 

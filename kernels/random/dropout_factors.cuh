@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/random/fused_dropout.hpp"
 #include "kernels/random/philox.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

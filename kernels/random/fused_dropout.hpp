@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/random/dropout.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

@@ -5,6 +5,7 @@
 #include "kernels/fold_memory.hpp"
 #include "kernels/launch.hpp"
 #include <algorithm>
+#include <cstdint>
 
 namespace trainx::kernels {
 

@@ -3,6 +3,7 @@
 #include "core/dtype.hpp"
 #include <nlohmann/json_fwd.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <span>

@@ -1,5 +1,6 @@
 #pragma once
 #include "checkpoint/checkpoint.hpp"
+#include <cstdint>
 
 namespace trainx::checkpoint {
 

@@ -3,6 +3,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/safetensors_writer.hpp"
+#include <cstdint>
 
 namespace trainx::checkpoint {
 

@@ -1,6 +1,7 @@
 // Names inside a run's folder, and the atomic ways to change them.
 #pragma once
 #include "checkpoint/checkpoint.hpp"
+#include <cstdint>
 #include <optional>
 
 namespace trainx::checkpoint {

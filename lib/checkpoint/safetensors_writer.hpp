@@ -1,6 +1,7 @@
 #pragma once
 #include "checkpoint/checkpoint.hpp"
 #include "core/file_writer.hpp"
+#include <cstdint>
 
 namespace trainx::checkpoint {
 

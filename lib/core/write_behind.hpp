@@ -2,6 +2,7 @@
 #include "core/work_queue.hpp"
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "data/tokens/token_reader.hpp"
 #include "tokenizer/tokenizer.hpp"
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

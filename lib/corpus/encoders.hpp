@@ -2,6 +2,7 @@
 #include "tokenizer/tokenizer.hpp"
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <thread>

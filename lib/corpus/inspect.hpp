@@ -2,6 +2,7 @@
 #pragma once
 #include "tokenizer/tokenizer.hpp"
 #include <nlohmann/json.hpp>
+#include <cstdint>
 
 namespace trainx::corpus {
 

@@ -1,6 +1,7 @@
 // Documents into rows, several a row, so that little of a row is padding.
 #pragma once
 #include "corpus/documents.hpp"
+#include <cstdint>
 
 namespace trainx::corpus {
 

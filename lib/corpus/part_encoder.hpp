@@ -2,6 +2,7 @@
 #include "corpus/inputs.hpp"
 #include "corpus/record.hpp"
 #include "tokenizer/tokenizer.hpp"
+#include <cstdint>
 
 namespace trainx::corpus {
 

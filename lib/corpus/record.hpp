@@ -1,6 +1,7 @@
 // A line of raw text: what to train on, before it is tokens.
 #pragma once
 #include "data/labelled/line.hpp"
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

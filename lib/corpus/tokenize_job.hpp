@@ -1,5 +1,6 @@
 #pragma once
 #include "corpus/part_encoder.hpp"
+#include <cstdint>
 #include <functional>
 
 namespace trainx::corpus {

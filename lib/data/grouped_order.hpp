@@ -1,6 +1,7 @@
 #pragma once
 #include "data/order.hpp"
 #include "data/source.hpp"
+#include <cstdint>
 
 namespace trainx::data {
 

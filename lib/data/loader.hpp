@@ -2,6 +2,7 @@
 #include "data/order.hpp"
 #include "data/source.hpp"
 #include "spec/arch/task.hpp"
+#include <cstdint>
 #include <optional>
 
 namespace trainx::data {

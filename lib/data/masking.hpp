@@ -1,6 +1,7 @@
 #pragma once
 #include "data/source.hpp"
 #include "spec/arch/task.hpp"
+#include <cstdint>
 
 namespace trainx::data {
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "spec/arch/task.hpp"
 #include "spec/data/options.hpp"
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

@@ -1,5 +1,6 @@
 #pragma once
 #include "data/counter_random.hpp"
+#include <cstdint>
 
 namespace trainx::data {
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/dtype.hpp"
 #include "dist/control.hpp"
+#include <cstdint>
 #include <span>
 #include <string>
 

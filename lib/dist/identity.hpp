@@ -2,6 +2,7 @@
 #pragma once
 #include "dist/bytes.hpp"
 #include "dist/membership.hpp"
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/error.hpp"
 #include "dist/communicator.hpp"
+#include <cstdint>
 #include <cstring>
 
 namespace trainx::dist {

@@ -2,6 +2,7 @@
 #pragma once
 #include "dist/call.hpp"
 #include "dist/connection.hpp"
+#include <cstdint>
 #include <vector>
 
 namespace trainx::dist {

@@ -2,6 +2,7 @@
 #pragma once
 #include "dist/call.hpp"
 #include <atomic>
+#include <cstdint>
 
 namespace trainx::dist {
 

@@ -3,6 +3,7 @@
 #include "dist/communicator.hpp"
 #include "dist/shared_counters.hpp"
 #include "dist/shared_segment.hpp"
+#include <cstdint>
 #include <functional>
 
 namespace trainx::dist {

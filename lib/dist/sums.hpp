@@ -2,6 +2,7 @@
 #pragma once
 #include "core/dtype.hpp"
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace trainx::dist {

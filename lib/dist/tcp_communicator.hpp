@@ -2,6 +2,7 @@
 #pragma once
 #include "dist/communicator.hpp"
 #include "dist/mesh.hpp"
+#include <cstdint>
 
 namespace trainx::dist {
 

@@ -3,6 +3,7 @@
 #include "recipe/recipe.hpp"
 #include "spec/arch/architecture.hpp"
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
 namespace trainx::facts {

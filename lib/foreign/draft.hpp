@@ -2,6 +2,7 @@
 // and what could not be mapped.
 #pragma once
 #include "yaml/node.hpp"
+#include <cstdint>
 #include <map>
 #include <optional>
 

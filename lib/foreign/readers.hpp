@@ -1,6 +1,7 @@
 // A file of each tool, into the draft.
 #pragma once
 #include "foreign/settings.hpp"
+#include <cstdint>
 
 namespace trainx::foreign {
 

@@ -1,6 +1,7 @@
 // How long the other tool's run is, and parts of it.
 #pragma once
 #include "core/units.hpp"
+#include <cstdint>
 
 namespace trainx::foreign {
 

@@ -2,6 +2,7 @@
 // answers for it.
 #pragma once
 #include "foreign/draft.hpp"
+#include <cstdint>
 #include <set>
 
 namespace trainx::foreign {

@@ -2,6 +2,7 @@
 #pragma once
 #include "yaml/node.hpp"
 #include <array>
+#include <cstdint>
 
 namespace trainx::foreign {
 

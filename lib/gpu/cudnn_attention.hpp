@@ -1,5 +1,6 @@
 // Attention by cuDNN's fused kernels, reached through its frontend (header-only): the only file that sees the frontend is cudnn_attention.cpp.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include "gpu/attention.hpp"
 

@@ -1,5 +1,6 @@
 // Matrix products by cuBLASLt, with an algorithm per shape: the library's own choice, or the fastest of its candidates measured at the power limit.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

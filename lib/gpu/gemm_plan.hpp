@@ -1,5 +1,6 @@
 // cuBLASLt's descriptors for one problem: matrices are row-major here and column-major there, so D^T = B^T A^T is what the library is asked for.
 #pragma once
+#include <cstdint>
 #include <vector>
 #include "gpu/cublaslt.hpp"
 #include "gpu/gemm.hpp"

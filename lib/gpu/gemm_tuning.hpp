@@ -1,6 +1,7 @@
 // Which of the library's candidates is fastest when the chip has been busy for a while: its power limit then sets the clock, as in a training step.
 #pragma once
 #include "gpu/gemm_plan.hpp"
+#include <cstdint>
 
 namespace trainx::gpu {
 

@@ -1,5 +1,6 @@
 // Energy, power, clock, load and memory of a GPU, from NVML. What cannot be read is nothing.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include "core/power_reading.hpp"
 

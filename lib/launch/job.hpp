@@ -3,6 +3,7 @@
 #include "dist/membership.hpp"
 #include "facts/facts.hpp"
 #include "launch/sampling_options.hpp"
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>

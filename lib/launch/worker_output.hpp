@@ -12,6 +12,7 @@
 #include "launch/stderr_writer.hpp"
 #include "launch/worker_process.hpp"
 #include <poll.h>
+#include <cstdint>
 #include <list>
 
 namespace trainx::launch {

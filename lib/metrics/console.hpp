@@ -5,6 +5,7 @@
 #include "metrics/screen.hpp"
 #include "metrics/start_screen.hpp"
 #include "metrics/status_line.hpp"
+#include <cstdint>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>

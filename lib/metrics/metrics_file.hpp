@@ -1,6 +1,7 @@
 #pragma once
 #include "metrics/appended_file.hpp"
 #include <nlohmann/json_fwd.hpp>
+#include <cstdint>
 
 namespace trainx::metrics {
 

@@ -2,6 +2,7 @@
 #include "metrics/event_file.hpp"
 #include "metrics/metrics_file.hpp"
 #include "metrics/metrics_table.hpp"
+#include <cstdint>
 #include <optional>
 
 namespace trainx::metrics {

@@ -1,5 +1,6 @@
 #pragma once
 #include "metrics/report.hpp"
+#include <cstdint>
 #include <string>
 
 namespace trainx::metrics {

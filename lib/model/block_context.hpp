@@ -3,6 +3,7 @@
 #include "program/model_graph.hpp"
 #include "tensor/random_key.hpp"
 #include <ATen/core/Tensor.h>
+#include <cstdint>
 #include <memory>
 #include <vector>
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "model/block_context.hpp"
 #include "ops/dropout.hpp"
+#include <cstdint>
 
 namespace trainx::model {
 

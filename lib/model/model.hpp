@@ -2,6 +2,7 @@
 #pragma once
 #include "model/block.hpp"
 #include "spec/arch/options.hpp"
+#include <cstdint>
 #include <functional>
 
 namespace trainx::model {

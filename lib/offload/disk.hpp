@@ -2,6 +2,7 @@
 #pragma once
 #include "offload/block_io.hpp"
 #include "offload/scratch_file.hpp"
+#include <cstdint>
 #include <mutex>
 
 namespace trainx::offload {

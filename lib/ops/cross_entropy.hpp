@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <cstdint>
 
 namespace trainx::ops {
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "tensor/random_key.hpp"
 #include <ATen/core/Tensor.h>
+#include <cstdint>
 
 namespace trainx::ops {
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "ops/dropout.hpp"
+#include <cstdint>
 
 namespace trainx::ops {
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "ops/element.hpp"
+#include <cstdint>
 
 namespace trainx::ops {
 

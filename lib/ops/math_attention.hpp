@@ -1,6 +1,7 @@
 // Attention as its formula is written, softmax(q k^T / sqrt(D)) v, with the scores of all pairs in memory: on whatever device the tensors are.
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <cstdint>
 
 namespace trainx::ops {
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "ops/element.hpp"
 #include <cmath>
+#include <cstdint>
 
 namespace trainx::ops {
 

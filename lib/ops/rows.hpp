@@ -1,6 +1,7 @@
 // Which rows of a micro-batch a head looks at.
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <cstdint>
 
 namespace trainx::ops {
 

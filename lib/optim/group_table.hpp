@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/optimizer/update.hpp"
 #include "optim/optimizer.hpp"
+#include <cstdint>
 
 namespace trainx::optim {
 

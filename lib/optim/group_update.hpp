@@ -3,6 +3,7 @@
 #include "optim/chunks.hpp"
 #include "optim/group_table.hpp"
 #include "optim/weights.hpp"
+#include <cstdint>
 
 namespace trainx::optim {
 

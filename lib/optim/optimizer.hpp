@@ -3,6 +3,7 @@
 #include "program/model_graph.hpp"
 #include "program/plain.hpp"
 #include "spec/optim/options.hpp"
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>

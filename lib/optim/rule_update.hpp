@@ -3,6 +3,7 @@
 #include "kernels/optimizer/states.hpp"
 #include "kernels/optimizer/update.hpp"
 #include "optim/group_update.hpp"
+#include <cstdint>
 
 namespace trainx::optim {
 

@@ -2,6 +2,7 @@
 // as one step in legal sequential order. Another order of passes throws InternalError.
 #pragma once
 #include "program/plain.hpp"
+#include <cstdint>
 
 namespace trainx::passes {
 

@@ -1,6 +1,7 @@
 // The blocks of a program, one after the other.
 #pragma once
 #include "program/program.hpp"
+#include <cstdint>
 #include <utility>
 
 namespace trainx::passes {

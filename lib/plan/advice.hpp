@@ -1,6 +1,7 @@
 // Sizes that would be faster on the plan's GPU: multiples for tensor cores, full waves of tiles.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

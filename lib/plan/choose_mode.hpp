@@ -1,6 +1,7 @@
 // parallel.mode and parallel.shard_ranks.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

@@ -2,6 +2,7 @@
 // something else is found out.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

@@ -1,6 +1,7 @@
 // What ranks send each other in a step.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

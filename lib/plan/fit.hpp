@@ -2,6 +2,7 @@
 #pragma once
 #include "passes/passes.hpp"
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

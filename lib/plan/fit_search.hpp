@@ -2,6 +2,7 @@
 #pragma once
 #include "plan/memory_plan.hpp"
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <tuple>
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

@@ -1,6 +1,7 @@
 // What of a run cannot be cut, put aside or shared: a block's operands lie on the device together.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

@@ -1,6 +1,7 @@
 // Sizes that no plan is made for. Real runs end far below them.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

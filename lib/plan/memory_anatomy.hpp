@@ -1,6 +1,7 @@
 // Where memory goes: what was planned beside what was measured, category by category.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

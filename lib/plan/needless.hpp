@@ -1,6 +1,7 @@
 // Levers that save memory which nothing needs: the run fits without them, and they cost time.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

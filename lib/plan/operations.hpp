@@ -2,6 +2,7 @@
 #pragma once
 #include "core/work.hpp"
 #include "plan/run_plan.hpp"
+#include <cstdint>
 #include <map>
 
 namespace trainx::plan {

@@ -1,6 +1,7 @@
 #pragma once
 #include "core/dtype.hpp"
 #include "program/time.hpp"
+#include <cstdint>
 #include <string>
 #include <vector>
 

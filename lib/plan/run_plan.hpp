@@ -6,6 +6,7 @@
 #include "program/order.hpp"
 #include "program/plain.hpp"
 #include "program/time.hpp"
+#include <cstdint>
 #include <memory>
 
 namespace trainx::plan {

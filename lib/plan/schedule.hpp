@@ -1,5 +1,6 @@
 #pragma once
 #include "recipe/sections.hpp"
+#include <cstdint>
 #include <functional>
 
 namespace trainx::plan {

@@ -1,6 +1,7 @@
 // Predicted cost of a step with another cut or other model sizes, without placing buffers.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 namespace trainx::plan {
 

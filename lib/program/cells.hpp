@@ -2,6 +2,7 @@
 // sharded) at the same elements, so that operations on elements go from cell to cell. A state that is whole is one cell; one that is packed has the group's cells, all used at once.
 #pragma once
 #include "program/model_graph.hpp"
+#include <cstdint>
 #include <set>
 
 namespace trainx::program {

@@ -1,6 +1,7 @@
 // Runs a program's lists with one thread per lane and the derived waits. Knows neither ops nor passes; links no LibTorch.
 #pragma once
 #include "program/order.hpp"
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>

@@ -3,6 +3,7 @@
 #pragma once
 #include "core/dtype.hpp"
 #include "program/program.hpp"
+#include <cstdint>
 #include <map>
 #include <optional>
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "program/states.hpp"
 #include <algorithm>
+#include <cstdint>
 
 namespace trainx::program {
 

@@ -1,6 +1,7 @@
 // How a group is cut among ranks: into equal shards, one after the other in the group's buffer, whose borders fall on the optimizer's units (of Unit::tensor on elements).
 #pragma once
 #include "program/states.hpp"
+#include <cstdint>
 
 namespace trainx::program {
 

@@ -1,6 +1,7 @@
 // What an optimizer keeps, and where it lies in the buffers of a group.
 #pragma once
 #include "program/model_graph.hpp"
+#include <cstdint>
 #include <functional>
 
 namespace trainx::program {

@@ -1,6 +1,7 @@
 // Hashed symbolic expressions: equal hashes, equal meaning. Only + commutes and associates, which is what "each contribution exactly once" means.
 #pragma once
 #include "program/model_graph.hpp"
+#include <cstdint>
 
 namespace trainx::program {
 

@@ -3,6 +3,7 @@
 #include "program/model_graph.hpp"
 #include "program/order.hpp"
 #include "program/tiles.hpp"
+#include <cstdint>
 
 namespace trainx::program {
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "recipe/value.hpp"
 #include <nlohmann/json.hpp>
+#include <cstdint>
 
 namespace trainx::recipe {
 

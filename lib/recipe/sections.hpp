@@ -5,6 +5,7 @@
 #include "spec/data/options.hpp"
 #include "spec/optim/options.hpp"
 #include "spec/schedule/options.hpp"
+#include <cstdint>
 
 namespace trainx::recipe {
 

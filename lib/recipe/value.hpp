@@ -9,6 +9,7 @@
 #include "spec/field.hpp"
 #include "yaml/node.hpp"
 #include "yaml/scalar.hpp"
+#include <cstdint>
 #include <type_traits>
 
 namespace trainx::recipe {

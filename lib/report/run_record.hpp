@@ -2,6 +2,7 @@
 #pragma once
 #include "checkpoint/listing.hpp"
 #include <nlohmann/json.hpp>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>

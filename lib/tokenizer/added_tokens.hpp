@@ -3,6 +3,7 @@
 #include "tokenizer/vocabulary.hpp"
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <set>
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "tokenizer/unicode/code_point_set.hpp"
+#include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,5 +1,6 @@
 #pragma once
 #include "tokenizer/vocabulary.hpp"
+#include <cstdint>
 
 namespace trainx::tokenizer {
 

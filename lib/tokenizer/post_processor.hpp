@@ -1,6 +1,7 @@
 #pragma once
 #include "tokenizer/component.hpp"
 #include "tokenizer/tokenizer.hpp"
+#include <cstdint>
 
 namespace trainx::tokenizer {
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "tokenizer/model.hpp"
+#include <cstdint>
 
 namespace trainx::tokenizer {
 

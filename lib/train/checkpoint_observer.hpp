@@ -5,6 +5,7 @@
 #include "train/recurrence.hpp"
 #include "train/shared_save.hpp"
 #include "train/snapshot.hpp"
+#include <cstdint>
 #include <future>
 
 namespace trainx::train {

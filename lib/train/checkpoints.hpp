@@ -2,6 +2,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "train/resident_state.hpp"
 #include "train/trainer.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

@@ -6,6 +6,7 @@
 #include "train/executor.hpp"
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <mutex>
 
 namespace trainx::train {

@@ -5,6 +5,7 @@
 #include "core/power_reading.hpp"
 #include "offload/disk.hpp"
 #include "train/ranks.hpp"
+#include <cstdint>
 #include <functional>
 
 namespace trainx::train {

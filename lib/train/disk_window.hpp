@@ -1,6 +1,7 @@
 // What lies on the disk, one part of it at a time in memory.
 #pragma once
 #include "offload/disk.hpp"
+#include <cstdint>
 #include <span>
 
 namespace trainx::train {

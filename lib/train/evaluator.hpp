@@ -2,6 +2,7 @@
 #include "data/spread.hpp"
 #include "train/device.hpp"
 #include "train/ranks.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

@@ -8,6 +8,7 @@
 #include "plan/run_plan.hpp"
 #include "train/step_evidence.hpp"
 #include "train/step_times.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

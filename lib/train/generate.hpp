@@ -2,6 +2,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "launch/sampling_options.hpp"
 #include "spec/arch/gpt2.hpp"
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

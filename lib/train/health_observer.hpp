@@ -1,6 +1,7 @@
 #pragma once
 #include "metrics/data_wait_watch.hpp"
 #include "train/observers.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

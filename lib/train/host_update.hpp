@@ -1,6 +1,7 @@
 // An optimizer's update of one group where all that it touches is host memory: on a CPU, and beside a GPU where the optimizer is offloaded.
 #pragma once
 #include "train/executor.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "plan/run_plan.hpp"
 #include "train/train_state.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

@@ -1,6 +1,7 @@
 // Saved tensors by the parameters' names, each to be taken once.
 #pragma once
 #include "checkpoint/checkpoint.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

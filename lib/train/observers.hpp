@@ -5,6 +5,7 @@
 #include "metrics/metrics_log.hpp"
 #include "train/build.hpp"
 #include "train/recurrence.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

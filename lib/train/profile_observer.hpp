@@ -2,6 +2,7 @@
 #pragma once
 #include "metrics/console.hpp"
 #include "train/build.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

@@ -3,6 +3,7 @@
 #include "dist/communicator.hpp"
 #include "train/executor.hpp"
 #include "train/signals.hpp"
+#include <cstdint>
 #include <mutex>
 #include <optional>
 

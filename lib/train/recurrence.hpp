@@ -1,6 +1,7 @@
 #pragma once
 #include "plan/run_plan.hpp"
 #include "train/trainer.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

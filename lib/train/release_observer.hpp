@@ -1,5 +1,6 @@
 #pragma once
 #include "train/observers.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

@@ -6,6 +6,7 @@
 #include "train/arena.hpp"
 #include "train/disk_window.hpp"
 #include "train/ranks.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

@@ -1,6 +1,7 @@
 // Which token follows, of a distribution over all.
 #pragma once
 #include "launch/sampling_options.hpp"
+#include <cstdint>
 #include <span>
 
 namespace trainx::train {

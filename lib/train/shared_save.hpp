@@ -3,6 +3,7 @@
 #include "checkpoint/pending.hpp"
 #include "checkpoint/shared_files.hpp"
 #include "train/ranks.hpp"
+#include <cstdint>
 #include <optional>
 
 namespace trainx::train {

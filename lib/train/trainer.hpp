@@ -4,6 +4,7 @@
 #include "train/train_state.hpp"
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 

@@ -2,6 +2,7 @@
 #include "data/source.hpp"
 #include "fuzz/expect.hpp"
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // What the tests of attention have in common, whoever computes it: operands that every type holds exactly, samples of several lengths, errors, and what padding must be.
 #pragma once
 #include "gpu/operands.hpp"
+#include <cstdint>
 
 namespace trainx::kernels {
 

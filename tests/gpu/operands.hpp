@@ -4,6 +4,7 @@
 #include "kernels/bits.hpp"
 #include "kernels/fold_memory.hpp"
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 

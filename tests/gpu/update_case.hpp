@@ -1,5 +1,6 @@
 // Weights, gradients and states of any type on the host and on the device, updated on both and compared bit for bit.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <random>

@@ -1,6 +1,7 @@
 // A GPT-2 of 124M, planned for a GPU and the host beside it: for tests of what lies where.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <cstdint>
 
 struct PlannedOn {
   std::int64_t host_bytes = std::int64_t{64} << 30;   // 0: the host does not say

@@ -1,6 +1,7 @@
 #pragma once
 #include "data/labelled/line.hpp"
 #include "data/source.hpp"
+#include <cstdint>
 
 namespace trainx::data::labelled {
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "data/source.hpp"
+#include <cstdint>
 
 namespace trainx::data::stories {
 

@@ -4,6 +4,7 @@
 #include "facts/doctor/lines.hpp"
 #include "facts/doctor/roots.hpp"
 #include "facts/doctor/section_json.hpp"
+#include <cstdint>
 
 namespace trainx::facts {
 

@@ -6,6 +6,7 @@
 #include "facts/doctor/gpu_presence.hpp"
 #include "facts/doctor/lines.hpp"
 #include "facts/doctor/section_json.hpp"
+#include <cstdint>
 
 namespace trainx::facts {
 

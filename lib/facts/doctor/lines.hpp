@@ -1,6 +1,7 @@
 // A section's text for people.
 #pragma once
 #include "facts/doctor/unread.hpp"
+#include <cstdint>
 #include <string>
 #include <vector>
 

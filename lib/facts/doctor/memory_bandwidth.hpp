@@ -1,6 +1,7 @@
 #pragma once
 #include "facts/doctor/lines.hpp"
 #include "facts/doctor/section_json.hpp"
+#include <cstdint>
 
 namespace trainx::facts {
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include "model/bert/shape.hpp"
 #include "model/block.hpp"
 #include "ops/cross_entropy.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 #include "model/dropout_site.hpp"
 #include "spec/arch/bert.hpp"
+#include <cstdint>
 
 namespace trainx::model::bert {
 

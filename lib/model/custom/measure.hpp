@@ -1,5 +1,6 @@
 #pragma once
 #include "spec/arch/custom.hpp"
+#include <cstdint>
 
 namespace trainx::model::custom {
 

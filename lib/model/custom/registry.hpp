@@ -2,6 +2,7 @@
 #pragma once
 #include "spec/arch/custom.hpp"
 #include "trainx/model_definition.hpp"
+#include <cstdint>
 
 namespace trainx::model {
 

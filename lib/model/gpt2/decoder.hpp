@@ -1,6 +1,7 @@
 #pragma once
 #include "model/block.hpp"
 #include "spec/arch/gpt2.hpp"
+#include <cstdint>
 #include <map>
 #include <span>
 

@@ -2,6 +2,7 @@
 #include "model/block.hpp"
 #include "model/gpt2/shape.hpp"
 #include "ops/cross_entropy.hpp"
+#include <cstdint>
 
 namespace trainx::model::gpt2 {
 

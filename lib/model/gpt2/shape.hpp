@@ -2,6 +2,7 @@
 #include "model/block_context.hpp"
 #include "ops/dropout.hpp"
 #include "spec/arch/gpt2.hpp"
+#include <cstdint>
 
 namespace trainx::model::gpt2 {
 

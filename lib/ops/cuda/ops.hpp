@@ -5,6 +5,7 @@
 #include "ops/cross_entropy.hpp"
 #include "ops/embedding.hpp"
 #include "ops/residual.hpp"
+#include <cstdint>
 
 namespace trainx::ops::cuda {
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <cuda_runtime_api.h>
+#include <cstdint>
 #include <optional>
 #include "gpu/first_fit.hpp"
 

@@ -1,6 +1,7 @@
 // A model whichever architecture it is of: the lists' entries behind one set of names.
 #pragma once
 #include "spec/arch/options.hpp"
+#include <cstdint>
 
 namespace trainx::spec {
 

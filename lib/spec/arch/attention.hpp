@@ -3,6 +3,7 @@
 #include "core/attention_kind.hpp"
 #include "core/dtype.hpp"
 #include "spec/field.hpp"
+#include <cstdint>
 
 namespace trainx {
 

@@ -6,6 +6,7 @@
 #include "spec/arch/machine.hpp"
 #include "spec/arch/task.hpp"
 #include "spec/field.hpp"
+#include <cstdint>
 
 namespace trainx::spec {
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 
 namespace trainx::spec {

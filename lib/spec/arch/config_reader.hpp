@@ -1,6 +1,7 @@
 #pragma once
 #include "spec/field.hpp"
 #include <nlohmann/json.hpp>
+#include <cstdint>
 
 namespace trainx::spec {
 

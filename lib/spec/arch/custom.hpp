@@ -3,6 +3,7 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include "spec/arch/task.hpp"
+#include <cstdint>
 
 namespace trainx::spec {
 

@@ -2,6 +2,7 @@
 #include "core/attention_kind.hpp"
 #include "core/dtype.hpp"
 #include "program/program.hpp"
+#include <cstdint>
 
 namespace trainx::spec {
 

@@ -1,6 +1,7 @@
 // Between a parameter in its group's memory and the tensor in a saved file: transposed where the file is, and without padding.
 #pragma once
 #include "program/model_graph.hpp"
+#include <cstdint>
 #include <span>
 
 namespace trainx::spec {

@@ -1,5 +1,6 @@
 #pragma once
 #include "spec/field.hpp"
+#include <cstdint>
 
 namespace trainx::spec {
 

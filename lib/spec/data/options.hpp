@@ -4,6 +4,7 @@
 #include "spec/data/file_list.hpp"
 #include "spec/data/held_out.hpp"
 #include "spec/field.hpp"
+#include <cstdint>
 #include <variant>
 
 namespace trainx::spec {

@@ -3,6 +3,7 @@
 #include "spec/field.hpp"
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace trainx::spec {
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "program/states.hpp"
 #include "spec/field.hpp"
+#include <cstdint>
 
 namespace trainx::spec {
 

@@ -1,6 +1,7 @@
 // Courses of the learning rate after warm-up: a struct each, and a line in the list. `has_final_ratio`: ends at final_ratio * lr.
 #pragma once
 #include "spec/field.hpp"
+#include <cstdint>
 #include <variant>
 
 namespace trainx::spec {

@@ -2,6 +2,7 @@
 #include "tokenizer/bpe/merge_table.hpp"
 #include "tokenizer/model.hpp"
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "tokenizer/bpe/merge_table.hpp"
+#include <cstdint>
 
 namespace trainx::tokenizer {
 

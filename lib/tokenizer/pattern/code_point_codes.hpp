@@ -2,6 +2,7 @@
 #include "tokenizer/unicode/code_point_set.hpp"
 #include <array>
 #include <bitset>
+#include <cstdint>
 #include <string>
 #include <vector>
 

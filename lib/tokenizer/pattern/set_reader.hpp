@@ -1,5 +1,6 @@
 #pragma once
 #include "tokenizer/unicode/code_point_set.hpp"
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

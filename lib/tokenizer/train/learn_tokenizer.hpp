@@ -1,5 +1,6 @@
 #pragma once
 #include "tokenizer/train/word_counts.hpp"
+#include <cstdint>
 
 namespace trainx::tokenizer {
 

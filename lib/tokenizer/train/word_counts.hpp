@@ -3,6 +3,7 @@
 #include "tokenizer/normalizer.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include "tokenizer/vocabulary.hpp"
+#include <cstdint>
 #include <map>
 #include <mutex>
 

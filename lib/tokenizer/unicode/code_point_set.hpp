@@ -2,6 +2,7 @@
 #include "tokenizer/unicode/tables.hpp"
 #include "tokenizer/unicode/utf8.hpp"
 #include <bitset>
+#include <cstdint>
 
 namespace trainx::tokenizer {
 

@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 #include "gpu/gpu_error.hpp"
 

@@ -2,6 +2,7 @@
 #include "train/arena.hpp"
 #include <cuda_runtime_api.h>
 #include <atomic>
+#include <cstdint>
 #include <thread>
 
 namespace trainx::train {

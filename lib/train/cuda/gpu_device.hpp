@@ -5,6 +5,7 @@
 #include "ops/cuda/torch_cuda.hpp"
 #include "train/cuda/download_beside.hpp"
 #include "train/device.hpp"
+#include <cstdint>
 
 namespace trainx::train {
 

@@ -6,6 +6,7 @@
 #include "train/cuda/optimizer_launches.hpp"
 #include "train/cuda/side_lanes.hpp"
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 

@@ -5,6 +5,7 @@
 #include "spec/optim/options.hpp"
 #include "train/cuda/device_tables.hpp"
 #include "train/cuda/placed_memory.hpp"
+#include <cstdint>
 #include <functional>
 
 namespace trainx::train {

@@ -1,6 +1,7 @@
 // A small real GPT-2 run on the GPU, by the parts of every run: three steps under the eyes of the attestation.
 #pragma once
 #include "train/build.hpp"
+#include <cstdint>
 
 namespace trainx::train::test {
 

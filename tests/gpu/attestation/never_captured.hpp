@@ -2,6 +2,7 @@
 #pragma once
 #include "core/error.hpp"
 #include "train/device.hpp"
+#include <cstdint>
 
 namespace trainx::train::test {
 

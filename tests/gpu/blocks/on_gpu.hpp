@@ -2,6 +2,7 @@
 #pragma once
 #include "ops/cuda/gpu.hpp"
 #include "torch/model/plain_run.hpp"
+#include <cstdint>
 
 namespace trainx::model::test {
 

@@ -1,6 +1,7 @@
 // Small models: the operands and uses of real ones, a dozen elements each, everything fp32.
 #pragma once
 #include "program/plain.hpp"
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "support/toy/prove.hpp"
 #include "support/toy/text.hpp"
+#include <cstdint>
 
 namespace toy {
 

@@ -1,6 +1,7 @@
 // The same arithmetic as loops over steps, ranks, micro-steps and blocks: no program, no placement, no lanes.
 #pragma once
 #include "support/toy/machine.hpp"
+#include <cstdint>
 #include <numeric>
 
 namespace toy {

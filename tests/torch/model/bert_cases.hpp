@@ -2,6 +2,7 @@
 #pragma once
 #include "plain_run.hpp"
 #include "reference_bert.hpp"
+#include <cstdint>
 
 namespace trainx::model::test {
 

@@ -1,6 +1,7 @@
 // Models and batches that the tests of the blocks share.
 #pragma once
 #include "plain_run.hpp"
+#include <cstdint>
 
 namespace trainx::model::test {
 

@@ -1,6 +1,7 @@
 // What references of all architectures are written with.
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <cstdint>
 
 namespace trainx::model::test {
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "model/model.hpp"
 #include "program/plain.hpp"
+#include <cstdint>
 #include <map>
 #include <string>
 

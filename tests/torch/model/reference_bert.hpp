@@ -2,6 +2,7 @@
 #pragma once
 #include "compare.hpp"
 #include "spec/arch/bert.hpp"
+#include <cstdint>
 #include <map>
 #include <string>
 

@@ -3,6 +3,7 @@
 #include "compare.hpp"
 #include "spec/arch/gpt2.hpp"
 #include <ATen/core/Tensor.h>
+#include <cstdint>
 #include <map>
 #include <string>
 

@@ -1,6 +1,7 @@
 // An optimizer beside its formula, which a test writes out in double, and beside LibTorch's own step.
 #pragma once
 #include "group_fixture.hpp"
+#include <cstdint>
 
 namespace trainx::optim {
 

@@ -3,6 +3,7 @@
 #include "core/half.hpp"
 #include "optim/optimizer.hpp"
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>

@@ -4,6 +4,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/build.hpp"
 #include "train/cpu_executor.hpp"
+#include <cstdint>
 #include <cstring>
 
 namespace trainx::train {

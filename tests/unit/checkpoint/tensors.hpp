@@ -1,6 +1,7 @@
 // Tensors with known bytes, for tests of what is written and read.
 #pragma once
 #include "checkpoint/checkpoint.hpp"
+#include <cstdint>
 #include <cstring>
 
 inline trainx::checkpoint::TensorSource tensor_of(const std::string& name, trainx::DType dtype, std::vector<std::int64_t> dims, std::vector<std::byte> bytes) {

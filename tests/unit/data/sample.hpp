@@ -1,5 +1,6 @@
 #pragma once
 #include "data/loader.hpp"
+#include <cstdint>
 #include <vector>
 
 namespace trainx::data {

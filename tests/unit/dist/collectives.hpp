@@ -3,6 +3,7 @@
 #include "core/half.hpp"
 #include "dist/communicator.hpp"
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <random>
 #include <stdexcept>
