@@ -47,7 +47,8 @@ std::string config_text(const std::string& folder, const SavedType& type, const 
   config["torch_dtype"] = type.torch_name;
   const auto generation = files.find("generation_config.json");
   const auto said = generation == files.end() ? nlohmann::json() : nlohmann::json::parse(generation->second, nullptr, false);
-  if (said.is_object() && said.contains("eos_token_id")) config["eos_token_id"] = said["eos_token_id"];
+  const auto ends = said.is_object() ? said.value("eos_token_id", nlohmann::json()) : said;
+  if (!ends.is_null() && !ends.is_discarded()) config["eos_token_id"] = ends;
   return config.dump(2) + "\n";
 }
 

@@ -62,6 +62,12 @@ class Export(Trainx):
             folder = self.export(f"export{vocab}", source=f"outputs/v{vocab}")
             for file in ("config.json", "generation_config.json"):
                 self.assertEqual(json.loads((folder / file).read_text())["eos_token_id"], 7, file)
+        config, generation = (json.loads((folder / file).read_text()) for file in ("config.json", "generation_config.json"))
+        for own in (None, [7, 9]):
+            (folder / "generation_config.json").write_text(json.dumps(generation | {"eos_token_id": own}))
+            again = self.export(f"again{own}", source=folder.name)
+            saved = json.loads((again / "config.json").read_text())["eos_token_id"]
+            self.assertEqual(saved, config["eos_token_id"] if own is None else own)     # null says nothing
 
     def test_an_export_is_the_checkpoint_in_another_type_and_cut(self):
         saved = tensors(self.checkpoint / "model.safetensors")
