@@ -82,7 +82,7 @@ Weighed weigh(const RunPlan& now, const Lever& lever) {
   lever.take_away(w.plan);
   plan_programs(w.plan, Extent::candidate);
   const std::int64_t budget = now.memory.budget_bytes;
-  MemoryPlan memory = plan_memory_budget(w.plan);
+  MemoryPlan memory = plan_memory_totals(w.plan);
   memory.budget_bytes = budget;
   w.plan.memory = memory;
   w.bytes = memory.total_bytes();
