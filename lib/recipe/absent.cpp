@@ -7,8 +7,8 @@ namespace {
 constexpr std::string_view adapters = "trainx has no adapters: it trains all weights";
 constexpr std::string_view quantized = "trainx has no quantized weights: it trains all of them";
 constexpr std::string_view trackers =
-    "trainx sends metrics to no service: it writes metrics.jsonl and metrics.csv, which wandb and MLflow import, and "
-    "TensorBoard's files with metrics.tensorboard: true";
+    "trainx sends metrics to no service: wandb and MLflow import its metrics.csv, and TensorBoard "
+    "reads what metrics.tensorboard: true writes";
 constexpr std::string_view uploads = "trainx uploads nothing: `trainx export` writes a Hugging Face folder";
 constexpr std::string_view frozen = "trainx freezes no parameters: it trains all weights";
 constexpr std::string_view compiled = "trainx needs no compiler switch: each step is a planned program";

@@ -129,7 +129,7 @@ void Reader::report_unknown(const Scope& scope, const yaml::Entry& entry) {
   if (scope.holds_alternative && (scope.any_key || (!owners.empty() && scope.any_alternative))) return;
   std::string sentence = "unknown key";
   if (!owners.empty()) sentence += " of type " + scope.alternative + " (it belongs to type " + owners + ")";
-  else if (const auto what = absent_feature(entry.key)) sentence += ": " + std::string(*what);
+  else if (const auto what = absent_feature(entry.key)) sentence += ": " + std::string(*what) + "; remove it";
   else if (const auto meant = suggest(entry.key, scope.keys)) sentence += " (did you mean '" + *meant + "'?)";
   else if (const auto elsewhere = key_meant(scope.path, entry.key)) sentence += " (did you mean '" + *elsewhere + "'?)";
   problems_.add(entry.where, path, sentence);
