@@ -12,7 +12,7 @@ import string
 import threading
 import unittest
 
-from support import LONG, ROOT, Trainx, main
+from support import LONG, ROOT, Trainx, main, sampled
 
 LEGALITY = json.loads((ROOT / "tests" / "recipes" / "legality.json").read_text())
 # The first value of a method is the plain one. The table has first what the reading of a recipe finds, all of
@@ -184,8 +184,9 @@ class Combinations(Trainx):
         share = self.check_all(chosen)
         print(f"  {len(chosen)} of {len(pairs)} pairs, {share:.0%} legal")
 
+    @sampled
     def test_random_recipes(self):
-        chosen = [draw(self.random) for _ in range(2000 if LONG else 10)]
+        chosen = [draw(self.random) for _ in (range(2000) if LONG else self.drawn(range(25), 10))]
         share = self.check_all(chosen)
         print(f"  {len(chosen)} recipes, {share:.0%} legal")
         if LONG:

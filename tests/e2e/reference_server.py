@@ -49,7 +49,6 @@ def run(script, args, stdin, cwd):
         return {"code": os.waitstatus_to_exitcode(status), "stdout": text[0], "stderr": text[1]}
 
 
-
 def answer(questions, answers):
     for line in questions:
         answers.write(json.dumps(run(**json.loads(line))) + "\n")

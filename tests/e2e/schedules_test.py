@@ -65,9 +65,10 @@ class Schedules(Trainx):
                 self.run_trainx("train", recipe, f"run.name={i}-{name}", f"schedule={schedule}")
                 self.compare(f"{i}-{name}", want)
 
+    @sampled
     def test_resumed_runs(self):
         """Ended by a signal somewhere, then started again."""
-        chosen = self.random.sample(SCHEDULES, 2)
+        chosen = self.random.sample(SCHEDULES, len(self.drawn(range(4), 2)))
         recipe = self.recipe(RECIPE)
         for i, ((schedule, name, _), want) in enumerate(zip(chosen, self.reference(chosen))):
             with self.subTest(schedule=schedule):
