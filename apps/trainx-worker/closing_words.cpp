@@ -2,6 +2,7 @@
 #include "core/units.hpp"
 #include "recipe/value.hpp"
 #include "status.hpp"
+#include <cstdio>
 
 namespace trainx::worker {
 namespace {

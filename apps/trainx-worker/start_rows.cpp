@@ -4,6 +4,7 @@
 #include "recipe/recipe.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
+#include <cstdio>
 
 namespace trainx::worker {
 namespace {

@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cstdlib>
 #include <algorithm>
+#include <memory>
 
 namespace trainx::app {
 namespace {

@@ -4,6 +4,7 @@
 #include "core/suggest.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <memory>
 
 namespace trainx::app {
 

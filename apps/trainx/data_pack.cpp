@@ -5,6 +5,7 @@
 #include "named_tokenizer.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <cstdio>
 
 namespace trainx::app {
 namespace {

@@ -5,6 +5,7 @@
 #include "table.hpp"
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <memory>
 
 namespace trainx::app {
 namespace {

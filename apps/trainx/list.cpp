@@ -4,6 +4,7 @@
 #include "recipe/schema.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <memory>
 
 namespace trainx::app {
 namespace {

@@ -3,6 +3,7 @@
 #include "report/page.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <memory>
 
 namespace trainx::app {
 namespace {

@@ -4,6 +4,7 @@
 #include "recipe/json_schema.hpp"
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace trainx::app {

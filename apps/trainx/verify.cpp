@@ -8,6 +8,7 @@
 #include "table.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <sstream>
 

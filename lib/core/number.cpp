@@ -1,6 +1,7 @@
 #include "core/number.hpp"
 #include <charconv>
 #include <cmath>
+#include <system_error>
 
 namespace trainx {
 namespace {

@@ -1,5 +1,6 @@
 #include "data/foreign_file.hpp"
 #include "core/error.hpp"
+#include <cstdint>
 #include <string_view>
 
 namespace trainx::data {

@@ -1,4 +1,5 @@
 #include "foreign/interpolate.hpp"
+#include <algorithm>
 #include <optional>
 
 namespace trainx::foreign {

@@ -5,6 +5,7 @@
 #include "foreign/registry.hpp"
 #include "foreign/run_length.hpp"
 #include "recipe/value.hpp"
+#include <algorithm>
 
 namespace trainx::foreign {
 namespace {

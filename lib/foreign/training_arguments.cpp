@@ -12,6 +12,7 @@
 #include "recipe/value.hpp"
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 namespace trainx::foreign {
 namespace {

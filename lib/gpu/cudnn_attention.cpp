@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 #include "gpu/gpu_error.hpp"
 #include "gpu/library.hpp"

@@ -1,4 +1,5 @@
 #include "launch/line_reader.hpp"
+#include <algorithm>
 #include <array>
 #include <cerrno>
 

@@ -1,6 +1,9 @@
 #include "launch/slurm_lists.hpp"
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <optional>
+#include <system_error>
 
 namespace trainx::launch {
 namespace {

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 
 namespace trainx::launch {

@@ -1,5 +1,6 @@
 #include "launch/visible_gpus.hpp"
 #include "core/number.hpp"
+#include <algorithm>
 
 namespace trainx::launch {
 

@@ -12,9 +12,11 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 
 namespace trainx::log {

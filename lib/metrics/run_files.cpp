@@ -3,6 +3,7 @@
 #include "core/files.hpp"
 #include "metrics/report.hpp"
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>

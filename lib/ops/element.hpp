@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "kernels/bits.hpp"
 #include <ATen/core/Tensor.h>
+#include <algorithm>
 #include <cstdint>
 
 /// Compiled for three instruction sets, chosen when the program starts.

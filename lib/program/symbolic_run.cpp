@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <tuple>
 
 namespace trainx::program {
 namespace {

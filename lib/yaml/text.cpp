@@ -1,5 +1,6 @@
 #include "yaml/text.hpp"
 #include "yaml/read.hpp"
+#include <algorithm>
 
 namespace trainx::yaml {
 namespace {

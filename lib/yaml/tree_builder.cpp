@@ -1,5 +1,6 @@
 #include "yaml/tree_builder.hpp"
 #include "yaml/read.hpp"
+#include <algorithm>
 
 namespace trainx::yaml {
 namespace {

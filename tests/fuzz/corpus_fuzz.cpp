@@ -2,6 +2,7 @@
 #include "fuzz/expect.hpp"
 #include "fuzz/memory_file.hpp"
 #include "tokenizer/files/tokenizer_json.hpp"
+#include <cstdio>
 
 namespace trainx::fuzz {
 namespace {

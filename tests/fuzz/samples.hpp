@@ -1,6 +1,7 @@
 #pragma once
 #include "data/source.hpp"
 #include "fuzz/expect.hpp"
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>

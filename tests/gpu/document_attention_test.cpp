@@ -1,5 +1,6 @@
 #include "kernels/attention/document_attention.hpp"
 #include "gpu/attention_case.hpp"
+#include <algorithm>
 #include <numeric>
 #include <random>
 

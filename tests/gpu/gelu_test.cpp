@@ -1,5 +1,6 @@
 #include "kernels/activation/gelu.hpp"
 #include "gpu/operands.hpp"
+#include <algorithm>
 
 using namespace trainx::kernels;
 

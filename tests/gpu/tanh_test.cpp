@@ -1,5 +1,6 @@
 #include "kernels/activation/tanh.hpp"
 #include "gpu/operands.hpp"
+#include <algorithm>
 
 using namespace trainx::kernels;
 

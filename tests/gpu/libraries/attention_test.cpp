@@ -2,6 +2,7 @@
 #include "gpu/attention_case.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/document_attention.hpp"
+#include <algorithm>
 #include <cmath>
 #include <memory>
 

@@ -17,6 +17,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include "support/catch.hpp"
+#include <algorithm>
 
 using namespace trainx;
 

@@ -26,7 +26,9 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
+#include <cmath>
 #include <limits>
+#include <tuple>
 #include "support/catch.hpp"
 
 using namespace trainx;

@@ -12,6 +12,7 @@
 #include "tensor/random_key.hpp"
 #include "group_fixture.hpp"
 #include "support/catch.hpp"
+#include <tuple>
 
 using namespace trainx;
 using namespace trainx::optim;

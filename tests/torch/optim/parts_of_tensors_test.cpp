@@ -1,6 +1,7 @@
 #include "formula.hpp"
 #include "program/shards.hpp"
 #include "support/catch.hpp"
+#include <tuple>
 
 using namespace trainx;
 using namespace trainx::optim;

@@ -7,6 +7,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/CPUAllocator.h>
+#include <stdexcept>
 #include <vector>
 #include "support/catch.hpp"
 

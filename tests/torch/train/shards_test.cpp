@@ -10,6 +10,7 @@
 #include "train/resident_state.hpp"
 #include "train/shared_save.hpp"
 #include <ATen/Parallel.h>
+#include <cstdio>
 #include <cstring>
 #include <random>
 

@@ -1,5 +1,6 @@
 #include "train/shared_cores.hpp"
 #include "support/catch.hpp"
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>

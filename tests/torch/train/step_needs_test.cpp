@@ -1,6 +1,7 @@
 // What the batches of a step need on a GPU. Needs no GPU.
 #ifdef TRAINX_CUDA
 #include "train/cuda/step_needs.hpp"
+#include <algorithm>
 #include <vector>
 #include "support/catch.hpp"
 

@@ -5,6 +5,7 @@
 #include "support/golden.hpp"
 #include "tensors.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
 
 using namespace trainx;
 using namespace trainx::checkpoint;

@@ -7,6 +7,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/user_error.hpp"
 #include "tensors.hpp"
+#include <algorithm>
 #include <filesystem>
 
 using namespace trainx;

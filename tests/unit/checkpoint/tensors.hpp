@@ -3,6 +3,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 
 inline trainx::checkpoint::TensorSource tensor_of(const std::string& name, trainx::DType dtype, std::vector<std::int64_t> dims, std::vector<std::byte> bytes) {
   return {name, dtype, std::move(dims), [bytes = std::move(bytes)](std::span<std::byte> out) {

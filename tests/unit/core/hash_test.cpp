@@ -3,6 +3,7 @@
 #include "core/files.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
 #include <vector>
 
 using namespace trainx;

@@ -6,6 +6,7 @@
 #include "made_tokenizer.hpp"
 #include "unit/data/expect_user_error.hpp"
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <numeric>
 #include <random>
 #include <set>

@@ -3,6 +3,7 @@
 #include "data/tokens/token_reader.hpp"
 #include "made_tokenizer.hpp"
 #include "unit/data/expect_user_error.hpp"
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <random>

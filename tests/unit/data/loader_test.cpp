@@ -1,6 +1,7 @@
 #include "data/loader.hpp"
 #include "core/error.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <random>

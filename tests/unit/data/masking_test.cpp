@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "sample.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
 #include <cmath>
 #include <map>
 

@@ -4,6 +4,7 @@
 #include "expect_user_error.hpp"
 #include "sample.hpp"
 #include "scratch_folder.hpp"
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <map>

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "sample.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
 
 namespace trainx::data {
 namespace {

@@ -3,7 +3,9 @@
 #include "support/forked_ranks.hpp"
 #include "unit/dist/collectives.hpp"
 #include <dirent.h>
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <thread>
 

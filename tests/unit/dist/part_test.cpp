@@ -2,6 +2,7 @@
 #include "support/catch.hpp"
 #include "support/forked_ranks.hpp"
 #include "unit/dist/collectives.hpp"
+#include <cstdlib>
 
 using namespace trainx;
 using namespace trainx::dist;

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
 #include "unit/dist/collectives.hpp"
+#include <cmath>
 
 using namespace trainx;
 using namespace trainx::dist;

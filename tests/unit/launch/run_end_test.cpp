@@ -1,6 +1,7 @@
 // Whose end decides, and what may pass.
 #include "launch/run_end.hpp"
 #include "support/catch.hpp"
+#include <vector>
 
 using namespace trainx;
 

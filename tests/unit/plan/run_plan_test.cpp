@@ -3,6 +3,7 @@
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
 #include <algorithm>
+#include <tuple>
 #include <nlohmann/json.hpp>
 
 using namespace trainx;

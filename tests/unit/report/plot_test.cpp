@@ -1,6 +1,7 @@
 #include "report/plot.hpp"
 #include "report/html.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
 #include <cmath>
 #include <random>
 

@@ -4,6 +4,7 @@
 #include "spec/arch/bert_groups.hpp"
 #include "spec/arch/bert_slots.hpp"
 #include "spec/arch/saved_layout.hpp"
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
