@@ -51,7 +51,8 @@ FolderLock::FolderLock(const std::string& folder) {
   ::gethostname(host, sizeof host - 1);
   const std::string holder = "process " + std::to_string(::getpid()) + " on " + host + "\n";
   // A full disk must not stop a run that only wants its name in a sentence.
-  if (::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, holder.data(), holder.size(), 0) < 0) ::ftruncate(fd_, 0);
+  if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, holder.data(), holder.size(), 0) >= 0) return;
+  [[maybe_unused]] const int emptied = ::ftruncate(fd_, 0);
 }
 
 FolderLock::~FolderLock() {

@@ -70,13 +70,13 @@ std::vector<std::string> device_names() {
   return names;
 }
 
-const Device& device_named(const std::string& name) {
+const Device& device_named(std::string_view name) {
   std::string known;
   for (const Device& d : devices()) {
     if (d.name == name) return d;
     known += (known.empty() ? "" : ", ") + d.name;
   }
-  throw UserError(ExitCode::usage, "--gpu: no measured rates for '" + name + "'; there are rates for: " + known);
+  throw UserError(ExitCode::usage, "--gpu: no measured rates for '" + std::string(name) + "'; there are rates for: " + known);
 }
 
 }  // namespace trainx::plan

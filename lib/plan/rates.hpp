@@ -24,7 +24,7 @@ struct Device {
 /// As --gpu takes them.
 std::vector<std::string> device_names();
 /// Throws UserError 2 for a name that is not in the table, with a suggestion.
-const Device& device_named(const std::string& name);
+const Device& device_named(std::string_view name);
 /// By the driver's name of a GPU ("NVIDIA H200"); null where its rates were not measured.
 const Device* device_called(const std::string& gpu);
 

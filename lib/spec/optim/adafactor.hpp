@@ -53,7 +53,7 @@ inline std::vector<program::StateSpec> states(const AdafactorOptions& o) {
     dims.push_back(p.dims.back());
     return dims;
   };
-  const auto vector = [](const program::ParameterSpec& p) { return p.dims.size() < 2 ? p.dims : Dims{}; };
+  const auto vector = [](const program::ParameterSpec& p) { return p.dims.size() == 1 ? Dims{p.dims.front()} : Dims{}; };
   std::vector<program::StateSpec> out{{"exp_avg_sq_row", DType::f32, 0, row}, {"exp_avg_sq_col", DType::f32, 0, column}, {"exp_avg_sq", DType::f32, 0, vector}};
   if (o.beta1) out.push_back({"exp_avg", DType::f32});
   return out;

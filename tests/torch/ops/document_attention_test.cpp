@@ -13,6 +13,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <limits>
+#include <ostream>
 #include <vector>
 #include "support/catch.hpp"
 
@@ -22,6 +23,9 @@ using at::Tensor;
 namespace {
 
 struct Row { std::vector<std::int64_t> documents; };
+
+// For LibTorch's printing of vectors, which Catch2 v3 takes.
+[[maybe_unused]] std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.documents; }
 
 Tensor starts_of(const std::vector<Row>& rows, std::int64_t length) {
   const Tensor starts = at::full({static_cast<std::int64_t>(rows.size()), length}, -1, at::kInt);

@@ -83,6 +83,6 @@ TEST_CASE("a rank that is killed is lost to all others, at once and by name") {
     CHECK(ends[r].code == 82);
     CHECK(ends[r].seconds < 5);
     CHECK_THAT(ends[r].said, Catch::Matchers::StartsWith("82: rank " + std::to_string(victim) + " (host "));
-    CHECK_THAT(ends[r].said, Catch::Matchers::Contains("last at step 3: forward of rank " + std::to_string(victim)));
+    CHECK_THAT(ends[r].said, ContainsSubstring("last at step 3: forward of rank " + std::to_string(victim)));
   }
 }

@@ -9,7 +9,6 @@
 
 using namespace trainx;
 using namespace trainx::dist;
-using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
 namespace {
@@ -58,7 +57,7 @@ TEST_CASE("a rank killed during a collective ends it on all others") {
   const auto ends = ranks.wait(20);
   INFO(transport);
   others_say(ends, victim, 82, "82: " + named(victim), killed + 5);
-  CHECK_THAT(ends[1].said, Contains("step 7: reduce g.h3"));
+  CHECK_THAT(ends[1].said, ContainsSubstring("step 7: reduce g.h3"));
 }
 
 TEST_CASE("a stopped rank is told within the limit, rank 0 as well, and going on afterwards it ends too") {
@@ -153,10 +152,10 @@ TEST_CASE("ranks that do not make the same call end with the same sentence, whic
   others_say(ends, -1, 81, "81: " + named(transport == "TCP" && what != "received size" ? static_cast<int>(ends[0].said[9] - '0') : 0), 8);
   for (const RankEnd& e : ends) {
     CHECK(e.said == ends[0].said);
-    CHECK_THAT(e.said, Contains(named(2)));
+    CHECK_THAT(e.said, ContainsSubstring(named(2)));
   }
-  if (what == "kind") CHECK_THAT(ends[0].said, Contains(" calls all_reduce of 64 bytes as f32 (collective 2) where ") && Contains(" calls broadcast of 64 bytes from rank 0 (collective 2): "));
-  if (what == "received size") CHECK_THAT(ends[0].said, Contains(" calls send of 100 bytes to rank 2 where ") && Contains(" calls recv of 101 bytes from rank 0: "));
+  if (what == "kind") CHECK_THAT(ends[0].said, ContainsSubstring(" calls all_reduce of 64 bytes as f32 (collective 2) where ") && ContainsSubstring(" calls broadcast of 64 bytes from rank 0 (collective 2): "));
+  if (what == "received size") CHECK_THAT(ends[0].said, ContainsSubstring(" calls send of 100 bytes to rank 2 where ") && ContainsSubstring(" calls recv of 101 bytes from rank 0: "));
 }
 
 TEST_CASE("a rank that ends with an error of its own tells it to the others, and on_failure is called once") {
@@ -184,7 +183,7 @@ TEST_CASE("a rank that ends with an error of its own tells it to the others, and
   const auto ends = ranks.wait(20);
   CHECK(ends[victim].said == "65: shard 3 is damaged");
   others_say(ends, victim, 82, "82: " + named(victim), 8);
-  CHECK_THAT(ends[2].said, Contains(") ended: shard 3 is damaged on_failure 82") && !Contains("82 on_failure"));
+  CHECK_THAT(ends[2].said, ContainsSubstring(") ended: shard 3 is damaged on_failure 82") && !ContainsSubstring("82 on_failure"));
 }
 
 TEST_CASE("what one rank finds fails all with its words; leaving waits for all") {

@@ -12,7 +12,6 @@
 
 using namespace trainx;
 using namespace trainx::dist;
-using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
 namespace {
@@ -48,7 +47,7 @@ TEST_CASE("where a value differs nobody begins, and all say which and whose") {
   });
   const auto ends = ranks.wait(10);
   all_say(ends, "78: rank 2 (host ", 78, 5);
-  CHECK_THAT(ends[0].said, Contains("another plan") && Contains("rank 0 (host "));
+  CHECK_THAT(ends[0].said, ContainsSubstring("another plan") && ContainsSubstring("rank 0 (host "));
 }
 
 TEST_CASE("two ranks of a host on one device, and on none") {
@@ -91,7 +90,7 @@ TEST_CASE("a rank without a rank 0 says that it is not reached") {
   });
   const auto ends = ranks.wait(10);
   CHECK(ends[1].code == 69);
-  CHECK_THAT(ends[1].said, Contains("rank 1 ") && Contains("127.0.0.1:" + std::to_string(ranks.port())) && Contains(std::strerror(ECONNREFUSED)));
+  CHECK_THAT(ends[1].said, ContainsSubstring("rank 1 ") && ContainsSubstring("127.0.0.1:" + std::to_string(ranks.port())) && ContainsSubstring(std::strerror(ECONNREFUSED)));
 }
 
 TEST_CASE("a wrong token is kept out, and the others are told who is missing") {
@@ -115,7 +114,7 @@ TEST_CASE("a rank that is killed while others still join is lost, long before th
   const RankEnd& other = ends[1 - victim];
   CHECK(other.code == 82);
   CHECK(other.seconds < 6);
-  CHECK_THAT(other.said, StartsWith("82: rank " + std::to_string(victim) + " (") && Contains("joining the run"));
+  CHECK_THAT(other.said, StartsWith("82: rank " + std::to_string(victim) + " (") && ContainsSubstring("joining the run"));
 }
 
 TEST_CASE("strays that say nothing, nonsense or too much disturb nobody") {

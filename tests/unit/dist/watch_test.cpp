@@ -5,7 +5,6 @@
 
 using namespace trainx;
 using namespace trainx::dist;
-using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
 namespace {
@@ -64,7 +63,7 @@ TEST_CASE("a rank that stands still while others wait is named, counted from whe
   const auto failure = p.play(2, [&] { ++p.pulses[2].done; });
   REQUIRE(failure);
   CHECK(failure->code == ExitCode::hang);
-  CHECK_THAT(failure->sentence, StartsWith("rank 0 (host a, pid 1) ") && Contains("run.hang_limit (10 s)"));
+  CHECK_THAT(failure->sentence, StartsWith("rank 0 (host a, pid 1) ") && ContainsSubstring("run.hang_limit (10 s)"));
   check_sentence("dist.watch/stands_still", failure->sentence);
 }
 
@@ -85,7 +84,7 @@ TEST_CASE("all that wait for each other without end are named") {
   REQUIRE(failure);
   CHECK(failure->code == ExitCode::hang);
   for (const std::string rank : {"rank 0 (host a, pid 1) at step 0", "rank 1 (host a, pid 2) at step 1", "rank 2 (host b, pid 3) at step 2"})
-    CHECK_THAT(failure->sentence, Contains(rank));
+    CHECK_THAT(failure->sentence, ContainsSubstring(rank));
   check_sentence("dist.watch/all_wait", failure->sentence);
 }
 
@@ -116,5 +115,5 @@ TEST_CASE("without a limit standing still is no failure, and a loss still is one
   CHECK(!watch.look(Time{} + std::chrono::milliseconds(500)));
   const Failure failure = watch.lost(1);
   CHECK(failure.code == ExitCode::peer_lost);
-  CHECK_THAT(failure.sentence, StartsWith("rank 1 (host a, pid 2) is lost") && Contains("while rank 0 waits at step 4: reduce"));
+  CHECK_THAT(failure.sentence, StartsWith("rank 1 (host a, pid 2) is lost") && ContainsSubstring("while rank 0 waits at step 4: reduce"));
 }
