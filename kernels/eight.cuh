@@ -14,9 +14,12 @@ struct Eight {
 };
 
 template <class T>
-bool aligned16(const T* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+bool aligned16(const T* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
+}
 
-/// The first `count` of the eight elements, zeros after them (count may be negative, or beyond 8). `aligned`: p is at 16 bytes and count at most 0 or at least 8.
+/// The first `count` of the eight elements, zeros after them (count may be negative, or beyond 8).
+/// `aligned`: p is at 16 bytes and count at most 0 or at least 8.
 template <bool aligned, class T>
 __device__ __forceinline__ Eight<T> load8(const T* p, int count) {
   Eight<T> x;
@@ -38,7 +41,8 @@ __device__ __forceinline__ Eight<T> load8(const T* p, int count) {
       }
     }
 #pragma unroll
-    for (int w = 0; w < Eight<T>::words; ++w) x.at[w] = make_uint4(words[4 * w], words[4 * w + 1], words[4 * w + 2], words[4 * w + 3]);
+    for (int w = 0; w < Eight<T>::words; ++w)
+      x.at[w] = make_uint4(words[4 * w], words[4 * w + 1], words[4 * w + 2], words[4 * w + 3]);
   }
   return x;
 }
@@ -54,7 +58,8 @@ __device__ __forceinline__ void widen8(const Eight<Bf16>& x, float (&to)[8]) {
 __device__ __forceinline__ void widen8(const Eight<Fp16>& x, float (&to)[8]) {
   const std::uint32_t words[4] = {x.at[0].x, x.at[0].y, x.at[0].z, x.at[0].w};
 #pragma unroll
-  for (int j = 0; j < 8; ++j) to[j] = widened(Fp16{static_cast<std::uint16_t>(words[j / 2] >> 16 * (j % 2))});
+  for (int j = 0; j < 8; ++j)
+    to[j] = widened(Fp16{static_cast<std::uint16_t>(words[j / 2] >> 16 * (j % 2))});
 }
 __device__ __forceinline__ void widen8(const Eight<float>& x, float (&to)[8]) {
 #pragma unroll
@@ -66,7 +71,8 @@ __device__ __forceinline__ void widen8(const Eight<float>& x, float (&to)[8]) {
   }
 }
 
-/// Two elements in one instruction, nearest, ties to even; NaN stays NaN. As narrow(), but for the bits of NaN.
+/// Two elements in one instruction, nearest, ties to even; NaN stays NaN. As narrow(), but for the
+/// bits of NaN.
 __device__ __forceinline__ std::uint32_t narrow_pair(float low, float high, Bf16) {
   std::uint32_t pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
@@ -79,12 +85,14 @@ __device__ __forceinline__ std::uint32_t narrow_pair(float low, float high, Fp16
 }
 template <class T>
 __device__ __forceinline__ void narrow8(const float (&x)[8], Eight<T>& to) {
-  to.at[0] = make_uint4(narrow_pair(x[0], x[1], T{}), narrow_pair(x[2], x[3], T{}), narrow_pair(x[4], x[5], T{}), narrow_pair(x[6], x[7], T{}));
+  to.at[0] = make_uint4(narrow_pair(x[0], x[1], T{}), narrow_pair(x[2], x[3], T{}),
+                        narrow_pair(x[4], x[5], T{}), narrow_pair(x[6], x[7], T{}));
 }
 __device__ __forceinline__ void narrow8(const float (&x)[8], Eight<float>& to) {
 #pragma unroll
   for (int w = 0; w < 2; ++w)
-    to.at[w] = make_uint4(__float_as_uint(x[4 * w]), __float_as_uint(x[4 * w + 1]), __float_as_uint(x[4 * w + 2]), __float_as_uint(x[4 * w + 3]));
+    to.at[w] = make_uint4(__float_as_uint(x[4 * w]), __float_as_uint(x[4 * w + 1]),
+                          __float_as_uint(x[4 * w + 2]), __float_as_uint(x[4 * w + 3]));
 }
 
 template <bool aligned, class T>
@@ -114,8 +122,10 @@ __device__ __forceinline__ void store8(float* p, const Eight<float>& x, int coun
   }
 }
 
-/// The first `count` of eight sums, overwriting or added to what is there; in words of 16 bytes where they lie so.
-__device__ __forceinline__ void put_sums8(float* to, const float (&sums)[8], int count, bool accumulate) {
+/// The first `count` of eight sums, overwriting or added to what is there; in words of 16 bytes
+/// where they lie so.
+__device__ __forceinline__ void put_sums8(float* to, const float (&sums)[8], int count,
+                                          bool accumulate) {
   float x[8];
   const bool aligned = count >= 8 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
   if (aligned) {

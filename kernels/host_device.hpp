@@ -1,15 +1,19 @@
-// Functions that kernels and their CPU references share, and the arithmetic in which both give the same bits.
+// Functions that kernels and their CPU references share, and the arithmetic in which both give the
+// same bits.
 #pragma once
 #include <cmath>
 #ifdef __CUDACC__
 #define TRAINX_HOST_DEVICE __host__ __device__ __forceinline__
 #else
-#define TRAINX_HOST_DEVICE inline __attribute__((always_inline))   // so that it is compiled for the instruction set of the loop it stands in
+#define TRAINX_HOST_DEVICE \
+  inline __attribute__((   \
+      always_inline))  // so that it is compiled for the instruction set of the loop it stands in
 #endif
 
 namespace trainx::kernels {
 
-/// Rounded one by one: a compiler that joined product and sum into one instruction would give other bits on the device than on the host.
+/// Rounded one by one: a compiler that joined product and sum into one instruction would give other
+/// bits on the device than on the host.
 TRAINX_HOST_DEVICE float product(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fmul_rn(a, b);

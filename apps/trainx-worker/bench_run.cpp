@@ -7,17 +7,24 @@
 
 namespace trainx::worker {
 
-BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job, const std::function<void(const char*)>& phase, train::Ranks ranks)
+BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job,
+                   const std::function<void(const char*)>& phase, train::Ranks ranks)
     : parts_(plan, train::open_split(plan, data::Split::train), nullptr, ranks) {
   const auto done = [&](const char* what) {
     if (phase) phase(what);
   };
   done("opened");
   train::set_compute_threads(job.facts.hardware.threads_of_rank());
-  if (!plan.is_replica()) parts_.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)), train::ResidentState::Memory::new_arena);
-  if (plan.recipe.model.init_from && !plan.is_replica()) parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, train::MissingHead::keep);
+  if (!plan.is_replica())
+    parts_.resident.initialize(
+        model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
+        train::ResidentState::Memory::new_arena);
+  if (plan.recipe.model.init_from && !plan.is_replica())
+    parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, train::MissingHead::keep);
   done("initialized");
-  parts_.start({}, [this](const train::StepScalarsReport& r) { loss_ = r.loss_sum / std::max(r.target_count, 1.0); });
+  parts_.start({}, [this](const train::StepScalarsReport& r) {
+    loss_ = r.loss_sum / std::max(r.target_count, 1.0);
+  });
   done("uploaded");
 }
 
@@ -29,7 +36,9 @@ void BenchRun::run(std::int64_t steps) {
 
 double BenchRun::run_between(std::int64_t steps) {
   using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const auto since = [](Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
   if (!plan::offloads_optimizer(parts_.plan)) {
     const auto begin = Clock::now();
     run(steps);
@@ -51,7 +60,7 @@ double BenchRun::run_between(std::int64_t steps) {
 
 std::vector<train::StepTimes> BenchRun::run_timed(std::int64_t steps) {
   std::vector<train::StepTimes> timed;
-  parts_.executor->submit_step();       // which the first timed one goes on from
+  parts_.executor->submit_step();  // which the first timed one goes on from
   ++done_;
   parts_.executor->time_next(steps, [&](const train::StepTimes& t) { timed.push_back(t); });
   run(steps);

@@ -10,10 +10,12 @@ namespace trainx::worker {
 class BenchRun {
  public:
   /// `phase` hears when "opened", "initialized" and "uploaded" are done.
-  BenchRun(const plan::RunPlan& plan, const launch::Job& job, const std::function<void(const char*)>& phase = {}, train::Ranks ranks = {});
+  BenchRun(const plan::RunPlan& plan, const launch::Job& job,
+           const std::function<void(const char*)>& phase = {}, train::Ranks ranks = {});
   /// Until they are done.
   void run(std::int64_t steps);
-  /// The same; how many seconds they took. Where the host updates beside the next step, they are timed between others.
+  /// The same; how many seconds they took. Where the host updates beside the next step, they are
+  /// timed between others.
   double run_between(std::int64_t steps);
   /// Each by itself.
   std::vector<train::StepTimes> run_timed(std::int64_t steps);
@@ -22,7 +24,7 @@ class BenchRun {
 
  private:
   train::TrainingParts parts_;
-  double loss_ = 0;                     // of the last step
+  double loss_ = 0;  // of the last step
   std::int64_t done_ = 0;
 };
 

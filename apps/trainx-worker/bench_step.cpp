@@ -26,7 +26,8 @@ double seconds_since_start() {
   std::ifstream stat("/proc/" + std::to_string(::getppid()) + "/stat"), uptime("/proc/uptime");
   std::string text;
   std::getline(stat, text);
-  std::istringstream fields(text.substr(text.rfind(')') + 2));   // from field 3 on; the name may hold blanks
+  // from field 3 on; the name may hold blanks
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
   std::string field;
   for (int i = 3; i <= 22; ++i) fields >> field;
   double now = 0;
@@ -56,7 +57,12 @@ std::string commit_of(const launch::Job& job) {
 
 class StepBench {
  public:
-  StepBench(const plan::RunPlan& plan, const launch::Job& job, train::Ranks ranks) : plan_(plan), commit_(commit_of(job)), ranks_(ranks), bench_(plan, job, [this](const char* name) { phase(name); }, ranks) {}
+  StepBench(const plan::RunPlan& plan, const launch::Job& job, train::Ranks ranks)
+      : plan_(plan),
+        commit_(commit_of(job)),
+        ranks_(ranks),
+        bench_(
+            plan, job, [this](const char* name) { phase(name); }, ranks) {}
 
   /// The step that pays for everything new; then tuning, and steps until all is warm.
   void warm_up() {
@@ -70,7 +76,11 @@ class StepBench {
     }
     tuning_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
     run(warm_up_steps);
-    say({{"event", "ready"}, {"first_step_seconds", first_step_seconds_}, {"phases", phases_}, {"tuned", tuned_}, {"tuning_seconds", tuning_seconds_}});
+    say({{"event", "ready"},
+         {"first_step_seconds", first_step_seconds_},
+         {"phases", phases_},
+         {"tuned", tuned_},
+         {"tuning_seconds", tuning_seconds_}});
   }
 
   void measure(std::int64_t steps) {
@@ -79,7 +89,8 @@ class StepBench {
     Round r{steps, seconds, {}, {}, {}};
     const PowerReading after = parts_.device->power();
     if (before.joules && after.joules) r.joules = *after.joules - *before.joules;
-    if (before.capped_seconds && after.capped_seconds) r.capped_seconds = *after.capped_seconds - *before.capped_seconds;
+    if (before.capped_seconds && after.capped_seconds)
+      r.capped_seconds = *after.capped_seconds - *before.capped_seconds;
     r.clock_mhz = after.clock_mhz;
     rounds_.push_back(r);
     Json line{{"event", "round"}};
@@ -91,7 +102,9 @@ class StepBench {
     const auto begin = Clock::now();
     run(3);
     const double step = std::chrono::duration<double>(Clock::now() - begin).count() / 3;
-    measure(std::stoll(ranks_.from_first(std::to_string(std::max<std::int64_t>(1, std::llround(seconds / step))))));   // as rank 0's clock has it
+    // as rank 0's clock has it
+    measure(std::stoll(ranks_.from_first(
+        std::to_string(std::max<std::int64_t>(1, std::llround(seconds / step))))));
   }
 
   void finish() {
@@ -104,7 +117,11 @@ class StepBench {
     const auto timed = bench_.run_timed(timed_steps);
     Json work = Json::object();
     for (const auto& [kind, ms] : train::by_work(timed)) work[std::string(name_of(kind))] = ms;
-    Json j{{"event", "done"}, {"tool", "trainx"}, {"machine", parts_.device->name()}, {"versions", {{"trainx", version}}}, {"commit", commit_}};
+    Json j{{"event", "done"},
+           {"tool", "trainx"},
+           {"machine", parts_.device->name()},
+           {"versions", {{"trainx", version}}},
+           {"commit", commit_}};
     j["model"] = spec::architecture_name(plan_.dims);
     j["micro_batch_size"] = plan_.batch.micro_batch_size;
     j["sequence_length"] = plan_.recipe.data.sequence_length;
@@ -115,7 +132,11 @@ class StepBench {
     j["step_time_ms"] = 1e3 * step;
     j["tokens_per_second"] = tokens / step;
     j["samples_per_second"] = static_cast<double>(plan_.batch.global_batch_size) / step;
-    j["joules_per_token"] = joules.empty() ? Json() : Json(median(joules) * static_cast<double>(plan_.batch.world_size) / tokens);   // of this rank's GPU, over its share of the tokens
+    // of this rank's GPU, over its share of the tokens
+    j["joules_per_token"] =
+        joules.empty()
+            ? Json()
+            : Json(median(joules) * static_cast<double>(plan_.batch.world_size) / tokens);
     j["predicted_step_time_ms"] = plan_.time ? Json(1e3 * plan_.time->step_s) : Json();
     j["predicted_peak_memory_bytes"] = plan_.memory.arena_bytes + plan_.memory.library_bytes;
     j["predicted_device_memory_bytes"] = plan_.memory.total_bytes();
@@ -131,7 +152,8 @@ class StepBench {
     j["loss"] = bench_.loss();
     j["work_ms"] = work;
     j["matrix_products"] = products_of(timed);
-    if (const auto& captured = parts_.executor->evidence(); !captured.empty()) j["kernels"] = captured.back().kernels;
+    if (const auto& captured = parts_.executor->evidence(); !captured.empty())
+      j["kernels"] = captured.back().kernels;
     j["rounds"] = Json::array();
     for (const Round& r : rounds_) j["rounds"].push_back(to_json(r));
     say(j);
@@ -140,17 +162,22 @@ class StepBench {
  private:
   static double median(std::vector<double> x) {
     std::ranges::sort(x);
-    return x.empty() ? std::nan("") : x.size() % 2 ? x[x.size() / 2] : (x[x.size() / 2 - 1] + x[x.size() / 2]) / 2;
+    return x.empty()      ? std::nan("")
+           : x.size() % 2 ? x[x.size() / 2]
+                          : (x[x.size() / 2 - 1] + x[x.size() / 2]) / 2;
   }
 
-  /// Of the steps' time, that in which nothing is computed: what the computation waits for other lanes - updates on the host, copies, transfers with the disk, collectives - in between and at the
-  /// end, and its own copies, which may queue behind theirs.
+  /// Of the steps' time, that in which nothing is computed: what the computation waits for other
+  /// lanes - updates on the host, copies, transfers with the disk, collectives - in between and at
+  /// the end, and its own copies, which may queue behind theirs.
   static double waits_share(const std::vector<train::StepTimes>& timed) {
     double waits = 0, all = 0;
     for (const auto& t : timed) {
       double computed = 0;
       for (const auto& span : t.spans)
-        if (span.lane == program::Lane::compute && span.work != Work::wait && span.work != Work::copy) computed += span.ms;
+        if (span.lane == program::Lane::compute && span.work != Work::wait &&
+            span.work != Work::copy)
+          computed += span.ms;
       waits += t.ms - computed;
       all += t.ms;
     }
@@ -168,7 +195,8 @@ class StepBench {
           ms += span.ms;
         }
     Json out = Json::object();
-    for (const auto& [name, sum] : sums) out[name] = {{"count", sum.first / timed_steps}, {"ms", sum.second / timed_steps}};
+    for (const auto& [name, sum] : sums)
+      out[name] = {{"count", sum.first / timed_steps}, {"ms", sum.second / timed_steps}};
     return out;
   }
 
@@ -184,7 +212,7 @@ class StepBench {
   }
 
   const plan::RunPlan& plan_;
-  std::string commit_;                  // of trainx, for the results
+  std::string commit_;  // of trainx, for the results
   train::Ranks ranks_;
   Json phases_ = Json::object();
   BenchRun bench_;
@@ -201,10 +229,11 @@ int bench_step(const launch::Job& job) {
   const plan::RunPlan plan = plan_of(job, loaded.recipe);
   JoinedRanks joined(job, plan);
   const train::Ranks ranks = joined.ranks();
-  const auto next_line = [&](std::string& line) {   // that rank 0 reads; empty at the end
+  const auto next_line = [&](std::string& line) {  // that rank 0 reads; empty at the end
     line.clear();
     if (ranks.is_first()) {
-      const train::Ranks::Busy busy(ranks, "waiting for a line on stdin");    // others may take their turn for as long as they like
+      // others may take their turn for as long as they like
+      const train::Ranks::Busy busy(ranks, "waiting for a line on stdin");
       std::getline(std::cin, line);
     }
     line = ranks.from_first(line);
@@ -217,7 +246,8 @@ int bench_step(const launch::Job& job) {
       std::istringstream words(line);
       std::string go;
       std::int64_t steps = 0;
-      if (!(words >> go >> steps) || go != "go" || steps < 1) throw UserError(ExitCode::usage, "bench step --paced: '" + line + "' is no `go N`");
+      if (!(words >> go >> steps) || go != "go" || steps < 1)
+        throw UserError(ExitCode::usage, "bench step --paced: '" + line + "' is no `go N`");
       bench.measure(steps);
     }
   } else {

@@ -10,7 +10,7 @@ namespace trainx::worker {
 namespace {
 
 struct DataTokenizer {
-  std::string data;                     // the file that says so
+  std::string data;  // the file that says so
   corpus::AboutFile about;
 };
 
@@ -35,19 +35,26 @@ std::optional<DataTokenizer> tokenizer_of(const spec::DataOptions& data) {
 
 }  // namespace
 
-std::map<std::string, std::string> carried_files(const std::string& began_from, const plan::RunPlan& plan, metrics::Console* console) {
-  auto files = began_from.empty() ? std::map<std::string, std::string>() : checkpoint::read_carried_files(began_from);
+std::map<std::string, std::string> carried_files(const std::string& began_from,
+                                                 const plan::RunPlan& plan,
+                                                 metrics::Console* console) {
+  auto files = began_from.empty() ? std::map<std::string, std::string>()
+                                  : checkpoint::read_carried_files(began_from);
   if (!began_from.empty() && tokenizer::has_tokenizer(began_from)) return files;
   const auto made_with = tokenizer_of(plan.recipe.data.source);
   if (!made_with) return files;
   const auto& [data, about] = *made_with;
   const auto leave_out = [&](const std::string& why) {
-    if (console) console->warning(data + " was made with " + about.tokenizer + ", " + why + ": checkpoints are written without a tokenizer");
+    if (console)
+      console->warning(data + " was made with " + about.tokenizer + ", " + why +
+                       ": checkpoints are written without a tokenizer");
     return files;
   };
   if (!std::filesystem::is_regular_file(about.tokenizer)) return leave_out("which is not there");
   if (about.vocab_size > spec::vocab_size(plan.dims))
-    return leave_out("which has " + std::to_string(about.vocab_size) + " tokens, but model.options.vocab_size is " + std::to_string(spec::vocab_size(plan.dims)));
+    return leave_out("which has " + std::to_string(about.vocab_size) +
+                     " tokens, but model.options.vocab_size is " +
+                     std::to_string(spec::vocab_size(plan.dims)));
   auto more = checkpoint::read_tokenizer_files(about.tokenizer);
   files.merge(more);
   return files;
@@ -56,7 +63,8 @@ std::map<std::string, std::string> carried_files(const std::string& began_from, 
 std::string tokenizer_beside(const std::string& began_from, const plan::RunPlan& plan) {
   if (!began_from.empty() && tokenizer::has_tokenizer(began_from)) return began_from;
   const auto made_with = tokenizer_of(plan.recipe.data.source);
-  const bool fits = made_with && std::filesystem::is_regular_file(made_with->about.tokenizer) && made_with->about.vocab_size <= spec::vocab_size(plan.dims);
+  const bool fits = made_with && std::filesystem::is_regular_file(made_with->about.tokenizer) &&
+                    made_with->about.vocab_size <= spec::vocab_size(plan.dims);
   return fits ? made_with->about.tokenizer : "";
 }
 

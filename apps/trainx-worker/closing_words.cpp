@@ -16,19 +16,26 @@ std::string format(const char* pattern, double x) {
 /// "10 of 26 batches"
 std::string evaluated(const plan::RunPlan& plan, std::int64_t held_out_samples) {
   const std::int64_t batch = plan.batch.global_batch_size;
-  const auto batches = [&](std::int64_t samples) { return std::to_string((samples + batch - 1) / batch); };
-  return (plan.eval_samples < held_out_samples ? batches(plan.eval_samples) + " of " : "all ") + batches(held_out_samples) + " batches";
+  const auto batches = [&](std::int64_t samples) {
+    return std::to_string((samples + batch - 1) / batch);
+  };
+  return (plan.eval_samples < held_out_samples ? batches(plan.eval_samples) + " of " : "all ") +
+         batches(held_out_samples) + " batches";
 }
 
 /// "best held-out loss 3.4582 at step 300, on 10 of 26 batches"; empty before the first evaluation.
-std::string best_words(const launch::Job& job, const plan::RunPlan& plan, const train::TrainState& state,
-                       const std::optional<double>& floor) {
+std::string best_words(const launch::Job& job, const plan::RunPlan& plan,
+                       const train::TrainState& state, const std::optional<double>& floor) {
   if (!state.best_value) return "";
   const recipe::BestMetric metric = plan.recipe.eval.best.metric;
-  std::string text = "best held-out " + recipe::write_value(metric) + format(" %.4f", *state.best_value) + " at step " +
-                     std::to_string(state.best_step) + ", on " + evaluated(plan, job.facts.data.eval_samples);
+  std::string text = "best held-out " + recipe::write_value(metric) +
+                     format(" %.4f", *state.best_value) + " at step " +
+                     std::to_string(state.best_step) + ", on " +
+                     evaluated(plan, job.facts.data.eval_samples);
   if (floor && metric == recipe::BestMetric::loss)
-    text += format("; %.1f %% above the data's entropy of", 100 * (*state.best_value / *floor - 1)) + format(" %.4f", *floor);
+    text +=
+        format("; %.1f %% above the data's entropy of", 100 * (*state.best_value / *floor - 1)) +
+        format(" %.4f", *floor);
   return text + "\n";
 }
 
@@ -37,22 +44,32 @@ std::string best_words(const launch::Job& job, const plan::RunPlan& plan, const 
 std::string early_words(const plan::RunPlan& plan, const train::TrainState& state) {
   const auto& patience = plan.recipe.eval.early_stopping.patience;
   if (!patience || state.stale_evaluations < *patience) return "";
-  return "early stopping: " + std::to_string(state.stale_evaluations) + " evaluations without a better held-out " +
-         recipe::write_value(plan.recipe.eval.best.metric) + " (best at step " + std::to_string(state.best_step) + ")";
+  return "early stopping: " + std::to_string(state.stale_evaluations) +
+         " evaluations without a better held-out " +
+         recipe::write_value(plan.recipe.eval.best.metric) + " (best at step " +
+         std::to_string(state.best_step) + ")";
 }
 
-std::string closing_words(const launch::Job& job, const plan::RunPlan& plan, const train::RunFolder& folder, const train::TrainState& state, const std::optional<double>& floor) {
+std::string closing_words(const launch::Job& job, const plan::RunPlan& plan,
+                          const train::RunFolder& folder, const train::TrainState& state,
+                          const std::optional<double>& floor) {
   const spec::ModelDims& dims = plan.dims;
   const metrics::RunStatus rates = run_status(plan, state);
-  std::string text = "trained " + std::to_string(state.step) + " steps in " + human_seconds(state.seconds) + " (" +
-                     format("epoch %.2f, ", rates.epoch) + human_count(rates.samples_per_second) + " samples/s); the model is in " + folder.file("latest") + " (a Hugging Face folder), the log in " +
+  std::string text = "trained " + std::to_string(state.step) + " steps in " +
+                     human_seconds(state.seconds) + " (" + format("epoch %.2f, ", rates.epoch) +
+                     human_count(rates.samples_per_second) + " samples/s); the model is in " +
+                     folder.file("latest") + " (a Hugging Face folder), the log in " +
                      folder.file("metrics.jsonl") + "\n";
   if (const std::string early = early_words(plan, state); !early.empty()) text += early + "\n";
   text += best_words(job, plan, state, floor);
-  const bool generates = spec::task(dims) == spec::Task::causal_lm && !std::holds_alternative<spec::CustomDims>(dims);
-  const std::string next = generates ? "generate " + folder.path() + " --prompt " + (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"")
-                                                                     : "export " + folder.path() + " FOLDER";
-  return text + "next: trainx " + next + "   or train on: the same command with a longer run.duration";
+  const bool generates = spec::task(dims) == spec::Task::causal_lm &&
+                         !std::holds_alternative<spec::CustomDims>(dims);
+  const std::string next = generates
+                               ? "generate " + folder.path() + " --prompt " +
+                                     (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"")
+                               : "export " + folder.path() + " FOLDER";
+  return text + "next: trainx " + next +
+         "   or train on: the same command with a longer run.duration";
 }
 
 }  // namespace trainx::worker

@@ -14,17 +14,19 @@ int bench_step(const launch::Job& job);
 int bench_memory_anatomy(const launch::Job& job);
 int bench_operations(const launch::Job& job);
 
-/// What an exception that leaves a command means: UserError its own code, memory that the machine refused 71, anything else a bug.
+/// What an exception that leaves a command means: UserError its own code, memory that the machine
+/// refused 71, anything else a bug.
 ExitCode exit_code_of(const std::exception& e);
 
 /// Tells the user, and returns the exit code.
 int report_error(const std::exception& e, metrics::Console& console);
 
-/// The launcher's plan, made again from the same recipe and facts. InternalError if it is not the same: the two binaries are of different builds.
+/// The launcher's plan, made again from the same recipe and facts. InternalError if it is not the
+/// same: the two binaries are of different builds.
 plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe);
 
-/// The folder that a command reads weights from: a checkpoint of the run (the newest valid one), or the folder itself where it is a model's.
-/// Throws UserError 66.
+/// The folder that a command reads weights from: a checkpoint of the run (the newest valid one), or
+/// the folder itself where it is a model's. Throws UserError 66.
 std::string weights_folder(const launch::Job& job);
 
 }  // namespace trainx::worker

@@ -15,22 +15,30 @@ using nlohmann::json;
 std::string describe_models() {
   json models = json::array();
   for (const auto& model : spec::described_models()) models.push_back(spec::to_json(model));
-  return json{{"trainx", version}, {"models", std::move(models)}}.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json{{"trainx", version}, {"models", std::move(models)}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string describe_graph(const std::string& question) {
   const json asked = json::parse(question);
-  const auto dims = spec::custom_dims_from_config(asked.at("config").get<std::string>(), "--describe-graph");
-  if (!dims) throw UserError(ExitCode::usage, "--describe-graph asks for a model that this worker does not have");
-  const DType compute = asked.at("compute").get<std::string>() == name_of(DType::bf16) ? DType::bf16 : DType::f32;
+  const auto dims =
+      spec::custom_dims_from_config(asked.at("config").get<std::string>(), "--describe-graph");
+  if (!dims)
+    throw UserError(ExitCode::usage,
+                    "--describe-graph asks for a model that this worker does not have");
+  const DType compute = asked.at("compute").get<std::string>() == name_of(DType::bf16) ? DType::bf16
+                                                                                       : DType::f32;
   const auto threads = asked.at("threads").get<std::int64_t>();
   train::set_compute_threads(threads);
   json answer;
   try {
-    for (const json& size : asked.at("sizes")) answer["shapes"].push_back(spec::to_json(model::custom::measure_model(*dims, size.at(0).get<std::int64_t>(), size.at(1).get<std::int64_t>(), compute, threads)));
+    for (const json& size : asked.at("sizes"))
+      answer["shapes"].push_back(spec::to_json(
+          model::custom::measure_model(*dims, size.at(0).get<std::int64_t>(),
+                                       size.at(1).get<std::int64_t>(), compute, threads)));
   } catch (const UserError& e) {
     answer = {{"problem", e.what()}};
-  } catch (const c10::Error& e) {       // of the modules' own backward
+  } catch (const c10::Error& e) {  // of the modules' own backward
     answer = {{"problem", "model " + dims->options.name + ": " + e.what_without_backtrace()}};
   }
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -18,22 +18,32 @@ std::vector<std::int32_t> end_of_text_of(const std::string& folder, std::int64_t
     if (!config.is_object() || found == config.end() || found->is_null()) continue;
     std::vector<std::int32_t> ids;
     for (const auto& id : found->is_array() ? *found : nlohmann::json::array({*found}))
-      if (id.is_number_integer() && id.get<std::int64_t>() >= 0 && id.get<std::int64_t>() < vocab_size) ids.push_back(id.get<std::int32_t>());
+      if (id.is_number_integer() && id.get<std::int64_t>() >= 0 &&
+          id.get<std::int64_t>() < vocab_size)
+        ids.push_back(id.get<std::int32_t>());
     return ids;
   }
   return {};
 }
 
-std::map<std::string, std::string> with_end_of_text(std::map<std::string, std::string> files, const spec::DataOptions& options, const spec::ModelDims& dims) {
-  if (spec::task(dims) != spec::Task::causal_lm || files.contains("generation_config.json")) return files;
+std::map<std::string, std::string> with_end_of_text(std::map<std::string, std::string> files,
+                                                    const spec::DataOptions& options,
+                                                    const spec::ModelDims& dims) {
+  if (spec::task(dims) != spec::Task::causal_lm || files.contains("generation_config.json"))
+    return files;
   std::set<std::optional<std::int32_t>> ends;
-  const auto look = [&](const std::string& file) { ends.insert(corpus::read_about(file).end_of_text); };
+  const auto look = [&](const std::string& file) {
+    ends.insert(corpus::read_about(file).end_of_text);
+  };
   spec::for_each_source(options, [&](const auto& source) {
-    if constexpr (requires { source.train; }) std::ranges::for_each(data::expand(source.train), look);
-    else ends.insert(std::nullopt);
+    if constexpr (requires { source.train; })
+      std::ranges::for_each(data::expand(source.train), look);
+    else
+      ends.insert(std::nullopt);
   });
   if (ends.size() != 1 || !*ends.begin() || **ends.begin() >= spec::vocab_size(dims)) return files;
-  files["generation_config.json"] = nlohmann::ordered_json{{"eos_token_id", **ends.begin()}}.dump(2) + "\n";
+  files["generation_config.json"] =
+      nlohmann::ordered_json{{"eos_token_id", **ends.begin()}}.dump(2) + "\n";
   return files;
 }
 

@@ -8,12 +8,16 @@
 
 namespace trainx::worker {
 
-/// The tokens that end a text as a model's folder says: eos_token_id (one or several) of generation_config.json, else of config.json. Ids beyond `vocab_size`
-/// are left out: transformers writes GPT-2's 50256 for models of any size.
+/// The tokens that end a text as a model's folder says: eos_token_id (one or several) of
+/// generation_config.json, else of config.json. Ids beyond `vocab_size` are left out: transformers
+/// writes GPT-2's 50256 for models of any size.
 std::vector<std::int32_t> end_of_text_of(const std::string& folder, std::int64_t vocab_size);
 
-/// The files that checkpoints carry, and for a model that continues text a generation_config.json with the token that ends a document
-/// in all of its training data, unless one is among them: Hugging Face's generate then stops there.
-std::map<std::string, std::string> with_end_of_text(std::map<std::string, std::string> files, const spec::DataOptions& options, const spec::ModelDims& dims);
+/// The files that checkpoints carry, and for a model that continues text a generation_config.json
+/// with the token that ends a document in all of its training data, unless one is among them:
+/// Hugging Face's generate then stops there.
+std::map<std::string, std::string> with_end_of_text(std::map<std::string, std::string> files,
+                                                    const spec::DataOptions& options,
+                                                    const spec::ModelDims& dims);
 
 }  // namespace trainx::worker

@@ -13,7 +13,9 @@ namespace trainx::worker {
 int evaluate(const launch::Job& job, metrics::Console& console) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
   plan::RunPlan plan = plan_of(job, loaded.recipe);
-  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::disk) plan.memory.disk_bytes = 0;   // all else there only training reads and writes
+  // all else there only training reads and writes
+  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::disk)
+    plan.memory.disk_bytes = 0;
   const auto source = train::open_split(plan, data::Split::eval);
   if (!source)
     throw UserError(ExitCode::input_missing,
@@ -22,15 +24,21 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   train::set_compute_threads(plan.threads);
   const train::SharedCores shared_cores(plan.on_gpu ? 1 : plan.threads);
   const auto device = train::open_device(plan);
-  train::ResidentState(plan.train.front(), {device->residents(), device->host(), device->disk()}).load_weights(folder, plan.dims);
+  train::ResidentState(plan.train.front(), {device->residents(), device->host(), device->disk()})
+      .load_weights(folder, plan.dims);
   device->upload();
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
-  const train::EvalResult result = train::Evaluator(plan, *device, blocks, *source).run(job.eval_batches ? plan.eval_samples : -1);
+  const train::EvalResult result = train::Evaluator(plan, *device, blocks, *source)
+                                       .run(job.eval_batches ? plan.eval_samples : -1);
   std::int64_t step = 0;
-  if (const auto name = std::filesystem::canonical(folder).filename().string(); name.starts_with("checkpoint-")) step = std::stoll(name.substr(11));
+  if (const auto name = std::filesystem::canonical(folder).filename().string();
+      name.starts_with("checkpoint-"))
+    step = std::stoll(name.substr(11));
   const std::int64_t batch = plan.batch.global_batch_size;
   const auto batches_of = [&](std::int64_t samples) { return (samples + batch - 1) / batch; };
-  console.answer({step, result.loss, result.targets, result.metrics, job.facts.data.entropy_floor_nats, batches_of(result.samples), batches_of(result.all_samples)});
+  console.answer({step, result.loss, result.targets, result.metrics,
+                  job.facts.data.entropy_floor_nats, batches_of(result.samples),
+                  batches_of(result.all_samples)});
   return 0;
 }
 

@@ -15,16 +15,27 @@ using launch::GenerateOn;
 
 spec::Gpt2Dims dims_of(const std::string& folder) {
   const spec::ModelDims dims = spec::read_config(folder);
-  if (spec::task(dims) != spec::Task::causal_lm) throw UserError(ExitCode::usage, folder + ": a model for " + std::string(spec::name_of(spec::task(dims))) + " does not generate; `trainx eval` measures it");
-  if (std::holds_alternative<spec::CustomDims>(dims)) throw UserError(ExitCode::usage, folder + ": models of a worker of your own do not generate; `trainx eval` measures it");
+  if (spec::task(dims) != spec::Task::causal_lm)
+    throw UserError(ExitCode::usage, folder + ": a model for " +
+                                         std::string(spec::name_of(spec::task(dims))) +
+                                         " does not generate; `trainx eval` measures it");
+  if (std::holds_alternative<spec::CustomDims>(dims))
+    throw UserError(
+        ExitCode::usage,
+        folder + ": models of a worker of your own do not generate; `trainx eval` measures it");
   if (const auto* gpt2 = std::get_if<spec::Gpt2Dims>(&dims)) return *gpt2;
-  throw UserError(ExitCode::usage, folder + ": " + std::string(spec::architecture_name(dims)) + " does not generate");
+  throw UserError(ExitCode::usage, folder + ": " + std::string(spec::architecture_name(dims)) +
+                                       " does not generate");
 }
 
 /// With `any` a GPU that is there but not to be had gives way to the CPU, which is said.
-train::Generator make_generator(const launch::Job& job, const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t length, [[maybe_unused]] metrics::Console& console) {
+train::Generator make_generator(const launch::Job& job, const spec::Gpt2Dims& dims,
+                                const std::string& folder, std::int64_t length,
+                                [[maybe_unused]] metrics::Console& console) {
   const GenerateOn device = job.generate.device;
-  const auto on = [&](bool gpu) { return train::Generator(dims, folder, length, job.facts.hardware.cpu_cores, gpu); };
+  const auto on = [&](bool gpu) {
+    return train::Generator(dims, folder, length, job.facts.hardware.cpu_cores, gpu);
+  };
   if (device == GenerateOn::gpu) return on(true);
 #ifdef TRAINX_CUDA
   if (device == GenerateOn::any && !job.facts.hardware.gpus.empty()) {
@@ -43,13 +54,18 @@ std::vector<std::int32_t> encode_prompt(const TextCodec& codec, const std::strin
   try {
     return codec.encode(prompt);
   } catch (const UserError& e) {
-    throw UserError(e.code(), std::string("--prompt: ") + e.what() + (codec.is_text() ? "" : ", or name the tokenizer (--tokenizer)"));
+    throw UserError(e.code(), std::string("--prompt: ") + e.what() +
+                                  (codec.is_text() ? "" : ", or name the tokenizer (--tokenizer)"));
   }
 }
 
-nlohmann::ordered_json rate(std::int64_t tokens, double seconds) { return tokens > 0 && seconds > 0 ? nlohmann::ordered_json(static_cast<double>(tokens) / seconds) : nlohmann::ordered_json(); }
+nlohmann::ordered_json rate(std::int64_t tokens, double seconds) {
+  return tokens > 0 && seconds > 0 ? nlohmann::ordered_json(static_cast<double>(tokens) / seconds)
+                                   : nlohmann::ordered_json();
+}
 
-nlohmann::ordered_json to_json(const train::Generation& g, const std::string& text, std::int64_t length, const std::string& device) {
+nlohmann::ordered_json to_json(const train::Generation& g, const std::string& text,
+                               std::int64_t length, const std::string& device) {
   return {{"event", "generated"},
           {"text", text},
           {"ids", g.ids},
@@ -60,7 +76,8 @@ nlohmann::ordered_json to_json(const train::Generation& g, const std::string& te
           {"device", device},
           {"seconds", g.prompt_seconds + g.generation_seconds},
           {"prompt_tokens_per_second", rate(std::min(g.prompt_tokens, length), g.prompt_seconds)},
-          {"generated_tokens_per_second", rate(g.added() - 1, g.generation_seconds)}};   // the first comes of the prompt
+          // the first comes of the prompt
+          {"generated_tokens_per_second", rate(g.added() - 1, g.generation_seconds)}};
 }
 
 }  // namespace
@@ -74,26 +91,32 @@ int generate(const launch::Job& job, metrics::Console& console) {
   if (!job.resolved_recipe.empty()) {
     const auto recipe = recipe::parse_recipe(job.resolved_recipe, "resolved recipe").recipe;
     vocabulary = data::make_vocabulary(recipe.data.source);
-    length = std::min(length, recipe.data.sequence_length);     // positions beyond it were never trained
+    // positions beyond it were never trained
+    length = std::min(length, recipe.data.sequence_length);
   }
   const auto codec = make_text_codec(o.tokenizer, std::move(vocabulary), folder, dims.vocab_size);
   const std::vector<std::int32_t> prompt = encode_prompt(*codec, o.prompt);
-  if (prompt.empty()) throw UserError(ExitCode::usage, "--prompt has no token; give the text to continue");
+  if (prompt.empty())
+    throw UserError(ExitCode::usage, "--prompt has no token; give the text to continue");
 
-  train::GenerationOptions options{.max_tokens = o.max_tokens, .sampling = o.sampling, .seed = o.seed, .end_of_text = {}};
+  train::GenerationOptions options{
+      .max_tokens = o.max_tokens, .sampling = o.sampling, .seed = o.seed, .end_of_text = {}};
   if (!o.ignore_end_of_text) {
     options.end_of_text = end_of_text_of(folder, dims.vocab_size);
     if (codec->end_of_text() >= 0) options.end_of_text.push_back(codec->end_of_text());
   }
   if (o.max_tokens > length + 1 - static_cast<std::int64_t>(prompt.size()))
-    console.message("beyond " + std::to_string(length) + " tokens the model sees the last " + std::to_string(length) + " alone, and each further token takes longer");
+    console.message("beyond " + std::to_string(length) + " tokens the model sees the last " +
+                    std::to_string(length) + " alone, and each further token takes longer");
   train::set_compute_threads(job.facts.hardware.cpu_cores);
   train::Generator generator = make_generator(job, dims, folder, length, console);
   const train::Generation g = generator.generate(prompt, options);
   std::span<const std::int32_t> shown = g.ids;
   if (g.ended && codec->is_text()) shown = shown.first(shown.size() - 1);
   std::string text = codec->decode(shown);
-  if (job.output.json) text = to_json(g, text, length, generator.device()).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  if (job.output.json)
+    text = to_json(g, text, length, generator.device())
+               .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text += '\n';
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;

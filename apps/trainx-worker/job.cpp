@@ -10,13 +10,18 @@ namespace trainx::worker {
 ExitCode exit_code_of(const std::exception& e) {
   if (const auto* user = dynamic_cast<const UserError*>(&e)) return user->code();
   // ATen's allocator throws its general error: only the words tell.
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&e) || std::string_view(e.what()).find("not enough memory") != std::string_view::npos;
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&e) ||
+                      std::string_view(e.what()).find("not enough memory") !=
+                          std::string_view::npos;
   return memory ? ExitCode::out_of_memory : ExitCode::bug;
 }
 
 int report_error(const std::exception& e, metrics::Console& console) {
   const ExitCode code = exit_code_of(e);
-  const char* before = code == ExitCode::bug ? "a bug in trainx, please report it: " : dynamic_cast<const UserError*>(&e) ? "" : "the machine has no memory left; lower batch.micro_batch_size: ";
+  const char* before = code == ExitCode::bug ? "a bug in trainx, please report it: "
+                       : dynamic_cast<const UserError*>(&e)
+                           ? ""
+                           : "the machine has no memory left; lower batch.micro_batch_size: ";
   console.error(static_cast<int>(code), std::string(before) + e.what());
   if (code == ExitCode::bug) log::write_ring("ended by a bug in trainx");
   return static_cast<int>(code);
@@ -24,10 +29,17 @@ int report_error(const std::exception& e, metrics::Console& console) {
 
 plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe) {
   plan::RunPlan plan = plan::make_run_plan(recipe, job.facts);
-  if (plan::fingerprint(plan) != job.plan_fingerprint) throw InternalError("trainx and trainx-worker make different plans of this recipe; they are of different builds");
-  if (plan.mode == recipe::ParallelMode::dp && job.membership.rank > 0) plan = plan::make_run_plan(recipe, job.facts, {.gpu = {}, .rank = job.membership.rank});
-  const bool leaves_out = std::ranges::any_of(plan.train, [](const plan::PlacedProgram& p) { return p.program.repeats > 0; });
-  if (leaves_out) plan = plan::make_run_plan(recipe, job.facts, {.gpu = {}, .rank = plan.rank, .every_micro_step = true});
+  if (plan::fingerprint(plan) != job.plan_fingerprint)
+    throw InternalError(
+        "trainx and trainx-worker make different plans of this recipe; they are of different "
+        "builds");
+  if (plan.mode == recipe::ParallelMode::dp && job.membership.rank > 0)
+    plan = plan::make_run_plan(recipe, job.facts, {.gpu = {}, .rank = job.membership.rank});
+  const bool leaves_out = std::ranges::any_of(
+      plan.train, [](const plan::PlacedProgram& p) { return p.program.repeats > 0; });
+  if (leaves_out)
+    plan = plan::make_run_plan(recipe, job.facts,
+                               {.gpu = {}, .rank = plan.rank, .every_micro_step = true});
   return plan;
 }
 
@@ -39,7 +51,9 @@ std::string weights_folder(const launch::Job& job) {
   if (!found.path.empty()) return found.path;
   std::string why;
   for (const auto& s : skipped) why += "; " + s.path + ": " + s.why;
-  throw UserError(ExitCode::input_missing, job.run_folder + " holds no valid checkpoint and no weights" + why + "; train it first");
+  throw UserError(
+      ExitCode::input_missing,
+      job.run_folder + " holds no valid checkpoint and no weights" + why + "; train it first");
 }
 
 }  // namespace trainx::worker

@@ -15,7 +15,8 @@
 namespace trainx::worker {
 namespace {
 
-// Whoever computes finds out at the next collective, and ends as programs do. What takes longer than this does not hold up the other ranks.
+// Whoever computes finds out at the next collective, and ends as programs do. What takes longer
+// than this does not hold up the other ranks.
 constexpr std::chrono::seconds grace{3};
 
 void end_soon(ExitCode code, const std::string& sentence) {
@@ -27,13 +28,16 @@ void end_soon(ExitCode code, const std::string& sentence) {
   }).detach();
 }
 
-std::string build_of_this() { return std::string(version) + " " + hash_hex(read_file(executable_path())); }
+std::string build_of_this() {
+  return std::string(version) + " " + hash_hex(read_file(executable_path()));
+}
 
 }  // namespace
 
 JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   if (job.membership.world_size != plan.batch.world_size)
-    throw InternalError("the plan is for " + std::to_string(plan.batch.world_size) + " ranks and " + std::to_string(job.membership.world_size) + " were started");
+    throw InternalError("the plan is for " + std::to_string(plan.batch.world_size) + " ranks and " +
+                        std::to_string(job.membership.world_size) + " were started");
   if (job.membership.world_size == 1) return;
   dist::ControlOptions options;
   options.equal_on_all = {{"trainx", build_of_this()}, {"plan", job.plan_fingerprint}};
@@ -43,9 +47,14 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   options.on_failure = end_soon;
   control_ = dist::Control::join(job.membership, std::move(options));
   log::debug("all " + std::to_string(job.membership.world_size) + " ranks have joined");
-  if (!plan.on_gpu || plan.zero_stage() > 0) communicator_ = dist::make_communicator(*control_);   // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
-  if (const program::StepProgram& p = plan.train.front().program; communicator_ && p.shard_ranks > 1 && p.shard_ranks < p.world_size) {
-    const auto part = [&](int group) { return dist::make_part(*control_, program::ranks_among(p, group, control_->rank()), communicator_->transport()); };
+  // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
+  if (!plan.on_gpu || plan.zero_stage() > 0) communicator_ = dist::make_communicator(*control_);
+  if (const program::StepProgram& p = plan.train.front().program;
+      communicator_ && p.shard_ranks > 1 && p.shard_ranks < p.world_size) {
+    const auto part = [&](int group) {
+      return dist::make_part(*control_, program::ranks_among(p, group, control_->rank()),
+                             communicator_->transport());
+    };
     shards_ = part(program::Among::shards);
     replicas_ = part(program::Among::replicas);
   }

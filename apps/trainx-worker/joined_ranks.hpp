@@ -10,24 +10,30 @@ namespace trainx::worker {
 /// This worker among the run's ranks, from the moment they have found each other until they part.
 class JoinedRanks {
  public:
-  /// Returns when all ranks have arrived with the same trainx and plan; at once where there is one. `plan` must outlive it. Throws UserError 69 or 78.
+  /// Returns when all ranks have arrived with the same trainx and plan; at once where there is one.
+  /// `plan` must outlive it. Throws UserError 69 or 78.
   JoinedRanks(const launch::Job& job, const plan::RunPlan& plan);
 
   train::Ranks ranks() {
-    return control_ ? train::Ranks(control_.get(), {communicator_.get(), shards_.communicator.get(), replicas_.communicator.get()}, &whereabouts_) : train::Ranks();
+    return control_ ? train::Ranks(control_.get(),
+                                   {communicator_.get(), shards_.communicator.get(),
+                                    replicas_.communicator.get()},
+                                   &whereabouts_)
+                    : train::Ranks();
   }
   /// The run is over, for all ranks at the same time.
   void leave();
   /// This rank ends with an error, of which the others are told, but for one that came from them.
   void leave_with(const std::exception& e);
-  /// The same, and ends the process without waiting for what is on the GPU: the other ranks' part of its collectives may never come.
+  /// The same, and ends the process without waiting for what is on the GPU: the other ranks' part
+  /// of its collectives may never come.
   [[noreturn]] void end_at_once(const std::exception& e, metrics::Console& console);
 
  private:
   train::Whereabouts whereabouts_;
   std::unique_ptr<dist::Control> control_;
   std::unique_ptr<dist::Communicator> communicator_;
-  dist::Part shards_, replicas_;        // where several groups of ranks hold all shards each
+  dist::Part shards_, replicas_;  // where several groups of ranks hold all shards each
 };
 
 }  // namespace trainx::worker

@@ -24,21 +24,29 @@ std::unique_ptr<TextCodec> codec_of(const plan::RunPlan& plan, const std::string
 
 }  // namespace
 
-SampleObserver::SampleObserver(train::TrainingParts& parts, const train::CheckpointObserver& checkpoints,
-                               metrics::Console& console, const std::string& run_folder, const std::string& tokenizer,
-                               const train::TrainState& state)
-    : parts_(parts), checkpoints_(checkpoints), console_(console), file_(run_folder + "/samples.jsonl", state.step),
-      codec_(codec_of(parts.plan, tokenizer)), every_(parts.plan.generate_every, state) {
+SampleObserver::SampleObserver(train::TrainingParts& parts,
+                               const train::CheckpointObserver& checkpoints,
+                               metrics::Console& console, const std::string& run_folder,
+                               const std::string& tokenizer, const train::TrainState& state)
+    : parts_(parts),
+      checkpoints_(checkpoints),
+      console_(console),
+      file_(run_folder + "/samples.jsonl", state.step),
+      codec_(codec_of(parts.plan, tokenizer)),
+      every_(parts.plan.generate_every, state) {
   const std::string& prompt = parts.plan.recipe.generate.prompt.value();
   try {
     prompt_ = codec_->encode(prompt);
   } catch (const UserError& e) {
     throw UserError(e.code(), std::string("generate.prompt: ") + e.what());
   }
-  if (prompt_.empty()) throw UserError(ExitCode::invalid_recipe, "generate.prompt has no token; give the text to continue");
+  if (prompt_.empty())
+    throw UserError(ExitCode::invalid_recipe,
+                    "generate.prompt has no token; give the text to continue");
 }
 
-void SampleObserver::on_step_end(train::TrainState& state, const train::FinishedStep&, bool at_rest) {
+void SampleObserver::on_step_end(train::TrainState& state, const train::FinishedStep&,
+                                 bool at_rest) {
   if (at_rest && every_.due_at(state.step)) {
     // A GPU's checkpoint is written from the host memory that weights are downloaded to.
     if (parts_.plan.on_gpu && checkpoints_.works_behind()) return every_.ask(state);
@@ -52,20 +60,24 @@ void SampleObserver::write_text(std::int64_t step) {
   const plan::RunPlan& plan = parts_.plan;
   const train::Ranks::Busy busy(parts_.ranks, "writing a text");
   if (!generator_) generator_.emplace(dims_of(plan), context_length(plan), plan.threads);
-  parts_.device->begin_download();      // as checkpoints do; a plain download fails where the memory is pinned in part
+  // as checkpoints do; a plain download fails where the memory is pinned in part
+  parts_.device->begin_download();
   parts_.device->end_download();
   generator_->load(parts_.resident.weights());
-  train::GenerationOptions options{.max_tokens = plan.recipe.generate.tokens, .sampling = {},
-                                   .seed = static_cast<std::uint64_t>(plan.recipe.run.seed), .end_of_text = {}};
+  train::GenerationOptions options{.max_tokens = plan.recipe.generate.tokens,
+                                   .sampling = {},
+                                   .seed = static_cast<std::uint64_t>(plan.recipe.run.seed),
+                                   .end_of_text = {}};
   if (codec_->end_of_text() >= 0) options.end_of_text.push_back(codec_->end_of_text());
   try {
     const train::Generation g = generator_->generate(prompt_, options);
     std::span<const std::int32_t> shown = g.ids;
     if (g.ended && codec_->is_text()) shown = shown.first(shown.size() - 1);
-    const metrics::SampleReport report{step, *plan.recipe.generate.prompt, codec_->decode(shown), metrics::unix_time_s()};
+    const metrics::SampleReport report{step, *plan.recipe.generate.prompt, codec_->decode(shown),
+                                       metrics::unix_time_s()};
     file_.append(metrics::to_json(report));
     console_.sample(report);
-  } catch (const UserError& e) {        // a model that diverged writes nothing
+  } catch (const UserError& e) {  // a model that diverged writes nothing
     console_.warning("step " + std::to_string(step) + ": no text (generate.every): " + e.what());
   }
 }

@@ -16,30 +16,48 @@ checkpoint::Found newest(const std::string& folder, metrics::Console& console) {
 
 std::string states_of(const recipe::Recipe& r) {
   std::string names;
-  for (const auto& s : std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options)) names += s.name + " " + std::string(name_of(s.dtype)) + " ";
-  if (const auto* o = std::get_if<spec::AdamW8bitOptions>(&r.optimizer.options)) names += std::to_string(o->min_8bit_size) + (o->embeddings_32bit ? " without embeddings" : "");
+  for (const auto& s :
+       std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options))
+    names += s.name + " " + std::string(name_of(s.dtype)) + " ";
+  if (const auto* o = std::get_if<spec::AdamW8bitOptions>(&r.optimizer.options))
+    names += std::to_string(o->min_8bit_size) + (o->embeddings_32bit ? " without embeddings" : "");
   return names;
 }
 
 }  // namespace
 
-Start find_start(const std::string& folder, const std::string& fork_source, const recipe::Recipe& recipe, metrics::Console& console) {
+Start find_start(const std::string& folder, const std::string& fork_source,
+                 const recipe::Recipe& recipe, metrics::Console& console) {
   const auto& resume = recipe.checkpoint.resume;
-  const bool never = !resume.is_auto() && *resume.value == Resume::never, must = !resume.is_auto() && *resume.value == Resume::must;
+  const bool never = !resume.is_auto() && *resume.value == Resume::never,
+             must = !resume.is_auto() && *resume.value == Resume::must;
   if (never && !checkpoint::Store(folder).list().empty())
-    throw UserError(ExitCode::cannot_create, folder + " already holds checkpoints and checkpoint.resume is never; give run.name another value or remove the folder");
+    throw UserError(ExitCode::cannot_create,
+                    folder +
+                        " already holds checkpoints and checkpoint.resume is never; give run.name "
+                        "another value or remove the folder");
   Start start{newest(folder, console)};
   start.own = !start.from.path.empty();
   if (start.own) return start;
   if (fork_source.empty()) {
-    if (must) throw UserError(ExitCode::no_checkpoint, folder + " holds no valid checkpoint and checkpoint.resume is must; set it to auto to begin anew");
+    if (must)
+      throw UserError(ExitCode::no_checkpoint,
+                      folder +
+                          " holds no valid checkpoint and checkpoint.resume is must; set it to "
+                          "auto to begin anew");
     return start;
   }
   start.from = newest(fork_source, console);
-  if (start.from.path.empty()) throw UserError(ExitCode::no_checkpoint, "--fork: " + fork_source + " holds no valid checkpoint to begin from");
+  if (start.from.path.empty())
+    throw UserError(ExitCode::no_checkpoint,
+                    "--fork: " + fork_source + " holds no valid checkpoint to begin from");
   const std::string resolved = fork_source + "/resolved.yaml";
-  start.with_states = states_of(recipe::parse_recipe(read_file(resolved), resolved).recipe) == states_of(recipe);
-  if (!start.with_states) console.warning("--fork: the optimizer keeps other states than the run's; it begins at step 0 with the weights alone");
+  start.with_states = states_of(recipe::parse_recipe(read_file(resolved), resolved).recipe) ==
+                      states_of(recipe);
+  if (!start.with_states)
+    console.warning(
+        "--fork: the optimizer keeps other states than the run's; it begins at step 0 with the "
+        "weights alone");
   return start;
 }
 

@@ -7,13 +7,16 @@ namespace trainx::worker {
 
 /// Where training begins.
 struct Start {
-  checkpoint::Found from;               // path empty: from the beginning
-  bool own = false;                     // a checkpoint of the run itself: it goes on
-  bool with_states = true;              // its optimizer states fit; else the weights alone are taken and the run begins at step 0
+  checkpoint::Found from;  // path empty: from the beginning
+  bool own = false;        // a checkpoint of the run itself: it goes on
+  // its optimizer states fit; else the weights alone are taken and the run begins at step 0
+  bool with_states = true;
 };
 
-/// The newest valid checkpoint in `folder`, as checkpoint.resume says; without one, and `fork_source` not empty, that of the run that is forked.
-/// Writes nothing. Throws UserError: 73 (never) or 83 (must, or a fork of nothing).
-Start find_start(const std::string& folder, const std::string& fork_source, const recipe::Recipe& recipe, metrics::Console& console);
+/// The newest valid checkpoint in `folder`, as checkpoint.resume says; without one, and
+/// `fork_source` not empty, that of the run that is forked. Writes nothing. Throws UserError: 73
+/// (never) or 83 (must, or a fork of nothing).
+Start find_start(const std::string& folder, const std::string& fork_source,
+                 const recipe::Recipe& recipe, metrics::Console& console);
 
 }  // namespace trainx::worker

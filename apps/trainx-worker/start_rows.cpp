@@ -25,8 +25,8 @@ std::string batch_words(const plan::BatchPlan& b) {
 
 std::string steps_words(const plan::RunPlan& plan) {
   if (plan.total_steps < 0) return "as many as fit " + human_seconds(plan.total_seconds);
-  const double samples =
-      static_cast<double>(plan.total_steps) * static_cast<double>(plan.batch.global_batch_size);
+  const double samples = static_cast<double>(plan.total_steps) *
+                         static_cast<double>(plan.batch.global_batch_size);
   std::string text = std::to_string(plan.total_steps) + " (" +
                      human_count(static_cast<double>(plan.total_steps) *
                                  static_cast<double>(plan.tokens_per_step)) +

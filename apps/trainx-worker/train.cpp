@@ -37,19 +37,27 @@
 namespace trainx::worker {
 namespace {
 
-void write_run_files(const train::RunFolder& folder, const plan::RunPlan& plan, const launch::Job& job) {
+void write_run_files(const train::RunFolder& folder, const plan::RunPlan& plan,
+                     const launch::Job& job) {
   write_file_atomic(folder.file("recipe.yaml"), job.recipe_source);
   write_file_atomic(folder.file("resolved.yaml"), recipe::dump(plan.recipe));
   write_file_atomic(folder.file("plan.json"), plan::to_json(plan, true).dump(2) + "\n");
-  metrics::RunInfo info{.build = job.build, .host = host_name(), .devices = job.facts.hardware.gpus, .argv = job.argv, .directory = job.directory,
-                        .started = utc_time(), .overwrite = job.overwrite, .origins = job.origins};
+  metrics::RunInfo info{.build = job.build,
+                        .host = host_name(),
+                        .devices = job.facts.hardware.gpus,
+                        .argv = job.argv,
+                        .directory = job.directory,
+                        .started = utc_time(),
+                        .overwrite = job.overwrite,
+                        .origins = job.origins};
   if (!plan.on_gpu) info.devices = {job.facts.hardware.cpu};
   metrics::write_run_info(folder.file("run.json"), info);
 }
 
 bool is_finished(const plan::RunPlan& plan, const train::TrainState& state) {
   if (!early_words(plan, state).empty()) return true;
-  return plan.total_steps >= 0 ? state.step >= plan.total_steps : state.seconds >= plan.total_seconds;
+  return plan.total_steps >= 0 ? state.step >= plan.total_steps
+                               : state.seconds >= plan.total_seconds;
 }
 
 int exit_code_of(train::Request request) {
@@ -58,18 +66,23 @@ int exit_code_of(train::Request request) {
     case train::Request::hang_up: return 128 + SIGHUP;
     case train::Request::interrupt: return 128 + SIGINT;
     case train::Request::stop_and_rerun: return static_cast<int>(ExitCode::stopped_early);
-    case train::Request::none: case train::Request::save_and_go_on: break;
+    case train::Request::none:
+    case train::Request::save_and_go_on: break;
   }
   return 0;
 }
 
 /// Where the run begins, as rank 0 found it: the same for all.
 struct Beginning {
-  std::string from;                     // a checkpoint's folder; empty: anew
+  std::string from;  // a checkpoint's folder; empty: anew
   bool own = false, with_states = true, finished = false;
 };
 
-std::string to_text(const Beginning& b) { return nlohmann::json{{"from", b.from}, {"own", b.own}, {"with_states", b.with_states}, {"finished", b.finished}}.dump(); }
+std::string to_text(const Beginning& b) {
+  return nlohmann::json{
+      {"from", b.from}, {"own", b.own}, {"with_states", b.with_states}, {"finished", b.finished}}
+      .dump();
+}
 
 Beginning beginning_from(const std::string& text) {
   const auto j = nlohmann::json::parse(text);
@@ -96,48 +109,65 @@ train::SavedState read_state(const std::string& checkpoint, const plan::RunPlan&
   return saved;
 }
 
-/// Looks for the checkpoint to go on from, and says that there is nothing to do where the run is at its end.
+/// Looks for the checkpoint to go on from, and says that there is nothing to do where the run is at
+/// its end.
 Beginning begin(OwnFolder& own, const std::string& path, const std::string& fork_source,
                 const plan::RunPlan& plan, const std::vector<data::DataFile>& files,
                 metrics::Console& console) {
-  const Start start = find_start(path, fork_source, plan.recipe, console);   // once more: only now nobody else writes there
+  // once more: only now nobody else writes there
+  const Start start = find_start(path, fork_source, plan.recipe, console);
   Beginning b{start.from.path, start.own, start.with_states, false};
   if (!start.own) return b;
   const train::SavedState saved = read_state(start.from.path, plan);
   own.folder.require_same_run(plan.recipe);
   if (saved.train_samples != plan.train_samples)
-    throw UserError(ExitCode::invalid_recipe, path + ": the training data has " + std::to_string(plan.train_samples) + " samples, the run began with " + std::to_string(saved.train_samples) +
-                                                  "; give it its data back, or train on with `--fork NAME`");
+    throw UserError(ExitCode::invalid_recipe,
+                    path + ": the training data has " + std::to_string(plan.train_samples) +
+                        " samples, the run began with " + std::to_string(saved.train_samples) +
+                        "; give it its data back, or train on with `--fork NAME`");
   require_same_files(path, start.from.path, files);
   b.finished = is_finished(plan, saved.state);
   if (b.finished) {
-    if (const std::string why = train::divergence_of(saved.state); !why.empty()) throw UserError(ExitCode::diverged, path + ": " + why);
+    if (const std::string why = train::divergence_of(saved.state); !why.empty())
+      throw UserError(ExitCode::diverged, path + ": " + why);
     metrics::RunStatus status = run_status(plan, saved.state);
     status.state = "done";
     status.reason = early_words(plan, saved.state);
     status.saved_step = saved.state.step;
     metrics::write_status(own.folder.file("status.json"), status);
     const bool early = !status.reason.empty();
-    console.done(saved.state.step, path, path + ": already done, " + std::to_string(saved.state.step) + " steps" + (early ? " (" + status.reason + "); a higher eval.early_stopping.patience" : "; a longer run.duration") + " resumes it");
+    console.done(saved.state.step, path,
+                 path + ": already done, " + std::to_string(saved.state.step) + " steps" +
+                     (early ? " (" + status.reason + "); a higher eval.early_stopping.patience"
+                            : "; a longer run.duration") +
+                     " resumes it");
   }
   return b;
 }
 
-void tell_rate_change(const train::RateChange& change, const plan::RunPlan& plan, metrics::Console& console) {
+void tell_rate_change(const train::RateChange& change, const plan::RunPlan& plan,
+                      metrics::Console& console) {
   const bool restart = plan.recipe.schedule.resume == recipe::ScheduleResume::restart;
   char rates[128];
-  std::snprintf(rates, sizeof rates, "step %lld trained with learning rate %.3g, step %lld trains with %.3g",
-                static_cast<long long>(change.step), change.last, static_cast<long long>(change.step + 1), change.next);
-  console.warning("run.duration changed: " + std::string(rates) +
-                  (restart ? ", because the schedule restarts (schedule.resume: restart)"
-                           : ", as if the run had had this duration from its first step; schedule.resume: restart "
-                             "begins a new schedule here"));
+  std::snprintf(rates, sizeof rates,
+                "step %lld trained with learning rate %.3g, step %lld trains with %.3g",
+                static_cast<long long>(change.step), change.last,
+                static_cast<long long>(change.step + 1), change.next);
+  console.warning(
+      "run.duration changed: " + std::string(rates) +
+      (restart
+           ? ", because the schedule restarts (schedule.resume: restart)"
+           : ", as if the run had had this duration from its first step; schedule.resume: restart "
+             "begins a new schedule here"));
 }
 
 /// Weights and states with which the run begins.
-void load(train::TrainingParts& parts, const Beginning& start, train::TrainState& state, metrics::Console& console) {
+void load(train::TrainingParts& parts, const Beginning& start, train::TrainState& state,
+          metrics::Console& console) {
   const plan::RunPlan& plan = parts.plan;
-  parts.resident.initialize(model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)), train::ResidentState::Memory::new_arena);
+  parts.resident.initialize(
+      model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
+      train::ResidentState::Memory::new_arena);
   if (!start.from.empty()) {
     parts.resident.load_weights(start.from, plan.dims);
     if (start.with_states) parts.resident.load_states(start.from);
@@ -153,7 +183,10 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
     }
     const auto begun = parts.resident.load_weights(from, plan.dims, train::MissingHead::keep);
     if (!begun.empty() && parts.ranks.is_first())
-      console.warning(from + " was made for another task: it has no " + begun.front() + (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more tensors of this one" : "") +
+      console.warning(from + " was made for another task: it has no " + begun.front() +
+                      (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) +
+                                              " more tensors of this one"
+                                        : "") +
                       ", which begin" + (begun.size() > 1 ? "" : "s") + " as drawn from run.seed");
   }
 }
@@ -161,7 +194,8 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
 std::string what_is_on_disk(const plan::RunPlan& plan) {
   const auto& memory = plan.recipe.memory;
   if (memory.parameter_offload != recipe::ParameterOffload::disk) return "the optimizer";
-  return recipe::uses_disk(memory.optimizer_offload.where) ? "weights and the optimizer" : "weights";
+  return recipe::uses_disk(memory.optimizer_offload.where) ? "weights and the optimizer"
+                                                           : "weights";
 }
 
 /// The rank's log file, in a folder that is there by now. A run without one trains as well.
@@ -169,9 +203,7 @@ void open_log(const std::string& run_folder, const launch::Job& job) {
   const std::string stem = run_folder + "/logs/rank-" + std::to_string(job.membership.rank);
   try {
     if (std::filesystem::is_directory(run_folder)) make_folders(run_folder + "/logs");
-  } catch (const UserError&) {
-    return;
-  }
+  } catch (const UserError&) { return; }
   log::set_crash_file(stem + ".crash.log");
   const bool debug = job.output.verbose || log::level_from_environment() == log::Level::debug;
   log::open_file(stem + ".log", debug ? log::Level::debug : log::Level::info);
@@ -179,15 +211,20 @@ void open_log(const std::string& run_folder, const launch::Job& job) {
 
 /// Once for each --overwrite, however often the workers are started for it.
 bool overwrites(const launch::Job& job, const train::RunFolder& folder) {
-  return !job.overwrite.empty() && metrics::run_info_text(folder.file("run.json"), "overwrite") != job.overwrite;
+  return !job.overwrite.empty() &&
+         metrics::run_info_text(folder.file("run.json"), "overwrite") != job.overwrite;
 }
 
 /// --overwrite must not remove what the new run begins from.
 void require_outside(const recipe::Recipe& recipe, const std::string& path) {
   if (!recipe.model.init_from) return;
-  const auto from = std::filesystem::weakly_canonical(*recipe.model.init_from) / "", folder = std::filesystem::weakly_canonical(path) / "";
+  const auto from = std::filesystem::weakly_canonical(*recipe.model.init_from) / "",
+             folder = std::filesystem::weakly_canonical(path) / "";
   if (from.string().starts_with(folder.string()))
-    throw UserError(ExitCode::usage, "--overwrite: model.init_from (" + *recipe.model.init_from + ") lies in " + path + ", which would be removed; copy it elsewhere, or give run.name another value");
+    throw UserError(
+        ExitCode::usage,
+        "--overwrite: model.init_from (" + *recipe.model.init_from + ") lies in " + path +
+            ", which would be removed; copy it elsewhere, or give run.name another value");
 }
 
 /// All but finding the beginning: loads, trains, saves.
@@ -196,48 +233,69 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
         std::optional<OwnFolder>& own, const std::vector<data::DataFile>& files,
         train::TrainingParts& parts, metrics::Console& console) {
   const train::Ranks& ranks = parts.ranks;
-  const std::string began_from = !start.from.empty() ? start.from : plan.recipe.model.init_from.value_or("");
-  auto carried = with_end_of_text(
-      carried_files(began_from, plan, ranks.is_first() ? &console : nullptr),
-      plan.recipe.data.source, plan.dims);
+  const std::string began_from = !start.from.empty() ? start.from
+                                                     : plan.recipe.model.init_from.value_or("");
+  auto carried =
+      with_end_of_text(carried_files(began_from, plan, ranks.is_first() ? &console : nullptr),
+                       plan.recipe.data.source, plan.dims);
   if (!files.empty()) carried[data_files_name] = data_files_text(files);
   {
     const train::Ranks::Busy busy(ranks, "loading weights");
     if (!plan.is_replica()) load(parts, start, state, console);
   }
-  log::debug(start.from.empty() ? "weights are drawn from run.seed" : "weights and states come from " + start.from);
-  ranks.require_equal(plan.shares_batches() && ranks.world_size() > 1 ? parts.resident.weights_hash() : "", "weights");
-  const std::optional<std::int64_t> saved_step = start.own ? std::optional(state.step) : std::nullopt;
+  log::debug(start.from.empty() ? "weights are drawn from run.seed"
+                                : "weights and states come from " + start.from);
+  ranks.require_equal(
+      plan.shares_batches() && ranks.world_size() > 1 ? parts.resident.weights_hash() : "",
+      "weights");
+  const std::optional<std::int64_t> saved_step = start.own ? std::optional(state.step)
+                                                           : std::nullopt;
   log::set_step(state.step);
   if (!own) {
     open_log(path, job);
     parts.start(state);
     std::optional<train::EvalObserver> eval;
-    if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, nullptr, job.facts.data.entropy_floor_nats, state));
+    if (parts.evaluator)
+      parts.trainer->add(
+          eval.emplace(parts, console, nullptr, job.facts.data.entropy_floor_nats, state));
     std::optional<train::CheckpointObserver> checkpoints;
-    if (plan.zero_stage() > 0) parts.trainer->add(checkpoints.emplace(parts, nullptr, console, saved_step, threads, carried, state));
+    if (plan.zero_stage() > 0)
+      parts.trainer->add(
+          checkpoints.emplace(parts, nullptr, console, saved_step, threads, carried, state));
     train::AttestObserver attest(parts, console, job.allow_degraded);
     if (!plan.is_replica()) parts.trainer->add(attest);
     train::TuneObserver tune(parts, console);
     parts.trainer->add(tune);
     std::optional<train::ReleaseObserver> release;
-    if (plan.recipe.memory.release_cache_every) parts.trainer->add(release.emplace(parts, console, state));
+    if (plan.recipe.memory.release_cache_every)
+      parts.trainer->add(release.emplace(parts, console, state));
     return exit_code_of(parts.trainer->run());
   }
 
   const train::RunFolder& folder = own->folder;
   if (plan.compute == DType::f16 && !began_from.empty() && trained_in(began_from) == "bf16")
-    console.warning(began_from + " was trained in bf16, whose values reach 3e38; in fp16 what goes beyond 65504 is infinite, and the run may skip steps or diverge: precision.compute: bf16 goes on as it was");
-  for (const auto& difference : folder.differences(plan.recipe)) console.message("changed since the run began: " + difference);
+    console.warning(began_from +
+                    " was trained in bf16, whose values reach 3e38; in fp16 what goes beyond 65504 "
+                    "is infinite, and the run may skip steps or diverge: precision.compute: bf16 "
+                    "goes on as it was");
+  for (const auto& difference : folder.differences(plan.recipe))
+    console.message("changed since the run began: " + difference);
   write_run_files(folder, plan, job);
   open_log(path, job);
 
-  const std::string others = ranks.world_size() > 1 ? std::to_string(ranks.world_size()) + " ranks (" + recipe::write_value(plan.mode) + " over " + (plan.on_gpu ? "NCCL" : ranks.communicator()->transport()) + "), each on " : "";
+  const std::string others = ranks.world_size() > 1
+                                 ? std::to_string(ranks.world_size()) + " ranks (" +
+                                       recipe::write_value(plan.mode) + " over " +
+                                       (plan.on_gpu ? "NCCL" : ranks.communicator()->transport()) +
+                                       "), each on "
+                                 : "";
   auto rows = start_rows(plan, job);
   rows.insert(rows.begin(), {"device", others + parts.device->name()});
-  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " into " + path, path, rows,
-                settings_of(plan, job), {plan.total_steps, plan.total_seconds, state.seconds, plan.memory.total_bytes()});
-  if (const offload::Disk* disk = parts.device->disk()) console.message(what_is_on_disk(plan) + " on the disk: " + disk->describe());
+  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " into " + path,
+                path, rows, settings_of(plan, job),
+                {plan.total_steps, plan.total_seconds, state.seconds, plan.memory.total_bytes()});
+  if (const offload::Disk* disk = parts.device->disk())
+    console.message(what_is_on_disk(plan) + " on the disk: " + disk->describe());
   if (!start.from.empty()) console.resume(state.step, start.from);
   metrics::MetricsLog log(path, state.step, plan.recipe.metrics.tensorboard);
   parts.start(state);
@@ -246,20 +304,27 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   train::MetricsObserver metrics(parts, console, log, state);
   parts.trainer->add(metrics);
   std::optional<train::EvalObserver> eval;
-  if (parts.evaluator) parts.trainer->add(eval.emplace(parts, console, &log, job.facts.data.entropy_floor_nats, state));
-  train::CheckpointObserver checkpoints(parts, &own->store, console, saved_step, threads, carried, state);
-  std::optional<SampleObserver> samples;   // before the checkpoint of the same step begins
+  if (parts.evaluator)
+    parts.trainer->add(
+        eval.emplace(parts, console, &log, job.facts.data.entropy_floor_nats, state));
+  train::CheckpointObserver checkpoints(parts, &own->store, console, saved_step, threads, carried,
+                                        state);
+  std::optional<SampleObserver> samples;  // before the checkpoint of the same step begins
   if (plan.recipe.generate.every)
-    parts.trainer->add(samples.emplace(parts, checkpoints, console, path, tokenizer_beside(began_from, plan), state));
+    parts.trainer->add(samples.emplace(parts, checkpoints, console, path,
+                                       tokenizer_beside(began_from, plan), state));
   parts.trainer->add(checkpoints);
   train::AttestObserver attest(parts, console, job.allow_degraded);
   parts.trainer->add(attest);
   train::TuneObserver tune(parts, console);
   parts.trainer->add(tune);
   std::optional<train::ReleaseObserver> release;
-  if (plan.recipe.memory.release_cache_every) parts.trainer->add(release.emplace(parts, console, state));
+  if (plan.recipe.memory.release_cache_every)
+    parts.trainer->add(release.emplace(parts, console, state));
   std::optional<train::ProfileObserver> profile;
-  if (job.profile_steps > 0) parts.trainer->add(profile.emplace(parts, console, folder.file("profile.json"), job.profile_steps));
+  if (job.profile_steps > 0)
+    parts.trainer->add(
+        profile.emplace(parts, console, folder.file("profile.json"), job.profile_steps));
   Status status(folder, plan, checkpoints, console, state);
   parts.trainer->add(status);
   try {
@@ -268,7 +333,8 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     const int code = exit_code_of(request);
     if (code == 0) {
       status.write("done", early_words(plan, end), 0);
-      console.done(end.step, path, closing_words(job, plan, folder, end, job.facts.data.entropy_floor_nats));
+      console.done(end.step, path,
+                   closing_words(job, plan, folder, end, job.facts.data.entropy_floor_nats));
     } else {
       status.write("stopped", "a signal asked for it", code);
       console.stopped("stopped at step " + std::to_string(end.step) +
@@ -276,27 +342,33 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     }
     return code;
   } catch (const std::exception& e) {
-    checkpoints.settle();               // what is on disk by then counts
+    checkpoints.settle();  // what is on disk by then counts
     status.failed(e.what(), static_cast<int>(worker::exit_code_of(e)));
     throw;
   }
 }
 
-int train_among(const launch::Job& job, const plan::RunPlan& plan, std::shared_ptr<const data::Source> train_source, std::shared_ptr<const data::Source> eval_source, JoinedRanks& joined,
+int train_among(const launch::Job& job, const plan::RunPlan& plan,
+                std::shared_ptr<const data::Source> train_source,
+                std::shared_ptr<const data::Source> eval_source, JoinedRanks& joined,
                 metrics::Console& console) {
   const train::Ranks ranks = joined.ranks();
-  const std::string path = job.fork_name.empty() ? job.run_folder : plan.recipe.run.output_dir + "/" + job.fork_name;
+  const std::string path = job.fork_name.empty() ? job.run_folder
+                                                 : plan.recipe.run.output_dir + "/" + job.fork_name;
   const std::string fork_source = job.fork_name.empty() ? "" : job.run_folder;
   const std::vector<data::DataFile> files = train_source->files();
   std::optional<OwnFolder> own;
   Beginning start;
   if (ranks.is_first()) {
-    if (job.overwrite.empty()) find_start(path, fork_source, plan.recipe, console);   // what cannot begin is told before a folder is made
+    // what cannot begin is told before a folder is made
+    if (job.overwrite.empty()) find_start(path, fork_source, plan.recipe, console);
     own.emplace(path);
     if (overwrites(job, own->folder)) {
       require_outside(plan.recipe, path);
       if (!fork_source.empty() && checkpoint::Store(fork_source).list().empty())
-        throw UserError(ExitCode::no_checkpoint, "--fork: " + fork_source + " holds no checkpoint to begin from; nothing was removed");
+        throw UserError(
+            ExitCode::no_checkpoint,
+            "--fork: " + fork_source + " holds no checkpoint to begin from; nothing was removed");
       own->folder.clear();
       log::info("--overwrite: removed what an earlier run left in " + path);
     }
@@ -307,10 +379,12 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan, std::shared_p
   train::SavedState saved;
   if (!start.from.empty() && start.with_states) saved = read_state(start.from, plan);
   train::TrainState& state = saved.state;
-  if (const auto change = train::resume_schedule(plan, state); change && ranks.is_first()) tell_rate_change(*change, plan, console);
+  if (const auto change = train::resume_schedule(plan, state); change && ranks.is_first())
+    tell_rate_change(*change, plan, console);
 
   const bool same_cut = start.own && saved.world_size == plan.batch.world_size;
-  const std::int64_t threads = same_cut && plan.recipe.run.deterministic ? saved.threads : plan.threads;
+  const std::int64_t threads = same_cut && plan.recipe.run.deterministic ? saved.threads
+                                                                         : plan.threads;
   train::set_compute_threads(threads);
   const train::SharedCores shared_cores(plan.on_gpu ? 1 : threads);
 
@@ -328,11 +402,13 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan, std::shared_p
 int train(const launch::Job& job, metrics::Console& console) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
   const plan::RunPlan plan = plan_of(job, loaded.recipe);
-  auto train_source = train::open_split(plan, data::Split::train);     // bad data is told before anything is written
+  // bad data is told before anything is written
+  auto train_source = train::open_split(plan, data::Split::train);
   auto eval_source = train::open_split(plan, data::Split::eval);
   JoinedRanks joined(job, plan);
   try {
-    const int code = train_among(job, plan, std::move(train_source), std::move(eval_source), joined, console);
+    const int code =
+        train_among(job, plan, std::move(train_source), std::move(eval_source), joined, console);
     joined.leave();
     return code;
   } catch (const std::exception& e) {

@@ -35,14 +35,20 @@ int run(const launch::Job& job, metrics::Console& console) {
 
 void make_models_known() {
   auto models = model::model_descriptions();
-  const std::string problem = spec::check_description(models, recipe::alternative_names(spec::ModelOptions{}));
+  const std::string problem =
+      spec::check_description(models, recipe::alternative_names(spec::ModelOptions{}));
   if (!problem.empty()) throw UserError(ExitCode::usage, "this worker: " + problem);
   spec::set_described_models(std::move(models));
 }
 
 metrics::ConsoleOptions console_options(const launch::Job& job) {
   const auto& o = job.output;
-  return {.json = o.json, .quiet = o.quiet, .verbose = o.verbose, .color = o.color, .secondary = job.membership.rank > 0, .descriptor = o.console};
+  return {.json = o.json,
+          .quiet = o.quiet,
+          .verbose = o.verbose,
+          .color = o.color,
+          .secondary = job.membership.rank > 0,
+          .descriptor = o.console};
 }
 
 /// Rank 0's log goes on with the launcher's.
@@ -50,7 +56,8 @@ void begin_log(const launch::Job& job) {
   log::set_rank(job.membership.rank);
   log::install_crash_handlers();
   if (job.membership.rank > 0) return;
-  for (const auto& [level, text] : job.log) log::record(log::level_named(level).value_or(log::Level::debug), text);
+  for (const auto& [level, text] : job.log)
+    log::record(log::level_named(level).value_or(log::Level::debug), text);
 }
 
 int answer(const std::string& text) {
@@ -67,14 +74,16 @@ int worker_main(int argc, char** argv) {
     make_models_known();
     const std::string asked = argc > 1 ? argv[1] : "";
     if (asked == "--describe") return answer(worker::describe_models());
-    if (asked == "--describe-graph") return answer(worker::describe_graph({std::istreambuf_iterator<char>(std::cin), {}}));
+    if (asked == "--describe-graph")
+      return answer(worker::describe_graph({std::istreambuf_iterator<char>(std::cin), {}}));
     if (asked == "--measure-links") return answer(facts::to_json(train::measure_links()).dump());
     train::install_signal_handlers();
     const launch::Job job = launch::receive_job();
     plain = console_options(job);
     begin_log(job);
     metrics::Console console(plain);
-    log::debug("worker of " + job.command + " runs as process " + std::to_string(::getpid()) + " on " + host_name());
+    log::debug("worker of " + job.command + " runs as process " + std::to_string(::getpid()) +
+               " on " + host_name());
     return run(job, console);
   } catch (const std::exception& e) {
     metrics::Console console(plain);

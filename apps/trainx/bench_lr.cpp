@@ -144,8 +144,8 @@ std::string table_of(const report::RangeTest& test) {
   const auto add = [&](const char* what, const std::optional<double>& lr, const char* otherwise) {
     char line[96];
     std::snprintf(line, sizeof line, "%.3g", lr.value_or(0));
-    text +=
-        std::string(what) + ": " + (lr ? "optimizer.lr=" + std::string(line) : otherwise) + "\n";
+    text += std::string(what) + ": " + (lr ? "optimizer.lr=" + std::string(line) : otherwise) +
+            "\n";
   };
   add("steepest descent", test.steepest, "none, the loss never fell");
   add("a tenth of the learning rate that diverged", test.tenth(),
@@ -177,8 +177,10 @@ int run_bench_lr(const BenchLrArguments& a, const Context& context) {
   const auto j = to_json(test, name);
   write_file_atomic(out + "/lr.json", j.dump(1) + "\n");
   write_file_atomic(out + "/lr.html", report::range_test_page(test, name));
-  if (context.output.json) print(j.dump());
-  else print(table_of(test) + "plot: " + out + "/lr.html, numbers: " + out + "/lr.json");
+  if (context.output.json)
+    print(j.dump());
+  else
+    print(table_of(test) + "plot: " + out + "/lr.html, numbers: " + out + "/lr.json");
   return 0;
 }
 

@@ -13,29 +13,38 @@ namespace fs = std::filesystem;
 
 struct CkptArguments {
   std::string run;
-  std::int64_t keep_last = 0;           // 0: as the run's recipe says
+  std::int64_t keep_last = 0;  // 0: as the run's recipe says
 };
 
 checkpoint::Store store_of(const std::string& run) {
-  if (!fs::is_directory(run)) throw UserError(ExitCode::input_missing, "ckpt: there is no folder " + run + "; give a run's, outputs/NAME");
+  if (!fs::is_directory(run))
+    throw UserError(ExitCode::input_missing,
+                    "ckpt: there is no folder " + run + "; give a run's, outputs/NAME");
   checkpoint::Store store(run);
-  if (!fs::exists(run + "/resolved.yaml") && store.list().empty()) throw UserError(ExitCode::input_missing, "ckpt: " + run + " is no run's folder");
+  if (!fs::exists(run + "/resolved.yaml") && store.list().empty())
+    throw UserError(ExitCode::input_missing, "ckpt: " + run + " is no run's folder");
   return store;
 }
 
 int run_ls(const std::string& run, const Context& context) {
   auto out = nlohmann::ordered_json::array();
   std::string text;
-  store_of(run);                        // or why it is none
+  store_of(run);  // or why it is none
   for (const auto& found : checkpoint::listing(run)) {
-    out.push_back({{"step", found.step}, {"bytes", found.bytes}, {"links", found.links}, {"path", found.path}});
+    out.push_back({{"step", found.step},
+                   {"bytes", found.bytes},
+                   {"links", found.links},
+                   {"path", found.path}});
     text += found.path + "  " + human_bytes(found.bytes);
     for (const std::string& link : found.links) text += "  " + link;
     text += "\n";
   }
-  if (context.output.json) print(out.dump());
-  else if (!text.empty()) print(text);
-  else say(context, run + " holds no checkpoint yet");
+  if (context.output.json)
+    print(out.dump());
+  else if (!text.empty())
+    print(text);
+  else
+    say(context, run + " holds no checkpoint yet");
   return 0;
 }
 
@@ -45,14 +54,22 @@ int run_verify(const std::string& run, const Context& context) {
   std::string text, damaged;
   for (const auto& found : store.list()) {
     const std::string problem = store.verify(found.path);
-    out.push_back({{"step", found.step}, {"path", found.path}, {"valid", problem.empty()}, {"problem", problem}});
+    out.push_back({{"step", found.step},
+                   {"path", found.path},
+                   {"valid", problem.empty()},
+                   {"problem", problem}});
     text += found.path + "  " + (problem.empty() ? "valid" : "damaged: " + problem) + "\n";
     if (!problem.empty() && damaged.empty()) damaged = found.path + " is damaged: " + problem;
   }
-  if (context.output.json) print(out.dump());
-  else if (!text.empty()) print(text);
-  else say(context, run + " holds no checkpoint yet");
-  if (!damaged.empty()) throw UserError(ExitCode::bad_data, damaged + "; trainx train goes on from the newest valid one");
+  if (context.output.json)
+    print(out.dump());
+  else if (!text.empty())
+    print(text);
+  else
+    say(context, run + " holds no checkpoint yet");
+  if (!damaged.empty())
+    throw UserError(ExitCode::bad_data,
+                    damaged + "; trainx train goes on from the newest valid one");
   return 0;
 }
 
@@ -63,11 +80,14 @@ int run_prune(const CkptArguments& a, const Context& context) {
     const std::string resolved = a.run + "/resolved.yaml";
     keep = recipe::parse_recipe(read_file(resolved), resolved).recipe.checkpoint.keep_last;
   }
-  const FolderLock lock(a.run);         // a run that goes on saves and prunes by itself
+  const FolderLock lock(a.run);  // a run that goes on saves and prunes by itself
   const auto removed = store.prune(keep);
-  if (context.output.json) print(nlohmann::json{{"removed", removed}, {"keep_last", keep}}.dump());
-  else for (const std::string& path : removed) print("removed " + path);
-  if (removed.empty()) say(context, "nothing to remove: the newest " + std::to_string(keep) + " and best are kept");
+  if (context.output.json)
+    print(nlohmann::json{{"removed", removed}, {"keep_last", keep}}.dump());
+  else
+    for (const std::string& path : removed) print("removed " + path);
+  if (removed.empty())
+    say(context, "nothing to remove: the newest " + std::to_string(keep) + " and best are kept");
   return 0;
 }
 
@@ -81,14 +101,21 @@ void add_ckpt(CLI::App& app, Context& context) {
     CLI::App* sub = command->add_subcommand(name, says);
     context.usage[sub] = "RUN";
     sub->add_option("RUN", a->run, "Folder of a run, outputs/NAME.")->required();
-    sub->callback([a, &context, run] { context.run = [a, &context, run] { return run(*a, context); }; });
+    sub->callback(
+        [a, &context, run] { context.run = [a, &context, run] { return run(*a, context); }; });
     return sub;
   };
-  add("ls", "List checkpoints with size and links latest and best.", [](const CkptArguments& given, const Context& c) { return run_ls(given.run, c); });
-  add("verify", "Read checkpoints and compare them with their manifests.", [](const CkptArguments& given, const Context& c) { return run_verify(given.run, c); });
+  add("ls", "List checkpoints with size and links latest and best.",
+      [](const CkptArguments& given, const Context& c) { return run_ls(given.run, c); });
+  add("verify", "Read checkpoints and compare them with their manifests.",
+      [](const CkptArguments& given, const Context& c) { return run_verify(given.run, c); });
   CLI::App* prune = add("prune", "Remove all but the newest checkpoints and best.", run_prune);
   context.usage[prune] = "RUN [--keep-last N]";
-  prune->add_option("--keep-last", a->keep_last, "Checkpoints to keep; default: checkpoint.keep_last of the run's recipe.")->type_name("N")->check(CLI::Range(1, 1 << 20).description(""));
+  prune
+      ->add_option("--keep-last", a->keep_last,
+                   "Checkpoints to keep; default: checkpoint.keep_last of the run's recipe.")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20).description(""));
 }
 
 }  // namespace trainx::app

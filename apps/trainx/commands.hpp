@@ -1,4 +1,5 @@
-// The commands, a file each. `add_x` declares its arguments to `app` and, when it is chosen, sets context.run.
+// The commands, a file each. `add_x` declares its arguments to `app` and, when it is chosen, sets
+// context.run.
 #pragma once
 #include "context.hpp"
 

@@ -3,8 +3,9 @@
 namespace trainx::app {
 namespace {
 
-// COMP_WORDS is cut at '=' and ':' as well (COMP_WORDBREAKS), and what is completed replaces the last piece alone: words are taken from the line, and what stands before
-// the piece is taken off the answers.
+// COMP_WORDS is cut at '=' and ':' as well (COMP_WORDBREAKS), and what is completed replaces the
+// last piece alone: words are taken from the line, and what stands before the piece is taken off
+// the answers.
 const char* const logic = R"sh(
 # What may follow, of the kinds in $1, that begins with $2.
 _trainx_offer() {
@@ -106,29 +107,43 @@ complete -o nospace -F _trainx trainx
 
 }  // namespace
 
-std::string bash_completion(const std::vector<CompletedCommand>& commands, const std::vector<CompletedKey>& keys) {
-  std::string out = "# bash completes trainx by this; written by `trainx completion bash`.\n"
-                    "# In this shell: source <(trainx completion bash)    In all: trainx completion bash >~/.local/share/bash-completion/completions/trainx\n\n";
-  std::string table = "# What a command has: sets subcommands, flags, and the kinds of its arguments.\n_trainx_command() {\n  subcommands= flags= takes=\n  case $1 in\n";
-  std::string values = "# Flags that a value follows, and what it may be.\ndeclare -gA _trainx_flags=(\n", anywhere;
+std::string bash_completion(const std::vector<CompletedCommand>& commands,
+                            const std::vector<CompletedKey>& keys) {
+  std::string out =
+      "# bash completes trainx by this; written by `trainx completion bash`.\n"
+      "# In this shell: source <(trainx completion bash)    In all: trainx completion bash "
+      ">~/.local/share/bash-completion/completions/trainx\n\n";
+  std::string table =
+      "# What a command has: sets subcommands, flags, and the kinds of its "
+      "arguments.\n_trainx_command() {\n  subcommands= flags= takes=\n  case $1 in\n";
+  std::string
+      values = "# Flags that a value follows, and what it may be.\ndeclare -gA _trainx_flags=(\n",
+      anywhere;
   for (const CompletedCommand& command : commands) {
     std::string flags;
     for (const CompletedFlag& flag : command.flags) {
       flags += " " + joined_by_blanks(flag.names);
       for (const std::string& name : flag.names)
-        if (flag.takes_value) values += "  [" + in_quotes(command.name + " " + name) + "]=" + in_quotes(to_tokens(flag.value)) + "\n";
+        if (flag.takes_value)
+          values += "  [" + in_quotes(command.name + " " + name) +
+                    "]=" + in_quotes(to_tokens(flag.value)) + "\n";
     }
     if (command.name.empty()) anywhere = std::move(flags);
-    table += "  " + in_quotes(command.name) + ") subcommands=" + in_quotes(joined_by_blanks(command.subcommands)) + " flags=" + in_quotes(command.name.empty() ? "" : flags) +
+    table += "  " + in_quotes(command.name) +
+             ") subcommands=" + in_quotes(joined_by_blanks(command.subcommands)) +
+             " flags=" + in_quotes(command.name.empty() ? "" : flags) +
              " takes=" + in_quotes(to_tokens(command.arguments)) + " ;;\n";
   }
   out += table + "  esac\n}\n_trainx_anywhere=" + in_quotes(anywhere) + "\n" + values + ")\n";
   std::string names, words;
   for (const CompletedKey& key : keys) {
     names += key.key + "\n";
-    if (!key.words.empty()) words += "  [" + in_quotes(key.key) + "]=" + in_quotes(joined_by_blanks(key.words)) + "\n";
+    if (!key.words.empty())
+      words += "  [" + in_quotes(key.key) + "]=" + in_quotes(joined_by_blanks(key.words)) + "\n";
   }
-  return out + "# Keys of recipes, and the words that they take.\n_trainx_keys=" + in_quotes(names) + "\ndeclare -gA _trainx_words=(\n" + words + ")\n" + logic;
+  return out +
+         "# Keys of recipes, and the words that they take.\n_trainx_keys=" + in_quotes(names) +
+         "\ndeclare -gA _trainx_words=(\n" + words + ")\n" + logic;
 }
 
 }  // namespace trainx::app

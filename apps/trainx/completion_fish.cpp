@@ -67,23 +67,30 @@ std::string offers(const Takes& takes) {
   return out;
 }
 
-std::string condition(const std::string& command) { return "-n " + in_quotes("__trainx_is \"" + command + "\"", true); }
+std::string condition(const std::string& command) {
+  return "-n " + in_quotes("__trainx_is \"" + command + "\"", true);
+}
 
 std::string flag_line(const CompletedFlag& flag, const std::string& where) {
   std::string line = "complete -c trainx" + where;
-  for (const std::string& name : flag.names) line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  for (const std::string& name : flag.names)
+    line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   if (flag.takes_value) line += flag.value.file ? " -r" : " -x";
-  if (const std::string offered = offers(flag.value); flag.takes_value && !offered.empty()) line += " -a " + in_quotes(offered.substr(1), true);
+  if (const std::string offered = offers(flag.value); flag.takes_value && !offered.empty())
+    line += " -a " + in_quotes(offered.substr(1), true);
   return line + " -d " + in_quotes(flag.about, true) + "\n";
 }
 
 }  // namespace
 
-std::string fish_completion(const std::vector<CompletedCommand>& commands, const std::vector<CompletedKey>& keys) {
-  std::string names = "set -g __trainx_commands", takes_value = "set -g __trainx_takes_value", lines = "complete -c trainx -e\ncomplete -c trainx -f\n";
+std::string fish_completion(const std::vector<CompletedCommand>& commands,
+                            const std::vector<CompletedKey>& keys) {
+  std::string names = "set -g __trainx_commands", takes_value = "set -g __trainx_takes_value",
+              lines = "complete -c trainx -e\ncomplete -c trainx -f\n";
   for (const CompletedCommand& command : commands) {
     if (!command.name.empty()) names += " " + in_quotes(command.name, true);
-    const std::string prefix = command.name.empty() ? "" : command.name + " ", where = command.name.empty() ? "" : " " + condition(command.name);
+    const std::string prefix = command.name.empty() ? "" : command.name + " ",
+                      where = command.name.empty() ? "" : " " + condition(command.name);
     for (const CompletedFlag& flag : command.flags) {
       for (const std::string& name : flag.names)
         if (flag.takes_value) takes_value += " " + in_quotes(prefix + name, true);
@@ -91,21 +98,33 @@ std::string fish_completion(const std::vector<CompletedCommand>& commands, const
     }
     for (const std::string& name : command.subcommands)
       for (const CompletedCommand& sub : commands)
-        if (sub.name == prefix + name) lines += "complete -c trainx -n " + in_quotes("__trainx_is \"" + command.name + "\"; and __trainx_is_first", true) + " -a " + name + " -d " + in_quotes(sub.about, true) + "\n";
+        if (sub.name == prefix + name)
+          lines += "complete -c trainx -n " +
+                   in_quotes("__trainx_is \"" + command.name + "\"; and __trainx_is_first", true) +
+                   " -a " + name + " -d " + in_quotes(sub.about, true) + "\n";
     const Takes& takes = command.arguments;
-    if (takes.settings) lines += "complete -c trainx " + condition(command.name) + " -a '(__trainx_settings)'\n";
+    if (takes.settings)
+      lines += "complete -c trainx " + condition(command.name) + " -a '(__trainx_settings)'\n";
     if (takes.file) lines += "complete -c trainx " + condition(command.name) + " -F\n";
     if (const std::string offered = offers(takes); !offered.empty())
-      lines += "complete -c trainx -n " + in_quotes("__trainx_is \"" + command.name + "\"" + (takes.recipe ? "; and __trainx_is_first" : ""), true) + " -a " + in_quotes(offered.substr(1), true) + "\n";
+      lines += "complete -c trainx -n " +
+               in_quotes("__trainx_is \"" + command.name + "\"" +
+                             (takes.recipe ? "; and __trainx_is_first" : ""),
+                         true) +
+               " -a " + in_quotes(offered.substr(1), true) + "\n";
   }
   std::string all_keys = "set -g __trainx_keys", words = "set -g __trainx_words";
   for (const CompletedKey& key : keys) {
     all_keys += " \\\n    " + in_quotes(key.key + "=", true) + "\\t" + in_quotes(key.about, true);
-    if (!key.words.empty()) words += " \\\n    " + in_quotes(key.key + " " + joined_by_blanks(key.words), true);
+    if (!key.words.empty())
+      words += " \\\n    " + in_quotes(key.key + " " + joined_by_blanks(key.words), true);
   }
   return "# fish completes trainx by this; written by `trainx completion fish`.\n"
-         "# In this shell: trainx completion fish | source    In all: trainx completion fish >~/.config/fish/completions/trainx.fish\n\n" +
-         names + "\n# Flags that a value follows.\n" + takes_value + "\n# Keys of recipes with what they do, and the words that they take.\n" + all_keys + "\n" + words + "\n" + logic + "\n" + lines;
+         "# In this shell: trainx completion fish | source    In all: trainx completion fish "
+         ">~/.config/fish/completions/trainx.fish\n\n" +
+         names + "\n# Flags that a value follows.\n" + takes_value +
+         "\n# Keys of recipes with what they do, and the words that they take.\n" + all_keys +
+         "\n" + words + "\n" + logic + "\n" + lines;
 }
 
 }  // namespace trainx::app

@@ -4,9 +4,12 @@
 
 namespace trainx::app {
 
-std::string bash_completion(const std::vector<CompletedCommand>& commands, const std::vector<CompletedKey>& keys);
-std::string zsh_completion(const std::vector<CompletedCommand>& commands, const std::vector<CompletedKey>& keys);
-std::string fish_completion(const std::vector<CompletedCommand>& commands, const std::vector<CompletedKey>& keys);
+std::string bash_completion(const std::vector<CompletedCommand>& commands,
+                            const std::vector<CompletedKey>& keys);
+std::string zsh_completion(const std::vector<CompletedCommand>& commands,
+                           const std::vector<CompletedKey>& keys);
+std::string fish_completion(const std::vector<CompletedCommand>& commands,
+                            const std::vector<CompletedKey>& keys);
 
 /// In single quotes; `\` too is doubled where a shell (fish) reads it inside them.
 std::string in_quotes(const std::string& text, bool fish = false);

@@ -1,4 +1,5 @@
-// What can be completed on trainx's command line, for every shell alike: from the declared commands and the recipe's fields.
+// What can be completed on trainx's command line, for every shell alike: from the declared commands
+// and the recipe's fields.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,28 +12,28 @@ namespace trainx::app {
 
 /// What an argument may be: any of these.
 struct Takes {
-  std::vector<std::string> words;       // literally
+  std::vector<std::string> words;  // literally
   bool recipe = false, settings = false, run = false, file = false, folder = false;
 };
 
 struct CompletedFlag {
-  std::vector<std::string> names;       // "--nproc-per-node", "--nproc"
+  std::vector<std::string> names;  // "--nproc-per-node", "--nproc"
   std::string about;
   bool takes_value = false;
   Takes value;
 };
 
 struct CompletedCommand {
-  std::string name;                     // "" of trainx itself, "data tokenize"
+  std::string name;  // "" of trainx itself, "data tokenize"
   std::string about;
-  std::vector<std::string> subcommands; // with them no arguments
+  std::vector<std::string> subcommands;  // with them no arguments
   std::vector<CompletedFlag> flags;
   Takes arguments;
 };
 
 struct CompletedKey {
   std::string key, about;
-  std::vector<std::string> words;       // that it takes by name
+  std::vector<std::string> words;  // that it takes by name
 };
 
 /// All commands, `app` first, each with its flags; those that may stand anywhere belong to `app`.

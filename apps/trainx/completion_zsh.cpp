@@ -100,34 +100,50 @@ std::string described(const std::string& name, const std::string& about) {
 
 }  // namespace
 
-std::string zsh_completion(const std::vector<CompletedCommand>& commands, const std::vector<CompletedKey>& keys) {
-  std::string table = "# What a command has: sets subcommands, and the kinds of its arguments.\n_trainx_command() {\n  subcommands= takes=\n  case $1 in\n";
-  std::string values = "typeset -gA _trainx_values=(\n", flags = "typeset -gA _trainx_flags=(\n", about = "typeset -gA _trainx_about=(\n";
+std::string zsh_completion(const std::vector<CompletedCommand>& commands,
+                           const std::vector<CompletedKey>& keys) {
+  std::string table =
+      "# What a command has: sets subcommands, and the kinds of its arguments.\n_trainx_command() "
+      "{\n  subcommands= takes=\n  case $1 in\n";
+  std::string values = "typeset -gA _trainx_values=(\n", flags = "typeset -gA _trainx_flags=(\n",
+              about = "typeset -gA _trainx_about=(\n";
   for (const CompletedCommand& command : commands) {
     std::string of_flags, of_subcommands;
     for (const CompletedFlag& flag : command.flags) {
       for (const std::string& name : flag.names) {
         of_flags += (of_flags.empty() ? "" : "\n") + described(name, flag.about);
-        if (flag.takes_value) values += "  " + in_quotes(":" + command.name + " " + name) + " " + in_quotes(to_tokens(flag.value)) + "\n";
+        if (flag.takes_value)
+          values += "  " + in_quotes(":" + command.name + " " + name) + " " +
+                    in_quotes(to_tokens(flag.value)) + "\n";
       }
     }
     const std::string prefix = command.name.empty() ? "" : command.name + " ";
     for (const std::string& name : command.subcommands)
       for (const CompletedCommand& sub : commands)
-        if (sub.name == prefix + name) of_subcommands += (of_subcommands.empty() ? "" : "\n") + described(name, sub.about);
+        if (sub.name == prefix + name)
+          of_subcommands += (of_subcommands.empty() ? "" : "\n") + described(name, sub.about);
     flags += "  " + in_quotes(":" + command.name) + " " + in_quotes(of_flags) + "\n";
-    if (!of_subcommands.empty()) about += "  " + in_quotes(":" + command.name) + " " + in_quotes(of_subcommands) + "\n";
-    table += "  " + in_quotes(command.name) + ") subcommands=" + in_quotes(joined_by_blanks(command.subcommands)) + " takes=" + in_quotes(to_tokens(command.arguments)) + " ;;\n";
+    if (!of_subcommands.empty())
+      about += "  " + in_quotes(":" + command.name) + " " + in_quotes(of_subcommands) + "\n";
+    table += "  " + in_quotes(command.name) +
+             ") subcommands=" + in_quotes(joined_by_blanks(command.subcommands)) +
+             " takes=" + in_quotes(to_tokens(command.arguments)) + " ;;\n";
   }
   std::string names = "typeset -ga _trainx_keys=(\n", words = "typeset -gA _trainx_words=(\n";
   for (const CompletedKey& key : keys) {
     names += "  " + in_quotes(described(key.key, key.about)) + "\n";
-    if (!key.words.empty()) words += "  " + in_quotes(key.key) + " " + in_quotes(joined_by_blanks(key.words)) + "\n";
+    if (!key.words.empty())
+      words += "  " + in_quotes(key.key) + " " + in_quotes(joined_by_blanks(key.words)) + "\n";
   }
   return "#compdef trainx\n# zsh completes trainx by this; written by `trainx completion zsh`.\n"
-         "# In this shell, after compinit: source <(trainx completion zsh)    In all: trainx completion zsh >FOLDER/_trainx, FOLDER being one of $fpath\n\n" +
-         table + "  esac\n}\n# Flags that a value follows, and what it may be; all flags and commands with what they do.\n" + values + ")\n" + flags + ")\n" + about +
-         ")\n# Keys of recipes, and the words that they take.\n" + names + ")\n" + words + ")\n" + logic;
+         "# In this shell, after compinit: source <(trainx completion zsh)    In all: trainx "
+         "completion zsh >FOLDER/_trainx, FOLDER being one of $fpath\n\n" +
+         table +
+         "  esac\n}\n# Flags that a value follows, and what it may be; all flags and commands with "
+         "what they do.\n" +
+         values + ")\n" + flags + ")\n" + about +
+         ")\n# Keys of recipes, and the words that they take.\n" + names + ")\n" + words + ")\n" +
+         logic;
 }
 
 }  // namespace trainx::app

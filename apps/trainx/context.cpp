@@ -9,7 +9,8 @@ namespace trainx::app {
 void print(const std::string& text) {
   const std::string line = text.empty() || text.back() != '\n' ? text + "\n" : text;
   if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
-    throw UserError(ExitCode::io_error, std::string("stdout cannot be written: ") + std::strerror(errno));
+    throw UserError(ExitCode::io_error,
+                    std::string("stdout cannot be written: ") + std::strerror(errno));
 }
 
 void say(const Context& context, const std::string& text) {

@@ -14,11 +14,12 @@ namespace trainx::app {
 
 struct Context {
   launch::OutputOptions output;
-  std::string worker;                   // --worker or TRAINX_WORKER; empty: the one beside trainx
-  bool asks_worker = true;              // a named worker for its models, before the command runs
-  std::vector<std::string> argv;        // as the user typed
-  std::function<int()> run;             // the chosen command; returns the exit code
-  std::map<const CLI::App*, std::string> usage;   // what follows a command's name: "CONFIG [key=value ...]"
+  std::string worker;             // --worker or TRAINX_WORKER; empty: the one beside trainx
+  bool asks_worker = true;        // a named worker for its models, before the command runs
+  std::vector<std::string> argv;  // as the user typed
+  std::function<int()> run;       // the chosen command; returns the exit code
+  // what follows a command's name: "CONFIG [key=value ...]"
+  std::map<const CLI::App*, std::string> usage;
 };
 
 /// Data goes to stdout, whole lines at a time.

@@ -27,19 +27,29 @@ struct DataTokenizeArguments {
 /// The share that is done, rewritten in place on a terminal, else told now and then.
 class Progress {
  public:
-  Progress(const Context& context, std::string what) : context_(context), what_(std::move(what)), started_s_(screen_.seconds()), told_s_(started_s_) {}
+  Progress(const Context& context, std::string what)
+      : context_(context),
+        what_(std::move(what)),
+        started_s_(screen_.seconds()),
+        told_s_(started_s_) {}
   ~Progress() {
     if (shown_) screen_.err("\n");
   }
   void tell(std::int64_t done, std::int64_t of, std::int64_t tokens) {
     const double now = screen_.seconds(), seconds = now - started_s_;
-    if (context_.output.quiet || context_.output.json || now - told_s_ < (screen_.live ? 0.1 : 10)) return;
+    if (context_.output.quiet || context_.output.json || now - told_s_ < (screen_.live ? 0.1 : 10))
+      return;
     told_s_ = now;
     const double share = of > 0 ? static_cast<double>(done) / static_cast<double>(of) : 1;
-    std::string line = what_ + " " + std::to_string(static_cast<int>(100 * share)) + " % | " + human_count(static_cast<double>(tokens)) + " tokens | " +
-                       human_bytes(static_cast<std::int64_t>(static_cast<double>(done) / std::max(seconds, 1e-3))) + "/s | " + human_seconds(seconds * (1 - share) / std::max(share, 1e-6)) + " left";
+    std::string line = what_ + " " + std::to_string(static_cast<int>(100 * share)) + " % | " +
+                       human_count(static_cast<double>(tokens)) + " tokens | " +
+                       human_bytes(static_cast<std::int64_t>(static_cast<double>(done) /
+                                                             std::max(seconds, 1e-3))) +
+                       "/s | " + human_seconds(seconds * (1 - share) / std::max(share, 1e-6)) +
+                       " left";
     if (!screen_.live) return screen_.err(line + "\n");
-    line.resize(std::min<std::size_t>(line.size(), static_cast<std::size_t>(std::max(screen_.columns() - 1, 1))));
+    line.resize(std::min<std::size_t>(
+        line.size(), static_cast<std::size_t>(std::max(screen_.columns() - 1, 1))));
     screen_.err("\r\x1b[K" + line);
     shown_ = true;
   }
@@ -52,30 +62,44 @@ class Progress {
   bool shown_ = false;
 };
 
-int threads_of(const DataTokenizeArguments& a) { return a.threads > 0 ? a.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
+int threads_of(const DataTokenizeArguments& a) {
+  return a.threads > 0 ? a.threads
+                       : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
 
-[[noreturn]] void usage(const std::string& what) { throw UserError(ExitCode::usage, "data tokenize: " + what); }
+[[noreturn]] void usage(const std::string& what) {
+  throw UserError(ExitCode::usage, "data tokenize: " + what);
+}
 
 /// --train-vocab makes the folder that --tokenizer names.
 void train(const DataTokenizeArguments& a, const Context& context) {
   namespace fs = std::filesystem;
-  if (fs::exists(a.tokenizer)) throw UserError(ExitCode::cannot_create, a.tokenizer + " is there already: --train-vocab makes a new folder, which --tokenizer names");
+  if (fs::exists(a.tokenizer))
+    throw UserError(
+        ExitCode::cannot_create,
+        a.tokenizer +
+            " is there already: --train-vocab makes a new folder, which --tokenizer names");
   corpus::VocabularyOptions o;
   o.inputs = a.inputs;
   o.format = a.format;
   o.names = a.names;
   o.vocab_size = a.train_vocab;
   o.threads = threads_of(a);
-  if (a.kind == "wordpiece") o.kind = tokenizer::LearnedKind::wordpiece;
-  else if (!a.kind.empty() && a.kind != "bpe") usage("--kind is bpe or wordpiece, not '" + a.kind + "'");
+  if (a.kind == "wordpiece")
+    o.kind = tokenizer::LearnedKind::wordpiece;
+  else if (!a.kind.empty() && a.kind != "bpe")
+    usage("--kind is bpe or wordpiece, not '" + a.kind + "'");
   tokenizer::check_learned_size(o.kind, a.train_vocab);
   say(context, "learning " + std::to_string(a.train_vocab) + " tokens");
   const std::string text = corpus::train_vocabulary(o);
   make_folders(a.tokenizer);
   write_file_atomic(a.tokenizer + "/tokenizer.json", text);
   const bool bpe = o.kind == tokenizer::LearnedKind::bpe;
-  const nlohmann::ordered_json settings = bpe ? nlohmann::ordered_json{{"tokenizer_class", "GPT2TokenizerFast"}, {"eos_token", "<|endoftext|>"}}
-                                              : nlohmann::ordered_json{{"tokenizer_class", "BertTokenizerFast"}, {"do_lower_case", true}};
+  const nlohmann::ordered_json settings =
+      bpe ? nlohmann::ordered_json{{"tokenizer_class", "GPT2TokenizerFast"},
+                                   {"eos_token", "<|endoftext|>"}}
+          : nlohmann::ordered_json{{"tokenizer_class", "BertTokenizerFast"},
+                                   {"do_lower_case", true}};
   write_file_atomic(a.tokenizer + "/tokenizer_config.json", settings.dump(2) + "\n");
   say(context, "wrote " + a.tokenizer + "/tokenizer.json");
 }
@@ -100,7 +124,8 @@ std::int32_t end_of_text(const DataTokenizeArguments& a, const tokenizer::Tokeni
   return id;
 }
 
-int run_job(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenizer, const Context& context) {
+int run_job(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenizer,
+            const Context& context) {
   corpus::JobOptions o;
   o.inputs = a.inputs;
   o.format = a.format;
@@ -109,33 +134,49 @@ int run_job(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenize
   o.output.names = a.names;
   o.output.special = !a.plain;
   const bool stream = a.out.ends_with(".bin");
-  if (!stream && !a.end_of_text.empty()) usage("--end-of-text goes into a token file, whose name ends with .bin");
+  if (!stream && !a.end_of_text.empty())
+    usage("--end-of-text goes into a token file, whose name ends with .bin");
   if (stream) o.output.end_of_text = end_of_text(a, tokenizer);
   corpus::JobReport report;
   {
     Progress progress(context, "tokenizing");
-    report = corpus::run_tokenize_job(tokenizer, o, [&](const corpus::JobProgress& p) { progress.tell(p.bytes_done, p.bytes, p.tokens); });
+    report = corpus::run_tokenize_job(tokenizer, o, [&](const corpus::JobProgress& p) {
+      progress.tell(p.bytes_done, p.bytes, p.tokens);
+    });
   }
   if (context.output.json) {
-    print(nlohmann::ordered_json{{"event", "tokenized"}, {"out", a.out}, {"tokens", report.tokens}, {"documents", report.documents}, {"bytes", report.bytes},
-                                 {"vocab_size", tokenizer.vocab_size()}, {"parts", report.parts}, {"parts_before", report.parts_before}}.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print(nlohmann::ordered_json{{"event", "tokenized"},
+                                 {"out", a.out},
+                                 {"tokens", report.tokens},
+                                 {"documents", report.documents},
+                                 {"bytes", report.bytes},
+                                 {"vocab_size", tokenizer.vocab_size()},
+                                 {"parts", report.parts},
+                                 {"parts_before", report.parts_before}}
+              .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return 0;
   }
-  if (report.parts_before > 0) say(context, std::to_string(report.parts_before) + " of " + std::to_string(report.parts) + " parts were done before");
-  say(context, "wrote " + a.out + ": " + std::to_string(report.tokens) + " tokens of " + std::to_string(report.documents) + (stream ? " documents, " : " samples, ") + human_bytes(report.bytes) +
-                   " of text; model.options.vocab_size is at least " + std::to_string(tokenizer.vocab_size()));
+  if (report.parts_before > 0)
+    say(context, std::to_string(report.parts_before) + " of " + std::to_string(report.parts) +
+                     " parts were done before");
+  say(context, "wrote " + a.out + ": " + std::to_string(report.tokens) + " tokens of " +
+                   std::to_string(report.documents) + (stream ? " documents, " : " samples, ") +
+                   human_bytes(report.bytes) + " of text; model.options.vocab_size is at least " +
+                   std::to_string(tokenizer.vocab_size()));
   return 0;
 }
 
 int run_tokenize(const DataTokenizeArguments& a, const Context& context) {
   const bool filter = a.inputs.size() == 1 && a.inputs[0] == "-";
-  if (std::ranges::count(a.inputs, "-") > 0 && !filter) usage("- (lines from stdin) goes with no other input");
+  if (std::ranges::count(a.inputs, "-") > 0 && !filter)
+    usage("- (lines from stdin) goes with no other input");
   if (filter && !a.format.empty() && a.format != "jsonl") usage("lines from stdin are jsonl");
   if (filter && !a.out.empty()) usage("lines from stdin go to stdout: leave --out out");
   if (filter && a.train_vocab > 0) usage("--train-vocab reads the text twice: name files");
   if (filter && !a.end_of_text.empty()) usage("--end-of-text goes into a token file");
   if (a.decode && !filter) usage("--decode is for lines from stdin: give - as the input");
-  if (!filter && a.out.empty() && a.train_vocab == 0) usage("where to? --out FILE.bin (a token file) or FILE.jsonl (labelled lines)");
+  if (!filter && a.out.empty() && a.train_vocab == 0)
+    usage("where to? --out FILE.bin (a token file) or FILE.jsonl (labelled lines)");
   if (!a.kind.empty() && a.train_vocab == 0) usage("--kind goes with --train-vocab N");
   if (a.train_vocab > 0) train(a, context);
   if (a.train_vocab > 0 && a.out.empty()) return 0;
@@ -146,23 +187,63 @@ int run_tokenize(const DataTokenizeArguments& a, const Context& context) {
 }  // namespace
 
 void add_data_tokenize(CLI::App& data, Context& context) {
-  CLI::App* command = data.add_subcommand("tokenize", "Turn text, JSON lines or arrays, csv or tsv into token files or labelled lines.");
+  CLI::App* command = data.add_subcommand(
+      "tokenize",
+      "Turn text, JSON lines or arrays, csv or tsv into token files or labelled lines.");
   context.usage[command] = "INPUT [INPUT ...] --tokenizer FOLDER|FILE --out FILE [options]";
   const auto a = std::make_shared<DataTokenizeArguments>();
-  command->add_option("INPUT", a->inputs, "Files or folders; - reads lines from stdin and writes tokens to stdout.")->required();
-  command->add_option("--tokenizer", a->tokenizer, "Folder with a tokenizer, its file, or an id in the local Hugging Face cache (gpt2).")->type_name("FOLDER|FILE")->required();
-  command->add_option("--out", a->out, "FILE.bin: a token file. FILE.jsonl: labelled lines, one sample a line.")->type_name("FILE");
-  command->add_option("--format", a->format, "Format of the inputs; default: by each file's ending, else text; json and jsonl by contents.")->type_name("text|jsonl|json|csv|tsv");
-  command->add_option("--text", a->names.text, "Field or column of the text (text).")->type_name("NAME");
-  command->add_option("--pair", a->names.pair, "Field or column of a second text (text_pair).")->type_name("NAME");
-  command->add_option("--label", a->names.label, "Field or column of the class, a whole number (label).")->type_name("NAME");
-  command->add_option("--train-vocab", a->train_vocab, "Learn a vocabulary of N tokens from the inputs first, into the folder --tokenizer.")->type_name("N")->check(CLI::Range(1, 1 << 24).description(""));
-  command->add_option("--kind", a->kind, "Vocabulary to learn: bpe as GPT-2's (default), or wordpiece as BERT's.")->type_name("bpe|wordpiece");
-  command->add_option("--end-of-text", a->end_of_text, "Token after each document of a token file, or none; default: the tokenizer's.")->type_name("TOKEN");
-  command->add_flag("--plain", a->plain, "Leave out the tokens that the tokenizer puts around a text; with --decode: special tokens.");
-  command->add_flag("--decode", a->decode, "Decode: lines {\"input_ids\": [...]} from stdin to lines {\"text\": \"...\"}.");
-  command->add_option("--threads", a->threads, "Threads; default: one a core.")->type_name("N")->check(CLI::Range(1, 1024).description(""));
-  command->callback([a, &context] { context.run = [a, &context] { return run_tokenize(*a, context); }; });
+  command
+      ->add_option("INPUT", a->inputs,
+                   "Files or folders; - reads lines from stdin and writes tokens to stdout.")
+      ->required();
+  command
+      ->add_option(
+          "--tokenizer", a->tokenizer,
+          "Folder with a tokenizer, its file, or an id in the local Hugging Face cache (gpt2).")
+      ->type_name("FOLDER|FILE")
+      ->required();
+  command
+      ->add_option("--out", a->out,
+                   "FILE.bin: a token file. FILE.jsonl: labelled lines, one sample a line.")
+      ->type_name("FILE");
+  command
+      ->add_option("--format", a->format,
+                   "Format of the inputs; default: by each file's ending, else text; json and "
+                   "jsonl by contents.")
+      ->type_name("text|jsonl|json|csv|tsv");
+  command->add_option("--text", a->names.text, "Field or column of the text (text).")
+      ->type_name("NAME");
+  command->add_option("--pair", a->names.pair, "Field or column of a second text (text_pair).")
+      ->type_name("NAME");
+  command
+      ->add_option("--label", a->names.label,
+                   "Field or column of the class, a whole number (label).")
+      ->type_name("NAME");
+  command
+      ->add_option(
+          "--train-vocab", a->train_vocab,
+          "Learn a vocabulary of N tokens from the inputs first, into the folder --tokenizer.")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 24).description(""));
+  command
+      ->add_option("--kind", a->kind,
+                   "Vocabulary to learn: bpe as GPT-2's (default), or wordpiece as BERT's.")
+      ->type_name("bpe|wordpiece");
+  command
+      ->add_option("--end-of-text", a->end_of_text,
+                   "Token after each document of a token file, or none; default: the tokenizer's.")
+      ->type_name("TOKEN");
+  command->add_flag(
+      "--plain", a->plain,
+      "Leave out the tokens that the tokenizer puts around a text; with --decode: special tokens.");
+  command->add_flag(
+      "--decode", a->decode,
+      "Decode: lines {\"input_ids\": [...]} from stdin to lines {\"text\": \"...\"}.");
+  command->add_option("--threads", a->threads, "Threads; default: one a core.")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  command->callback(
+      [a, &context] { context.run = [a, &context] { return run_tokenize(*a, context); }; });
 }
 
 }  // namespace trainx::app

@@ -7,14 +7,18 @@
 
 namespace trainx::app {
 
-launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts, const launch::LaunchFlags& flags) {
+launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts,
+                                const launch::LaunchFlags& flags) {
   launch::LaunchWish wish;
   const auto written = recipe.parallel.world_size.value;
   wish.world_size = static_cast<int>(written.value_or(0));
-  if (!recipe.parallel.mode.is_auto() && *recipe.parallel.mode.value == recipe::ParallelMode::single) wish.world_size = 1;
+  if (!recipe.parallel.mode.is_auto() &&
+      *recipe.parallel.mode.value == recipe::ParallelMode::single)
+    wish.world_size = 1;
   if (plan::computes_on_gpu(recipe, facts.hardware)) {
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-    wish.visible_gpus = launch::visible_gpus(static_cast<int>(facts.hardware.gpus.size()), visible != nullptr, visible ? visible : "");
+    wish.visible_gpus = launch::visible_gpus(static_cast<int>(facts.hardware.gpus.size()),
+                                             visible != nullptr, visible ? visible : "");
   }
   wish.run_name = recipe.run.name;
   const launch::LaunchPlan plan = launch::decide_membership(environment_variable, flags, wish);

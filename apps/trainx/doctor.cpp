@@ -14,19 +14,25 @@ int run_doctor(const Context& context) {
   const facts::BuildFacts build{info.at("build_type"), info.at("compiler"), info.at("cuda")};
   std::error_code gone;
   const std::string here = std::filesystem::current_path(gone).string();
-  const facts::MachineReport report = facts::examine_machine(launch::worker_path(), build, facts::output_folder(gone ? "." : here));
-  print(context.output.json ? facts::to_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : facts::describe(report));
-  const bool works = std::ranges::none_of(facts::findings_of(report), [](const facts::Finding& f) { return f.weight == facts::Finding::Weight::error; });
+  const facts::MachineReport report =
+      facts::examine_machine(launch::worker_path(), build, facts::output_folder(gone ? "." : here));
+  print(context.output.json
+            ? facts::to_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+            : facts::describe(report));
+  const bool works = std::ranges::none_of(facts::findings_of(report), [](const facts::Finding& f) {
+    return f.weight == facts::Finding::Weight::error;
+  });
   return static_cast<int>(works ? ExitCode::ok : ExitCode::unavailable);
 }
 
 }  // namespace
 
 void add_doctor(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("doctor", "Check this machine and measure what training needs.");
+  CLI::App* command =
+      app.add_subcommand("doctor", "Check this machine and measure what training needs.");
   context.usage[command] = "";
   command->callback([&context] {
-    context.asks_worker = false;        // a worker that does not answer is a finding
+    context.asks_worker = false;  // a worker that does not answer is a finding
     context.run = [&context] { return run_doctor(context); };
   });
 }

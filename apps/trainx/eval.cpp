@@ -42,10 +42,9 @@ struct EvalInput {
 EvalInput input_of(const RecipeArguments& a, const Context& context) {
   EvalInput in;
   std::vector<std::string> settings, others;
-  for (const std::string& word : a.words)
-    (is_setting(word) ? settings : others).push_back(word);
-  const bool of_run =
-      a.config.empty() && others.size() == 1 && std::filesystem::is_directory(others.front());
+  for (const std::string& word : a.words) (is_setting(word) ? settings : others).push_back(word);
+  const bool of_run = a.config.empty() && others.size() == 1 &&
+                      std::filesystem::is_directory(others.front());
   check_settings(settings, of_run);
   if (!of_run) {
     in.loaded = load(a, "eval");
@@ -60,7 +59,9 @@ EvalInput input_of(const RecipeArguments& a, const Context& context) {
             " belongs to no run, so nothing says which data; give a recipe with model.init_from");
   recipe::LoadOptions options;
   options.overrides = settings;
-  const auto is_micro_batch = [](const std::string& s) { return key_of(s) == "batch.micro_batch_size"; };
+  const auto is_micro_batch = [](const std::string& s) {
+    return key_of(s) == "batch.micro_batch_size";
+  };
   if (std::ranges::any_of(settings, is_micro_batch))
     options.overrides.push_back("batch.grad_accum_steps=null");  // it follows
   in.loaded = recipe::load_recipe(in.weights.run_folder + "/resolved.yaml", options);
@@ -110,10 +111,13 @@ void add_eval(CLI::App& app, Context& context) {
   const auto a = std::make_shared<RecipeArguments>();
   add_recipe_arguments(*command, *a);
   command->get_option("CONFIG")->type_name("CONFIG|RUN");
-  command->footer("RUN is a run's folder (its newest valid checkpoint) or one of its checkpoints, e.g. outputs/NAME/best.\n"
-                  "The whole held-out set counts, or with eval.batches=N so many global batches.\n"
-                  "Settings of a RUN: data.eval, batch.micro_batch_size, eval.batches, eval.precision.");
-  command->callback([a, &context] { context.run = [a, &context] { return run_eval(*a, context); }; });
+  command->footer(
+      "RUN is a run's folder (its newest valid checkpoint) or one of its checkpoints, e.g. "
+      "outputs/NAME/best.\n"
+      "The whole held-out set counts, or with eval.batches=N so many global batches.\n"
+      "Settings of a RUN: data.eval, batch.micro_batch_size, eval.batches, eval.precision.");
+  command->callback(
+      [a, &context] { context.run = [a, &context] { return run_eval(*a, context); }; });
 }
 
 }  // namespace trainx::app

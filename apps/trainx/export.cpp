@@ -19,51 +19,68 @@ struct ExportArguments {
 };
 
 struct SavedType {
-  const char* name;                     // as a recipe spells it
+  const char* name;  // as a recipe spells it
   DType dtype;
-  const char* torch_name;               // as config.json does
+  const char* torch_name;  // as config.json does
 };
-constexpr SavedType saved_types[] = {{"fp32", DType::f32, "float32"}, {"bf16", DType::bf16, "bfloat16"}, {"fp16", DType::f16, "float16"}};
+constexpr SavedType saved_types[] = {{"fp32", DType::f32, "float32"},
+                                     {"bf16", DType::bf16, "bfloat16"},
+                                     {"fp16", DType::f16, "float16"}};
 
 const SavedType& type_of(const std::string& name) {
   for (const SavedType& t : saved_types)
     if (name == t.name) return t;
-  throw UserError(ExitCode::usage, "export: --dtype is fp32, bf16 or fp16, not '" + name + "'" + did_you_mean(name, {"fp32", "bf16", "fp16"}));
+  throw UserError(ExitCode::usage, "export: --dtype is fp32, bf16 or fp16, not '" + name + "'" +
+                                       did_you_mean(name, {"fp32", "bf16", "fp16"}));
 }
 
 std::int64_t shard_bytes_of(const std::string& text) {
   std::string problem;
   const auto size = parse_byte_size(text, problem);
   if (!size) throw UserError(ExitCode::usage, "export: --max-shard-size " + problem);
-  if (size->bytes < 1) throw UserError(ExitCode::usage, "export: --max-shard-size must be more than nothing");
+  if (size->bytes < 1)
+    throw UserError(ExitCode::usage, "export: --max-shard-size must be more than nothing");
   return size->bytes;
 }
 
-// The source's own config.json, whatever else it says, with the type of what is written now. It was read as a model's before.
-// The token that ends a text is that of generation_config.json: some readers look at config.json alone.
-std::string config_text(const std::string& folder, const SavedType& type, const std::map<std::string, std::string>& files) {
+// The source's own config.json, whatever else it says, with the type of what is written now. It was
+// read as a model's before. The token that ends a text is that of generation_config.json: some
+// readers look at config.json alone.
+std::string config_text(const std::string& folder, const SavedType& type,
+                        const std::map<std::string, std::string>& files) {
   auto config = nlohmann::ordered_json::parse(read_file(folder + "/config.json"));
-  config.erase("dtype");                // newer transformers' name of the same
+  config.erase("dtype");  // newer transformers' name of the same
   config["torch_dtype"] = type.torch_name;
   const auto generation = files.find("generation_config.json");
-  const auto said = generation == files.end() ? nlohmann::json() : nlohmann::json::parse(generation->second, nullptr, false);
+  const auto said = generation == files.end()
+                        ? nlohmann::json()
+                        : nlohmann::json::parse(generation->second, nullptr, false);
   const auto ends = said.is_object() ? said.value("eos_token_id", nlohmann::json()) : said;
   if (!ends.is_null() && !ends.is_discarded()) config["eos_token_id"] = ends;
   return config.dump(2) + "\n";
 }
 
-// In the order that they lie in the files. What is no weight (constant masks of older folders) stays as it is.
-std::vector<checkpoint::TensorSource> sources_of(const checkpoint::WeightsFolder& weights, DType dtype) {
+// In the order that they lie in the files. What is no weight (constant masks of older folders)
+// stays as it is.
+std::vector<checkpoint::TensorSource> sources_of(const checkpoint::WeightsFolder& weights,
+                                                 DType dtype) {
   using Tensor = checkpoint::WeightsFolder::Tensor;
-  std::vector<std::pair<std::string, Tensor>> in_order(weights.tensors().begin(), weights.tensors().end());
-  std::ranges::stable_sort(in_order, {}, [](const auto& t) { return std::pair(t.second.file, t.second.entry->data.data()); });
+  std::vector<std::pair<std::string, Tensor>> in_order(weights.tensors().begin(),
+                                                       weights.tensors().end());
+  std::ranges::stable_sort(in_order, {}, [](const auto& t) {
+    return std::pair(t.second.file, t.second.entry->data.data());
+  });
   std::vector<checkpoint::TensorSource> out;
   for (const auto& [name, tensor] : in_order) {
     const auto& entry = *tensor.entry;
     const bool weight = checkpoint::is_weight_dtype(entry.dtype);
-    out.push_back({name, weight ? dtype : entry.dtype, entry.dims, [&entry, weight, dtype, where = tensor.file + ": tensor '" + name + "'"](std::span<std::byte> bytes) {
-                     if (weight) checkpoint::convert_elements(entry, dtype, bytes, where);
-                     else std::ranges::copy(entry.data, bytes.begin());
+    out.push_back({name, weight ? dtype : entry.dtype, entry.dims,
+                   [&entry, weight, dtype,
+                    where = tensor.file + ": tensor '" + name + "'"](std::span<std::byte> bytes) {
+                     if (weight)
+                       checkpoint::convert_elements(entry, dtype, bytes, where);
+                     else
+                       std::ranges::copy(entry.data, bytes.begin());
                    }});
   }
   return out;
@@ -74,28 +91,47 @@ int run_export(const ExportArguments& a, const Context& context) {
   checkpoint::ModelFolder model;
   model.max_shard_bytes = shard_bytes_of(a.max_shard_size);
   const std::string source = find_weights(a.source, context).checkpoint;
-  spec::read_config(source);            // refuses what is no model of trainx
+  spec::read_config(source);  // refuses what is no model of trainx
   const checkpoint::WeightsFolder weights(source);
   model.tensors = sources_of(weights, type.dtype);
   model.text_files = checkpoint::read_carried_files(source);
   model.text_files["config.json"] = config_text(source, type, model.text_files);
   const auto files = checkpoint::write_model_folder(a.target, model);
-  if (context.output.json) print(nlohmann::ordered_json{{"event", "exported"}, {"source", source}, {"folder", a.target}, {"dtype", a.dtype}, {"files", files}}.dump());
-  else say(context, "wrote " + a.target + " from " + source + " in " + a.dtype + ": " + std::to_string(files.size()) + " files");
+  if (context.output.json)
+    print(nlohmann::ordered_json{{"event", "exported"},
+                                 {"source", source},
+                                 {"folder", a.target},
+                                 {"dtype", a.dtype},
+                                 {"files", files}}
+              .dump());
+  else
+    say(context, "wrote " + a.target + " from " + source + " in " + a.dtype + ": " +
+                     std::to_string(files.size()) + " files");
   return 0;
 }
 
 }  // namespace
 
 void add_export(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("export", "Write a trained model as a Hugging Face folder.");
+  CLI::App* command =
+      app.add_subcommand("export", "Write a trained model as a Hugging Face folder.");
   context.usage[command] = "RUN|CHECKPOINT FOLDER [options]";
   const auto a = std::make_shared<ExportArguments>();
-  command->add_option("RUN", a->source, "Folder of a run (its newest checkpoint), one of its checkpoints, or a Hugging Face folder.")->required();
-  command->add_option("FOLDER", a->target, "Folder to create; it must not hold anything.")->required();
-  command->add_option("--dtype", a->dtype, "Type of the weights, rounded to nearest even (fp32).")->type_name("fp32|bf16|fp16");
-  command->add_option("--max-shard-size", a->max_shard_size, "Largest file; larger weights become several files with an index (5 GiB).")->type_name("SIZE");
-  command->callback([a, &context] { context.run = [a, &context] { return run_export(*a, context); }; });
+  command
+      ->add_option("RUN", a->source,
+                   "Folder of a run (its newest checkpoint), one of its checkpoints, or a Hugging "
+                   "Face folder.")
+      ->required();
+  command->add_option("FOLDER", a->target, "Folder to create; it must not hold anything.")
+      ->required();
+  command->add_option("--dtype", a->dtype, "Type of the weights, rounded to nearest even (fp32).")
+      ->type_name("fp32|bf16|fp16");
+  command
+      ->add_option("--max-shard-size", a->max_shard_size,
+                   "Largest file; larger weights become several files with an index (5 GiB).")
+      ->type_name("SIZE");
+  command->callback(
+      [a, &context] { context.run = [a, &context] { return run_export(*a, context); }; });
 }
 
 }  // namespace trainx::app

@@ -21,7 +21,8 @@ void require(bool holds, const std::string& sentence) {
 
 launch::GenerateOn device_of(const GenerateArguments& a) {
   if (a.device == "auto") return launch::GenerateOn::any;
-  require(a.device == "cpu" || a.device == "gpu", "--device is auto, cpu or gpu, not '" + a.device + "'");
+  require(a.device == "cpu" || a.device == "gpu",
+          "--device is auto, cpu or gpu, not '" + a.device + "'");
   return a.device == "cpu" ? launch::GenerateOn::cpu : launch::GenerateOn::gpu;
 }
 
@@ -43,15 +44,21 @@ std::string prompt_of(const GenerateArguments& a) {
     if (prompt.ends_with('\r')) prompt.pop_back();
     require(!prompt.empty(), "the prompt on stdin is empty; give the text to continue");
   }
-  if (!is_utf8(prompt)) throw UserError(ExitCode::bad_data, std::string("generate: the prompt") + (from_stdin ? " on stdin" : "") + " is not UTF-8; convert it");
+  if (!is_utf8(prompt))
+    throw UserError(ExitCode::bad_data, std::string("generate: the prompt") +
+                                            (from_stdin ? " on stdin" : "") +
+                                            " is not UTF-8; convert it");
   return prompt;
 }
 
 int run_generate(const GenerateArguments& a, const Context& context) {
   check(a);
   const launch::GenerateOn device = device_of(a);
-  if (const std::string& path = a.options.tokenizer; !path.empty() && path != "none" && !std::filesystem::exists(path))
-    throw UserError(ExitCode::input_missing, "generate: there is no tokenizer " + a.options.tokenizer + ": name a folder with one, or its file, or none for ids");
+  if (const std::string& path = a.options.tokenizer;
+      !path.empty() && path != "none" && !std::filesystem::exists(path))
+    throw UserError(ExitCode::input_missing,
+                    "generate: there is no tokenizer " + a.options.tokenizer +
+                        ": name a folder with one, or its file, or none for ids");
   const WeightsSource weights = find_weights(a.folder, context);
   launch::Job job = make_job("generate", context);
   if (weights.recipe) job.resolved_recipe = recipe::dump(weights.recipe->recipe);
@@ -72,18 +79,45 @@ void add_generate(CLI::App& app, Context& context) {
   context.usage[command] = "RUN|FOLDER --prompt TEXT [options]";
   const auto a = std::make_shared<GenerateArguments>();
   auto& o = a->options;
-  command->add_option("RUN", a->folder, "Folder of a run, one of its checkpoints, or a Hugging Face folder.")->required();
-  command->add_option("--prompt", o.prompt, "Text to continue; - reads stdin. Token ids if there is neither a tokenizer nor a vocabulary of the data.")->required()->type_name("TEXT");
-  command->add_option("--tokenizer", o.tokenizer, "Folder with a tokenizer, or its file. none: the prompt is token ids. Default: that of the run's data, else the one in the model's folder.")->type_name("FOLDER|FILE");
+  command
+      ->add_option("RUN", a->folder,
+                   "Folder of a run, one of its checkpoints, or a Hugging Face folder.")
+      ->required();
+  command
+      ->add_option("--prompt", o.prompt,
+                   "Text to continue; - reads stdin. Token ids if there is neither a tokenizer nor "
+                   "a vocabulary of the data.")
+      ->required()
+      ->type_name("TEXT");
+  command
+      ->add_option("--tokenizer", o.tokenizer,
+                   "Folder with a tokenizer, or its file. none: the prompt is token ids. Default: "
+                   "that of the run's data, else the one in the model's folder.")
+      ->type_name("FOLDER|FILE");
   command->add_option("--max-tokens", o.max_tokens, "Tokens to add (100).")->type_name("N");
-  command->add_option("--temperature", o.sampling.temperature, "Sampling temperature; 0 is greedy (1).")->type_name("X");
-  command->add_option("--top-k", o.sampling.top_k, "Sample from the K most likely tokens; 0: all (0).")->type_name("K");
-  command->add_option("--top-p", o.sampling.top_p, "Sample from the fewest most likely tokens whose probabilities sum to P; 1: all (1).")->type_name("P");
-  command->add_option("--seed", a->seed, "Sampling seed; equal seeds give equal text (0).")->type_name("N");
-  command->add_flag("--ignore-eos", o.ignore_end_of_text, "Continue after a token that ends the text.");
-  command->add_option("--device", a->device, "cpu, gpu, or auto: a GPU if one is usable (auto).")->type_name("NAME");
-  command->footer("A text longer than the model's positions (for a run: data.sequence_length) is seen through a window of its last tokens. Each further token then costs a whole forward.");
-  command->callback([a, &context] { context.run = [a, &context] { return run_generate(*a, context); }; });
+  command
+      ->add_option("--temperature", o.sampling.temperature,
+                   "Sampling temperature; 0 is greedy (1).")
+      ->type_name("X");
+  command
+      ->add_option("--top-k", o.sampling.top_k, "Sample from the K most likely tokens; 0: all (0).")
+      ->type_name("K");
+  command
+      ->add_option(
+          "--top-p", o.sampling.top_p,
+          "Sample from the fewest most likely tokens whose probabilities sum to P; 1: all (1).")
+      ->type_name("P");
+  command->add_option("--seed", a->seed, "Sampling seed; equal seeds give equal text (0).")
+      ->type_name("N");
+  command->add_flag("--ignore-eos", o.ignore_end_of_text,
+                    "Continue after a token that ends the text.");
+  command->add_option("--device", a->device, "cpu, gpu, or auto: a GPU if one is usable (auto).")
+      ->type_name("NAME");
+  command->footer(
+      "A text longer than the model's positions (for a run: data.sequence_length) is seen through "
+      "a window of its last tokens. Each further token then costs a whole forward.");
+  command->callback(
+      [a, &context] { context.run = [a, &context] { return run_generate(*a, context); }; });
 }
 
 }  // namespace trainx::app

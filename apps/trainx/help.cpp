@@ -26,7 +26,8 @@ std::string of_every_command(std::size_t width) {
     text += help_entry(names + (flag.takes.empty() ? "" : " " + flag.takes), flag.about, width);
   }
   text += "environment:\n";
-  text += help_entry("TRAINX_SET", "Settings for every command, below those of the command line.", width);
+  text += help_entry("TRAINX_SET", "Settings for every command, below those of the command line.",
+                     width);
   text += help_entry("TRAINX_LOG",
                      "Messages to show: debug, info, warning or error. debug also fills RUN/logs/.",
                      width);
@@ -41,14 +42,18 @@ std::size_t help_width() {
   const auto named = parse_integer(environment_variable("COLUMNS"));
   std::size_t width = usual;
   winsize size{};
-  if (named && *named > 0) width = static_cast<std::size_t>(*named);
-  else if (::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) width = size.ws_col;
+  if (named && *named > 0)
+    width = static_cast<std::size_t>(*named);
+  else if (::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+           size.ws_col > 0)
+    width = size.ws_col;
   return std::clamp(width, narrowest, widest);
 }
 
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
   std::string out;
-  std::size_t column = indent;          // of what comes next; the first line begins after its indentation
+  // of what comes next; the first line begins after its indentation
+  std::size_t column = indent;
   bool begins_line = true;
   for (std::size_t i = 0; i < text.size();) {
     if (text[i] == '\n') {
@@ -81,30 +86,37 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
 std::string help_entry(const std::string& name, const std::string& about, std::size_t width) {
   std::string out = "  " + name;
   if (about.empty()) return out + "\n";
-  if (out.size() + 2 > about_column) out += '\n' + std::string(about_column, ' ');
-  else out.resize(about_column, ' ');
+  if (out.size() + 2 > about_column)
+    out += '\n' + std::string(about_column, ' ');
+  else
+    out.resize(about_column, ' ');
   return out + wrapped(about, about_column, width) + "\n";
 }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string) const {
   std::string names = app->get_name();
-  for (const CLI::App* parent = app->get_parent(); parent; parent = parent->get_parent()) names = parent->get_name() + " " + names;
+  for (const CLI::App* parent = app->get_parent(); parent; parent = parent->get_parent())
+    names = parent->get_name() + " " + names;
   const auto usage = usage_.find(app);
   std::string forms = usage == usage_.end() ? "COMMAND" : usage->second, out;
   for (std::size_t begin = 0; begin <= forms.size();) {
     const std::size_t end = std::min(forms.find('\n', begin), forms.size());
     const std::string start = (begin == 0 ? "usage: " : "       ") + names + " ";
-    out += start + wrapped(std::string_view(forms).substr(begin, end - begin), start.size(), width_) + "\n";
+    out += start +
+           wrapped(std::string_view(forms).substr(begin, end - begin), start.size(), width_) + "\n";
     begin = end + 1;
   }
   return out;
 }
 
-std::string HelpFormatter::make_description(const CLI::App* app) const { return wrapped(app->get_description(), 0, width_) + "\n"; }
+std::string HelpFormatter::make_description(const CLI::App* app) const {
+  return wrapped(app->get_description(), 0, width_) + "\n";
+}
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
   std::string name = spaced(make_option_name(option, is_positional));
-  const std::string type = option->get_type_name();        // "N:INT in [1 - 65536]" if a range is checked
+  // "N:INT in [1 - 65536]" if a range is checked
+  const std::string type = option->get_type_name();
   if (!is_positional && !type.empty()) name += " " + type.substr(0, type.find(':'));
   return help_entry(name, option->get_description(), width_);
 }

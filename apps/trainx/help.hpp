@@ -10,7 +10,8 @@
 
 namespace trainx::app {
 
-/// Columns of the help: COLUMNS, else those of the terminal on stdout, else 80; at least 40 and at most 100.
+/// Columns of the help: COLUMNS, else those of the terminal on stdout, else 80; at least 40 and at
+/// most 100.
 std::size_t help_width();
 
 /// Words of `text` in lines of at most `width` columns, each but the first after `indent` blanks.
@@ -23,7 +24,8 @@ std::string help_entry(const std::string& name, const std::string& about, std::s
 class HelpFormatter : public CLI::Formatter {
  public:
   /// usage: what follows each command's name. Forms of usage are separated by a line break.
-  HelpFormatter(const std::map<const CLI::App*, std::string>& usage, std::size_t width) : usage_(usage), width_(width) {}
+  HelpFormatter(const std::map<const CLI::App*, std::string>& usage, std::size_t width)
+      : usage_(usage), width_(width) {}
 
   std::string make_usage(const CLI::App* app, std::string name) const override;
   std::string make_description(const CLI::App* app) const override;

@@ -13,7 +13,8 @@ namespace {
 /// "quickstart|gpt2|..."
 std::string names() {
   std::string words;
-  for (const auto& [name, purpose] : recipe::init_names()) words += (words.empty() ? "" : "|") + name;
+  for (const auto& [name, purpose] : recipe::init_names())
+    words += (words.empty() ? "" : "|") + name;
   return words;
 }
 
@@ -23,7 +24,8 @@ std::string next_steps(const std::string& name, const std::string& path) {
   std::string text = "wrote " + path + (before.needs.empty() ? "" : "; it needs " + before.needs);
   std::vector<std::string> commands = before.commands;
   commands.push_back("trainx train " + path);
-  for (std::size_t i = 0; i < commands.size(); ++i) text += (i == 0 ? "\nnext: " : "\n      ") + commands[i];
+  for (std::size_t i = 0; i < commands.size(); ++i)
+    text += (i == 0 ? "\nnext: " : "\n      ") + commands[i];
   return text;
 }
 
@@ -37,15 +39,19 @@ int run_init(const InitArguments& a, const Context& context) {
     print(two_columns(recipe::init_names(), context.output.json));
     return 0;
   }
-  if (a.name.empty()) throw UserError(ExitCode::usage, "init: no recipe given; list them: trainx init --list");
+  if (a.name.empty())
+    throw UserError(ExitCode::usage, "init: no recipe given; list them: trainx init --list");
   const std::string path = a.output.empty() ? a.name + ".yaml" : a.output;
   const bool to_stdout = path == "-";
-  const std::string text = recipe::commented_recipe(a.name, to_stdout ? a.name : std::filesystem::path(path).stem().string());
+  const std::string text = recipe::commented_recipe(
+      a.name, to_stdout ? a.name : std::filesystem::path(path).stem().string());
   if (to_stdout) {
     print(text);
     return 0;
   }
-  if (std::filesystem::exists(path)) throw UserError(ExitCode::cannot_create, path + " exists; move it away, or name another file with --output");
+  if (std::filesystem::exists(path))
+    throw UserError(ExitCode::cannot_create,
+                    path + " exists; move it away, or name another file with --output");
   write_file_atomic(path, text);
   say(context, next_steps(a.name, path));
   return 0;
@@ -58,9 +64,11 @@ void add_init(CLI::App& app, Context& context) {
   context.usage[command] = "NAME [--output FILE]\n--list";
   const auto a = std::make_shared<InitArguments>();
   command->add_option("NAME", a->name, "Recipe to write, to NAME.yaml.")->type_name(names());
-  command->add_option("--output", a->output, "File to write instead; - for stdout.")->type_name("FILE");
+  command->add_option("--output", a->output, "File to write instead; - for stdout.")
+      ->type_name("FILE");
   command->add_flag("--list", a->list, "List the recipes.");
-  command->callback([a, &context] { context.run = [a, &context] { return run_init(*a, context); }; });
+  command->callback(
+      [a, &context] { context.run = [a, &context] { return run_init(*a, context); }; });
 }
 
 }  // namespace trainx::app

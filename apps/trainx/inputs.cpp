@@ -21,8 +21,10 @@ void require_recipe(const std::string& config) {
   const fs::path folder = fs::path(config).parent_path();
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, unreadable))
-    if (entry.path().extension() == ".yaml" || entry.path().extension() == ".yml") there.push_back((folder / entry.path().filename()).string());
-  throw UserError(ExitCode::input_missing, "there is no recipe " + config + did_you_mean(config, there));
+    if (entry.path().extension() == ".yaml" || entry.path().extension() == ".yml")
+      there.push_back((folder / entry.path().filename()).string());
+  throw UserError(ExitCode::input_missing,
+                  "there is no recipe " + config + did_you_mean(config, there));
 }
 
 // An id of the Hugging Face hub becomes the folder in its local cache. One that is not there stays
@@ -45,21 +47,27 @@ std::string origin_of_dropout(const Prepared& p) {
 
 /// `trainx show optimizer.type=lion` asks what lion has, which needs no recipe.
 std::string hint_of(const std::vector<std::string>& settings) {
-  for (const auto& [key, list] : {std::pair{"optimizer.", "optimizers"}, {"model.", "models"}, {"data.", "data"}, {"schedule.", "schedules"}})
+  for (const auto& [key, list] : {std::pair{"optimizer.", "optimizers"},
+                                  {"model.", "models"},
+                                  {"data.", "data"},
+                                  {"schedule.", "schedules"}})
     for (const std::string& setting : settings)
-      if (setting.starts_with(key)) return "; trainx list " + std::string(list) + " shows all choices with their options and defaults";
+      if (setting.starts_with(key))
+        return "; trainx list " + std::string(list) +
+               " shows all choices with their options and defaults";
   return "";
 }
 
 }  // namespace
 
 void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
-  command.add_option("CONFIG", arguments.words, "Recipe (YAML), then settings that replace its own, e.g. optimizer.lr=1e-3.");
+  command.add_option("CONFIG", arguments.words,
+                     "Recipe (YAML), then settings that replace its own, e.g. optimizer.lr=1e-3.");
   command.add_option("--config", arguments.config, "Recipe, as an option.")->type_name("CONFIG");
 }
 
 bool is_setting(const std::string& word) {
-  std::error_code no_path;              // a setting may be longer than any file's name
+  std::error_code no_path;  // a setting may be longer than any file's name
   return word.find('=') != std::string::npos && !fs::exists(word, no_path);
 }
 
@@ -67,19 +75,31 @@ recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& c
   std::string config = arguments.config;
   recipe::LoadOptions options;
   for (const std::string& word : arguments.words) {
-    if (is_setting(word)) options.overrides.push_back(word);
-    else if (config.empty()) config = word;
-    else throw UserError(ExitCode::usage, command + ": '" + word + "' is no setting; settings are key=value, e.g. optimizer.lr=1e-3");
+    if (is_setting(word))
+      options.overrides.push_back(word);
+    else if (config.empty())
+      config = word;
+    else
+      throw UserError(ExitCode::usage,
+                      command + ": '" + word +
+                          "' is no setting; settings are key=value, e.g. optimizer.lr=1e-3");
   }
   if (config.empty())
-    throw UserError(ExitCode::usage, command + ": no recipe given; write one: trainx init quickstart" +
+    throw UserError(ExitCode::usage, command +
+                                         ": no recipe given; write one: trainx init quickstart" +
                                          hint_of(arguments.words));
-  if (fs::is_directory(config)) throw UserError(ExitCode::usage, command + ": " + config + " is a folder, and a recipe is a YAML file; a run's is " + config + "/recipe.yaml");
+  if (fs::is_directory(config))
+    throw UserError(ExitCode::usage, command + ": " + config +
+                                         " is a folder, and a recipe is a YAML file; a run's is " +
+                                         config + "/recipe.yaml");
   require_recipe(config);
   options.environment_set = environment_variable("TRAINX_SET");
   auto loaded = recipe::load_recipe(config, options);
   find_init_from(loaded);
-  log::debug("recipe read: " + config + (options.overrides.empty() ? "" : ", " + std::to_string(options.overrides.size()) + " settings on the command line"));
+  log::debug("recipe read: " + config +
+             (options.overrides.empty() ? ""
+                                        : ", " + std::to_string(options.overrides.size()) +
+                                              " settings on the command line"));
   return loaded;
 }
 
@@ -87,8 +107,10 @@ Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::str
   launch::measure_model(loaded.recipe, facts);
   Prepared p{std::move(loaded), std::move(facts), {}, {}};
   p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {.gpu = gpu, .rank = 0});
-  log::debug("plan made: " + std::to_string(p.plan.train.size()) + " step programs, " + std::to_string(p.plan.train.back().program.steady.size()) + " instructions a step, " +
-             human_bytes(p.plan.memory.total_bytes()) + " planned, " + std::to_string(p.plan.threads) + " threads");
+  log::debug("plan made: " + std::to_string(p.plan.train.size()) + " step programs, " +
+             std::to_string(p.plan.train.back().program.steady.size()) + " instructions a step, " +
+             human_bytes(p.plan.memory.total_bytes()) + " planned, " +
+             std::to_string(p.plan.threads) + " threads");
   p.origins = p.loaded.origins;
   const auto before = recipe::flatten(p.loaded.recipe), after = recipe::flatten(p.plan.recipe);
   const std::map<std::string, std::string> written(before.begin(), before.end());
@@ -102,7 +124,8 @@ Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::str
 
 Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu) {
   facts::Facts facts = facts::gather_facts(loaded.recipe);
-  facts.hardware.local_ranks = loaded.recipe.parallel.world_size.value.value_or(1);   // all of them here, where nothing says otherwise
+  // all of them here, where nothing says otherwise
+  facts.hardware.local_ranks = loaded.recipe.parallel.world_size.value.value_or(1);
   return prepare(std::move(loaded), std::move(facts), gpu);
 }
 
@@ -112,21 +135,26 @@ void on_one_rank(recipe::Recipe& recipe) {
   recipe.precision.reduce = recipe::Reduce::fp32;
   if (ranks == 1) return;
   recipe.optimizer.update_in_backward = false;
-  if (recipe.batch.global_batch_size && !recipe.batch.micro_batch_size.is_auto()) recipe.batch.grad_accum_steps.reset();
-  else if (recipe.batch.grad_accum_steps) *recipe.batch.grad_accum_steps *= ranks;
+  if (recipe.batch.global_batch_size && !recipe.batch.micro_batch_size.is_auto())
+    recipe.batch.grad_accum_steps.reset();
+  else if (recipe.batch.grad_accum_steps)
+    *recipe.batch.grad_accum_steps *= ranks;
 }
 
-std::string run_folder_of(const recipe::Recipe& recipe) { return (fs::path(recipe.run.output_dir) / recipe.run.name).string(); }
+std::string run_folder_of(const recipe::Recipe& recipe) {
+  return (fs::path(recipe.run.output_dir) / recipe.run.name).string();
+}
 
 launch::Job make_job(const std::string& command, const Context& context) {
   launch::Job job;
   job.command = command;
   job.argv = context.argv;
   job.output = context.output;
-  std::error_code gone;                 // a working folder that was removed has no name
+  std::error_code gone;  // a working folder that was removed has no name
   job.directory = fs::current_path(gone).string();
   job.build = build_info();
-  for (const log::Line& line : log::kept_lines()) job.log.emplace_back(log::name_of(line.level), line.text);
+  for (const log::Line& line : log::kept_lines())
+    job.log.emplace_back(log::name_of(line.level), line.text);
   return job;
 }
 

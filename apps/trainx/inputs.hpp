@@ -14,7 +14,8 @@ struct RecipeArguments {
 void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments);
 /// key=value, and no file of this name.
 bool is_setting(const std::string& word);
-/// Reads the recipe with its settings, those of TRAINX_SET below them. Throws UserError 2 where CONFIG is missing or a word is no key=value.
+/// Reads the recipe with its settings, those of TRAINX_SET below them. Throws UserError 2 where
+/// CONFIG is missing or a word is no key=value.
 recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& command);
 
 /// A recipe with all that is decided about it.
@@ -22,7 +23,7 @@ struct Prepared {
   recipe::LoadedRecipe loaded;
   facts::Facts facts;
   plan::RunPlan plan;
-  recipe::Origins origins;              // loaded.origins; "planned" for what the plan filled in
+  recipe::Origins origins;  // loaded.origins; "planned" for what the plan filled in
 };
 Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu = "");
 Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu = "");
@@ -36,14 +37,16 @@ launch::Job make_job(const std::string& command, const Context& context);
 /// For the worker of a recipe's run: what was decided, and the run's folder.
 launch::Job make_job(const std::string& command, const Prepared& prepared, const Context& context);
 
-/// Where weights come from: a run, one of its checkpoints, or a Hugging Face folder, which has no recipe.
+/// Where weights come from: a run, one of its checkpoints, or a Hugging Face folder, which has no
+/// recipe.
 struct WeightsSource {
-  std::string run_folder;               // of the run; the folder itself where it is no run's
-  std::string checkpoint;               // the folder that holds config.json and model.safetensors
-  std::optional<recipe::LoadedRecipe> recipe;   // the run's resolved one
+  std::string run_folder;  // of the run; the folder itself where it is no run's
+  std::string checkpoint;  // the folder that holds config.json and model.safetensors
+  std::optional<recipe::LoadedRecipe> recipe;  // the run's resolved one
 };
-/// RUN, RUN/checkpoint-N, RUN/best, or a Hugging Face folder. A run's newest checkpoint that verifies is taken; damaged ones are named in a warning.
-/// Throws UserError: 66 there is nothing to read, 83 no checkpoint verifies.
+/// RUN, RUN/checkpoint-N, RUN/best, or a Hugging Face folder. A run's newest checkpoint that
+/// verifies is taken; damaged ones are named in a warning. Throws UserError: 66 there is nothing to
+/// read, 83 no checkpoint verifies.
 WeightsSource find_weights(const std::string& folder, const Context& context);
 
 }  // namespace trainx::app

@@ -5,16 +5,21 @@
 namespace trainx::app {
 namespace {
 
-constexpr std::int64_t most_workers = 1024;   // on one host: more is a slip of the keyboard
+constexpr std::int64_t most_workers = 1024;  // on one host: more is a slip of the keyboard
 
-[[noreturn]] void refuse(const std::string& flag, const std::string& wanted, const std::string& text) {
-  throw UserError(ExitCode::usage, "train: " + flag + " takes " + wanted + ", not '" + text + "'; see trainx train --help");
+[[noreturn]] void refuse(const std::string& flag, const std::string& wanted,
+                         const std::string& text) {
+  throw UserError(ExitCode::usage, "train: " + flag + " takes " + wanted + ", not '" + text +
+                                       "'; see trainx train --help");
 }
 
-void add_number(CLI::App& command, const std::string& flag, std::optional<int>& value, std::int64_t least, std::int64_t most, const std::string& help) {
+void add_number(CLI::App& command, const std::string& flag, std::optional<int>& value,
+                std::int64_t least, std::int64_t most, const std::string& help) {
   const auto read = [flag, &value, least, most](const std::string& text) {
     const auto n = parse_integer(text);
-    if (!n || *n < least || *n > most) refuse(flag, "a whole number from " + std::to_string(least) + " to " + std::to_string(most), text);
+    if (!n || *n < least || *n > most)
+      refuse(flag, "a whole number from " + std::to_string(least) + " to " + std::to_string(most),
+             text);
     value = static_cast<int>(*n);
   };
   command.add_option_function<std::string>(flag, read, help)->type_name("N");
@@ -25,18 +30,34 @@ void add_number(CLI::App& command, const std::string& flag, std::optional<int>& 
 void add_launch_options(CLI::App& command, launch::LaunchFlags& flags) {
   const auto workers = [&flags](const std::string& text) {
     const auto n = text == "auto" ? launch::LaunchFlags::automatic : parse_integer(text);
-    if (!n || (text != "auto" && *n < 1) || *n > most_workers) refuse("--nproc-per-node", "a whole number from 1 to " + std::to_string(most_workers) + " or auto", text);
+    if (!n || (text != "auto" && *n < 1) || *n > most_workers)
+      refuse("--nproc-per-node",
+             "a whole number from 1 to " + std::to_string(most_workers) + " or auto", text);
     flags.nproc_per_node = static_cast<int>(*n);
   };
-  command.add_option_function<std::string>("--nproc-per-node,--nproc", workers, "Workers on this host, one rank each. auto: one per visible GPU, one on a CPU.")->type_name("N|auto");
-  add_number(command, "--nnodes", flags.nnodes, 1, 65536, "Hosts that train together. Start trainx once on each, with the same flags except --node-rank.");
+  command
+      .add_option_function<std::string>(
+          "--nproc-per-node,--nproc", workers,
+          "Workers on this host, one rank each. auto: one per visible GPU, one on a CPU.")
+      ->type_name("N|auto");
+  add_number(command, "--nnodes", flags.nnodes, 1, 65536,
+             "Hosts that train together. Start trainx once on each, with the same flags except "
+             "--node-rank.");
   add_number(command, "--node-rank", flags.node_rank, 0, 65535, "Index of this host, from 0.");
-  command.add_option_function<std::string>("--master-addr", [&flags](const std::string& text) {
-    if (text.empty()) refuse("--master-addr", "the name or address of host 0", text);
-    flags.master_addr = text;
-  }, "Name or address of host 0, as the others reach it.")->type_name("HOST");
-  add_number(command, "--master-port", flags.master_port, 1, 65535, "Port on which rank 0 listens (29500).");
-  add_number(command, "--max-restarts", flags.max_restarts, 0, 1000000, "Restart all workers after a device, a file, a peer or a worker was lost, at most N times.");
+  command
+      .add_option_function<std::string>(
+          "--master-addr",
+          [&flags](const std::string& text) {
+            if (text.empty()) refuse("--master-addr", "the name or address of host 0", text);
+            flags.master_addr = text;
+          },
+          "Name or address of host 0, as the others reach it.")
+      ->type_name("HOST");
+  add_number(command, "--master-port", flags.master_port, 1, 65535,
+             "Port on which rank 0 listens (29500).");
+  add_number(
+      command, "--max-restarts", flags.max_restarts, 0, 1000000,
+      "Restart all workers after a device, a file, a peer or a worker was lost, at most N times.");
 }
 
 }  // namespace trainx::app

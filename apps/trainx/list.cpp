@@ -76,8 +76,11 @@ void add_list(CLI::App& app, Context& context) {
       "list", "List optimizers, models, data types or schedules, with their options and defaults.");
   context.usage[command] = "optimizers|models|data|schedules";
   const auto what = std::make_shared<std::string>();
-  command->add_option("WHAT", *what, "What to list.")->type_name("optimizers|models|data|schedules")->required();
-  command->callback([what, &context] { context.run = [what, &context] { return run_list(*what, context); }; });
+  command->add_option("WHAT", *what, "What to list.")
+      ->type_name("optimizers|models|data|schedules")
+      ->required();
+  command->callback(
+      [what, &context] { context.run = [what, &context] { return run_list(*what, context); }; });
 }
 
 }  // namespace trainx::app

@@ -1,4 +1,5 @@
-// trainx: parses the command line, plans, and starts trainx-worker for what computes. Exceptions become exit codes here.
+// trainx: parses the command line, plans, and starts trainx-worker for what computes. Exceptions
+// become exit codes here.
 #include "command_line.hpp"
 #include "core/error.hpp"
 #include "core/process.hpp"
@@ -15,9 +16,11 @@ namespace {
 
 using namespace trainx;
 
-int fail(const app::Context& context, int code, const std::string& sentence, const std::vector<Problem>& problems = {}) {
+int fail(const app::Context& context, int code, const std::string& sentence,
+         const std::vector<Problem>& problems = {}) {
   const auto& o = context.output;
-  if (code > 128 && ::isatty(STDERR_FILENO) == 1) std::fputc('\n', stderr);   // a worker that was killed leaves its status line open
+  // a worker that was killed leaves its status line open
+  if (code > 128 && ::isatty(STDERR_FILENO) == 1) std::fputc('\n', stderr);
   metrics::Console({o.json, o.quiet, o.verbose, o.color}).error(code, sentence, problems);
   return code;
 }
@@ -26,32 +29,39 @@ int fail(const app::Context& context, const recipe::RecipeError& error) {
   const auto& problems = error.problems();
   const int code = static_cast<int>(error.code());
   if (problems.size() == 1) return fail(context, code, problems.front().text(), problems);
-  return fail(context, code, "the recipe has " + std::to_string(problems.size()) + " problems; nothing was done", problems);
+  return fail(context, code,
+              "the recipe has " + std::to_string(problems.size()) + " problems; nothing was done",
+              problems);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);        // a reader that went away is an error of writing, with a sentence
+  // a reader that went away is an error of writing, with a sentence
+  std::signal(SIGPIPE, SIG_IGN);
   app::Context context;
   context.argv.assign(argv, argv + argc);
   try {
     app::parse_command_line({argv + 1, argv + argc}, context);
     launch::use_torch_folder(environment_variable("TRAINX_TORCH_DIR"));
     const auto& o = context.output;
-    const metrics::Console console({o.json, o.quiet, o.verbose, o.color});   // shows debug lines
+    const metrics::Console console({o.json, o.quiet, o.verbose, o.color});  // shows debug lines
     // Its models are known before any recipe is read.
-    if (context.asks_worker && !context.worker.empty()) spec::set_described_models(launch::ask_for_models(context.worker));
+    if (context.asks_worker && !context.worker.empty())
+      spec::set_described_models(launch::ask_for_models(context.worker));
     return context.run();
   } catch (const recipe::RecipeError& error) {
     return fail(context, error);
   } catch (const UserError& error) {
     return fail(context, static_cast<int>(error.code()), error.what());
   } catch (const std::filesystem::filesystem_error& error) {
-    return fail(context, static_cast<int>(ExitCode::io_error), error.path1().string() + ": " + error.code().message());
+    return fail(context, static_cast<int>(ExitCode::io_error),
+                error.path1().string() + ": " + error.code().message());
   } catch (const std::bad_alloc&) {
-    return fail(context, static_cast<int>(ExitCode::out_of_memory), "the machine has no memory left");
+    return fail(context, static_cast<int>(ExitCode::out_of_memory),
+                "the machine has no memory left");
   } catch (const std::exception& error) {
-    return fail(context, static_cast<int>(ExitCode::bug), std::string("a bug in trainx, please report it: ") + error.what());
+    return fail(context, static_cast<int>(ExitCode::bug),
+                std::string("a bug in trainx, please report it: ") + error.what());
   }
 }

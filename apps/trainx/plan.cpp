@@ -30,8 +30,8 @@ int run_plan(const PlanArguments& a, const Context& context) {
     j["hints"] = hint.empty() ? nlohmann::json::array() : nlohmann::json::array({hint});
     print(j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    print(plan::describe(p.plan, a.program) + plan::describe(advice, p.plan) + plan::describe(needless, p.plan) +
-          (hint.empty() ? "" : "hint: " + hint + "\n"));
+    print(plan::describe(p.plan, a.program) + plan::describe(advice, p.plan) +
+          plan::describe(needless, p.plan) + (hint.empty() ? "" : "hint: " + hint + "\n"));
   }
   return 0;
 }
@@ -39,14 +39,19 @@ int run_plan(const PlanArguments& a, const Context& context) {
 }  // namespace
 
 void add_plan(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("plan", "Print what would run: batch, memory by category, time, step program.");
+  CLI::App* command = app.add_subcommand(
+      "plan", "Print what would run: batch, memory by category, time, step program.");
   context.usage[command] = "CONFIG [key=value ...] [--program] [--gpu NAME] [--world N]";
   const auto a = std::make_shared<PlanArguments>();
   add_recipe_arguments(*command, a->recipe);
   command->add_flag("--program", a->program, "Print every instruction of the step.");
-  command->add_option("--gpu", a->gpu, "Plan for this GPU instead of this machine.")->type_name(recipe::joined(plan::device_names(), "|"));
-  command->add_option("--world", a->world, "Plan for N ranks.")->type_name("N")->check(CLI::Range(1, 1 << 16));
-  command->callback([a, &context] { context.run = [a, &context] { return run_plan(*a, context); }; });
+  command->add_option("--gpu", a->gpu, "Plan for this GPU instead of this machine.")
+      ->type_name(recipe::joined(plan::device_names(), "|"));
+  command->add_option("--world", a->world, "Plan for N ranks.")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 16));
+  command->callback(
+      [a, &context] { context.run = [a, &context] { return run_plan(*a, context); }; });
 }
 
 }  // namespace trainx::app

@@ -30,7 +30,7 @@ struct Finder {
       missed.push_back(there);
   }
   template <class Files>
-    requires requires(Files& files) { files.names; }
+  requires requires(Files& files) { files.names; }
   void operator()(Files& files) const {
     for (std::string& name : files.names) (*this)(name);
   }

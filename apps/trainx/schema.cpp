@@ -22,22 +22,34 @@ int run_schema(const std::string& output, const Context& context) {
     print(text);
     return 0;
   }
-  if (std::filesystem::exists(output) && !(std::filesystem::is_regular_file(output) && is_schema(output)))
-    throw UserError(ExitCode::cannot_create, output + " is there already and is no JSON Schema; move it away, or name another file with --output");
+  if (std::filesystem::exists(output) &&
+      !(std::filesystem::is_regular_file(output) && is_schema(output)))
+    throw UserError(ExitCode::cannot_create, output +
+                                                 " is there already and is no JSON Schema; move it "
+                                                 "away, or name another file with --output");
   write_file_atomic(output, text);
-  say(context, "wrote " + output + "; editors follow it from recipes that begin with: # yaml-language-server: $schema=" + output);
+  say(context,
+      "wrote " + output +
+          "; editors follow it from recipes that begin with: # yaml-language-server: $schema=" +
+          output);
   return 0;
 }
 
 }  // namespace
 
 void add_schema(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("schema", "Print the JSON Schema of recipes, for editors.");
+  CLI::App* command =
+      app.add_subcommand("schema", "Print the JSON Schema of recipes, for editors.");
   context.usage[command] = "[--output FILE]";
   const auto output = std::make_shared<std::string>();
-  command->add_option("--output", *output, "File to write instead of stdout; an existing schema is replaced.")->type_name("FILE");
+  command
+      ->add_option("--output", *output,
+                   "File to write instead of stdout; an existing schema is replaced.")
+      ->type_name("FILE");
   command->footer("With --worker, models of your own worker are included.");
-  command->callback([output, &context] { context.run = [output, &context] { return run_schema(*output, context); }; });
+  command->callback([output, &context] {
+    context.run = [output, &context] { return run_schema(*output, context); };
+  });
 }
 
 }  // namespace trainx::app

@@ -14,7 +14,8 @@ int run_show(const RecipeArguments& a, const Context& context) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (const auto& [key, value] : recipe::flatten(p.plan.recipe)) {
     const auto origin = p.origins.find(key);
-    out[key] = {{"value", value}, {"origin", origin == p.origins.end() ? "default" : origin->second}};
+    out[key] = {{"value", value},
+                {"origin", origin == p.origins.end() ? "default" : origin->second}};
   }
   print(out.dump());
   return 0;
@@ -23,11 +24,13 @@ int run_show(const RecipeArguments& a, const Context& context) {
 }  // namespace
 
 void add_show(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("show", "Print the resolved recipe, each value with its origin.");
+  CLI::App* command =
+      app.add_subcommand("show", "Print the resolved recipe, each value with its origin.");
   context.usage[command] = "CONFIG [key=value ...]";
   const auto a = std::make_shared<RecipeArguments>();
   add_recipe_arguments(*command, *a);
-  command->callback([a, &context] { context.run = [a, &context] { return run_show(*a, context); }; });
+  command->callback(
+      [a, &context] { context.run = [a, &context] { return run_show(*a, context); }; });
 }
 
 }  // namespace trainx::app

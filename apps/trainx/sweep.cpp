@@ -31,8 +31,10 @@ Grid grid_of(const RecipeArguments& given) {
   for (const std::string& word : given.words) {
     const bool setting = is_setting(word);
     recipe::SweptKey key = setting ? recipe::split_values(word) : recipe::SweptKey{};
-    if (key.values.size() > 1) grid.keys.push_back(std::move(key));
-    else grid.shared.words.push_back(word);
+    if (key.values.size() > 1)
+      grid.keys.push_back(std::move(key));
+    else
+      grid.shared.words.push_back(word);
   }
   return grid;
 }
@@ -156,8 +158,10 @@ int run_sweep(const SweepArguments& a, const Context& context) {
   make_folders(folder);
   Sweep sweep(a, context, std::move(grid), std::move(rows), folder);
   const int signal = sweep.run();
-  if (context.output.json) print(sweep_json(sweep.rows()).dump());
-  else print(sweep_table(sweep.rows()));
+  if (context.output.json)
+    print(sweep_json(sweep.rows()).dump());
+  else
+    print(sweep_table(sweep.rows()));
   say(context, "numbers: " + folder + "/sweep.json" +
                    (signal != 0 ? "; stopped, the same command continues" : ""));
   if (signal == SIGUSR1) return static_cast<int>(ExitCode::stopped_early);

@@ -8,9 +8,12 @@ namespace {
 int run_validate(const RecipeArguments& a, const Context& context) {
   const Prepared p = prepare(load(a, "validate"));
   std::vector<std::string> notes = p.plan.notes;
-  if (!p.facts.data.eval_problem.empty()) notes.push_back("held-out data is not there yet: " + p.facts.data.eval_problem);
-  if (context.output.json) print(nlohmann::json{{"valid", true}, {"notes", notes}}.dump());
-  else print("valid: run " + p.plan.recipe.run.name + ", into " + run_folder_of(p.plan.recipe));
+  if (!p.facts.data.eval_problem.empty())
+    notes.push_back("held-out data is not there yet: " + p.facts.data.eval_problem);
+  if (context.output.json)
+    print(nlohmann::json{{"valid", true}, {"notes", notes}}.dump());
+  else
+    print("valid: run " + p.plan.recipe.run.name + ", into " + run_folder_of(p.plan.recipe));
   for (const std::string& note : notes) say(context, "note: " + note);
   return 0;
 }
@@ -22,7 +25,8 @@ void add_validate(CLI::App& app, Context& context) {
   context.usage[command] = "CONFIG [key=value ...]";
   const auto a = std::make_shared<RecipeArguments>();
   add_recipe_arguments(*command, *a);
-  command->callback([a, &context] { context.run = [a, &context] { return run_validate(*a, context); }; });
+  command->callback(
+      [a, &context] { context.run = [a, &context] { return run_validate(*a, context); }; });
 }
 
 }  // namespace trainx::app

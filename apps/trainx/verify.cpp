@@ -26,12 +26,16 @@ struct VerifyArguments {
 /// The run cut in one way, or stopped and resumed.
 struct Cut {
   std::string name;
-  std::vector<std::pair<std::int64_t, std::int64_t>> parts;   // ranks, and the step until which they train
+  // ranks, and the step until which they train
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts;
 };
 
-struct Losses { std::vector<double> loss, grad_norm; };
+struct Losses {
+  std::vector<double> loss, grad_norm;
+};
 
-/// How far a cut is from the first: relative, the largest of all steps; of the weights, the norm of the difference.
+/// How far a cut is from the first: relative, the largest of all steps; of the weights, the norm of
+/// the difference.
 struct Difference {
   std::string name;
   double loss = 0, grad_norm = 0, weights = 0;
@@ -67,9 +71,11 @@ double weights_difference(const std::string& a, const std::string& b) {
   for (const auto& [name, tensor] : second.tensors()) {
     const auto found = first.tensors().find(name);
     if (found == first.tensors().end()) return NAN;
-    const auto x = checkpoint::to_floats(*found->second.entry, name), y = checkpoint::to_floats(*tensor.entry, name);
+    const auto x = checkpoint::to_floats(*found->second.entry, name),
+               y = checkpoint::to_floats(*tensor.entry, name);
     if (x.size() != y.size()) return NAN;
-    for (std::size_t i = 0; i < x.size(); ++i) difference += (double{x[i]} - y[i]) * (double{x[i]} - y[i]), size += double{y[i]} * y[i];
+    for (std::size_t i = 0; i < x.size(); ++i)
+      difference += (double{x[i]} - y[i]) * (double{x[i]} - y[i]), size += double{y[i]} * y[i];
   }
   return std::sqrt(difference / std::max(size, 1e-300));
 }
@@ -78,8 +84,11 @@ double weights_difference(const std::string& a, const std::string& b) {
 std::int64_t micro_batch_for(const plan::BatchPlan& batch, std::int64_t ranks) {
   if (batch.global_batch_size % ranks != 0) {
     const std::int64_t below = batch.global_batch_size / ranks * ranks;
-    throw UserError(ExitCode::invalid_recipe, "verify: batch.global_batch_size (" + std::to_string(batch.global_batch_size) + ") is not a multiple of " + std::to_string(ranks) + " ranks; the nearest that are: " +
-                                                  (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + ranks));
+    throw UserError(
+        ExitCode::invalid_recipe,
+        "verify: batch.global_batch_size (" + std::to_string(batch.global_batch_size) +
+            ") is not a multiple of " + std::to_string(ranks) + " ranks; the nearest that are: " +
+            (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + ranks));
   }
   const std::int64_t of_rank = batch.global_batch_size / ranks;
   std::int64_t micro = std::min(batch.micro_batch_size, of_rank);
@@ -88,26 +97,37 @@ std::int64_t micro_batch_for(const plan::BatchPlan& batch, std::int64_t ranks) {
 }
 
 /// Rounding of what the ranks compute in, over some steps of an optimizer that magnifies it.
-struct Tolerance { double loss, weights; };
+struct Tolerance {
+  double loss, weights;
+};
 Tolerance tolerance_of(const recipe::Recipe& r) {
-  const bool low = r.precision.compute == recipe::Compute::bf16 || r.precision.compute == recipe::Compute::fp16 || r.precision.reduce == recipe::Reduce::bf16;
-  return low ? Tolerance{1e-2, 1e-2} : r.precision.compute == recipe::Compute::tf32 ? Tolerance{1e-3, 1e-3} : Tolerance{1e-5, 1e-4};
+  const bool low = r.precision.compute == recipe::Compute::bf16 ||
+                   r.precision.compute == recipe::Compute::fp16 ||
+                   r.precision.reduce == recipe::Reduce::bf16;
+  return low                                            ? Tolerance{1e-2, 1e-2}
+         : r.precision.compute == recipe::Compute::tf32 ? Tolerance{1e-3, 1e-3}
+                                                        : Tolerance{1e-5, 1e-4};
 }
 
 class Verification {
  public:
-  Verification(const VerifyArguments& a, const Context& context) : a_(a), context_(context), base_(prepare(on_one(load(a.recipe, "verify")))) {
+  Verification(const VerifyArguments& a, const Context& context)
+      : a_(a), context_(context), base_(prepare(on_one(load(a.recipe, "verify")))) {
     folder_ = run_folder_of(base_.plan.recipe) + ".verify";
-    fs::remove_all(folder_);            // of a verification that failed
+    fs::remove_all(folder_);  // of a verification that failed
   }
 
   std::vector<Difference> run() {
     std::vector<Cut> cuts;
-    for (const std::int64_t ranks : a_.worlds) cuts.push_back({std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"), {{ranks, a_.steps}}});
+    for (const std::int64_t ranks : a_.worlds)
+      cuts.push_back(
+          {std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"), {{ranks, a_.steps}}});
     const std::int64_t half = a_.steps / 2;
-    cuts.push_back({cuts.front().name + ", stopped and resumed", {{a_.worlds.front(), half}, {a_.worlds.front(), a_.steps}}});
+    cuts.push_back({cuts.front().name + ", stopped and resumed",
+                    {{a_.worlds.front(), half}, {a_.worlds.front(), a_.steps}}});
     if (a_.worlds.size() > 1)
-      cuts.push_back({cuts[a_.worlds.size() - 1].name + ", resumed with " + cuts.front().name, {{a_.worlds.back(), half}, {a_.worlds.front(), a_.steps}}});
+      cuts.push_back({cuts[a_.worlds.size() - 1].name + ", resumed with " + cuts.front().name,
+                      {{a_.worlds.back(), half}, {a_.worlds.front(), a_.steps}}});
     std::vector<Difference> out;
     for (std::size_t k = 0; k < cuts.size(); ++k) {
       const std::string name = "cut-" + std::to_string(k), folder = folder_ + "/" + name;
@@ -115,8 +135,13 @@ class Verification {
       for (const auto& [ranks, until] : cuts[k].parts) train(name, ranks, until, cuts[k].name);
       const Losses mine = losses_in(folder), first = losses_in(folder_ + "/cut-0");
       if (static_cast<std::int64_t>(mine.loss.size()) != a_.steps)
-        throw UserError(ExitCode::not_as_asked, "verify: " + cuts[k].name + " logged " + std::to_string(mine.loss.size()) + " steps of " + std::to_string(a_.steps) + "; " + folder + " holds what it did");
-      out.push_back({cuts[k].name, largest_relative(mine.loss, first.loss), largest_relative(mine.grad_norm, first.grad_norm), weights_difference(folder + "/latest", folder_ + "/cut-0/latest")});
+        throw UserError(ExitCode::not_as_asked, "verify: " + cuts[k].name + " logged " +
+                                                    std::to_string(mine.loss.size()) +
+                                                    " steps of " + std::to_string(a_.steps) + "; " +
+                                                    folder + " holds what it did");
+      out.push_back({cuts[k].name, largest_relative(mine.loss, first.loss),
+                     largest_relative(mine.grad_norm, first.grad_norm),
+                     weights_difference(folder + "/latest", folder_ + "/cut-0/latest")});
     }
     return out;
   }
@@ -148,7 +173,8 @@ class Verification {
     r.generate = {};
     r.metrics.every = {1, Duration::Unit::steps};
     r.parallel.world_size.value = ranks;
-    if (ranks == 1) r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
+    if (ranks == 1)
+      r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
     const plan::BatchPlan& batch = base_.plan.batch;
     r.batch = {};
     r.batch.global_batch_size = batch.global_batch_size;
@@ -156,7 +182,8 @@ class Verification {
     return prepare(std::move(loaded));
   }
 
-  void train(const std::string& name, std::int64_t ranks, std::int64_t until, const std::string& what) const {
+  void train(const std::string& name, std::int64_t ranks, std::int64_t until,
+             const std::string& what) const {
     const Prepared p = prepared(name, ranks, until);
     if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);
     launch::Job job = make_job("train", p, context_);
@@ -166,8 +193,12 @@ class Verification {
     wish.world_size = static_cast<int>(ranks);
     wish.run_name = name;
     const auto nothing_set = [](const char*) { return std::string(); };
-    const int code = launch::run_workers(job, launch::decide_membership(nothing_set, {}, wish), [](const std::string&) {});
-    if (code != 0) throw UserError(static_cast<ExitCode>(code), "verify: " + what + " ended with " + std::to_string(code) + " before step " + std::to_string(until) + "; " + folder_ + " holds what it did");
+    const int code = launch::run_workers(job, launch::decide_membership(nothing_set, {}, wish),
+                                         [](const std::string&) {});
+    if (code != 0)
+      throw UserError(static_cast<ExitCode>(code),
+                      "verify: " + what + " ended with " + std::to_string(code) + " before step " +
+                          std::to_string(until) + "; " + folder_ + " holds what it did");
   }
 
   const VerifyArguments& a_;
@@ -183,23 +214,41 @@ std::string scientific(double x) {
 }
 
 int run_verify(const VerifyArguments& a, const Context& context) {
-  if (a.worlds.empty()) throw UserError(ExitCode::usage, "verify: --worlds takes numbers of ranks, e.g. --worlds 1,2,4");
+  if (a.worlds.empty())
+    throw UserError(ExitCode::usage,
+                    "verify: --worlds takes numbers of ranks, e.g. --worlds 1,2,4");
   Verification verification(a, context);
   const Tolerance allowed = tolerance_of(verification.recipe());
   const auto differences = verification.run();
-  const auto agrees = [&](const Difference& d) { return d.loss <= allowed.loss && d.weights <= allowed.weights; };   // false for NaN
+  // false for NaN
+  const auto agrees = [&](const Difference& d) {
+    return d.loss <= allowed.loss && d.weights <= allowed.weights;
+  };
   const bool all = std::ranges::all_of(differences, agrees);
   if (context.output.json) {
-    nlohmann::json j{{"steps", a.steps}, {"agree", all}, {"allowed", {{"loss", allowed.loss}, {"weights", allowed.weights}}}};
-    for (const Difference& d : differences) j["cuts"].push_back({{"cut", d.name}, {"loss", d.loss}, {"grad_norm", d.grad_norm}, {"weights", d.weights}});
+    nlohmann::json j{{"steps", a.steps},
+                     {"agree", all},
+                     {"allowed", {{"loss", allowed.loss}, {"weights", allowed.weights}}}};
+    for (const Difference& d : differences)
+      j["cuts"].push_back(
+          {{"cut", d.name}, {"loss", d.loss}, {"grad_norm", d.grad_norm}, {"weights", d.weights}});
     print(j.dump());
   } else {
     std::vector<std::pair<std::string, std::string>> rows;
     for (const Difference& d : differences)
-      rows.emplace_back(d.name, &d == &differences.front() ? "what the others are held against" : "loss " + scientific(d.loss) + ", gradient norm " + scientific(d.grad_norm) + ", weights " + scientific(d.weights) + (agrees(d) ? "" : "   more than allowed"));
-    print("largest relative differences over " + std::to_string(a.steps) + " steps (allowed: loss " + scientific(allowed.loss) + ", weights " + scientific(allowed.weights) + ")\n" + two_columns(rows, false));
+      rows.emplace_back(d.name, &d == &differences.front()
+                                    ? "what the others are held against"
+                                    : "loss " + scientific(d.loss) + ", gradient norm " +
+                                          scientific(d.grad_norm) + ", weights " +
+                                          scientific(d.weights) +
+                                          (agrees(d) ? "" : "   more than allowed"));
+    print("largest relative differences over " + std::to_string(a.steps) +
+          " steps (allowed: loss " + scientific(allowed.loss) + ", weights " +
+          scientific(allowed.weights) + ")\n" + two_columns(rows, false));
   }
-  if (!all) throw UserError(ExitCode::not_as_asked, "verify: the run's numbers depend on how it is cut; " + verification.folder() + " holds the runs");
+  if (!all)
+    throw UserError(ExitCode::not_as_asked, "verify: the run's numbers depend on how it is cut; " +
+                                                verification.folder() + " holds the runs");
   fs::remove_all(verification.folder());
   return 0;
 }
@@ -207,14 +256,25 @@ int run_verify(const VerifyArguments& a, const Context& context) {
 }  // namespace
 
 void add_verify(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("verify", "Train the first steps cut differently and resumed; compare losses and weights.");
+  CLI::App* command = app.add_subcommand(
+      "verify", "Train the first steps cut differently and resumed; compare losses and weights.");
   context.usage[command] = "CONFIG [key=value ...] [--worlds 1,2,4] [--steps N]";
   const auto a = std::make_shared<VerifyArguments>();
   add_recipe_arguments(*command, a->recipe);
-  command->add_option("--worlds", a->worlds, "Numbers of ranks; the others are compared with the first (1,2).")->delimiter(',')->type_name("N,N,...")->check(CLI::Range(1, 1 << 10));
-  command->add_option("--steps", a->steps, "Steps of each (20).")->type_name("N")->check(CLI::Range(2, 1 << 20));
-  command->footer("The learning rate is constant. Nothing is left behind if all agree; exit code 79 if they differ.");
-  command->callback([a, &context] { context.run = [a, &context] { return run_verify(*a, context); }; });
+  command
+      ->add_option("--worlds", a->worlds,
+                   "Numbers of ranks; the others are compared with the first (1,2).")
+      ->delimiter(',')
+      ->type_name("N,N,...")
+      ->check(CLI::Range(1, 1 << 10));
+  command->add_option("--steps", a->steps, "Steps of each (20).")
+      ->type_name("N")
+      ->check(CLI::Range(2, 1 << 20));
+  command->footer(
+      "The learning rate is constant. Nothing is left behind if all agree; exit code 79 if they "
+      "differ.");
+  command->callback(
+      [a, &context] { context.run = [a, &context] { return run_verify(*a, context); }; });
 }
 
 }  // namespace trainx::app

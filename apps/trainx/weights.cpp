@@ -26,8 +26,10 @@ std::string newest_checkpoint(const std::string& run, const Context& context) {
   metrics::Console console({o.json, o.quiet, o.verbose, o.color});
   for (const auto& s : skipped) console.skipped_checkpoint(s.path, s.why);
   if (!found.path.empty()) return found.path;
-  if (skipped.empty()) throw UserError(ExitCode::input_missing, run + " holds no checkpoint yet; train it first");
-  throw UserError(ExitCode::no_checkpoint, run + " holds no checkpoint that verifies; see trainx ckpt verify " + run);
+  if (skipped.empty())
+    throw UserError(ExitCode::input_missing, run + " holds no checkpoint yet; train it first");
+  throw UserError(ExitCode::no_checkpoint,
+                  run + " holds no checkpoint that verifies; see trainx ckpt verify " + run);
 }
 
 }  // namespace
@@ -36,14 +38,22 @@ WeightsSource find_weights(const std::string& named, const Context& context) {
   const auto snapshot = fs::exists(named) ? std::nullopt : find_in_hub_cache(named);
   const std::string folder = snapshot ? snapshot->folder : named;
   const fs::path path(folder);
-  if (!fs::exists(path)) throw UserError(ExitCode::input_missing, folder + " is not there; give a run's folder (outputs/NAME) or a model's");
-  if (fs::exists(path / "resolved.yaml")) return {folder, newest_checkpoint(folder, context), resolved_recipe(path)};
+  if (!fs::exists(path))
+    throw UserError(ExitCode::input_missing,
+                    folder + " is not there; give a run's folder (outputs/NAME) or a model's");
+  if (fs::exists(path / "resolved.yaml"))
+    return {folder, newest_checkpoint(folder, context), resolved_recipe(path)};
   if (!fs::exists(path / "config.json") || !checkpoint::has_weights(folder))
-    throw UserError(ExitCode::input_missing, folder + " is neither a run's folder (resolved.yaml) nor a model's (config.json, model.safetensors or its index)");
+    throw UserError(ExitCode::input_missing,
+                    folder +
+                        " is neither a run's folder (resolved.yaml) nor a model's (config.json, "
+                        "model.safetensors or its index)");
   // A checkpoint inside a run: the run's recipe says what its tokens mean.
   const fs::path run = fs::canonical(path).parent_path();
   if (!fs::exists(run / "resolved.yaml")) return {folder, folder, std::nullopt};
-  if (const std::string problem = checkpoint::Store(run.string()).verify(fs::canonical(path).string()); !problem.empty())
+  if (const std::string problem =
+          checkpoint::Store(run.string()).verify(fs::canonical(path).string());
+      !problem.empty())
     throw UserError(ExitCode::bad_data, folder + " is damaged: " + problem);
   return {run.string(), folder, resolved_recipe(run)};
 }

@@ -1,8 +1,11 @@
-// The GPU's libraries as a training step uses them: matrix products of GPT-2 124M by the library's first choice and by the tuned one, and attention.
-// Sustained: every figure is taken back to back, at the power limit. One JSON object a line; times in ms.
+// The GPU's libraries as a training step uses them: matrix products of GPT-2 124M by the library's
+// first choice and by the tuned one, and attention. Sustained: every figure is taken back to back,
+// at the power limit. One JSON object a line; times in ms.
 //   bench_libraries              what a step of GPT-2 124M has
-//   bench_libraries attention    own kernels in fp32 and tf32; in bf16 inside documents, beside cuDNN's on the same rows as if each were one
-//   bench_libraries dimensions   sizes that plan's advice is about: last waves of tiles, rows off 16 bytes, heads of many sizes (program::TileRates, attention_s)
+//   bench_libraries attention    own kernels in fp32 and tf32; in bf16 inside documents, beside
+//   cuDNN's on the same rows as if each were one bench_libraries dimensions   sizes that plan's
+//   advice is about: last waves of tiles, rows off 16 bytes, heads of many sizes
+//   (program::TileRates, attention_s)
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -24,131 +27,205 @@ constexpr std::int64_t scratch_bytes = std::int64_t{12} << 30;
 
 class DeviceMemory {
  public:
-  explicit DeviceMemory(std::int64_t bytes) { require(cudaMalloc(&memory_, static_cast<std::size_t>(bytes)), "no memory for the bench"); }
+  explicit DeviceMemory(std::int64_t bytes) {
+    require(cudaMalloc(&memory_, static_cast<std::size_t>(bytes)), "no memory for the bench");
+  }
   ~DeviceMemory() { cudaFree(memory_); }
   DeviceMemory(const DeviceMemory&) = delete;
   void* data() const { return memory_; }
   template <class T>
-  T* at(std::int64_t bytes) const { return reinterpret_cast<T*>(static_cast<char*>(memory_) + bytes); }
+  T* at(std::int64_t bytes) const {
+    return reinterpret_cast<T*>(static_cast<char*>(memory_) + bytes);
+  }
 
  private:
   void* memory_ = nullptr;
 };
 
-struct Row { const char* name; GemmProblem problem; int per_layer; };
+struct Row {
+  const char* name;
+  GemmProblem problem;
+  int per_layer;
+};
 
 // 12 layers of width 768 over `rows` tokens; the head in chunks of at most 32768.
 std::vector<Row> gpt2_products(std::int64_t rows) {
   std::vector<Row> out;
-  struct Linear { const char* name; std::int64_t out, in; };
-  for (const Linear l : {Linear{"qkv", 2304, 768}, {"proj", 768, 768}, {"fc1", 3072, 768}, {"fc2", 768, 3072}, {"head", 50304, 768}}) {
+  struct Linear {
+    const char* name;
+    std::int64_t out, in;
+  };
+  for (const Linear l : {Linear{"qkv", 2304, 768},
+                         {"proj", 768, 768},
+                         {"fc1", 3072, 768},
+                         {"fc2", 768, 3072},
+                         {"head", 50304, 768}}) {
     const bool head = l.out == 50304;
     const std::int64_t m = head ? std::min<std::int64_t>(rows, 32768) : rows;
     const int times = head ? static_cast<int>(rows / m) : 12;
     GemmProblem weight = linear_weight_gradient_problem(m, l.out, l.in, DType::bf16);
     weight.accumulate = true;
-    out.push_back({l.name, linear_problem(m, l.out, l.in, DType::bf16, head ? GemmEpilogue::none : GemmEpilogue::bias), times});
+    out.push_back({l.name,
+                   linear_problem(m, l.out, l.in, DType::bf16,
+                                  head ? GemmEpilogue::none : GemmEpilogue::bias),
+                   times});
     out.push_back({l.name, linear_input_gradient_problem(m, l.out, l.in, DType::bf16), times});
     out.push_back({l.name, weight, times});
   }
-  out.push_back({"fc1 with gelu", linear_problem(rows, 3072, 768, DType::bf16, GemmEpilogue::bias_gelu_tanh), 0});
+  out.push_back({"fc1 with gelu",
+                 linear_problem(rows, 3072, 768, DType::bf16, GemmEpilogue::bias_gelu_tanh), 0});
   GemmProblem gradient = linear_input_gradient_problem(rows, 768, 3072, DType::bf16);
   gradient.epilogue = GemmEpilogue::gelu_tanh_grad;
   out.push_back({"fc2 with dgelu", gradient, 0});
   return out;
 }
 
-void bench_gemm(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratch, std::int64_t rows) {
+void bench_gemm(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratch,
+                std::int64_t rows) {
   double heuristic_ms = 0, tuned_ms = 0, flops = 0;
   for (const Row& row : gpt2_products(rows)) {
     const GemmProblem& p = row.problem;
-    const auto times = gemm.tune(p, space, scratch.data(), scratch_bytes, {.seconds_per_problem = 1.5});
+    const auto times =
+        gemm.tune(p, space, scratch.data(), scratch_bytes, {.seconds_per_problem = 1.5});
     if (!times) continue;
     const auto tflops = [&](double ms) { return std::round(p.flops() / ms / 1e8) / 10; };
-    std::printf("%s\n", nlohmann::json{{"gemm", describe(p)}, {"layer", row.name}, {"heuristic_ms", times->heuristic_ms}, {"tuned_ms", times->chosen_ms},
-                                       {"heuristic_tflops", tflops(times->heuristic_ms)}, {"tuned_tflops", tflops(times->chosen_ms)},
-                                       {"candidates", times->candidates}}.dump().c_str());
+    std::printf("%s\n", nlohmann::json{{"gemm", describe(p)},
+                                       {"layer", row.name},
+                                       {"heuristic_ms", times->heuristic_ms},
+                                       {"tuned_ms", times->chosen_ms},
+                                       {"heuristic_tflops", tflops(times->heuristic_ms)},
+                                       {"tuned_tflops", tflops(times->chosen_ms)},
+                                       {"candidates", times->candidates}}
+                            .dump()
+                            .c_str());
     std::fflush(stdout);
     heuristic_ms += row.per_layer * times->heuristic_ms;
     tuned_ms += row.per_layer * times->chosen_ms;
     flops += row.per_layer * p.flops();
   }
-  std::printf("%s\n", nlohmann::json{{"gemm", "GPT-2 124M step, " + std::to_string(rows) + " tokens"}, {"heuristic_ms", heuristic_ms}, {"tuned_ms", tuned_ms},
-                                     {"heuristic_tflops", flops / heuristic_ms / 1e9}, {"tuned_tflops", flops / tuned_ms / 1e9}}.dump().c_str());
+  std::printf("%s\n",
+              nlohmann::json{{"gemm", "GPT-2 124M step, " + std::to_string(rows) + " tokens"},
+                             {"heuristic_ms", heuristic_ms},
+                             {"tuned_ms", tuned_ms},
+                             {"heuristic_tflops", flops / heuristic_ms / 1e9},
+                             {"tuned_tflops", flops / tuned_ms / 1e9}}
+                  .dump()
+                  .c_str());
 }
 
-/// Of rows that hold documents of 50 tokens and more, 270 on average: where each token's begins, and how many pairs of tokens see each other.
+/// Of rows that hold documents of 50 tokens and more, 270 on average: where each token's begins,
+/// and how many pairs of tokens see each other.
 std::vector<std::int32_t> document_starts(std::int64_t rows, std::int64_t tokens, double& pairs) {
   std::vector<std::int32_t> starts;
   std::uint32_t state = 1;
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t begin = 0, end; begin < tokens; begin = end) {
       state = state * 1664525 + 1013904223;
-      end = std::min(tokens, begin + 50 - std::lround(220 * std::log((state >> 8) / 16777216.0 + 1e-7)));
-      starts.insert(starts.end(), static_cast<std::size_t>(end - begin), static_cast<std::int32_t>(begin));
+      end = std::min(tokens,
+                     begin + 50 - std::lround(220 * std::log((state >> 8) / 16777216.0 + 1e-7)));
+      starts.insert(starts.end(), static_cast<std::size_t>(end - begin),
+                    static_cast<std::int32_t>(begin));
       pairs += static_cast<double>((end - begin) * (end - begin + 1)) / 2;
     }
   return starts;
 }
 
 void bench_attention(Attention& attention, const DeviceMemory& memory, const AttentionProblem& p) {
-  const std::int64_t element = size_of(p.dtype), out_bytes = p.batch * p.tokens * p.heads * p.head_size * element, lse_bytes = p.batch * p.heads * p.tokens * 4;
-  const std::int64_t forward_bytes = attention.forward_workspace_bytes(p), backward_bytes = attention.backward_workspace_bytes(p);
-  const StreamSpace space{nullptr, memory.at<char>(8 * out_bytes + lse_bytes + p.batch * p.tokens * 4 + 256 * 16), std::max(forward_bytes, backward_bytes)};
+  const std::int64_t element = size_of(p.dtype),
+                     out_bytes = p.batch * p.tokens * p.heads * p.head_size * element,
+                     lse_bytes = p.batch * p.heads * p.tokens * 4;
+  const std::int64_t forward_bytes = attention.forward_workspace_bytes(p),
+                     backward_bytes = attention.backward_workspace_bytes(p);
+  const StreamSpace space{
+      nullptr, memory.at<char>(8 * out_bytes + lse_bytes + p.batch * p.tokens * 4 + 256 * 16),
+      std::max(forward_bytes, backward_bytes)};
   // Random values: qkv at 0, out, d_out, d_qkv, lse, who sees whom.
   std::vector<std::uint16_t> bits(1 << 20);
   std::uint32_t state = 1;
-  for (auto& b : bits) {                               // +-0.5 to 2 in bf16, with random mantissas
+  for (auto& b : bits) {  // +-0.5 to 2 in bf16, with random mantissas
     state = state * 1664525 + 1013904223;
     b = static_cast<std::uint16_t>(0x3f00 | (state >> 24) | (state & 0x8000));
   }
   for (std::int64_t at = 0; at < 8 * out_bytes; at += static_cast<std::int64_t>(bits.size()) * 2)
-    require(cudaMemcpy(memory.at<char>(at), bits.data(), static_cast<std::size_t>(std::min<std::int64_t>(8 * out_bytes - at, static_cast<std::int64_t>(bits.size()) * 2)), cudaMemcpyDefault), "copy");
-  double pairs = static_cast<double>(p.batch * p.tokens * p.tokens) / (p.causal ? 2 : 1), of_documents = 0;
-  const std::vector<std::int32_t> seen = p.documents ? document_starts(p.batch, p.tokens, of_documents)
-                                                     : std::vector<std::int32_t>(static_cast<std::size_t>(p.batch), static_cast<std::int32_t>(p.tokens * 3 / 4));
+    require(cudaMemcpy(memory.at<char>(at), bits.data(),
+                       static_cast<std::size_t>(std::min<std::int64_t>(
+                           8 * out_bytes - at, static_cast<std::int64_t>(bits.size()) * 2)),
+                       cudaMemcpyDefault),
+            "copy");
+  double pairs = static_cast<double>(p.batch * p.tokens * p.tokens) / (p.causal ? 2 : 1),
+         of_documents = 0;
+  const std::vector<std::int32_t> seen =
+      p.documents ? document_starts(p.batch, p.tokens, of_documents)
+                  : std::vector<std::int32_t>(static_cast<std::size_t>(p.batch),
+                                              static_cast<std::int32_t>(p.tokens * 3 / 4));
   if (p.documents) pairs = of_documents;
-  const auto qkv = memory.at<char>(0), out = memory.at<char>(3 * out_bytes), d_out = memory.at<char>(4 * out_bytes), d_qkv = memory.at<char>(5 * out_bytes);
+  const auto qkv = memory.at<char>(0), out = memory.at<char>(3 * out_bytes),
+             d_out = memory.at<char>(4 * out_bytes), d_qkv = memory.at<char>(5 * out_bytes);
   const auto lse = memory.at<float>(8 * out_bytes);
   const auto device_seen = memory.at<std::int32_t>(8 * out_bytes + lse_bytes);
   require(cudaMemcpy(device_seen, seen.data(), seen.size() * 4, cudaMemcpyDefault), "copy");
   const std::int32_t* const given = p.padded || p.documents ? device_seen : nullptr;
-  const double forward_ms = sustained_ms(nullptr, [&] { attention.forward(p, qkv, given, out, lse, space); });
-  const double backward_ms = sustained_ms(nullptr, [&] { attention.backward(p, qkv, given, out, lse, d_out, d_qkv, space); });
+  const double forward_ms =
+      sustained_ms(nullptr, [&] { attention.forward(p, qkv, given, out, lse, space); });
+  const double backward_ms = sustained_ms(
+      nullptr, [&] { attention.backward(p, qkv, given, out, lse, d_out, d_qkv, space); });
   const double flops = 4.0 * static_cast<double>(p.heads * p.head_size) * pairs;
-  std::printf("%s\n", nlohmann::json{{"attention", describe(p)}, {"path", path_of(p) == AttentionPath::cudnn ? "cudnn" : "kernels"}, {"forward_ms", forward_ms},
-                                     {"backward_ms", backward_ms}, {"forward_tflops", flops / forward_ms / 1e9}, {"backward_tflops", 2.5 * flops / backward_ms / 1e9},
-                                     {"forward_workspace_mib", static_cast<double>(forward_bytes) / 1048576}, {"backward_workspace_mib", static_cast<double>(backward_bytes) / 1048576}}
-                          .dump().c_str());
+  std::printf(
+      "%s\n",
+      nlohmann::json{{"attention", describe(p)},
+                     {"path", path_of(p) == AttentionPath::cudnn ? "cudnn" : "kernels"},
+                     {"forward_ms", forward_ms},
+                     {"backward_ms", backward_ms},
+                     {"forward_tflops", flops / forward_ms / 1e9},
+                     {"backward_tflops", 2.5 * flops / backward_ms / 1e9},
+                     {"forward_workspace_mib", static_cast<double>(forward_bytes) / 1048576},
+                     {"backward_workspace_mib", static_cast<double>(backward_bytes) / 1048576}}
+          .dump()
+          .c_str());
   std::fflush(stdout);
 }
 
-void bench_product(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratch, const GemmProblem& p) {
-  const auto times = gemm.tune(p, space, scratch.data(), scratch_bytes, {.seconds_per_problem = 0.5});
+void bench_product(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratch,
+                   const GemmProblem& p) {
+  const auto times =
+      gemm.tune(p, space, scratch.data(), scratch_bytes, {.seconds_per_problem = 0.5});
   if (!times) return;
-  std::printf("%s\n", nlohmann::json{{"gemm", describe(p)}, {"tuned_ms", times->chosen_ms}, {"tuned_tflops", p.flops() / times->chosen_ms / 1e9}, {"candidates", times->candidates}}.dump().c_str());
+  std::printf("%s\n", nlohmann::json{{"gemm", describe(p)},
+                                     {"tuned_ms", times->chosen_ms},
+                                     {"tuned_tflops", p.flops() / times->chosen_ms / 1e9},
+                                     {"candidates", times->candidates}}
+                          .dump()
+                          .c_str());
   std::fflush(stdout);
 }
 
 /// All three products of a linear layer.
-void bench_linear(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratch, std::int64_t rows, std::int64_t out, std::int64_t in) {
+void bench_linear(Gemm& gemm, const StreamSpace& space, const DeviceMemory& scratch,
+                  std::int64_t rows, std::int64_t out, std::int64_t in) {
   bench_product(gemm, space, scratch, linear_problem(rows, out, in, DType::bf16));
   bench_product(gemm, space, scratch, linear_input_gradient_problem(rows, out, in, DType::bf16));
   bench_product(gemm, space, scratch, linear_weight_gradient_problem(rows, out, in, DType::bf16));
 }
 
-void bench_dimensions(Gemm& gemm, Attention& attention, const StreamSpace& space, const DeviceMemory& scratch) {
-  for (const std::int64_t samples : {3, 5, 6, 7, 8, 9, 11, 13}) bench_linear(gemm, space, scratch, samples * 1024, 768, 768);
-  for (const std::int64_t samples : {5, 7, 8, 13}) bench_linear(gemm, space, scratch, samples * 1024, 5120, 1280);
-  for (const std::int64_t width : {1016, 1020, 1022, 1023, 1024}) bench_linear(gemm, space, scratch, 16384, width, width);
-  for (const std::int64_t head : {32, 36, 48, 64, 72, 80, 96, 112, 128}) bench_attention(attention, scratch, {16, 1024, 16, head, DType::bf16, true, false, false});
+void bench_dimensions(Gemm& gemm, Attention& attention, const StreamSpace& space,
+                      const DeviceMemory& scratch) {
+  for (const std::int64_t samples : {3, 5, 6, 7, 8, 9, 11, 13})
+    bench_linear(gemm, space, scratch, samples * 1024, 768, 768);
+  for (const std::int64_t samples : {5, 7, 8, 13})
+    bench_linear(gemm, space, scratch, samples * 1024, 5120, 1280);
+  for (const std::int64_t width : {1016, 1020, 1022, 1023, 1024})
+    bench_linear(gemm, space, scratch, 16384, width, width);
+  for (const std::int64_t head : {32, 36, 48, 64, 72, 80, 96, 112, 128})
+    bench_attention(attention, scratch, {16, 1024, 16, head, DType::bf16, true, false, false});
 }
 
 /// Of the types, and of documents in a row, that libraries leave to own kernels.
 void bench_own_attention(Attention& attention, const DeviceMemory& scratch) {
   for (const bool tf32 : {false, true})
-    for (AttentionProblem p : {AttentionProblem{4, 512, 16, 64, DType::f32, false, false, true}, AttentionProblem{1, 512, 16, 64, DType::f32, false, false, true},
-                               AttentionProblem{8, 128, 12, 64, DType::f32, false, true, true}, AttentionProblem{4, 1024, 12, 64, DType::f32, true, false, true},
+    for (AttentionProblem p : {AttentionProblem{4, 512, 16, 64, DType::f32, false, false, true},
+                               AttentionProblem{1, 512, 16, 64, DType::f32, false, false, true},
+                               AttentionProblem{8, 128, 12, 64, DType::f32, false, true, true},
+                               AttentionProblem{4, 1024, 12, 64, DType::f32, true, false, true},
                                AttentionProblem{4, 1024, 12, 128, DType::f32, true, false, true}}) {
       p.tf32 = tf32;
       bench_attention(attention, scratch, p);
@@ -179,11 +256,16 @@ int main(int argc, char** argv) {
       return 0;
     }
     for (const bool deterministic : {false, true}) {
-      bench_attention(attention, scratch, {64, 1024, 12, 64, DType::bf16, true, false, deterministic});
-      bench_attention(attention, scratch, {4, 1024, 12, 64, DType::bf16, true, false, deterministic});
-      bench_attention(attention, scratch, {1, 1024, 12, 64, DType::bf16, true, false, deterministic});
-      bench_attention(attention, scratch, {32, 512, 16, 64, DType::bf16, false, false, deterministic});
-      bench_attention(attention, scratch, {32, 512, 16, 64, DType::bf16, false, true, deterministic});
+      bench_attention(attention, scratch,
+                      {64, 1024, 12, 64, DType::bf16, true, false, deterministic});
+      bench_attention(attention, scratch,
+                      {4, 1024, 12, 64, DType::bf16, true, false, deterministic});
+      bench_attention(attention, scratch,
+                      {1, 1024, 12, 64, DType::bf16, true, false, deterministic});
+      bench_attention(attention, scratch,
+                      {32, 512, 16, 64, DType::bf16, false, false, deterministic});
+      bench_attention(attention, scratch,
+                      {32, 512, 16, 64, DType::bf16, false, true, deterministic});
     }
     bench_own_attention(attention, scratch);
     Gemm gemm("");

@@ -37,35 +37,47 @@ class Bench {
 
   std::uint32_t* counters() { return zeros_; }
   template <class E>
-  E* memory(std::int64_t n) { return arena_.take<E>(n); }
+  E* memory(std::int64_t n) {
+    return arena_.take<E>(n);
+  }
   template <class E>
   E* noise(std::int64_t n) {
     if (host_bytes_.size() != noise_.size() * sizeof(E)) {
       host_bytes_.resize(noise_.size() * sizeof(E));
-      for (std::size_t i = 0; i < noise_.size(); ++i) narrow(noise_[i], reinterpret_cast<E*>(host_bytes_.data())[i]);
+      for (std::size_t i = 0; i < noise_.size(); ++i)
+        narrow(noise_[i], reinterpret_cast<E*>(host_bytes_.data())[i]);
     }
     E* const to = arena_.take<E>(n);
     const auto piece = static_cast<std::int64_t>(noise_.size());
     for (std::int64_t at = 0; at < n; at += at == 0 ? piece : std::min(at, n - at)) {
       if (at == 0)
-        require_success(cudaMemcpy(to, host_bytes_.data(), static_cast<std::size_t>(std::min(piece, n)) * sizeof(E), cudaMemcpyHostToDevice), "copy");
+        require_success(cudaMemcpy(to, host_bytes_.data(),
+                                   static_cast<std::size_t>(std::min(piece, n)) * sizeof(E),
+                                   cudaMemcpyHostToDevice),
+                        "copy");
       else
-        require_success(cudaMemcpy(to + at, to, static_cast<std::size_t>(std::min(at, n - at)) * sizeof(E), cudaMemcpyDeviceToDevice), "copy");
+        require_success(
+            cudaMemcpy(to + at, to, static_cast<std::size_t>(std::min(at, n - at)) * sizeof(E),
+                       cudaMemcpyDeviceToDevice),
+            "copy");
     }
     return to;
   }
   std::int32_t* integers(std::int64_t n, std::int64_t below) {
     std::mt19937 random(2);
     std::vector<std::int32_t> host(static_cast<std::size_t>(n));
-    for (auto& i : host) i = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(below));
+    for (auto& i : host)
+      i = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(below));
     std::int32_t* const to = arena_.take<std::int32_t>(n);
     require_success(cudaMemcpy(to, host.data(), host.size() * 4, cudaMemcpyHostToDevice), "copy");
     return to;
   }
 
-  /// make() takes the operands of one round and returns its launch; `bytes` are those that one launch must at least read and write.
+  /// make() takes the operands of one round and returns its launch; `bytes` are those that one
+  /// launch must at least read and write.
   template <class Make>
-  void row(const std::string& name, std::int64_t rows, std::int64_t columns, const char* dtype, double bytes, Make make) {
+  void row(const std::string& name, std::int64_t rows, std::int64_t columns, const char* dtype,
+           double bytes, Make make) {
     if (name != "copy" && name.find(only_) == std::string::npos) return;
     arena_.clear();
     (void)arena_.take<char>(kept_);
@@ -73,21 +85,30 @@ class Bench {
     const std::size_t before = arena_.free();
     launches.push_back(make());
     const std::size_t used = before - arena_.free();
-    const int rounds = used > (std::size_t{1} << 30) ? 1 : static_cast<int>(std::min<std::size_t>(16, (std::size_t{1} << 28) / std::max<std::size_t>(used, 1) + 1));
+    const int rounds = used > (std::size_t{1} << 30)
+                           ? 1
+                           : static_cast<int>(std::min<std::size_t>(
+                                 16, (std::size_t{1} << 28) / std::max<std::size_t>(used, 1) + 1));
     while (static_cast<int>(launches.size()) < rounds) launches.push_back(make());
-    const double ms = median_ms([&](int round, cudaStream_t s) { return launches[static_cast<std::size_t>(round)](s); }, rounds);
+    const double ms = median_ms(
+        [&](int round, cudaStream_t s) { return launches[static_cast<std::size_t>(round)](s); },
+        rounds);
     const double rate = bytes / ms * 1e-6;
     if (name == "copy" && rate > peak_) peak_ = rate;
     std::ostringstream line;
-    line << "{\"name\": \"" << name << "\", \"rows\": " << rows << ", \"columns\": " << columns << ", \"dtype\": \"" << dtype << "\", \"bytes\": " << static_cast<std::int64_t>(bytes)
-         << ", \"ms\": " << ms << ", \"gb_per_s\": " << static_cast<std::int64_t>(rate) << ", \"of_copy\": " << static_cast<double>(static_cast<int>(1000 * rate / peak_)) / 1000 << "}";
+    line << "{\"name\": \"" << name << "\", \"rows\": " << rows << ", \"columns\": " << columns
+         << ", \"dtype\": \"" << dtype << "\", \"bytes\": " << static_cast<std::int64_t>(bytes)
+         << ", \"ms\": " << ms << ", \"gb_per_s\": " << static_cast<std::int64_t>(rate)
+         << ", \"of_copy\": " << static_cast<double>(static_cast<int>(1000 * rate / peak_)) / 1000
+         << "}";
     std::puts(line.str().c_str());
     std::fflush(stdout);
     lines_.push_back(line.str());
   }
   std::string json(const std::string& gpu) const {
     std::string s = "{\"gpu\": \"" + gpu + "\", \"rows\": [\n";
-    for (std::size_t i = 0; i < lines_.size(); ++i) s += "  " + lines_[i] + (i + 1 < lines_.size() ? ",\n" : "\n");
+    for (std::size_t i = 0; i < lines_.size(); ++i)
+      s += "  " + lines_[i] + (i + 1 < lines_.size() ? ",\n" : "\n");
     return s + "]}\n";
   }
 
@@ -106,24 +127,49 @@ template <class E>
 void norms(Bench& b, std::int64_t n, std::int64_t c, const char* dtype) {
   const double one = static_cast<double>(n * c * static_cast<std::int64_t>(sizeof(E)));
   for (const bool dropped : {false, true}) {
-    b.row(dropped ? "residual_layer_norm + dropout" : "residual_layer_norm", n, c, dtype, 4 * one, [&] {
-      auto* const positions = b.memory<std::int64_t>(n / T);
-      require_success(cudaMemset(positions, 0, static_cast<std::size_t>(n / T) * 8), "memset");
-      const ResidualLayerNorm<E> op{n, c, b.noise<E>(n * c), b.noise<E>(n * c), b.noise<E>(c), b.memory<E>(n * c), b.memory<float>(n), b.memory<float>(n), b.noise<E>(c), b.noise<E>(c),
-                                    b.memory<E>(n * c)};
-      const FusedDropout dropout{{dropped ? 0.1 : 0.0, 1, 2, 3}, positions, T, 0};
-      return [=](cudaStream_t s) { return residual_layer_norm(op, dropout, s); };
-    });
-    b.row(dropped ? "layer_norm_backward + dropout" : "layer_norm_backward", n, c, dtype, (dropped ? 5 : 4) * one, [&] {
-      auto* const positions = b.memory<std::int64_t>(n / T);
-      require_success(cudaMemset(positions, 0, static_cast<std::size_t>(n / T) * 8), "memset");
-      E* const d_residual = b.noise<E>(n * c);
-      const LayerNormBackward<E> op{n, c, b.noise<E>(n * c), b.noise<E>(n * c), b.noise<float>(n), b.noise<float>(n), b.noise<E>(c), d_residual, d_residual,
-                                    dropped ? b.memory<E>(n * c) : nullptr, b.memory<float>(c), b.memory<float>(c), b.memory<float>(c)};
-      const FusedDropout dropout{{dropped ? 0.1 : 0.0, 1, 2, 3}, positions, T, 0};
-      const FoldMemory memory{b.memory<float>(layer_norm_backward_partial_bytes(c) / 4), b.counters()};
-      return [=](cudaStream_t s) { return layer_norm_backward(op, dropout, memory, s); };
-    });
+    b.row(dropped ? "residual_layer_norm + dropout" : "residual_layer_norm", n, c, dtype, 4 * one,
+          [&] {
+            auto* const positions = b.memory<std::int64_t>(n / T);
+            require_success(cudaMemset(positions, 0, static_cast<std::size_t>(n / T) * 8),
+                            "memset");
+            const ResidualLayerNorm<E> op{n,
+                                          c,
+                                          b.noise<E>(n * c),
+                                          b.noise<E>(n * c),
+                                          b.noise<E>(c),
+                                          b.memory<E>(n * c),
+                                          b.memory<float>(n),
+                                          b.memory<float>(n),
+                                          b.noise<E>(c),
+                                          b.noise<E>(c),
+                                          b.memory<E>(n * c)};
+            const FusedDropout dropout{{dropped ? 0.1 : 0.0, 1, 2, 3}, positions, T, 0};
+            return [=](cudaStream_t s) { return residual_layer_norm(op, dropout, s); };
+          });
+    b.row(dropped ? "layer_norm_backward + dropout" : "layer_norm_backward", n, c, dtype,
+          (dropped ? 5 : 4) * one, [&] {
+            auto* const positions = b.memory<std::int64_t>(n / T);
+            require_success(cudaMemset(positions, 0, static_cast<std::size_t>(n / T) * 8),
+                            "memset");
+            E* const d_residual = b.noise<E>(n * c);
+            const LayerNormBackward<E> op{n,
+                                          c,
+                                          b.noise<E>(n * c),
+                                          b.noise<E>(n * c),
+                                          b.noise<float>(n),
+                                          b.noise<float>(n),
+                                          b.noise<E>(c),
+                                          d_residual,
+                                          d_residual,
+                                          dropped ? b.memory<E>(n * c) : nullptr,
+                                          b.memory<float>(c),
+                                          b.memory<float>(c),
+                                          b.memory<float>(c)};
+            const FusedDropout dropout{{dropped ? 0.1 : 0.0, 1, 2, 3}, positions, T, 0};
+            const FoldMemory memory{b.memory<float>(layer_norm_backward_partial_bytes(c) / 4),
+                                    b.counters()};
+            return [=](cudaStream_t s) { return layer_norm_backward(op, dropout, memory, s); };
+          });
   }
 }
 
@@ -152,36 +198,59 @@ void shapes(Bench& b, std::int64_t n, const char* dtype) {
     });
   }
   const std::int64_t chunk = std::min<std::int64_t>(n, sizeof(E) == 2 ? 32768 : 8192);
-  b.row("cross_entropy_with_gradient", chunk, Vp, dtype, 2 * size * static_cast<double>(chunk * Vp), [&] {
-    const CrossEntropy<E> op{chunk, Vp, V, b.noise<E>(chunk * Vp), b.integers(chunk, V), b.memory<float>(chunk)};
-    double* const sums = b.memory<double>(2);
-    return [=, &b](cudaStream_t s) { return cross_entropy_with_gradient(op, 1e-3, {sums, sums + 1, false}, b.counters(), s); };
-  });
+  b.row("cross_entropy_with_gradient", chunk, Vp, dtype, 2 * size * static_cast<double>(chunk * Vp),
+        [&] {
+          const CrossEntropy<E> op{
+              chunk, Vp, V, b.noise<E>(chunk * Vp), b.integers(chunk, V), b.memory<float>(chunk)};
+          double* const sums = b.memory<double>(2);
+          return [=, &b](cudaStream_t s) {
+            return cross_entropy_with_gradient(op, 1e-3, {sums, sums + 1, false}, b.counters(), s);
+          };
+        });
   for (const bool predicts : {false, true})
-    b.row(predicts ? "cross_entropy + argmax" : "cross_entropy", chunk, Vp, dtype, size * static_cast<double>(chunk * Vp), [&] {
-      const CrossEntropy<E> op{chunk, Vp, V, b.noise<E>(chunk * Vp), b.integers(chunk, V), b.memory<float>(chunk)};
-      double* const sums = b.memory<double>(3);
-      auto* const predictions = b.memory<std::int32_t>(chunk);
-      return [=, &b](cudaStream_t s) { return cross_entropy(op, {sums, sums + 1, false}, predicts ? PredictionCounts{predictions, sums + 2, nullptr} : PredictionCounts{}, b.counters(), s); };
-    });
+    b.row(predicts ? "cross_entropy + argmax" : "cross_entropy", chunk, Vp, dtype,
+          size * static_cast<double>(chunk * Vp), [&] {
+            const CrossEntropy<E> op{
+                chunk, Vp, V, b.noise<E>(chunk * Vp), b.integers(chunk, V), b.memory<float>(chunk)};
+            double* const sums = b.memory<double>(3);
+            auto* const predictions = b.memory<std::int32_t>(chunk);
+            return [=, &b](cudaStream_t s) {
+              return cross_entropy(
+                  op, {sums, sums + 1, false},
+                  predicts ? PredictionCounts{predictions, sums + 2, nullptr} : PredictionCounts{},
+                  b.counters(), s);
+            };
+          });
   b.row("embedding", n, C, dtype, 2 * size * static_cast<double>(n * C), [&] {
-    const Embedding<E> op{n, C, T, b.integers(n, V), nullptr, b.noise<E>(Vp * C), b.noise<E>(T * C), nullptr, b.memory<E>(n * C)};
+    const Embedding<E> op{n,
+                          C,
+                          T,
+                          b.integers(n, V),
+                          nullptr,
+                          b.noise<E>(Vp * C),
+                          b.noise<E>(T * C),
+                          nullptr,
+                          b.memory<E>(n * C)};
     return [=](cudaStream_t s) { return embedding(op, {}, s); };
   });
-  // Random tokens name 50257 (1 - exp(-n / 50257)) rows of the table, each read and written in fp32.
+  // Random tokens name 50257 (1 - exp(-n / 50257)) rows of the table, each read and written in
+  // fp32.
   const double named = V * (1 - std::exp(-static_cast<double>(n) / V));
   b.row("embedding_backward", n, C, dtype, size * static_cast<double>(n * C) + 8 * named * C, [&] {
-    const EmbeddingBackward<E> op{n, C, Vp, b.noise<E>(n * C), b.integers(n, V), b.noise<float>(Vp * C), true};
+    const EmbeddingBackward<E> op{
+        n, C, Vp, b.noise<E>(n * C), b.integers(n, V), b.noise<float>(Vp * C), true};
     void* const scratch = b.memory<char>(embedding_backward_scratch_bytes(n, C));
     return [=](cudaStream_t s) { return embedding_backward(op, scratch, s); };
   });
-  b.row("embedding_backward, one token in ten the same", n, C, dtype, size * static_cast<double>(n * C) + 8 * 0.9 * named * C, [&] {
-    std::int32_t* const tokens = b.integers(n, V);
-    require_success(cudaMemset(tokens, 0, static_cast<std::size_t>(n / 10) * 4), "memset");
-    const EmbeddingBackward<E> op{n, C, Vp, b.noise<E>(n * C), tokens, b.noise<float>(Vp * C), true};
-    void* const scratch = b.memory<char>(embedding_backward_scratch_bytes(n, C));
-    return [=](cudaStream_t s) { return embedding_backward(op, scratch, s); };
-  });
+  b.row("embedding_backward, one token in ten the same", n, C, dtype,
+        size * static_cast<double>(n * C) + 8 * 0.9 * named * C, [&] {
+          std::int32_t* const tokens = b.integers(n, V);
+          require_success(cudaMemset(tokens, 0, static_cast<std::size_t>(n / 10) * 4), "memset");
+          const EmbeddingBackward<E> op{
+              n, C, Vp, b.noise<E>(n * C), tokens, b.noise<float>(Vp * C), true};
+          void* const scratch = b.memory<char>(embedding_backward_scratch_bytes(n, C));
+          return [=](cudaStream_t s) { return embedding_backward(op, scratch, s); };
+        });
   b.row("position_backward", n, C, dtype, size * static_cast<double>(n * C) + 8.0 * T * C, [&] {
     const PositionBackward<E> op{n, C, T, T, b.noise<E>(n * C), b.memory<float>(T * C), true};
     return [=](cudaStream_t s) { return position_backward(op, s); };
@@ -194,17 +263,25 @@ int main(int argc, char** argv) {
   try {
     std::string only, out;
     for (int i = 1; i < argc; ++i) {
-      if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
-      else out = argv[i];
+      if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+        only = argv[++i];
+      else
+        out = argv[i];
     }
     cudaDeviceProp gpu{};
     require_success(cudaGetDeviceProperties(&gpu, 0), "GPU");
     Bench b(only);
-    // The peak against which all are held: bytes read and written by the driver's copy, and by the simplest of our kernels.
+    // The peak against which all are held: bytes read and written by the driver's copy, and by the
+    // simplest of our kernels.
     const std::int64_t large = std::int64_t{1} << 30;
     b.row("copy", 1, large, "u8", 2.0 * static_cast<double>(large), [&] {
-      char *const from = reinterpret_cast<char*>(b.noise<float>(large / 4)), *const to = b.memory<char>(large);
-      return [=](cudaStream_t s) { return cudaMemcpyAsync(to, from, static_cast<std::size_t>(large), cudaMemcpyDeviceToDevice, s); };
+      char *const from = reinterpret_cast<char*>(b.noise<float>(large / 4)), *const to =
+                                                                                 b.memory<char>(
+                                                                                     large);
+      return [=](cudaStream_t s) {
+        return cudaMemcpyAsync(to, from, static_cast<std::size_t>(large), cudaMemcpyDeviceToDevice,
+                               s);
+      };
     });
     b.row("cast bf16 to fp32", 65536, C, "bf16", 6.0 * 65536 * C, [&] {
       Bf16* const in = b.noise<Bf16>(65536 * C);
@@ -216,7 +293,8 @@ int main(int argc, char** argv) {
       Bf16* const to = b.memory<Bf16>(65536 * C);
       return [=](cudaStream_t s) { return cast(to, in, 65536 * C, s); };
     });
-    for (const std::int64_t n : {std::int64_t{65536}, std::int64_t{4096}}) shapes<Bf16>(b, n, "bf16");
+    for (const std::int64_t n : {std::int64_t{65536}, std::int64_t{4096}})
+      shapes<Bf16>(b, n, "bf16");
     shapes<float>(b, 8192, "fp32");
     for (const std::int64_t c : {1024, 1280, 1600, 4096}) norms<Bf16>(b, 16384, c, "bf16");
     if (!out.empty()) std::ofstream(out) << b.json(gpu.name);

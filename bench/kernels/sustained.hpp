@@ -1,4 +1,5 @@
-// Times of calls one after the other for a fifth of a second at a time, after as long a time to warm up: the power limit acts as in training.
+// Times of calls one after the other for a fifth of a second at a time, after as long a time to
+// warm up: the power limit acts as in training.
 #pragma once
 #include <cuda_runtime_api.h>
 #include <algorithm>
@@ -11,7 +12,8 @@ namespace trainx::bench {
 template <class Call>
 double sustained_ms(cudaStream_t stream, const Call& call) {
   const auto succeeded = [](cudaError_t error) {
-    if (error != cudaSuccess) throw std::runtime_error(std::string("sustained_ms: ") + cudaGetErrorString(error));
+    if (error != cudaSuccess)
+      throw std::runtime_error(std::string("sustained_ms: ") + cudaGetErrorString(error));
   };
   cudaEvent_t begin = nullptr, end = nullptr;
   succeeded(cudaEventCreate(&begin));

@@ -1,4 +1,5 @@
-// Times of kernels on the GPU at hand, as they run in training: in a CUDA graph, back to back, on operands that the L2 cache does not hold from the last round.
+// Times of kernels on the GPU at hand, as they run in training: in a CUDA graph, back to back, on
+// operands that the L2 cache does not hold from the last round.
 #pragma once
 #include <cuda_runtime_api.h>
 #include <algorithm>
@@ -17,7 +18,9 @@ inline void require_success(cudaError_t error, const std::string& what) {
 /// Memory of the device, handed out from one allocation and given back all at once.
 class Arena {
  public:
-  explicit Arena(std::size_t bytes) : bytes_(bytes) { require_success(cudaMalloc(&memory_, bytes), "cudaMalloc"); }
+  explicit Arena(std::size_t bytes) : bytes_(bytes) {
+    require_success(cudaMalloc(&memory_, bytes), "cudaMalloc");
+  }
   ~Arena() { cudaFree(memory_); }
   Arena(const Arena&) = delete;
   template <class T>
@@ -36,7 +39,8 @@ class Arena {
 };
 
 /// Median milliseconds of one launch(round); rounds differ in their operands.
-inline double median_ms(const std::function<cudaError_t(int round, cudaStream_t)>& launch, int rounds, double at_least_ms = 30) {
+inline double median_ms(const std::function<cudaError_t(int round, cudaStream_t)>& launch,
+                        int rounds, double at_least_ms = 30) {
   cudaStream_t stream;
   require_success(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
   for (int r = 0; r < rounds; ++r) require_success(launch(r, stream), "launch");
@@ -69,7 +73,8 @@ inline double median_ms(const std::function<cudaError_t(int round, cudaStream_t)
   cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
   cudaStreamDestroy(stream);
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                   times.end());
   return times[times.size() / 2];
 }
 

@@ -1,5 +1,6 @@
 // Times encoding, for bench/tokenizers, which takes turns with the reference.
-//   bench_tokenizer TOKENIZER LINES.jsonl      reads a number of threads a line, encodes all texts with so many, prints {"seconds", "tokens", "bytes"}
+//   bench_tokenizer TOKENIZER LINES.jsonl      reads a number of threads a line, encodes all texts
+//   with so many, prints {"seconds", "tokens", "bytes"}
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "corpus/encoders.hpp"
@@ -31,8 +32,12 @@ int main(int count, char** arguments) {
       std::vector<tokenizer::Ids> ids(texts.size());
       corpus::Encoders encoders(*tokenizer, threads);
       const auto start = std::chrono::steady_clock::now();
-      encoders.for_each(static_cast<std::int64_t>(texts.size()), [&](std::int64_t i, tokenizer::Encoder& encoder) { encoder.append(texts[static_cast<std::size_t>(i)], ids[static_cast<std::size_t>(i)]); });
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      encoders.for_each(static_cast<std::int64_t>(texts.size()), [&](std::int64_t i,
+                                                                     tokenizer::Encoder& encoder) {
+        encoder.append(texts[static_cast<std::size_t>(i)], ids[static_cast<std::size_t>(i)]);
+      });
+      const double seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       std::size_t tokens = 0;
       for (const auto& each : ids) tokens += each.size();
       std::printf("{\"seconds\": %.6f, \"tokens\": %zu, \"bytes\": %zu}\n", seconds, tokens, bytes);

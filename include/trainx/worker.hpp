@@ -1,25 +1,32 @@
-// Training models of torch::nn modules with trainx: a worker of your own. See examples/custom_module and README.md.
+// Training models of torch::nn modules with trainx: a worker of your own. See
+// examples/custom_module and README.md.
 //
 //   struct MixerOptions { std::int64_t width = 64; };
-//   template <class Visitor> void visit_fields(Visitor& field, MixerOptions& o) { field("width", o.width, trainx::at_least(1), "features of a token"); }
+//   template <class Visitor> void visit_fields(Visitor& field, MixerOptions& o) { field("width",
+//   o.width, trainx::at_least(1), "features of a token"); }
 //
 //   int main(int argc, char** argv) {
-//     trainx::add_model<MixerOptions>("mixer", "what `trainx list models` says", [](const MixerOptions& o, const trainx::ModelShape& shape) {
-//       return std::vector<trainx::Module>{trainx::named("embedding", torch::nn::Embedding(shape.vocab_size, o.width)), ...};
+//     trainx::add_model<MixerOptions>("mixer", "what `trainx list models` says", [](const
+//     MixerOptions& o, const trainx::ModelShape& shape) {
+//       return std::vector<trainx::Module>{trainx::named("embedding",
+//       torch::nn::Embedding(shape.vocab_size, o.width)), ...};
 //     });
 //     return trainx::worker_main(argc, argv);
 //   }
 //
-// Options are bool, std::int64_t, double, std::string (an empty default means that a value is required) or an enum with enum_names(). Four keys mean to
-// trainx what they mean for its own models, where a model has them:
+// Options are bool, std::int64_t, double, std::string (an empty default means that a value is
+// required) or an enum with enum_names(). Four keys mean to trainx what they mean for its own
+// models, where a model has them:
 //   vocab_size     std::int64_t; 0, or no such key: the data source's
 //   max_positions  std::int64_t; 0, or no such key: data.sequence_length
 //   task           an enum or text of causal_lm, masked_lm, classification; no such key: causal_lm
 //   num_labels     std::int64_t; classification: the number of classes
 //
-// The modules are built after torch::manual_seed(run.seed): equal seeds give equal weights, those that a plain loop with that seed gives. Each module is
-// kept, recomputed and updated as a whole, so that memory is saved between modules, not within. In forward a module may draw random numbers (dropout):
-// they are the same when it is recomputed and when the run is resumed. A module must not change buffers in forward (BatchNorm does; LayerNorm does not).
+// The modules are built after torch::manual_seed(run.seed): equal seeds give equal weights, those
+// that a plain loop with that seed gives. Each module is kept, recomputed and updated as a whole,
+// so that memory is saved between modules, not within. In forward a module may draw random numbers
+// (dropout): they are the same when it is recomputed and when the run is resumed. A module must not
+// change buffers in forward (BatchNorm does; LayerNorm does not).
 #pragma once
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
@@ -42,18 +49,24 @@ Module named(std::string name, std::shared_ptr<M> module) {
   return link;
 }
 template <class M>
-Module named(std::string name, const torch::nn::ModuleHolder<M>& holder) { return named(std::move(name), holder.ptr()); }
+Module named(std::string name, const torch::nn::ModuleHolder<M>& holder) {
+  return named(std::move(name), holder.ptr());
+}
 
 namespace detail {
 
 template <class T>
-constexpr bool is_option = std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, double> || std::is_same_v<T, std::string> || std::is_enum_v<T>;
+constexpr bool is_option = std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
+                           std::is_same_v<T, double> || std::is_same_v<T, std::string> ||
+                           std::is_enum_v<T>;
 
 struct DescribeOptions {
   std::vector<OptionField> fields;
   template <class T>
   void operator()(std::string_view key, T& value, const Limits& limits, std::string_view doc) {
-    static_assert(is_option<T>, "an option is bool, std::int64_t, double, std::string or an enum with enum_names()");
+    static_assert(
+        is_option<T>,
+        "an option is bool, std::int64_t, double, std::string or an enum with enum_names()");
     if constexpr (std::is_enum_v<T>) {
       Choice choice;
       for (const auto& [word_value, word] : enum_names(value)) {
@@ -69,7 +82,7 @@ struct DescribeOptions {
 
 struct ReadOptions {
   const std::vector<OptionField>& fields;
-  std::size_t next = 0;                 // visit_fields names them in one order
+  std::size_t next = 0;  // visit_fields names them in one order
   template <class T>
   void operator()(std::string_view, T& value, const Limits&, std::string_view) {
     const OptionValue& given = fields.at(next++).value;
@@ -90,7 +103,8 @@ void add_model(std::string name, std::string summary, Build build) {
   detail::DescribeOptions describe;
   Options defaults;
   visit_fields(describe, defaults);
-  add_model_definition({std::move(name), std::move(summary), std::move(describe.fields), [build](const std::vector<OptionField>& fields, const ModelShape& shape) {
+  add_model_definition({std::move(name), std::move(summary), std::move(describe.fields),
+                        [build](const std::vector<OptionField>& fields, const ModelShape& shape) {
                           Options options;
                           detail::ReadOptions read{fields};
                           visit_fields(read, options);

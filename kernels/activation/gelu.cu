@@ -8,16 +8,20 @@ constexpr int threads = 256;
 constexpr int blocks_per_multiprocessor = 8;
 
 // gelu(x) = x * cdf, gelu'(x) = cdf + x * slope.
-struct Cdf { float cdf, slope; };
+struct Cdf {
+  float cdf, slope;
+};
 
-// As x s with s = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): small values stay exact relative to themselves, where 1 + tanh(u) would cancel.
+// As x s with s = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): small values stay exact
+// relative to themselves, where 1 + tanh(u) would cancel.
 template <class T>
 struct TanhCdf {
   static __device__ __forceinline__ Cdf of(float x) {
     constexpr float slope_of_u = 2 * 0.7978845608028654f, cubic = 0.044715f;
-    const float square = x * x, u2 = slope_of_u * x * (1 + cubic * square);   // 2 u
+    const float square = x * x, u2 = slope_of_u * x * (1 + cubic * square);  // 2 u
     const float e = __expf(-fabsf(u2)), inverse = __fdividef(1.0f, 1 + e);
-    return {u2 < 0 ? e * inverse : inverse, e * inverse * inverse * slope_of_u * (1 + 3 * cubic * square)};
+    return {u2 < 0 ? e * inverse : inverse,
+            e * inverse * inverse * slope_of_u * (1 + 3 * cubic * square)};
   }
 };
 
@@ -25,14 +29,20 @@ template <class T>
 struct ErfCdf;
 template <>
 struct ErfCdf<float> {
-  static __device__ __forceinline__ Cdf of(float x) { return {0.5f * erfcf(x * -0.7071067811865476f), 0.3989422804014327f * __expf(-0.5f * x * x)}; }
+  static __device__ __forceinline__ Cdf of(float x) {
+    return {0.5f * erfcf(x * -0.7071067811865476f), 0.3989422804014327f * __expf(-0.5f * x * x)};
+  }
 };
-// Abramowitz & Stegun 7.1.26: erfc(z) = t (a1 + t (a2 + ...)) exp(-z^2), within 1.5e-7; the density has the same exponential.
+// Abramowitz & Stegun 7.1.26: erfc(z) = t (a1 + t (a2 + ...)) exp(-z^2), within 1.5e-7; the density
+// has the same exponential.
 struct ShortErfCdf {
   static __device__ __forceinline__ Cdf of(float x) {
-    const float e = __expf(-0.5f * x * x), t = __fdividef(1.0f, 1 + 0.3275911f * 0.7071067811865476f * fabsf(x));
-    const float p = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
-    const float below = 0.5f * p * e;   // of -|x|
+    const float e = __expf(-0.5f * x * x),
+                t = __fdividef(1.0f, 1 + 0.3275911f * 0.7071067811865476f * fabsf(x));
+    const float p =
+        t * (0.254829592f +
+             t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+    const float below = 0.5f * p * e;  // of -|x|
     return {x < 0 ? below : 1 - below, 0.3989422804014327f * e};
   }
 };
@@ -42,10 +52,12 @@ template <>
 struct ErfCdf<Fp16> : ShortErfCdf {};
 
 template <class T, class Shape, bool aligned>
-__global__ void __launch_bounds__(threads) gelu_kernel(T* out, const T* pre, std::int64_t elements) {
+__global__ void __launch_bounds__(threads)
+    gelu_kernel(T* out, const T* pre, std::int64_t elements) {
   constexpr int ahead = 2;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads * 8;
-  for (std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) * 8; i < elements; i += ahead * step) {
+  for (std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) * 8;
+       i < elements; i += ahead * step) {
     Eight<T> pieces[ahead];
     int counts[ahead];
 #pragma unroll
@@ -53,7 +65,8 @@ __global__ void __launch_bounds__(threads) gelu_kernel(T* out, const T* pre, std
       const std::int64_t left = elements - i - a * step;
       counts[a] = static_cast<int>(left < 0 ? 0 : left < 8 ? left : 8);
       // The last piece may be cut short even where all is aligned.
-      pieces[a] = aligned && counts[a] == 8 ? load8<true>(pre + i + a * step, 8) : load8<false>(pre + i + a * step, counts[a]);
+      pieces[a] = aligned && counts[a] == 8 ? load8<true>(pre + i + a * step, 8)
+                                            : load8<false>(pre + i + a * step, counts[a]);
     }
 #pragma unroll
     for (int a = 0; a < ahead; ++a) {
@@ -74,7 +87,10 @@ template <class T, class Shape>
 cudaError_t launch_forward(T* out, const T* pre, std::int64_t elements, cudaStream_t stream) {
   if (elements == 0) return cudaSuccess;
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for((elements + 8 * threads - 1) / (8 * threads), blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error = blocks_for((elements + 8 * threads - 1) / (8 * threads),
+                                           blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   if (aligned16(out) && aligned16(pre))
     gelu_kernel<T, Shape, true><<<blocks, threads, 0, stream>>>(out, pre, elements);
   else
@@ -82,21 +98,27 @@ cudaError_t launch_forward(T* out, const T* pre, std::int64_t elements, cudaStre
   return cudaGetLastError();
 }
 template <class T>
-cudaError_t forward(T* out, const T* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream) {
-  return kind == GeluKind::tanh ? launch_forward<T, TanhCdf<T>>(out, pre, elements, stream) : launch_forward<T, ErfCdf<T>>(out, pre, elements, stream);
+cudaError_t forward(T* out, const T* pre, std::int64_t elements, GeluKind kind,
+                    cudaStream_t stream) {
+  return kind == GeluKind::tanh ? launch_forward<T, TanhCdf<T>>(out, pre, elements, stream)
+                                : launch_forward<T, ErfCdf<T>>(out, pre, elements, stream);
 }
 
 template <class T, class Shape, bool aligned>
 struct Backward {
-  struct Fetched { Eight<T> d_out, pre; };
+  struct Fetched {
+    Eight<T> d_out, pre;
+  };
   const T* d_out;
   const T* pre;
   T* d_pre;
   std::int64_t columns;
   __device__ Fetched load(std::int64_t row, std::int64_t column, int count) const {
-    return {load8<aligned>(d_out + row * columns + column, count), load8<aligned>(pre + row * columns + column, count)};
+    return {load8<aligned>(d_out + row * columns + column, count),
+            load8<aligned>(pre + row * columns + column, count)};
   }
-  __device__ void add(std::int64_t row, std::int64_t column, int count, const Fetched& fetched, float (&sums)[8]) const {
+  __device__ void add(std::int64_t row, std::int64_t column, int count, const Fetched& fetched,
+                      float (&sums)[8]) const {
     float d[8], x[8];
     widen8(fetched.d_out, d);
     widen8(fetched.pre, x);
@@ -115,25 +137,52 @@ struct Backward {
 };
 
 template <class T, class Shape>
-cudaError_t launch_backward(const GeluBackward<T>& op, const FoldMemory& memory, cudaStream_t stream) {
+cudaError_t launch_backward(const GeluBackward<T>& op, const FoldMemory& memory,
+                            cudaStream_t stream) {
   const TileSums to{op.d_bias, op.accumulate, memory};
   if (op.columns % 8 == 0 && aligned16(op.d_out) && aligned16(op.pre) && aligned16(op.d_pre))
-    return launch_column_tiles<sizeof(T) == 2 ? 4 : 2>(Backward<T, Shape, true>{op.d_out, op.pre, op.d_pre, op.columns}, op.rows, op.columns, to, stream);
-  return launch_column_tiles<1>(Backward<T, Shape, false>{op.d_out, op.pre, op.d_pre, op.columns}, op.rows, op.columns, to, stream);
+    return launch_column_tiles < sizeof(T) == 2
+               ? 4
+               : 2 > (Backward<T, Shape, true>{op.d_out, op.pre, op.d_pre, op.columns}, op.rows,
+                      op.columns, to, stream);
+  return launch_column_tiles<1>(Backward<T, Shape, false>{op.d_out, op.pre, op.d_pre, op.columns},
+                                op.rows, op.columns, to, stream);
 }
 template <class T>
-cudaError_t backward(const GeluBackward<T>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream) {
-  return kind == GeluKind::tanh ? launch_backward<T, TanhCdf<T>>(op, memory, stream) : launch_backward<T, ErfCdf<T>>(op, memory, stream);
+cudaError_t backward(const GeluBackward<T>& op, GeluKind kind, const FoldMemory& memory,
+                     cudaStream_t stream) {
+  return kind == GeluKind::tanh ? launch_backward<T, TanhCdf<T>>(op, memory, stream)
+                                : launch_backward<T, ErfCdf<T>>(op, memory, stream);
 }
 
 }  // namespace
 
-std::int64_t gelu_backward_partial_bytes(std::int64_t columns) { return tile_partial_bytes(columns); }
-cudaError_t gelu(float* out, const float* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream) { return forward(out, pre, elements, kind, stream); }
-cudaError_t gelu(Bf16* out, const Bf16* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream) { return forward(out, pre, elements, kind, stream); }
-cudaError_t gelu(Fp16* out, const Fp16* pre, std::int64_t elements, GeluKind kind, cudaStream_t stream) { return forward(out, pre, elements, kind, stream); }
-cudaError_t gelu_backward(const GeluBackward<float>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream) { return backward(op, kind, memory, stream); }
-cudaError_t gelu_backward(const GeluBackward<Bf16>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream) { return backward(op, kind, memory, stream); }
-cudaError_t gelu_backward(const GeluBackward<Fp16>& op, GeluKind kind, const FoldMemory& memory, cudaStream_t stream) { return backward(op, kind, memory, stream); }
+std::int64_t gelu_backward_partial_bytes(std::int64_t columns) {
+  return tile_partial_bytes(columns);
+}
+cudaError_t gelu(float* out, const float* pre, std::int64_t elements, GeluKind kind,
+                 cudaStream_t stream) {
+  return forward(out, pre, elements, kind, stream);
+}
+cudaError_t gelu(Bf16* out, const Bf16* pre, std::int64_t elements, GeluKind kind,
+                 cudaStream_t stream) {
+  return forward(out, pre, elements, kind, stream);
+}
+cudaError_t gelu(Fp16* out, const Fp16* pre, std::int64_t elements, GeluKind kind,
+                 cudaStream_t stream) {
+  return forward(out, pre, elements, kind, stream);
+}
+cudaError_t gelu_backward(const GeluBackward<float>& op, GeluKind kind, const FoldMemory& memory,
+                          cudaStream_t stream) {
+  return backward(op, kind, memory, stream);
+}
+cudaError_t gelu_backward(const GeluBackward<Bf16>& op, GeluKind kind, const FoldMemory& memory,
+                          cudaStream_t stream) {
+  return backward(op, kind, memory, stream);
+}
+cudaError_t gelu_backward(const GeluBackward<Fp16>& op, GeluKind kind, const FoldMemory& memory,
+                          cudaStream_t stream) {
+  return backward(op, kind, memory, stream);
+}
 
 }  // namespace trainx::kernels

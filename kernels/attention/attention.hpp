@@ -1,7 +1,10 @@
-// Self-attention on packed queries, keys and values (Dao et al. 2022, arXiv:2205.14135: scores never exist as a whole), for the types
-// and head sizes that libraries leave out. Summed in fp32: of floats with the accuracy of fp32 unless tf32 is asked for, of 16 bits with probabilities and gradients of scores rounded to
-// 16 bits where they enter a product. qkv[B, T, 3, H, D] to out[B, T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of exp(scores));
-// scores are scaled with 1 / sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. Contiguous; aligned to their element.
+// Self-attention on packed queries, keys and values (Dao et al. 2022, arXiv:2205.14135: scores
+// never exist as a whole), for the types and head sizes that libraries leave out. Summed in fp32:
+// of floats with the accuracy of fp32 unless tf32 is asked for, of 16 bits with probabilities and
+// gradients of scores rounded to 16 bits where they enter a product. qkv[B, T, 3, H, D] to out[B,
+// T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of exp(scores)); scores are scaled
+// with 1 / sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. Contiguous; aligned to their
+// element.
 #pragma once
 #include "kernels/cuda_types.hpp"
 #include <cstdint>
@@ -12,29 +15,42 @@ namespace trainx::kernels {
 inline constexpr std::int64_t largest_attention_head = 256;
 
 struct AttentionSize {
-  std::int64_t batch = 0, tokens = 0, heads = 0, head_size = 0;   // head_size from 1 to largest_attention_head
-  bool causal = false;                                            // a token sees itself and those before it
-  bool tf32 = false;                                              // fp32 elements are rounded to tf32 in products
+  // head_size from 1 to largest_attention_head
+  std::int64_t batch = 0, tokens = 0, heads = 0, head_size = 0;
+  // a token sees itself and those before it
+  bool causal = false;
+  // fp32 elements are rounded to tf32 in products
+  bool tf32 = false;
 };
 
-/// `lengths` i32 [B] on the device, from 0 to T, or null for T each: a token sees the first lengths[b] tokens of its sample; rows past a length get zeros,
-/// lse too. Sums are in one order: repeats give the same bits. Asynchronous on `stream`.
-cudaError_t attention_forward(const float* qkv, const std::int32_t* lengths, float* out, float* lse, const AttentionSize& size, cudaStream_t stream);
-cudaError_t attention_forward(const Bf16* qkv, const std::int32_t* lengths, Bf16* out, float* lse, const AttentionSize& size, cudaStream_t stream);
-cudaError_t attention_forward(const Fp16* qkv, const std::int32_t* lengths, Fp16* out, float* lse, const AttentionSize& size, cudaStream_t stream);
+/// `lengths` i32 [B] on the device, from 0 to T, or null for T each: a token sees the first
+/// lengths[b] tokens of its sample; rows past a length get zeros, lse too. Sums are in one order:
+/// repeats give the same bits. Asynchronous on `stream`.
+cudaError_t attention_forward(const float* qkv, const std::int32_t* lengths, float* out, float* lse,
+                              const AttentionSize& size, cudaStream_t stream);
+cudaError_t attention_forward(const Bf16* qkv, const std::int32_t* lengths, Bf16* out, float* lse,
+                              const AttentionSize& size, cudaStream_t stream);
+cudaError_t attention_forward(const Fp16* qkv, const std::int32_t* lengths, Fp16* out, float* lse,
+                              const AttentionSize& size, cudaStream_t stream);
 
 /// Writes all of d_qkv. `delta`: B * H * T floats of scratch.
-cudaError_t attention_backward(const float* qkv, const std::int32_t* lengths, const float* out, const float* lse, const float* d_out, float* d_qkv, float* delta,
+cudaError_t attention_backward(const float* qkv, const std::int32_t* lengths, const float* out,
+                               const float* lse, const float* d_out, float* d_qkv, float* delta,
                                const AttentionSize& size, cudaStream_t stream);
-cudaError_t attention_backward(const Bf16* qkv, const std::int32_t* lengths, const Bf16* out, const float* lse, const Bf16* d_out, Bf16* d_qkv, float* delta,
+cudaError_t attention_backward(const Bf16* qkv, const std::int32_t* lengths, const Bf16* out,
+                               const float* lse, const Bf16* d_out, Bf16* d_qkv, float* delta,
                                const AttentionSize& size, cudaStream_t stream);
-cudaError_t attention_backward(const Fp16* qkv, const std::int32_t* lengths, const Fp16* out, const float* lse, const Fp16* d_out, Fp16* d_qkv, float* delta,
+cudaError_t attention_backward(const Fp16* qkv, const std::int32_t* lengths, const Fp16* out,
+                               const float* lse, const Fp16* d_out, Fp16* d_qkv, float* delta,
                                const AttentionSize& size, cudaStream_t stream);
 
 /// Zeros the rows past lengths[b] of rows[B, T, width] of 2-byte elements.
-cudaError_t zero_padding(std::uint16_t* rows, const std::int32_t* lengths, std::int64_t batch, std::int64_t tokens, std::int64_t width, cudaStream_t stream);
+cudaError_t zero_padding(std::uint16_t* rows, const std::int32_t* lengths, std::int64_t batch,
+                         std::int64_t tokens, std::int64_t width, cudaStream_t stream);
 
-/// Same contracts on host memory, in double precision inside: the reference for tests. d_qkv may be null, then d_out is not read.
-void attention_reference(const float* qkv, const std::int32_t* lengths, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& size);
+/// Same contracts on host memory, in double precision inside: the reference for tests. d_qkv may be
+/// null, then d_out is not read.
+void attention_reference(const float* qkv, const std::int32_t* lengths, const float* d_out,
+                         float* out, float* lse, float* d_qkv, const AttentionSize& size);
 
 }  // namespace trainx::kernels

@@ -10,18 +10,21 @@ namespace trainx::kernels {
 
 // delta[b, h, t] = d_out . out: one warp a row.
 template <class T, class Sight>
-__global__ void row_deltas(const T* out, const T* d_out, float* delta, Sight sight, long rows, long tokens, int heads, int head_size) {
-  const long i = (static_cast<long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;      // (b, t, h)
+__global__ void row_deltas(const T* out, const T* d_out, float* delta, Sight sight, long rows,
+                           long tokens, int heads, int head_size) {
+  const long i = (static_cast<long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;  // (b, t, h)
   if (i >= rows) return;
   float sum = 0;
-  for (int d = threadIdx.x % 32; d < head_size; d += 32) sum += widened(out[i * head_size + d]) * widened(d_out[i * head_size + d]);
+  for (int d = threadIdx.x % 32; d < head_size; d += 32)
+    sum += widened(out[i * head_size + d]) * widened(d_out[i * head_size + d]);
   for (int lane = 16; lane > 0; lane /= 2) sum += __shfl_xor_sync(0xffffffff, sum, lane);
   const long h = i % heads, t = i / heads % tokens, b = i / heads / tokens;
   if (threadIdx.x % 32 == 0) delta[(b * heads + h) * tokens + t] = sum;
   if (h == 0) sight.prepare(b, t, tokens, threadIdx.x % 32);
 }
 
-// Calls visit(m, n, i, half, e) for all scores[m][n][i] of a thread: row `half` (tiles::Place), column e of n (tiles::streamed_row).
+// Calls visit(m, n, i, half, e) for all scores[m][n][i] of a thread: row `half` (tiles::Place),
+// column e of n (tiles::streamed_row).
 template <int RowTiles, class Visit>
 __device__ __forceinline__ void for_each_score(Visit visit) {
 #pragma unroll
@@ -34,21 +37,27 @@ __device__ __forceinline__ void for_each_score(Visit visit) {
 
 // Hides scores that do not count: those of streamed rows that span_of(half) leaves out.
 template <class T, int RowTiles, class SpanOf>
-__device__ __forceinline__ void hide(tiles::Scores<RowTiles>& scores, const tiles::Place<RowTiles>& place, long first_streamed, SpanOf span_of) {
+__device__ __forceinline__ void hide(tiles::Scores<RowTiles>& scores,
+                                     const tiles::Place<RowTiles>& place, long first_streamed,
+                                     SpanOf span_of) {
   Span::OfTile seen[2 * RowTiles];
 #pragma unroll
-  for (int half = 0; half < 2 * RowTiles; ++half) seen[half] = span_of(half).of_tile(first_streamed);
+  for (int half = 0; half < 2 * RowTiles; ++half)
+    seen[half] = span_of(half).of_tile(first_streamed);
   for_each_score<RowTiles>([&](int m, int n, int i, int half, int e) {
     if (!seen[half].holds(tiles::streamed_row<T>(place, n, e))) scores[m][n][i] = -INFINITY;
   });
 }
 
 template <int Threads, int Slices, int RowTiles, int Tiles>
-__device__ __forceinline__ void add_slices(float* shared, const tiles::Place<RowTiles>& place, float (&sums)[RowTiles][Tiles][4]) {
-  tiles::gather_slices<Threads, Slices, RowTiles * Tiles * 4>(shared, place, [&](int n) { return tiles::element(sums, n); }, [&](auto given) {
+__device__ __forceinline__ void add_slices(float* shared, const tiles::Place<RowTiles>& place,
+                                           float (&sums)[RowTiles][Tiles][4]) {
+  tiles::gather_slices<Threads, Slices, RowTiles * Tiles * 4>(
+      shared, place, [&](int n) { return tiles::element(sums, n); },
+      [&](auto given) {
 #pragma unroll
-    for (int n = 0; n < RowTiles * Tiles * 4; ++n) tiles::element(sums, n) += given(n);
-  });
+        for (int n = 0; n < RowTiles * Tiles * 4; ++n) tiles::element(sums, n) += given(n);
+      });
 }
 
 // The factor of stored rows.
@@ -56,36 +65,48 @@ struct One {
   __device__ float operator()(int) const { return 1; }
 };
 
-// d_queries of a tile of queries: loops over the keys. Scores q.k become the probabilities p = exp(q.k scale - lse), and dy.v becomes ds = p (dy.v - delta) scale.
+// d_queries of a tile of queries: loops over the keys. Scores q.k become the probabilities p =
+// exp(q.k scale - lse), and dy.v becomes ds = p (dy.v - delta) scale.
 template <int Width, class T, int Terms, int Slices, int RowTiles>
 struct QueryGradient {
   using Tile = tiles::Tile<Width>;
   using Place = tiles::Place<RowTiles>;
-  static constexpr int threads = Slices * Tile::threads, block_elements = Place::block_rows * Tile::stride;
-  static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;             // the block's rows, in shared memory
+  static constexpr int threads = Slices * Tile::threads,
+                       block_elements = Place::block_rows * Tile::stride;
+  // the block's rows, in shared memory
+  static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;
   using Rows = tiles::RowsOf<Width, T, rounded>;
-  using Stream = tiles::Stream<Width, Width == 128 || RowTiles == 2 ? 2 : 1, Slices, T>;     // by 64 of 16 rows a warp, blocks side by side hide the way of copies
-  static constexpr int shared_bytes = (2 * block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
+  // by 64 of 16 rows a warp, blocks side by side hide the way of copies
+  using Stream = tiles::Stream<Width, Width == 128 || RowTiles == 2 ? 2 : 1, Slices, T>;
+  static constexpr int shared_bytes = (2 * block_elements + Stream::elements) *
+                                      static_cast<int>(sizeof(T)),
+                       blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
 
   template <class Sight>
-  static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
+  static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv,
+                             const float* delta, AttentionShape s) {
     extern __shared__ __align__(16) unsigned char memory[];
     T* const shared = reinterpret_cast<T*>(memory);
     const HeadView at(s);
     const Place place(Tile::groups);
-    const long first = static_cast<long>(blockIdx.x) * Place::block_rows, warp_first = first + place.first_row;
+    const long first = static_cast<long>(blockIdx.x) * Place::block_rows,
+               warp_first = first + place.first_row;
     const typename Sight::template Queries<Place> seeing(sight, s, first, place);
-    const float scale = s.scale * log2_of_e;      // of exponentials to the base 2
+    const float scale = s.scale * log2_of_e;  // of exponentials to the base 2
     float row_lse[Place::halves], row_delta[Place::halves];
 #pragma unroll
     for (int half = 0; half < Place::halves; ++half) {
       const long t = first + place.row(half);
-      row_lse[half] = t < seeing.end ? lse[at.lse + t] * log2_of_e : 0, row_delta[half] = t < seeing.end ? delta[at.lse + t] : 0;
+      row_lse[half] = t < seeing.end ? lse[at.lse + t] * log2_of_e : 0,
+      row_delta[half] = t < seeing.end ? delta[at.lse + t] : 0;
     }
-    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row, s.head_size);
-    tiles::load<Place::block_rows, Width, threads>(shared + block_elements, d_out + at.out, first, seeing.end, at.out_row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row,
+                                                   s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared + block_elements, d_out + at.out, first,
+                                                   seeing.end, at.out_row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + 2 * block_elements, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
+    Stream keys_and_values(shared + 2 * block_elements, qkv + at.qkv + at.out_row, at.row,
+                           qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
                            s.head_size);
     if constexpr (rounded) {
       keys_and_values.wait_for_older();
@@ -95,48 +116,72 @@ struct QueryGradient {
     tiles::Rows16<Tile::columns> sums[RowTiles];
     tiles::clear(sums);
     for (; keys_and_values.more(); keys_and_values.end()) {
-      keys_and_values.begin();          // the first time for the rows of the block too, whose copies are older
+      // the first time for the rows of the block too, whose copies are older
+      keys_and_values.begin();
       const long key = keys_and_values.at(place);
       if (seeing.none(warp_first, key)) continue;
       tiles::Scores<RowTiles> scores, d_weights;
       tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
-      if (!seeing.all(warp_first, key)) hide<T>(scores, place, key, [&](int half) { return seeing.seen_by(half, first + place.row(half)); });
-      for_each_score<RowTiles>([&](int m, int n, int i, int half, int) { scores[m][n][i] = tiles::power_of_two(scores[m][n][i] * scale - row_lse[half]); });
+      if (!seeing.all(warp_first, key))
+        hide<T>(scores, place, key,
+                [&](int half) { return seeing.seen_by(half, first + place.row(half)); });
+      for_each_score<RowTiles>([&](int m, int n, int i, int half, int) {
+        scores[m][n][i] = tiles::power_of_two(scores[m][n][i] * scale - row_lse[half]);
+      });
       tiles::row_products<Terms, Width>(dy, keys_and_values.second(place), place, d_weights);
-      for_each_score<RowTiles>([&](int m, int n, int i, int half, int) { d_weights[m][n][i] = scores[m][n][i] * (d_weights[m][n][i] - row_delta[half]) * s.scale; });
-      tiles::weighted_rows<Terms, Width>(d_weights, keys_and_values.first(place) + place.group * Tile::columns, place, sums);
+      for_each_score<RowTiles>([&](int m, int n, int i, int half, int) {
+        d_weights[m][n][i] = scores[m][n][i] * (d_weights[m][n][i] - row_delta[half]) * s.scale;
+      });
+      tiles::weighted_rows<Terms, Width>(
+          d_weights, keys_and_values.first(place) + place.group * Tile::columns, place, sums);
     }
     add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, sums);
     if (place.slice > 0) return;
-    tiles::store(sums, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row : nullptr; }, One{});
+    tiles::store(
+        sums, place, place.group * Tile::columns, s.head_size,
+        [&](int r) {
+          return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row : nullptr;
+        },
+        One{});
   }
 };
 
-// d_keys and d_values of a tile of keys: loops over the queries. Rows of scores are keys, columns queries.
+// d_keys and d_values of a tile of keys: loops over the queries. Rows of scores are keys, columns
+// queries.
 template <int Width, class T, int Terms, int Slices, int RowTiles>
 struct KeyValueGradient {
   using Tile = tiles::Tile<Width>;
   using Place = tiles::Place<RowTiles>;
-  static constexpr int threads = Slices * Tile::threads, block_elements = Place::block_rows * Tile::stride;
-  static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;             // the block's rows, in shared memory
+  static constexpr int threads = Slices * Tile::threads,
+                       block_elements = Place::block_rows * Tile::stride;
+  // the block's rows, in shared memory
+  static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;
   using Rows = tiles::RowsOf<Width, T, rounded>;
   using Stream = tiles::Stream<Width, Width <= 128 ? 2 : 1, Slices, T>;
-  static constexpr int shared_bytes = (2 * block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 2 : 1;
+  static constexpr int shared_bytes = (2 * block_elements + Stream::elements) *
+                                      static_cast<int>(sizeof(T)),
+                       blocks = Width <= 64 && Slices == 1 ? 2 : 1;
 
   template <class Sight>
-  static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv, const float* delta, AttentionShape s) {
+  static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv,
+                             const float* delta, AttentionShape s) {
     constexpr int tiles_of_queries = tiles::streamed_rows / 8;
     extern __shared__ __align__(16) unsigned char memory[];
     T* const shared = reinterpret_cast<T*>(memory);
     const HeadView at(s);
     const Place place(Tile::groups);
-    const long first = static_cast<long>(blockIdx.x) * Place::block_rows, warp_first = first + place.first_row;
-    const float scale = s.scale * log2_of_e;      // of exponentials to the base 2
+    const long first = static_cast<long>(blockIdx.x) * Place::block_rows,
+               warp_first = first + place.first_row;
+    const float scale = s.scale * log2_of_e;  // of exponentials to the base 2
     const typename Sight::template Keys<Place> keys_seen(sight, s, first, place);
-    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv + at.out_row, first, keys_seen.end, at.row, s.head_size);
-    tiles::load<Place::block_rows, Width, threads>(shared + block_elements, qkv + at.qkv + 2 * at.out_row, first, keys_seen.end, at.row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv + at.out_row, first,
+                                                   keys_seen.end, at.row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared + block_elements,
+                                                   qkv + at.qkv + 2 * at.out_row, first,
+                                                   keys_seen.end, at.row, s.head_size);
     commit_copies();
-    Stream queries_and_dy(shared + 2 * block_elements, qkv + at.qkv, at.row, d_out + at.out, at.out_row, keys_seen.queries.from, keys_seen.queries.end, s.head_size);
+    Stream queries_and_dy(shared + 2 * block_elements, qkv + at.qkv, at.row, d_out + at.out,
+                          at.out_row, keys_seen.queries.from, keys_seen.queries.end, s.head_size);
     if constexpr (rounded) {
       queries_and_dy.wait_for_older();
       tiles::round_tiles<2 * block_elements, threads>(shared);
@@ -147,7 +192,8 @@ struct KeyValueGradient {
     tiles::clear(d_values);
     for (; queries_and_dy.more(); queries_and_dy.end()) {
       const long query = queries_and_dy.at(place);
-      const int real = static_cast<int>(min(keys_seen.queries.end - query, static_cast<long>(tiles::streamed_rows)));
+      const int real = static_cast<int>(
+          min(keys_seen.queries.end - query, static_cast<long>(tiles::streamed_rows)));
       const auto load_columns = [&](const float* of_tile, float(&columns)[tiles_of_queries][2]) {
 #pragma unroll
         for (int n = 0; n < tiles_of_queries; ++n)
@@ -163,31 +209,51 @@ struct KeyValueGradient {
       if (keys_seen.none(warp_first, query)) continue;
       tiles::Scores<RowTiles> scores, d_weights;
       tiles::row_products<Terms, Width>(keys, queries_and_dy.first(place), place, scores);
-      if (!keys_seen.all(warp_first, query)) hide<T>(scores, place, query, [&](int half) { return keys_seen.that_see(half, first + place.row(half)); });
-      for_each_score<RowTiles>([&](int m, int n, int i, int, int e) { scores[m][n][i] = tiles::power_of_two(scores[m][n][i] * scale - column_lse[n][e] * log2_of_e); });
+      if (!keys_seen.all(warp_first, query))
+        hide<T>(scores, place, query,
+                [&](int half) { return keys_seen.that_see(half, first + place.row(half)); });
+      for_each_score<RowTiles>([&](int m, int n, int i, int, int e) {
+        scores[m][n][i] =
+            tiles::power_of_two(scores[m][n][i] * scale - column_lse[n][e] * log2_of_e);
+      });
       load_columns(delta + at.lse + query, column_delta);
-      tiles::weighted_rows<Terms, Width>(scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);     // before the other scores need registers
+      // before the other scores need registers
+      tiles::weighted_rows<Terms, Width>(
+          scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
       tiles::row_products<Terms, Width>(values, queries_and_dy.second(place), place, d_weights);
-      for_each_score<RowTiles>([&](int m, int n, int i, int, int e) { d_weights[m][n][i] = scores[m][n][i] * (d_weights[m][n][i] - column_delta[n][e]) * s.scale; });
-      tiles::weighted_rows<Terms, Width>(d_weights, queries_and_dy.first(place) + place.group * Tile::columns, place, d_keys);
+      for_each_score<RowTiles>([&](int m, int n, int i, int, int e) {
+        d_weights[m][n][i] = scores[m][n][i] * (d_weights[m][n][i] - column_delta[n][e]) * s.scale;
+      });
+      tiles::weighted_rows<Terms, Width>(
+          d_weights, queries_and_dy.first(place) + place.group * Tile::columns, place, d_keys);
     }
     add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, d_keys);
     add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, d_values);
     if (place.slice > 0) return;
-    const auto row_of = [&](int r) { return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row + at.out_row : nullptr; };
+    const auto row_of = [&](int r) {
+      return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row + at.out_row : nullptr;
+    };
     tiles::store(d_keys, place, place.group * Tile::columns, s.head_size, row_of, One{});
-    tiles::store(d_values, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? row_of(r) + at.out_row : nullptr; }, One{});
+    tiles::store(
+        d_values, place, place.group * Tile::columns, s.head_size,
+        [&](int r) { return first + r < s.tokens ? row_of(r) + at.out_row : nullptr; }, One{});
   }
 };
 
 template <class T, class Sight>
-cudaError_t backward(const T* qkv, Sight sight, const T* out, const float* lse, const T* d_out, T* d_qkv, float* delta, const AttentionSize& s, cudaStream_t stream) {
+cudaError_t backward(const T* qkv, Sight sight, const T* out, const float* lse, const T* d_out,
+                     T* d_qkv, float* delta, const AttentionSize& s, cudaStream_t stream) {
   const long rows = s.batch * s.tokens * s.heads;
   if (rows == 0) return cudaSuccess;
-  row_deltas<<<static_cast<unsigned>((rows + 7) / 8), 256, 0, stream>>>(out, d_out, delta, sight, rows, s.tokens, static_cast<int>(s.heads), static_cast<int>(s.head_size));
+  row_deltas<<<static_cast<unsigned>((rows + 7) / 8), 256, 0, stream>>>(
+      out, d_out, delta, sight, rows, s.tokens, static_cast<int>(s.heads),
+      static_cast<int>(s.head_size));
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   const float* const deltas = delta;
-  if (const cudaError_t error = launch_by_head<QueryGradient, T>(s, stream, qkv, sight, lse, d_out, d_qkv, deltas); error != cudaSuccess) return error;
+  if (const cudaError_t error =
+          launch_by_head<QueryGradient, T>(s, stream, qkv, sight, lse, d_out, d_qkv, deltas);
+      error != cudaSuccess)
+    return error;
   return launch_by_head<KeyValueGradient, T>(s, stream, qkv, sight, lse, d_out, d_qkv, deltas);
 }
 

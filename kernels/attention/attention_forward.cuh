@@ -9,16 +9,21 @@
 
 namespace trainx::kernels {
 
-// A tile of queries against all tiles of keys, with a running maximum and sum per row (arXiv:2205.14135, algorithm 1), exponentials to the base 2.
+// A tile of queries against all tiles of keys, with a running maximum and sum per row
+// (arXiv:2205.14135, algorithm 1), exponentials to the base 2.
 template <int Width, class T, int Terms, int Slices, int RowTiles>
 struct Forward {
   using Tile = tiles::Tile<Width>;
   using Place = tiles::Place<RowTiles>;
-  static constexpr int threads = Slices * Tile::threads, block_elements = Place::block_rows * Tile::stride;
-  static constexpr bool kept = sizeof(T) == 4 && Terms == 1 && Width <= 64;       // queries in registers
+  static constexpr int threads = Slices * Tile::threads,
+                       block_elements = Place::block_rows * Tile::stride;
+  // queries in registers
+  static constexpr bool kept = sizeof(T) == 4 && Terms == 1 && Width <= 64;
   using Rows = std::conditional_t<kept, tiles::KeptRows<Width, RowTiles>, tiles::RowsOf<Width, T>>;
   using Stream = tiles::Stream<Width, 2, Slices, T>;
-  static constexpr int shared_bytes = (block_elements + Stream::elements) * static_cast<int>(sizeof(T)), blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
+  static constexpr int shared_bytes = (block_elements + Stream::elements) *
+                                      static_cast<int>(sizeof(T)),
+                       blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, T* out, float* lse, AttentionShape s) {
@@ -26,13 +31,16 @@ struct Forward {
     T* const shared = reinterpret_cast<T*>(memory);
     const HeadView at(s);
     const Place place(Tile::groups);
-    const long first = static_cast<long>(blockIdx.x) * Place::block_rows, warp_first = first + place.first_row;
+    const long first = static_cast<long>(blockIdx.x) * Place::block_rows,
+               warp_first = first + place.first_row;
     const typename Sight::template Queries<Place> seeing(sight, s, first, place);
     const float scale = s.scale * log2_of_e;
 
-    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row,
+                                                   s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + block_elements, qkv + at.qkv + at.out_row, at.row, qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
+    Stream keys_and_values(shared + block_elements, qkv + at.qkv + at.out_row, at.row,
+                           qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
                            s.head_size);
     if (kept) keys_and_values.wait_for_older();
     const Rows queries(shared, place);
@@ -43,7 +51,8 @@ struct Forward {
     tiles::Rows16<Tile::columns> sums[RowTiles];
     tiles::clear(sums);
     for (; keys_and_values.more(); keys_and_values.end()) {
-      keys_and_values.begin();          // the first time for the queries too, whose copies are older
+      // the first time for the queries too, whose copies are older
+      keys_and_values.begin();
       const long key = keys_and_values.at(place);
       if (seeing.none(warp_first, key)) continue;
       tiles::Scores<RowTiles> scores;
@@ -56,16 +65,19 @@ struct Forward {
           for (int n = 0; n < tiles::streamed_rows / 8; ++n)
 #pragma unroll
             for (int e = 0; e < 2; ++e)
-              if (!seen.holds(tiles::streamed_row<T>(place, n, e))) scores[half / 2][n][2 * (half % 2) + e] = -INFINITY;
+              if (!seen.holds(tiles::streamed_row<T>(place, n, e)))
+                scores[half / 2][n][2 * (half % 2) + e] = -INFINITY;
         }
 #pragma unroll
       for (int half = 0; half < Place::halves; ++half) {
         const int upper = 2 * (half % 2);
         float largest = -INFINITY;
 #pragma unroll
-        for (const auto& of_columns : scores[half / 2]) largest = fmaxf(largest, fmaxf(of_columns[upper], of_columns[upper + 1]));
+        for (const auto& of_columns : scores[half / 2])
+          largest = fmaxf(largest, fmaxf(of_columns[upper], of_columns[upper + 1]));
         largest = fmaxf(maximum[half], tiles::row_maximum(largest) * scale);
-        const float offset = largest == -INFINITY ? 0.0f : largest;        // none seen so far: all weights are zero
+        // none seen so far: all weights are zero
+        const float offset = largest == -INFINITY ? 0.0f : largest;
         const float rescale = tiles::power_of_two(maximum[half] - offset);
         maximum[half] = largest;
         float sum = 0;
@@ -76,24 +88,33 @@ struct Forward {
             of_columns[e] = tiles::power_of_two(of_columns[e] * scale - offset);
             sum += of_columns[e];
           }
-        total[half] = total[half] * rescale + sum;         // of this thread's columns
+        total[half] = total[half] * rescale + sum;  // of this thread's columns
 #pragma unroll
-        for (auto& of_columns : sums[half / 2]) of_columns[upper] *= rescale, of_columns[upper + 1] *= rescale;
+        for (auto& of_columns : sums[half / 2])
+          of_columns[upper] *= rescale, of_columns[upper + 1] *= rescale;
       }
-      tiles::weighted_rows<Terms, Width>(scores, keys_and_values.second(place) + place.group * Tile::columns, place, sums);
+      tiles::weighted_rows<Terms, Width>(
+          scores, keys_and_values.second(place) + place.group * Tile::columns, place, sums);
     }
     constexpr int elements = RowTiles * Tile::columns / 2;
     tiles::gather_slices<Tile::threads, Slices, elements + 2 * Place::halves>(
         reinterpret_cast<float*>(memory), place,
-        [&](int n) { return n < elements ? tiles::element(sums, n) : n < elements + Place::halves ? maximum[n - elements] : total[n - elements - Place::halves]; },
+        [&](int n) {
+          return n < elements                   ? tiles::element(sums, n)
+                 : n < elements + Place::halves ? maximum[n - elements]
+                                                : total[n - elements - Place::halves];
+        },
         [&](auto given) {
           float rescale[Place::halves], weight[Place::halves];
 #pragma unroll
           for (int half = 0; half < Place::halves; ++half) {
-            const float theirs = given(elements + half), largest = fmaxf(maximum[half], theirs), offset = largest == -INFINITY ? 0.0f : largest;
-            rescale[half] = tiles::power_of_two(maximum[half] - offset), weight[half] = tiles::power_of_two(theirs - offset);
+            const float theirs = given(elements + half), largest = fmaxf(maximum[half], theirs),
+                        offset = largest == -INFINITY ? 0.0f : largest;
+            rescale[half] = tiles::power_of_two(maximum[half] - offset),
+            weight[half] = tiles::power_of_two(theirs - offset);
             maximum[half] = largest;
-            total[half] = total[half] * rescale[half] + given(elements + Place::halves + half) * weight[half];
+            total[half] = total[half] * rescale[half] +
+                          given(elements + Place::halves + half) * weight[half];
           }
 #pragma unroll
           for (int n = 0; n < elements; ++n) {
@@ -110,10 +131,15 @@ struct Forward {
       total[half] = tiles::row_sum(total[half]);
       const bool real = t < seeing.end;
       factor[half] = real ? 1.0f / total[half] : 0.0f;
-      if (place.t == 0 && place.group == 0 && t < s.tokens) lse[at.lse + t] = real ? maximum[half] / log2_of_e + logf(total[half]) : 0.0f;
+      if (place.t == 0 && place.group == 0 && t < s.tokens)
+        lse[at.lse + t] = real ? maximum[half] / log2_of_e + logf(total[half]) : 0.0f;
     }
-    tiles::store(sums, place, place.group * Tile::columns, s.head_size, [&](int r) { return first + r < s.tokens ? out + at.out + (first + r) * at.out_row : nullptr; },
-                 [&](int half) { return factor[half]; });
+    tiles::store(
+        sums, place, place.group * Tile::columns, s.head_size,
+        [&](int r) {
+          return first + r < s.tokens ? out + at.out + (first + r) * at.out_row : nullptr;
+        },
+        [&](int half) { return factor[half]; });
   }
 };
 

@@ -14,14 +14,18 @@ double dot(const float* a, const float* b, std::int64_t n) {
   return sum;
 }
 
-struct Seen { std::int64_t from, end; };
+struct Seen {
+  std::int64_t from, end;
+};
 
 /// `seen_by(b, t)`: the keys that a token sees, none where it is padding.
 template <class SeenBy>
-void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& s) {
+void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, float* lse,
+            float* d_qkv, const AttentionSize& s) {
   const std::int64_t row = 3 * s.heads * s.head_size, D = s.head_size, out_row = s.heads * D;
   const double scale = 1 / std::sqrt(static_cast<double>(D));
-  std::vector<double> p(static_cast<std::size_t>(s.tokens)), d_packed(static_cast<std::size_t>(s.tokens * row)), o(static_cast<std::size_t>(D));
+  std::vector<double> p(static_cast<std::size_t>(s.tokens)),
+      d_packed(static_cast<std::size_t>(s.tokens * row)), o(static_cast<std::size_t>(D));
   for (std::int64_t b = 0; b < s.batch; ++b) {
     const float* packed = qkv + b * s.tokens * row;
     std::fill(d_packed.begin(), d_packed.end(), 0.0);
@@ -37,21 +41,28 @@ void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, fl
         const auto value = [&](std::int64_t u) { return packed + u * row + 2 * out_row + h * D; };
         const float* query = packed + t * row + h * D;
         double largest = -HUGE_VAL, total = 0;
-        for (std::int64_t u = seen.from; u < seen.end; ++u) largest = std::max(largest, p[static_cast<std::size_t>(u)] = scale * dot(query, key(u), D));
-        for (std::int64_t u = seen.from; u < seen.end; ++u) total += p[static_cast<std::size_t>(u)] = std::exp(p[static_cast<std::size_t>(u)] - largest);
+        for (std::int64_t u = seen.from; u < seen.end; ++u)
+          largest =
+              std::max(largest, p[static_cast<std::size_t>(u)] = scale * dot(query, key(u), D));
+        for (std::int64_t u = seen.from; u < seen.end; ++u)
+          total += p[static_cast<std::size_t>(u)] =
+              std::exp(p[static_cast<std::size_t>(u)] - largest);
         row_lse = static_cast<float>(largest + std::log(total));
         std::fill(o.begin(), o.end(), 0.0);
         for (std::int64_t u = seen.from; u < seen.end; ++u) {
           p[static_cast<std::size_t>(u)] /= total;
-          for (std::int64_t d = 0; d < D; ++d) o[static_cast<std::size_t>(d)] += p[static_cast<std::size_t>(u)] * value(u)[d];
+          for (std::int64_t d = 0; d < D; ++d)
+            o[static_cast<std::size_t>(d)] += p[static_cast<std::size_t>(u)] * value(u)[d];
         }
-        for (std::int64_t d = 0; d < D; ++d) o_row[d] = static_cast<float>(o[static_cast<std::size_t>(d)]);
+        for (std::int64_t d = 0; d < D; ++d)
+          o_row[d] = static_cast<float>(o[static_cast<std::size_t>(d)]);
         if (!d_qkv) continue;
         const float* dy = d_out + (b * s.tokens + t) * out_row + h * D;
-        double delta = 0;                       // sum over keys of p dp = dy . o
+        double delta = 0;  // sum over keys of p dp = dy . o
         for (std::int64_t d = 0; d < D; ++d) delta += dy[d] * o[static_cast<std::size_t>(d)];
         for (std::int64_t u = seen.from; u < seen.end; ++u) {
-          const double probability = p[static_cast<std::size_t>(u)], ds = probability * (dot(dy, value(u), D) - delta) * scale;
+          const double probability = p[static_cast<std::size_t>(u)],
+                       ds = probability * (dot(dy, value(u), D) - delta) * scale;
           double* const d_key = d_packed.data() + u * row + out_row + h * D;
           for (std::int64_t d = 0; d < D; ++d) {
             d_packed[static_cast<std::size_t>(t * row + h * D + d)] += ds * key(u)[d];
@@ -60,13 +71,16 @@ void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, fl
           }
         }
       }
-    if (d_qkv) std::transform(d_packed.begin(), d_packed.end(), d_qkv + b * s.tokens * row, [](double d) { return static_cast<float>(d); });
+    if (d_qkv)
+      std::transform(d_packed.begin(), d_packed.end(), d_qkv + b * s.tokens * row,
+                     [](double d) { return static_cast<float>(d); });
   }
 }
 
 }  // namespace
 
-void attention_reference(const float* qkv, const std::int32_t* lengths, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& s) {
+void attention_reference(const float* qkv, const std::int32_t* lengths, const float* d_out,
+                         float* out, float* lse, float* d_qkv, const AttentionSize& s) {
   const auto seen_by = [&](std::int64_t b, std::int64_t t) {
     const std::int64_t length = lengths ? lengths[b] : s.tokens;
     return Seen{0, t >= length ? 0 : s.causal ? t + 1 : length};
@@ -74,7 +88,8 @@ void attention_reference(const float* qkv, const std::int32_t* lengths, const fl
   attend(qkv, seen_by, d_out, out, lse, d_qkv, s);
 }
 
-void document_attention_reference(const float* qkv, const std::int32_t* starts, const float* d_out, float* out, float* lse, float* d_qkv, const AttentionSize& s) {
+void document_attention_reference(const float* qkv, const std::int32_t* starts, const float* d_out,
+                                  float* out, float* lse, float* d_qkv, const AttentionSize& s) {
   const auto seen_by = [&](std::int64_t b, std::int64_t t) {
     const std::int64_t start = starts[b * s.tokens + t];
     return start < 0 ? Seen{0, 0} : Seen{start, t + 1};

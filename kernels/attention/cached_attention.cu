@@ -6,8 +6,10 @@ namespace trainx::kernels {
 namespace {
 
 constexpr int lanes = 32;
-constexpr int warps = 32;                       // of a block: a token by token decoder has one row for each head, and the keys alone to share out
-constexpr int together = 4;                     // keys whose elements a warp asks memory for at once
+// of a block: a token by token decoder has one row for each head, and the keys alone to share out
+constexpr int warps = 32;
+// keys whose elements a warp asks memory for at once
+constexpr int together = 4;
 constexpr int most_per_lane = static_cast<int>(largest_attention_head) / lanes;
 
 /// Softmax so far of some keys of a row: exponentials, to the base 2, count from `maximum`.
@@ -17,7 +19,7 @@ struct Partial {
 
   __device__ void add(const Partial& other) {
     const float largest = fmaxf(maximum, other.maximum);
-    if (largest == -INFINITY) return;           // neither has met a key
+    if (largest == -INFINITY) return;  // neither has met a key
     const float mine = exp2f(maximum - largest), theirs = exp2f(other.maximum - largest);
     total = total * mine + other.total * theirs;
 #pragma unroll
@@ -34,10 +36,15 @@ __device__ float sum_of_warp(float x) {
 
 // Block (row, head): its warps take the keys in turns, each lane every 32nd element of a head.
 template <int PerLane, class T>
-__global__ void __launch_bounds__(warps* lanes) cached_attention_kernel(const T* qkv, T* out, long past, int heads, int head_size, float scale) {
+__global__ void __launch_bounds__(warps* lanes)
+    cached_attention_kernel(const T* qkv, T* out, long past, int heads, int head_size,
+                            float scale) {
   __shared__ float shared[warps][2 + PerLane][lanes];
-  const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes;
-  const long width = static_cast<long>(heads) * head_size, pitch = 3 * width, row = past + blockIdx.x, seen = row + 1, head = static_cast<long>(blockIdx.y) * head_size;
+  const int lane = static_cast<int>(threadIdx.x) % lanes,
+            warp = static_cast<int>(threadIdx.x) / lanes;
+  const long width = static_cast<long>(heads) * head_size, pitch = 3 * width,
+             row = past + blockIdx.x, seen = row + 1,
+             head = static_cast<long>(blockIdx.y) * head_size;
   const auto element = [&](long of_row, int part, int e) {
     const int d = lane + e * lanes;
     return d < head_size ? widened(qkv[of_row * pitch + part * width + head + d]) : 0.0f;
@@ -55,7 +62,8 @@ __global__ void __launch_bounds__(warps* lanes) cached_attention_kernel(const T*
     for (int k = 0; k < together; ++k) {
       float product = 0;
 #pragma unroll
-      for (int e = 0; e < PerLane; ++e) product += k < count ? query[e] * element(key + k, 1, e) : 0.0f;
+      for (int e = 0; e < PerLane; ++e)
+        product += k < count ? query[e] * element(key + k, 1, e) : 0.0f;
       const float score = sum_of_warp(product);
       scores[k] = k < count ? score : -INFINITY;
       group.maximum = fmaxf(group.maximum, scores[k]);
@@ -65,7 +73,8 @@ __global__ void __launch_bounds__(warps* lanes) cached_attention_kernel(const T*
       const float weight = exp2f(scores[k] - group.maximum);
       group.total += weight;
 #pragma unroll
-      for (int e = 0; e < PerLane; ++e) group.sums[e] += k < count ? weight * element(key + k, 2, e) : 0.0f;
+      for (int e = 0; e < PerLane; ++e)
+        group.sums[e] += k < count ? weight * element(key + k, 2, e) : 0.0f;
     }
     mine.add(group);
   }
@@ -86,22 +95,27 @@ __global__ void __launch_bounds__(warps* lanes) cached_attention_kernel(const T*
   }
 #pragma unroll
   for (int e = 0; e < PerLane; ++e)
-    if (const int d = lane + e * lanes; d < head_size) narrow(mine.sums[e] / mine.total, out[static_cast<long>(blockIdx.x) * width + head + d]);
+    if (const int d = lane + e * lanes; d < head_size)
+      narrow(mine.sums[e] / mine.total, out[static_cast<long>(blockIdx.x) * width + head + d]);
 }
 
 template <int PerLane, class T>
 cudaError_t launch(const T* qkv, T* out, const CachedAttentionSize& s, cudaStream_t stream) {
   constexpr double log2_of_e = 1.4426950408889634;
   const dim3 grid(static_cast<unsigned>(s.rows), static_cast<unsigned>(s.heads));
-  cached_attention_kernel<PerLane><<<grid, warps * lanes, 0, stream>>>(qkv, out, static_cast<long>(s.past), static_cast<int>(s.heads), static_cast<int>(s.head_size),
-                                                                       static_cast<float>(log2_of_e / std::sqrt(static_cast<double>(s.head_size))));
+  cached_attention_kernel<PerLane><<<grid, warps * lanes, 0, stream>>>(
+      qkv, out, static_cast<long>(s.past), static_cast<int>(s.heads), static_cast<int>(s.head_size),
+      static_cast<float>(log2_of_e / std::sqrt(static_cast<double>(s.head_size))));
   return cudaGetLastError();
 }
 
 template <class T>
-cudaError_t launch_by_head_size(const T* qkv, T* out, const CachedAttentionSize& s, cudaStream_t stream) {
+cudaError_t launch_by_head_size(const T* qkv, T* out, const CachedAttentionSize& s,
+                                cudaStream_t stream) {
   if (s.rows == 0 || s.heads == 0) return cudaSuccess;
-  if (s.past < 0 || s.rows < 0 || s.head_size < 1 || s.head_size > largest_attention_head || s.heads > 65535) return cudaErrorInvalidValue;
+  if (s.past < 0 || s.rows < 0 || s.head_size < 1 || s.head_size > largest_attention_head ||
+      s.heads > 65535)
+    return cudaErrorInvalidValue;
   if (s.head_size <= 2 * lanes) return launch<2>(qkv, out, s, stream);
   if (s.head_size <= 4 * lanes) return launch<4>(qkv, out, s, stream);
   return launch<most_per_lane>(qkv, out, s, stream);
@@ -109,8 +123,17 @@ cudaError_t launch_by_head_size(const T* qkv, T* out, const CachedAttentionSize&
 
 }  // namespace
 
-cudaError_t cached_attention(const float* qkv, float* out, const CachedAttentionSize& size, cudaStream_t stream) { return launch_by_head_size(qkv, out, size, stream); }
-cudaError_t cached_attention(const Bf16* qkv, Bf16* out, const CachedAttentionSize& size, cudaStream_t stream) { return launch_by_head_size(qkv, out, size, stream); }
-cudaError_t cached_attention(const Fp16* qkv, Fp16* out, const CachedAttentionSize& size, cudaStream_t stream) { return launch_by_head_size(qkv, out, size, stream); }
+cudaError_t cached_attention(const float* qkv, float* out, const CachedAttentionSize& size,
+                             cudaStream_t stream) {
+  return launch_by_head_size(qkv, out, size, stream);
+}
+cudaError_t cached_attention(const Bf16* qkv, Bf16* out, const CachedAttentionSize& size,
+                             cudaStream_t stream) {
+  return launch_by_head_size(qkv, out, size, stream);
+}
+cudaError_t cached_attention(const Fp16* qkv, Fp16* out, const CachedAttentionSize& size,
+                             cudaStream_t stream) {
+  return launch_by_head_size(qkv, out, size, stream);
+}
 
 }  // namespace trainx::kernels

@@ -11,12 +11,13 @@ struct AttentionShape {
   long tokens;
   int heads, head_size;
   bool causal;
-  float scale;                    // 1 / sqrt(head_size)
+  float scale;  // 1 / sqrt(head_size)
 };
 
-/// Of block (tile, head, sample): offsets of the head's first row in qkv (and the distances of its rows), in out and in lse.
+/// Of block (tile, head, sample): offsets of the head's first row in qkv (and the distances of its
+/// rows), in out and in lse.
 struct HeadView {
-  long row, out_row;              // elements from one token's row to the next: 3 H D, H D
+  long row, out_row;  // elements from one token's row to the next: 3 H D, H D
   long qkv, out, lse;
 
   __device__ explicit HeadView(const AttentionShape& s) {

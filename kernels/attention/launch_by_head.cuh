@@ -1,4 +1,5 @@
-// Launches one of the attention kernels over (tiles of tokens, heads, samples), with tiles that fit the head size.
+// Launches one of the attention kernels over (tiles of tokens, heads, samples), with tiles that fit
+// the head size.
 #pragma once
 #include <cmath>
 #include "kernels/attention/head_view.cuh"
@@ -8,52 +9,69 @@
 namespace trainx::kernels {
 
 template <class Kernel, class... Arguments>
-__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) attention_kernel(Arguments... arguments) {
+__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks)
+    attention_kernel(Arguments... arguments) {
   Kernel::run(arguments...);
 }
 
 template <class Kernel, class... Arguments>
 cudaError_t launch_kernel(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
-  const AttentionShape shape{size.tokens, static_cast<int>(size.heads), static_cast<int>(size.head_size), size.causal, static_cast<float>(1 / std::sqrt(static_cast<double>(size.head_size)))};
+  const AttentionShape shape{
+      size.tokens, static_cast<int>(size.heads), static_cast<int>(size.head_size), size.causal,
+      static_cast<float>(1 / std::sqrt(static_cast<double>(size.head_size)))};
   constexpr int bytes = Kernel::shared_bytes;
   const auto kernel = attention_kernel<Kernel, Arguments..., AttentionShape>;
-  if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); error != cudaSuccess) return error;
+  if (const cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+      error != cudaSuccess)
+    return error;
   constexpr int rows = Kernel::Place::block_rows;
-  const dim3 grid(static_cast<unsigned>((size.tokens + rows - 1) / rows), static_cast<unsigned>(size.heads), static_cast<unsigned>(size.batch));
+  const dim3 grid(static_cast<unsigned>((size.tokens + rows - 1) / rows),
+                  static_cast<unsigned>(size.heads), static_cast<unsigned>(size.batch));
   kernel<<<grid, Kernel::threads, bytes, stream>>>(arguments..., shape);
   return cudaGetLastError();
 }
 
-/// Are there so few blocks of warps of `RowTiles` times 16 rows that each has a multiprocessor almost for itself?
+/// Are there so few blocks of warps of `RowTiles` times 16 rows that each has a multiprocessor
+/// almost for itself?
 template <int RowTiles>
 cudaError_t few_blocks(const AttentionSize& size, bool& few) {
   constexpr int rows = tiles::Place<RowTiles>::block_rows;
   int multiprocessors = 0;
-  if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess) return error;
+  if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess)
+    return error;
   few = (size.tokens + rows - 1) / rows * size.heads * size.batch <= multiprocessors;
   return cudaSuccess;
 }
 
 template <template <int, class, int, int, int> class Kernel, class T, int Terms, class... Arguments>
 cudaError_t launch_width(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
-  if (size.head_size > 128) return launch_kernel<Kernel<256, T, Terms, 1, 1>>(size, stream, arguments...);
-  if (size.head_size > 64) return launch_kernel<Kernel<128, T, Terms, 1, 1>>(size, stream, arguments...);
+  if (size.head_size > 128)
+    return launch_kernel<Kernel<256, T, Terms, 1, 1>>(size, stream, arguments...);
+  if (size.head_size > 64)
+    return launch_kernel<Kernel<128, T, Terms, 1, 1>>(size, stream, arguments...);
   bool few = false;
   if (const cudaError_t error = few_blocks<1>(size, few); error != cudaSuccess) return error;
   if (few) return launch_kernel<Kernel<64, T, Terms, 2, 1>>(size, stream, arguments...);
   if constexpr (sizeof(T) == 2) {
     return launch_kernel<Kernel<64, T, Terms, 1, 1>>(size, stream, arguments...);
-  } else {            // reading shared memory and rounding are what floats wait for: right operands serve twice the rows
+  } else {
+    // reading shared memory and rounding are what floats wait for: right operands serve twice the
+    // rows
     if (const cudaError_t error = few_blocks<2>(size, few); error != cudaSuccess) return error;
-    return few ? launch_kernel<Kernel<64, T, Terms, 2, 2>>(size, stream, arguments...) : launch_kernel<Kernel<64, T, Terms, 1, 2>>(size, stream, arguments...);
+    return few ? launch_kernel<Kernel<64, T, Terms, 2, 2>>(size, stream, arguments...)
+               : launch_kernel<Kernel<64, T, Terms, 1, 2>>(size, stream, arguments...);
   }
 }
 
-/// `Kernel<Width, T, Terms, Slices, RowTiles>::run(arguments..., shape)` is the body. Of 16 bits products have one term.
+/// `Kernel<Width, T, Terms, Slices, RowTiles>::run(arguments..., shape)` is the body. Of 16 bits
+/// products have one term.
 template <template <int, class, int, int, int> class Kernel, class T, class... Arguments>
 cudaError_t launch_by_head(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
   if (size.batch == 0 || size.tokens == 0 || size.heads == 0) return cudaSuccess;
-  if (size.head_size < 1 || size.head_size > largest_attention_head || size.batch > 65535 || size.heads > 65535) return cudaErrorInvalidValue;
+  if (size.head_size < 1 || size.head_size > largest_attention_head || size.batch > 65535 ||
+      size.heads > 65535)
+    return cudaErrorInvalidValue;
   if constexpr (sizeof(T) == 4)
     if (!size.tf32) return launch_width<Kernel, T, 3>(size, stream, arguments...);
   return launch_width<Kernel, T, 1>(size, stream, arguments...);

@@ -7,7 +7,8 @@
 
 namespace trainx::kernels {
 
-/// out[n] = in[n], rounded to nearest, ties to even, beyond the largest to infinity; NaN stays NaN. Pointers need their element's alignment; 16 bytes are faster.
+/// out[n] = in[n], rounded to nearest, ties to even, beyond the largest to infinity; NaN stays NaN.
+/// Pointers need their element's alignment; 16 bytes are faster.
 void cast_reference(float* out, const Bf16* in, std::int64_t elements);
 void cast_reference(Bf16* out, const float* in, std::int64_t elements);
 void cast_reference(float* out, const Fp16* in, std::int64_t elements);

@@ -11,13 +11,21 @@ constexpr int blocks_per_multiprocessor = 8;
 
 // A warp a row.
 template <class T, bool aligned>
-__global__ void __launch_bounds__(threads) embedding_kernel(Embedding<T> op, DropoutFactors dropout) {
+__global__ void __launch_bounds__(threads)
+    embedding_kernel(Embedding<T> op, DropoutFactors dropout) {
   const int columns = static_cast<int>(op.columns);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; row < op.rows; row += step) {
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32;
+       row < op.rows; row += step) {
     const T* const word = op.word + static_cast<std::int64_t>(op.tokens[row]) * columns;
-    const T* const position = op.position ? op.position + position_in_document(row, op.length, op.document_starts ? op.document_starts + row : nullptr) * columns : nullptr;
-    const T* const type = op.type ? op.type + static_cast<std::int64_t>(op.token_types[row]) * columns : nullptr;
+    const T* const position =
+        op.position ? op.position + position_in_document(
+                                        row, op.length,
+                                        op.document_starts ? op.document_starts + row : nullptr) *
+                                        columns
+                    : nullptr;
+    const T* const type =
+        op.type ? op.type + static_cast<std::int64_t>(op.token_types[row]) * columns : nullptr;
     DropoutRow dropout_of_row{};
     if (dropout.on) dropout_of_row = dropout_row(dropout, row, columns);
 #pragma unroll 3
@@ -49,9 +57,13 @@ __global__ void __launch_bounds__(threads) embedding_kernel(Embedding<T> op, Dro
 template <class T>
 cudaError_t launch(const Embedding<T>& op, const FusedDropout& fused, cudaStream_t stream) {
   if (op.rows == 0 || op.columns == 0) return cudaSuccess;
-  const bool aligned = op.columns % 8 == 0 && aligned16(op.word) && aligned16(op.position) && aligned16(op.type) && aligned16(op.out);
+  const bool aligned = op.columns % 8 == 0 && aligned16(op.word) && aligned16(op.position) &&
+                       aligned16(op.type) && aligned16(op.out);
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for((op.rows + warps - 1) / warps, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error =
+          blocks_for((op.rows + warps - 1) / warps, blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   if (aligned)
     embedding_kernel<T, true><<<blocks, threads, 0, stream>>>(op, dropout_factors(fused));
   else
@@ -61,8 +73,15 @@ cudaError_t launch(const Embedding<T>& op, const FusedDropout& fused, cudaStream
 
 }  // namespace
 
-cudaError_t embedding(const Embedding<float>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
-cudaError_t embedding(const Embedding<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
-cudaError_t embedding(const Embedding<Fp16>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
+cudaError_t embedding(const Embedding<float>& op, const FusedDropout& dropout,
+                      cudaStream_t stream) {
+  return launch(op, dropout, stream);
+}
+cudaError_t embedding(const Embedding<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream) {
+  return launch(op, dropout, stream);
+}
+cudaError_t embedding(const Embedding<Fp16>& op, const FusedDropout& dropout, cudaStream_t stream) {
+  return launch(op, dropout, stream);
+}
 
 }  // namespace trainx::kernels

@@ -5,26 +5,32 @@
 
 namespace trainx::kernels {
 
-/// Where a row's token lies in its document, which begins at `start` of the sample (-1, padding: 0), or in the sample where `start` is null.
-TRAINX_HOST_DEVICE std::int64_t position_in_document(std::int64_t row, std::int64_t length, const std::int32_t* start) {
+/// Where a row's token lies in its document, which begins at `start` of the sample (-1, padding:
+/// 0), or in the sample where `start` is null.
+TRAINX_HOST_DEVICE std::int64_t position_in_document(std::int64_t row, std::int64_t length,
+                                                     const std::int32_t* start) {
   return !start ? row % length : *start < 0 ? 0 : row % length - *start;
 }
 
-/// out[N, C] = dropout(word[token] + position[row % length] + type[token type]); float, Bf16 or Fp16. Memory of the device; for the reference, of the host.
+/// out[N, C] = dropout(word[token] + position[row % length] + type[token type]); float, Bf16 or
+/// Fp16. Memory of the device; for the reference, of the host.
 template <class T>
 struct Embedding {
-  std::int64_t rows = 0, columns = 0, length = 1;   // N, C, rows of a sample
-  const std::int32_t* tokens = nullptr;             // [N], each a row of `word`
-  const std::int32_t* token_types = nullptr;        // [N], each a row of `type`; null with `type`
+  std::int64_t rows = 0, columns = 0, length = 1;  // N, C, rows of a sample
+  const std::int32_t* tokens = nullptr;            // [N], each a row of `word`
+  const std::int32_t* token_types = nullptr;       // [N], each a row of `type`; null with `type`
   const T* word = nullptr;
-  const T* position = nullptr;                      // at least `length` rows; null: none
+  const T* position = nullptr;  // at least `length` rows; null: none
   const T* type = nullptr;
   T* out = nullptr;
-  const std::int32_t* document_starts = nullptr;    // [N]: where in the sample a token's document begins, whose positions count from there, -1: padding; null: 0 each
+  // [N]: where in the sample a token's document begins, whose positions count from there, -1:
+  // padding; null: 0 each
+  const std::int32_t* document_starts = nullptr;
 };
 
-/// Added in fp32 from left to right, rounded once: the bits of the reference. FusedDropout::length is that of the operands here.
-/// Pointers need their element's alignment; 16 bytes, with C a multiple of 8, are faster.
+/// Added in fp32 from left to right, rounded once: the bits of the reference. FusedDropout::length
+/// is that of the operands here. Pointers need their element's alignment; 16 bytes, with C a
+/// multiple of 8, are faster.
 void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout);
 void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout);
 void embedding_reference(const Embedding<Fp16>& op, const FusedDropout& dropout);

@@ -5,22 +5,26 @@ namespace trainx::kernels {
 namespace {
 
 void put(float* to, const std::vector<double>& sums, bool accumulate) {
-  for (std::size_t i = 0; i < sums.size(); ++i) to[i] = static_cast<float>(accumulate ? to[i] + sums[i] : sums[i]);
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    to[i] = static_cast<float>(accumulate ? to[i] + sums[i] : sums[i]);
 }
 
 template <class T>
 void add_tokens(const EmbeddingBackward<T>& op) {
   std::vector<double> sums(static_cast<std::size_t>(op.vocab_size * op.columns));
   for (std::int64_t r = 0; r < op.rows; ++r)
-    for (std::int64_t c = 0; c < op.columns && op.tokens[r] != op.without_gradient; ++c) sums[op.tokens[r] * op.columns + c] += widened(op.d[r * op.columns + c]);
+    for (std::int64_t c = 0; c < op.columns && op.tokens[r] != op.without_gradient; ++c)
+      sums[op.tokens[r] * op.columns + c] += widened(op.d[r * op.columns + c]);
   put(op.d_table, sums, op.accumulate);
 }
 template <class T>
 void add_positions(const PositionBackward<T>& op) {
   std::vector<double> sums(static_cast<std::size_t>(op.positions * op.columns));
   for (std::int64_t r = 0; r < op.rows; ++r)
-    for (std::int64_t c = 0; c < op.columns && !(op.document_starts && op.document_starts[r] < 0); ++c)
-      sums[(r % op.length - (op.document_starts ? op.document_starts[r] : 0)) * op.columns + c] += widened(op.d[r * op.columns + c]);
+    for (std::int64_t c = 0; c < op.columns && !(op.document_starts && op.document_starts[r] < 0);
+         ++c)
+      sums[(r % op.length - (op.document_starts ? op.document_starts[r] : 0)) * op.columns + c] +=
+          widened(op.d[r * op.columns + c]);
   put(op.d_table, sums, op.accumulate);
 }
 

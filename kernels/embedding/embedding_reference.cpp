@@ -9,7 +9,12 @@ void rows(const Embedding<T>& op, const FusedDropout& dropout) {
   for (std::int64_t r = 0; r < op.rows; ++r)
     for (std::int64_t c = 0; c < op.columns; ++c) {
       float x = widened(op.word[op.tokens[r] * op.columns + c]);
-      if (op.position) x += widened(op.position[position_in_document(r, op.length, op.document_starts ? op.document_starts + r : nullptr) * op.columns + c]);
+      if (op.position)
+        x += widened(
+            op.position[position_in_document(
+                            r, op.length, op.document_starts ? op.document_starts + r : nullptr) *
+                            op.columns +
+                        c]);
       if (op.type) x += widened(op.type[op.token_types[r] * op.columns + c]);
       if (dropout) x *= dropout_factor(dropout, r, c, op.columns);
       narrow(x, op.out[r * op.columns + c]);
@@ -18,8 +23,14 @@ void rows(const Embedding<T>& op, const FusedDropout& dropout) {
 
 }  // namespace
 
-void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout) { rows(op, dropout); }
-void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout) { rows(op, dropout); }
-void embedding_reference(const Embedding<Fp16>& op, const FusedDropout& dropout) { rows(op, dropout); }
+void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout) {
+  rows(op, dropout);
+}
+void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout) {
+  rows(op, dropout);
+}
+void embedding_reference(const Embedding<Fp16>& op, const FusedDropout& dropout) {
+  rows(op, dropout);
+}
 
 }  // namespace trainx::kernels

@@ -6,11 +6,14 @@
 namespace trainx::kernels {
 namespace {
 
-struct Softmax { double largest, sum; };
+struct Softmax {
+  double largest, sum;
+};
 template <class T>
 Softmax softmax_of(const T* row, std::int64_t classes) {
   Softmax s{-std::numeric_limits<double>::infinity(), 0};
-  for (std::int64_t c = 0; c < classes; ++c) s.largest = std::max<double>(s.largest, widened(row[c]));
+  for (std::int64_t c = 0; c < classes; ++c)
+    s.largest = std::max<double>(s.largest, widened(row[c]));
   for (std::int64_t c = 0; c < classes; ++c) s.sum += std::exp(widened(row[c]) - s.largest);
   return s;
 }
@@ -33,7 +36,8 @@ void add_up(const CrossEntropy<T>& op, const LossSums& sums, const PredictionCou
     if (op.targets[r] == no_target) continue;
     targets += 1;
     if (counts.correct) correct += counts.predictions[r] == op.targets[r];
-    if (counts.confusion && valid(op.targets[r], classes)) counts.confusion[op.targets[r] * classes + counts.predictions[r]] += 1;
+    if (counts.confusion && valid(op.targets[r], classes))
+      counts.confusion[op.targets[r] * classes + counts.predictions[r]] += 1;
   }
   const auto put = [&](double* to, double x) { *to = sums.accumulate ? *to + x : x; };
   put(sums.loss_sum, loss);
@@ -54,9 +58,12 @@ void gradient_rows(const CrossEntropy<T>& op, double seed, const LossSums& sums)
     }
     const Softmax s = softmax_of(row, op.vocab_size);
     op.row_loss[r] = loss_of(row, s, target, op.vocab_size);
-    const double scale = valid(target, op.vocab_size) ? seed / s.sum : std::numeric_limits<double>::quiet_NaN();
+    const double scale = valid(target, op.vocab_size) ? seed / s.sum
+                                                      : std::numeric_limits<double>::quiet_NaN();
     for (std::int64_t c = 0; c < op.columns; ++c) {
-      const double g = c < op.vocab_size ? std::exp(widened(row[c]) - s.largest) * scale - (c == target ? seed : 0) : 0;
+      const double g = c < op.vocab_size ? std::exp(widened(row[c]) - s.largest) * scale -
+                                               (c == target ? seed : 0)
+                                         : 0;
       narrow(static_cast<float>(g), row[c]);
     }
   }
@@ -68,11 +75,13 @@ void loss_rows(const CrossEntropy<T>& op, const LossSums& sums, const Prediction
   for (std::int64_t r = 0; r < op.rows; ++r) {
     const T* const row = op.logits + r * op.columns;
     const bool wanted = op.targets[r] != no_target;
-    op.row_loss[r] = wanted ? loss_of(row, softmax_of(row, op.vocab_size), op.targets[r], op.vocab_size) : 0;
+    op.row_loss[r] =
+        wanted ? loss_of(row, softmax_of(row, op.vocab_size), op.targets[r], op.vocab_size) : 0;
     if (!counts.predictions) continue;
     std::int32_t best = -1;
     for (std::int32_t c = 0; wanted && c < op.vocab_size; ++c)
-      if (!std::isnan(widened(row[c])) && (best < 0 || widened(row[c]) > widened(row[best]))) best = c;
+      if (!std::isnan(widened(row[c])) && (best < 0 || widened(row[c]) > widened(row[best])))
+        best = c;
     counts.predictions[r] = std::max(best, 0);
   }
   add_up(op, sums, counts);
@@ -80,11 +89,29 @@ void loss_rows(const CrossEntropy<T>& op, const LossSums& sums, const Prediction
 
 }  // namespace
 
-void cross_entropy_with_gradient_reference(const CrossEntropy<float>& op, double seed, const LossSums& sums) { gradient_rows(op, seed, sums); }
-void cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>& op, double seed, const LossSums& sums) { gradient_rows(op, seed, sums); }
-void cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>& op, double seed, const LossSums& sums) { gradient_rows(op, seed, sums); }
-void cross_entropy_reference(const CrossEntropy<float>& op, const LossSums& sums, const PredictionCounts& counts) { loss_rows(op, sums, counts); }
-void cross_entropy_reference(const CrossEntropy<Bf16>& op, const LossSums& sums, const PredictionCounts& counts) { loss_rows(op, sums, counts); }
-void cross_entropy_reference(const CrossEntropy<Fp16>& op, const LossSums& sums, const PredictionCounts& counts) { loss_rows(op, sums, counts); }
+void cross_entropy_with_gradient_reference(const CrossEntropy<float>& op, double seed,
+                                           const LossSums& sums) {
+  gradient_rows(op, seed, sums);
+}
+void cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>& op, double seed,
+                                           const LossSums& sums) {
+  gradient_rows(op, seed, sums);
+}
+void cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>& op, double seed,
+                                           const LossSums& sums) {
+  gradient_rows(op, seed, sums);
+}
+void cross_entropy_reference(const CrossEntropy<float>& op, const LossSums& sums,
+                             const PredictionCounts& counts) {
+  loss_rows(op, sums, counts);
+}
+void cross_entropy_reference(const CrossEntropy<Bf16>& op, const LossSums& sums,
+                             const PredictionCounts& counts) {
+  loss_rows(op, sums, counts);
+}
+void cross_entropy_reference(const CrossEntropy<Fp16>& op, const LossSums& sums,
+                             const PredictionCounts& counts) {
+  loss_rows(op, sums, counts);
+}
 
 }  // namespace trainx::kernels

@@ -7,15 +7,17 @@ namespace trainx::kernels {
 
 constexpr float log2_e = 1.4426950408889634f, ln_2 = 0.6931471805599453f;
 
-__device__ __forceinline__ float exp2_approximate(float x) {              // within 2 ulp; 0 of -infinity
+// within 2 ulp; 0 of -infinity
+__device__ __forceinline__ float exp2_approximate(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
-/// The largest logit times log2(e) and the sum of 2^(logit * log2(e) - largest), found together (Milakov & Gimelshein 2018, arXiv:1805.02867).
+/// The largest logit times log2(e) and the sum of 2^(logit * log2(e) - largest), found together
+/// (Milakov & Gimelshein 2018, arXiv:1805.02867).
 struct SoftmaxSum {
-  float largest = -1e38f;               // finite, so that logits of -infinity give 0 and not NaN
+  float largest = -1e38f;  // finite, so that logits of -infinity give 0 and not NaN
   float sum = 0;
 
   __device__ __forceinline__ void add(const SoftmaxSum& o) {
@@ -27,7 +29,8 @@ struct SoftmaxSum {
   __device__ __forceinline__ void add_logits(const float (&x)[n]) {
     float most = x[0];
 #pragma unroll
-    for (int j = 1; j < n; ++j) most = fmaxf(most, x[j]);                  // NaN is passed over here and shows in the sum
+    // NaN is passed over here and shows in the sum
+    for (int j = 1; j < n; ++j) most = fmaxf(most, x[j]);
     const float both = fmaxf(largest, most * log2_e);
     float total = 0;
 #pragma unroll
@@ -57,8 +60,13 @@ __device__ __forceinline__ void widen16(const uint4& x, float (&to)[4], float) {
   to[3] = __uint_as_float(x.w);
 }
 template <class T>
-__device__ __forceinline__ void widen16(const uint4& x, float (&to)[8], T) { widen8(Eight<T>{{x}}, to); }
-__device__ __forceinline__ uint4 narrow16(const float (&x)[4], float) { return make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]), __float_as_uint(x[3])); }
+__device__ __forceinline__ void widen16(const uint4& x, float (&to)[8], T) {
+  widen8(Eight<T>{{x}}, to);
+}
+__device__ __forceinline__ uint4 narrow16(const float (&x)[4], float) {
+  return make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
+                    __float_as_uint(x[3]));
+}
 template <class T>
 __device__ __forceinline__ uint4 narrow16(const float (&x)[8], T) {
   Eight<T> to;

@@ -9,9 +9,11 @@
 namespace trainx::kernels {
 namespace {
 
-// Blocks stay for the whole launch, one a multiprocessor, and keep the column sums of their rows in registers. Rows are copied into shared memory some turns
-// ahead: a thread reads what it has copied itself, so its copies need no barrier and hold no registers.
-// At the end blocks fold their sums in two levels, `fan` blocks at a time: one block alone would read all of them for longer than a small launch takes.
+// Blocks stay for the whole launch, one a multiprocessor, and keep the column sums of their rows in
+// registers. Rows are copied into shared memory some turns ahead: a thread reads what it has copied
+// itself, so its copies need no barrier and hold no registers. At the end blocks fold their sums in
+// two levels, `fan` blocks at a time: one block alone would read all of them for longer than a
+// small launch takes.
 constexpr int fan = 12;
 constexpr int most_blocks = fan * fan;
 
@@ -20,27 +22,38 @@ TRAINX_HOST_DEVICE std::int64_t padded(std::int64_t columns) { return (columns +
 
 template <class T, int operands, class Group>
 struct Stages {
-  static constexpr int bytes = operands * Group::vectors * Eight<T>::words * Group::threads * 16;     // of one stage
+  // of one stage
+  static constexpr int bytes = operands * Group::vectors * Eight<T>::words * Group::threads * 16;
   __device__ static uint4* at(uint4* shared, int stage, int operand, int v, int word) {
-    return shared + ((((stage * operands + operand) * Group::vectors + v) * Eight<T>::words + word) * Group::threads + static_cast<int>(threadIdx.x));
+    return shared +
+           ((((stage * operands + operand) * Group::vectors + v) * Eight<T>::words + word) *
+                Group::threads +
+            static_cast<int>(threadIdx.x));
   }
 };
 
-constexpr int most_shared_bytes = 223 * 1024;      // of the 227 KiB that a block may have: the rest is for small things
+// of the 227 KiB that a block may have: the rest is for small things
+constexpr int most_shared_bytes = 223 * 1024;
 
 // Vectors of sums that a block folds at a time.
 template <class Group>
-constexpr int folded_at_once = 3 * Group::rows_per_block * Group::capacity * static_cast<int>(sizeof(float)) <= most_shared_bytes ? 3 : 1;
+constexpr int folded_at_once =
+    3 * Group::rows_per_block* Group::capacity* static_cast<int>(sizeof(float)) <= most_shared_bytes
+        ? 3
+        : 1;
 
 template <class T, class Group, int stages>
 constexpr int shared_bytes() {
-  const int fold = folded_at_once<Group> * Group::rows_per_block * Group::capacity * static_cast<int>(sizeof(float)), rows = stages * Stages<T, 3, Group>::bytes;
+  const int fold = folded_at_once<Group> * Group::rows_per_block * Group::capacity *
+                   static_cast<int>(sizeof(float)),
+            rows = stages * Stages<T, 3, Group>::bytes;
   return fold > rows ? fold : rows;
 }
 
 // stages > 0: rows come through shared memory; all pointers are aligned. 0: element by element.
 template <class T, class Group, int stages>
-__global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, FoldMemory memory) {
+__global__ void __launch_bounds__(Group::threads, 1)
+    layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, FoldMemory memory) {
   constexpr bool aligned = stages > 0;
   constexpr int vectors = Group::vectors;
   using Stage = Stages<T, 3, Group>;
@@ -51,13 +64,15 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
   const auto n = static_cast<float>(columns);
   const T* const sources[3] = {op.d_normed, op.x, op.d_residual};
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Group::rows_per_block;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * Group::rows_per_block + Group::row_of_block();
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * Group::rows_per_block +
+                             Group::row_of_block();
   const std::int64_t turns = (op.rows + step - 1) / step;
 
   Eight<T> gamma[vectors];
   float gamma_sums[vectors][8] = {}, beta_sums[vectors][8] = {}, bias_sums[vectors][8] = {};
 #pragma unroll
-  for (int v = 0; v < vectors; ++v) gamma[v] = load8<aligned>(op.gamma + Group::column(v), columns - Group::column(v));
+  for (int v = 0; v < vectors; ++v)
+    gamma[v] = load8<aligned>(op.gamma + Group::column(v), columns - Group::column(v));
 
   const auto begin_copies = [&](int stage, std::int64_t row) {
     if (row < op.rows) {
@@ -67,9 +82,11 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
 #pragma unroll
         for (int v = 0; v < vectors; ++v) {
           if (Group::column(v) >= columns) break;
-          const auto* from = reinterpret_cast<const uint4*>(sources[operand] + row * columns + Group::column(v));
+          const auto* from =
+              reinterpret_cast<const uint4*>(sources[operand] + row * columns + Group::column(v));
 #pragma unroll
-          for (int word = 0; word < Eight<T>::words; ++word) copy16_async(Stage::at(shared, stage, operand, v, word), from + word);
+          for (int word = 0; word < Eight<T>::words; ++word)
+            copy16_async(Stage::at(shared, stage, operand, v, word), from + word);
         }
       }
     }
@@ -80,7 +97,9 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
     if constexpr (aligned) {
       Eight<T> x;
 #pragma unroll
-      for (int word = 0; word < Eight<T>::words; ++word) x.at[word] = c < wanted ? *Stage::at(shared, stage, operand, v, word) : make_uint4(0, 0, 0, 0);
+      for (int word = 0; word < Eight<T>::words; ++word)
+        x.at[word] = c < wanted ? *Stage::at(shared, stage, operand, v, word)
+                                : make_uint4(0, 0, 0, 0);
       return x;
     } else {
       return load8<false>(sources[operand] + row * columns + c, wanted - c);
@@ -88,7 +107,8 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
   };
 
   for (int s = 0; s < stages; ++s) begin_copies(s, first + s * step);
-  float next_mean = first < op.rows ? op.mean[first] : 0, next_rstd = first < op.rows ? op.rstd[first] : 0;
+  float next_mean = first < op.rows ? op.mean[first] : 0,
+        next_rstd = first < op.rows ? op.rstd[first] : 0;
   int stage = 0;
   for (std::int64_t t = 0; t < turns; ++t) {
     const std::int64_t row = first + t * step, next = row + step;
@@ -100,7 +120,7 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
       next_rstd = op.rstd[next];
     }
     if constexpr (aligned) wait_for_copies<aligned ? stages - 1 : 0>();
-    float sums[2] = {0, 0};             // of g, of g z
+    float sums[2] = {0, 0};  // of g, of g z
 #pragma unroll
     for (int v = 0; v < vectors; ++v) {
       float dy[8], x[8], weight[8];
@@ -111,11 +131,13 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
       for (int j = 0; j < 8; ++j) {
         const float g = dy[j] * weight[j];
         sums[0] += g;
-        if (aligned ? Group::column(v) < wanted : Group::column(v) + j < wanted) sums[1] += g * ((x[j] - mean) * rstd);
+        if (aligned ? Group::column(v) < wanted : Group::column(v) + j < wanted)
+          sums[1] += g * ((x[j] - mean) * rstd);
       }
     }
     Group::sum(sums, row_sums, turn);
-    asm volatile("" ::: "memory");      // the row is fetched again rather than held: the column sums need the registers
+    // the row is fetched again rather than held: the column sums need the registers
+    asm volatile("" ::: "memory");
     if (live) {
       const float average_g = sums[0] / n, average_gz = sums[1] / n;
       DropoutRow dropout_of_row{};
@@ -164,17 +186,20 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
 
   // The sums of the block's rows, then of `fan` blocks, then of all; in pieces of four columns.
   if constexpr (aligned) wait_for_copies<0>();
-  const int vector_count = op.d_bias ? 3 : 2, pitch4 = static_cast<int>(padded(columns)) / 4, length4 = vector_count * pitch4;
+  const int vector_count = op.d_bias ? 3 : 2, pitch4 = static_cast<int>(padded(columns)) / 4,
+            length4 = vector_count * pitch4;
   constexpr int at_once = folded_at_once<Group>, capacity4 = Group::capacity / 4;
-  auto* const in_block = reinterpret_cast<float4*>(shared);            // [at_once][rows_per_block][capacity4]
-  auto* const of_blocks = reinterpret_cast<float4*>(memory.partial);   // [blocks][length4]
+  // [at_once][rows_per_block][capacity4]
+  auto* const in_block = reinterpret_cast<float4*>(shared);
+  auto* const of_blocks = reinterpret_cast<float4*>(memory.partial);  // [blocks][length4]
   for (int begin = 0; begin < vector_count; begin += at_once) {
     const int end = begin + at_once < vector_count ? begin + at_once : vector_count;
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
       if (k < begin || k >= end) continue;
-      float4* const row = in_block + ((k - begin) * Group::rows_per_block + Group::row_of_block()) * capacity4;
+      float4* const row = in_block +
+                          ((k - begin) * Group::rows_per_block + Group::row_of_block()) * capacity4;
 #pragma unroll
       for (int v = 0; v < vectors; ++v) {
         const float(&sums)[8] = k == 0 ? gamma_sums[v] : k == 1 ? beta_sums[v] : bias_sums[v];
@@ -184,19 +209,22 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
     }
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < (end - begin) * pitch4; i += Group::threads) {
-      const float4* const column = in_block + i / pitch4 * Group::rows_per_block * capacity4 + i % pitch4;
+      const float4* const column = in_block + i / pitch4 * Group::rows_per_block * capacity4 +
+                                   i % pitch4;
       float4 total = column[0];
 #pragma unroll
       for (int r = 1; r < Group::rows_per_block; ++r) add4(total, column[r * capacity4]);
       of_blocks[static_cast<int>(blockIdx.x) * length4 + begin * pitch4 + i] = total;
     }
   }
-  const int blocks = static_cast<int>(gridDim.x), groups = (blocks + fan - 1) / fan, group = static_cast<int>(blockIdx.x) / fan;
+  const int blocks = static_cast<int>(gridDim.x), groups = (blocks + fan - 1) / fan,
+            group = static_cast<int>(blockIdx.x) / fan;
   const int members = blocks - group * fan < fan ? blocks - group * fan : fan;
   if (!last_to_arrive(memory.counters + 1 + group, static_cast<std::uint32_t>(members))) return;
   float4* const of_groups = of_blocks + blocks * length4;
   for (int i = static_cast<int>(threadIdx.x); i < length4; i += Group::threads)
-    of_groups[group * length4 + i] = add_members<fan>(of_blocks + group * fan * length4, length4, members, i);
+    of_groups[group * length4 + i] =
+        add_members<fan>(of_blocks + group * fan * length4, length4, members, i);
   if (!last_to_arrive(memory.counters, static_cast<std::uint32_t>(groups))) return;
   for (int i = static_cast<int>(threadIdx.x); i < length4; i += Group::threads) {
     const float4 total = add_members<fan>(of_groups, length4, groups, i);
@@ -206,44 +234,57 @@ __global__ void __launch_bounds__(Group::threads, 1) layer_norm_backward_kernel(
     const bool accumulate = k < 2 ? op.accumulate_norm : op.accumulate_bias;
 #pragma unroll
     for (int j = 0; j < 4; ++j)
-      if (column + j < columns) to[column + j] = accumulate ? to[column + j] + values[j] : values[j];
+      if (column + j < columns)
+        to[column + j] = accumulate ? to[column + j] + values[j] : values[j];
   }
 }
 
 template <class T, class Group, int stages>
-cudaError_t launch_with(const LayerNormBackward<T>& op, const DropoutFactors& dropout, const FoldMemory& memory, cudaStream_t stream) {
+cudaError_t launch_with(const LayerNormBackward<T>& op, const DropoutFactors& dropout,
+                        const FoldMemory& memory, cudaStream_t stream) {
   constexpr int bytes = shared_bytes<T, Group, stages>();
   static_assert(bytes <= most_shared_bytes, "more shared memory than a block may have");
   const auto kernel = layer_norm_backward_kernel<T, Group, stages>;
-  if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); error != cudaSuccess) return error;
+  if (const cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+      error != cudaSuccess)
+    return error;
   unsigned blocks = 0;
-  const std::int64_t work = std::max<std::int64_t>(1, (op.rows + Group::rows_per_block - 1) / Group::rows_per_block);
+  const std::int64_t work =
+      std::max<std::int64_t>(1, (op.rows + Group::rows_per_block - 1) / Group::rows_per_block);
   if (const cudaError_t error = blocks_for(work, 1, blocks); error != cudaSuccess) return error;
-  kernel<<<std::min<unsigned>(blocks, most_blocks), Group::threads, bytes, stream>>>(op, dropout, memory);
+  kernel<<<std::min<unsigned>(blocks, most_blocks), Group::threads, bytes, stream>>>(op, dropout,
+                                                                                     memory);
   return cudaGetLastError();
 }
 
 // Fewer warps where a thread needs more registers: in fp32, and with four pieces of a row.
 template <class T, int vectors, int group, int warps, int stages>
-cudaError_t launch_as(const LayerNormBackward<T>& op, const DropoutFactors& d, const FoldMemory& memory, cudaStream_t stream) {
+cudaError_t launch_as(const LayerNormBackward<T>& op, const DropoutFactors& d,
+                      const FoldMemory& memory, cudaStream_t stream) {
   return launch_with<T, RowGroup<vectors, group, warps>, stages>(op, d, memory, stream);
 }
 
 template <class T>
-cudaError_t launch(const LayerNormBackward<T>& op, const FusedDropout& fused, const FoldMemory& memory, cudaStream_t stream) {
+cudaError_t launch(const LayerNormBackward<T>& op, const FusedDropout& fused,
+                   const FoldMemory& memory, cudaStream_t stream) {
   if (op.columns == 0) return cudaSuccess;
   if (op.columns > 32768 || (fused && !op.d_branch)) return cudaErrorInvalidValue;
   const DropoutFactors d = dropout_factors(fused);
-  const bool aligned = op.columns % 8 == 0 && aligned16(op.d_normed) && aligned16(op.x) && aligned16(op.gamma) && aligned16(op.d_residual) && aligned16(op.dx) && aligned16(op.d_branch);
+  const bool aligned = op.columns % 8 == 0 && aligned16(op.d_normed) && aligned16(op.x) &&
+                       aligned16(op.gamma) && aligned16(op.d_residual) && aligned16(op.dx) &&
+                       aligned16(op.d_branch);
   constexpr bool low = sizeof(T) == 2;
   if (aligned) {
-    if (op.columns <= 512) return launch_as<T, 2, 1, low ? 12 : 8, 3>(op, d, memory, stream);
-    if (op.columns <= 768) return launch_as<T, 3, 1, low ? 12 : 8, low ? 3 : 2>(op, d, memory, stream);
-    if (op.columns <= 1024) return launch_as<T, 4, 1, 8, low ? 4 : 2>(op, d, memory, stream);
-    if (op.columns <= 1536) return launch_as<T, 3, 2, low ? 12 : 8, low ? 3 : 2>(op, d, memory, stream);
-    if (op.columns <= 2048) return launch_as<T, 4, 2, 8, low ? 4 : 2>(op, d, memory, stream);
-    if (op.columns <= 4096) return launch_as<T, 4, 4, 8, low ? 4 : 2>(op, d, memory, stream);
-    if (op.columns <= 8192) return launch_as<T, 4, 8, 8, low ? 4 : 2>(op, d, memory, stream);
+    if (op.columns <= 512) return launch_as < T, 2, 1, low ? 12 : 8, 3 > (op, d, memory, stream);
+    if (op.columns <= 768)
+      return launch_as < T, 3, 1, low ? 12 : 8, low ? 3 : 2 > (op, d, memory, stream);
+    if (op.columns <= 1024) return launch_as < T, 4, 1, 8, low ? 4 : 2 > (op, d, memory, stream);
+    if (op.columns <= 1536)
+      return launch_as < T, 3, 2, low ? 12 : 8, low ? 3 : 2 > (op, d, memory, stream);
+    if (op.columns <= 2048) return launch_as < T, 4, 2, 8, low ? 4 : 2 > (op, d, memory, stream);
+    if (op.columns <= 4096) return launch_as < T, 4, 4, 8, low ? 4 : 2 > (op, d, memory, stream);
+    if (op.columns <= 8192) return launch_as < T, 4, 8, 8, low ? 4 : 2 > (op, d, memory, stream);
   }
   if (op.columns <= 1024) return launch_as<T, 4, 1, 8, 0>(op, d, memory, stream);
   if (op.columns <= 8192) return launch_as<T, 4, 8, 8, 0>(op, d, memory, stream);
@@ -255,13 +296,16 @@ cudaError_t launch(const LayerNormBackward<T>& op, const FusedDropout& fused, co
 std::int64_t layer_norm_backward_partial_bytes(std::int64_t columns) {
   return (most_blocks + fan) * 3 * padded(columns) * static_cast<std::int64_t>(sizeof(float));
 }
-cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream) {
+cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout,
+                                const FoldMemory& memory, cudaStream_t stream) {
   return launch(op, dropout, memory, stream);
 }
-cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream) {
+cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout,
+                                const FoldMemory& memory, cudaStream_t stream) {
   return launch(op, dropout, memory, stream);
 }
-cudaError_t layer_norm_backward(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout, const FoldMemory& memory, cudaStream_t stream) {
+cudaError_t layer_norm_backward(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout,
+                                const FoldMemory& memory, cudaStream_t stream) {
   return launch(op, dropout, memory, stream);
 }
 

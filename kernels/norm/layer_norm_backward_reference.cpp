@@ -6,7 +6,8 @@ namespace trainx::kernels {
 namespace {
 
 void put(float* to, const std::vector<double>& sums, bool accumulate) {
-  for (std::size_t c = 0; c < sums.size(); ++c) to[c] = static_cast<float>(accumulate ? to[c] + sums[c] : sums[c]);
+  for (std::size_t c = 0; c < sums.size(); ++c)
+    to[c] = static_cast<float>(accumulate ? to[c] + sums[c] : sums[c]);
 }
 
 // In double precision; what is rounded to T is rounded as the kernel does.
@@ -23,11 +24,13 @@ void rows(const LayerNormBackward<T>& op, const FusedDropout& dropout) {
       sum_g += g;
       sum_gz += g * (widened(x[c]) - mean) * rstd;
     }
-    const double average_g = sum_g / static_cast<double>(op.columns), average_gz = sum_gz / static_cast<double>(op.columns);
+    const double average_g = sum_g / static_cast<double>(op.columns),
+                 average_gz = sum_gz / static_cast<double>(op.columns);
     for (std::int64_t c = 0; c < op.columns; ++c) {
       const std::int64_t i = r * op.columns + c;
       const double d_normed = widened(dy[c]), z = (widened(x[c]) - mean) * rstd;
-      const double d = (op.d_residual ? widened(op.d_residual[i]) : 0.0f) + rstd * (d_normed * widened(op.gamma[c]) - average_g - z * average_gz);
+      const double d = (op.d_residual ? widened(op.d_residual[i]) : 0.0f) +
+                       rstd * (d_normed * widened(op.gamma[c]) - average_g - z * average_gz);
       T rounded;
       narrow(static_cast<float>(d), rounded);
       op.dx[i] = rounded;
@@ -47,8 +50,15 @@ void rows(const LayerNormBackward<T>& op, const FusedDropout& dropout) {
 
 }  // namespace
 
-void layer_norm_backward_reference(const LayerNormBackward<float>& op, const FusedDropout& dropout) { rows(op, dropout); }
-void layer_norm_backward_reference(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout) { rows(op, dropout); }
-void layer_norm_backward_reference(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout) { rows(op, dropout); }
+void layer_norm_backward_reference(const LayerNormBackward<float>& op,
+                                   const FusedDropout& dropout) {
+  rows(op, dropout);
+}
+void layer_norm_backward_reference(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout) {
+  rows(op, dropout);
+}
+void layer_norm_backward_reference(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout) {
+  rows(op, dropout);
+}
 
 }  // namespace trainx::kernels

@@ -9,9 +9,12 @@ namespace {
 constexpr int blocks_per_multiprocessor = 16;
 
 // Of a row in registers; columns beyond the row's are zeros and count for nothing.
-struct Statistics { float mean, rstd; };
+struct Statistics {
+  float mean, rstd;
+};
 template <class Group, bool aligned>
-__device__ __forceinline__ Statistics statistics(const float (&x)[Group::vectors][8], int columns, float epsilon, float* shared, int& turn) {
+__device__ __forceinline__ Statistics statistics(const float (&x)[Group::vectors][8], int columns,
+                                                 float epsilon, float* shared, int& turn) {
   float total[1] = {0};
 #pragma unroll
   for (int v = 0; v < Group::vectors; ++v) {
@@ -26,7 +29,8 @@ __device__ __forceinline__ Statistics statistics(const float (&x)[Group::vectors
     const int c = Group::column(v);
 #pragma unroll
     for (int j = 0; j < 8; ++j)
-      if (aligned ? c < columns : c + j < columns) squares[0] += (x[v][j] - mean) * (x[v][j] - mean);
+      if (aligned ? c < columns : c + j < columns)
+        squares[0] += (x[v][j] - mean) * (x[v][j] - mean);
   }
   Group::sum(squares, shared, turn);
   return {mean, 1 / sqrtf(squares[0] / static_cast<float>(columns) + epsilon)};
@@ -34,7 +38,8 @@ __device__ __forceinline__ Statistics statistics(const float (&x)[Group::vectors
 
 // to = (x - mean) * rstd * gamma + beta
 template <bool aligned, class T>
-__device__ __forceinline__ void norm8(float (&x)[8], Statistics s, const T* gamma, const T* beta, int column, int columns) {
+__device__ __forceinline__ void norm8(float (&x)[8], Statistics s, const T* gamma, const T* beta,
+                                      int column, int columns) {
   float scale[8], shift[8];
   widen8(load8<aligned>(gamma + column, columns - column), scale);
   widen8(load8<aligned>(beta + column, columns - column), shift);
@@ -43,25 +48,33 @@ __device__ __forceinline__ void norm8(float (&x)[8], Statistics s, const T* gamm
 }
 
 template <class T, class Group, bool aligned>
-__global__ void __launch_bounds__(Group::threads, Group::threads > 256 ? 1 : sizeof(T) == 2 && Group::vectors < 3 ? 3 : 2) residual_layer_norm_kernel(ResidualLayerNorm<T> op, DropoutFactors dropout) {
+__global__ void __launch_bounds__(Group::threads, Group::threads > 256                   ? 1
+                                                  : sizeof(T) == 2 && Group::vectors < 3 ? 3
+                                                                                         : 2)
+    residual_layer_norm_kernel(ResidualLayerNorm<T> op, DropoutFactors dropout) {
   constexpr int vectors = Group::vectors;
   __shared__ float shared[2 * Group::warps];
   int turn = 0;
   const int columns = static_cast<int>(op.columns);
   const auto epsilon = static_cast<float>(op.epsilon);
   const T* const base_in = op.residual_in ? op.residual_in : op.residual_out;
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * Group::rows_per_block; first < op.rows;
-       first += static_cast<std::int64_t>(gridDim.x) * Group::rows_per_block) {
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * Group::rows_per_block;
+       first < op.rows; first += static_cast<std::int64_t>(gridDim.x) * Group::rows_per_block) {
     const std::int64_t row = first + Group::row_of_block();
     const bool live = row < op.rows;
-    const std::int64_t source = live && op.source_rows ? max(op.source_rows[row], std::int64_t{0}) : row;
+    const std::int64_t source = live && op.source_rows ? max(op.source_rows[row], std::int64_t{0})
+                                                       : row;
     const int wanted = live ? columns : 0;
     Eight<T> base[vectors], branch[vectors];
 #pragma unroll
-    for (int v = 0; v < vectors; ++v) base[v] = load8<aligned>(base_in + source * columns + Group::column(v), wanted - Group::column(v));
+    for (int v = 0; v < vectors; ++v)
+      base[v] =
+          load8<aligned>(base_in + source * columns + Group::column(v), wanted - Group::column(v));
     if (op.branch) {
 #pragma unroll
-      for (int v = 0; v < vectors; ++v) branch[v] = load8<aligned>(op.branch + source * columns + Group::column(v), wanted - Group::column(v));
+      for (int v = 0; v < vectors; ++v)
+        branch[v] = load8<aligned>(op.branch + source * columns + Group::column(v),
+                                   wanted - Group::column(v));
     }
     float x[vectors][8];
 #pragma unroll
@@ -106,7 +119,8 @@ __global__ void __launch_bounds__(Group::threads, Group::threads > 256 ? 1 : siz
       const int c = Group::column(v);
       Eight<T> rounded;
       narrow8(x[v], rounded);
-      if (op.residual_out && op.residual_in) store8<aligned>(op.residual_out + row * columns + c, rounded, wanted - c);
+      if (op.residual_out && op.residual_in)
+        store8<aligned>(op.residual_out + row * columns + c, rounded, wanted - c);
       widen8(rounded, x[v]);
     }
     if (!op.normed && !op.mean && !op.rstd) continue;
@@ -128,10 +142,13 @@ __global__ void __launch_bounds__(Group::threads, Group::threads > 256 ? 1 : siz
 }
 
 template <class T, class Group, bool aligned>
-cudaError_t launch_with(const ResidualLayerNorm<T>& op, const DropoutFactors& dropout, cudaStream_t stream) {
+cudaError_t launch_with(const ResidualLayerNorm<T>& op, const DropoutFactors& dropout,
+                        cudaStream_t stream) {
   unsigned blocks = 0;
   const std::int64_t work = (op.rows + Group::rows_per_block - 1) / Group::rows_per_block;
-  if (const cudaError_t error = blocks_for(work, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error = blocks_for(work, blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   residual_layer_norm_kernel<T, Group, aligned><<<blocks, Group::threads, 0, stream>>>(op, dropout);
   return cudaGetLastError();
 }
@@ -141,8 +158,10 @@ cudaError_t launch(const ResidualLayerNorm<T>& op, const FusedDropout& fused, cu
   if (op.rows == 0 || op.columns == 0) return cudaSuccess;
   if (op.columns > 32768 || (!op.residual_in && op.branch)) return cudaErrorInvalidValue;
   const DropoutFactors d = dropout_factors(fused);
-  const bool aligned = op.columns % 8 == 0 && aligned16(op.residual_in) && aligned16(op.branch) && aligned16(op.bias) && aligned16(op.residual_out) && aligned16(op.gamma) &&
-                       aligned16(op.beta) && aligned16(op.normed) && aligned16(op.gamma_before) && aligned16(op.beta_before);
+  const bool aligned = op.columns % 8 == 0 && aligned16(op.residual_in) && aligned16(op.branch) &&
+                       aligned16(op.bias) && aligned16(op.residual_out) && aligned16(op.gamma) &&
+                       aligned16(op.beta) && aligned16(op.normed) && aligned16(op.gamma_before) &&
+                       aligned16(op.beta_before);
   if (aligned) {
     if (op.columns <= 512) return launch_with<T, RowGroup<2, 1, 8>, true>(op, d, stream);
     if (op.columns <= 768) return launch_with<T, RowGroup<3, 1, 8>, true>(op, d, stream);
@@ -159,8 +178,17 @@ cudaError_t launch(const ResidualLayerNorm<T>& op, const FusedDropout& fused, cu
 
 }  // namespace
 
-cudaError_t residual_layer_norm(const ResidualLayerNorm<float>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
-cudaError_t residual_layer_norm(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
-cudaError_t residual_layer_norm(const ResidualLayerNorm<Fp16>& op, const FusedDropout& dropout, cudaStream_t stream) { return launch(op, dropout, stream); }
+cudaError_t residual_layer_norm(const ResidualLayerNorm<float>& op, const FusedDropout& dropout,
+                                cudaStream_t stream) {
+  return launch(op, dropout, stream);
+}
+cudaError_t residual_layer_norm(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout,
+                                cudaStream_t stream) {
+  return launch(op, dropout, stream);
+}
+cudaError_t residual_layer_norm(const ResidualLayerNorm<Fp16>& op, const FusedDropout& dropout,
+                                cudaStream_t stream) {
+  return launch(op, dropout, stream);
+}
 
 }  // namespace trainx::kernels

@@ -6,7 +6,9 @@
 namespace trainx::kernels {
 namespace {
 
-struct Statistics { double mean, rstd; };
+struct Statistics {
+  double mean, rstd;
+};
 Statistics statistics(const std::vector<float>& x, double epsilon) {
   double sum = 0, squares = 0;
   for (const float f : x) sum += f;
@@ -25,7 +27,9 @@ void rows(const ResidualLayerNorm<T>& op, const FusedDropout& dropout) {
     for (std::int64_t c = 0; c < op.columns; ++c) x[c] = widened(base[source * op.columns + c]);
     if (op.gamma_before) {
       const Statistics s = statistics(x, op.epsilon);
-      for (std::int64_t c = 0; c < op.columns; ++c) x[c] = static_cast<float>((x[c] - s.mean) * s.rstd * widened(op.gamma_before[c]) + widened(op.beta_before[c]));
+      for (std::int64_t c = 0; c < op.columns; ++c)
+        x[c] = static_cast<float>((x[c] - s.mean) * s.rstd * widened(op.gamma_before[c]) +
+                                  widened(op.beta_before[c]));
     }
     for (std::int64_t c = 0; c < op.columns; ++c) {
       if (op.branch) {
@@ -44,14 +48,23 @@ void rows(const ResidualLayerNorm<T>& op, const FusedDropout& dropout) {
     if (op.rstd) op.rstd[r] = static_cast<float>(s.rstd);
     if (!op.normed) continue;
     for (std::int64_t c = 0; c < op.columns; ++c)
-      narrow(static_cast<float>((x[c] - s.mean) * s.rstd * widened(op.gamma[c]) + widened(op.beta[c])), op.normed[r * op.columns + c]);
+      narrow(
+          static_cast<float>((x[c] - s.mean) * s.rstd * widened(op.gamma[c]) + widened(op.beta[c])),
+          op.normed[r * op.columns + c]);
   }
 }
 
 }  // namespace
 
-void residual_layer_norm_reference(const ResidualLayerNorm<float>& op, const FusedDropout& dropout) { rows(op, dropout); }
-void residual_layer_norm_reference(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout) { rows(op, dropout); }
-void residual_layer_norm_reference(const ResidualLayerNorm<Fp16>& op, const FusedDropout& dropout) { rows(op, dropout); }
+void residual_layer_norm_reference(const ResidualLayerNorm<float>& op,
+                                   const FusedDropout& dropout) {
+  rows(op, dropout);
+}
+void residual_layer_norm_reference(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout) {
+  rows(op, dropout);
+}
+void residual_layer_norm_reference(const ResidualLayerNorm<Fp16>& op, const FusedDropout& dropout) {
+  rows(op, dropout);
+}
 
 }  // namespace trainx::kernels

@@ -1,4 +1,5 @@
-// A row of a norm lies in the registers of `group` warps, `vectors` pieces of eight columns a thread.
+// A row of a norm lies in the registers of `group` warps, `vectors` pieces of eight columns a
+// thread.
 #pragma once
 #include "kernels/eight.cuh"
 
@@ -8,20 +9,23 @@ template <int vectors_, int group_, int warps_>
 struct RowGroup {
   static constexpr int vectors = vectors_, group = group_, warps = warps_;
   static constexpr int threads = 32 * warps, width = 32 * group, rows_per_block = warps / group;
-  static constexpr int capacity = 8 * width * vectors;                     // columns
+  static constexpr int capacity = 8 * width * vectors;  // columns
 
   __device__ static int row_of_block() { return static_cast<int>(threadIdx.x) / width; }
   /// First column of piece v of this thread: neighbouring threads have neighbouring pieces.
-  __device__ static int column(int v) { return 8 * (v * width + static_cast<int>(threadIdx.x) % width); }
+  __device__ static int column(int v) {
+    return 8 * (v * width + static_cast<int>(threadIdx.x) % width);
+  }
 
-  /// Sums over the row, the same in all its threads. All threads of the block call it. `turn` alternates between two halves of `shared` [2 * warps * n],
-  /// so that one barrier is enough.
+  /// Sums over the row, the same in all its threads. All threads of the block call it. `turn`
+  /// alternates between two halves of `shared` [2 * warps * n], so that one barrier is enough.
   template <int n>
   __device__ static void sum(float (&x)[n], float* shared, int& turn) {
 #pragma unroll
     for (int i = 0; i < n; ++i) {
 #pragma unroll
-      for (int offset = 16; offset > 0; offset /= 2) x[i] += __shfl_xor_sync(0xffffffffu, x[i], offset);
+      for (int offset = 16; offset > 0; offset /= 2)
+        x[i] += __shfl_xor_sync(0xffffffffu, x[i], offset);
     }
     if constexpr (group > 1) {
       float* mine = shared + turn * warps * n;

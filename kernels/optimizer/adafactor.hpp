@@ -15,11 +15,15 @@ struct AdafactorSettings {
   ScaleSettings scale;
 };
 
-/// Which of a range's states is what. A matrix has the first two, a vector the third, and with beta1 each the fourth.
-struct AdafactorState { enum { row, column, second, first }; };
+/// Which of a range's states is what. A matrix has the first two, a vector the third, and with
+/// beta1 each the fourth.
+struct AdafactorState {
+  enum { row, column, second, first };
+};
 
-/// What a tensor is: `count` matrices of rows x columns after one another, without rows that are padding; rows 0: a vector of `columns` elements. The range is all of it, or where it has
-/// parts the elements [begin, end), none of them where they are equal.
+/// What a tensor is: `count` matrices of rows x columns after one another, without rows that are
+/// padding; rows 0: a vector of `columns` elements. The range is all of it, or where it has parts
+/// the elements [begin, end), none of them where they are equal.
 struct AdafactorShape {
   std::int64_t count = 1, rows = 0, columns = 0;
   bool in_parts = false;
@@ -28,35 +32,43 @@ struct AdafactorShape {
 
 /// A block's share of a matrix; of vectors one row.
 constexpr std::int64_t adafactor_tile_rows = 256, adafactor_tile_columns = 128;
-struct AdafactorTile { std::int32_t part = 0, row = 0, column = 0; };   // of the part, in tiles
+struct AdafactorTile {
+  std::int32_t part = 0, row = 0, column = 0;
+};  // of the part, in tiles
 /// One matrix or one vector.
 struct AdafactorPart {
   std::int32_t range = 0;
   bool is_vector = false;
-  std::int64_t first = 0;               // element of the tensor
-  std::int64_t begin = 0, end = 0;      // elements of the tensor that the range is
+  std::int64_t first = 0;           // element of the tensor
+  std::int64_t begin = 0, end = 0;  // elements of the tensor that the range is
   std::int64_t rows = 0, columns = 0;
-  std::int64_t first_row = 0, first_column = 0;   // among the range's states
-  std::int64_t row_sums = 0, column_sums = 0;     // among the sums of tiles: [column tiles][rows], [row tiles][columns]
-  std::int64_t sums_of_rows = 0, sums_of_columns = 0;   // among AdafactorMemory::moments of the range
+  std::int64_t first_row = 0, first_column = 0;  // among the range's states
+  // among the sums of tiles: [column tiles][rows], [row tiles][columns]
+  std::int64_t row_sums = 0, column_sums = 0;
+  // among AdafactorMemory::moments of the range
+  std::int64_t sums_of_rows = 0, sums_of_columns = 0;
 };
 /// 256 of a part's rows and columns, counted through.
-struct AdafactorLine { std::int32_t part = 0, index = 0; };
+struct AdafactorLine {
+  std::int32_t part = 0, index = 0;
+};
 
-/// How the work is cut; memory of the device, for the reference of the host. Sums may hold anything before a step.
+/// How the work is cut; memory of the device, for the reference of the host. Sums may hold anything
+/// before a step.
 struct AdafactorMemory {
   const AdafactorPart* parts = nullptr;
   const AdafactorTile* tiles = nullptr;
   const AdafactorLine* lines = nullptr;
-  const std::int64_t* first_tiles = nullptr;      // [ranges + 1]
-  const std::int64_t* elements = nullptr;         // [ranges], without padding
+  const std::int64_t* first_tiles = nullptr;  // [ranges + 1]
+  const std::int64_t* elements = nullptr;     // [ranges], without padding
   std::int64_t part_count = 0, tile_count = 0, line_count = 0, ranges = 0;
   float *row_sums = nullptr, *column_sums = nullptr;
-  double *weights2 = nullptr, *directions2 = nullptr;   // [tiles]
-  float* row_means = nullptr;           // [parts]
-  float *steps = nullptr, *clips = nullptr;       // [ranges]
-  /// [ranges], of ranges that are parts of tensors, else null: sums over the whole tensor. Of squared weights, then squared gradients of each row, then of each column (of a vector its elements);
-  /// and of squared directions.
+  double *weights2 = nullptr, *directions2 = nullptr;  // [tiles]
+  float* row_means = nullptr;                          // [parts]
+  float *steps = nullptr, *clips = nullptr;            // [ranges]
+  /// [ranges], of ranges that are parts of tensors, else null: sums over the whole tensor. Of
+  /// squared weights, then squared gradients of each row, then of each column (of a vector its
+  /// elements); and of squared directions.
   double* const* moments = nullptr;
   double* const* lengths = nullptr;
 };
@@ -71,10 +83,13 @@ struct AdafactorLayout {
   explicit AdafactorLayout(const std::vector<AdafactorShape>& shapes);
 };
 
-/// In-place Adafactor (Shazeer & Stern 2018, arXiv:1804.04235) over all ranges, each a whole tensor or, where sums are given, a part of one, in fp32 in the order of operations of transformers.Adafactor.
-/// The learning rate is its step size before a tensor's own scale. Sums are taken in an order that shapes alone decide. Otherwise as adamw; the chunks of the
-/// table are not used; the reference gives the same bits, but for the last one of pow().
-void adafactor_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdafactorSettings& settings, const AdafactorMemory& memory);
+/// In-place Adafactor (Shazeer & Stern 2018, arXiv:1804.04235) over all ranges, each a whole tensor
+/// or, where sums are given, a part of one, in fp32 in the order of operations of
+/// transformers.Adafactor. The learning rate is its step size before a tensor's own scale. Sums are
+/// taken in an order that shapes alone decide. Otherwise as adamw; the chunks of the table are not
+/// used; the reference gives the same bits, but for the last one of pow().
+void adafactor_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                         const AdafactorSettings& settings, const AdafactorMemory& memory);
 /// Its parts, in order, each for one tile, line, part or range alone: what a CPU's threads share.
 struct AdafactorReference {
   const UpdateTable& table;
@@ -83,7 +98,7 @@ struct AdafactorReference {
   const AdafactorSettings& settings;
   const AdafactorMemory& memory;
   void sums(std::int64_t tile) const;
-  void part_moments(std::int64_t line) const;   // of parts: their own sums into memory.moments
+  void part_moments(std::int64_t line) const;  // of parts: their own sums into memory.moments
   void part_weights(std::int64_t range) const;
   void means(std::int64_t line) const;
   void row_mean(std::int64_t part) const;
@@ -94,9 +109,14 @@ struct AdafactorReference {
 };
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launches.
-/// Only the sums of parts, in two rounds (0: moments; 1: the states of tensors move on, lengths), each to be added up over all parts before the next; `adafactor` then does the rest.
-cudaError_t adafactor_measure(int round, const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdafactorSettings& settings, const AdafactorMemory& memory, cudaStream_t stream);
-cudaError_t adafactor(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdafactorSettings& settings, const AdafactorMemory& memory, cudaStream_t stream);
+/// Only the sums of parts, in two rounds (0: moments; 1: the states of tensors move on, lengths),
+/// each to be added up over all parts before the next; `adafactor` then does the rest.
+cudaError_t adafactor_measure(int round, const UpdateTable& table, WeightKind kind,
+                              const UpdateScalars& scalars, const AdafactorSettings& settings,
+                              const AdafactorMemory& memory, cudaStream_t stream);
+cudaError_t adafactor(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                      const AdafactorSettings& settings, const AdafactorMemory& memory,
+                      cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

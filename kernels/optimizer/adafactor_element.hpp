@@ -7,18 +7,25 @@
 namespace trainx::kernels {
 
 struct AdafactorStep {
-  bool finite;                          // else nothing is updated
+  bool finite;  // else nothing is updated
   float gradient_factor;
-  float beta2, one_minus_beta2;         // 1 - t^decay_rate
+  float beta2, one_minus_beta2;  // 1 - t^decay_rate
   float eps1, beta1, one_minus_beta1;
-  double lr;                            // before a tensor's own scale
+  double lr;  // before a tensor's own scale
 };
 
-TRAINX_HOST_DEVICE AdafactorStep adafactor_step(const UpdateScalars& scalars, const AdafactorSettings& o) {
+TRAINX_HOST_DEVICE AdafactorStep adafactor_step(const UpdateScalars& scalars,
+                                                const AdafactorSettings& o) {
   const UpdateScale scale = update_scale(scalars, o.scale);
   const double decay = std::pow(static_cast<double>(scale.applied_steps + 1), o.decay_rate);
-  return {scale.finite, scale.gradient_factor, static_cast<float>(1 - decay), static_cast<float>(decay), static_cast<float>(o.eps1), static_cast<float>(o.beta1),
-          static_cast<float>(1 - o.beta1), scale.lr};
+  return {scale.finite,
+          scale.gradient_factor,
+          static_cast<float>(1 - decay),
+          static_cast<float>(decay),
+          static_cast<float>(o.eps1),
+          static_cast<float>(o.beta1),
+          static_cast<float>(1 - o.beta1),
+          scale.lr};
 }
 
 TRAINX_HOST_DEVICE float adafactor_squared(const AdafactorStep& s, float gradient) {
@@ -26,26 +33,36 @@ TRAINX_HOST_DEVICE float adafactor_squared(const AdafactorStep& s, float gradien
   return sum(product(g, g), s.eps1);
 }
 /// A mean or a second moment after this step.
-TRAINX_HOST_DEVICE float adafactor_moved(const AdafactorStep& s, float state, float now) { return sum(product(state, s.beta2), product(s.one_minus_beta2, now)); }
+TRAINX_HOST_DEVICE float adafactor_moved(const AdafactorStep& s, float state, float now) {
+  return sum(product(state, s.beta2), product(s.one_minus_beta2, now));
+}
 TRAINX_HOST_DEVICE float adafactor_root(float x) { return quotient(1.0f, square_root(x)); }
 
 /// Of a row with that mean, in a matrix whose rows' means average to `row_mean`.
-TRAINX_HOST_DEVICE float adafactor_row_factor(float row, float row_mean) { return adafactor_root(quotient(row, row_mean)); }
+TRAINX_HOST_DEVICE float adafactor_row_factor(float row, float row_mean) {
+  return adafactor_root(quotient(row, row_mean));
+}
 /// `factor`: of row and column, or of the element's second moment. Before clipping.
-TRAINX_HOST_DEVICE float adafactor_direction(const AdafactorStep& s, float factor, float gradient) { return product(factor, product(gradient, s.gradient_factor)); }
+TRAINX_HOST_DEVICE float adafactor_direction(const AdafactorStep& s, float factor, float gradient) {
+  return product(factor, product(gradient, s.gradient_factor));
+}
 
-TRAINX_HOST_DEVICE float adafactor_step_size(const AdafactorStep& s, const AdafactorSettings& o, double weights2, std::int64_t elements) {
+TRAINX_HOST_DEVICE float adafactor_step_size(const AdafactorStep& s, const AdafactorSettings& o,
+                                             double weights2, std::int64_t elements) {
   if (!o.scale_parameter) return static_cast<float>(s.lr);
   const double rms = std::sqrt(weights2 / static_cast<double>(elements));
   return static_cast<float>(product(s.lr, rms > o.eps2 ? rms : o.eps2));
 }
-TRAINX_HOST_DEVICE float adafactor_clip(const AdafactorSettings& o, double directions2, std::int64_t elements) {
+TRAINX_HOST_DEVICE float adafactor_clip(const AdafactorSettings& o, double directions2,
+                                        std::int64_t elements) {
   const double over = std::sqrt(directions2 / static_cast<double>(elements)) / o.clip_threshold;
   return over > 1 ? static_cast<float>(over) : 1.0f;
 }
 
-/// `first`: the first moment in and out, where there is one. `decay`: weight decay times the step size.
-TRAINX_HOST_DEVICE float adafactor_weight(const AdafactorStep& s, float direction, float step_size, float clip, float decay, float weight, float* first) {
+/// `first`: the first moment in and out, where there is one. `decay`: weight decay times the step
+/// size.
+TRAINX_HOST_DEVICE float adafactor_weight(const AdafactorStep& s, float direction, float step_size,
+                                          float clip, float decay, float weight, float* first) {
   float u = product(quotient(direction, clip), step_size);
   if (first) u = *first = sum(product(*first, s.beta1), product(s.one_minus_beta1, u));
   return sum(sum(weight, -product(decay, weight)), -u);

@@ -25,13 +25,17 @@ AdafactorLayout::AdafactorLayout(const std::vector<AdafactorShape>& shapes) {
       p.row_sums = row_sums;
       p.column_sums = column_sums;
       const auto part = static_cast<std::int32_t>(parts.size());
-      const std::int64_t down = whole(p.rows, adafactor_tile_rows), across = whole(p.columns, adafactor_tile_columns);
+      const std::int64_t down = whole(p.rows, adafactor_tile_rows),
+                         across = whole(p.columns, adafactor_tile_columns);
       for (std::int64_t row = 0; row < down && p.begin < p.end; ++row)
-        for (std::int64_t column = 0; column < across; ++column) tiles.push_back({part, static_cast<std::int32_t>(row), static_cast<std::int32_t>(column)});
+        for (std::int64_t column = 0; column < across; ++column)
+          tiles.push_back(
+              {part, static_cast<std::int32_t>(row), static_cast<std::int32_t>(column)});
       if (!vector || shape.in_parts) {
         row_sums += across * p.rows;
         column_sums += down * p.columns;
-        for (std::int64_t line = 0; line < whole(p.rows + p.columns, 256); ++line) lines.push_back({part, static_cast<std::int32_t>(line)});
+        for (std::int64_t line = 0; line < whole(p.rows + p.columns, 256); ++line)
+          lines.push_back({part, static_cast<std::int32_t>(line)});
       }
       parts.push_back(p);
     }

@@ -3,7 +3,8 @@
 
 namespace trainx::kernels {
 
-cudaError_t adagrad(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdagradSettings& settings, cudaStream_t stream) {
+cudaError_t adagrad(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                    const AdagradSettings& settings, cudaStream_t stream) {
   return launch_update<AdagradRule>(table, kind, scalars, settings, stream);
 }
 

@@ -3,7 +3,8 @@
 
 namespace trainx::kernels {
 
-void adagrad_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdagradSettings& settings) {
+void adagrad_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                       const AdagradSettings& settings) {
   update_reference<AdagradRule>(table, kind, scalars, settings);
 }
 

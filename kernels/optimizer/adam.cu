@@ -3,7 +3,8 @@
 
 namespace trainx::kernels {
 
-cudaError_t adam(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamSettings& settings, cudaStream_t stream) {
+cudaError_t adam(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                 const AdamSettings& settings, cudaStream_t stream) {
   return launch_update<AdamRule>(table, kind, scalars, settings, stream);
 }
 

@@ -11,12 +11,15 @@ struct AdamSettings {
   ScaleSettings scale;
 };
 
-/// In-place Adam (Kingma & Ba 2015, arXiv:1412.6980) over all ranges, in fp32 in the order of operations of torch.optim.Adam: weight decay is added to the
-/// gradient. States are exp_avg and exp_avg_sq. Otherwise as adamw.
-void adam_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamSettings& settings);
+/// In-place Adam (Kingma & Ba 2015, arXiv:1412.6980) over all ranges, in fp32 in the order of
+/// operations of torch.optim.Adam: weight decay is added to the gradient. States are exp_avg and
+/// exp_avg_sq. Otherwise as adamw.
+void adam_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                    const AdamSettings& settings);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launch.
-cudaError_t adam(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamSettings& settings, cudaStream_t stream);
+cudaError_t adam(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                 const AdamSettings& settings, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

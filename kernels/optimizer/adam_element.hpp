@@ -9,15 +9,15 @@ namespace trainx::kernels {
 
 struct AdamRule {
   using Settings = AdamSettings;
-  using States = std::tuple<float, float>;   // exp_avg, exp_avg_sq
+  using States = std::tuple<float, float>;  // exp_avg, exp_avg_sq
 
   /// Constants of one step, rounded as torch.optim.Adam rounds them.
   struct Step {
-    bool finite;                        // else nothing is updated
+    bool finite;  // else nothing is updated
     float gradient_factor, weight_decay;
     float one_minus_beta1, beta2, one_minus_beta2;
-    float minus_step_size;              // -lr / (1 - beta1^t)
-    float sqrt_correction2;             // sqrt(1 - beta2^t)
+    float minus_step_size;   // -lr / (1 - beta1^t)
+    float sqrt_correction2;  // sqrt(1 - beta2^t)
     float eps;
   };
 
@@ -37,9 +37,11 @@ struct AdamRule {
     return s;
   }
 
-  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight, float* state) {
-    const float g = sum(product(gradient, s.gradient_factor), product(decays ? s.weight_decay : 0.0f, weight));
-    const float m = sum(state[0], product(s.one_minus_beta1, sum(g, -state[0])));   // torch's lerp
+  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight,
+                                         float* state) {
+    const float g =
+        sum(product(gradient, s.gradient_factor), product(decays ? s.weight_decay : 0.0f, weight));
+    const float m = sum(state[0], product(s.one_minus_beta1, sum(g, -state[0])));  // torch's lerp
     const float v = sum(product(state[1], s.beta2), product(product(s.one_minus_beta2, g), g));
     const float denominator = sum(quotient(square_root(v), s.sqrt_correction2), s.eps);
     state[0] = m;

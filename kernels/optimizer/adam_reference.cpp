@@ -3,7 +3,8 @@
 
 namespace trainx::kernels {
 
-void adam_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamSettings& settings) {
+void adam_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                    const AdamSettings& settings) {
   update_reference<AdamRule>(table, kind, scalars, settings);
 }
 

@@ -9,7 +9,8 @@ constexpr int threads = 256;
 constexpr int blocks_per_multiprocessor = 8;
 
 template <class Weights>
-__global__ void __launch_bounds__(threads) adamw_kernel(UpdateTable table, UpdateScalars scalars, AdamWSettings settings) {
+__global__ void __launch_bounds__(threads)
+    adamw_kernel(UpdateTable table, UpdateScalars scalars, AdamWSettings settings) {
   __shared__ AdamWRule::Step shared;
   if (threadIdx.x == 0) shared = AdamWRule::step(scalars, settings);
   __syncthreads();
@@ -19,16 +20,22 @@ __global__ void __launch_bounds__(threads) adamw_kernel(UpdateTable table, Updat
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
     const Weights weights(r, scalars);
-    float *const exp_avg = static_cast<float*>(r.states[0]), *const exp_avg_sq = static_cast<float*>(r.states[1]);
-    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
-    std::int64_t rest = begin;          // elements from here on go one by one
-    if (weights_aligned4(weights) && aligned4(r.gradient) && aligned4(exp_avg) && aligned4(exp_avg_sq)) {   // chunks begin at multiples of four
+    float *const exp_avg = static_cast<float*>(r.states[0]), *const exp_avg_sq =
+                                                                 static_cast<float*>(r.states[1]);
+    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin,
+                       end = begin + (left < chunk_elements ? left : chunk_elements);
+    std::int64_t rest = begin;  // elements from here on go one by one
+    // chunks begin at multiples of four
+    if (weights_aligned4(weights) && aligned4(r.gradient) && aligned4(exp_avg) &&
+        aligned4(exp_avg_sq)) {
       rest = begin + (end - begin) / 4 * 4;
       for (std::int64_t i = begin + 4 * threadIdx.x; i < rest; i += 4 * threads) {
         const Four<float> g = load4(r.gradient + i);
-        Four<float> w = load_weights4(weights, i), m = load4(exp_avg + i), v = load4(exp_avg_sq + i);
+        Four<float> w = load_weights4(weights, i), m = load4(exp_avg + i),
+                    v = load4(exp_avg_sq + i);
 #pragma unroll
-        for (int j = 0; j < 4; ++j) AdamWRule::element(step, r.decays, g.at[j], w.at[j], m.at[j], v.at[j]);
+        for (int j = 0; j < 4; ++j)
+          AdamWRule::element(step, r.decays, g.at[j], w.at[j], m.at[j], v.at[j]);
         store4(exp_avg + i, m);
         store4(exp_avg_sq + i, v);
         store_weights4(weights, i, w);
@@ -46,17 +53,32 @@ __global__ void __launch_bounds__(threads) adamw_kernel(UpdateTable table, Updat
 
 }  // namespace
 
-cudaError_t adamw(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamWSettings& settings, cudaStream_t stream) {
+cudaError_t adamw(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                  const AdamWSettings& settings, cudaStream_t stream) {
   if (table.chunk_count == 0) return cudaSuccess;
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   switch (kind) {
-    case WeightKind::fp32: adamw_kernel<Fp32Weights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
-    case WeightKind::bf16: adamw_kernel<Bf16Weights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
-    case WeightKind::bf16_with_master: adamw_kernel<MasterWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
-    case WeightKind::bf16_split: adamw_kernel<SplitWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
-    case WeightKind::fp16_with_master: adamw_kernel<HalfWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
-    case WeightKind::bf16_stochastic: adamw_kernel<StochasticWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings); break;
+    case WeightKind::fp32:
+      adamw_kernel<Fp32Weights><<<blocks, threads, 0, stream>>>(table, scalars, settings);
+      break;
+    case WeightKind::bf16:
+      adamw_kernel<Bf16Weights><<<blocks, threads, 0, stream>>>(table, scalars, settings);
+      break;
+    case WeightKind::bf16_with_master:
+      adamw_kernel<MasterWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings);
+      break;
+    case WeightKind::bf16_split:
+      adamw_kernel<SplitWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings);
+      break;
+    case WeightKind::fp16_with_master:
+      adamw_kernel<HalfWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings);
+      break;
+    case WeightKind::bf16_stochastic:
+      adamw_kernel<StochasticWeights><<<blocks, threads, 0, stream>>>(table, scalars, settings);
+      break;
   }
   return cudaGetLastError();
 }

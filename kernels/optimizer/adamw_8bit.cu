@@ -19,16 +19,23 @@ struct Maps {
 static_assert(threads == 256, "a thread for each code");
 
 __device__ __forceinline__ float warp_max(float x) {
-  for (int offset = 16; offset > 0; offset /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, offset));
+  for (int offset = 16; offset > 0; offset /= 2)
+    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, offset));
   return x;
 }
 
-// A warp takes a block of 256 elements, each lane every 32nd of them: all loads of a block are on their way at once.
+// A warp takes a block of 256 elements, each lane every 32nd of them: all loads of a block are on
+// their way at once.
 template <class Weights>
-__device__ __forceinline__ void update_block(const UpdateRange& r, const Weights& weights, std::int64_t begin, std::int64_t end, const AdamWRule::Step& step, const Maps& maps) {
+__device__ __forceinline__ void update_block(const UpdateRange& r, const Weights& weights,
+                                             std::int64_t begin, std::int64_t end,
+                                             const AdamWRule::Step& step, const Maps& maps) {
   using S = AdamW8bitState;
-  auto *const m_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_codes]), *const v_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_sq_codes]);
-  float *const m_scale = static_cast<float*>(r.states[S::exp_avg_absmax]) + begin / quantised_block, *const v_scale = static_cast<float*>(r.states[S::exp_avg_sq_absmax]) + begin / quantised_block;
+  auto *const m_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_codes]),
+              *const v_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_sq_codes]);
+  float *const m_scale = static_cast<float*>(r.states[S::exp_avg_absmax]) + begin / quantised_block,
+               *const v_scale = static_cast<float*>(r.states[S::exp_avg_sq_absmax]) +
+                                begin / quantised_block;
   const float m_before = *m_scale, v_before = *v_scale;
   const std::int64_t first = begin + threadIdx.x % 32;
   float g[elements_per_lane], w[elements_per_lane], m[elements_per_lane], v[elements_per_lane];
@@ -58,10 +65,12 @@ __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights
   for (int j = 0; j < elements_per_lane; ++j) {
     const std::int64_t i = first + 32 * j;
     if (i >= end) continue;
-    m_codes[i] = maps.signed_starts.nearest(maps.of_signed, m_most > 0 ? quotient(m[j], m_most) : 0.0f);
-    v_codes[i] = maps.unsigned_starts.nearest(maps.of_unsigned, v_most > 0 ? quotient(v[j], v_most) : 0.0f);
+    m_codes[i] =
+        maps.signed_starts.nearest(maps.of_signed, m_most > 0 ? quotient(m[j], m_most) : 0.0f);
+    v_codes[i] =
+        maps.unsigned_starts.nearest(maps.of_unsigned, v_most > 0 ? quotient(v[j], v_most) : 0.0f);
   }
-  __syncwarp();                         // every lane has read the scales
+  __syncwarp();  // every lane has read the scales
   if (threadIdx.x % 32 == 0) {
     *m_scale = m_most;
     *v_scale = v_most;
@@ -69,7 +78,9 @@ __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights
 }
 
 template <class Weights>
-__global__ void __launch_bounds__(threads) adamw_8bit_kernel(UpdateTable table, UpdateScalars scalars, AdamW8bitSettings settings, DynamicMaps given) {
+__global__ void __launch_bounds__(threads)
+    adamw_8bit_kernel(UpdateTable table, UpdateScalars scalars, AdamW8bitSettings settings,
+                      DynamicMaps given) {
   __shared__ AdamWRule::Step shared;
   __shared__ Maps maps;
   if (threadIdx.x == 0) shared = AdamWRule::step(scalars, settings);
@@ -85,7 +96,8 @@ __global__ void __launch_bounds__(threads) adamw_8bit_kernel(UpdateTable table, 
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
     const Weights weights(r, scalars);
-    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
+    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin,
+                       end = begin + (left < chunk_elements ? left : chunk_elements);
     if (auto* const m = static_cast<float*>(r.states[AdamW8bitState::exp_avg])) {
       auto* const v = static_cast<float*>(r.states[AdamW8bitState::exp_avg_sq]);
       for (std::int64_t i = begin + threadIdx.x; i < end; i += threads) {
@@ -94,20 +106,27 @@ __global__ void __launch_bounds__(threads) adamw_8bit_kernel(UpdateTable table, 
         weights.store(i, w);
       }
     } else {
-      for (std::int64_t at = begin + threadIdx.x / 32 * quantised_block; at < end; at += warps * quantised_block)
-        update_block(r, weights, at, at + quantised_block < end ? at + quantised_block : end, step, maps);
+      for (std::int64_t at = begin + threadIdx.x / 32 * quantised_block; at < end;
+           at += warps * quantised_block)
+        update_block(r, weights, at, at + quantised_block < end ? at + quantised_block : end, step,
+                     maps);
     }
   }
 }
 
 }  // namespace
 
-cudaError_t adamw_8bit(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamW8bitSettings& settings, const DynamicMaps& maps, cudaStream_t stream) {
+cudaError_t adamw_8bit(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                       const AdamW8bitSettings& settings, const DynamicMaps& maps,
+                       cudaStream_t stream) {
   if (table.chunk_count == 0) return cudaSuccess;
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   return with_weight_type(kind, [&](auto type) {
-    adamw_8bit_kernel<typename decltype(type)::Type><<<blocks, threads, 0, stream>>>(table, scalars, settings, maps);
+    adamw_8bit_kernel<typename decltype(type)::Type>
+        <<<blocks, threads, 0, stream>>>(table, scalars, settings, maps);
     return cudaGetLastError();
   });
 }

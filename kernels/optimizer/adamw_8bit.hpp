@@ -6,24 +6,34 @@ namespace trainx::kernels {
 
 struct AdamW8bitSettings : AdamWSettings {};
 
-/// The numbers that bytes stand for (dynamic_map), 256 each, in the memory that the update works on.
+/// The numbers that bytes stand for (dynamic_map), 256 each, in the memory that the update works
+/// on.
 struct DynamicMaps {
-  const float* of_signed = nullptr;     // of exp_avg
-  const float* of_unsigned = nullptr;   // of exp_avg_sq
+  const float* of_signed = nullptr;    // of exp_avg
+  const float* of_unsigned = nullptr;  // of exp_avg_sq
 };
 
 /// Which of a range's states is what. A range has either the first two or the others.
-struct AdamW8bitState { enum { exp_avg, exp_avg_sq, exp_avg_codes, exp_avg_absmax, exp_avg_sq_codes, exp_avg_sq_absmax }; };
+struct AdamW8bitState {
+  enum { exp_avg, exp_avg_sq, exp_avg_codes, exp_avg_absmax, exp_avg_sq_codes, exp_avg_sq_absmax };
+};
 
-/// In-place AdamW whose moments are bytes (Dettmers et al. 2022, arXiv:2110.02861): each block of 256 elements, counted from the range's first, has the largest
-/// magnitude of its moments beside them (absmax, one float a block), and every byte stands for a number of the map times that. The update computes in fp32 with
-/// the moments before they are rounded. Ranges with fp32 moments are updated as adamw does. Otherwise as adamw.
-void adamw_8bit_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamW8bitSettings& settings, const DynamicMaps& maps);
+/// In-place AdamW whose moments are bytes (Dettmers et al. 2022, arXiv:2110.02861): each block of
+/// 256 elements, counted from the range's first, has the largest magnitude of its moments beside
+/// them (absmax, one float a block), and every byte stands for a number of the map times that. The
+/// update computes in fp32 with the moments before they are rounded. Ranges with fp32 moments are
+/// updated as adamw does. Otherwise as adamw.
+void adamw_8bit_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                          const AdamW8bitSettings& settings, const DynamicMaps& maps);
 /// Of one chunk of the table alone: what a CPU's threads share.
-void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, WeightKind kind, const UpdateScalars& scalars, const AdamW8bitSettings& settings, const DynamicMaps& maps);
+void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, WeightKind kind,
+                                const UpdateScalars& scalars, const AdamW8bitSettings& settings,
+                                const DynamicMaps& maps);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launch.
-cudaError_t adamw_8bit(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamW8bitSettings& settings, const DynamicMaps& maps, cudaStream_t stream);
+cudaError_t adamw_8bit(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                       const AdamW8bitSettings& settings, const DynamicMaps& maps,
+                       cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -8,10 +8,13 @@ namespace trainx::kernels {
 namespace {
 
 template <class Weights>
-void update_block(const UpdateRange& r, const Weights& weights, std::int64_t begin, std::int64_t end, const AdamWRule::Step& step, const DynamicMaps& maps) {
+void update_block(const UpdateRange& r, const Weights& weights, std::int64_t begin,
+                  std::int64_t end, const AdamWRule::Step& step, const DynamicMaps& maps) {
   using S = AdamW8bitState;
-  auto *const m_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_codes]), *const v_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_sq_codes]);
-  float &m_scale = static_cast<float*>(r.states[S::exp_avg_absmax])[begin / quantised_block], &v_scale = static_cast<float*>(r.states[S::exp_avg_sq_absmax])[begin / quantised_block];
+  auto *const m_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_codes]),
+              *const v_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_sq_codes]);
+  float &m_scale = static_cast<float*>(r.states[S::exp_avg_absmax])[begin / quantised_block],
+        &v_scale = static_cast<float*>(r.states[S::exp_avg_sq_absmax])[begin / quantised_block];
   float m[quantised_block], v[quantised_block], m_most = 0, v_most = 0;
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t k = i - begin;
@@ -33,11 +36,14 @@ void update_block(const UpdateRange& r, const Weights& weights, std::int64_t beg
 
 }  // namespace
 
-void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, WeightKind kind, const UpdateScalars& scalars, const AdamW8bitSettings& settings, const DynamicMaps& maps) {
+void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, WeightKind kind,
+                                const UpdateScalars& scalars, const AdamW8bitSettings& settings,
+                                const DynamicMaps& maps) {
   const AdamWRule::Step step = AdamWRule::step(scalars, settings);
   if (!step.finite) return;
   const UpdateRange& r = table.ranges[table.chunks[chunk].range];
-  const std::int64_t begin = table.chunks[chunk].index * chunk_elements, end = std::min(r.elements, begin + chunk_elements);
+  const std::int64_t begin = table.chunks[chunk].index * chunk_elements,
+                     end = std::min(r.elements, begin + chunk_elements);
   with_weight_type(kind, [&](auto type) {
     const typename decltype(type)::Type weights(r, scalars);
     if (auto* const m = static_cast<float*>(r.states[AdamW8bitState::exp_avg])) {
@@ -48,13 +54,16 @@ void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, We
         weights.store(i, w);
       }
     } else {
-      for (std::int64_t at = begin; at < end; at += quantised_block) update_block(r, weights, at, std::min(end, at + quantised_block), step, maps);
+      for (std::int64_t at = begin; at < end; at += quantised_block)
+        update_block(r, weights, at, std::min(end, at + quantised_block), step, maps);
     }
   });
 }
 
-void adamw_8bit_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamW8bitSettings& settings, const DynamicMaps& maps) {
-  for (std::int64_t c = 0; c < table.chunk_count; ++c) adamw_8bit_reference_chunk(table, c, kind, scalars, settings, maps);
+void adamw_8bit_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                          const AdamW8bitSettings& settings, const DynamicMaps& maps) {
+  for (std::int64_t c = 0; c < table.chunk_count; ++c)
+    adamw_8bit_reference_chunk(table, c, kind, scalars, settings, maps);
 }
 
 }  // namespace trainx::kernels

@@ -17,16 +17,18 @@ TRAINX_HOST_DEVICE float rounded_to(float x) {
 template <class Momentum, class Variance, bool kahan>
 struct AnyPrecisionRule {
   using Settings = AnyPrecisionSettings;
-  using States = std::conditional_t<kahan, std::tuple<Momentum, Variance, Bf16>, std::tuple<Momentum, Variance>>;   // exp_avg, exp_avg_sq, compensation
+  // exp_avg, exp_avg_sq, compensation
+  using States = std::conditional_t<kahan, std::tuple<Momentum, Variance, Bf16>,
+                                    std::tuple<Momentum, Variance>>;
 
   struct Step {
-    bool finite;                        // else nothing is updated
+    bool finite;  // else nothing is updated
     float gradient_factor;
-    float minus_decay;                  // -lr * weight_decay
-    float decay;                        // 1 - lr * weight_decay
+    float minus_decay;  // -lr * weight_decay
+    float decay;        // 1 - lr * weight_decay
     float beta1, one_minus_beta1, beta2, one_minus_beta2;
-    float minus_step_size;              // -lr / (1 - beta1^t)
-    float sqrt_correction2;             // sqrt(1 - beta2^t)
+    float minus_step_size;   // -lr / (1 - beta1^t)
+    float sqrt_correction2;  // sqrt(1 - beta2^t)
     float eps;
   };
 
@@ -48,15 +50,21 @@ struct AnyPrecisionRule {
     return s;
   }
 
-  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight, float* state) {
+  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight,
+                                         float* state) {
     const float g = product(gradient, s.gradient_factor);
-    const float m = rounded_to<Momentum>(sum(rounded_to<Momentum>(product(state[0], s.beta1)), product(s.one_minus_beta1, g)));
-    const float v = rounded_to<Variance>(sum(rounded_to<Variance>(product(state[1], s.beta2)), product(product(s.one_minus_beta2, g), g)));
+    const float m = rounded_to<Momentum>(
+        sum(rounded_to<Momentum>(product(state[0], s.beta1)), product(s.one_minus_beta1, g)));
+    const float v = rounded_to<Variance>(sum(rounded_to<Variance>(product(state[1], s.beta2)),
+                                             product(product(s.one_minus_beta2, g), g)));
     state[0] = m;
     state[1] = v;
-    const float update = quotient(product(s.minus_step_size, m), sum(quotient(square_root(v), s.sqrt_correction2), s.eps));
+    const float update = quotient(product(s.minus_step_size, m),
+                                  sum(quotient(square_root(v), s.sqrt_correction2), s.eps));
     if constexpr (kahan) {
-      const float before = weight, owed = rounded_to<Bf16>(sum(sum(state[2], decays ? product(s.minus_decay, before) : 0.0f), update));
+      const float before = weight,
+                  owed = rounded_to<Bf16>(
+                      sum(sum(state[2], decays ? product(s.minus_decay, before) : 0.0f), update));
       weight = widened(nearest_weight(sum(before, owed)));
       state[2] = sum(owed, sum(before, -weight));
     } else {

@@ -8,16 +8,16 @@ namespace trainx::kernels {
 
 struct AdamWRule {
   using Settings = AdamWSettings;
-  using States = std::tuple<float, float>;   // exp_avg, exp_avg_sq
+  using States = std::tuple<float, float>;  // exp_avg, exp_avg_sq
 
   /// Constants of one step, rounded as torch.optim.AdamW rounds them.
   struct Step {
-    bool finite;                        // else nothing is updated
+    bool finite;  // else nothing is updated
     float gradient_factor;
-    float decay;                        // 1 - lr * weight_decay
+    float decay;  // 1 - lr * weight_decay
     float one_minus_beta1, beta2, one_minus_beta2;
-    float minus_step_size;              // -lr / (1 - beta1^t)
-    float sqrt_correction2;             // sqrt(1 - beta2^t)
+    float minus_step_size;   // -lr / (1 - beta1^t)
+    float sqrt_correction2;  // sqrt(1 - beta2^t)
     float eps;
   };
 
@@ -38,10 +38,12 @@ struct AdamWRule {
   }
 
   /// `weight` and the states m and v of one element in and out.
-  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight, float* state) {
+  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight,
+                                         float* state) {
     element(s, decays, gradient, weight, state[0], state[1]);
   }
-  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight, float& m, float& v) {
+  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight,
+                                         float& m, float& v) {
     const float g = product(gradient, s.gradient_factor);
     const float w = decays ? product(weight, s.decay) : weight;
     m = sum(m, product(s.one_minus_beta1, sum(g, -m)));

@@ -3,7 +3,8 @@
 
 namespace trainx::kernels {
 
-void adamw_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const AdamWSettings& settings) {
+void adamw_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                     const AdamWSettings& settings) {
   update_reference<AdamWRule>(table, kind, scalars, settings);
 }
 

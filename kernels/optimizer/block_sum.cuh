@@ -4,7 +4,8 @@
 
 namespace trainx::kernels {
 
-/// Valid in thread 0 of a block of sum_threads. `shared` holds one double per warp and may be used again afterwards.
+/// Valid in thread 0 of a block of sum_threads. `shared` holds one double per warp and may be used
+/// again afterwards.
 __device__ __forceinline__ double block_sum(double x, double* shared) {
   for (int offset = 16; offset > 0; offset /= 2) x += __shfl_down_sync(0xffffffffu, x, offset);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;

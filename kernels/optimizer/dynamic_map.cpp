@@ -12,9 +12,10 @@ std::array<float, 256> made(bool is_signed) {
   int n = 0;
   for (int i = 0; i < powers; ++i) {
     const int cuts = is_signed ? 1 << i : 2 << i;
-    const auto border = [&](int k) {    // torch.linspace(0.1, 1, cuts + 1), from the nearer end
+    const auto border = [&](int k) {  // torch.linspace(0.1, 1, cuts + 1), from the nearer end
       const float step = (1.0f - 0.1f) / static_cast<float>(cuts);
-      return k < (cuts + 1) / 2 ? 0.1f + step * static_cast<float>(k) : 1.0f - step * static_cast<float>(cuts - k);
+      return k < (cuts + 1) / 2 ? 0.1f + step * static_cast<float>(k)
+                                : 1.0f - step * static_cast<float>(cuts - k);
     };
     const auto scale = static_cast<float>(std::pow(10.0, i - (powers - 1)));
     for (int k = 0; k < cuts; ++k) {

@@ -9,10 +9,14 @@ namespace {
 constexpr int threads = sum_threads;
 constexpr int blocks_per_multiprocessor = 8;
 
-__device__ __forceinline__ double square(float x) { return static_cast<double>(x) * static_cast<double>(x); }
+__device__ __forceinline__ double square(float x) {
+  return static_cast<double>(x) * static_cast<double>(x);
+}
 
 template <class Weights, bool moves_states>
-__global__ void __launch_bounds__(threads) lamb_moments_kernel(UpdateTable table, UpdateScalars scalars, LambSettings settings, LambMemory memory) {
+__global__ void __launch_bounds__(threads)
+    lamb_moments_kernel(UpdateTable table, UpdateScalars scalars, LambSettings settings,
+                        LambMemory memory) {
   __shared__ LambStep shared;
   __shared__ double warps[threads / 32];
   if (threadIdx.x == 0) shared = lamb_step(scalars, settings);
@@ -24,7 +28,8 @@ __global__ void __launch_bounds__(threads) lamb_moments_kernel(UpdateTable table
     const UpdateRange r = table.ranges[chunk.range];
     const Weights weights(r, scalars);
     float *const m = static_cast<float*>(r.states[0]), *const v = static_cast<float*>(r.states[1]);
-    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
+    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin,
+                       end = begin + (left < chunk_elements ? left : chunk_elements);
     double weights2 = 0, directions2 = 0;
     for (std::int64_t i = begin + threadIdx.x; i < end; i += threads) {
       const float w = weights.load(i);
@@ -46,15 +51,19 @@ __global__ void __launch_bounds__(threads) lamb_moments_kernel(UpdateTable table
   }
 }
 
-// A block for each range. Of parts of tensors the sums, for other ranks' to be added; or the ratio, of parts from the sums of all.
+// A block for each range. Of parts of tensors the sums, for other ranks' to be added; or the ratio,
+// of parts from the sums of all.
 template <bool only_sums>
 __global__ void __launch_bounds__(threads) lamb_ratio_kernel(LambMemory memory) {
   __shared__ double warps[threads / 32];
   if (!only_sums && memory.sums) {
-    if (threadIdx.x == 0) memory.ratios[blockIdx.x] = lamb_ratio(memory.sums[blockIdx.x][0], memory.sums[blockIdx.x][1]);
+    if (threadIdx.x == 0)
+      memory.ratios[blockIdx.x] =
+          lamb_ratio(memory.sums[blockIdx.x][0], memory.sums[blockIdx.x][1]);
     return;
   }
-  const std::int64_t first = memory.first_chunks[blockIdx.x], last = memory.first_chunks[blockIdx.x + 1];
+  const std::int64_t first = memory.first_chunks[blockIdx.x],
+                     last = memory.first_chunks[blockIdx.x + 1];
   double weights2 = 0, directions2 = 0;
   for (std::int64_t c = first + threadIdx.x; c < last; c += threads) {
     weights2 += memory.partial[2 * c];
@@ -72,7 +81,9 @@ __global__ void __launch_bounds__(threads) lamb_ratio_kernel(LambMemory memory) 
 }
 
 template <class Weights>
-__global__ void __launch_bounds__(threads) lamb_apply_kernel(UpdateTable table, UpdateScalars scalars, LambSettings settings, LambMemory memory) {
+__global__ void __launch_bounds__(threads)
+    lamb_apply_kernel(UpdateTable table, UpdateScalars scalars, LambSettings settings,
+                      LambMemory memory) {
   __shared__ LambStep shared;
   if (threadIdx.x == 0) shared = lamb_step(scalars, settings);
   __syncthreads();
@@ -82,8 +93,11 @@ __global__ void __launch_bounds__(threads) lamb_apply_kernel(UpdateTable table, 
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
     const Weights weights(r, scalars);
-    const float *const m = static_cast<const float*>(r.states[0]), *const v = static_cast<const float*>(r.states[1]);
-    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
+    const float *const m = static_cast<const float*>(r.states[0]), *const v =
+                                                                       static_cast<const float*>(
+                                                                           r.states[1]);
+    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin,
+                       end = begin + (left < chunk_elements ? left : chunk_elements);
     const float minus_step = product(step.minus_lr, memory.ratios[chunk.range]);
     for (std::int64_t i = begin + threadIdx.x; i < end; i += threads) {
       const float w = weights.load(i);
@@ -94,25 +108,36 @@ __global__ void __launch_bounds__(threads) lamb_apply_kernel(UpdateTable table, 
 
 }  // namespace
 
-cudaError_t lamb_measure(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory, cudaStream_t stream) {
+cudaError_t lamb_measure(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                         const LambSettings& settings, const LambMemory& memory,
+                         cudaStream_t stream) {
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   return with_weight_type(kind, [&](auto type) {
     using Weights = typename decltype(type)::Type;
-    if (blocks > 0) lamb_moments_kernel<Weights, false><<<blocks, threads, 0, stream>>>(table, scalars, settings, memory);
+    if (blocks > 0)
+      lamb_moments_kernel<Weights, false>
+          <<<blocks, threads, 0, stream>>>(table, scalars, settings, memory);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
-    lamb_ratio_kernel<true><<<static_cast<unsigned>(memory.ranges), threads, 0, stream>>>(memory);   // of tensors without a part here too: zero
+    // of tensors without a part here too: zero
+    lamb_ratio_kernel<true><<<static_cast<unsigned>(memory.ranges), threads, 0, stream>>>(memory);
     return cudaGetLastError();
   });
 }
 
-cudaError_t lamb(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const LambSettings& settings, const LambMemory& memory, cudaStream_t stream) {
+cudaError_t lamb(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                 const LambSettings& settings, const LambMemory& memory, cudaStream_t stream) {
   if (table.chunk_count == 0) return cudaSuccess;
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   return with_weight_type(kind, [&](auto type) {
     using Weights = typename decltype(type)::Type;
-    lamb_moments_kernel<Weights, true><<<blocks, threads, 0, stream>>>(table, scalars, settings, memory);
+    lamb_moments_kernel<Weights, true>
+        <<<blocks, threads, 0, stream>>>(table, scalars, settings, memory);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
     lamb_ratio_kernel<false><<<static_cast<unsigned>(memory.ranges), threads, 0, stream>>>(memory);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;

@@ -6,7 +6,7 @@
 namespace trainx::kernels {
 
 struct LambStep {
-  bool finite;                          // else nothing is updated
+  bool finite;  // else nothing is updated
   float gradient_factor;
   float one_minus_beta1, beta2, one_minus_beta2;
   float correction1, sqrt_correction2;  // 1 - beta1^t, sqrt(1 - beta2^t)
@@ -36,13 +36,17 @@ TRAINX_HOST_DEVICE void lamb_moments(const LambStep& s, float gradient, float& m
   v = sum(product(v, s.beta2), product(product(s.one_minus_beta2, g), g));
 }
 
-TRAINX_HOST_DEVICE float lamb_direction(const LambStep& s, bool decays, float weight, float m, float v) {
-  const float adam = quotient(quotient(m, s.correction1), sum(quotient(square_root(v), s.sqrt_correction2), s.eps));
+TRAINX_HOST_DEVICE float lamb_direction(const LambStep& s, bool decays, float weight, float m,
+                                        float v) {
+  const float adam = quotient(quotient(m, s.correction1),
+                              sum(quotient(square_root(v), s.sqrt_correction2), s.eps));
   return sum(adam, product(decays ? s.weight_decay : 0.0f, weight));
 }
 
 TRAINX_HOST_DEVICE float lamb_ratio(double weights2, double directions2) {
-  return weights2 > 0 && directions2 > 0 ? static_cast<float>(std::sqrt(weights2) / std::sqrt(directions2)) : 1.0f;
+  return weights2 > 0 && directions2 > 0
+             ? static_cast<float>(std::sqrt(weights2) / std::sqrt(directions2))
+             : 1.0f;
 }
 
 }  // namespace trainx::kernels

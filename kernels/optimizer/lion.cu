@@ -3,7 +3,8 @@
 
 namespace trainx::kernels {
 
-cudaError_t lion(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const LionSettings& settings, cudaStream_t stream) {
+cudaError_t lion(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                 const LionSettings& settings, cudaStream_t stream) {
   return launch_update<LionRule>(table, kind, scalars, settings, stream);
 }
 

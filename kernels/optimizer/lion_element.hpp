@@ -9,12 +9,12 @@ namespace trainx::kernels {
 
 struct LionRule {
   using Settings = LionSettings;
-  using States = std::tuple<float>;     // exp_avg
+  using States = std::tuple<float>;  // exp_avg
 
   struct Step {
-    bool finite;                        // else nothing is updated
+    bool finite;  // else nothing is updated
     float gradient_factor;
-    float decay;                        // 1 - lr * weight_decay
+    float decay;  // 1 - lr * weight_decay
     float minus_lr;
     float beta1, one_minus_beta1, beta2, one_minus_beta2;
   };
@@ -33,11 +33,13 @@ struct LionRule {
     return s;
   }
 
-  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight, float* state) {
+  TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight,
+                                         float* state) {
     const float g = product(gradient, s.gradient_factor), m = state[0];
     const float direction = sum(product(m, s.beta1), product(s.one_minus_beta1, g));
     const float w = decays ? product(weight, s.decay) : weight;
-    weight = sum(w, direction > 0 ? s.minus_lr : direction < 0 ? -s.minus_lr : 0.0f);   // of its sign alone
+    // of its sign alone
+    weight = sum(w, direction > 0 ? s.minus_lr : direction < 0 ? -s.minus_lr : 0.0f);
     state[0] = sum(product(m, s.beta2), product(s.one_minus_beta2, g));
   }
 };

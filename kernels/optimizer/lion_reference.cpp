@@ -3,7 +3,8 @@
 
 namespace trainx::kernels {
 
-void lion_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const LionSettings& settings) {
+void lion_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                    const LionSettings& settings) {
   update_reference<LionRule>(table, kind, scalars, settings);
 }
 

@@ -3,10 +3,14 @@
 
 namespace trainx::kernels {
 
-void sgd_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const SgdSettings& settings) {
-  if (settings.nesterov) update_reference<SgdRule<SgdForm::nesterov>>(table, kind, scalars, settings);
-  else if (settings.momentum > 0) update_reference<SgdRule<SgdForm::momentum>>(table, kind, scalars, settings);
-  else update_reference<SgdRule<SgdForm::plain>>(table, kind, scalars, settings);
+void sgd_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                   const SgdSettings& settings) {
+  if (settings.nesterov)
+    update_reference<SgdRule<SgdForm::nesterov>>(table, kind, scalars, settings);
+  else if (settings.momentum > 0)
+    update_reference<SgdRule<SgdForm::momentum>>(table, kind, scalars, settings);
+  else
+    update_reference<SgdRule<SgdForm::plain>>(table, kind, scalars, settings);
 }
 
 }  // namespace trainx::kernels

@@ -9,15 +9,19 @@ namespace {
 constexpr int threads = sum_threads;
 constexpr int blocks_per_multiprocessor = 8;
 
-__device__ __forceinline__ double square(float x) { return static_cast<double>(x) * static_cast<double>(x); }
+__device__ __forceinline__ double square(float x) {
+  return static_cast<double>(x) * static_cast<double>(x);
+}
 
-// Which thread adds which elements depends on the chunk alone, not on alignment: four neighbours each, in rounds of 4 * threads.
+// Which thread adds which elements depends on the chunk alone, not on alignment: four neighbours
+// each, in rounds of 4 * threads.
 __global__ void __launch_bounds__(threads) partial_sums(NormTable table, double* partial) {
   __shared__ double shared[threads / 32];
   for (std::int64_t c = blockIdx.x; c < table.chunk_count; c += gridDim.x) {
     const Chunk chunk = table.chunks[c];
     const NormRange r = table.ranges[chunk.range];
-    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, n = left < chunk_elements ? left : chunk_elements;
+    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin,
+                       n = left < chunk_elements ? left : chunk_elements;
     const float* x = r.data + begin;
     const bool aligned = aligned4(x);
     double total = 0;
@@ -34,7 +38,8 @@ __global__ void __launch_bounds__(threads) partial_sums(NormTable table, double*
   }
 }
 
-__global__ void __launch_bounds__(threads) total_of(const double* partial, std::int64_t count, double* norm2, bool add) {
+__global__ void __launch_bounds__(threads)
+    total_of(const double* partial, std::int64_t count, double* norm2, bool add) {
   __shared__ double shared[threads / 32];
   double total = 0;
   for (std::int64_t i = threadIdx.x; i < count; i += threads) total += partial[i];
@@ -44,10 +49,13 @@ __global__ void __launch_bounds__(threads) total_of(const double* partial, std::
 
 }  // namespace
 
-cudaError_t squared_norm(const NormTable& table, double* partial, double* norm2, bool add, cudaStream_t stream) {
+cudaError_t squared_norm(const NormTable& table, double* partial, double* norm2, bool add,
+                         cudaStream_t stream) {
   if (table.chunk_count > 0) {
     unsigned blocks = 0;
-    if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+    if (const cudaError_t error = blocks_for(table.chunk_count, blocks_per_multiprocessor, blocks);
+        error != cudaSuccess)
+      return error;
     partial_sums<<<blocks, threads, 0, stream>>>(table, partial);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   }

@@ -1,4 +1,5 @@
-// States of one element as an update rule sees them: floats, whatever they are in memory. A rule's `States` is a tuple of their types, in order.
+// States of one element as an update rule sees them: floats, whatever they are in memory. A rule's
+// `States` is a tuple of their types, in order.
 #pragma once
 #include "kernels/bits.hpp"
 #include <cstdint>
@@ -15,11 +16,18 @@ template <class Rule>
 using StateIndices = std::make_index_sequence<std::tuple_size_v<typename Rule::States>>;
 
 template <class Rule, std::size_t... k>
-TRAINX_HOST_DEVICE void load_states([[maybe_unused]] void* const* from, [[maybe_unused]] std::int64_t i, [[maybe_unused]] float* to, std::index_sequence<k...>) {
-  ((to[k] = widened(static_cast<const std::tuple_element_t<k, typename Rule::States>*>(from[k])[i])), ...);
+TRAINX_HOST_DEVICE void load_states([[maybe_unused]] void* const* from,
+                                    [[maybe_unused]] std::int64_t i, [[maybe_unused]] float* to,
+                                    std::index_sequence<k...>) {
+  ((to[k] =
+        widened(static_cast<const std::tuple_element_t<k, typename Rule::States>*>(from[k])[i])),
+   ...);
 }
 template <class Rule, std::size_t... k>
-TRAINX_HOST_DEVICE void store_states([[maybe_unused]] void* const* to, [[maybe_unused]] std::int64_t i, [[maybe_unused]] const float* from, std::index_sequence<k...>) {
+TRAINX_HOST_DEVICE void store_states([[maybe_unused]] void* const* to,
+                                     [[maybe_unused]] std::int64_t i,
+                                     [[maybe_unused]] const float* from,
+                                     std::index_sequence<k...>) {
   (narrow(from[k], static_cast<std::tuple_element_t<k, typename Rule::States>*>(to[k])[i]), ...);
 }
 

@@ -1,4 +1,5 @@
-// One launch over all ranges: a block takes a chunk after the other, a thread four elements at a time.
+// One launch over all ranges: a block takes a chunk after the other, a thread four elements at a
+// time.
 #pragma once
 #include "kernels/launch.hpp"
 #include "kernels/optimizer/states.hpp"
@@ -11,7 +12,8 @@ constexpr int update_threads = 256, update_blocks_per_multiprocessor = 8;
 
 template <class Rule, std::size_t... k>
 __device__ __forceinline__ bool states_aligned4(void* const* states, std::index_sequence<k...>) {
-  return (true && ... && aligned4(static_cast<const std::tuple_element_t<k, typename Rule::States>*>(states[k])));
+  return (true && ... &&
+          aligned4(static_cast<const std::tuple_element_t<k, typename Rule::States>*>(states[k])));
 }
 template <class T>
 __device__ __forceinline__ Four<float> load_state4(const void* state, std::int64_t i) {
@@ -26,16 +28,19 @@ __device__ __forceinline__ void store_state4(void* state, std::int64_t i, const 
   store4(static_cast<T*>(state) + i, rounded);
 }
 template <class Rule, std::size_t... k>
-__device__ __forceinline__ void load_states4(void* const* from, std::int64_t i, Four<float>* to, std::index_sequence<k...>) {
+__device__ __forceinline__ void load_states4(void* const* from, std::int64_t i, Four<float>* to,
+                                             std::index_sequence<k...>) {
   ((to[k] = load_state4<std::tuple_element_t<k, typename Rule::States>>(from[k], i)), ...);
 }
 template <class Rule, std::size_t... k>
-__device__ __forceinline__ void store_states4(void* const* to, std::int64_t i, const Four<float>* from, std::index_sequence<k...>) {
+__device__ __forceinline__ void store_states4(void* const* to, std::int64_t i,
+                                              const Four<float>* from, std::index_sequence<k...>) {
   (store_state4<std::tuple_element_t<k, typename Rule::States>>(to[k], i, from[k]), ...);
 }
 
 template <class Rule, class Weights>
-__global__ void __launch_bounds__(update_threads) update_kernel(UpdateTable table, UpdateScalars scalars, typename Rule::Settings settings) {
+__global__ void __launch_bounds__(update_threads)
+    update_kernel(UpdateTable table, UpdateScalars scalars, typename Rule::Settings settings) {
   constexpr int states = state_count<Rule>;
   constexpr StateIndices<Rule> all{};
   __shared__ typename Rule::Step shared;
@@ -47,9 +52,11 @@ __global__ void __launch_bounds__(update_threads) update_kernel(UpdateTable tabl
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
     const Weights weights(r, scalars);
-    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin, end = begin + (left < chunk_elements ? left : chunk_elements);
-    std::int64_t rest = begin;          // elements from here on go one by one
-    if (weights_aligned4(weights) && aligned4(r.gradient) && states_aligned4<Rule>(r.states, all)) {   // chunks begin at multiples of four
+    const std::int64_t begin = chunk.index * chunk_elements, left = r.elements - begin,
+                       end = begin + (left < chunk_elements ? left : chunk_elements);
+    std::int64_t rest = begin;  // elements from here on go one by one
+    // chunks begin at multiples of four
+    if (weights_aligned4(weights) && aligned4(r.gradient) && states_aligned4<Rule>(r.states, all)) {
       rest = begin + (end - begin) / 4 * 4;
       for (std::int64_t i = begin + 4 * threadIdx.x; i < rest; i += 4 * update_threads) {
         const Four<float> g = load4(r.gradient + i);
@@ -79,23 +86,34 @@ __global__ void __launch_bounds__(update_threads) update_kernel(UpdateTable tabl
 }
 
 template <class Rule, class Weights>
-cudaError_t launch_update(const UpdateTable& table, const UpdateScalars& scalars, const typename Rule::Settings& settings, cudaStream_t stream) {
+cudaError_t launch_update(const UpdateTable& table, const UpdateScalars& scalars,
+                          const typename Rule::Settings& settings, cudaStream_t stream) {
   if (table.chunk_count == 0) return cudaSuccess;
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for(table.chunk_count, update_blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error =
+          blocks_for(table.chunk_count, update_blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   update_kernel<Rule, Weights><<<blocks, update_threads, 0, stream>>>(table, scalars, settings);
   return cudaGetLastError();
 }
 
 template <class Rule>
-cudaError_t launch_update(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars, const typename Rule::Settings& settings, cudaStream_t stream) {
+cudaError_t launch_update(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
+                          const typename Rule::Settings& settings, cudaStream_t stream) {
   switch (kind) {
-    case WeightKind::fp32: return launch_update<Rule, Fp32Weights>(table, scalars, settings, stream);
-    case WeightKind::bf16: return launch_update<Rule, Bf16Weights>(table, scalars, settings, stream);
-    case WeightKind::bf16_with_master: return launch_update<Rule, MasterWeights>(table, scalars, settings, stream);
-    case WeightKind::bf16_split: return launch_update<Rule, SplitWeights>(table, scalars, settings, stream);
-    case WeightKind::fp16_with_master: return launch_update<Rule, HalfWeights>(table, scalars, settings, stream);
-    case WeightKind::bf16_stochastic: return launch_update<Rule, StochasticWeights>(table, scalars, settings, stream);
+    case WeightKind::fp32:
+      return launch_update<Rule, Fp32Weights>(table, scalars, settings, stream);
+    case WeightKind::bf16:
+      return launch_update<Rule, Bf16Weights>(table, scalars, settings, stream);
+    case WeightKind::bf16_with_master:
+      return launch_update<Rule, MasterWeights>(table, scalars, settings, stream);
+    case WeightKind::bf16_split:
+      return launch_update<Rule, SplitWeights>(table, scalars, settings, stream);
+    case WeightKind::fp16_with_master:
+      return launch_update<Rule, HalfWeights>(table, scalars, settings, stream);
+    case WeightKind::bf16_stochastic:
+      return launch_update<Rule, StochasticWeights>(table, scalars, settings, stream);
   }
   return cudaErrorInvalidValue;
 }

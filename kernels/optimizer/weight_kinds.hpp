@@ -5,7 +5,9 @@
 namespace trainx::kernels {
 
 template <class T>
-struct TypeOf { using Type = T; };
+struct TypeOf {
+  using Type = T;
+};
 
 /// Calls `use(TypeOf<Weights>{})`.
 template <class Use>

@@ -11,9 +11,11 @@ constexpr int blocks_per_multiprocessor = 8;
 
 struct DropoutWork {
   const std::int64_t* positions;
-  std::int64_t sample_elements, quads_per_sample;   // a quad: the four elements of one Philox block; a sample's last may be cut short
-  std::int64_t first_element, elements;             // of the launch, counted from the micro-batch's first sample
-  std::int64_t first_sample, quads;                 // quads of all samples that the launch touches
+  // a quad: the four elements of one Philox block; a sample's last may be cut short
+  std::int64_t sample_elements, quads_per_sample;
+  // of the launch, counted from the micro-batch's first sample
+  std::int64_t first_element, elements;
+  std::int64_t first_sample, quads;  // quads of all samples that the launch touches
   std::uint64_t seed;
   std::uint32_t where, threshold;
   float scale;
@@ -21,32 +23,44 @@ struct DropoutWork {
 
 template <class T>
 __global__ void __launch_bounds__(threads) dropout_kernel(T* out, const T* in, DropoutWork work) {
-  for (std::int64_t q = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; q < work.quads; q += static_cast<std::int64_t>(gridDim.x) * threads) {
-    const std::int64_t sample = work.first_sample + q / work.quads_per_sample, quad = q % work.quads_per_sample;
-    // The quad's elements lie at [begin, begin + 4) of out and in, as far as they are elements of the sample and of the launch.
+  for (std::int64_t q = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+       q < work.quads; q += static_cast<std::int64_t>(gridDim.x) * threads) {
+    const std::int64_t sample = work.first_sample + q / work.quads_per_sample,
+                       quad = q % work.quads_per_sample;
+    // The quad's elements lie at [begin, begin + 4) of out and in, as far as they are elements of
+    // the sample and of the launch.
     const std::int64_t begin = sample * work.sample_elements + 4 * quad - work.first_element;
-    const std::int64_t left_of_sample = work.sample_elements - 4 * quad, left = work.elements - begin;
+    const std::int64_t left_of_sample = work.sample_elements - 4 * quad,
+                       left = work.elements - begin;
     const int first = begin < 0 ? static_cast<int>(begin < -4 ? 4 : -begin) : 0;
     const std::int64_t end = left_of_sample < left ? left_of_sample : left;
     const int last = static_cast<int>(end < 0 ? 0 : end < 4 ? end : 4);
     if (first >= last) continue;
     const auto position = static_cast<std::uint64_t>(work.positions[sample]);
-    const FourWords words = philox({{static_cast<std::uint32_t>(quad), work.where, static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32)}}, work.seed);
+    const FourWords words =
+        philox({{static_cast<std::uint32_t>(quad), work.where, static_cast<std::uint32_t>(position),
+                 static_cast<std::uint32_t>(position >> 32)}},
+               work.seed);
     if (first == 0 && last == 4 && aligned4(in + begin) && aligned4(out + begin)) {
       Four<T> x = load4(in + begin);
 #pragma unroll
-      for (int j = 0; j < 4; ++j) narrow(product(widened(x.at[j]), words.at[j] >= work.threshold ? work.scale : 0.0f), x.at[j]);
+      for (int j = 0; j < 4; ++j)
+        narrow(product(widened(x.at[j]), words.at[j] >= work.threshold ? work.scale : 0.0f),
+               x.at[j]);
       store4(out + begin, x);
     } else {
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        if (j >= first && j < last) narrow(product(widened(in[begin + j]), words.at[j] >= work.threshold ? work.scale : 0.0f), out[begin + j]);
+        if (j >= first && j < last)
+          narrow(product(widened(in[begin + j]), words.at[j] >= work.threshold ? work.scale : 0.0f),
+                 out[begin + j]);
     }
   }
 }
 
 template <class T>
-cudaError_t launch(T* out, const T* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream) {
+cudaError_t launch(T* out, const T* in, const DropoutRows& rows, const DropoutKey& key,
+                   cudaStream_t stream) {
   if (rows.rows == 0 || rows.columns == 0) return cudaSuccess;
   DropoutWork work{};
   work.positions = rows.positions;
@@ -62,15 +76,27 @@ cudaError_t launch(T* out, const T* in, const DropoutRows& rows, const DropoutKe
   work.threshold = static_cast<std::uint32_t>(std::ldexp(key.probability, 32));
   work.scale = static_cast<float>(1 / (1 - key.probability));
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for((work.quads + threads - 1) / threads, blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error =
+          blocks_for((work.quads + threads - 1) / threads, blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   dropout_kernel<<<blocks, threads, 0, stream>>>(out, in, work);
   return cudaGetLastError();
 }
 
 }  // namespace
 
-cudaError_t dropout(float* out, const float* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream) { return launch(out, in, rows, key, stream); }
-cudaError_t dropout(Bf16* out, const Bf16* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream) { return launch(out, in, rows, key, stream); }
-cudaError_t dropout(Fp16* out, const Fp16* in, const DropoutRows& rows, const DropoutKey& key, cudaStream_t stream) { return launch(out, in, rows, key, stream); }
+cudaError_t dropout(float* out, const float* in, const DropoutRows& rows, const DropoutKey& key,
+                    cudaStream_t stream) {
+  return launch(out, in, rows, key, stream);
+}
+cudaError_t dropout(Bf16* out, const Bf16* in, const DropoutRows& rows, const DropoutKey& key,
+                    cudaStream_t stream) {
+  return launch(out, in, rows, key, stream);
+}
+cudaError_t dropout(Fp16* out, const Fp16* in, const DropoutRows& rows, const DropoutKey& key,
+                    cudaStream_t stream) {
+  return launch(out, in, rows, key, stream);
+}
 
 }  // namespace trainx::kernels

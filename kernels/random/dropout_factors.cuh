@@ -31,19 +31,26 @@ inline DropoutFactors dropout_factors(const FusedDropout& d) {
 /// What the factors of one row have in common.
 struct DropoutRow {
   std::uint64_t position;
-  std::int64_t first_element;           // of the row in its sample
+  std::int64_t first_element;  // of the row in its sample
 };
-__device__ __forceinline__ DropoutRow dropout_row(const DropoutFactors& f, std::int64_t row, std::int64_t columns) {
+__device__ __forceinline__ DropoutRow dropout_row(const DropoutFactors& f, std::int64_t row,
+                                                  std::int64_t columns) {
   const std::int64_t absolute = f.first_row + row, sample = absolute / f.length;
-  return {static_cast<std::uint64_t>(f.positions[sample]), (absolute - sample * f.length) * columns};
+  return {static_cast<std::uint64_t>(f.positions[sample]),
+          (absolute - sample * f.length) * columns};
 }
 
-__device__ __forceinline__ FourWords dropout_words(const DropoutFactors& f, const DropoutRow& row, std::int64_t quad) {
-  return philox({{static_cast<std::uint32_t>(quad), f.where, static_cast<std::uint32_t>(row.position), static_cast<std::uint32_t>(row.position >> 32)}}, f.seed);
+__device__ __forceinline__ FourWords dropout_words(const DropoutFactors& f, const DropoutRow& row,
+                                                   std::int64_t quad) {
+  return philox(
+      {{static_cast<std::uint32_t>(quad), f.where, static_cast<std::uint32_t>(row.position),
+        static_cast<std::uint32_t>(row.position >> 32)}},
+      f.seed);
 }
 
 /// Of the elements [column, column + 8) of the row.
-__device__ __forceinline__ void factors8(const DropoutFactors& f, const DropoutRow& row, int column, float (&factors)[8]) {
+__device__ __forceinline__ void factors8(const DropoutFactors& f, const DropoutRow& row, int column,
+                                         float (&factors)[8]) {
   const std::int64_t element = row.first_element + column;
   if (element % 4 == 0) {
 #pragma unroll
@@ -57,7 +64,10 @@ __device__ __forceinline__ void factors8(const DropoutFactors& f, const DropoutR
     for (int j = 0; j < 8; ++j) {
       const FourWords words = dropout_words(f, row, (element + j) / 4);
       const int of_four = static_cast<int>((element + j) % 4);
-      const std::uint32_t word = of_four == 0 ? words.at[0] : of_four == 1 ? words.at[1] : of_four == 2 ? words.at[2] : words.at[3];
+      const std::uint32_t word = of_four == 0   ? words.at[0]
+                                 : of_four == 1 ? words.at[1]
+                                 : of_four == 2 ? words.at[2]
+                                                : words.at[3];
       const float factor = word >= f.threshold ? f.scale : 0.0f;
 #pragma unroll
       for (int k = 0; k < 8; ++k)

@@ -4,11 +4,13 @@
 
 namespace trainx::kernels {
 
-/// Dropout inside another kernel: the factors are those that `dropout` gives to the same elements. probability 0: none.
+/// Dropout inside another kernel: the factors are those that `dropout` gives to the same elements.
+/// probability 0: none.
 struct FusedDropout {
   DropoutKey key;
-  const std::int64_t* positions = nullptr;   // as in DropoutRows
-  std::int64_t length = 1, first_row = 0;    // rows of a sample; the row of the micro-batch that row 0 of the operands is
+  const std::int64_t* positions = nullptr;  // as in DropoutRows
+  // rows of a sample; the row of the micro-batch that row 0 of the operands is
+  std::int64_t length = 1, first_row = 0;
   explicit operator bool() const { return key.probability > 0; }
 };
 

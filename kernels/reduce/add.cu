@@ -9,11 +9,14 @@ constexpr int threads = 256;
 constexpr int blocks_per_multiprocessor = 8;
 
 template <class From, bool aligned>
-__global__ void __launch_bounds__(threads) add_kernel(float* sum, const From* in, std::int64_t elements) {
+__global__ void __launch_bounds__(threads)
+    add_kernel(float* sum, const From* in, std::int64_t elements) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads * 8;
-  for (std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) * 8; i < elements; i += step) {
+  for (std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) * 8;
+       i < elements; i += step) {
     const int count = static_cast<int>(elements - i < 8 ? elements - i : 8);
-    const bool whole = aligned && count == 8;                              // the last piece may be cut short
+    // the last piece may be cut short
+    const bool whole = aligned && count == 8;
     float x[8], y[8];
     widen8(whole ? load8<true>(in + i, 8) : load8<false>(in + i, count), x);
     widen8(whole ? load8<true>(sum + i, 8) : load8<false>(sum + i, count), y);
@@ -32,7 +35,10 @@ template <class From>
 cudaError_t launch(float* sum, const From* in, std::int64_t elements, cudaStream_t stream) {
   if (elements == 0) return cudaSuccess;
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for((elements + 8 * threads - 1) / (8 * threads), blocks_per_multiprocessor, blocks); error != cudaSuccess) return error;
+  if (const cudaError_t error = blocks_for((elements + 8 * threads - 1) / (8 * threads),
+                                           blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
   if (aligned16(sum) && aligned16(in))
     add_kernel<From, true><<<blocks, threads, 0, stream>>>(sum, in, elements);
   else
@@ -42,7 +48,11 @@ cudaError_t launch(float* sum, const From* in, std::int64_t elements, cudaStream
 
 }  // namespace
 
-cudaError_t add(float* sum, const float* in, std::int64_t elements, cudaStream_t stream) { return launch(sum, in, elements, stream); }
-cudaError_t add(float* sum, const Bf16* in, std::int64_t elements, cudaStream_t stream) { return launch(sum, in, elements, stream); }
+cudaError_t add(float* sum, const float* in, std::int64_t elements, cudaStream_t stream) {
+  return launch(sum, in, elements, stream);
+}
+cudaError_t add(float* sum, const Bf16* in, std::int64_t elements, cudaStream_t stream) {
+  return launch(sum, in, elements, stream);
+}
 
 }  // namespace trainx::kernels

@@ -7,7 +7,8 @@
 
 namespace trainx::kernels {
 
-/// sum[n] += in[n]. Pointers need their element's alignment; 16 bytes are faster. They must not overlap.
+/// sum[n] += in[n]. Pointers need their element's alignment; 16 bytes are faster. They must not
+/// overlap.
 void add_reference(float* sum, const float* in, std::int64_t elements);
 void add_reference(float* sum, const Bf16* in, std::int64_t elements);
 #if __has_include(<cuda_runtime_api.h>)

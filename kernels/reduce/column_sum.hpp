@@ -11,14 +11,15 @@ namespace trainx::kernels {
 /// sums[C] = or += sum over the rows of x[N, C]: the gradient of a bias.
 template <class T>
 struct ColumnSum {
-  std::int64_t rows = 0, columns = 0;   // N >= 0, C from 0 to 262144
+  std::int64_t rows = 0, columns = 0;  // N >= 0, C from 0 to 262144
   const T* x = nullptr;
   float* sums = nullptr;
   bool accumulate = false;
 };
 
-/// In fp32, folded in a fixed order: repeats on one GPU are bit-equal. NaN carries through; with no rows the sum is 0.
-/// Pointers need their element's alignment; 16 bytes, with C a multiple of 8, are faster. The references work on host memory, in double precision.
+/// In fp32, folded in a fixed order: repeats on one GPU are bit-equal. NaN carries through; with no
+/// rows the sum is 0. Pointers need their element's alignment; 16 bytes, with C a multiple of 8,
+/// are faster. The references work on host memory, in double precision.
 void column_sum_reference(const ColumnSum<float>& op);
 void column_sum_reference(const ColumnSum<Bf16>& op);
 void column_sum_reference(const ColumnSum<Fp16>& op);

@@ -1,4 +1,5 @@
-// Column sums of what a row-wise source gives: tiles of columns times slabs of rows, folded in the launch.
+// Column sums of what a row-wise source gives: tiles of columns times slabs of rows, folded in the
+// launch.
 #pragma once
 #include "kernels/eight.cuh"
 #include "kernels/fold.cuh"
@@ -9,16 +10,18 @@
 
 namespace trainx::kernels {
 
-/// Blocks of 256 threads: `lanes` threads side by side hold a row's part of the tile, eight columns each.
+/// Blocks of 256 threads: `lanes` threads side by side hold a row's part of the tile, eight columns
+/// each.
 constexpr int tile_threads = 256;
 constexpr int tile_blocks_per_multiprocessor = 4;
-constexpr std::int64_t most_tile_blocks = 1024;   // bounds the partial sums without knowing the GPU
+constexpr std::int64_t most_tile_blocks = 1024;  // bounds the partial sums without knowing the GPU
 
 struct TileGrid {
   int lanes = 8;
   std::int64_t tiles = 0, most_slabs = 1;
 };
-/// Narrow tiles give many tiles, so few slabs to fold; wide matrices take wide ones, so that the counters suffice.
+/// Narrow tiles give many tiles, so few slabs to fold; wide matrices take wide ones, so that the
+/// counters suffice.
 inline TileGrid tile_grid(std::int64_t columns) {
   TileGrid g;
   g.lanes = columns <= 8 * 8 * fold_counters ? 8 : 32;
@@ -26,28 +29,34 @@ inline TileGrid tile_grid(std::int64_t columns) {
   g.most_slabs = std::max<std::int64_t>(1, most_tile_blocks / std::max<std::int64_t>(1, g.tiles));
   return g;
 }
-inline std::int64_t tile_partial_bytes(std::int64_t columns) { return tile_grid(columns).most_slabs * columns * static_cast<std::int64_t>(sizeof(float)); }
+inline std::int64_t tile_partial_bytes(std::int64_t columns) {
+  return tile_grid(columns).most_slabs * columns * static_cast<std::int64_t>(sizeof(float));
+}
 
 /// Where the sums go.
 struct TileSums {
-  float* sums = nullptr;                // [columns]; null: none are wanted
+  float* sums = nullptr;  // [columns]; null: none are wanted
   bool accumulate = false;
   FoldMemory memory;
 };
 
-/// Source: `T`; load(row, column, count) fetches what it needs of eight columns into a Source::Fetched; add(row, column, count, fetched, sums) adds to eight sums.
-/// Each thread fetches `ahead` rows at a time.
+/// Source: `T`; load(row, column, count) fetches what it needs of eight columns into a
+/// Source::Fetched; add(row, column, count, fetched, sums) adds to eight sums. Each thread fetches
+/// `ahead` rows at a time.
 template <class Source, int lanes, int ahead>
 __global__ void __launch_bounds__(tile_threads, tile_blocks_per_multiprocessor)
-column_tile_kernel(Source source, std::int64_t rows, std::int64_t columns, TileSums to) {
+    column_tile_kernel(Source source, std::int64_t rows, std::int64_t columns, TileSums to) {
   constexpr int rows_at_once = tile_threads / lanes, width = 8 * lanes, warps = tile_threads / 32;
-  __shared__ float shared[tile_threads * 8];                               // at most [parts][width] of the fold, [warps][width] before it
+  // at most [parts][width] of the fold, [warps][width] before it
+  __shared__ float shared[tile_threads * 8];
   const int lane = static_cast<int>(threadIdx.x) % lanes;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * width + 8 * lane;
   const int count = static_cast<int>(columns - column < 8 ? columns - column : 8);
   float sums[8] = {};
   const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * rows_at_once;
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.y) * rows_at_once + threadIdx.x / lanes; first < rows; first += ahead * step) {
+  for (std::int64_t first =
+           static_cast<std::int64_t>(blockIdx.y) * rows_at_once + threadIdx.x / lanes;
+       first < rows; first += ahead * step) {
     typename Source::Fetched fetched[ahead];
 #pragma unroll
     for (int a = 0; a < ahead; ++a) {
@@ -62,11 +71,12 @@ column_tile_kernel(Source source, std::int64_t rows, std::int64_t columns, TileS
   }
   if (!to.sums) return;
 
-  // Over the rows of a warp, of the block, then over the slabs.
+    // Over the rows of a warp, of the block, then over the slabs.
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
 #pragma unroll
-    for (int offset = 16; offset >= lanes; offset /= 2) sums[j] += __shfl_xor_sync(0xffffffffu, sums[j], offset);
+    for (int offset = 16; offset >= lanes; offset /= 2)
+      sums[j] += __shfl_xor_sync(0xffffffffu, sums[j], offset);
   }
   const int warp = static_cast<int>(threadIdx.x) / 32;
   if (threadIdx.x % 32 < lanes) {
@@ -104,21 +114,27 @@ column_tile_kernel(Source source, std::int64_t rows, std::int64_t columns, TileS
 
 /// One launch over [rows, columns]; with no rows the sums are 0.
 template <int ahead, class Source>
-cudaError_t launch_column_tiles(const Source& source, std::int64_t rows, std::int64_t columns, const TileSums& to, cudaStream_t stream) {
+cudaError_t launch_column_tiles(const Source& source, std::int64_t rows, std::int64_t columns,
+                                const TileSums& to, cudaStream_t stream) {
   if (columns == 0 || (rows == 0 && !to.sums)) return cudaSuccess;
   const TileGrid grid = tile_grid(columns);
   if (grid.tiles > fold_counters) return cudaErrorInvalidValue;
   const int rows_at_once = tile_threads / grid.lanes;
   unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for(std::max<std::int64_t>(1, grid.tiles * ((rows + rows_at_once - 1) / rows_at_once)), tile_blocks_per_multiprocessor, blocks);
+  if (const cudaError_t error = blocks_for(
+          std::max<std::int64_t>(1, grid.tiles * ((rows + rows_at_once - 1) / rows_at_once)),
+          tile_blocks_per_multiprocessor, blocks);
       error != cudaSuccess)
     return error;
-  const std::int64_t slabs = std::clamp<std::int64_t>(blocks / grid.tiles, 1, to.sums ? grid.most_slabs : 65535);
+  const std::int64_t slabs =
+      std::clamp<std::int64_t>(blocks / grid.tiles, 1, to.sums ? grid.most_slabs : 65535);
   const dim3 shape(static_cast<unsigned>(grid.tiles), static_cast<unsigned>(slabs));
   if (grid.lanes == 8)
-    column_tile_kernel<Source, 8, ahead><<<shape, tile_threads, 0, stream>>>(source, rows, columns, to);
+    column_tile_kernel<Source, 8, ahead>
+        <<<shape, tile_threads, 0, stream>>>(source, rows, columns, to);
   else
-    column_tile_kernel<Source, 32, ahead><<<shape, tile_threads, 0, stream>>>(source, rows, columns, to);
+    column_tile_kernel<Source, 32, ahead>
+        <<<shape, tile_threads, 0, stream>>>(source, rows, columns, to);
   return cudaGetLastError();
 }
 

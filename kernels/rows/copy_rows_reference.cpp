@@ -8,14 +8,17 @@ namespace {
 template <class T>
 void gather(const CopyRows<T>& op) {
   for (std::int64_t r = 0; r < op.count; ++r) {
-    if (op.rows[r] < 0) std::fill_n(op.to + r * op.columns, op.columns, T{});
-    else std::copy_n(op.from + op.rows[r] * op.columns, op.columns, op.to + r * op.columns);
+    if (op.rows[r] < 0)
+      std::fill_n(op.to + r * op.columns, op.columns, T{});
+    else
+      std::copy_n(op.from + op.rows[r] * op.columns, op.columns, op.to + r * op.columns);
   }
 }
 template <class T>
 void scatter(const CopyRows<T>& op) {
   for (std::int64_t r = 0; r < op.count; ++r)
-    if (op.rows[r] >= 0) std::copy_n(op.from + r * op.columns, op.columns, op.to + op.rows[r] * op.columns);
+    if (op.rows[r] >= 0)
+      std::copy_n(op.from + r * op.columns, op.columns, op.to + op.rows[r] * op.columns);
 }
 
 }  // namespace

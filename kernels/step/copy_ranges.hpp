@@ -1,4 +1,5 @@
-// Several short pieces of memory in one launch. A copy of the driver's may wait in the copy engines' queue behind long ones to and from the host; a kernel does not.
+// Several short pieces of memory in one launch. A copy of the driver's may wait in the copy
+// engines' queue behind long ones to and from the host; a kernel does not.
 #pragma once
 #include "kernels/cuda_types.hpp"
 #include <array>
@@ -14,7 +15,8 @@ struct CopiedRange {
   std::int64_t bytes = 0;
 };
 constexpr std::size_t most_copied_ranges = 16;
-using CopiedRanges = std::array<CopiedRange, most_copied_ranges>;   // those without bytes are left out
+// those without bytes are left out
+using CopiedRanges = std::array<CopiedRange, most_copied_ranges>;
 
 /// Asynchronous on `stream`; one launch, whose status is returned.
 cudaError_t copy_ranges(const CopiedRanges& ranges, cudaStream_t stream);

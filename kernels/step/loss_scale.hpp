@@ -1,4 +1,5 @@
-// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740, section 3.2), as torch.amp.GradScaler does it.
+// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740, section 3.2), as
+// torch.amp.GradScaler does it.
 #pragma once
 #include "kernels/host_device.hpp"
 #include <cstdint>
@@ -10,12 +11,14 @@ namespace trainx::kernels {
 
 struct LossScaleSettings {
   double initial = 65536;
-  std::int64_t window = 2000;           // finite steps after which the scale doubles, up to `largest`; 0: it never changes
+  // finite steps after which the scale doubles, up to `largest`; 0: it never changes
+  std::int64_t window = 2000;
 };
-constexpr double largest_loss_scale = 16777216;   // 2^24
+constexpr double largest_loss_scale = 16777216;  // 2^24
 
 /// state: the scale, and the finite steps since it last changed.
-TRAINX_HOST_DEVICE void advance_loss_scale(double* state, bool finite, const LossScaleSettings& settings) {
+TRAINX_HOST_DEVICE void advance_loss_scale(double* state, bool finite,
+                                           const LossScaleSettings& settings) {
   if (settings.window == 0) return;
   if (!finite) {
     state[0] /= 2;
@@ -27,8 +30,10 @@ TRAINX_HOST_DEVICE void advance_loss_scale(double* state, bool finite, const Los
 }
 
 #if __has_include(<cuda_runtime_api.h>)
-/// The same on the device, finite where *norm2 is. Asynchronous on `stream`; one launch of one thread, whose status is returned.
-cudaError_t advance_loss_scale(double* state, const double* norm2, const LossScaleSettings& settings, cudaStream_t stream);
+/// The same on the device, finite where *norm2 is. Asynchronous on `stream`; one launch of one
+/// thread, whose status is returned.
+cudaError_t advance_loss_scale(double* state, const double* norm2,
+                               const LossScaleSettings& settings, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

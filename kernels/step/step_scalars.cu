@@ -4,9 +4,13 @@
 namespace trainx::kernels {
 namespace {
 
-__global__ void advance_kernel(std::int64_t* counter, const double* guard) { *counter += !guard || isfinite(*guard); }
+__global__ void advance_kernel(std::int64_t* counter, const double* guard) {
+  *counter += !guard || isfinite(*guard);
+}
 
-__global__ void loss_scale_kernel(double* state, const double* norm2, LossScaleSettings settings) { advance_loss_scale(state, isfinite(*norm2), settings); }
+__global__ void loss_scale_kernel(double* state, const double* norm2, LossScaleSettings settings) {
+  advance_loss_scale(state, isfinite(*norm2), settings);
+}
 
 __global__ void store_report_kernel(StepReport* report, StepScalars s) {
   StepReport r;
@@ -29,7 +33,8 @@ cudaError_t advance(std::int64_t* counter, const double* guard, cudaStream_t str
   return cudaGetLastError();
 }
 
-cudaError_t advance_loss_scale(double* state, const double* norm2, const LossScaleSettings& settings, cudaStream_t stream) {
+cudaError_t advance_loss_scale(double* state, const double* norm2,
+                               const LossScaleSettings& settings, cudaStream_t stream) {
   loss_scale_kernel<<<1, 1, 0, stream>>>(state, norm2, settings);
   return cudaGetLastError();
 }

@@ -8,10 +8,18 @@
 namespace trainx::checkpoint {
 namespace {
 
-constexpr std::array settings{"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"};
-constexpr std::array vocabularies{"tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"};
+constexpr std::array settings{"tokenizer_config.json", "special_tokens_map.json",
+                              "added_tokens.json"};
+constexpr std::array vocabularies{"tokenizer.json",
+                                  "vocab.json",
+                                  "merges.txt",
+                                  "vocab.txt",
+                                  "tokenizer.model",
+                                  "spiece.model",
+                                  "sentencepiece.bpe.model"};
 
-void add_files(const std::string& folder, std::span<const char* const> names, std::map<std::string, std::string>& files) {
+void add_files(const std::string& folder, std::span<const char* const> names,
+               std::map<std::string, std::string>& files) {
   for (const char* name : names) {
     const std::string path = folder + "/" + name;
     std::error_code error;
@@ -34,9 +42,14 @@ std::map<std::string, std::string> read_tokenizer_files(const std::string& file)
   const std::string name = path.filename().string(), ending = path.extension().string();
   std::map<std::string, std::string> files;
   add_files(folder_of(file), settings, files);
-  if (name == "vocab.json" || name == "merges.txt") add_files(folder_of(file), std::array{"vocab.json", "merges.txt"}, files);
-  else if (std::ranges::find(vocabularies, name) != vocabularies.end()) files[name] = read_file(file);
-  else files[ending == ".model" ? "tokenizer.model" : ending == ".txt" ? "vocab.txt" : "tokenizer.json"] = read_file(file);
+  if (name == "vocab.json" || name == "merges.txt")
+    add_files(folder_of(file), std::array{"vocab.json", "merges.txt"}, files);
+  else if (std::ranges::find(vocabularies, name) != vocabularies.end())
+    files[name] = read_file(file);
+  else
+    files[ending == ".model" ? "tokenizer.model"
+          : ending == ".txt" ? "vocab.txt"
+                             : "tokenizer.json"] = read_file(file);
   return files;
 }
 

@@ -1,4 +1,5 @@
-// What is saved on disk: a folder checkpoint-<step>/ written aside, fsynced, renamed once; a manifest with sizes and XXH3 hashes. Torch-free.
+// What is saved on disk: a folder checkpoint-<step>/ written aside, fsynced, renamed once; a
+// manifest with sizes and XXH3 hashes. Torch-free.
 #pragma once
 #include "core/dtype.hpp"
 #include <nlohmann/json_fwd.hpp>
@@ -12,8 +13,9 @@
 
 namespace trainx::checkpoint {
 
-/// A tensor to be written: `fill` puts its elements, row-major, into the given bytes (called once, while the file is written). `prepare` may be empty: of what ranks hold the parts of, called on all
-/// of them before, in the same order.
+/// A tensor to be written: `fill` puts its elements, row-major, into the given bytes (called once,
+/// while the file is written). `prepare` may be empty: of what ranks hold the parts of, called on
+/// all of them before, in the same order.
 struct TensorSource {
   std::string name;
   DType dtype = DType::f32;
@@ -29,8 +31,9 @@ struct TensorEntry {
   std::span<const std::byte> data;
 };
 
-/// Strict reader: header length and JSON, known dtypes, offsets contiguous, inside the file and of the right size, no duplicates.
-/// Throws UserError 65 naming file, tensor and offset; 66 when missing.
+/// Strict reader: header length and JSON, known dtypes, offsets contiguous, inside the file and of
+/// the right size, no duplicates. Throws UserError 65 naming file, tensor and offset; 66 when
+/// missing.
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(const std::string& path);
@@ -49,16 +52,25 @@ class SafetensorsReader {
 };
 
 /// Writes and fsyncs; throws UserError 74 with errno's words (a full disk leaves no file behind).
-void write_safetensors(const std::string& path, const std::vector<TensorSource>& tensors, const std::map<std::string, std::string>& metadata = {});
+void write_safetensors(const std::string& path, const std::vector<TensorSource>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
 
 /// What one checkpoint holds.
 struct Contents {
-  std::map<std::string, std::vector<TensorSource>> tensor_files;   // "model.safetensors", "optimizer.safetensors"
-  std::map<std::string, std::string> text_files;                   // "config.json", "trainer_state.json"
+  // "model.safetensors", "optimizer.safetensors"
+  std::map<std::string, std::vector<TensorSource>> tensor_files;
+  // "config.json", "trainer_state.json"
+  std::map<std::string, std::string> text_files;
 };
 
-struct Found { std::string path; std::int64_t step = 0; };
-struct Skipped { std::string path; std::string why; };
+struct Found {
+  std::string path;
+  std::int64_t step = 0;
+};
+struct Skipped {
+  std::string path;
+  std::string why;
+};
 
 class Pending;
 
@@ -66,13 +78,17 @@ class Pending;
 class Store {
  public:
   explicit Store(std::string run_folder);
-  /// Writes checkpoint-<step> aside, verifies nothing is half-written, renames it once, points `latest` at it (and `best` where asked), then prunes to keep_last.
-  /// On failure the unfinished folder is removed, older ones stay, and UserError 74 is thrown. Also removes leftovers of killed saves.
-  std::string save(std::int64_t step, const Contents& contents, std::int64_t keep_last, bool is_best);
+  /// Writes checkpoint-<step> aside, verifies nothing is half-written, renames it once, points
+  /// `latest` at it (and `best` where asked), then prunes to keep_last. On failure the unfinished
+  /// folder is removed, older ones stay, and UserError 74 is thrown. Also removes leftovers of
+  /// killed saves.
+  std::string save(std::int64_t step, const Contents& contents, std::int64_t keep_last,
+                   bool is_best);
   /// What is left to do of a save when all files are written.
   std::string finish(Pending& pending, std::int64_t keep_last, bool is_best);
   const std::string& folder() const { return folder_; }
-  /// Newest checkpoint whose manifest verifies; those skipped are reported with the reason. Nothing: path empty.
+  /// Newest checkpoint whose manifest verifies; those skipped are reported with the reason.
+  /// Nothing: path empty.
   Found newest_valid(std::vector<Skipped>* skipped) const;
   /// Sorted by step; unfinished ones left out.
   std::vector<Found> list() const;

@@ -10,7 +10,9 @@ bool is_weight_dtype(DType dtype);
 /// `where` names the tensor in a sentence. Throws UserError 65 for a type that holds no weights.
 std::vector<float> to_floats(const TensorEntry& tensor, const std::string& where);
 
-/// Writes the tensor's elements as `dtype`, rounded to nearest even. A finite element that would become infinite throws UserError 65 naming it.
-void convert_elements(const TensorEntry& tensor, DType dtype, std::span<std::byte> out, const std::string& where);
+/// Writes the tensor's elements as `dtype`, rounded to nearest even. A finite element that would
+/// become infinite throws UserError 65 naming it.
+void convert_elements(const TensorEntry& tensor, DType dtype, std::span<std::byte> out,
+                      const std::string& where);
 
 }  // namespace trainx::checkpoint

@@ -10,7 +10,7 @@ namespace trainx::checkpoint {
 struct Listed {
   std::int64_t step = 0, bytes = 0;
   std::string path;
-  std::vector<std::string> links;       // "latest", "best" or both
+  std::vector<std::string> links;  // "latest", "best" or both
 };
 
 /// Of a run's folder, by step.

@@ -5,11 +5,12 @@
 
 namespace trainx::checkpoint {
 
-/// manifest.json: what a checkpoint's folder holds. Written last, so that a folder with one was complete.
+/// manifest.json: what a checkpoint's folder holds. Written last, so that a folder with one was
+/// complete.
 struct Manifest {
   struct File {
     std::int64_t bytes = 0;
-    std::string hash;                   // XXH3, 128 bits, in hexadecimal
+    std::string hash;  // XXH3, 128 bits, in hexadecimal
     bool operator==(const File&) const = default;
   };
   std::int64_t step = 0;
@@ -18,7 +19,8 @@ struct Manifest {
 constexpr const char* manifest_name = "manifest.json";
 
 std::string to_json(const Manifest& manifest);
-/// Throws UserError 65 where the text is not a manifest that this trainx wrote or can read; `path` is for the sentence.
+/// Throws UserError 65 where the text is not a manifest that this trainx wrote or can read; `path`
+/// is for the sentence.
 Manifest parse_manifest(const std::string& text, const std::string& path);
 
 }  // namespace trainx::checkpoint

@@ -13,14 +13,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const std::string& path, const std::string& why) { throw UserError(ExitCode::cannot_create, path + " " + why); }
+[[noreturn]] void fail(const std::string& path, const std::string& why) {
+  throw UserError(ExitCode::cannot_create, path + " " + why);
+}
 
 void require_free(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) return;
   if (!fs::is_directory(status)) fail(path, "is there already and is no folder; name another");
-  if (!fs::is_empty(path, error) || error) fail(path, error ? "cannot be read: " + errno_words(error.value()) : "is there already and is not empty; name another folder, or remove it");
+  if (!fs::is_empty(path, error) || error)
+    fail(path, error ? "cannot be read: " + errno_words(error.value())
+                     : "is there already and is not empty; name another folder, or remove it");
 }
 
 std::vector<std::string> write_files(const std::string& folder, const ModelFolder& model) {
@@ -62,8 +66,10 @@ struct Aside {
 
 }  // namespace
 
-std::vector<std::vector<TensorSource>> cut_into_shards(const std::vector<TensorSource>& tensors, std::int64_t max_shard_bytes) {
-  if (max_shard_bytes < 1) throw InternalError("shards of " + std::to_string(max_shard_bytes) + " bytes");
+std::vector<std::vector<TensorSource>> cut_into_shards(const std::vector<TensorSource>& tensors,
+                                                       std::int64_t max_shard_bytes) {
+  if (max_shard_bytes < 1)
+    throw InternalError("shards of " + std::to_string(max_shard_bytes) + " bytes");
   std::vector<std::vector<TensorSource>> shards(1);
   std::int64_t filled = 0;
   for (const TensorSource& t : tensors) {
@@ -81,13 +87,15 @@ std::vector<std::vector<TensorSource>> cut_into_shards(const std::vector<TensorS
 std::vector<std::string> write_model_folder(const std::string& path, const ModelFolder& model) {
   require_free(path);
   std::error_code error;
-  fs::path target = fs::weakly_canonical(fs::absolute(path), error);       // through links, and without a slash at the end, so that one rename puts it in place
+  // through links, and without a slash at the end, so that one rename puts it in place
+  fs::path target = fs::weakly_canonical(fs::absolute(path), error);
   if (error) fail(path, "cannot be made: " + errno_words(error.value()));
   if (!target.has_filename()) target = target.parent_path();
   make_folders(target.parent_path().string());
   const Aside aside((target.parent_path() / partial_name(target.filename().string())).string());
   const auto names = write_files(aside.path, model);
-  if (::rename(aside.path.c_str(), target.c_str()) != 0) {    // an empty folder gives way, one that was filled meanwhile does not
+  // an empty folder gives way, one that was filled meanwhile does not
+  if (::rename(aside.path.c_str(), target.c_str()) != 0) {
     const int why = errno;
     fail(path, "cannot be put in place: " + errno_words(why));
   }

@@ -18,8 +18,10 @@ void require_whole(const std::string& folder, const Manifest& manifest) {
     std::error_code error;
     const auto bytes = fs::file_size(folder + "/" + name, error);
     if (error || static_cast<std::int64_t>(bytes) != file.bytes)
-      throw UserError(ExitCode::io_error, folder + "/" + name + " has not the " + std::to_string(file.bytes) + " bytes that were written to it" +
-          (error ? ": " + errno_words(error.value()) : ""));
+      throw UserError(ExitCode::io_error, folder + "/" + name + " has not the " +
+                                              std::to_string(file.bytes) +
+                                              " bytes that were written to it" +
+                                              (error ? ": " + errno_words(error.value()) : ""));
   }
 }
 
@@ -32,10 +34,15 @@ WrittenFile put_text(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-Pending::Pending(const std::string& run_folder, std::int64_t step) : folder_(run_folder), name_(checkpoint_name(step)), partial_(partial_name(name_)), manifest_{step, {}} {
+Pending::Pending(const std::string& run_folder, std::int64_t step)
+    : folder_(run_folder),
+      name_(checkpoint_name(step)),
+      partial_(partial_name(name_)),
+      manifest_{step, {}} {
   make_folders(folder_);
   remove_leftovers(folder_);
-  if (::mkdir(path().c_str(), 0777) != 0) throw UserError(ExitCode::io_error, path() + " cannot be made: " + errno_words(errno));
+  if (::mkdir(path().c_str(), 0777) != 0)
+    throw UserError(ExitCode::io_error, path() + " cannot be made: " + errno_words(errno));
 }
 
 Pending::~Pending() {
@@ -46,7 +53,8 @@ Pending::~Pending() {
 std::string Pending::path() const { return folder_ + "/" + partial_; }
 
 void Pending::require_free(const std::string& name) const {
-  if (name.empty() || name == manifest_name || name.front() == '.' || name.find('/') != std::string::npos || manifest_.files.contains(name))
+  if (name.empty() || name == manifest_name || name.front() == '.' ||
+      name.find('/') != std::string::npos || manifest_.files.contains(name))
     throw InternalError("a checkpoint cannot hold a file named '" + name + "'");
 }
 

@@ -30,18 +30,23 @@ void remove_tree(const std::string& path) {
 
 }  // namespace
 
-std::string checkpoint_name(std::int64_t step) { return std::string(prefix) + std::to_string(step); }
+std::string checkpoint_name(std::int64_t step) {
+  return std::string(prefix) + std::to_string(step);
+}
 
 std::optional<std::int64_t> step_of(const std::string& name) {
   if (name.rfind(prefix, 0) != 0) return std::nullopt;
   std::int64_t step = 0;
   const char* end = name.data() + name.size();
   const auto [stopped, error] = std::from_chars(name.data() + prefix.size(), end, step);
-  if (error != std::errc{} || stopped != end || step < 0 || checkpoint_name(step) != name) return std::nullopt;
+  if (error != std::errc{} || stopped != end || step < 0 || checkpoint_name(step) != name)
+    return std::nullopt;
   return step;
 }
 
-std::string partial_name(const std::string& name) { return "." + name + std::string(partial_mark) + std::to_string(::getpid()); }
+std::string partial_name(const std::string& name) {
+  return "." + name + std::string(partial_mark) + std::to_string(::getpid());
+}
 
 void remove_leftovers(const std::string& folder) {
   std::vector<std::string> leftovers;
@@ -62,9 +67,10 @@ void put_in_place(const std::string& folder, const std::string& partial, const s
   if (!fs::exists(fs::symlink_status(to))) {
     move(from, to);
   } else if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
-    remove_tree(from);   // the older one, which now has the partial name
+    remove_tree(from);  // the older one, which now has the partial name
   } else if (errno == EINVAL || errno == ENOSYS) {
-    // A file system that cannot exchange: between the two renames there is no checkpoint of this step, only the older ones.
+    // A file system that cannot exchange: between the two renames there is no checkpoint of this
+    // step, only the older ones.
     const std::string older = folder + "/" + partial_name(name) + "-older";
     move(to, older);
     move(from, to);

@@ -5,8 +5,15 @@
 namespace trainx::checkpoint {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, DType>, 9> dtypes{{{"F64", DType::f64}, {"F32", DType::f32}, {"F16", DType::f16}, {"BF16", DType::bf16},
-    {"I64", DType::i64}, {"I32", DType::i32}, {"I16", DType::i16}, {"U16", DType::u16}, {"U8", DType::u8}}};
+constexpr std::array<std::pair<std::string_view, DType>, 9> dtypes{{{"F64", DType::f64},
+                                                                    {"F32", DType::f32},
+                                                                    {"F16", DType::f16},
+                                                                    {"BF16", DType::bf16},
+                                                                    {"I64", DType::i64},
+                                                                    {"I32", DType::i32},
+                                                                    {"I16", DType::i16},
+                                                                    {"U16", DType::u16},
+                                                                    {"U8", DType::u8}}};
 
 }  // namespace
 

@@ -11,7 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& what) { throw UserError(ExitCode::bad_data, path + ": " + what); }
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw UserError(ExitCode::bad_data, path + ": " + what);
+}
 
 // Hands the header's characters to the JSON parser and counts them, so that a problem has a place.
 struct CountingIterator {
@@ -32,23 +34,29 @@ struct CountingIterator {
   bool operator!=(const CountingIterator& o) const { return at != o.at; }
 };
 
-// {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key": "text"}}
-// Events instead of a document: a document of the JSON library keeps the last of two equal keys without a word.
+// {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key":
+// "text"}} Events instead of a document: a document of the JSON library keeps the last of two equal
+// keys without a word.
 class HeaderEvents : public nlohmann::json_sax<json> {
  public:
-  HeaderEvents(const std::string& path, std::int64_t file_offset) : path_(path), file_offset_(file_offset) {}
+  HeaderEvents(const std::string& path, std::int64_t file_offset)
+      : path_(path), file_offset_(file_offset) {}
   std::int64_t consumed = 0;
   SafetensorsHeader header;
 
   bool null() override { return unexpected("null"); }
   bool boolean(bool) override { return unexpected("a truth value"); }
   bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
-  bool number_float(number_float_t, const string_t& text) override { return unexpected("the number " + text.substr(0, 40)); }
+  bool number_float(number_float_t, const string_t& text) override {
+    return unexpected("the number " + text.substr(0, 40));
+  }
   bool binary(binary_t&) override { return unexpected("binary data"); }
 
   bool number_unsigned(number_unsigned_t n) override {
-    if (where_ != Where::shape && where_ != Where::offsets) return unexpected("the number " + std::to_string(n));
-    if (n > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) return unexpected("the number " + std::to_string(n));
+    if (where_ != Where::shape && where_ != Where::offsets)
+      return unexpected("the number " + std::to_string(n));
+    if (n > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max()))
+      return unexpected("the number " + std::to_string(n));
     numbers_.push_back(static_cast<std::int64_t>(n));
     return true;
   }
@@ -58,9 +66,12 @@ class HeaderEvents : public nlohmann::json_sax<json> {
       header.metadata[key_] = text;
       return true;
     }
-    if (where_ != Where::tensor || key_ != "dtype") return unexpected("the text " + in_quotes(text));
+    if (where_ != Where::tensor || key_ != "dtype")
+      return unexpected("the text " + in_quotes(text));
     const auto dtype = safetensors_dtype(text);
-    if (!dtype) problem("tensor " + in_quotes(name_) + " has dtype " + in_quotes(text) + ", which trainx does not read (it reads " + safetensors_dtype_names() + ")");
+    if (!dtype)
+      problem("tensor " + in_quotes(name_) + " has dtype " + in_quotes(text) +
+              ", which trainx does not read (it reads " + safetensors_dtype_names() + ")");
     tensor_.dtype = *dtype;
     return true;
   }
@@ -84,12 +95,16 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   bool key(string_t& text) override {
     key_ = text;
     if (where_ == Where::top) {
-      if (!names_.insert(text).second) problem((text == "__metadata__" ? text + " is" : "tensor " + in_quotes(text) + " is") + " described twice");
+      if (!names_.insert(text).second)
+        problem((text == "__metadata__" ? text + " is" : "tensor " + in_quotes(text) + " is") +
+                " described twice");
       name_ = text;
     } else {
-      if (!keys_.insert(text).second) problem(in_quotes(text) + " is given twice for " + in_quotes(name_));
+      if (!keys_.insert(text).second)
+        problem(in_quotes(text) + " is given twice for " + in_quotes(name_));
       if (where_ == Where::tensor && text != "dtype" && text != "shape" && text != "data_offsets")
-        problem("tensor " + in_quotes(name_) + " has " + in_quotes(text) + ", which the format does not know");
+        problem("tensor " + in_quotes(name_) + " has " + in_quotes(text) +
+                ", which the format does not know");
     }
     return true;
   }
@@ -117,7 +132,9 @@ class HeaderEvents : public nlohmann::json_sax<json> {
     if (where_ == Where::shape) {
       tensor_.dims = numbers_;
     } else {
-      if (numbers_.size() != 2) problem("tensor " + in_quotes(name_) + " has " + std::to_string(numbers_.size()) + " data_offsets instead of 2");
+      if (numbers_.size() != 2)
+        problem("tensor " + in_quotes(name_) + " has " + std::to_string(numbers_.size()) +
+                " data_offsets instead of 2");
       tensor_.begin = numbers_[0];
       tensor_.end = numbers_[1];
     }
@@ -133,7 +150,8 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   enum class Where { outside, top, metadata, tensor, shape, offsets };
 
   [[noreturn]] void problem(const std::string& what) const {
-    refuse(path_, what + " (near byte " + std::to_string(file_offset_ + std::max<std::int64_t>(0, consumed - 1)) + ")");
+    refuse(path_, what + " (near byte " +
+                      std::to_string(file_offset_ + std::max<std::int64_t>(0, consumed - 1)) + ")");
   }
   bool unexpected(const std::string& what) const {
     if (where_ == Where::outside) problem("the header is not a JSON object");
@@ -141,7 +159,10 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   }
   std::string expected() const {
     switch (where_) {
-      case Where::top: return key_ == "__metadata__" ? "the metadata belongs" : "the description of tensor " + in_quotes(name_) + " belongs";
+      case Where::top:
+        return key_ == "__metadata__"
+                   ? "the metadata belongs"
+                   : "the description of tensor " + in_quotes(name_) + " belongs";
       case Where::metadata: return "the metadata " + in_quotes(key_) + " must be a text";
       case Where::tensor: return in_quotes(key_) + " of tensor " + in_quotes(name_) + " belongs";
       case Where::shape: return "a size of tensor " + in_quotes(name_) + " belongs";
@@ -172,7 +193,8 @@ std::int64_t bytes_of(const SafetensorsHeader::Tensor& t) {
 }
 
 // The data is cut into tensors without a hole or an overlap.
-void check_offsets(const SafetensorsHeader& header, const std::string& path, std::int64_t data_start, std::int64_t data_bytes) {
+void check_offsets(const SafetensorsHeader& header, const std::string& path,
+                   std::int64_t data_start, std::int64_t data_bytes) {
   std::vector<std::pair<const std::string*, const SafetensorsHeader::Tensor*>> in_order;
   for (const auto& [name, tensor] : header.tensors) in_order.emplace_back(&name, &tensor);
   std::stable_sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {
@@ -181,21 +203,32 @@ void check_offsets(const SafetensorsHeader& header, const std::string& path, std
   std::int64_t at = 0;
   for (const auto& [name, tensor] : in_order) {
     const std::string which = "tensor " + in_quotes(*name);
-    const std::string place = " (data at byte " + std::to_string(data_start) + " + " + std::to_string(tensor->begin) + ")";
+    const std::string place = " (data at byte " + std::to_string(data_start) + " + " +
+                              std::to_string(tensor->begin) + ")";
     const std::int64_t bytes = bytes_of(*tensor);
     if (bytes < 0) refuse(path, which + " has a shape of more elements than fit any file" + place);
-    if (tensor->end < tensor->begin) refuse(path, which + " ends at " + std::to_string(tensor->end) + ", before it begins" + place);
+    if (tensor->end < tensor->begin)
+      refuse(path,
+             which + " ends at " + std::to_string(tensor->end) + ", before it begins" + place);
     if (tensor->end - tensor->begin != bytes)
-      refuse(path, which + " takes " + std::to_string(bytes) + " bytes by its dtype and shape, its data_offsets give it " +
-          std::to_string(tensor->end - tensor->begin) + place);
-    if (tensor->begin < at) refuse(path, which + " overlaps the one before it, which ends at " + std::to_string(at) + place);
-    if (tensor->begin > at) refuse(path, std::to_string(tensor->begin - at) + " bytes before " + which + " belong to no tensor" + place);
+      refuse(path, which + " takes " + std::to_string(bytes) +
+                       " bytes by its dtype and shape, its data_offsets give it " +
+                       std::to_string(tensor->end - tensor->begin) + place);
+    if (tensor->begin < at)
+      refuse(path,
+             which + " overlaps the one before it, which ends at " + std::to_string(at) + place);
+    if (tensor->begin > at)
+      refuse(path, std::to_string(tensor->begin - at) + " bytes before " + which +
+                       " belong to no tensor" + place);
     if (tensor->end > data_bytes)
-      refuse(path, "the file is truncated: " + which + " ends at " + std::to_string(tensor->end) + " of only " + std::to_string(data_bytes) + " bytes of data" + place);
+      refuse(path, "the file is truncated: " + which + " ends at " + std::to_string(tensor->end) +
+                       " of only " + std::to_string(data_bytes) + " bytes of data" + place);
     at = tensor->end;
   }
   if (at != data_bytes)
-    refuse(path, std::to_string(data_bytes - at) + " bytes after the last tensor belong to none (from byte " + std::to_string(data_start + at) + ")");
+    refuse(path, std::to_string(data_bytes - at) +
+                     " bytes after the last tensor belong to none (from byte " +
+                     std::to_string(data_start + at) + ")");
 }
 
 }  // namespace
@@ -206,11 +239,16 @@ std::string in_quotes(const std::string& name) {
   return text.size() <= longest ? text : text.substr(0, longest) + "...\"";
 }
 
-SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& path, std::int64_t file_offset, std::int64_t data_bytes) {
-  if (text.empty() || text.front() != '{') refuse(path, "the header does not begin with '{' (byte " + std::to_string(file_offset) + "): this is no safetensors file");
+SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& path,
+                                           std::int64_t file_offset, std::int64_t data_bytes) {
+  if (text.empty() || text.front() != '{')
+    refuse(path, "the header does not begin with '{' (byte " + std::to_string(file_offset) +
+                     "): this is no safetensors file");
   HeaderEvents events(path, file_offset);
-  json::sax_parse(CountingIterator{text.data(), &events.consumed}, CountingIterator{text.data() + text.size(), &events.consumed}, &events);
-  check_offsets(events.header, path, file_offset + static_cast<std::int64_t>(text.size()), data_bytes);
+  json::sax_parse(CountingIterator{text.data(), &events.consumed},
+                  CountingIterator{text.data() + text.size(), &events.consumed}, &events);
+  check_offsets(events.header, path, file_offset + static_cast<std::int64_t>(text.size()),
+                data_bytes);
   return std::move(events.header);
 }
 

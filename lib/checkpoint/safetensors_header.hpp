@@ -24,7 +24,8 @@ struct SafetensorsHeader {
 
 /// `text` starts at byte `file_offset` of `path` and describes `data_bytes` bytes that follow it.
 /// Throws UserError 65 unless every byte of the data belongs to exactly one tensor of that size.
-SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& path, std::int64_t file_offset, std::int64_t data_bytes);
+SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& path,
+                                           std::int64_t file_offset, std::int64_t data_bytes);
 
 /// A tensor's name as a sentence shows it: quoted, escaped, not too long.
 std::string in_quotes(const std::string& name);

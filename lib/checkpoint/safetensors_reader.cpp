@@ -13,11 +13,14 @@
 namespace trainx::checkpoint {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian and are mapped as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "safetensors files are little-endian and are mapped as they lie");
 
 [[noreturn]] void fail_opening(const std::string& path, int error) {
-  const bool missing = error == ENOENT || error == ENOTDIR || error == EISDIR || error == EACCES || error == ELOOP || error == ENAMETOOLONG;
-  throw UserError(missing ? ExitCode::input_missing : ExitCode::io_error, path + " cannot be read: " + errno_words(error));
+  const bool missing = error == ENOENT || error == ENOTDIR || error == EISDIR || error == EACCES ||
+                       error == ELOOP || error == ENAMETOOLONG;
+  throw UserError(missing ? ExitCode::input_missing : ExitCode::io_error,
+                  path + " cannot be read: " + errno_words(error));
 }
 
 }  // namespace
@@ -41,23 +44,33 @@ SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path) {
   try {
     constexpr std::size_t length_bytes = 8;
     if (size_ < length_bytes)
-      throw UserError(ExitCode::bad_data, path + ": the file is truncated: " + std::to_string(size_) + " bytes, not even the length of a header (byte 0)");
+      throw UserError(ExitCode::bad_data, path +
+                                              ": the file is truncated: " + std::to_string(size_) +
+                                              " bytes, not even the length of a header (byte 0)");
     std::uint64_t header_bytes = 0;
     std::memcpy(&header_bytes, map_, length_bytes);
     if (header_bytes > header_limit_bytes)
-      throw UserError(ExitCode::bad_data, path + ": a header of " + std::to_string(header_bytes) + " bytes, more than the format allows (byte 0): this is no safetensors file");
+      throw UserError(
+          ExitCode::bad_data,
+          path + ": a header of " + std::to_string(header_bytes) +
+              " bytes, more than the format allows (byte 0): this is no safetensors file");
     if (header_bytes > size_ - length_bytes)
-      throw UserError(ExitCode::bad_data, path + ": the file is truncated: its header has " + std::to_string(header_bytes) + " bytes, the file only " +
-          std::to_string(size_ - length_bytes) + " after the length (byte 8)");
+      throw UserError(ExitCode::bad_data,
+                      path + ": the file is truncated: its header has " +
+                          std::to_string(header_bytes) + " bytes, the file only " +
+                          std::to_string(size_ - length_bytes) + " after the length (byte 8)");
     const auto* bytes = static_cast<const std::byte*>(map_);
     const std::size_t data_start = length_bytes + header_bytes;
-    SafetensorsHeader header = parse_safetensors_header({reinterpret_cast<const char*>(bytes) + length_bytes, header_bytes}, path,
+    SafetensorsHeader header = parse_safetensors_header(
+        {reinterpret_cast<const char*>(bytes) + length_bytes, header_bytes}, path,
         static_cast<std::int64_t>(length_bytes), static_cast<std::int64_t>(size_ - data_start));
     for (auto& [name, t] : header.tensors)
-      tensors_[name] = {t.dtype, std::move(t.dims), {bytes + data_start + t.begin, static_cast<std::size_t>(t.end - t.begin)}};
+      tensors_[name] = {t.dtype,
+                        std::move(t.dims),
+                        {bytes + data_start + t.begin, static_cast<std::size_t>(t.end - t.begin)}};
     metadata_ = std::move(header.metadata);
   } catch (const UserError&) {
-    if (map_) ::munmap(map_, size_);   // the destructor does not run for a constructor that throws
+    if (map_) ::munmap(map_, size_);  // the destructor does not run for a constructor that throws
     throw;
   }
 }

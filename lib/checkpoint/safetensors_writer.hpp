@@ -13,14 +13,16 @@ struct WrittenFile {
 
 /// Of its elements, as saved.
 std::int64_t bytes_of(const TensorSource& t);
-/// As tensors lie in a file: widest elements first, as the format's own library does: with a header padded to 8 bytes every tensor is then aligned for its elements.
+/// As tensors lie in a file: widest elements first, as the format's own library does: with a header
+/// padded to 8 bytes every tensor is then aligned for its elements.
 std::vector<const TensorSource*> in_file_order(const std::vector<TensorSource>& tensors);
 
 /// A safetensors file being written aside: there when it is committed. Throws UserError 74.
 class SafetensorsFile {
  public:
   /// `order`: what will be appended, in this order.
-  SafetensorsFile(const std::string& path, const std::vector<const TensorSource*>& order, const std::map<std::string, std::string>& metadata);
+  SafetensorsFile(const std::string& path, const std::vector<const TensorSource*>& order,
+                  const std::map<std::string, std::string>& metadata);
   /// Fills the tensor into the file.
   void append(const TensorSource& tensor);
   /// fsyncs the file; the caller its folder.
@@ -28,13 +30,16 @@ class SafetensorsFile {
 
  private:
   struct Header;
-  static Header header_of(const std::vector<const TensorSource*>& order, const std::map<std::string, std::string>& metadata);
+  static Header header_of(const std::vector<const TensorSource*>& order,
+                          const std::map<std::string, std::string>& metadata);
   SafetensorsFile(const std::string& path, const Header& header);
   FileWriter file_;
   std::vector<std::byte> buffer_;
 };
 
 /// write_safetensors, with size and hash taken on the way; the caller fsyncs the folder.
-WrittenFile write_safetensors_file(const std::string& path, const std::vector<TensorSource>& tensors, const std::map<std::string, std::string>& metadata);
+WrittenFile write_safetensors_file(const std::string& path,
+                                   const std::vector<TensorSource>& tensors,
+                                   const std::map<std::string, std::string>& metadata);
 
 }  // namespace trainx::checkpoint

@@ -8,7 +8,8 @@
 namespace trainx::checkpoint {
 namespace {
 
-/// Which rank writes each tensor: in the order of the file whoever has the fewest bytes so far, and all of an empty file rank 0.
+/// Which rank writes each tensor: in the order of the file whoever has the fewest bytes so far, and
+/// all of an empty file rank 0.
 std::vector<int> writers_of(const std::vector<const TensorSource*>& order, int world_size) {
   std::vector<std::int64_t> load(static_cast<std::size_t>(world_size));
   std::vector<int> out;
@@ -23,16 +24,20 @@ std::vector<int> writers_of(const std::vector<const TensorSource*>& order, int w
 std::string stem_of(const std::string& file) { return file.substr(0, file.rfind(".safetensors")); }
 
 /// Shards that hold something, and the name of each rank's.
-std::vector<std::string> names_of(const std::string& file, const std::vector<int>& writers, int world_size) {
+std::vector<std::string> names_of(const std::string& file, const std::vector<int>& writers,
+                                  int world_size) {
   std::vector<std::string> names(static_cast<std::size_t>(world_size));
-  const auto holding = static_cast<std::size_t>(writers.empty() ? 1 : 1 + *std::ranges::max_element(writers));   // ranks get their first tensor in order
+  // ranks get their first tensor in order
+  const auto holding =
+      static_cast<std::size_t>(writers.empty() ? 1 : 1 + *std::ranges::max_element(writers));
   for (std::size_t r = 0; r < holding; ++r) names[r] = shard_name(stem_of(file), r + 1, holding);
   return names;
 }
 
 }  // namespace
 
-std::map<std::string, WrittenFile> write_shared(const std::string& folder, const Contents& contents, int rank, int world_size) {
+std::map<std::string, WrittenFile> write_shared(const std::string& folder, const Contents& contents,
+                                                int rank, int world_size) {
   std::map<std::string, WrittenFile> written;
   std::optional<UserError> failed;
   for (const auto& [file, tensors] : contents.tensor_files) {
@@ -74,9 +79,15 @@ Share gather_share(const Contents& contents, int rank, int world_size) {
       const TensorSource& tensor = *order[k];
       if (tensor.prepare) tensor.prepare();
       if (writers[k] != rank) continue;
-      const auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes_of(tensor)));
+      const auto bytes =
+          std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes_of(tensor)));
       tensor.fill(*bytes);
-      share[name].push_back({tensor.name, tensor.dtype, tensor.dims, [bytes](std::span<std::byte> out) { std::ranges::copy(*bytes, out.begin()); }, {}});
+      share[name].push_back(
+          {tensor.name,
+           tensor.dtype,
+           tensor.dims,
+           [bytes](std::span<std::byte> out) { std::ranges::copy(*bytes, out.begin()); },
+           {}});
     }
   }
   return share;
@@ -84,7 +95,8 @@ Share gather_share(const Contents& contents, int rank, int world_size) {
 
 std::map<std::string, WrittenFile> write_share(const std::string& folder, const Share& share) {
   std::map<std::string, WrittenFile> written;
-  for (const auto& [name, tensors] : share) written[name] = write_safetensors_file(folder + "/" + name, tensors, {});
+  for (const auto& [name, tensors] : share)
+    written[name] = write_safetensors_file(folder + "/" + name, tensors, {});
   return written;
 }
 
@@ -94,7 +106,7 @@ std::map<std::string, std::string> shared_indices(const Contents& contents, int 
     const auto order = in_file_order(tensors);
     const std::vector<int> writers = writers_of(order, world_size);
     const std::vector<std::string> names = names_of(file, writers, world_size);
-    if (names.size() < 2 || names[1].empty()) continue;   // one file, as ever
+    if (names.size() < 2 || names[1].empty()) continue;  // one file, as ever
     WeightMap files;
     std::int64_t total = 0;
     for (std::size_t k = 0; k < order.size(); ++k) {

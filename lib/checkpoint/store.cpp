@@ -15,10 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Removes all of `checkpoints` (sorted by step) that are neither among the newest `keep` counted ones nor linked to.
+// Removes all of `checkpoints` (sorted by step) that are neither among the newest `keep` counted
+// ones nor linked to.
 template <class Counts>
-std::vector<std::string> remove_older(const std::string& folder, const std::vector<Found>& checkpoints, std::int64_t keep, const Counts& counts) {
-  const std::set<std::string> linked{target_of_link(folder, "best"), target_of_link(folder, "latest")};
+std::vector<std::string> remove_older(const std::string& folder,
+                                      const std::vector<Found>& checkpoints, std::int64_t keep,
+                                      const Counts& counts) {
+  const std::set<std::string> linked{target_of_link(folder, "best"),
+                                     target_of_link(folder, "latest")};
   std::vector<std::string> removed;
   for (auto it = checkpoints.rbegin(); it != checkpoints.rend(); ++it) {
     const std::string name = checkpoint_name(it->step);
@@ -37,7 +41,8 @@ std::vector<std::string> remove_older(const std::string& folder, const std::vect
 
 Store::Store(std::string run_folder) : folder_(std::move(run_folder)) {}
 
-std::string Store::save(std::int64_t step, const Contents& contents, std::int64_t keep_last, bool is_best) {
+std::string Store::save(std::int64_t step, const Contents& contents, std::int64_t keep_last,
+                        bool is_best) {
   Pending pending(folder_, step);
   pending.write(contents);
   return finish(pending, keep_last, is_best);
@@ -59,11 +64,14 @@ std::vector<Found> Store::list() const {
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const auto step = step_of(it->path().filename().string());
     std::error_code unreadable;
-    if (step && it->is_directory(unreadable) && !it->is_symlink(unreadable)) found.push_back({it->path().string(), *step});
+    if (step && it->is_directory(unreadable) && !it->is_symlink(unreadable))
+      found.push_back({it->path().string(), *step});
   }
   if (error && error != std::errc::no_such_file_or_directory)
-    throw UserError(ExitCode::io_error, "folder " + folder_ + " cannot be listed: " + errno_words(error.value()));
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.step < b.step; });
+    throw UserError(ExitCode::io_error,
+                    "folder " + folder_ + " cannot be listed: " + errno_words(error.value()));
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return a.step < b.step; });
   return found;
 }
 
@@ -85,27 +93,28 @@ std::string Store::verify(const std::string& checkpoint_path) const {
     if (!fs::exists(manifest_path, error)) return std::string(manifest_name) + " is missing";
     const Manifest manifest = parse_manifest(read_file(manifest_path), manifest_name);
     const auto named = step_of(fs::canonical(checkpoint_path, error).filename().string());
-    if (named && *named != manifest.step) return std::string(manifest_name) + " is of step " + std::to_string(manifest.step);
+    if (named && *named != manifest.step)
+      return std::string(manifest_name) + " is of step " + std::to_string(manifest.step);
     for (const auto& [name, file] : manifest.files) {
       const std::string path = checkpoint_path + "/" + name;
       const auto bytes = fs::file_size(path, error);
       if (error) return name + ": " + errno_words(error.value());
       if (static_cast<std::int64_t>(bytes) != file.bytes)
-        return name + " has " + std::to_string(bytes) + " bytes instead of " + std::to_string(file.bytes);
+        return name + " has " + std::to_string(bytes) + " bytes instead of " +
+               std::to_string(file.bytes);
     }
     for (const auto& [name, file] : manifest.files)
       if (const std::string hash = hash_file_hex(checkpoint_path + "/" + name); hash != file.hash)
         return name + " is damaged: its XXH3 hash is " + hash + ", the manifest says " + file.hash;
     return {};
-  } catch (const UserError& e) {
-    return e.what();
-  }
+  } catch (const UserError& e) { return e.what(); }
 }
 
 std::vector<std::string> Store::prune(std::int64_t keep_last) {
   if (keep_last < 1) throw InternalError("a run keeps at least its newest checkpoint");
   // Only sound ones count, so that pruning never leaves a run with damaged checkpoints alone.
-  return remove_older(folder_, list(), keep_last, [this](const Found& f) { return verify(f.path).empty(); });
+  return remove_older(folder_, list(), keep_last,
+                      [this](const Found& f) { return verify(f.path).empty(); });
 }
 
 }  // namespace trainx::checkpoint

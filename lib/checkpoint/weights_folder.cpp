@@ -15,7 +15,9 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
-bool has_weights(const std::string& folder) { return exists(folder + "/" + single_weights_name) || exists(folder + "/" + weights_index_name); }
+bool has_weights(const std::string& folder) {
+  return exists(folder + "/" + single_weights_name) || exists(folder + "/" + weights_index_name);
+}
 
 WeightsFolder::WeightsFolder(const std::string& folder, const std::string& stem) {
   const std::string single = folder + "/" + single_file_name(stem);
@@ -24,9 +26,14 @@ WeightsFolder::WeightsFolder(const std::string& folder, const std::string& stem)
     return;
   }
   if (!exists(single)) {
-    const bool pickled = stem == "model" && (exists(folder + "/pytorch_model.bin") || exists(folder + "/pytorch_model.bin.index.json"));
-    throw UserError(ExitCode::input_missing, folder + " holds neither " + single_file_name(stem) + " nor " + index_name(stem) +
-        (pickled ? "; its pytorch_model.bin is not read: save it once more as safetensors, which transformers' save_pretrained does" : "; give the folder of a saved model"));
+    const bool pickled = stem == "model" && (exists(folder + "/pytorch_model.bin") ||
+                                             exists(folder + "/pytorch_model.bin.index.json"));
+    throw UserError(ExitCode::input_missing,
+                    folder + " holds neither " + single_file_name(stem) + " nor " +
+                        index_name(stem) +
+                        (pickled ? "; its pytorch_model.bin is not read: save it once more as "
+                                   "safetensors, which transformers' save_pretrained does"
+                                 : "; give the folder of a saved model"));
   }
   const auto& file = files_[single] = std::make_unique<SafetensorsReader>(single);
   for (const auto& [name, entry] : file->tensors()) tensors_[name] = {&entry, single};
@@ -38,19 +45,29 @@ void WeightsFolder::open_shards(const std::string& folder, const std::string& in
   for (const auto& [name, file] : files) {
     const std::string path = folder + "/" + file;
     if (!files_.count(path)) {
-      if (!exists(path)) throw UserError(ExitCode::input_missing, path + " is missing; " + index_file + " says that tensor " + in_quotes(name) + " is in it");
+      if (!exists(path))
+        throw UserError(ExitCode::input_missing, path + " is missing; " + index_file +
+                                                     " says that tensor " + in_quotes(name) +
+                                                     " is in it");
       files_[path] = std::make_unique<SafetensorsReader>(path);
     }
     const auto& tensors = files_[path]->tensors();
     const auto found = tensors.find(name);
-    if (found == tensors.end()) throw UserError(ExitCode::bad_data, path + ": tensor " + in_quotes(name) + " is missing, which " + index_file + " says is in it");
+    if (found == tensors.end())
+      throw UserError(ExitCode::bad_data, path + ": tensor " + in_quotes(name) +
+                                              " is missing, which " + index_file +
+                                              " says is in it");
     tensors_[name] = {&found->second, path};
   }
   for (const auto& [path, file] : files_)
     for (const auto& [name, entry] : file->tensors())
-      if (const auto named = tensors_.find(name); named == tensors_.end() || named->second.entry != &entry)
-        throw UserError(ExitCode::bad_data, path + ": tensor " + in_quotes(name) + " is in it, but " + index_file +
-            (named == tensors_.end() ? " does not name it" : " says that it is in " + named->second.file));
+      if (const auto named = tensors_.find(name);
+          named == tensors_.end() || named->second.entry != &entry)
+        throw UserError(
+            ExitCode::bad_data,
+            path + ": tensor " + in_quotes(name) + " is in it, but " + index_file +
+                (named == tensors_.end() ? " does not name it"
+                                         : " says that it is in " + named->second.file));
 }
 
 }  // namespace trainx::checkpoint

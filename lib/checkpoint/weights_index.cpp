@@ -10,12 +10,15 @@ namespace {
 
 using nlohmann::json;
 
-// A file beside the index. A name with a folder in it, or "..", would read what the index has no business with.
+// A file beside the index. A name with a folder in it, or "..", would read what the index has no
+// business with.
 bool is_plain_name(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
 }
 
-// Events instead of a document: the depth is bounded by what is expected, and a key given twice is seen.
+// Events instead of a document: the depth is bounded by what is expected, and a key given twice is
+// seen.
 class IndexEvents : public nlohmann::json_sax<json> {
  public:
   explicit IndexEvents(const std::string& path) : path_(path) {}
@@ -30,16 +33,22 @@ class IndexEvents : public nlohmann::json_sax<json> {
 
   bool string(string_t& text) override {
     if (where_ != Where::weight_map) return scalar("a text");
-    if (!is_plain_name(text)) refuse("tensor " + in_quotes(key_) + " is said to be in " + in_quotes(text) + "; shards lie beside the index, named without a folder");
+    if (!is_plain_name(text))
+      refuse("tensor " + in_quotes(key_) + " is said to be in " + in_quotes(text) +
+             "; shards lie beside the index, named without a folder");
     files[key_] = text;
     return true;
   }
 
   bool start_object(std::size_t) override {
-    if (where_ == Where::outside) where_ = Where::top;
-    else if (where_ == Where::top && key_ == "metadata") where_ = Where::metadata;
-    else if (where_ == Where::top && key_ == "weight_map") where_ = Where::weight_map;
-    else refuse("an object where " + expected());
+    if (where_ == Where::outside)
+      where_ = Where::top;
+    else if (where_ == Where::top && key_ == "metadata")
+      where_ = Where::metadata;
+    else if (where_ == Where::top && key_ == "weight_map")
+      where_ = Where::weight_map;
+    else
+      refuse("an object where " + expected());
     if (where_ != Where::top) keys_.clear();
     return true;
   }
@@ -57,26 +66,33 @@ class IndexEvents : public nlohmann::json_sax<json> {
 
   bool key(string_t& text) override {
     key_ = text;
-    if (!(where_ == Where::top ? sections_ : keys_).insert(text).second) refuse((where_ == Where::weight_map ? "tensor " : "") + in_quotes(text) + " is given twice");
+    if (!(where_ == Where::top ? sections_ : keys_).insert(text).second)
+      refuse((where_ == Where::weight_map ? "tensor " : "") + in_quotes(text) + " is given twice");
     return true;
   }
 
   bool parse_error(std::size_t byte, const std::string& token, const json::exception&) override {
-    refuse("not JSON at byte " + std::to_string(byte) + (token.empty() ? "" : ", " + in_quotes(token)));
+    refuse("not JSON at byte " + std::to_string(byte) +
+           (token.empty() ? "" : ", " + in_quotes(token)));
   }
 
  private:
   enum class Where { outside, top, metadata, weight_map };
 
-  [[noreturn]] void refuse(const std::string& what) const { throw UserError(ExitCode::bad_data, path_ + ": " + what); }
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw UserError(ExitCode::bad_data, path_ + ": " + what);
+  }
   bool scalar(const char* what) const {
-    if (where_ == Where::metadata) return true;        // sizes and notes; nothing depends on them
+    if (where_ == Where::metadata) return true;  // sizes and notes; nothing depends on them
     refuse(std::string(what) + " where " + expected());
   }
   std::string expected() const {
     switch (where_) {
       case Where::outside: return "an object with \"weight_map\" belongs";
-      case Where::top: return key_ == "metadata" || key_ == "weight_map" ? in_quotes(key_) + " must be an object" : "only \"metadata\" and \"weight_map\" belong, not " + in_quotes(key_);
+      case Where::top:
+        return key_ == "metadata" || key_ == "weight_map"
+                   ? in_quotes(key_) + " must be an object"
+                   : "only \"metadata\" and \"weight_map\" belong, not " + in_quotes(key_);
       case Where::metadata: return "a plain value of " + in_quotes(key_) + " belongs";
       case Where::weight_map: break;
     }

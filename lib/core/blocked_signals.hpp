@@ -3,8 +3,10 @@
 
 namespace trainx {
 
-/// Keeps all signals from this thread for its lifetime, and for good from threads that begin meanwhile. Libraries start threads of their own; one of those would take a
-/// signal of the process that everybody else holds back to wait for it, and do with it what is done by default: SIGCHLD is lost so, SIGTERM ends the process at once.
+/// Keeps all signals from this thread for its lifetime, and for good from threads that begin
+/// meanwhile. Libraries start threads of their own; one of those would take a signal of the process
+/// that everybody else holds back to wait for it, and do with it what is done by default: SIGCHLD
+/// is lost so, SIGTERM ends the process at once.
 class BlockedSignals {
  public:
   BlockedSignals() {

@@ -8,9 +8,14 @@ enum class DType : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, u16, u8 };
 
 constexpr std::int64_t size_of(DType t) {  // bytes of one element
   switch (t) {
-    case DType::f64: case DType::i64: return 8;
-    case DType::f32: case DType::i32: return 4;
-    case DType::f16: case DType::bf16: case DType::i16: case DType::u16: return 2;
+    case DType::f64:
+    case DType::i64: return 8;
+    case DType::f32:
+    case DType::i32: return 4;
+    case DType::f16:
+    case DType::bf16:
+    case DType::i16:
+    case DType::u16: return 2;
     case DType::u8: return 1;
   }
   return 0;

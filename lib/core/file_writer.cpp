@@ -10,19 +10,23 @@
 namespace trainx {
 namespace {
 
-int open_for_writing(const std::string& path, int more) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | more, 0666); }
+int open_for_writing(const std::string& path, int more) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | more, 0666);
+}
 
 }  // namespace
 
 FileWriter::FileWriter(const std::string& path, std::int64_t expected_bytes) : path_(path) {
   const std::string folder = folder_of(path);
-  aside_ = folder + "/." + path.substr(path.find_last_of('/') + 1) + ".partial-" + std::to_string(::getpid());
+  aside_ = folder + "/." + path.substr(path.find_last_of('/') + 1) + ".partial-" +
+           std::to_string(::getpid());
   const bool large = expected_bytes >= large_bytes;
   if (large) fd_ = open_for_writing(aside_, O_DIRECT);
-  if (fd_ < 0) fd_ = open_for_writing(aside_, 0);   // not every file system has direct writes
+  if (fd_ < 0) fd_ = open_for_writing(aside_, 0);  // not every file system has direct writes
   if (fd_ < 0) fail(errno);
   // Not every file system can reserve; those that cannot report a full disk while writing.
-  if (expected_bytes > 0 && ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, expected_bytes) != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
+  if (expected_bytes > 0 && ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, expected_bytes) != 0 &&
+      (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
     const int error = errno;
     abandon();
     fail(error);
@@ -40,7 +44,8 @@ void FileWriter::write(std::span<const std::byte> bytes) {
     return;
   }
   while (!bytes.empty()) {
-    const ssize_t n = ::write(fd_, bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
+    const ssize_t n =
+        ::write(fd_, bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(errno);
     bytes_ += n;
@@ -63,7 +68,9 @@ void FileWriter::commit() {
   }
 }
 
-void FileWriter::fail(int error) const { throw UserError(ExitCode::io_error, path_ + " cannot be written: " + errno_words(error)); }
+void FileWriter::fail(int error) const {
+  throw UserError(ExitCode::io_error, path_ + " cannot be written: " + errno_words(error));
+}
 
 void FileWriter::abandon() noexcept {
   if (fd_ < 0) return;

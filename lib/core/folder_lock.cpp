@@ -10,7 +10,8 @@
 namespace trainx {
 namespace {
 
-// "process 1234 on host": written by the holder, for the sentence only. The lock itself is the kernel's.
+// "process 1234 on host": written by the holder, for the sentence only. The lock itself is the
+// kernel's.
 std::string holder_of(int fd) {
   char text[256];
   const ssize_t n = ::pread(fd, text, sizeof text, 0);
@@ -19,10 +20,13 @@ std::string holder_of(int fd) {
   return holder.empty() ? "another process" : holder;
 }
 
-// Somebody may have removed the folder between open and flock: the lock must be on the file that the path names.
+// Somebody may have removed the folder between open and flock: the lock must be on the file that
+// the path names.
 bool names_this_file(const std::string& path, int fd) {
-  struct stat named {}, open {};
-  return ::stat(path.c_str(), &named) == 0 && ::fstat(fd, &open) == 0 && named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+  struct stat named {
+  }, open{};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(fd, &open) == 0 &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
 }  // namespace
@@ -34,15 +38,20 @@ FolderLock::FolderLock(const std::string& folder) {
     fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd_ < 0) {
       if (errno == ENOENT) continue;
-      throw UserError(ExitCode::cannot_create, "folder " + folder + " cannot be locked, as " + path + " cannot be made: " + errno_words(errno));
+      throw UserError(ExitCode::cannot_create, "folder " + folder + " cannot be locked, as " +
+                                                   path + " cannot be made: " + errno_words(errno));
     }
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       const std::string holder = holder_of(fd_);
       ::close(fd_);
       if (error == EINTR) continue;
-      if (error != EWOULDBLOCK) throw UserError(ExitCode::cannot_create, "folder " + folder + " cannot be locked: " + errno_words(error));
-      throw UserError(ExitCode::cannot_create, "folder " + folder + " is in use by " + holder + "; wait for it to end, stop it, or choose another output folder");
+      if (error != EWOULDBLOCK)
+        throw UserError(ExitCode::cannot_create,
+                        "folder " + folder + " cannot be locked: " + errno_words(error));
+      throw UserError(ExitCode::cannot_create,
+                      "folder " + folder + " is in use by " + holder +
+                          "; wait for it to end, stop it, or choose another output folder");
     }
     if (names_this_file(path, fd_)) break;
     ::close(fd_);

@@ -1,4 +1,5 @@
-// The two 16-bit floating-point formats, as bits: widening is exact, rounding is to nearest, ties to even (IEEE 754-2019, 4.3.1).
+// The two 16-bit floating-point formats, as bits: widening is exact, rounding is to nearest, ties
+// to even (IEEE 754-2019, 4.3.1).
 #pragma once
 #include <cstdint>
 

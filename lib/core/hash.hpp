@@ -1,4 +1,5 @@
-// XXH3 (Collet, https://xxhash.com): tells damaged bytes from sound ones at memory speed. No protection against a forger.
+// XXH3 (Collet, https://xxhash.com): tells damaged bytes from sound ones at memory speed. No
+// protection against a forger.
 #pragma once
 #include <cstddef>
 #include <cstdint>

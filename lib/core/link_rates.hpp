@@ -1,4 +1,5 @@
-// How fast the GPUs of a machine reach each other and its memory, as measured. A GPU is named by its PCI address, "0000:17:00.0".
+// How fast the GPUs of a machine reach each other and its memory, as measured. A GPU is named by
+// its PCI address, "0000:17:00.0".
 #pragma once
 #include <optional>
 #include <string>
@@ -15,22 +16,25 @@ struct HostLinkRate {
 /// Copies from one GPU to another.
 struct PairLinkRate {
   std::string from, to;
-  double staged_bytes_per_second = 0;               // without peer access: through the host's memory
-  std::optional<double> direct_bytes_per_second;    // with it, where there is any
-  double latency_seconds = 0;                       // of a few bytes, from the call to its end; with peer access where there is any
+  // without peer access: through the host's memory
+  double staged_bytes_per_second = 0;
+  std::optional<double> direct_bytes_per_second;  // with it, where there is any
+  // of a few bytes, from the call to its end; with peer access where there is any
+  double latency_seconds = 0;
 };
 
 /// Sums over all GPUs at once, as training makes them.
 struct SumRate {
   int gpus = 0;
-  double bytes_per_second = 0;                      // that each GPU sends: of a ring, 2 (gpus - 1) / gpus of the summed bytes
-  double latency_seconds = 0;                       // of a few bytes
+  // that each GPU sends: of a ring, 2 (gpus - 1) / gpus of the summed bytes
+  double bytes_per_second = 0;
+  double latency_seconds = 0;  // of a few bytes
 };
 
 struct LinkRates {
   std::vector<HostLinkRate> hosts;
   std::vector<PairLinkRate> pairs;
-  std::optional<SumRate> sum;                       // empty: one GPU, or `sum_problem`
+  std::optional<SumRate> sum;  // empty: one GPU, or `sum_problem`
   std::string sum_problem;
 };
 

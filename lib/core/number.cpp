@@ -44,8 +44,10 @@ std::string shortest(double x) {
   // "6e-04" -> "6e-4", "1e+20" -> "1e20"
   if (const std::size_t e = text.find('e'); e != std::string::npos) {
     std::size_t digits = e + 1;
-    if (text[digits] == '+') text.erase(digits, 1);
-    else if (text[digits] == '-') ++digits;
+    if (text[digits] == '+')
+      text.erase(digits, 1);
+    else if (text[digits] == '-')
+      ++digits;
     while (digits + 1 < text.size() && text[digits] == '0') text.erase(digits, 1);
   }
   return text;
@@ -55,7 +57,8 @@ std::optional<double> parse_decimal(std::string_view text) {
   if (!is_decimal(text, false)) return std::nullopt;
   double x = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(x)) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(x))
+    return std::nullopt;
   return x;
 }
 

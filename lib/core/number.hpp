@@ -10,7 +10,8 @@ namespace trainx {
 /// The shortest text that parses back to the same double: "6e-4", "0.9", "1024".
 std::string shortest(double x);
 
-/// Decimal numbers as in JSON: no leading '+' or zero, no bare point, no digit groups; nothing where the text is not one or does not fit.
+/// Decimal numbers as in JSON: no leading '+' or zero, no bare point, no digit groups; nothing
+/// where the text is not one or does not fit.
 std::optional<double> parse_decimal(std::string_view text);
 std::optional<std::int64_t> parse_integer(std::string_view text);
 

@@ -18,18 +18,25 @@ std::string_view name_of(ClockLimit limit) {
 }
 
 std::vector<ClockLimit> clock_limits_of(unsigned long long reasons) {
-  static constexpr std::array<std::pair<unsigned long long, ClockLimit>, 6> bits{{{0x4, ClockLimit::power_limit}, {0x2, ClockLimit::application_clocks}, {0x10, ClockLimit::sync_boost},
-                                                                                {0x20, ClockLimit::temperature}, {0x40, ClockLimit::hardware_temperature}, {0x80, ClockLimit::power_brake}}};
+  static constexpr std::array<std::pair<unsigned long long, ClockLimit>, 6> bits{
+      {{0x4, ClockLimit::power_limit},
+       {0x2, ClockLimit::application_clocks},
+       {0x10, ClockLimit::sync_boost},
+       {0x20, ClockLimit::temperature},
+       {0x40, ClockLimit::hardware_temperature},
+       {0x80, ClockLimit::power_brake}}};
   std::vector<ClockLimit> limits;
   for (const auto& [bit, limit] : bits)
     if (reasons & bit) limits.push_back(limit);
-  if ((reasons & 0x8) && !(reasons & (0x40 | 0x80))) limits.push_back(ClockLimit::hardware_slowdown);
+  if ((reasons & 0x8) && !(reasons & (0x40 | 0x80)))
+    limits.push_back(ClockLimit::hardware_slowdown);
   return limits;
 }
 
 std::string PowerReading::clock_reason() const {
   std::string words;
-  for (const ClockLimit limit : clock_limits) words += (words.empty() ? "" : ", ") + std::string(name_of(limit));
+  for (const ClockLimit limit : clock_limits)
+    words += (words.empty() ? "" : ", ") + std::string(name_of(limit));
   return words;
 }
 

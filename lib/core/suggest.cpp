@@ -4,11 +4,12 @@
 namespace trainx {
 namespace {
 
-constexpr std::size_t longest_word = 100;   // what is longer is no typing error
+constexpr std::size_t longest_word = 100;  // what is longer is no typing error
 
 std::string folded(std::string_view word) {
   std::string out(word);
-  for (char& c : out) c = c == '-' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (char& c : out)
+    c = c == '-' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return out;
 }
 
@@ -19,8 +20,10 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
     before.swap(last);
     last.swap(row);
@@ -29,11 +32,14 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 /// Edits that a typing error takes in a word of this length.
-std::size_t allowed_edits(std::size_t length) { return length <= 2 ? 0 : length <= 4 ? 1 : length <= 8 ? 2 : 3; }
+std::size_t allowed_edits(std::size_t length) {
+  return length <= 2 ? 0 : length <= 4 ? 1 : length <= 8 ? 2 : 3;
+}
 
 }  // namespace
 
-std::optional<std::string> suggest(std::string_view word, const std::vector<std::string>& candidates) {
+std::optional<std::string> suggest(std::string_view word,
+                                   const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > longest_word) return std::nullopt;
   const std::string wanted = folded(word);
   const std::string* nearest = nullptr;
@@ -41,7 +47,8 @@ std::optional<std::string> suggest(std::string_view word, const std::vector<std:
   for (const std::string& candidate : candidates) {
     if (candidate.size() > longest_word) continue;
     const std::size_t edits = edit_distance(wanted, folded(candidate));
-    if (edits <= allowed_edits(std::max(wanted.size(), candidate.size())) && edits < wanted.size() && (!nearest || edits < fewest)) {
+    if (edits <= allowed_edits(std::max(wanted.size(), candidate.size())) &&
+        edits < wanted.size() && (!nearest || edits < fewest)) {
       nearest = &candidate;
       fewest = edits;
     }
@@ -51,7 +58,7 @@ std::optional<std::string> suggest(std::string_view word, const std::vector<std:
   for (const std::string& candidate : candidates) {
     const std::string name = folded(candidate);
     if (name.size() < 3 || !(name.starts_with(wanted) || wanted.starts_with(name))) continue;
-    if (nearest) return std::nullopt;       // two that fit: a guess would mislead
+    if (nearest) return std::nullopt;  // two that fit: a guess would mislead
     nearest = &candidate;
   }
   return nearest ? std::optional<std::string>(*nearest) : std::nullopt;

@@ -9,23 +9,60 @@
 namespace trainx {
 namespace {
 
-constexpr double largest_exact = 9007199254740992.0;   // 2^53: whole numbers up to here are exact in a double
+// 2^53: whole numbers up to here are exact in a double
+constexpr double largest_exact = 9007199254740992.0;
 
-struct TimeUnit { std::string_view name; double seconds; };
+struct TimeUnit {
+  std::string_view name;
+  double seconds;
+};
 constexpr std::array<TimeUnit, 4> time_units{{{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}}};
-struct Suffix { std::string_view name; double factor; };
+struct Suffix {
+  std::string_view name;
+  double factor;
+};
 constexpr std::array<Suffix, 4> count_suffixes{{{"k", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}}};
-struct SizeUnit { std::string_view name; std::int64_t bytes; };
-constexpr std::array<SizeUnit, 9> size_units{{{"B", 1}, {"KiB", std::int64_t{1} << 10}, {"MiB", std::int64_t{1} << 20}, {"GiB", std::int64_t{1} << 30},
-                                              {"TiB", std::int64_t{1} << 40}, {"kB", 1000}, {"MB", 1000000}, {"GB", 1000000000}, {"TB", 1000000000000}}};
+struct SizeUnit {
+  std::string_view name;
+  std::int64_t bytes;
+};
+constexpr std::array<SizeUnit, 9> size_units{{{"B", 1},
+                                              {"KiB", std::int64_t{1} << 10},
+                                              {"MiB", std::int64_t{1} << 20},
+                                              {"GiB", std::int64_t{1} << 30},
+                                              {"TiB", std::int64_t{1} << 40},
+                                              {"kB", 1000},
+                                              {"MB", 1000000},
+                                              {"GB", 1000000000},
+                                              {"TB", 1000000000000}}};
 
 /// What other tools and habits call these units.
 using Habits = std::vector<std::pair<std::string_view, std::string_view>>;
-const Habits duration_habits{{"sec", "s"}, {"secs", "s"}, {"second", "s"}, {"seconds", "s"}, {"m", "min"}, {"mins", "min"}, {"minute", "min"}, {"minutes", "min"},
-                             {"hr", "h"}, {"hrs", "h"}, {"hour", "h"}, {"hours", "h"}, {"day", "d"}, {"days", "d"}, {"iter", "steps"}, {"iters", "steps"},
-                             {"iterations", "steps"}, {"updates", "steps"}, {"ep", "epochs"}, {"percent", "%"}, {"tok", "tokens"}};
-const Habits size_habits{{"K", "KiB"}, {"k", "KiB"}, {"M", "MiB"}, {"m", "MiB"}, {"G", "GiB"}, {"g", "GiB"}, {"T", "TiB"}, {"t", "TiB"}, {"bytes", "B"}, {"byte", "B"},
-                         {"Mb", "MB"}, {"Gb", "GB"}, {"Tb", "TB"}, {"KB", "kB"}, {"gb", "GB"}, {"mb", "MB"}, {"kb", "kB"}, {"tb", "TB"}};
+const Habits duration_habits{{"sec", "s"},
+                             {"secs", "s"},
+                             {"second", "s"},
+                             {"seconds", "s"},
+                             {"m", "min"},
+                             {"mins", "min"},
+                             {"minute", "min"},
+                             {"minutes", "min"},
+                             {"hr", "h"},
+                             {"hrs", "h"},
+                             {"hour", "h"},
+                             {"hours", "h"},
+                             {"day", "d"},
+                             {"days", "d"},
+                             {"iter", "steps"},
+                             {"iters", "steps"},
+                             {"iterations", "steps"},
+                             {"updates", "steps"},
+                             {"ep", "epochs"},
+                             {"percent", "%"},
+                             {"tok", "tokens"}};
+const Habits size_habits{{"K", "KiB"}, {"k", "KiB"}, {"M", "MiB"}, {"m", "MiB"},   {"G", "GiB"},
+                         {"g", "GiB"}, {"T", "TiB"}, {"t", "TiB"}, {"bytes", "B"}, {"byte", "B"},
+                         {"Mb", "MB"}, {"Gb", "GB"}, {"Tb", "TB"}, {"KB", "kB"},   {"gb", "GB"},
+                         {"mb", "MB"}, {"kb", "kB"}, {"tb", "TB"}};
 
 /// "2.5B tokens" -> number "2.5", words "B" and "tokens".
 struct Quantity {
@@ -38,8 +75,12 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 Quantity split(std::string_view text) {
   Quantity q;
   std::size_t i = 0;
-  const auto is_exponent = [&](std::size_t k) { return (text[k] == 'e' || text[k] == 'E') && k + 1 < text.size() && !is_letter(text[k + 1]); };
-  while (i < text.size() && text[i] != ' ' && text[i] != '%' && (!is_letter(text[i]) || is_exponent(i))) ++i;
+  const auto is_exponent = [&](std::size_t k) {
+    return (text[k] == 'e' || text[k] == 'E') && k + 1 < text.size() && !is_letter(text[k + 1]);
+  };
+  while (i < text.size() && text[i] != ' ' && text[i] != '%' &&
+         (!is_letter(text[i]) || is_exponent(i)))
+    ++i;
   q.number = text.substr(0, i);
   while (i < text.size()) {
     while (i < text.size() && text[i] == ' ') ++i;
@@ -62,7 +103,8 @@ std::string meant(std::string_view word, const Habits& habits, std::vector<std::
 
 std::string ask(const std::string& suggestion) { return " (did you mean '" + suggestion + "'?)"; }
 
-std::optional<double> parse_amount(const Quantity& q, std::string_view text, std::string& problem, const std::string& example) {
+std::optional<double> parse_amount(const Quantity& q, std::string_view text, std::string& problem,
+                                   const std::string& example) {
   if (const auto amount = parse_decimal(q.number)) {
     if (*amount >= 0) return *amount;
     problem = "must not be negative, " + quoted(text) + " is";
@@ -75,7 +117,8 @@ std::optional<double> parse_amount(const Quantity& q, std::string_view text, std
 // Whole numbers in digits: "100000 steps", not "1e5 steps".
 std::string plural(double amount, std::string_view unit) {
   const bool whole = amount == std::floor(amount) && std::abs(amount) < 1e15;
-  return (whole ? std::to_string(static_cast<long long>(amount)) : shortest(amount)) + " " + std::string(unit) + (amount == 1 ? "" : "s");
+  return (whole ? std::to_string(static_cast<long long>(amount)) : shortest(amount)) + " " +
+         std::string(unit) + (amount == 1 ? "" : "s");
 }
 
 std::string one_decimal(double x, const char* unit) {
@@ -99,19 +142,29 @@ std::optional<Duration> parse_duration(std::string_view text, std::string& probl
   bool fits = q.words.size() == 1;
   if (q.words.size() == 2 && (unit == "token" || unit == "tokens")) {
     for (const Suffix& s : count_suffixes)
-      if (q.words[0] == s.name) { factor = s.factor; fits = true; }
+      if (q.words[0] == s.name) {
+        factor = s.factor;
+        fits = true;
+      }
   }
   Duration d;
   bool known = true;
-  if (unit == "step" || unit == "steps") d.unit = Duration::Unit::steps;
-  else if (unit == "epoch" || unit == "epochs") d.unit = Duration::Unit::epochs;
-  else if (unit == "token" || unit == "tokens") d.unit = Duration::Unit::tokens;
-  else if (unit == "%") d.unit = Duration::Unit::percent;
+  if (unit == "step" || unit == "steps")
+    d.unit = Duration::Unit::steps;
+  else if (unit == "epoch" || unit == "epochs")
+    d.unit = Duration::Unit::epochs;
+  else if (unit == "token" || unit == "tokens")
+    d.unit = Duration::Unit::tokens;
+  else if (unit == "%")
+    d.unit = Duration::Unit::percent;
   else {
     d.unit = Duration::Unit::seconds;
     known = false;
     for (const TimeUnit& t : time_units)
-      if (unit == t.name) { factor = t.seconds; known = true; }
+      if (unit == t.name) {
+        factor = t.seconds;
+        known = true;
+      }
   }
   if (!known || !fits) {
     std::string near;
@@ -124,13 +177,18 @@ std::optional<Duration> parse_duration(std::string_view text, std::string& probl
       for (const Suffix& s : count_suffixes)
         if (q.words[0] == s.name) near = shortest(*amount * s.factor) + " " + unit;
     }
-    problem = quoted(text) + " is not a duration: a number and steps, epochs, tokens (k, M, B, T before it), s, min, h or d" + (near.empty() ? "" : ask(near));
+    problem = quoted(text) +
+              " is not a duration: a number and steps, epochs, tokens (k, M, B, T before it), s, "
+              "min, h or d" +
+              (near.empty() ? "" : ask(near));
     return std::nullopt;
   }
   d.amount = *amount * factor;
   const bool whole = d.unit == Duration::Unit::steps || d.unit == Duration::Unit::tokens;
   if (whole && d.amount != std::floor(d.amount)) {
-    problem = "must be a whole number of " + std::string(d.unit == Duration::Unit::steps ? "steps" : "tokens") + ", " + quoted(text) + " is not";
+    problem = "must be a whole number of " +
+              std::string(d.unit == Duration::Unit::steps ? "steps" : "tokens") + ", " +
+              quoted(text) + " is not";
     return std::nullopt;
   }
   if (!(d.amount <= largest_exact)) {
@@ -145,7 +203,10 @@ std::optional<ByteSize> parse_byte_size(std::string_view text, std::string& prob
   const auto amount = parse_amount(q, text, problem, "512 MiB");
   if (!amount) return std::nullopt;
   if (q.words.empty()) {
-    problem = "has no unit: B, KiB, MiB, GiB, TiB, kB, MB, GB or TB" + ask(q.number + (*amount <= 64 ? " GiB" : *amount <= 65536 ? " MiB" : " B"));
+    problem = "has no unit: B, KiB, MiB, GiB, TiB, kB, MB, GB or TB" +
+              ask(q.number + (*amount <= 64      ? " GiB"
+                              : *amount <= 65536 ? " MiB"
+                                                 : " B"));
     return std::nullopt;
   }
   const SizeUnit* unit = nullptr;
@@ -155,14 +216,17 @@ std::optional<ByteSize> parse_byte_size(std::string_view text, std::string& prob
     std::vector<std::string> names;
     for (const SizeUnit& u : size_units) names.emplace_back(u.name);
     const std::string near = q.words.size() == 1 ? meant(q.words[0], size_habits, names) : "";
-    problem = quoted(text) + " is not a size: a number and B, KiB, MiB, GiB, TiB, kB, MB, GB or TB" + (near.empty() ? "" : ask(q.number + " " + near));
+    problem = quoted(text) +
+              " is not a size: a number and B, KiB, MiB, GiB, TiB, kB, MB, GB or TB" +
+              (near.empty() ? "" : ask(q.number + " " + near));
     return std::nullopt;
   }
   // Whole numbers are multiplied as such; a double would lose the last bits of large ones.
   if (const auto count = parse_integer(q.number)) {
     ByteSize size;
     if (!__builtin_mul_overflow(*count, unit->bytes, &size.bytes)) return size;
-  } else if (const double bytes = *amount * static_cast<double>(unit->bytes); bytes <= largest_exact) {
+  } else if (const double bytes = *amount * static_cast<double>(unit->bytes);
+             bytes <= largest_exact) {
     if (bytes == std::floor(bytes)) return ByteSize{static_cast<std::int64_t>(bytes)};
     problem = "must be a whole number of bytes, " + quoted(text) + " is not";
     return std::nullopt;
@@ -187,7 +251,8 @@ std::string to_string(const Duration& d) {
     case Duration::Unit::seconds:
       for (auto t = time_units.rbegin(); t != time_units.rend(); ++t) {
         const double n = d.amount / t->seconds;
-        if (n >= 1 && n == std::floor(n) && n * t->seconds == d.amount) return shortest(n) + " " + std::string(t->name);
+        if (n >= 1 && n == std::floor(n) && n * t->seconds == d.amount)
+          return shortest(n) + " " + std::string(t->name);
       }
       return shortest(d.amount) + " s";
     case Duration::Unit::percent: return shortest(d.amount) + " %";
@@ -199,7 +264,9 @@ std::string to_string(const ByteSize& b) {
   std::string text = std::to_string(b.bytes) + " B";
   for (const SizeUnit& u : size_units) {
     const std::string shorter = std::to_string(b.bytes / u.bytes) + " " + std::string(u.name);
-    if (b.bytes != 0 && b.bytes % u.bytes == 0 && u.bytes > 1 && b.bytes >= u.bytes && (text.ends_with(" B") || shorter.size() < text.size())) text = shorter;
+    if (b.bytes != 0 && b.bytes % u.bytes == 0 && u.bytes > 1 && b.bytes >= u.bytes &&
+        (text.ends_with(" B") || shorter.size() < text.size()))
+      text = shorter;
   }
   return text;
 }
@@ -210,7 +277,7 @@ std::string human_bytes(std::int64_t bytes) {
   double x = static_cast<double>(bytes) / 1024;
   const char* unit = " KiB";
   for (const char* larger : {" MiB", " GiB", " TiB", " PiB", " EiB"}) {
-    if (x < 1023.5) break;                  // what would print as 1024
+    if (x < 1023.5) break;  // what would print as 1024
     x /= 1024;
     unit = larger;
   }

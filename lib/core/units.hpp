@@ -1,4 +1,5 @@
-// Quantities that carry their unit in a recipe: `500 steps`, `1 epoch`, `2B tokens`, `30 min`; `512 MiB`.
+// Quantities that carry their unit in a recipe: `500 steps`, `1 epoch`, `2B tokens`, `30 min`; `512
+// MiB`.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,8 +9,9 @@
 namespace trainx {
 
 struct Duration {
-  enum class Unit : std::uint8_t { steps, epochs, tokens, seconds, percent };   // percent of run.duration
-  double amount = 0;                    // whole for steps and tokens
+  // percent of run.duration
+  enum class Unit : std::uint8_t { steps, epochs, tokens, seconds, percent };
+  double amount = 0;  // whole for steps and tokens
   Unit unit = Unit::steps;
   bool operator==(const Duration&) const = default;
 };
@@ -19,8 +21,9 @@ struct ByteSize {
   bool operator==(const ByteSize&) const = default;
 };
 
-/// Nothing on a malformed text; `problem` then says what is wrong, with a suggestion ("did you mean '2000 steps'?").
-/// Durations: steps, epoch(s), tokens (k, M, B, T before the unit), s, min, h, d, %. Sizes: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB.
+/// Nothing on a malformed text; `problem` then says what is wrong, with a suggestion ("did you mean
+/// '2000 steps'?"). Durations: steps, epoch(s), tokens (k, M, B, T before the unit), s, min, h, d,
+/// %. Sizes: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB.
 std::optional<Duration> parse_duration(std::string_view text, std::string& problem);
 std::optional<ByteSize> parse_byte_size(std::string_view text, std::string& problem);
 /// The shortest text that parses back to the same value.

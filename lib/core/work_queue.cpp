@@ -47,9 +47,7 @@ void WorkQueue::run() {
     std::exception_ptr thrown;
     try {
       work();
-    } catch (const std::exception&) {
-      thrown = std::current_exception();
-    }
+    } catch (const std::exception&) { thrown = std::current_exception(); }
     lock.lock();
     if (thrown) failure_ = thrown;
     ++done_count_;

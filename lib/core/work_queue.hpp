@@ -1,4 +1,5 @@
-// Work that a thread of its own does, one piece after the other, while whoever asked for it does something else.
+// Work that a thread of its own does, one piece after the other, while whoever asked for it does
+// something else.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -17,7 +18,8 @@ class WorkQueue {
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  /// Returns at once: how many there have been with this one. All is done in the order of these calls; after one that threw none is.
+  /// Returns at once: how many there have been with this one. All is done in the order of these
+  /// calls; after one that threw none is.
   std::uint64_t add(std::function<void()> work);
   /// Until so many are done. Throws what one of them threw.
   void wait_for(std::uint64_t count);
@@ -26,7 +28,7 @@ class WorkQueue {
  private:
   void run();
 
-  std::mutex mutex_;            // guards all below
+  std::mutex mutex_;  // guards all below
   std::condition_variable added_, done_;
   std::deque<std::function<void()>> waiting_;
   std::uint64_t added_count_ = 0, done_count_ = 0;

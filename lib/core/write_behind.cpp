@@ -10,7 +10,8 @@
 namespace trainx {
 namespace {
 
-constexpr std::size_t block_bytes = 4096;       // at least that of any disk: addresses, sizes and positions of direct writes are multiples
+// at least that of any disk: addresses, sizes and positions of direct writes are multiples
+constexpr std::size_t block_bytes = 4096;
 
 void give_up_direct(int fd) {
   if (const int flags = ::fcntl(fd, F_GETFL); flags >= 0) ::fcntl(fd, F_SETFL, flags & ~O_DIRECT);
@@ -36,7 +37,8 @@ int WriteBehind::write_piece(const std::byte* at, std::size_t bytes) const {
   while (bytes > 0) {
     const bool direct = is_direct(fd_);
     if (direct && bytes < block_bytes) give_up_direct(fd_);
-    const ssize_t n = ::write(fd_, at, direct && bytes >= block_bytes ? bytes / block_bytes * block_bytes : bytes);
+    const ssize_t n = ::write(
+        fd_, at, direct && bytes >= block_bytes ? bytes / block_bytes * block_bytes : bytes);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EINVAL && direct) {
       give_up_direct(fd_);
@@ -52,7 +54,8 @@ int WriteBehind::write_piece(const std::byte* at, std::size_t bytes) const {
 void WriteBehind::hand_over() {
   Piece& piece = pieces_[filling_];
   piece.written = queue_.add([this, at = piece.memory.get(), bytes = piece.bytes] {
-    if (error_ == 0) error_ = write_piece(at, bytes);   // behind a piece that is missing nothing belongs
+    // behind a piece that is missing nothing belongs
+    if (error_ == 0) error_ = write_piece(at, bytes);
   });
   piece.bytes = 0;
   filling_ ^= 1;

@@ -8,12 +8,14 @@
 namespace trainx::corpus {
 
 struct AboutFile {
-  std::string tokenizer;                // the file of the one that made the tokens, as it was named then; empty: not known
-  std::int64_t vocab_size = 0;          // that tokenizer's; 0: not known
-  std::optional<std::int32_t> end_of_text;   // the token that ends a document
+  // the file of the one that made the tokens, as it was named then; empty: not known
+  std::string tokenizer;
+  std::int64_t vocab_size = 0;              // that tokenizer's; 0: not known
+  std::optional<std::int32_t> end_of_text;  // the token that ends a document
 };
 
-/// Of the file of tokens `path`. Nothing where there is no FILE.json, or it says something else: people may put files of their own there.
+/// Of the file of tokens `path`. Nothing where there is no FILE.json, or it says something else:
+/// people may put files of their own there.
 AboutFile read_about(const std::string& path);
 void write_about(const std::string& path, const nlohmann::ordered_json& about);
 

@@ -14,13 +14,18 @@ std::string visible(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    const bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (text[i] == '\n') out += "\\n";
-    else if (text[i] == '\t') out += "\\t";
-    else if (text[i] == '\r') out += "\\r";
+    const bool c1 = byte == 0xc2 && i + 1 < text.size() &&
+                    static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (text[i] == '\n')
+      out += "\\n";
+    else if (text[i] == '\t')
+      out += "\\t";
+    else if (text[i] == '\r')
+      out += "\\r";
     else if (byte < 0x20 || byte == 0x7f || c1) {
       char escaped[16];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", c1 ? static_cast<unsigned char>(text[++i]) : byte);
+      std::snprintf(escaped, sizeof escaped, "\\x%02x",
+                    c1 ? static_cast<unsigned char>(text[++i]) : byte);
       out += escaped;
     } else {
       out.push_back(text[i]);
@@ -30,10 +35,12 @@ std::string visible(const std::string& text) {
 }
 
 std::size_t characters(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-/// A token by itself: its text, or where that is no text (a part of a character) as the vocabulary spells it, or its number.
+/// A token by itself: its text, or where that is no text (a part of a character) as the vocabulary
+/// spells it, or its number.
 std::string token_text(const tokenizer::Tokenizer* t, std::int32_t id) {
   if (!t) return std::to_string(id);
   const std::string alone = t->decode(std::span(&id, 1), false), spelled = t->token_of(id);
@@ -41,17 +48,22 @@ std::string token_text(const tokenizer::Tokenizer* t, std::int32_t id) {
   return visible(is_text ? alone : spelled.empty() ? std::to_string(id) : spelled);
 }
 
-/// Tokens with bars between them, in lines; under those of which only some are predicted, marks that say which.
-std::string token_lines(const Shown& shown, const tokenizer::Tokenizer* t, std::size_t columns, bool color) {
+/// Tokens with bars between them, in lines; under those of which only some are predicted, marks
+/// that say which.
+std::string token_lines(const Shown& shown, const tokenizer::Tokenizer* t, std::size_t columns,
+                        bool color) {
   // The first token of a text is predicted nowhere, which needs no marks.
-  const bool marks = std::ranges::count(shown.in_loss, true) > 0 && std::ranges::count(shown.in_loss, false) > 1;
-  const std::string bar = color ? "\x1b[2m|\x1b[0m" : "|", edge = color ? "\x1b[1m||\x1b[0m" : "||";   // edge: a document ends
+  const bool marks = std::ranges::count(shown.in_loss, true) > 0 &&
+                     std::ranges::count(shown.in_loss, false) > 1;
+  // edge: a document ends
+  const std::string bar = color ? "\x1b[2m|\x1b[0m" : "|", edge = color ? "\x1b[1m||\x1b[0m" : "||";
   std::string out, line, mark;
   std::size_t used = 0;
   const auto flush = [&] {
     if (used == 0) return;
     out += "    " + line + "\n";
-    if (marks && mark.find('^') != std::string::npos) out += "    " + mark.substr(0, mark.find_last_of('^') + 1) + "\n";
+    if (marks && mark.find('^') != std::string::npos)
+      out += "    " + mark.substr(0, mark.find_last_of('^') + 1) + "\n";
     line.clear();
     mark.clear();
     used = 0;
@@ -81,22 +93,38 @@ std::string percent(double share) {
 std::string describe(const Inspection& in, const InspectOptions& o, int columns, bool color) {
   const bool stream = in.kind == "token file";
   const std::string part = stream ? "document" : "sample";
-  std::string out = in.path + ": " + in.kind + ", " + human_bytes(in.bytes) + (stream ? ", " + std::to_string(in.bytes_per_token) + " bytes a token" : "") + "\n";
-  out += "tokens     " + std::to_string(in.tokens) + ", ids up to " + std::to_string(in.highest_id) + "\n";
-  const double mean = in.parts > 0 ? static_cast<double>(in.tokens) / static_cast<double>(in.parts) : 0;
+  std::string out = in.path + ": " + in.kind + ", " + human_bytes(in.bytes) +
+                    (stream ? ", " + std::to_string(in.bytes_per_token) + " bytes a token" : "") +
+                    "\n";
+  out += "tokens     " + std::to_string(in.tokens) + ", ids up to " +
+         std::to_string(in.highest_id) + "\n";
+  const double mean = in.parts > 0 ? static_cast<double>(in.tokens) / static_cast<double>(in.parts)
+                                   : 0;
   char mean_text[32];
   std::snprintf(mean_text, sizeof mean_text, "%.1f", mean);
-  out += part + "s" + std::string(stream ? "  " : "    ") + std::to_string(in.parts) + ", of " + std::to_string(in.shortest) + " to " + std::to_string(in.longest) + " tokens, " + mean_text + " on average\n";
+  out += part + "s" + std::string(stream ? "  " : "    ") + std::to_string(in.parts) + ", of " +
+         std::to_string(in.shortest) + " to " + std::to_string(in.longest) + " tokens, " +
+         mean_text + " on average\n";
   if (in.documents > 0) out += "documents  " + std::to_string(in.documents) + ", packed\n";
   if (!in.labels.empty()) {
     out += "labels    ";
-    for (const auto& [label, count] : in.labels) out += " " + std::to_string(label) + ": " + std::to_string(count) + " (" + percent(static_cast<double>(count) / static_cast<double>(in.parts)) + ")";
+    for (const auto& [label, count] : in.labels)
+      out += " " + std::to_string(label) + ": " + std::to_string(count) + " (" +
+             percent(static_cast<double>(count) / static_cast<double>(in.parts)) + ")";
     out += "\n";
   }
-  if (in.in_loss > 0 || stream) out += "in loss    " + std::to_string(in.in_loss) + " tokens, " + percent(static_cast<double>(in.in_loss) / static_cast<double>(std::max<std::int64_t>(in.tokens, 1))) + "\n";
-  if (o.sequence_length > 0) out += "rows       " + std::to_string(in.rows) + " of " + std::to_string(o.sequence_length) + " tokens, " + percent(in.padding_share) + " of them padding\n";
+  if (in.in_loss > 0 || stream)
+    out += "in loss    " + std::to_string(in.in_loss) + " tokens, " +
+           percent(static_cast<double>(in.in_loss) /
+                   static_cast<double>(std::max<std::int64_t>(in.tokens, 1))) +
+           "\n";
+  if (o.sequence_length > 0)
+    out += "rows       " + std::to_string(in.rows) + " of " + std::to_string(o.sequence_length) +
+           " tokens, " + percent(in.padding_share) + " of them padding\n";
   for (const Shown& s : in.shown) {
-    out += "\n" + part + " " + std::to_string(s.number) + ", " + (stream ? "from token " : "line ") + std::to_string(s.begin) + ": " + std::to_string(s.tokens) + " tokens" +
+    out += "\n" + part + " " + std::to_string(s.number) + ", " +
+           (stream ? "from token " : "line ") + std::to_string(s.begin) + ": " +
+           std::to_string(s.tokens) + " tokens" +
            (s.label ? ", label " + std::to_string(*s.label) : "") + "\n";
     out += token_lines(s, o.tokenizer, static_cast<std::size_t>(std::max(columns, 20)), color);
   }
@@ -105,8 +133,15 @@ std::string describe(const Inspection& in, const InspectOptions& o, int columns,
 
 nlohmann::ordered_json to_json(const Inspection& in, const InspectOptions& o) {
   const bool stream = in.kind == "token file";
-  nlohmann::ordered_json out{{"file", in.path},     {"kind", in.kind},         {"bytes", in.bytes},     {"tokens", in.tokens},         {"highest_id", in.highest_id},
-                             {stream ? "documents" : "samples", in.parts},     {"shortest", in.shortest}, {"longest", in.longest},     {"tokens_in_loss", in.in_loss}};
+  nlohmann::ordered_json out{{"file", in.path},
+                             {"kind", in.kind},
+                             {"bytes", in.bytes},
+                             {"tokens", in.tokens},
+                             {"highest_id", in.highest_id},
+                             {stream ? "documents" : "samples", in.parts},
+                             {"shortest", in.shortest},
+                             {"longest", in.longest},
+                             {"tokens_in_loss", in.in_loss}};
   if (in.documents > 0) out["documents"] = in.documents;
   if (stream) out["bytes_per_token"] = in.bytes_per_token;
   if (o.sequence_length > 0) {
@@ -116,7 +151,11 @@ nlohmann::ordered_json to_json(const Inspection& in, const InspectOptions& o) {
   for (const auto& [label, count] : in.labels) out["labels"][std::to_string(label)] = count;
   out["shown"] = nlohmann::ordered_json::array();
   for (const Shown& s : in.shown) {
-    nlohmann::ordered_json item{{"number", s.number}, {"begin", s.begin}, {"tokens", s.tokens}, {"ids", s.ids}, {"in_loss", s.in_loss}};
+    nlohmann::ordered_json item{{"number", s.number},
+                                {"begin", s.begin},
+                                {"tokens", s.tokens},
+                                {"ids", s.ids},
+                                {"in_loss", s.in_loss}};
     if (s.label) item["label"] = *s.label;
     if (!s.begins.empty()) item["begins"] = s.begins;
     if (o.tokenizer) item["text"] = o.tokenizer->decode(s.ids, false);

@@ -15,23 +15,34 @@ using data::labelled::FieldName;
 
 class TokenFileDocuments final : public Documents {
  public:
-  TokenFileDocuments(const std::string& path, std::optional<std::int32_t> end_of_text) : reader_(path, {}, 0) {
+  TokenFileDocuments(const std::string& path, std::optional<std::int32_t> end_of_text)
+      : reader_(path, {}, 0) {
     if (reader_.layout().documents.empty() && !end_of_text)
-      throw UserError(ExitCode::bad_data, path + " does not say where its documents end: name the token that ends them with --end-of-text TOKEN --tokenizer FOLDER");
-    for_each_document(reader_, end_of_text, [&](std::int64_t, std::int64_t end) { ends_.push_back(end); });
+      throw UserError(ExitCode::bad_data,
+                      path +
+                          " does not say where its documents end: name the token that ends them "
+                          "with --end-of-text TOKEN --tokenizer FOLDER");
+    for_each_document(reader_, end_of_text,
+                      [&](std::int64_t, std::int64_t end) { ends_.push_back(end); });
   }
   std::int64_t count() const override { return static_cast<std::int64_t>(ends_.size()) - 1; }
-  std::int64_t length(std::int64_t document) const override { return ends_[static_cast<std::size_t>(document) + 1] - begin(document); }
+  std::int64_t length(std::int64_t document) const override {
+    return ends_[static_cast<std::size_t>(document) + 1] - begin(document);
+  }
   bool has_labels() const override { return false; }
-  void read(std::int64_t document, std::int64_t first, std::int64_t tokens, tokenizer::Ids& ids, tokenizer::Ids&) const override {
-    for (std::int64_t i = 0; i < tokens; ++i) ids.push_back(reader_.token(begin(document) + first + i));
+  void read(std::int64_t document, std::int64_t first, std::int64_t tokens, tokenizer::Ids& ids,
+            tokenizer::Ids&) const override {
+    for (std::int64_t i = 0; i < tokens; ++i)
+      ids.push_back(reader_.token(begin(document) + first + i));
   }
 
  private:
-  std::int64_t begin(std::int64_t document) const { return ends_[static_cast<std::size_t>(document)]; }
+  std::int64_t begin(std::int64_t document) const {
+    return ends_[static_cast<std::size_t>(document)];
+  }
 
   data::tokens::TokenReader reader_;
-  std::vector<std::int64_t> ends_{0};   // of the document before the first, of the first, ...
+  std::vector<std::int64_t> ends_{0};  // of the document before the first, of the first, ...
 };
 
 class LineDocuments final : public Documents {
@@ -47,20 +58,31 @@ class LineDocuments final : public Documents {
       parse(i, line);
       lengths_.push_back(static_cast<std::int32_t>(line[FieldName::input_ids].values.size()));
       const bool labels = line[FieldName::labels].given;
-      if (i > 0 && labels != has_labels_) place(i).refuse(std::string(labels ? "has labels, and lines before have none" : "has no labels, and lines before have some") + ": give them to all or to none");
+      if (i > 0 && labels != has_labels_)
+        place(i).refuse(std::string(labels ? "has labels, and lines before have none"
+                                           : "has no labels, and lines before have some") +
+                        ": give them to all or to none");
       has_labels_ = labels;
     }
   }
   std::int64_t count() const override { return lines_.size(); }
-  std::int64_t length(std::int64_t document) const override { return lengths_[static_cast<std::size_t>(document)]; }
+  std::int64_t length(std::int64_t document) const override {
+    return lengths_[static_cast<std::size_t>(document)];
+  }
   bool has_labels() const override { return has_labels_; }
-  void read(std::int64_t document, std::int64_t first, std::int64_t tokens, tokenizer::Ids& ids, tokenizer::Ids& labels) const override {
+  void read(std::int64_t document, std::int64_t first, std::int64_t tokens, tokenizer::Ids& ids,
+            tokenizer::Ids& labels) const override {
     data::labelled::Line line;
     parse(document, line);
-    const auto part = [&](FieldName name) { return std::span(line[name].values).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(tokens)); };
-    for (const std::int64_t id : part(FieldName::input_ids)) ids.push_back(static_cast<std::int32_t>(id));
+    const auto part = [&](FieldName name) {
+      return std::span(line[name].values)
+          .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(tokens));
+    };
+    for (const std::int64_t id : part(FieldName::input_ids))
+      ids.push_back(static_cast<std::int32_t>(id));
     if (!has_labels_) return;
-    for (const std::int64_t label : part(FieldName::labels)) labels.push_back(static_cast<std::int32_t>(label));
+    for (const std::int64_t label : part(FieldName::labels))
+      labels.push_back(static_cast<std::int32_t>(label));
   }
 
  private:
@@ -70,12 +92,20 @@ class LineDocuments final : public Documents {
     return data::labelled::LineIndex::of_json(file.bytes(), file.path());
   }
   void parse(std::int64_t i, data::labelled::Line& line) const {
-    if (data::labelled::is_blank(lines_.line(i))) place(i).refuse("is blank: only the end of a file may be");
+    if (data::labelled::is_blank(lines_.line(i)))
+      place(i).refuse("is blank: only the end of a file may be");
     line.clear();
     parser_->parse(lines_.line(i), place(i), line);
-    if (line[FieldName::document_lengths].given) place(i).refuse("is packed already: it has document_lengths");
-    if (line[FieldName::label].given) place(i).refuse("has a label, and a row of several documents has no class: such samples are trained on one by one");
-    if (line[FieldName::token_type_ids].given) place(i).refuse("has token_type_ids, which packed rows have none of: tokenize it for a model without (gpt2)");
+    if (line[FieldName::document_lengths].given)
+      place(i).refuse("is packed already: it has document_lengths");
+    if (line[FieldName::label].given)
+      place(i).refuse(
+          "has a label, and a row of several documents has no class: such samples are trained on "
+          "one by one");
+    if (line[FieldName::token_type_ids].given)
+      place(i).refuse(
+          "has token_type_ids, which packed rows have none of: tokenize it for a model without "
+          "(gpt2)");
     rules_.check(line, place(i));
   }
 
@@ -95,13 +125,16 @@ class LineDocuments final : public Documents {
 
 }  // namespace
 
-std::optional<std::int32_t> end_of_text_of(const std::string& path, const tokenizer::Tokenizer* tokenizer) {
+std::optional<std::int32_t> end_of_text_of(const std::string& path,
+                                           const tokenizer::Tokenizer* tokenizer) {
   if (const auto id = read_about(path).end_of_text) return id;
   if (tokenizer && tokenizer->end_of_text() >= 0) return tokenizer->end_of_text();
   return std::nullopt;
 }
 
-void for_each_document(const data::tokens::TokenReader& reader, std::optional<std::int32_t> end_of_text, const std::function<void(std::int64_t begin, std::int64_t end)>& use) {
+void for_each_document(const data::tokens::TokenReader& reader,
+                       std::optional<std::int32_t> end_of_text,
+                       const std::function<void(std::int64_t begin, std::int64_t end)>& use) {
   std::int64_t begin = 0;
   const auto end_at = [&](std::int64_t end) {
     if (end > begin) use(begin, end);
@@ -116,12 +149,18 @@ void for_each_document(const data::tokens::TokenReader& reader, std::optional<st
   end_at(reader.count());
 }
 
-bool is_labelled_lines(const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); }
+bool is_labelled_lines(const std::string& path) {
+  return path.ends_with(".jsonl") || path.ends_with(".json");
+}
 
-bool has_document_index(const std::string& path) { return !data::tokens::TokenReader(path, {}, 0).layout().documents.empty(); }
+bool has_document_index(const std::string& path) {
+  return !data::tokens::TokenReader(path, {}, 0).layout().documents.empty();
+}
 
-std::unique_ptr<Documents> open_documents(const std::string& path, std::optional<std::int32_t> end_of_text) {
-  if (!std::filesystem::exists(path)) throw UserError(ExitCode::input_missing, "there is no file " + path + " to pack");
+std::unique_ptr<Documents> open_documents(const std::string& path,
+                                          std::optional<std::int32_t> end_of_text) {
+  if (!std::filesystem::exists(path))
+    throw UserError(ExitCode::input_missing, "there is no file " + path + " to pack");
   if (is_labelled_lines(path)) return std::make_unique<LineDocuments>(path);
   return std::make_unique<TokenFileDocuments>(path, end_of_text);
 }

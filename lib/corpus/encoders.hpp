@@ -9,7 +9,8 @@
 
 namespace trainx::corpus {
 
-/// Threads with an encoder each, which live as long as this: what one has met it knows the next time.
+/// Threads with an encoder each, which live as long as this: what one has met it knows the next
+/// time.
 class Encoders {
  public:
   Encoders(const tokenizer::Tokenizer& tokenizer, int threads) {
@@ -17,10 +18,13 @@ class Encoders {
   }
   std::int64_t threads() const { return static_cast<std::int64_t>(encoders_.size()); }
 
-  /// Calls `work(i, encoder)` for i in [0, count), the lowest first, several at a time. What one throws ends the others and is rethrown, that of the lowest i.
-  void for_each(std::int64_t count, const std::function<void(std::int64_t, tokenizer::Encoder&)>& work) {
+  /// Calls `work(i, encoder)` for i in [0, count), the lowest first, several at a time. What one
+  /// throws ends the others and is rethrown, that of the lowest i.
+  void for_each(std::int64_t count,
+                const std::function<void(std::int64_t, tokenizer::Encoder&)>& work) {
     std::atomic<std::int64_t> next{0};
-    std::vector<std::pair<std::int64_t, std::exception_ptr>> problems(encoders_.size(), {count, nullptr});
+    std::vector<std::pair<std::int64_t, std::exception_ptr>> problems(encoders_.size(),
+                                                                      {count, nullptr});
     const auto run = [&](std::size_t thread) {
       for (std::int64_t i = next++; i < count; i = next++) {
         try {
@@ -32,10 +36,12 @@ class Encoders {
       }
     };
     std::vector<std::thread> threads;
-    for (std::size_t t = 1; t < encoders_.size() && static_cast<std::int64_t>(t) < count; ++t) threads.emplace_back(run, t);
+    for (std::size_t t = 1; t < encoders_.size() && static_cast<std::int64_t>(t) < count; ++t)
+      threads.emplace_back(run, t);
     run(0);
     for (std::thread& thread : threads) thread.join();
-    const auto first = std::ranges::min_element(problems, {}, &std::pair<std::int64_t, std::exception_ptr>::first);
+    const auto first =
+        std::ranges::min_element(problems, {}, &std::pair<std::int64_t, std::exception_ptr>::first);
     if (first != problems.end() && first->second) std::rethrow_exception(first->second);
   }
 

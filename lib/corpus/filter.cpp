@@ -29,7 +29,8 @@ class LineBatches {
       if (before > longest_line) LinePlace{name_, first_line}.refuse("is longer than 64 MiB");
       kept_.resize(before + read_bytes);
       const ssize_t n = ::read(in_, kept_.data() + before, read_bytes);
-      if (n < 0 && errno != EINTR) throw UserError(ExitCode::io_error, name_ + " cannot be read: " + errno_words(errno));
+      if (n < 0 && errno != EINTR)
+        throw UserError(ExitCode::io_error, name_ + " cannot be read: " + errno_words(errno));
       kept_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
       ended_ = n == 0;
       const std::size_t end = kept_.rfind('\n');
@@ -51,7 +52,8 @@ class LineBatches {
   bool ended_ = false;
 };
 
-std::string text_line(const tokenizer::Tokenizer& tokenizer, std::string_view line, bool special, const LinePlace& place) {
+std::string text_line(const tokenizer::Tokenizer& tokenizer, std::string_view line, bool special,
+                      const LinePlace& place) {
   data::labelled::WantedFields wanted{};
   wanted[0] = true;
   data::labelled::Line parsed;
@@ -60,13 +62,18 @@ std::string text_line(const tokenizer::Tokenizer& tokenizer, std::string_view li
   if (!parsed.fields[0].given) place.refuse("has no input_ids");
   tokenizer::Ids ids;
   for (const std::int64_t id : parsed.fields[0].values) {
-    if (id < 0 || id >= tokenizer.vocab_size()) place.refuse("has the id " + std::to_string(id) + ", but the tokenizer " + tokenizer.path() + " has ids below " + std::to_string(tokenizer.vocab_size()));
+    if (id < 0 || id >= tokenizer.vocab_size())
+      place.refuse("has the id " + std::to_string(id) + ", but the tokenizer " + tokenizer.path() +
+                   " has ids below " + std::to_string(tokenizer.vocab_size()));
     ids.push_back(static_cast<std::int32_t>(id));
   }
-  return nlohmann::json{{"text", tokenizer.decode(ids, !special)}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return nlohmann::json{{"text", tokenizer.decode(ids, !special)}}.dump(
+             -1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
 }
 
-std::string ids_line(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder, const Record& record, bool special, const std::string& place) {
+std::string ids_line(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
+                     const Record& record, bool special, const std::string& place) {
   const auto encode = [&](const std::string& text) {
     tokenizer::Ids ids;
     append_document(text, encoder, ids, place);
@@ -75,13 +82,15 @@ std::string ids_line(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& 
   std::optional<tokenizer::Ids> second;
   if (record.pair) second = encode(*record.pair);
   std::string out;
-  append_sample_line(tokenizer.sample(encode(record.text), std::move(second), special), record.label, out);
+  append_sample_line(tokenizer.sample(encode(record.text), std::move(second), special),
+                     record.label, out);
   return out;
 }
 
 }  // namespace
 
-void filter_lines(const tokenizer::Tokenizer& tokenizer, const FilterOptions& options, int in, const std::string& name, const std::function<void(const std::string&)>& write) {
+void filter_lines(const tokenizer::Tokenizer& tokenizer, const FilterOptions& options, int in,
+                  const std::string& name, const std::function<void(const std::string&)>& write) {
   const auto reader = make_json_reader(options.names);
   Encoders encoders(tokenizer, options.threads);
   LineBatches batches(in, name);
@@ -89,15 +98,18 @@ void filter_lines(const tokenizer::Tokenizer& tokenizer, const FilterOptions& op
   for (std::int64_t line = 1; batches.next(batch, line);) {
     const data::labelled::LineIndex lines(std::as_bytes(std::span(batch)));
     // A few ranges for each thread, so that none waits long for another.
-    const std::int64_t ranges = std::min<std::int64_t>(lines.size(), options.threads == 1 ? 1 : 8 * encoders.threads());
+    const std::int64_t ranges =
+        std::min<std::int64_t>(lines.size(), options.threads == 1 ? 1 : 8 * encoders.threads());
     std::vector<std::string> out(static_cast<std::size_t>(ranges));
     encoders.for_each(ranges, [&](std::int64_t r, tokenizer::Encoder& encoder) {
       for (std::int64_t i = lines.size() * r / ranges; i < lines.size() * (r + 1) / ranges; ++i) {
         const LinePlace place{name, line + i};
         const std::string_view text = lines.line(i);
         if (data::labelled::is_blank(text)) place.refuse("is blank");
-        out[static_cast<std::size_t>(r)] += options.decode ? text_line(tokenizer, text, options.special, place)
-                                                           : ids_line(tokenizer, encoder, reader->read(text, place), options.special, name + ":" + std::to_string(line + i));
+        out[static_cast<std::size_t>(r)] +=
+            options.decode ? text_line(tokenizer, text, options.special, place)
+                           : ids_line(tokenizer, encoder, reader->read(text, place),
+                                      options.special, name + ":" + std::to_string(line + i));
       }
     });
     for (const std::string& lines_out : out) write(lines_out);

@@ -30,11 +30,16 @@ std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files;
   fs::recursive_directory_iterator at(folder, error), end;
   for (; !error && at != end; at.increment(error)) {
-    if (at->path().filename().string().starts_with('.')) at.disable_recursion_pending();
-    else if (at->is_regular_file(error)) files.push_back(at->path().string());
+    if (at->path().filename().string().starts_with('.'))
+      at.disable_recursion_pending();
+    else if (at->is_regular_file(error))
+      files.push_back(at->path().string());
   }
-  if (error) throw UserError(ExitCode::input_missing, "cannot read the folder " + yaml::excerpt(folder) + ": " + error.message());
-  if (files.empty()) throw UserError(ExitCode::bad_data, "the folder " + yaml::excerpt(folder) + " has no files");
+  if (error)
+    throw UserError(ExitCode::input_missing,
+                    "cannot read the folder " + yaml::excerpt(folder) + ": " + error.message());
+  if (files.empty())
+    throw UserError(ExitCode::bad_data, "the folder " + yaml::excerpt(folder) + " has no files");
   std::ranges::sort(files);
   return files;
 }
@@ -105,12 +110,17 @@ std::vector<Input> find_inputs(const std::vector<std::string>& paths, const std:
   std::vector<Input> out;
   for (const std::string& path : paths) {
     std::error_code error;
-    if (!fs::exists(path, error)) throw UserError(ExitCode::input_missing, "there is no " + yaml::excerpt(path) + " to take text from");
-    for (const std::string& file : fs::is_directory(path, error) ? files_in(path) : std::vector{path}) {
-      if (!fs::is_regular_file(file, error)) throw UserError(ExitCode::bad_data, file + " is no regular file: name a file of data");
+    if (!fs::exists(path, error))
+      throw UserError(ExitCode::input_missing,
+                      "there is no " + yaml::excerpt(path) + " to take text from");
+    for (const std::string& file :
+         fs::is_directory(path, error) ? files_in(path) : std::vector{path}) {
+      if (!fs::is_regular_file(file, error))
+        throw UserError(ExitCode::bad_data, file + " is no regular file: name a file of data");
       const auto bytes = static_cast<std::int64_t>(fs::file_size(file, error));
       const auto changed = error ? fs::file_time_type() : fs::last_write_time(file, error);
-      if (error) throw UserError(ExitCode::input_missing, "cannot read " + file + ": " + error.message());
+      if (error)
+        throw UserError(ExitCode::input_missing, "cannot read " + file + ": " + error.message());
       Format found = format.empty() ? format_by_ending(file) : format_of(format);
       data::refuse_foreign(data::MappedFile(file));
       if (found == Format::json || found == Format::jsonl) found = json_format(file, found);
@@ -121,7 +131,8 @@ std::vector<Input> find_inputs(const std::vector<std::string>& paths, const std:
 }
 
 std::vector<Part> cut_into_parts(const std::vector<Input>& inputs) {
-  constexpr std::size_t smallest = std::size_t{256} << 10, largest = std::size_t{16} << 20, wanted_parts = 64;
+  constexpr std::size_t smallest = std::size_t{256} << 10, largest = std::size_t{16} << 20,
+                        wanted_parts = 64;
   std::size_t total = 0;
   for (const Input& input : inputs) total += static_cast<std::size_t>(input.bytes);
   const std::size_t part_bytes = std::clamp(total / wanted_parts, smallest, largest);

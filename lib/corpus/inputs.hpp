@@ -12,7 +12,7 @@ struct Input {
   std::string path;
   Format format = Format::text;
   std::int64_t bytes = 0;
-  std::int64_t changed_ns = 0;          // when it was last written
+  std::int64_t changed_ns = 0;  // when it was last written
 };
 
 /// `name` as --format has it. Throws UserError 2.

@@ -20,7 +20,9 @@ using data::labelled::LinePlace;
 /// Parts of a file as they go by.
 class Parts {
  public:
-  Parts(const InspectOptions& o, Inspection& out) : o_(o), out_(out) { out_.shortest = std::numeric_limits<std::int64_t>::max(); }
+  Parts(const InspectOptions& o, Inspection& out) : o_(o), out_(out) {
+    out_.shortest = std::numeric_limits<std::int64_t>::max();
+  }
 
   /// Null where this part is not shown.
   Shown* add(std::int64_t begin, std::int64_t tokens) {
@@ -42,18 +44,22 @@ void inspect_tokens(const InspectOptions& o, Inspection& out) {
   out.kind = "token file";
   out.tokens = reader.count();
   out.bytes_per_token = reader.layout().width;
-  out.in_loss = std::max<std::int64_t>(0, out.tokens - 1);       // all but the first are predicted
+  out.in_loss = std::max<std::int64_t>(0, out.tokens - 1);  // all but the first are predicted
   Parts parts(o, out);
-  for_each_document(reader, o.end_of_text ? o.end_of_text : end_of_text_of(o.path, o.tokenizer), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) out.highest_id = std::max<std::int64_t>(out.highest_id, reader.token(i));
-    if (Shown* shown = parts.add(begin, end - begin)) {
-      for (std::int64_t i = begin; i < std::min(end, begin + o.most_tokens); ++i) {
-        shown->ids.push_back(reader.token(i));
-        shown->in_loss.push_back(i > 0);
-      }
-    }
-  });
-  if (o.sequence_length > 0) out.rows = std::max<std::int64_t>(0, (out.tokens - 1) / o.sequence_length);
+  for_each_document(reader, o.end_of_text ? o.end_of_text : end_of_text_of(o.path, o.tokenizer),
+                    [&](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t i = begin; i < end; ++i)
+                        out.highest_id = std::max<std::int64_t>(out.highest_id, reader.token(i));
+                      if (Shown* shown = parts.add(begin, end - begin)) {
+                        for (std::int64_t i = begin; i < std::min(end, begin + o.most_tokens);
+                             ++i) {
+                          shown->ids.push_back(reader.token(i));
+                          shown->in_loss.push_back(i > 0);
+                        }
+                      }
+                    });
+  if (o.sequence_length > 0)
+    out.rows = std::max<std::int64_t>(0, (out.tokens - 1) / o.sequence_length);
 }
 
 /// data.pad_to by default: 32, 64, ... up to sequence_length.
@@ -91,13 +97,16 @@ void inspect_lines(const InspectOptions& o, Inspection& out) {
   data::labelled::Line line;
   for (std::int64_t i = 0; i < lines.size(); ++i) {
     const LinePlace place = lines.place(o.path, i);
-    if (data::labelled::is_blank(lines.line(i))) place.refuse("is blank: only the end of a file may be");
+    if (data::labelled::is_blank(lines.line(i)))
+      place.refuse("is blank: only the end of a file may be");
     line.clear();
     parser->parse(lines.line(i), place, line);
     const auto& ids = line[FieldName::input_ids].values;
     const auto& targets = line[FieldName::labels];
     if (ids.empty()) place.refuse("has no input_ids");
-    if (targets.given && targets.values.size() != ids.size()) place.refuse("has " + std::to_string(targets.values.size()) + " labels for " + std::to_string(ids.size()) + " input_ids");
+    if (targets.given && targets.values.size() != ids.size())
+      place.refuse("has " + std::to_string(targets.values.size()) + " labels for " +
+                   std::to_string(ids.size()) + " input_ids");
     const auto tokens = static_cast<std::int64_t>(ids.size());
     Shown* shown = parts.add(i + 1, tokens);
     const std::vector<bool> begins = document_begins(line, place);
@@ -109,7 +118,9 @@ void inspect_lines(const InspectOptions& o, Inspection& out) {
       constexpr std::int64_t beyond = std::numeric_limits<std::int32_t>::max();
       if (ids[t] < 0 || ids[t] > beyond) place.refuse("has the token id " + std::to_string(ids[t]));
       out.highest_id = std::max(out.highest_id, ids[t]);
-      const bool predicted = begins.empty() ? targets.given && targets.values[t] >= 0 : !begins[t] && (!targets.given || targets.values[t] >= 0);
+      const bool predicted = begins.empty()
+                                 ? targets.given && targets.values[t] >= 0
+                                 : !begins[t] && (!targets.given || targets.values[t] >= 0);
       out.in_loss += predicted;
       if (!shown || static_cast<std::int64_t>(t) >= o.most_tokens) continue;
       shown->ids.push_back(static_cast<std::int32_t>(ids[t]));
@@ -134,14 +145,20 @@ void inspect_lines(const InspectOptions& o, Inspection& out) {
 Inspection inspect(const InspectOptions& o) {
   Inspection out;
   out.path = o.path;
-  if (!std::filesystem::exists(o.path)) throw UserError(ExitCode::input_missing, "there is no file " + o.path + " to inspect");
-  if (is_labelled_lines(o.path)) inspect_lines(o, out);
-  else inspect_tokens(o, out);
+  if (!std::filesystem::exists(o.path))
+    throw UserError(ExitCode::input_missing, "there is no file " + o.path + " to inspect");
+  if (is_labelled_lines(o.path))
+    inspect_lines(o, out);
+  else
+    inspect_tokens(o, out);
   out.bytes = static_cast<std::int64_t>(std::filesystem::file_size(o.path));
   if (out.parts == 0) out.shortest = 0;
   if (o.tokenizer && out.highest_id >= o.tokenizer->vocab_size())
-    throw UserError(ExitCode::bad_data, o.path + " has the token id " + std::to_string(out.highest_id) + ", but the tokenizer " + o.tokenizer->path() + " has ids below " +
-                                            std::to_string(o.tokenizer->vocab_size()) + ": they do not belong together");
+    throw UserError(ExitCode::bad_data,
+                    o.path + " has the token id " + std::to_string(out.highest_id) +
+                        ", but the tokenizer " + o.tokenizer->path() + " has ids below " +
+                        std::to_string(o.tokenizer->vocab_size()) +
+                        ": they do not belong together");
   return out;
 }
 

@@ -8,33 +8,36 @@ namespace trainx::corpus {
 
 struct InspectOptions {
   std::string path;
-  const tokenizer::Tokenizer* tokenizer = nullptr;   // null: ids alone
-  std::int64_t first = 0, shown = 3;    // documents or samples whose tokens are shown
-  std::int64_t most_tokens = 64;        // of each
-  std::int64_t sequence_length = 0;     // of rows: 0: not asked for
-  std::optional<std::int32_t> end_of_text;   // what ends a document of a token file; nothing: as FILE.json or the tokenizer says
+  const tokenizer::Tokenizer* tokenizer = nullptr;  // null: ids alone
+  std::int64_t first = 0, shown = 3;                // documents or samples whose tokens are shown
+  std::int64_t most_tokens = 64;                    // of each
+  std::int64_t sequence_length = 0;                 // of rows: 0: not asked for
+  // what ends a document of a token file; nothing: as FILE.json or the tokenizer says
+  std::optional<std::int32_t> end_of_text;
 };
 
 /// A document of a token file, or a sample of labelled lines.
 struct Shown {
-  std::int64_t number = 0, begin = 0, tokens = 0;    // begin: its first token in the file, or its line
-  tokenizer::Ids ids;                   // the first of them
-  std::vector<bool> in_loss;            // of each of `ids`: whether it is predicted
-  std::vector<bool> begins;             // of a packed line: of each of `ids` whether a document begins with it; else empty
+  // begin: its first token in the file, or its line
+  std::int64_t number = 0, begin = 0, tokens = 0;
+  tokenizer::Ids ids;         // the first of them
+  std::vector<bool> in_loss;  // of each of `ids`: whether it is predicted
+  // of a packed line: of each of `ids` whether a document begins with it; else empty
+  std::vector<bool> begins;
   std::optional<std::int64_t> label;
 };
 
 struct Inspection {
-  std::string path, kind;               // "token file" or "labelled lines"
+  std::string path, kind;  // "token file" or "labelled lines"
   std::int64_t bytes = 0, bytes_per_token = 0, tokens = 0;
-  std::int64_t parts = 0;               // documents or samples; 0: not known
+  std::int64_t parts = 0;  // documents or samples; 0: not known
   std::int64_t shortest = 0, longest = 0;
-  std::int64_t documents = 0;           // of packed lines; 0: a line is one
+  std::int64_t documents = 0;  // of packed lines; 0: a line is one
   std::int64_t highest_id = 0;
-  std::int64_t in_loss = 0;             // tokens that are predicted
-  std::int64_t rows = 0;                // of sequence_length tokens
-  double padding_share = 0;             // of the tokens of those rows
-  std::vector<std::pair<std::int64_t, std::int64_t>> labels;   // class, samples
+  std::int64_t in_loss = 0;                                   // tokens that are predicted
+  std::int64_t rows = 0;                                      // of sequence_length tokens
+  double padding_share = 0;                                   // of the tokens of those rows
+  std::vector<std::pair<std::int64_t, std::int64_t>> labels;  // class, samples
   std::vector<Shown> shown;
 };
 
@@ -42,7 +45,8 @@ struct Inspection {
 Inspection inspect(const InspectOptions& options);
 
 /// For a terminal of so many columns; `color`: with the escapes of one.
-std::string describe(const Inspection& inspection, const InspectOptions& options, int columns, bool color);
+std::string describe(const Inspection& inspection, const InspectOptions& options, int columns,
+                     bool color);
 nlohmann::ordered_json to_json(const Inspection& inspection, const InspectOptions& options);
 
 }  // namespace trainx::corpus

@@ -13,17 +13,20 @@
 namespace trainx::corpus {
 namespace {
 
-constexpr std::size_t write_bytes = std::size_t{1} << 20;   // at once
+constexpr std::size_t write_bytes = std::size_t{1} << 20;  // at once
 
 /// Tokens [first, first + tokens) of a document.
-struct Piece { std::int64_t document = 0, first = 0; };
+struct Piece {
+  std::int64_t document = 0, first = 0;
+};
 
 struct Pieces {
   std::vector<Piece> pieces;
   std::vector<std::int32_t> lengths;
 };
 
-/// Of a document that is longer than a row each piece begins with the last token of the one before, so that every token but the document's first is predicted once.
+/// Of a document that is longer than a row each piece begins with the last token of the one before,
+/// so that every token but the document's first is predicted once.
 Pieces cut_into_pieces(const Documents& documents, std::int64_t row_length, PackReport& report) {
   Pieces out;
   report.documents = documents.count();
@@ -39,18 +42,23 @@ Pieces cut_into_pieces(const Documents& documents, std::int64_t row_length, Pack
 }
 
 /// Indices of pieces, those of row 0 first, each row's in order; and how many each row has.
-struct Rows { std::vector<std::int64_t> pieces, counts; };
+struct Rows {
+  std::vector<std::int64_t> pieces, counts;
+};
 
 Rows rows_of(const std::vector<std::int64_t>& row_of_piece) {
   Rows out;
   for (const std::int64_t row : row_of_piece) {
-    if (row >= static_cast<std::int64_t>(out.counts.size())) out.counts.resize(static_cast<std::size_t>(row) + 1);
+    if (row >= static_cast<std::int64_t>(out.counts.size()))
+      out.counts.resize(static_cast<std::size_t>(row) + 1);
     ++out.counts[static_cast<std::size_t>(row)];
   }
   std::vector<std::int64_t> next(out.counts.size());
   std::exclusive_scan(out.counts.begin(), out.counts.end(), next.begin(), std::int64_t{0});
   out.pieces.resize(row_of_piece.size());
-  for (std::size_t i = 0; i < row_of_piece.size(); ++i) out.pieces[static_cast<std::size_t>(next[static_cast<std::size_t>(row_of_piece[i])]++)] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < row_of_piece.size(); ++i)
+    out.pieces[static_cast<std::size_t>(next[static_cast<std::size_t>(row_of_piece[i])]++)] =
+        static_cast<std::int64_t>(i);
   return out;
 }
 
@@ -61,9 +69,14 @@ double padding_share(std::int64_t tokens, std::int64_t rows, std::int64_t row_le
 }  // namespace
 
 PackReport pack(const PackOptions& o) {
-  if (!o.out.ends_with(".jsonl")) throw UserError(ExitCode::usage, "--out " + o.out + " does not end with .jsonl: packed rows are lines of JSON");
-  if (std::filesystem::exists(o.out)) throw UserError(ExitCode::cannot_create, o.out + " is there already; move it away, or name another file with --out");
-  if (o.sequence_length < 2) throw InternalError("pack: rows of " + std::to_string(o.sequence_length));
+  if (!o.out.ends_with(".jsonl"))
+    throw UserError(ExitCode::usage,
+                    "--out " + o.out + " does not end with .jsonl: packed rows are lines of JSON");
+  if (std::filesystem::exists(o.out))
+    throw UserError(ExitCode::cannot_create,
+                    o.out + " is there already; move it away, or name another file with --out");
+  if (o.sequence_length < 2)
+    throw InternalError("pack: rows of " + std::to_string(o.sequence_length));
   const auto documents = open_documents(o.path, o.end_of_text);
   PackReport report;
   const auto [pieces, lengths] = cut_into_pieces(*documents, o.sequence_length, report);
@@ -72,7 +85,8 @@ PackReport pack(const PackOptions& o) {
   report.tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   report.most_pieces = *std::ranges::max_element(rows.counts);
   report.padding_share = padding_share(report.tokens, report.rows, o.sequence_length);
-  report.padding_share_unpacked = padding_share(report.tokens, static_cast<std::int64_t>(pieces.size()), o.sequence_length);
+  report.padding_share_unpacked =
+      padding_share(report.tokens, static_cast<std::int64_t>(pieces.size()), o.sequence_length);
 
   FileWriter out(o.out, 0);
   std::string text;
@@ -107,7 +121,10 @@ PackReport pack(const PackOptions& o) {
   fsync_folder(folder_of(o.out));
   AboutFile whose = read_about(o.path);
   if (!o.tokenizer.empty()) whose.tokenizer = o.tokenizer, whose.vocab_size = o.vocab_size;
-  nlohmann::ordered_json about{{"tokens", report.tokens}, {"documents", report.documents}, {"rows", report.rows}, {"sequence_length", o.sequence_length}};
+  nlohmann::ordered_json about{{"tokens", report.tokens},
+                               {"documents", report.documents},
+                               {"rows", report.rows},
+                               {"sequence_length", o.sequence_length}};
   if (whose.vocab_size > 0) about["vocab_size"] = whose.vocab_size;
   if (!whose.tokenizer.empty()) about["tokenizer"] = whose.tokenizer;
   write_about(o.out, about);

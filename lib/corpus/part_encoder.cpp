@@ -23,7 +23,11 @@ std::string_view text_of(const data::MappedFile& file) {
   return text;
 }
 
-std::int64_t line_of(std::string_view text, std::size_t at) { return std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size())), '\n') + 1; }
+std::int64_t line_of(std::string_view text, std::size_t at) {
+  return std::count(text.begin(),
+                    text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size())), '\n') +
+         1;
+}
 
 /// What a tokenizer puts before and behind a text.
 struct Around {
@@ -34,20 +38,24 @@ struct Around {
     const auto at = std::ranges::find(all, marker);
     before.assign(all.begin(), at);
     if (at != all.end()) behind.assign(at + 1, all.end());
-    if (o.end_of_text >= 0 && (behind.empty() || behind.back() != o.end_of_text)) behind.push_back(o.end_of_text);
+    if (o.end_of_text >= 0 && (behind.empty() || behind.back() != o.end_of_text))
+      behind.push_back(o.end_of_text);
   }
 };
 
 class PartEncoder {
  public:
-  PartEncoder(const std::vector<Input>& inputs, const tokenizer::Tokenizer& t, const OutputOptions& o, tokenizer::Encoder& encoder)
+  PartEncoder(const std::vector<Input>& inputs, const tokenizer::Tokenizer& t,
+              const OutputOptions& o, tokenizer::Encoder& encoder)
       : inputs_(inputs), tokenizer_(t), options_(o), encoder_(encoder), around_(t, o) {}
 
   EncodedPart encode(const Part& part) {
     for (const Slice& slice : part) {
       const data::MappedFile file(inputs_[slice.input].path);
       const Input& input = inputs_[slice.input];
-      if (static_cast<std::int64_t>(file.bytes().size()) != input.bytes) throw UserError(ExitCode::bad_data, input.path + " changed while it was read: begin again when it is done");
+      if (static_cast<std::int64_t>(file.bytes().size()) != input.bytes)
+        throw UserError(ExitCode::bad_data,
+                        input.path + " changed while it was read: begin again when it is done");
       if (input.format == Format::text) {
         text_slice(text_of(file), slice, input);
         continue;
@@ -57,11 +65,13 @@ class PartEncoder {
                       slice, input);
         continue;
       }
-      // Lines are counted from the file's beginning where there is a sentence to say: once more with their numbers.
+      // Lines are counted from the file's beginning where there is a sentence to say: once more
+      // with their numbers.
       try {
         lines_slice(text_of(file), slice, input, 0);
       } catch (const UserError&) {
-        lines_slice(text_of(file), slice, input, line_of(text_of(file), first_line(text_of(file), slice.begin)) - 1);
+        lines_slice(text_of(file), slice, input,
+                    line_of(text_of(file), first_line(text_of(file), slice.begin)) - 1);
         throw InternalError("tokenize: a line was refused once and not again");
       }
     }
@@ -74,24 +84,40 @@ class PartEncoder {
   void check_text(std::string_view text, const Slice& slice, const Input& input) const {
     constexpr std::size_t looked_around = (std::size_t{1} << 20) + 4096;
     std::size_t begin = slice.begin - std::min(slice.begin, looked_around);
-    while (begin > 0 && begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80 && slice.begin - begin < looked_around + 4) --begin;
+    while (begin > 0 && begin < text.size() &&
+           (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80 &&
+           slice.begin - begin < looked_around + 4)
+      --begin;
     std::size_t end = std::min(text.size(), slice.end + looked_around);
-    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80 && end < slice.end + looked_around + 4) ++end;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80 &&
+           end < slice.end + looked_around + 4)
+      ++end;
     const std::string_view looked_at = text.substr(begin, end - begin);
     if (const auto bad = data::text::find_malformed_utf8(std::as_bytes(std::span(looked_at))))
-      LinePlace{input.path, line_of(text, begin + *bad)}.refuse("is not UTF-8 at byte " + std::to_string(begin + *bad) + " of the file: convert it, or take it out of the data");
+      LinePlace{input.path, line_of(text, begin + *bad)}.refuse(
+          "is not UTF-8 at byte " + std::to_string(begin + *bad) +
+          " of the file: convert it, or take it out of the data");
     if (const std::size_t nul = looked_at.find('\0'); nul != std::string_view::npos)
-      LinePlace{input.path, line_of(text, begin + nul)}.refuse("has a NUL byte at byte " + std::to_string(begin + nul) + " of the file: this is no text");
+      LinePlace{input.path, line_of(text, begin + nul)}.refuse("has a NUL byte at byte " +
+                                                               std::to_string(begin + nul) +
+                                                               " of the file: this is no text");
   }
 
   /// A text file is a document, of which this is a piece.
   void text_slice(std::string_view text, const Slice& slice, const Input& input) {
-    if (options_.samples) throw UserError(ExitCode::usage, input.path + ": a text file has no lines of samples: give JSON lines, csv or tsv, or name an --out that ends with .bin");
-    if (text.empty() && slice.begin == 0) throw UserError(ExitCode::bad_data, input.path + " is empty: take it out of the data");
+    if (options_.samples)
+      throw UserError(ExitCode::usage,
+                      input.path +
+                          ": a text file has no lines of samples: give JSON lines, csv or tsv, or "
+                          "name an --out that ends with .bin");
+    if (text.empty() && slice.begin == 0)
+      throw UserError(ExitCode::bad_data, input.path + " is empty: take it out of the data");
     if (slice.begin >= text.size()) return;
     check_text(text, slice, input);
     const std::size_t begin = find_cut(text, slice.begin, encoder_, input.path).begin;
-    const std::size_t end = slice.end >= text.size() ? text.size() : find_cut(text, slice.end, encoder_, input.path).end;
+    const std::size_t end = slice.end >= text.size()
+                                ? text.size()
+                                : find_cut(text, slice.end, encoder_, input.path).end;
     if (slice.begin == 0) append(around_.before);
     if (begin < end) {
       std::string_view piece = text.substr(begin, end - begin);
@@ -125,19 +151,23 @@ class PartEncoder {
   }
 
   /// The lines that begin in the slice; `lines_before` it.
-  void lines_slice(std::string_view text, const Slice& slice, const Input& input, std::int64_t lines_before) {
+  void lines_slice(std::string_view text, const Slice& slice, const Input& input,
+                   std::int64_t lines_before) {
     std::size_t at = first_line(text, slice.begin);
     const auto line_at = [&](std::size_t begin) {
-      std::string_view line = text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
+      std::string_view line =
+          text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
       if (line.ends_with('\r')) line.remove_suffix(1);
       return line;
     };
     const bool columns = input.format != Format::jsonl;
-    if (text.empty() && slice.begin == 0) throw UserError(ExitCode::bad_data, input.path + " is empty: take it out of the data");
+    if (text.empty() && slice.begin == 0)
+      throw UserError(ExitCode::bad_data, input.path + " is empty: take it out of the data");
     const LinePlace first{input.path, 1};
     const auto reader = input.format == Format::jsonl ? make_json_reader(options_.names)
-                        : input.format == Format::csv ? make_csv_reader(line_at(0), first, options_.names)
-                                                      : make_tsv_reader(line_at(0), first, options_.names);
+                        : input.format == Format::csv
+                            ? make_csv_reader(line_at(0), first, options_.names)
+                            : make_tsv_reader(line_at(0), first, options_.names);
     for (std::int64_t number = lines_before + 1; at < slice.end && at < text.size(); ++number) {
       const std::string_view line = line_at(at);
       const std::size_t begin = std::exchange(at, std::min(text.find('\n', at), text.size()) + 1);
@@ -182,7 +212,9 @@ class PartEncoder {
     const std::string where = place.path + ":" + std::to_string(place.number);
     ++out_.documents;
     if (!options_.samples) {
-      if (record.pair && !options_.pairs_in_stream) place.refuse("has a pair of texts, which go into samples: name an --out that ends with .jsonl");
+      if (record.pair && !options_.pairs_in_stream)
+        place.refuse(
+            "has a pair of texts, which go into samples: name an --out that ends with .jsonl");
       append(around_.before);
       append_document(record.text, encoder_, out_.ids, where);
       if (record.pair) append_document(*record.pair, encoder_, out_.ids, where);
@@ -213,7 +245,9 @@ class PartEncoder {
 
 }  // namespace
 
-EncodedPart encode_part(const std::vector<Input>& inputs, const Part& part, const tokenizer::Tokenizer& tokenizer, const OutputOptions& options, tokenizer::Encoder& encoder) {
+EncodedPart encode_part(const std::vector<Input>& inputs, const Part& part,
+                        const tokenizer::Tokenizer& tokenizer, const OutputOptions& options,
+                        tokenizer::Encoder& encoder) {
   return PartEncoder(inputs, tokenizer, options, encoder).encode(part);
 }
 

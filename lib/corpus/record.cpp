@@ -20,12 +20,14 @@ class JsonReader final : public RecordReader {
   Record read(std::string_view line, const LinePlace& place) const override {
     const json object = parse(line, place);
     Record out;
-    if (auto text = text_of(object, names_.text, place)) out.text = std::move(*text);
+    if (auto text = text_of(object, names_.text, place))
+      out.text = std::move(*text);
     else
       place.refuse("has no " + yaml::excerpt(names_.text) + fields_of(object));
     out.pair = text_of(object, names_.pair, place);
     if (const auto label = object.find(names_.label); label != object.end() && !label->is_null()) {
-      if (!label->is_number_integer()) place.refuse(yaml::excerpt(names_.label) + " is no whole number: classes are 0, 1, 2, ...");
+      if (!label->is_number_integer())
+        place.refuse(yaml::excerpt(names_.label) + " is no whole number: classes are 0, 1, 2, ...");
       out.label = label->get<std::int64_t>();
     }
     return out;
@@ -46,9 +48,7 @@ class JsonReader final : public RecordReader {
             "not through a pipe");
       place.refuse("has malformed JSON at byte " + std::to_string(e.byte) + " of the " +
                    place.unit() + ": correct it, or remove the " + place.unit());
-    } catch (const json::out_of_range&) {
-      place.refuse("has a number that is too large");
-    }
+    } catch (const json::out_of_range&) { place.refuse("has a number that is too large"); }
   }
   /// The fields that an object has instead, and what to do.
   static std::string fields_of(const json& object) {
@@ -70,7 +70,8 @@ class JsonReader final : public RecordReader {
            (chat ? "chats" : "instructions") +
            ": write each as one text, or as input_ids with labels (-100 for the prompt)";
   }
-  static std::optional<std::string> text_of(const json& object, const std::string& name, const LinePlace& place) {
+  static std::optional<std::string> text_of(const json& object, const std::string& name,
+                                            const LinePlace& place) {
     const auto found = object.find(name);
     if (found == object.end() || found->is_null()) return std::nullopt;
     if (!found->is_string())
@@ -107,10 +108,12 @@ void for_each_field(std::string_view line, bool tabs, const LinePlace& place, Us
 
 class ColumnReader final : public RecordReader {
  public:
-  ColumnReader(std::string_view header, const LinePlace& place, const FieldNames& names, bool tabs) : tabs_(tabs) {
+  ColumnReader(std::string_view header, const LinePlace& place, const FieldNames& names, bool tabs)
+      : tabs_(tabs) {
     std::vector<std::string> columns;
     check_text(std::string(header), place);
-    for_each_field(header, tabs, place, [&](std::string name) { columns.push_back(std::move(name)); });
+    for_each_field(header, tabs, place,
+                   [&](std::string name) { columns.push_back(std::move(name)); });
     count_ = columns.size();
     const auto index_of = [&](const std::string& name) {
       const auto found = std::ranges::find(columns, name);
@@ -120,7 +123,9 @@ class ColumnReader final : public RecordReader {
     pair_ = index_of(names.pair);
     label_ = index_of(names.label);
     if (text_ == absent)
-      place.refuse("the header names no column " + yaml::excerpt(names.text) + did_you_mean(names.text, printable(columns)) + ": the first line names the columns; --text, --pair and --label choose them");
+      place.refuse("the header names no column " + yaml::excerpt(names.text) +
+                   did_you_mean(names.text, printable(columns)) +
+                   ": the first line names the columns; --text, --pair and --label choose them");
   }
 
   Record read(std::string_view line, const LinePlace& place) const override {
@@ -129,11 +134,16 @@ class ColumnReader final : public RecordReader {
     std::size_t count = 0;
     for_each_field(line, tabs_, place, [&](std::string field) {
       const std::size_t column = count++;
-      if (column == text_) out.text = std::move(field);
-      else if (column == pair_) out.pair = std::move(field);
-      else if (column == label_ && !field.empty()) out.label = number(field, place);
+      if (column == text_)
+        out.text = std::move(field);
+      else if (column == pair_)
+        out.pair = std::move(field);
+      else if (column == label_ && !field.empty())
+        out.label = number(field, place);
     });
-    if (count != count_) place.refuse("has " + std::to_string(count) + " fields, but the header " + std::to_string(count_));
+    if (count != count_)
+      place.refuse("has " + std::to_string(count) + " fields, but the header " +
+                   std::to_string(count_));
     return out;
   }
 
@@ -144,12 +154,15 @@ class ColumnReader final : public RecordReader {
   }
   /// What may be told as it is.
   static std::vector<std::string> printable(std::vector<std::string> names) {
-    std::erase_if(names, [](const std::string& name) { return yaml::excerpt(name) != "'" + name + "'"; });
+    std::erase_if(names,
+                  [](const std::string& name) { return yaml::excerpt(name) != "'" + name + "'"; });
     return names;
   }
   static std::int64_t number(const std::string& field, const LinePlace& place) {
     const auto value = parse_integer(field);
-    if (!value) place.refuse("the label " + yaml::excerpt(field) + " is no whole number: classes are 0, 1, 2, ...");
+    if (!value)
+      place.refuse("the label " + yaml::excerpt(field) +
+                   " is no whole number: classes are 0, 1, 2, ...");
     return *value;
   }
 
@@ -160,11 +173,15 @@ class ColumnReader final : public RecordReader {
 
 }  // namespace
 
-std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names) { return std::make_unique<JsonReader>(names); }
-std::unique_ptr<RecordReader> make_csv_reader(std::string_view header, const LinePlace& place, const FieldNames& names) {
+std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names) {
+  return std::make_unique<JsonReader>(names);
+}
+std::unique_ptr<RecordReader> make_csv_reader(std::string_view header, const LinePlace& place,
+                                              const FieldNames& names) {
   return std::make_unique<ColumnReader>(header, place, names, false);
 }
-std::unique_ptr<RecordReader> make_tsv_reader(std::string_view header, const LinePlace& place, const FieldNames& names) {
+std::unique_ptr<RecordReader> make_tsv_reader(std::string_view header, const LinePlace& place,
+                                              const FieldNames& names) {
   return std::make_unique<ColumnReader>(header, place, names, true);
 }
 

@@ -11,8 +11,8 @@ namespace trainx::corpus {
 
 struct Record {
   std::string text;
-  std::optional<std::string> pair;      // a second text, as of sentence pairs
-  std::optional<std::int64_t> label;    // its class
+  std::optional<std::string> pair;    // a second text, as of sentence pairs
+  std::optional<std::int64_t> label;  // its class
 };
 
 /// What the fields of a line are called.
@@ -20,7 +20,7 @@ struct FieldNames {
   std::string text = "text", pair = "text_pair", label = "label";
 };
 
-constexpr std::size_t longest_line = std::size_t{64} << 20;   // bytes
+constexpr std::size_t longest_line = std::size_t{64} << 20;  // bytes
 
 /// Thread-safe.
 class RecordReader {
@@ -32,8 +32,13 @@ class RecordReader {
 
 /// {"text": "...", "text_pair": "...", "label": 1}
 std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names);
-/// Columns that the line `header` names: fields of csv may be in quotes; those of tsv are what stands between tabs.
-std::unique_ptr<RecordReader> make_csv_reader(std::string_view header, const data::labelled::LinePlace& place, const FieldNames& names);
-std::unique_ptr<RecordReader> make_tsv_reader(std::string_view header, const data::labelled::LinePlace& place, const FieldNames& names);
+/// Columns that the line `header` names: fields of csv may be in quotes; those of tsv are what
+/// stands between tabs.
+std::unique_ptr<RecordReader> make_csv_reader(std::string_view header,
+                                              const data::labelled::LinePlace& place,
+                                              const FieldNames& names);
+std::unique_ptr<RecordReader> make_tsv_reader(std::string_view header,
+                                              const data::labelled::LinePlace& place,
+                                              const FieldNames& names);
 
 }  // namespace trainx::corpus

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 namespace trainx::corpus {
-void append_sample_line(const tokenizer::Encoding& sample, std::optional<std::int64_t> label, std::string& out) {
+void append_sample_line(const tokenizer::Encoding& sample, std::optional<std::int64_t> label,
+                        std::string& out) {
   out += "{\"input_ids\": ";
   append_list(std::span(sample.ids), out);
   if (std::ranges::any_of(sample.type_ids, [](std::int32_t t) { return t != 0; })) {

@@ -4,7 +4,9 @@
 
 namespace trainx::corpus {
 
-/// Appends the line of labelled data (data.type: jsonl) that a sample is: {"input_ids": [...], "token_type_ids": [...], "label": 1}. Types that are all 0 are left out.
-void append_sample_line(const tokenizer::Encoding& sample, std::optional<std::int64_t> label, std::string& out);
+/// Appends the line of labelled data (data.type: jsonl) that a sample is: {"input_ids": [...],
+/// "token_type_ids": [...], "label": 1}. Types that are all 0 are left out.
+void append_sample_line(const tokenizer::Encoding& sample, std::optional<std::int64_t> label,
+                        std::string& out);
 
 }  // namespace trainx::corpus

@@ -18,14 +18,19 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr std::int64_t most_tokens = std::numeric_limits<std::int32_t>::max();   // what the header of a token file counts
+// what the header of a token file counts
+constexpr std::int64_t most_tokens = std::numeric_limits<std::int32_t>::max();
 
-struct PartHeader { std::int64_t documents = 0, tokens = 0; };
+struct PartHeader {
+  std::int64_t documents = 0, tokens = 0;
+};
 
 /// What a part's result depends on.
-std::string description_of(const tokenizer::Tokenizer& tokenizer, const std::vector<Input>& inputs, const JobOptions& o) {
+std::string description_of(const tokenizer::Tokenizer& tokenizer, const std::vector<Input>& inputs,
+                           const JobOptions& o) {
   ordered_json files = ordered_json::array();
-  for (const Input& input : inputs) files.push_back({input.path, static_cast<int>(input.format), input.bytes, input.changed_ns});
+  for (const Input& input : inputs)
+    files.push_back({input.path, static_cast<int>(input.format), input.bytes, input.changed_ns});
   return ordered_json{{"version", 1},
                       {"tokenizer", hash_file_hex(tokenizer.path())},
                       {"inputs", std::move(files)},
@@ -33,7 +38,8 @@ std::string description_of(const tokenizer::Tokenizer& tokenizer, const std::vec
                       {"samples", o.output.samples},
                       {"special", o.output.special},
                       {"end_of_text", o.output.end_of_text}}
-             .dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+             .dump(1, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 /// The folder of finished parts.
@@ -48,7 +54,7 @@ class PartsFolder {
   }
   std::string file_of(std::int64_t part) const { return path_ + "/part-" + std::to_string(part); }
   void remove() const {
-    std::error_code ignored;            // what is left of it takes room and no more
+    std::error_code ignored;  // what is left of it takes room and no more
     fs::remove_all(path_, ignored);
   }
 
@@ -60,16 +66,20 @@ class PartsFolder {
 PartHeader read_header(const std::string& path) {
   PartHeader header;
   const std::string start = read_file(path).substr(0, sizeof header);
-  if (start.size() != sizeof header) throw UserError(ExitCode::bad_data, path + " is cut off: remove its folder and begin again");
+  if (start.size() != sizeof header)
+    throw UserError(ExitCode::bad_data, path + " is cut off: remove its folder and begin again");
   std::memcpy(&header, start.data(), sizeof header);
   return header;
 }
 
 void append_ids(const tokenizer::Ids& ids, std::size_t width, std::string& out) {
-  for (const std::int32_t id : ids) out.append(reinterpret_cast<const char*>(&id), width);   // little-endian, as the file
+  // little-endian, as the file
+  for (const std::int32_t id : ids) out.append(reinterpret_cast<const char*>(&id), width);
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
 /// llm.c's: 256 int32, of which three say something.
 std::string token_file_header(std::int64_t tokens, std::size_t width) {
@@ -80,8 +90,10 @@ std::string token_file_header(std::int64_t tokens, std::size_t width) {
   return {reinterpret_cast<const char*>(words.data()), sizeof words};
 }
 
-void put_together(const PartsFolder& folder, std::int64_t parts, const JobOptions& o, std::size_t width, const JobReport& report) {
-  FileWriter out(o.out, o.output.samples ? 0 : 1024 + report.tokens * static_cast<std::int64_t>(width));
+void put_together(const PartsFolder& folder, std::int64_t parts, const JobOptions& o,
+                  std::size_t width, const JobReport& report) {
+  FileWriter out(o.out,
+                 o.output.samples ? 0 : 1024 + report.tokens * static_cast<std::int64_t>(width));
   if (!o.output.samples) out.write(bytes_of(token_file_header(report.tokens, width)));
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::string contents = read_file(folder.file_of(part));
@@ -93,11 +105,17 @@ void put_together(const PartsFolder& folder, std::int64_t parts, const JobOption
 
 }  // namespace
 
-JobReport run_tokenize_job(const tokenizer::Tokenizer& tokenizer, const JobOptions& given, const std::function<void(const JobProgress&)>& progress) {
+JobReport run_tokenize_job(const tokenizer::Tokenizer& tokenizer, const JobOptions& given,
+                           const std::function<void(const JobProgress&)>& progress) {
   JobOptions o = given;
   o.output.samples = o.out.ends_with(".jsonl");
-  if (!o.output.samples && !o.out.ends_with(".bin")) throw UserError(ExitCode::usage, "--out " + o.out + " ends neither with .bin (a token file) nor with .jsonl (labelled lines)");
-  if (fs::exists(o.out)) throw UserError(ExitCode::cannot_create, o.out + " is there already; move it away, or name another file with --out");
+  if (!o.output.samples && !o.out.ends_with(".bin"))
+    throw UserError(ExitCode::usage,
+                    "--out " + o.out +
+                        " ends neither with .bin (a token file) nor with .jsonl (labelled lines)");
+  if (fs::exists(o.out))
+    throw UserError(ExitCode::cannot_create,
+                    o.out + " is there already; move it away, or name another file with --out");
   const std::size_t width = tokenizer.vocab_size() <= 65536 ? 2 : 4;
   const auto inputs = find_inputs(o.inputs, o.format);
   const auto parts = cut_into_parts(inputs);
@@ -110,7 +128,8 @@ JobReport run_tokenize_job(const tokenizer::Tokenizer& tokenizer, const JobOptio
   std::mutex mutex;
   const auto finished = [&](std::int64_t part, const PartHeader& header, bool before) {
     const std::lock_guard lock(mutex);
-    for (const Slice& slice : parts[static_cast<std::size_t>(part)]) now.bytes_done += static_cast<std::int64_t>(slice.end - slice.begin);
+    for (const Slice& slice : parts[static_cast<std::size_t>(part)])
+      now.bytes_done += static_cast<std::int64_t>(slice.end - slice.begin);
     report.documents += header.documents;
     report.tokens += header.tokens;
     report.parts_before += before;
@@ -121,20 +140,32 @@ JobReport run_tokenize_job(const tokenizer::Tokenizer& tokenizer, const JobOptio
   encoders.for_each(report.parts, [&](std::int64_t part, tokenizer::Encoder& encoder) {
     const std::string path = folder.file_of(part);
     if (fs::exists(path)) return finished(part, read_header(path), true);
-    const EncodedPart encoded = encode_part(inputs, parts[static_cast<std::size_t>(part)], tokenizer, o.output, encoder);
+    const EncodedPart encoded =
+        encode_part(inputs, parts[static_cast<std::size_t>(part)], tokenizer, o.output, encoder);
     const PartHeader header{encoded.documents, encoded.tokens};
     std::string contents(reinterpret_cast<const char*>(&header), sizeof header);
-    if (o.output.samples) contents += encoded.lines;
-    else append_ids(encoded.ids, width, contents);
+    if (o.output.samples)
+      contents += encoded.lines;
+    else
+      append_ids(encoded.ids, width, contents);
     write_file_atomic(path, contents);
     finished(part, header, false);
   });
   if (report.tokens == 0) throw UserError(ExitCode::bad_data, "the inputs have no tokens");
   if (!o.output.samples && report.tokens > most_tokens)
-    throw UserError(ExitCode::bad_data, o.out + " would have " + std::to_string(report.tokens) + " tokens, but a token file counts up to " + std::to_string(most_tokens) + ": tokenize some of the inputs into another file");
+    throw UserError(ExitCode::bad_data, o.out + " would have " + std::to_string(report.tokens) +
+                                            " tokens, but a token file counts up to " +
+                                            std::to_string(most_tokens) +
+                                            ": tokenize some of the inputs into another file");
   put_together(folder, report.parts, o, width, report);
-  ordered_json about{{"tokens", report.tokens}, {o.output.samples ? "samples" : "documents", report.documents}, {"bytes_of_text", report.bytes}, {"vocab_size", tokenizer.vocab_size()}, {"tokenizer", tokenizer.path()}};
-  if (!o.output.samples) about["end_of_text"] = o.output.end_of_text >= 0 ? ordered_json(o.output.end_of_text) : ordered_json();
+  ordered_json about{{"tokens", report.tokens},
+                     {o.output.samples ? "samples" : "documents", report.documents},
+                     {"bytes_of_text", report.bytes},
+                     {"vocab_size", tokenizer.vocab_size()},
+                     {"tokenizer", tokenizer.path()}};
+  if (!o.output.samples)
+    about["end_of_text"] = o.output.end_of_text >= 0 ? ordered_json(o.output.end_of_text)
+                                                     : ordered_json();
   write_about(o.out, about);
   folder.remove();
   return report;

@@ -11,7 +11,8 @@ std::string train_vocabulary(const VocabularyOptions& o) {
   std::int64_t bytes = 0;
   for (const Input& input : inputs) bytes += input.bytes;
   const auto all = static_cast<std::int64_t>(parts.size());
-  const std::int64_t used = bytes <= enough_bytes ? all : std::max<std::int64_t>(1, all * enough_bytes / bytes);
+  const std::int64_t used =
+      bytes <= enough_bytes ? all : std::max<std::int64_t>(1, all * enough_bytes / bytes);
   const auto counter = tokenizer::make_counter(o.kind);
   {
     Encoders encoders(*counter, o.threads);
@@ -20,7 +21,10 @@ std::string train_vocabulary(const VocabularyOptions& o) {
     output.samples = false;
     output.pairs_in_stream = true;
     encoders.for_each(used, [&](std::int64_t i, tokenizer::Encoder& encoder) {
-      tokenizer::PieceCounter::count(encoder, encode_part(inputs, parts[static_cast<std::size_t>(i * all / used)], *counter, output, encoder).ids);
+      tokenizer::PieceCounter::count(
+          encoder, encode_part(inputs, parts[static_cast<std::size_t>(i * all / used)], *counter,
+                               output, encoder)
+                       .ids);
     });
   }
   return tokenizer::learn_tokenizer(o.kind, counter->counts(), o.vocab_size);

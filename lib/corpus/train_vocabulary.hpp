@@ -8,14 +8,15 @@ namespace trainx::corpus {
 
 struct VocabularyOptions {
   std::vector<std::string> inputs;
-  std::string format;                   // empty: by each file's ending
+  std::string format;  // empty: by each file's ending
   FieldNames names;
   tokenizer::LearnedKind kind = tokenizer::LearnedKind::bpe;
   std::int64_t vocab_size = 0;
   int threads = 1;
 };
 
-/// A tokenizer.json learned from the inputs; of more than 512 MiB from parts that lie evenly in them. The same inputs give the same file.
+/// A tokenizer.json learned from the inputs; of more than 512 MiB from parts that lie evenly in
+/// them. The same inputs give the same file.
 std::string train_vocabulary(const VocabularyOptions& options);
 
 }  // namespace trainx::corpus

@@ -22,8 +22,12 @@ void hand_out(const std::vector<T>& from, std::span<T> to) {
 
 SampleView BatchView::row(std::size_t b) const {
   const std::size_t length = tokens.size() / positions.size();
-  auto part = [&](std::span<std::int32_t> all, std::size_t each) { return all.empty() ? all : all.subspan(b * each, each); };
-  const SampleView sample{part(tokens, length), part(targets, length), part(token_types, length), part(lengths, 1), part(labels, 1), part(document_starts, length)};
+  auto part = [&](std::span<std::int32_t> all, std::size_t each) {
+    return all.empty() ? all : all.subspan(b * each, each);
+  };
+  const SampleView sample{part(tokens, length),      part(targets, length),
+                          part(token_types, length), part(lengths, 1),
+                          part(labels, 1),           part(document_starts, length)};
   std::ranges::fill(sample.tokens, 0);
   std::ranges::fill(sample.targets, no_target);
   std::ranges::fill(sample.token_types, 0);
@@ -33,25 +37,35 @@ SampleView BatchView::row(std::size_t b) const {
   return sample;
 }
 
-/// A ring of `prefetch` slots over the tickets [base, base + prefetch); ticket = step * micro-steps + micro-step, counting those of the share alone. Workers take the tickets in order.
-/// Asking for another ticket than `base` moves the window there; what was being prepared for the old one is dropped by its generation.
+/// A ring of `prefetch` slots over the tickets [base, base + prefetch); ticket = step * micro-steps
+/// + micro-step, counting those of the share alone. Workers take the tickets in order. Asking for
+/// another ticket than `base` moves the window there; what was being prepared for the old one is
+/// dropped by its generation.
 struct Loader::Impl {
   struct Slot {
-    std::vector<std::int32_t> tokens, targets, token_types, document_starts;   // [B, T]
-    std::vector<std::int64_t> positions;                  // [B]
-    std::vector<std::int32_t> lengths, labels;            // [B]
+    std::vector<std::int32_t> tokens, targets, token_types, document_starts;  // [B, T]
+    std::vector<std::int64_t> positions;                                      // [B]
+    std::vector<std::int32_t> lengths, labels;                                // [B]
     std::exception_ptr problem;
     bool ready = false;
   };
 
-  Impl(std::shared_ptr<const Source> s, Order o, LoaderOptions how) : source(std::move(s)), order(o), options(how) {
-    if (how.micro_batch_size < 1 || how.global_batch_size < 1 || how.global_batch_size % how.micro_batch_size != 0) {
-      throw InternalError("loader: global batch of " + std::to_string(how.global_batch_size) + " in micro-batches of " + std::to_string(how.micro_batch_size));
+  Impl(std::shared_ptr<const Source> s, Order o, LoaderOptions how)
+      : source(std::move(s)), order(o), options(how) {
+    if (how.micro_batch_size < 1 || how.global_batch_size < 1 ||
+        how.global_batch_size % how.micro_batch_size != 0) {
+      throw InternalError("loader: global batch of " + std::to_string(how.global_batch_size) +
+                          " in micro-batches of " + std::to_string(how.micro_batch_size));
     }
-    if (how.row_lengths.empty() || how.row_lengths.front() < 1 || !std::ranges::is_sorted(how.row_lengths)) throw InternalError("loader: row_lengths are ascending, at least 1");
-    if (how.workers < 1 || how.prefetch < 1) throw InternalError("loader: workers and prefetch are at least 1");
-    if (how.shares < 1 || how.first_share < 0 || how.first_share >= how.shares || how.global_batch_size / how.micro_batch_size % how.shares != 0)
-      throw InternalError("loader: share " + std::to_string(how.first_share) + " of " + std::to_string(how.shares));
+    if (how.row_lengths.empty() || how.row_lengths.front() < 1 ||
+        !std::ranges::is_sorted(how.row_lengths))
+      throw InternalError("loader: row_lengths are ascending, at least 1");
+    if (how.workers < 1 || how.prefetch < 1)
+      throw InternalError("loader: workers and prefetch are at least 1");
+    if (how.shares < 1 || how.first_share < 0 || how.first_share >= how.shares ||
+        how.global_batch_size / how.micro_batch_size % how.shares != 0)
+      throw InternalError("loader: share " + std::to_string(how.first_share) + " of " +
+                          std::to_string(how.shares));
     micro_steps = how.global_batch_size / how.micro_batch_size / how.shares;
     base = next = how.first_step * micro_steps;
     end = how.last_step < 0 ? -1 : how.last_step * micro_steps;
@@ -68,11 +82,14 @@ struct Loader::Impl {
   }
 
   void start() {
-    for (std::int64_t i = 0; i < options.workers; ++i) workers.emplace_back([this] { run_worker(); });
+    for (std::int64_t i = 0; i < options.workers; ++i)
+      workers.emplace_back([this] { run_worker(); });
   }
 
   bool is_past_end(std::int64_t ticket) const { return end >= 0 && ticket >= end; }
-  Slot& slot_of(std::int64_t ticket) { return slots[static_cast<std::size_t>(ticket % options.prefetch)]; }
+  Slot& slot_of(std::int64_t ticket) {
+    return slots[static_cast<std::size_t>(ticket % options.prefetch)];
+  }
 
   /// Tokens of the sample at a position of the stream; `fills`: of one that fills its row.
   std::int64_t length_at(std::int64_t position, std::int64_t fills) const {
@@ -84,20 +101,25 @@ struct Loader::Impl {
     const auto& lengths = options.row_lengths;
     if (lengths.size() == 1) return 0;
     std::int64_t longest = 1;
-    for (std::int64_t i = 0; i < options.global_batch_size; ++i) longest = std::max(longest, length_at(step * options.global_batch_size + i, lengths.back()));
+    for (std::int64_t i = 0; i < options.global_batch_size; ++i)
+      longest = std::max(longest, length_at(step * options.global_batch_size + i, lengths.back()));
     const auto fits = std::ranges::lower_bound(lengths, longest);
-    if (fits == lengths.end()) throw InternalError("loader: a sample of " + std::to_string(longest) + " tokens in rows of " + std::to_string(lengths.back()));
+    if (fits == lengths.end())
+      throw InternalError("loader: a sample of " + std::to_string(longest) + " tokens in rows of " +
+                          std::to_string(lengths.back()));
     return static_cast<std::size_t>(fits - lengths.begin());
   }
 
   void prepare(std::int64_t ticket, BatchView out) const {
     const std::int64_t micro_batch = ticket % micro_steps * options.shares + options.first_share;
-    const std::int64_t first = ticket / micro_steps * options.global_batch_size + micro_batch * options.micro_batch_size;
+    const std::int64_t first = ticket / micro_steps * options.global_batch_size +
+                               micro_batch * options.micro_batch_size;
     for (std::size_t i = 0; i < static_cast<std::size_t>(options.micro_batch_size); ++i) {
       out.positions[i] = first + static_cast<std::int64_t>(i);
       const SampleView row = out.row(i);
       const bool given = source->read(order.sample_at(out.positions[i]), row);
-      if (options.masking && !given) draw_masks(*options.masking, options.seed, out.positions[i], row);
+      if (options.masking && !given)
+        draw_masks(*options.masking, options.seed, out.positions[i], row);
     }
   }
 
@@ -106,21 +128,23 @@ struct Loader::Impl {
     slot.ready = true;
     try {
       const auto batch = static_cast<std::size_t>(options.micro_batch_size);
-      const std::size_t elements = batch * static_cast<std::size_t>(options.row_lengths[shape_of(ticket / micro_steps)]);
-      for (auto* field : {&slot.tokens, &slot.targets, &slot.token_types, &slot.document_starts}) field->resize(elements);
+      const std::size_t elements =
+          batch * static_cast<std::size_t>(options.row_lengths[shape_of(ticket / micro_steps)]);
+      for (auto* field : {&slot.tokens, &slot.targets, &slot.token_types, &slot.document_starts})
+        field->resize(elements);
       for (auto* field : {&slot.lengths, &slot.labels}) field->resize(batch);
       slot.positions.resize(batch);
-      prepare(ticket, {slot.tokens, slot.targets, slot.positions, slot.token_types, slot.lengths, slot.labels, slot.document_starts});
-    } catch (const std::exception&) {
-      slot.problem = std::current_exception();
-    }
+      prepare(ticket, {slot.tokens, slot.targets, slot.positions, slot.token_types, slot.lengths,
+                       slot.labels, slot.document_starts});
+    } catch (const std::exception&) { slot.problem = std::current_exception(); }
     return slot;
   }
 
   void run_worker() {
     std::unique_lock lock(mutex);
     for (;;) {
-      work.wait(lock, [&] { return stopping || (next < base + options.prefetch && !is_past_end(next)); });
+      work.wait(lock,
+                [&] { return stopping || (next < base + options.prefetch && !is_past_end(next)); });
       if (stopping) return;
       const std::int64_t ticket = next++, seen = generation;
       lock.unlock();
@@ -147,7 +171,8 @@ struct Loader::Impl {
 
   void fetch(std::int64_t ticket, BatchView out) {
     const auto begin = std::chrono::steady_clock::now();
-    if (is_past_end(ticket)) {                              // nothing is prepared there: read it here
+    // nothing is prepared there: read it here
+    if (is_past_end(ticket)) {
       prepare(ticket, out);
     } else {
       std::unique_lock lock(mutex);
@@ -172,7 +197,7 @@ struct Loader::Impl {
   Order order;
   LoaderOptions options;
   std::int64_t micro_steps = 1, end = -1;
-  std::mutex mutex;                                         // guards what follows, but the threads
+  std::mutex mutex;  // guards what follows, but the threads
   std::condition_variable work, ready;
   std::vector<Slot> slots;
   std::int64_t base = 0, next = 0, generation = 0;
@@ -189,10 +214,16 @@ Loader::Loader(std::shared_ptr<const Source> source, Order order, LoaderOptions 
 Loader::~Loader() = default;
 
 void Loader::fetch(std::int64_t step, std::int64_t micro_batch, BatchView out) {
-  if (out.positions.size() != static_cast<std::size_t>(impl_->options.micro_batch_size) || out.tokens.size() != out.targets.size()) throw InternalError("loader: batch of another shape");
-  const std::int64_t micro_step = (micro_batch - impl_->options.first_share) / impl_->options.shares;
-  if (step < 0 || micro_batch < impl_->options.first_share || micro_batch != impl_->options.first_share + micro_step * impl_->options.shares || micro_step >= impl_->micro_steps) {
-    throw InternalError("loader: no step " + std::to_string(step) + ", micro-batch " + std::to_string(micro_batch));
+  if (out.positions.size() != static_cast<std::size_t>(impl_->options.micro_batch_size) ||
+      out.tokens.size() != out.targets.size())
+    throw InternalError("loader: batch of another shape");
+  const std::int64_t micro_step = (micro_batch - impl_->options.first_share) /
+                                  impl_->options.shares;
+  if (step < 0 || micro_batch < impl_->options.first_share ||
+      micro_batch != impl_->options.first_share + micro_step * impl_->options.shares ||
+      micro_step >= impl_->micro_steps) {
+    throw InternalError("loader: no step " + std::to_string(step) + ", micro-batch " +
+                        std::to_string(micro_batch));
   }
   impl_->fetch(step * impl_->micro_steps + micro_step, out);
 }
@@ -201,7 +232,9 @@ std::size_t Loader::shape_of(std::int64_t step) const { return impl_->shape_of(s
 
 std::int64_t Loader::tokens_of(std::int64_t step) const {
   std::int64_t tokens = 0;
-  for (std::int64_t i = 0; i < impl_->options.global_batch_size; ++i) tokens += impl_->length_at(step * impl_->options.global_batch_size + i, impl_->options.row_lengths.back());
+  for (std::int64_t i = 0; i < impl_->options.global_batch_size; ++i)
+    tokens += impl_->length_at(step * impl_->options.global_batch_size + i,
+                               impl_->options.row_lengths.back());
   return tokens;
 }
 

@@ -8,7 +8,8 @@ namespace trainx::data {
 /// A file's bytes, mapped read-only.
 class MappedFile {
  public:
-  /// Throws UserError 66 where the file is missing or cannot be opened, 65 where it is no regular file.
+  /// Throws UserError 66 where the file is missing or cannot be opened, 65 where it is no regular
+  /// file.
   explicit MappedFile(std::string path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

@@ -7,8 +7,8 @@ namespace trainx::data {
 
 class Source;
 
-/// Which sample stands at a position of the endless stream of samples, epoch after epoch, so that seeking is free and any world size sees the same
-/// samples in the same order. Thread-safe.
+/// Which sample stands at a position of the endless stream of samples, epoch after epoch, so that
+/// seeking is free and any world size sees the same samples in the same order. Thread-safe.
 class Order {
  public:
   using Rule = std::function<std::int64_t(std::int64_t position)>;
@@ -29,7 +29,7 @@ struct OrderOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   bool group_by_length = false;
-  std::int64_t global_batch_size = 1;   // what group_by_length makes even in length
+  std::int64_t global_batch_size = 1;  // what group_by_length makes even in length
 };
 /// The order in which training goes through a source: by weight where it is a mixture.
 Order make_order(std::shared_ptr<const Source> source, const OrderOptions& options);

@@ -19,7 +19,9 @@ struct Open {
   std::unique_ptr<Source> operator()(const spec::StoriesOptions& o) const {
     return stories::open_stories(o, split, how);
   }
-  std::unique_ptr<Source> operator()(const spec::MixtureOptions& o) const { return open_mixture(o, split, how); }
+  std::unique_ptr<Source> operator()(const spec::MixtureOptions& o) const {
+    return open_mixture(o, split, how);
+  }
   template <class Options>
   std::unique_ptr<Source> operator()(const Options& o) const {
     if (split == Split::eval && !o.eval && !o.held_out) return nullptr;
@@ -64,12 +66,17 @@ struct Open {
 };
 
 struct MakeVocabulary {
-  std::unique_ptr<Vocabulary> operator()(const spec::StoriesOptions&) const { return stories::make_stories_vocabulary(); }
-  std::unique_ptr<Vocabulary> operator()(const spec::TextOptions&) const { return text::make_byte_vocabulary(); }
+  std::unique_ptr<Vocabulary> operator()(const spec::StoriesOptions&) const {
+    return stories::make_stories_vocabulary();
+  }
+  std::unique_ptr<Vocabulary> operator()(const spec::TextOptions&) const {
+    return text::make_byte_vocabulary();
+  }
   std::unique_ptr<Vocabulary> operator()(const auto&) const { return nullptr; }
 };
 
-/// Text for masked_lm: its tokens, of which some are masked later, instead of those that follow them.
+/// Text for masked_lm: its tokens, of which some are masked later, instead of those that follow
+/// them.
 class WithoutTargets final : public Source {
  public:
   explicit WithoutTargets(std::unique_ptr<Source> text) : text_(std::move(text)) {}
@@ -97,24 +104,31 @@ Targets targets_of(spec::Task task) {
   throw InternalError("data: a task without targets");
 }
 
-std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split, const SourceOptions& how) {
-  if (how.sequence_length < 1) throw InternalError("data: sequence length " + std::to_string(how.sequence_length));
+std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split,
+                                    const SourceOptions& how) {
+  if (how.sequence_length < 1)
+    throw InternalError("data: sequence length " + std::to_string(how.sequence_length));
   auto source = std::visit(Open{split, how}, options);
-  const bool plain_text = !std::holds_alternative<spec::MixtureOptions>(options) && spec::always_fills_rows(options);
+  const bool plain_text = !std::holds_alternative<spec::MixtureOptions>(options) &&
+                          spec::always_fills_rows(options);
   if (!source || !plain_text || how.targets == Targets::next_token) return source;
-  if (how.targets == Targets::label) throw UserError(ExitCode::bad_data, "the data has no class for its samples: classification takes data.type jsonl or csv");
+  if (how.targets == Targets::label)
+    throw UserError(
+        ExitCode::bad_data,
+        "the data has no class for its samples: classification takes data.type jsonl or csv");
   return std::make_unique<WithoutTargets>(std::move(source));
 }
 
 std::unique_ptr<Vocabulary> make_vocabulary(const spec::DataOptions& options) {
-  std::unique_ptr<Vocabulary> vocabulary;   // of a mixture: that of its first source with one
+  std::unique_ptr<Vocabulary> vocabulary;  // of a mixture: that of its first source with one
   spec::for_each_source(options, [&](const auto& o) {
     if (!vocabulary) vocabulary = MakeVocabulary{}(o);
   });
   return vocabulary;
 }
 
-std::optional<double> entropy_floor_nats(const spec::DataOptions& options, Split split, const SourceOptions& how) {
+std::optional<double> entropy_floor_nats(const spec::DataOptions& options, Split split,
+                                         const SourceOptions& how) {
   const auto* stories = std::get_if<spec::StoriesOptions>(&options);
   if (stories == nullptr) return std::nullopt;
   return stories::entropy_floor(*stories, split, how);

@@ -12,19 +12,24 @@ namespace trainx::data {
 
 constexpr std::int32_t no_target = -100;
 
-/// One row of T tokens to fill: targets[i] is what is to be predicted at i (-100: nothing). What comes in is a row of padding: tokens and token_types 0,
-/// no targets, length T, no label, one document; a shorter sample writes its part and its length. token_types, length, label and document_starts are empty where the
-/// model has no use for them.
+/// One row of T tokens to fill: targets[i] is what is to be predicted at i (-100: nothing). What
+/// comes in is a row of padding: tokens and token_types 0, no targets, length T, no label, one
+/// document; a shorter sample writes its part and its length. token_types, length, label and
+/// document_starts are empty where the model has no use for them.
 struct SampleView {
   std::span<std::int32_t> tokens, targets;
-  std::span<std::int32_t> token_types = {};   // which segment a token belongs to
-  std::span<std::int32_t> length = {};        // one element: tokens before the padding
-  std::span<std::int32_t> label = {};         // one element: class of the sample
-  std::span<std::int32_t> document_starts = {};   // [T]: where in the row a token's document begins; -1: padding
+  std::span<std::int32_t> token_types = {};  // which segment a token belongs to
+  std::span<std::int32_t> length = {};       // one element: tokens before the padding
+  std::span<std::int32_t> label = {};        // one element: class of the sample
+  // [T]: where in the row a token's document begins; -1: padding
+  std::span<std::int32_t> document_starts = {};
 };
 
 /// One source of a mixture: samples of its epoch, and its share.
-struct MixturePart { std::int64_t samples = 0; double weight = 0; };
+struct MixturePart {
+  std::int64_t samples = 0;
+  double weight = 0;
+};
 
 /// A file that samples come from.
 struct DataFile {
@@ -39,47 +44,58 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual std::int64_t samples() const = 0;
-  virtual std::int64_t vocab_size() const = 0;         // 0: unknown (token files)
-  /// Tokens of sample `index`, at most sequence_length; 0: samples of this source always fill their row.
+  virtual std::int64_t vocab_size() const = 0;  // 0: unknown (token files)
+  /// Tokens of sample `index`, at most sequence_length; 0: samples of this source always fill their
+  /// row.
   virtual std::int64_t length(std::int64_t /*index*/) const { return 0; }
-  /// Of a mixture: the sources whose samples follow one another here. Empty: this is a single source.
+  /// Of a mixture: the sources whose samples follow one another here. Empty: this is a single
+  /// source.
   virtual std::vector<MixturePart> parts() const { return {}; }
   /// What the samples follow from, in order; of generated data none.
   virtual std::vector<DataFile> files() const { return {}; }
-  /// Fills sample `index`. True where its targets are given (also where all are -100); false where the row has none yet, so that masks are drawn for
-  /// masked_lm. Throws UserError 65 naming file and offset for a token id of `vocab_limit` or more.
+  /// Fills sample `index`. True where its targets are given (also where all are -100); false where
+  /// the row has none yet, so that masks are drawn for masked_lm. Throws UserError 65 naming file
+  /// and offset for a token id of `vocab_limit` or more.
   virtual bool read(std::int64_t index, SampleView out) const = 0;
 };
 
-/// What a model learns from a sample: the next token, tokens in their own place (as given, or masked out later), the sample's class.
+/// What a model learns from a sample: the next token, tokens in their own place (as given, or
+/// masked out later), the sample's class.
 enum class Targets : std::uint8_t { next_token, own_token, label };
 Targets targets_of(spec::Task task);
 
 struct SourceOptions {
   std::int64_t sequence_length = 0;
-  std::int64_t vocab_limit = 0;         // ids must be below; 0: no limit
-  std::uint64_t seed = 0;               // of generated data
-  bool scan = true;                     // look through files for malformed contents at once; false: sizes alone, what `plan` and `validate` need
+  std::int64_t vocab_limit = 0;  // ids must be below; 0: no limit
+  std::uint64_t seed = 0;        // of generated data
+  // look through files for malformed contents at once; false: sizes alone, what `plan` and
+  // `validate` need
+  bool scan = true;
   Targets targets = Targets::next_token;
-  std::int64_t num_labels = 0;          // Targets::label: classes must be below; 0: no limit
-  std::int64_t token_type_limit = 0;    // token_type_ids must be below; 0: no limit
+  std::int64_t num_labels = 0;        // Targets::label: classes must be below; 0: no limit
+  std::int64_t token_type_limit = 0;  // token_type_ids must be below; 0: no limit
 };
 /// Throws UserError: 66 file missing, 65 malformed, truncated or too short, 78 too few samples for
 /// held_out. Null if the split has no data (neither eval nor held_out is given).
-std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split, const SourceOptions& how);
+std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split,
+                                    const SourceOptions& how);
 
-/// Text to ids and back, where the source has a vocabulary (stories: words, text: bytes); null for token files.
+/// Text to ids and back, where the source has a vocabulary (stories: words, text: bytes); null for
+/// token files.
 class Vocabulary {
  public:
   virtual ~Vocabulary() = default;
   virtual std::int64_t size() const = 0;
-  virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;   // throws UserError 65 for a word that is not in it
+  // throws UserError 65 for a word that is not in it
+  virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 };
 std::unique_ptr<Vocabulary> make_vocabulary(const spec::DataOptions& options);
 
-/// Nats per token that no model can go below on average: the mean of -ln p of the targets of a split's samples (train: the first up to 4096);
-/// nothing where it is not known (everything but stories).
-std::optional<double> entropy_floor_nats(const spec::DataOptions& options, Split split, const SourceOptions& how);
+/// Nats per token that no model can go below on average: the mean of -ln p of the targets of a
+/// split's samples (train: the first up to 4096); nothing where it is not known (everything but
+/// stories).
+std::optional<double> entropy_floor_nats(const spec::DataOptions& options, Split split,
+                                         const SourceOptions& how);
 
 }  // namespace trainx::data

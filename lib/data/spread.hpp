@@ -4,11 +4,12 @@
 
 namespace trainx::data {
 
-/// `count` of the numbers below `samples`, ascending and evenly spread: one of each of `count` equal parts, drawn
-/// by key. With count == samples all of them. 1 <= count <= samples.
+/// `count` of the numbers below `samples`, ascending and evenly spread: one of each of `count`
+/// equal parts, drawn by key. With count == samples all of them. 1 <= count <= samples.
 class Spread {
  public:
-  Spread(std::int64_t samples, std::int64_t count, std::uint64_t key) : samples_(samples), count_(count), key_(key) {}
+  Spread(std::int64_t samples, std::int64_t count, std::uint64_t key)
+      : samples_(samples), count_(count), key_(key) {}
   std::int64_t count() const { return count_; }
   std::int64_t operator[](std::int64_t i) const {
     const std::int64_t begin = part_begin(i), size = part_begin(i + 1) - begin;

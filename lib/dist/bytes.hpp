@@ -1,4 +1,5 @@
-// The payloads of messages between ranks: integers and texts after one another. All hosts of a run are little-endian, and the ranks are one build.
+// The payloads of messages between ranks: integers and texts after one another. All hosts of a run
+// are little-endian, and the ranks are one build.
 #pragma once
 #include <cstdint>
 #include <cstring>

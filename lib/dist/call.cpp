@@ -3,7 +3,9 @@
 namespace trainx::dist {
 
 std::string words_of(const Call& c) {
-  const std::string bytes = " of " + std::to_string(c.bytes) + " bytes", as = " as " + std::string(name_of(static_cast<DType>(c.dtype))), root = std::to_string(c.root);
+  const std::string bytes = " of " + std::to_string(c.bytes) + " bytes",
+                    as = " as " + std::string(name_of(static_cast<DType>(c.dtype))),
+                    root = std::to_string(c.root);
   const std::string sequence = " (collective " + std::to_string(c.sequence) + ")";
   switch (c.kind) {
     case CallKind::none: return "nothing";
@@ -21,18 +23,25 @@ std::string words_of(const Call& c) {
 void check_same(Control& control, int rank, const Call& call, int other_rank, const Call& other) {
   if (call == other) return;
   const bool ordered = rank < other_rank;
-  const auto says = [&](int r, const Call& c) { return control.name_of(r) + " calls " + words_of(c); };
-  control.fail(ExitCode::hang, (ordered ? says(rank, call) : says(other_rank, other)) + " where " + (ordered ? says(other_rank, other) : says(rank, call)) +
-                                   ": they do not run the same program, which is a bug of trainx; please report it");
+  const auto says = [&](int r, const Call& c) {
+    return control.name_of(r) + " calls " + words_of(c);
+  };
+  control.fail(
+      ExitCode::hang,
+      (ordered ? says(rank, call) : says(other_rank, other)) + " where " +
+          (ordered ? says(other_rank, other) : says(rank, call)) +
+          ": they do not run the same program, which is a bug of trainx; please report it");
   control.throw_failure();
 }
 
 void check_received(Control& control, int rank, std::int64_t bytes, int from, const Call& came) {
-  if (came.kind != CallKind::send || came.bytes != bytes) check_same(control, rank, {0, bytes, CallKind::recv, 0, from}, from, came);
+  if (came.kind != CallKind::send || came.bytes != bytes)
+    check_same(control, rank, {0, bytes, CallKind::recv, 0, from}, from, came);
 }
 
 void check_same(Control& control, std::span<const Call> calls) {
-  for (std::size_t r = 1; r < calls.size(); ++r) check_same(control, 0, calls[0], static_cast<int>(r), calls[r]);
+  for (std::size_t r = 1; r < calls.size(); ++r)
+    check_same(control, 0, calls[0], static_cast<int>(r), calls[r]);
 }
 
 }  // namespace trainx::dist

@@ -26,13 +26,15 @@ void Connection::put(MessageKind kind, std::string_view payload) {
 
 void Connection::flush() {
   while (is_open() && sent_ < outgoing_.size()) {
-    const ssize_t n = ::send(fd(), outgoing_.data() + sent_, outgoing_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = ::send(fd(), outgoing_.data() + sent_, outgoing_.size() - sent_,
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) {
       sent_ += static_cast<std::size_t>(n);
     } else if (would_block(errno)) {
       return;
     } else if (errno != EINTR) {
-      sent_ = outgoing_.size();         // the other side is gone; receive() still reads what it said before, then closes
+      // the other side is gone; receive() still reads what it said before, then closes
+      sent_ = outgoing_.size();
     }
   }
   outgoing_.clear();
@@ -65,7 +67,8 @@ std::optional<Message> Connection::next() {
     return std::nullopt;
   }
   if (incoming_.size() - taken_ < header_bytes + size) return std::nullopt;
-  Message m{static_cast<MessageKind>(incoming_[taken_ + sizeof size]), incoming_.substr(taken_ + header_bytes, size)};
+  Message m{static_cast<MessageKind>(incoming_[taken_ + sizeof size]),
+            incoming_.substr(taken_ + header_bytes, size)};
   taken_ += header_bytes + size;
   if (taken_ == incoming_.size() || taken_ > read_bytes) {
     incoming_.erase(0, taken_);
@@ -82,7 +85,8 @@ std::optional<Message> wait_for_message(Connection& connection, Time deadline) {
   for (;;) {
     if (auto message = connection.next()) return message;
     if (!connection.is_open() || Clock::now() >= deadline) return std::nullopt;
-    pollfd p{connection.fd(), static_cast<short>(POLLIN | (connection.has_unsent() ? POLLOUT : 0)), 0};
+    pollfd p{connection.fd(), static_cast<short>(POLLIN | (connection.has_unsent() ? POLLOUT : 0)),
+             0};
     ::poll(&p, 1, poll_ms(deadline));
     connection.flush();
     connection.receive();
@@ -90,7 +94,8 @@ std::optional<Message> wait_for_message(Connection& connection, Time deadline) {
 }
 
 void part_from(std::span<Connection*> connections) {
-  const Time flushed = Clock::now() + std::chrono::milliseconds(500), closed = flushed + std::chrono::milliseconds(500);
+  const Time flushed = Clock::now() + std::chrono::milliseconds(500),
+             closed = flushed + std::chrono::milliseconds(500);
   std::vector<bool> ended(connections.size(), false);
   for (;;) {
     std::vector<pollfd> polled;
@@ -108,7 +113,7 @@ void part_from(std::span<Connection*> connections) {
     ::poll(polled.data(), polled.size(), std::min(poll_ms(closed), 100));
     for (Connection* c : connections) {
       c->receive();
-      while (c->next()) {}              // no longer of interest
+      while (c->next()) {}  // no longer of interest
     }
   }
 }

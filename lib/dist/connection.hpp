@@ -1,4 +1,5 @@
-// Messages over a socket, without ever waiting: what cannot be sent yet is queued, what has arrived in part is kept.
+// Messages over a socket, without ever waiting: what cannot be sent yet is queued, what has arrived
+// in part is kept.
 #pragma once
 #include "dist/clock.hpp"
 #include "core/descriptor.hpp"
@@ -11,11 +12,20 @@
 namespace trainx::dist {
 
 enum class MessageKind : std::uint8_t {
-  challenge, hello, welcome, members,   // joining
-  pulse, beat,                          // each rank to rank 0, and rank 0 to each
-  exchange, exchanged,
-  failure,                              // what the run has failed of
-  fail, leave, all_left, leave_with, heard,
+  challenge,
+  hello,
+  welcome,
+  members,  // joining
+  pulse,
+  beat,  // each rank to rank 0, and rank 0 to each
+  exchange,
+  exchanged,
+  failure,  // what the run has failed of
+  fail,
+  leave,
+  all_left,
+  leave_with,
+  heard,
 };
 
 struct Message {
@@ -23,11 +33,13 @@ struct Message {
   std::string payload;
 };
 
-/// On the wire: the payload's bytes (u32), the kind (u8), the payload. A connection that broke, ended or sent nonsense is no longer open, and stays so.
+/// On the wire: the payload's bytes (u32), the kind (u8), the payload. A connection that broke,
+/// ended or sent nonsense is no longer open, and stays so.
 class Connection {
  public:
   /// Of somebody unknown; the limit bounds what he can make us hold.
-  static constexpr std::size_t limit_of_strangers = std::size_t{64} << 10, limit_of_ranks = std::size_t{1} << 30;
+  static constexpr std::size_t limit_of_strangers = std::size_t{64} << 10,
+                               limit_of_ranks = std::size_t{1} << 30;
 
   explicit Connection(Descriptor socket = Descriptor()) : socket_(std::move(socket)) {}
   int fd() const { return socket_.get(); }
@@ -53,12 +65,13 @@ class Connection {
   Descriptor socket_;
   std::size_t limit_ = limit_of_strangers;
   std::string incoming_, outgoing_;
-  std::size_t taken_ = 0, sent_ = 0;    // of incoming_ and outgoing_
+  std::size_t taken_ = 0, sent_ = 0;  // of incoming_ and outgoing_
 };
 
 /// Waits for the next message. Nothing: the connection ended, or the time is over.
 std::optional<Message> wait_for_message(Connection& connection, Time deadline);
-/// Sends what is queued and waits a moment for the other sides to read it and close, so that no word is lost. At most a second.
+/// Sends what is queued and waits a moment for the other sides to read it and close, so that no
+/// word is lost. At most a second.
 void part_from(std::span<Connection*> connections);
 
 }  // namespace trainx::dist

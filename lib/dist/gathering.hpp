@@ -1,4 +1,5 @@
-// Rank 0's part in the ranks' finding each other: who knocks, whether he is of the run, whether all have come and are alike.
+// Rank 0's part in the ranks' finding each other: who knocks, whether he is of the run, whether all
+// have come and are alike.
 #pragma once
 #include "dist/connection.hpp"
 #include "dist/failure.hpp"
@@ -20,14 +21,15 @@ class Gathering {
  public:
   /// `own`: rank 0's end of a pair of sockets; it knocks there as the others do at the listener.
   Gathering(Descriptor listener, Connection own, const Membership& membership, double join_seconds);
-  /// By rank, all told who they all are. Empty: they do not come together, which those who came were told, or `stopping`.
+  /// By rank, all told who they all are. Empty: they do not come together, which those who came
+  /// were told, or `stopping`.
   std::vector<Arrival> run(Wake& wake, const std::atomic<bool>& stopping);
 
  private:
-  struct Guest {                        // one who has not shown it yet
+  struct Guest {  // one who has not shown it yet
     Connection connection;
     std::string address, nonce;
-    Time leaves;                        // when he is no longer waited for
+    Time leaves;  // when he is no longer waited for
   };
   void wait(Wake& wake, Time until);
   void welcome(Connection connection, const std::string& address);
@@ -42,7 +44,7 @@ class Gathering {
   Membership membership_;
   double join_seconds_;
   Time deadline_;
-  std::optional<Time> differed_;        // when ranks that do not fit together were first seen
+  std::optional<Time> differed_;  // when ranks that do not fit together were first seen
   std::list<Guest> guests_;
   std::list<Arrival> arrived_;
 };

@@ -5,7 +5,8 @@
 
 namespace trainx::dist {
 
-Hub::Hub(Gathering gathering, double hang_seconds) : gathering_(std::move(gathering)), hang_seconds_(hang_seconds), thread_([this] { run(); }) {}
+Hub::Hub(Gathering gathering, double hang_seconds)
+    : gathering_(std::move(gathering)), hang_seconds_(hang_seconds), thread_([this] { run(); }) {}
 
 Hub::~Hub() {
   stopping_ = true;
@@ -15,7 +16,8 @@ Hub::~Hub() {
 
 void Hub::run() {
   try {
-    for (Arrival& a : gathering_.run(wake_, stopping_)) members_.push_back({std::move(a.connection), std::move(a.identity), std::nullopt, false});
+    for (Arrival& a : gathering_.run(wake_, stopping_))
+      members_.push_back({std::move(a.connection), std::move(a.identity), std::nullopt, false});
     if (members_.empty()) return;
     std::vector<std::string> names;
     for (const Member& m : members_) names.push_back(m.identity.name());
@@ -33,7 +35,8 @@ void Hub::run() {
     for (Member& m : members_) connections.push_back(&m.connection);
     part_from(connections);
   } catch (const std::exception& e) {
-    // Nobody is left to tell: all connections are closed, and the ranks, this one too, find rank 0 lost.
+    // Nobody is left to tell: all connections are closed, and the ranks, this one too, find rank 0
+    // lost.
     std::fprintf(stderr, "trainx: the connections between the ranks ended: %s\n", e.what());
     members_.clear();
   }
@@ -41,7 +44,9 @@ void Hub::run() {
 
 void Hub::wait(Time until) {
   std::vector<pollfd> polled{{wake_.fd(), POLLIN, 0}};
-  for (const Member& m : members_) polled.push_back({m.connection.fd(), static_cast<short>(POLLIN | (m.connection.has_unsent() ? POLLOUT : 0)), 0});
+  for (const Member& m : members_)
+    polled.push_back({m.connection.fd(),
+                      static_cast<short>(POLLIN | (m.connection.has_unsent() ? POLLOUT : 0)), 0});
   ::poll(polled.data(), polled.size(), poll_ms(until));
 }
 
@@ -55,9 +60,7 @@ void Hub::hear(Member& member) {
   member.connection.receive();
   try {
     while (const auto message = member.connection.next()) take(member, *message);
-  } catch (const MalformedMessage&) {
-    member.connection.close();
-  }
+  } catch (const MalformedMessage&) { member.connection.close(); }
   if (!member.connection.is_open() && !over_) fail(watch_->lost(member.identity.rank), &member);
 }
 
@@ -72,27 +75,24 @@ void Hub::take(Member& member, const Message& message) {
       pulse.at = in.text();
       return watch_->heard(member.identity.rank, std::move(pulse), Clock::now());
     }
-    case MessageKind::exchange:
-      member.exchanged = message.payload;
-      return finish_exchange();
+    case MessageKind::exchange: member.exchanged = message.payload; return finish_exchange();
     case MessageKind::fail: {
       const auto code = static_cast<ExitCode>(in.integer());
       return fail({code, in.text()});
     }
     case MessageKind::leave_with: {
-      in.integer();                     // the code is that rank's own
+      in.integer();  // the code is that rank's own
       fail({ExitCode::peer_lost, member.identity.name() + " ended: " + in.text()}, &member);
       return member.connection.put(MessageKind::heard, "");
     }
-    case MessageKind::leave:
-      member.leaving = true;
-      return finish_leaving();
+    case MessageKind::leave: member.leaving = true; return finish_leaving();
     default: throw MalformedMessage();
   }
 }
 
 void Hub::finish_exchange() {
-  if (!std::ranges::all_of(members_, [](const Member& m) { return m.exchanged.has_value(); })) return;
+  if (!std::ranges::all_of(members_, [](const Member& m) { return m.exchanged.has_value(); }))
+    return;
   ByteWriter all;
   for (Member& m : members_) {
     all.put(*m.exchanged);
@@ -112,7 +112,8 @@ void Hub::finish_leaving() {
 void Hub::fail(const Failure& failure, const Member* but) {
   if (over_) return;
   over_ = true;
-  const std::string payload = ByteWriter().put(static_cast<std::int64_t>(failure.code)).put(failure.sentence).take();
+  const std::string payload =
+      ByteWriter().put(static_cast<std::int64_t>(failure.code)).put(failure.sentence).take();
   for (auto m = members_.rbegin(); m != members_.rend(); ++m)
     if (&*m != but) m->connection.put(MessageKind::failure, payload);
 }

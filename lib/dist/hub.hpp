@@ -1,4 +1,5 @@
-// Rank 0's thread that all ranks are connected to: it gathers them, passes their messages on, and tells all of them where one fails.
+// Rank 0's thread that all ranks are connected to: it gathers them, passes their messages on, and
+// tells all of them where one fails.
 #pragma once
 #include "dist/gathering.hpp"
 #include "dist/watch.hpp"
@@ -11,7 +12,8 @@ class Hub {
  public:
   /// `gathering`: not yet run.
   Hub(Gathering gathering, double hang_seconds);
-  /// Says what is still to be said, and closes all connections: where the ranks did not leave, rank 0 is lost to them.
+  /// Says what is still to be said, and closes all connections: where the ranks did not leave, rank
+  /// 0 is lost to them.
   ~Hub();
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
@@ -20,7 +22,7 @@ class Hub {
   struct Member {
     Connection connection;
     Identity identity;
-    std::optional<std::string> exchanged;   // what it gave to the exchange that is under way
+    std::optional<std::string> exchanged;  // what it gave to the exchange that is under way
     bool leaving = false;
   };
   void run();
@@ -36,10 +38,10 @@ class Hub {
   double hang_seconds_;
   std::vector<Member> members_;
   std::optional<Watch> watch_;
-  bool over_ = false;                   // failed, or all have left: nobody is watched any more
+  bool over_ = false;  // failed, or all have left: nobody is watched any more
   Wake wake_;
   std::atomic<bool> stopping_ = false;
-  std::thread thread_;                  // last: it uses all the others
+  std::thread thread_;  // last: it uses all the others
 };
 
 }  // namespace trainx::dist

@@ -10,11 +10,14 @@
 namespace trainx::dist {
 namespace {
 
-constexpr auto first_pause = std::chrono::milliseconds(20), longest_pause = std::chrono::milliseconds(500);
-constexpr double grace_seconds = 10;    // rank 0 says who is missing; only where it is stopped itself does this side's clock end the wait
+constexpr auto first_pause = std::chrono::milliseconds(20),
+               longest_pause = std::chrono::milliseconds(500);
+// rank 0 says who is missing; only where it is stopped itself does this side's clock end the wait
+constexpr double grace_seconds = 10;
 
 /// True where the other side knows the run's token, and so does this one as far as it can tell.
-bool introduce(Connection& connection, const Membership& membership, const Identity& identity, Time deadline) {
+bool introduce(Connection& connection, const Membership& membership, const Identity& identity,
+               Time deadline) {
   const auto challenge = wait_for_message(connection, deadline);
   if (!challenge || challenge->kind != MessageKind::challenge) return false;
   const std::string nonce = make_nonce();
@@ -23,14 +26,17 @@ bool introduce(Connection& connection, const Membership& membership, const Ident
   write(hello, identity);
   connection.put(MessageKind::hello, hello.take());
   const auto welcome = wait_for_message(connection, deadline);
-  return welcome && welcome->kind == MessageKind::welcome && welcome->payload == proof_of(membership.token, "rank 0", nonce);
+  return welcome && welcome->kind == MessageKind::welcome &&
+         welcome->payload == proof_of(membership.token, "rank 0", nonce);
 }
 
 [[noreturn]] void not_reached(const Membership& m, double join_seconds, const std::string& why) {
   char time[32];
   std::snprintf(time, sizeof time, "%g", join_seconds);
-  throw UserError(ExitCode::unavailable, "rank " + std::to_string(m.rank) + " did not reach rank 0 at " + m.address + ":" + std::to_string(m.port) + " within " + time + " s: " + why +
-                                             "; see the output of rank 0, and whether that address is reached from here");
+  throw UserError(ExitCode::unavailable,
+                  "rank " + std::to_string(m.rank) + " did not reach rank 0 at " + m.address + ":" +
+                      std::to_string(m.port) + " within " + time + " s: " + why +
+                      "; see the output of rank 0, and whether that address is reached from here");
 }
 
 Connection knock(const Membership& membership, const Identity& identity, double join_seconds) {
@@ -49,14 +55,20 @@ Connection knock(const Membership& membership, const Identity& identity, double 
 
 }  // namespace
 
-Joined join_rank_0(const Membership& membership, const Identity& identity, double join_seconds, Connection own) {
-  if (own.is_open() && !introduce(own, membership, identity, Clock::now() + seconds(join_seconds))) throw InternalError("rank 0 does not answer itself");
+Joined join_rank_0(const Membership& membership, const Identity& identity, double join_seconds,
+                   Connection own) {
+  if (own.is_open() && !introduce(own, membership, identity, Clock::now() + seconds(join_seconds)))
+    throw InternalError("rank 0 does not answer itself");
   Joined joined{own.is_open() ? std::move(own) : knock(membership, identity, join_seconds), {}};
   joined.connection.set_limit(Connection::limit_of_ranks);
-  const auto message = wait_for_message(joined.connection, Clock::now() + seconds(join_seconds + grace_seconds));
+  const auto message =
+      wait_for_message(joined.connection, Clock::now() + seconds(join_seconds + grace_seconds));
   if (!message) {
-    if (joined.connection.is_open()) not_reached(membership, join_seconds, "it answered, and then did not say who the ranks are");
-    const Failure lost = lost_failure("rank 0 (at " + membership.address + ":" + std::to_string(membership.port) + ")", "joining the run", "");
+    if (joined.connection.is_open())
+      not_reached(membership, join_seconds, "it answered, and then did not say who the ranks are");
+    const Failure lost = lost_failure(
+        "rank 0 (at " + membership.address + ":" + std::to_string(membership.port) + ")",
+        "joining the run", "");
     throw UserError(lost.code, lost.sentence);
   }
   ByteReader in(message->payload);

@@ -6,7 +6,8 @@ namespace trainx::dist {
 
 class LoneControl final : public Control {
  public:
-  explicit LoneControl(const Membership& membership) : Control(membership), addresses_{membership.address} {}
+  explicit LoneControl(const Membership& membership)
+      : Control(membership), addresses_{membership.address} {}
   bool one_host() const override { return true; }
   const std::vector<std::string>& addresses() const override { return addresses_; }
   std::vector<std::string> exchange(std::string_view mine) override;

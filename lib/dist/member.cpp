@@ -6,7 +6,8 @@
 namespace trainx::dist {
 namespace {
 
-constexpr auto hearing_time = std::chrono::seconds(1);   // for rank 0 to hear of this rank's end; it may be the one that hangs
+// for rank 0 to hear of this rank's end; it may be the one that hangs
+constexpr auto hearing_time = std::chrono::seconds(1);
 
 std::vector<std::string> addresses_of(const std::vector<Identity>& members) {
   std::vector<std::string> addresses;
@@ -16,9 +17,16 @@ std::vector<std::string> addresses_of(const std::vector<Identity>& members) {
 
 }  // namespace
 
-Member::Member(const Membership& membership, ControlOptions options, Joined joined, std::unique_ptr<Hub> hub)
-    : Control(membership), options_(std::move(options)), members_(std::move(joined.members)), addresses_(addresses_of(members_)), hub_(std::move(hub)),
-      connection_(std::move(joined.connection)), heard_rank_0_(Clock::now()), thread_([this] { run(); }) {}
+Member::Member(const Membership& membership, ControlOptions options, Joined joined,
+               std::unique_ptr<Hub> hub)
+    : Control(membership),
+      options_(std::move(options)),
+      members_(std::move(joined.members)),
+      addresses_(addresses_of(members_)),
+      hub_(std::move(hub)),
+      connection_(std::move(joined.connection)),
+      heard_rank_0_(Clock::now()),
+      thread_([this] { run(); }) {}
 
 Member::~Member() {
   stopping_ = true;
@@ -28,7 +36,8 @@ Member::~Member() {
 }
 
 bool Member::one_host() const {
-  return std::ranges::all_of(members_, [&](const Identity& m) { return m.boot_id == members_[0].boot_id; });
+  return std::ranges::all_of(members_,
+                             [&](const Identity& m) { return m.boot_id == members_[0].boot_id; });
 }
 
 void Member::run() {
@@ -51,12 +60,14 @@ void Member::listen() {
     pollfd polled[2] = {{wake_.fd(), POLLIN, 0}, {}};
     {
       const std::lock_guard lock(mutex_);
-      polled[1] = {connection_.fd(), static_cast<short>(POLLIN | (connection_.has_unsent() ? POLLOUT : 0)), 0};
+      polled[1] = {connection_.fd(),
+                   static_cast<short>(POLLIN | (connection_.has_unsent() ? POLLOUT : 0)), 0};
     }
     ::poll(polled, 2, poll_ms(next_pulse));
     wake_.clear();
     const Time now = Clock::now();
-    if (now - turned > late) heard_rank_0_ = now;   // this process was away: it cannot tell how long rank 0 was silent
+    // this process was away: it cannot tell how long rank 0 was silent
+    if (now - turned > late) heard_rank_0_ = now;
     turned = now;
     std::unique_lock lock(mutex_);
     hear(lock);
@@ -66,7 +77,12 @@ void Member::listen() {
 void Member::send_pulse() {
   std::string at = options_.describe ? options_.describe() : "";
   const char* busy = progress_.busy;
-  const std::string pulse = ByteWriter().put(progress_.done).put(progress_.waiting > 0).put(std::string_view(busy ? busy : "")).put(at).take();
+  const std::string pulse = ByteWriter()
+                                .put(progress_.done)
+                                .put(progress_.waiting > 0)
+                                .put(std::string_view(busy ? busy : ""))
+                                .put(at)
+                                .take();
   const std::lock_guard lock(mutex_);
   connection_.put(MessageKind::pulse, pulse);
   at_ = std::move(at);
@@ -99,15 +115,20 @@ void Member::take(const Message& message, std::unique_lock<std::mutex>& lock) {
 void Member::find_rank_0_lost(std::unique_lock<std::mutex>& lock) {
   const double silent = std::chrono::duration<double>(Clock::now() - heard_rank_0_).count();
   if (all_left_ || failure_) return;
-  if (!connection_.is_open()) return store(lost_failure(name_of(0), at_of_rank_0_, waiting()), lock);
+  if (!connection_.is_open())
+    return store(lost_failure(name_of(0), at_of_rank_0_, waiting()), lock);
   if (options_.hang_seconds <= 0 || silent < silent_share * options_.hang_seconds) return;
   const Failure stopped = stopped_failure(name_of(0), at_of_rank_0_, silent, waiting());
-  put(MessageKind::fail, ByteWriter().put(static_cast<std::int64_t>(stopped.code)).put(stopped.sentence).take());   // for when it goes on
+  // for when it goes on
+  put(MessageKind::fail,
+      ByteWriter().put(static_cast<std::int64_t>(stopped.code)).put(stopped.sentence).take());
   store(stopped, lock);
 }
 
 std::string Member::waiting() const {
-  return progress_.waiting > 0 ? "rank " + std::to_string(rank()) + " waits" + (at_.empty() ? "" : " at " + at_) : "";
+  return progress_.waiting > 0
+             ? "rank " + std::to_string(rank()) + " waits" + (at_.empty() ? "" : " at " + at_)
+             : "";
 }
 
 void Member::store(const Failure& failure, std::unique_lock<std::mutex>& lock) {
@@ -116,7 +137,7 @@ void Member::store(const Failure& failure, std::unique_lock<std::mutex>& lock) {
   failed_ = true;
   changed_.notify_all();
   if (told_ || !options_.on_failure) return;
-  lock.unlock();                        // what is called may ask this object
+  lock.unlock();  // what is called may ask this object
   options_.on_failure(failure.code, failure.sentence);
   lock.lock();
 }
@@ -158,7 +179,8 @@ void Member::fail(ExitCode code, const std::string& sentence) {
   if (failure_) return;
   told_ = true;
   put(MessageKind::fail, ByteWriter().put(static_cast<std::int64_t>(code)).put(sentence).take());
-  // Rank 0 tells all what it heard first, so that ranks which find different halves of one mistake end with the same sentence.
+  // Rank 0 tells all what it heard first, so that ranks which find different halves of one mistake
+  // end with the same sentence.
   changed_.wait_for(lock, hearing_time, [&] { return failure_.has_value(); });
   store({code, sentence}, lock);
 }
@@ -176,7 +198,8 @@ void Member::leave_with(ExitCode code, const std::string& sentence) {
   std::unique_lock lock(mutex_);
   if (failure_ || all_left_) return;
   told_ = true;
-  put(MessageKind::leave_with, ByteWriter().put(static_cast<std::int64_t>(code)).put(sentence).take());
+  put(MessageKind::leave_with,
+      ByteWriter().put(static_cast<std::int64_t>(code)).put(sentence).take());
   changed_.wait_for(lock, hearing_time, [&] { return heard_ || failure_; });
   store({code, sentence}, lock);
 }

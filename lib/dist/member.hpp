@@ -1,4 +1,5 @@
-// A rank's side of Control: its connection to rank 0 and the thread that listens there and sends heartbeats.
+// A rank's side of Control: its connection to rank 0 and the thread that listens there and sends
+// heartbeats.
 #pragma once
 #include "dist/control.hpp"
 #include "dist/failure.hpp"
@@ -15,7 +16,8 @@ namespace trainx::dist {
 class Member final : public Control {
  public:
   /// `hub`: in rank 0 alone.
-  Member(const Membership& membership, ControlOptions options, Joined joined, std::unique_ptr<Hub> hub);
+  Member(const Membership& membership, ControlOptions options, Joined joined,
+         std::unique_ptr<Hub> hub);
   ~Member() override;
 
   bool one_host() const override;
@@ -35,28 +37,29 @@ class Member final : public Control {
   void take(const Message& message, std::unique_lock<std::mutex>& lock);
   void find_rank_0_lost(std::unique_lock<std::mutex>& lock);
   void store(const Failure& failure, std::unique_lock<std::mutex>& lock);
-  void put(MessageKind kind, std::string_view payload);   // with the mutex held
-  void throw_stored() const;                              // with the mutex held
+  void put(MessageKind kind, std::string_view payload);  // with the mutex held
+  void throw_stored() const;                             // with the mutex held
   std::string waiting() const;
 
   const ControlOptions options_;
   const std::vector<Identity> members_;
   std::vector<std::string> addresses_;
-  std::unique_ptr<Hub> hub_;            // outlives the connection to it
+  std::unique_ptr<Hub> hub_;  // outlives the connection to it
 
-  mutable std::mutex mutex_;            // guards all below
+  mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   Connection connection_;
   std::optional<Failure> failure_;
   std::optional<std::string> exchanged_;
-  std::string at_, at_of_rank_0_;       // with the last heartbeats
-  bool told_ = false;                   // this rank told its own end: rank 0's answer is no failure from elsewhere
+  std::string at_, at_of_rank_0_;  // with the last heartbeats
+  // this rank told its own end: rank 0's answer is no failure from elsewhere
+  bool told_ = false;
   bool heard_ = false, all_left_ = false;
 
-  Time heard_rank_0_;                   // of the thread alone
+  Time heard_rank_0_;  // of the thread alone
   Wake wake_;
   std::atomic<bool> stopping_ = false;
-  std::thread thread_;                  // last: it uses all the others
+  std::thread thread_;  // last: it uses all the others
 };
 
 }  // namespace trainx::dist

@@ -14,15 +14,19 @@ class Mesh {
     const std::byte* out = nullptr;
     std::byte* in = nullptr;
     std::int64_t out_bytes = 0, in_bytes = 0;
-    const Call *says = nullptr, *hears = nullptr;   // sent before the data; expected before it: what comes must be the same
+    // sent before the data; expected before it: what comes must be the same
+    const Call *says = nullptr, *hears = nullptr;
   };
-  /// Called by all ranks; nobody listens any more when it returns. Throws UserError: 69 a rank is not reached, the run's failure.
+  /// Called by all ranks; nobody listens any more when it returns. Throws UserError: 69 a rank is
+  /// not reached, the run's failure.
   explicit Mesh(Control& control);
-  /// All flows, by rank; that of the own rank is left out. Neither side waits for the other to receive before it receives itself. Throws the run's failure.
+  /// All flows, by rank; that of the own rank is left out. Neither side waits for the other to
+  /// receive before it receives itself. Throws the run's failure.
   void transfer(std::vector<Flow>& flows);
 
  private:
-  struct Ends {                         // of one flow: bytes that have gone and come, the calls before them included
+  // of one flow: bytes that have gone and come, the calls before them included
+  struct Ends {
     std::int64_t gone = 0, come = 0;
     Call heard;
   };
@@ -37,7 +41,7 @@ class Mesh {
 
   Control& control_;
   const std::string token_;
-  std::vector<Descriptor> sockets_;     // by rank; none to oneself
+  std::vector<Descriptor> sockets_;  // by rank; none to oneself
 };
 
 }  // namespace trainx::dist

@@ -6,7 +6,9 @@ namespace {
 
 Membership membership_in(const std::vector<int>& members, Membership of_run) {
   const auto mine = std::ranges::find(members, of_run.rank);
-  if (mine == members.end()) throw InternalError("rank " + std::to_string(of_run.rank) + " is not of its own part of the ranks");
+  if (mine == members.end())
+    throw InternalError("rank " + std::to_string(of_run.rank) +
+                        " is not of its own part of the ranks");
   of_run.rank = static_cast<int>(mine - members.begin());
   of_run.world_size = static_cast<int>(members.size());
   return of_run;
@@ -14,8 +16,10 @@ Membership membership_in(const std::vector<int>& members, Membership of_run) {
 
 }  // namespace
 
-PartControl::PartControl(Control& all, std::vector<int> members) : Control(membership_in(members, all.membership())), all_(all), members_(std::move(members)) {
-  for (const int m : members_) addresses_.push_back(all.addresses().at(static_cast<std::size_t>(m)));
+PartControl::PartControl(Control& all, std::vector<int> members)
+    : Control(membership_in(members, all.membership())), all_(all), members_(std::move(members)) {
+  for (const int m : members_)
+    addresses_.push_back(all.addresses().at(static_cast<std::size_t>(m)));
 }
 
 std::vector<std::string> PartControl::exchange(std::string_view mine) {

@@ -6,12 +6,16 @@ namespace trainx::dist {
 
 class PartControl final : public Control {
  public:
-  /// `members`: ranks of the run, ascending, this one among them. All ranks of the run are in some part, all parts are made at the same time, and their exchanges are made together.
+  /// `members`: ranks of the run, ascending, this one among them. All ranks of the run are in some
+  /// part, all parts are made at the same time, and their exchanges are made together.
   PartControl(Control& all, std::vector<int> members);
 
-  bool one_host() const override { return all_.one_host(); }   // of all, so that all parts take the same transport
+  // of all, so that all parts take the same transport
+  bool one_host() const override { return all_.one_host(); }
   const std::vector<std::string>& addresses() const override { return addresses_; }
-  std::string name_of(int rank) const override { return all_.name_of(members_.at(static_cast<std::size_t>(rank))); }
+  std::string name_of(int rank) const override {
+    return all_.name_of(members_.at(static_cast<std::size_t>(rank)));
+  }
   std::vector<std::string> exchange(std::string_view mine) override;
   Progress& progress() override { return all_.progress(); }
   bool failed() const override { return all_.failed(); }

@@ -8,7 +8,8 @@ namespace trainx::dist {
 
 std::string make_nonce() {
   std::string nonce(16, '\0');
-  if (::getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size())) throw InternalError("make_nonce: no random bytes");
+  if (::getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
+    throw InternalError("make_nonce: no random bytes");
   return nonce;
 }
 

@@ -1,5 +1,5 @@
-// How two processes of a run show each other that they are of it without sending the run's token. Keeps strays and mixed-up runs out; no protection against a
-// forger who reads along and computes.
+// How two processes of a run show each other that they are of it without sending the run's token.
+// Keeps strays and mixed-up runs out; no protection against a forger who reads along and computes.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,7 +8,8 @@ namespace trainx::dist {
 
 /// 16 random bytes.
 std::string make_nonce();
-/// What one who knows the token answers to a nonce. `as`: in which part, so that an answer cannot be sent back as one's own.
+/// What one who knows the token answers to a nonce. `as`: in which part, so that an answer cannot
+/// be sent back as one's own.
 std::string proof_of(std::string_view token, std::string_view as, std::string_view nonce);
 
 }  // namespace trainx::dist

@@ -11,17 +11,26 @@
 namespace trainx::dist {
 namespace {
 
-constexpr auto yielding_time = std::chrono::microseconds(100);   // about what waking a sleeper costs
-constexpr timespec longest_sleep{0, 20'000'000};                 // then one looks whether the run has failed
+// about what waking a sleeper costs
+constexpr auto yielding_time = std::chrono::microseconds(100);
+// then one looks whether the run has failed
+constexpr timespec longest_sleep{0, 20'000'000};
 
 // Those of the standard library are for the threads of one process.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value) { ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &longest_sleep, nullptr, 0); }
-void futex_wake(std::atomic<std::uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &longest_sleep, nullptr, 0);
+}
+void futex_wake(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
 
 }  // namespace
 
 SharedWaiting::SharedWaiting(Control& control, RankCounters* ranks)
-    : control_(control), ranks_(ranks), looks_(control.world_size() <= static_cast<int>(std::thread::hardware_concurrency()) ? 200 : 20) {}
+    : control_(control),
+      ranks_(ranks),
+      looks_(control.world_size() <= static_cast<int>(std::thread::hardware_concurrency()) ? 200
+                                                                                           : 20) {}
 
 void SharedWaiting::pause() {
 #if defined(__x86_64__)
@@ -41,7 +50,8 @@ void SharedWaiting::wait_long(bool (*holds)(void*), void* condition) {
   }
   auto& asleep = ranks_[control_.rank()].asleep;
   for (;;) {
-    // Who publishes looks at `asleep` after his counter is set, who sleeps at the counter after `asleep` is: one of them sees the other.
+    // Who publishes looks at `asleep` after his counter is set, who sleeps at the counter after
+    // `asleep` is: one of them sees the other.
     asleep.store(1, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const bool done = holds(condition);
@@ -53,7 +63,9 @@ void SharedWaiting::wait_long(bool (*holds)(void*), void* condition) {
 }
 
 void SharedWaiting::wake(int rank) {
-  if (ranks_[rank].asleep.load(std::memory_order_relaxed) != 0 && ranks_[rank].asleep.exchange(0) != 0) futex_wake(ranks_[rank].asleep);
+  if (ranks_[rank].asleep.load(std::memory_order_relaxed) != 0 &&
+      ranks_[rank].asleep.exchange(0) != 0)
+    futex_wake(ranks_[rank].asleep);
 }
 
 void SharedWaiting::publish(std::atomic<std::uint64_t>& counter, std::uint64_t value) {

@@ -6,14 +6,17 @@
 
 namespace trainx::dist {
 
-/// Of one rank. All but `asleep` are written by that rank alone and count up for ever, so that nothing is ever reset.
+/// Of one rank. All but `asleep` are written by that rank alone and count up for ever, so that
+/// nothing is ever reset.
 struct alignas(128) RankCounters {
-  std::atomic<std::uint64_t> written, summed, taken;   // pieces
+  std::atomic<std::uint64_t> written, summed, taken;  // pieces
   alignas(64) std::atomic<std::uint32_t> asleep;
 };
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
+              std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// Looks a few times, then lets others run, then sleeps: there may be more ranks than cores, and others may compute for long.
+/// Looks a few times, then lets others run, then sleeps: there may be more ranks than cores, and
+/// others may compute for long.
 class SharedWaiting {
  public:
   SharedWaiting(Control& control, RankCounters* ranks);
@@ -24,7 +27,11 @@ class SharedWaiting {
       if (holds()) return;
       pause();
     }
-    wait_long([](void* condition) { return (*static_cast<std::remove_reference_t<Condition>*>(condition))(); }, &holds);
+    wait_long(
+        [](void* condition) {
+          return (*static_cast<std::remove_reference_t<Condition>*>(condition))();
+        },
+        &holds);
   }
   /// Sets a counter of this rank's and wakes those who sleep.
   void publish(std::atomic<std::uint64_t>& counter, std::uint64_t value);

@@ -8,17 +8,20 @@
 namespace trainx::dist {
 namespace {
 
-constexpr std::int64_t piece_bytes = 512 << 10, box_bytes = 256 << 10;   // small enough to be in the second cache when they are read again
+// small enough to be in the second cache when they are read again
+constexpr std::int64_t piece_bytes = 512 << 10, box_bytes = 256 << 10;
 constexpr std::uint64_t slots = 4, box_slots = 2;
 
-std::int64_t pieces_of(std::int64_t bytes, std::int64_t each) { return std::max<std::int64_t>(1, (bytes + each - 1) / each); }
+std::int64_t pieces_of(std::int64_t bytes, std::int64_t each) {
+  return std::max<std::int64_t>(1, (bytes + each - 1) / each);
+}
 
 }  // namespace
 
 /// A pair's letter box.
 struct alignas(128) SharedMemoryCommunicator::Box {
   std::atomic<std::uint64_t> sent;
-  Call call[box_slots];                 // of the piece that lies there
+  Call call[box_slots];  // of the piece that lies there
   alignas(64) std::atomic<std::uint64_t> taken;
 };
 
@@ -36,22 +39,30 @@ struct SharedMemoryCommunicator::Layout {
 };
 
 std::unique_ptr<Communicator> SharedMemoryCommunicator::make(Control& control, std::string& why) {
-  auto segment = SharedSegment::make(control, static_cast<std::size_t>(Layout(control.world_size()).end), why);
+  auto segment =
+      SharedSegment::make(control, static_cast<std::size_t>(Layout(control.world_size()).end), why);
   if (!segment) return nullptr;
   return std::unique_ptr<Communicator>(new SharedMemoryCommunicator(control, std::move(*segment)));
 }
 
 SharedMemoryCommunicator::SharedMemoryCommunicator(Control& control, SharedSegment segment)
-    : control_(control), segment_(std::move(segment)), ranks_(reinterpret_cast<RankCounters*>(segment_.data())), waiting_(control, ranks_),
+    : control_(control),
+      segment_(std::move(segment)),
+      ranks_(reinterpret_cast<RankCounters*>(segment_.data())),
+      waiting_(control, ranks_),
       sources_(static_cast<std::size_t>(control.world_size())) {}
 
 std::byte* SharedMemoryCommunicator::slot(int rank, std::int64_t piece) const {
-  const std::uint64_t index = static_cast<std::uint64_t>(rank) * slots + (pieces_ + static_cast<std::uint64_t>(piece)) % slots;
-  return segment_.data() + Layout(size()).slots_begin + static_cast<std::int64_t>(index) * piece_bytes;
+  const std::uint64_t index = static_cast<std::uint64_t>(rank) * slots +
+                              (pieces_ + static_cast<std::uint64_t>(piece)) % slots;
+  return segment_.data() + Layout(size()).slots_begin +
+         static_cast<std::int64_t>(index) * piece_bytes;
 }
 
 Call& SharedMemoryCommunicator::call_of(int rank, std::uint64_t piece) const {
-  return reinterpret_cast<Call*>(segment_.data() + Layout(size()).calls)[static_cast<std::uint64_t>(rank) * slots + piece % slots];
+  return reinterpret_cast<Call*>(
+      segment_.data() +
+      Layout(size()).calls)[static_cast<std::uint64_t>(rank) * slots + piece % slots];
 }
 
 SharedMemoryCommunicator::Box& SharedMemoryCommunicator::box(int from, int to) const {
@@ -59,12 +70,16 @@ SharedMemoryCommunicator::Box& SharedMemoryCommunicator::box(int from, int to) c
 }
 
 std::byte* SharedMemoryCommunicator::box_slot(int from, int to, std::uint64_t piece) const {
-  const std::int64_t index = static_cast<std::int64_t>(from * size() + to) * static_cast<std::int64_t>(box_slots) + static_cast<std::int64_t>(piece % box_slots);
+  const std::int64_t index = static_cast<std::int64_t>(from * size() + to) *
+                                 static_cast<std::int64_t>(box_slots) +
+                             static_cast<std::int64_t>(piece % box_slots);
   return segment_.data() + Layout(size()).box_slots_begin + index * box_bytes;
 }
 
-void SharedMemoryCommunicator::await(std::atomic<std::uint64_t> RankCounters::*counter, std::uint64_t value) {
-  for (int r = 0; r < size(); ++r) waiting_.until([&] { return (ranks_[r].*counter).load(std::memory_order_acquire) >= value; });
+void SharedMemoryCommunicator::await(std::atomic<std::uint64_t> RankCounters::*counter,
+                                     std::uint64_t value) {
+  for (int r = 0; r < size(); ++r)
+    waiting_.until([&] { return (ranks_[r].*counter).load(std::memory_order_acquire) >= value; });
 }
 
 void SharedMemoryCommunicator::check_calls(std::uint64_t piece) {
@@ -73,15 +88,18 @@ void SharedMemoryCommunicator::check_calls(std::uint64_t piece) {
   check_same(control_, calls);
 }
 
-/// While the others work at one piece, this rank works at the next or the one before it: nobody waits as long as all keep pace.
-void SharedMemoryCommunicator::run(CallKind kind, std::int64_t bytes, DType dtype, int root, std::int64_t pieces, const Stages& stages) {
+/// While the others work at one piece, this rank works at the next or the one before it: nobody
+/// waits as long as all keep pace.
+void SharedMemoryCommunicator::run(CallKind kind, std::int64_t bytes, DType dtype, int root,
+                                   std::int64_t pieces, const Stages& stages) {
   if (control_.failed()) control_.throw_failure();
   RankCounters& mine = ranks_[rank()];
   const Call call{++sequence_, bytes, kind, static_cast<std::int32_t>(dtype), root};
   for (std::int64_t i = 0; i < pieces + 2; ++i) {
     if (i < pieces) {
       const std::uint64_t piece = pieces_ + static_cast<std::uint64_t>(i);
-      if (piece >= slots) await(&RankCounters::taken, piece - slots + 1);   // the slot's former piece
+      // the slot's former piece
+      if (piece >= slots) await(&RankCounters::taken, piece - slots + 1);
       if (i == 0) call_of(rank(), piece) = call;
       stages.put(i);
       waiting_.publish(mine.written, piece + 1);
@@ -105,12 +123,18 @@ void SharedMemoryCommunicator::run(CallKind kind, std::int64_t bytes, DType dtyp
 }
 
 /// all_reduce, and reduce, where only the root takes the sums.
-void SharedMemoryCommunicator::sum_to(std::byte* data, std::int64_t elements, DType dtype, CallKind kind, int root) {
-  const std::int64_t width = size_of(dtype), bytes = elements * width, per_piece = piece_bytes / width;
+void SharedMemoryCommunicator::sum_to(std::byte* data, std::int64_t elements, DType dtype,
+                                      CallKind kind, int root) {
+  const std::int64_t width = size_of(dtype), bytes = elements * width,
+                     per_piece = piece_bytes / width;
   const bool takes = kind == CallKind::all_reduce || rank() == root, whole = bytes <= whole_bytes;
-  const auto size_of_piece = [&](std::int64_t k) { return std::min(per_piece, elements - k * per_piece); };
+  const auto size_of_piece = [&](std::int64_t k) {
+    return std::min(per_piece, elements - k * per_piece);
+  };
   const auto sum = [&](std::int64_t k, Part part, std::byte* to) {
-    for (int r = 0; r < size(); ++r) sources_[r] = r == rank() ? data + (k * per_piece + part.begin) * width : slot(r, k) + part.begin * width;
+    for (int r = 0; r < size(); ++r)
+      sources_[r] = r == rank() ? data + (k * per_piece + part.begin) * width
+                                : slot(r, k) + part.begin * width;
     sum_parts(to, sources_, part.size, dtype);
   };
   Stages stages;
@@ -118,10 +142,12 @@ void SharedMemoryCommunicator::sum_to(std::byte* data, std::int64_t elements, DT
   stages.put = [&](std::int64_t k) {
     const std::byte* piece = data + k * per_piece * width;
     const std::int64_t n = size_of_piece(k);
-    const Part mine = whole ? Part{n, 0} : part_of(n, rank(), size(), width);   // one's own part is summed from where it is
+    // one's own part is summed from where it is
+    const Part mine = whole ? Part{n, 0} : part_of(n, rank(), size(), width);
     std::memcpy(slot(rank(), k), piece, static_cast<std::size_t>(mine.begin * width));
     const std::int64_t after = (mine.begin + mine.size) * width;
-    std::memcpy(slot(rank(), k) + after, piece + after, static_cast<std::size_t>(n * width - after));
+    std::memcpy(slot(rank(), k) + after, piece + after,
+                static_cast<std::size_t>(n * width - after));
   };
   stages.sum = [&](std::int64_t k) {
     const std::int64_t n = size_of_piece(k);
@@ -133,51 +159,84 @@ void SharedMemoryCommunicator::sum_to(std::byte* data, std::int64_t elements, DT
     if (whole || !takes) return;
     for (int r = 0; r < size(); ++r) {
       const Part part = part_of(size_of_piece(k), r, size(), width);
-      std::memcpy(data + (k * per_piece + part.begin) * width, slot(r, k) + part.begin * width, static_cast<std::size_t>(part.size * width));
+      std::memcpy(data + (k * per_piece + part.begin) * width, slot(r, k) + part.begin * width,
+                  static_cast<std::size_t>(part.size * width));
     }
   };
   run(kind, bytes, dtype, root, pieces_of(bytes, per_piece * width), stages);
 }
 
-void SharedMemoryCommunicator::all_reduce(std::byte* data, std::int64_t elements, DType dtype) { sum_to(data, elements, dtype, CallKind::all_reduce, 0); }
-void SharedMemoryCommunicator::reduce(std::byte* data, std::int64_t elements, DType dtype, int root) { sum_to(data, elements, dtype, CallKind::reduce, root); }
+void SharedMemoryCommunicator::all_reduce(std::byte* data, std::int64_t elements, DType dtype) {
+  sum_to(data, elements, dtype, CallKind::all_reduce, 0);
+}
+void SharedMemoryCommunicator::reduce(std::byte* data, std::int64_t elements, DType dtype,
+                                      int root) {
+  sum_to(data, elements, dtype, CallKind::reduce, root);
+}
 
 void SharedMemoryCommunicator::broadcast(std::byte* data, std::int64_t bytes, int root) {
   const auto copy = [&](std::int64_t k, bool in) {
     const auto n = static_cast<std::size_t>(std::min(piece_bytes, bytes - k * piece_bytes));
-    if (in) std::memcpy(slot(root, k), data + k * piece_bytes, n);
-    else std::memcpy(data + k * piece_bytes, slot(root, k), n);
+    if (in)
+      std::memcpy(slot(root, k), data + k * piece_bytes, n);
+    else
+      std::memcpy(data + k * piece_bytes, slot(root, k), n);
   };
-  Stages stages{.put = [&](std::int64_t k) { if (rank() == root) copy(k, true); }, .sum = [](std::int64_t) {},
-                .gather = [&](std::int64_t k) { if (rank() != root) copy(k, false); }, .gather_awaits_sums = false};
+  Stages stages{.put =
+                    [&](std::int64_t k) {
+                      if (rank() == root) copy(k, true);
+                    },
+                .sum = [](std::int64_t) {},
+                .gather =
+                    [&](std::int64_t k) {
+                      if (rank() != root) copy(k, false);
+                    },
+                .gather_awaits_sums = false};
   run(CallKind::broadcast, bytes, DType::u8, root, pieces_of(bytes, piece_bytes), stages);
 }
 
-void SharedMemoryCommunicator::reduce_scatter(const std::byte* full, std::byte* shard, std::int64_t shard_elements, DType dtype) {
-  const std::int64_t width = size_of(dtype), per_piece = std::max<std::int64_t>(64, piece_bytes / size() / 64 * 64) / width;   // of each rank's shard
-  const auto size_of_piece = [&](std::int64_t k) { return std::min(per_piece, shard_elements - k * per_piece); };
-  const auto own = [&](std::int64_t k, int of) { return full + (of * shard_elements + k * per_piece) * width; };
+void SharedMemoryCommunicator::reduce_scatter(const std::byte* full, std::byte* shard,
+                                              std::int64_t shard_elements, DType dtype) {
+  // of each rank's shard
+  const std::int64_t width = size_of(dtype),
+                     per_piece = std::max<std::int64_t>(64, piece_bytes / size() / 64 * 64) / width;
+  const auto size_of_piece = [&](std::int64_t k) {
+    return std::min(per_piece, shard_elements - k * per_piece);
+  };
+  const auto own = [&](std::int64_t k, int of) {
+    return full + (of * shard_elements + k * per_piece) * width;
+  };
   Stages stages;
   stages.put = [&](std::int64_t k) {
     for (int r = 0; r < size(); ++r)
-      if (r != rank()) std::memcpy(slot(rank(), k) + r * per_piece * width, own(k, r), static_cast<std::size_t>(size_of_piece(k) * width));
+      if (r != rank())
+        std::memcpy(slot(rank(), k) + r * per_piece * width, own(k, r),
+                    static_cast<std::size_t>(size_of_piece(k) * width));
   };
   stages.sum = [&](std::int64_t k) {
-    for (int r = 0; r < size(); ++r) sources_[r] = r == rank() ? own(k, r) : slot(r, k) + rank() * per_piece * width;
+    for (int r = 0; r < size(); ++r)
+      sources_[r] = r == rank() ? own(k, r) : slot(r, k) + rank() * per_piece * width;
     sum_parts(shard + k * per_piece * width, sources_, size_of_piece(k), dtype);
   };
   stages.gather = [](std::int64_t) {};
   stages.gather_awaits_sums = false;
-  run(CallKind::reduce_scatter, shard_elements * width, dtype, 0, pieces_of(shard_elements, per_piece), stages);
+  run(CallKind::reduce_scatter, shard_elements * width, dtype, 0,
+      pieces_of(shard_elements, per_piece), stages);
 }
 
-void SharedMemoryCommunicator::all_gather(const std::byte* shard, std::byte* full, std::int64_t shard_bytes) {
-  const auto size_of_piece = [&](std::int64_t k) { return static_cast<std::size_t>(std::min(piece_bytes, shard_bytes - k * piece_bytes)); };
+void SharedMemoryCommunicator::all_gather(const std::byte* shard, std::byte* full,
+                                          std::int64_t shard_bytes) {
+  const auto size_of_piece = [&](std::int64_t k) {
+    return static_cast<std::size_t>(std::min(piece_bytes, shard_bytes - k * piece_bytes));
+  };
   Stages stages;
-  stages.put = [&](std::int64_t k) { std::memcpy(slot(rank(), k), shard + k * piece_bytes, size_of_piece(k)); };
+  stages.put = [&](std::int64_t k) {
+    std::memcpy(slot(rank(), k), shard + k * piece_bytes, size_of_piece(k));
+  };
   stages.sum = [](std::int64_t) {};
   stages.gather = [&](std::int64_t k) {
-    for (int r = 0; r < size(); ++r) std::memcpy(full + r * shard_bytes + k * piece_bytes, slot(r, k), size_of_piece(k));
+    for (int r = 0; r < size(); ++r)
+      std::memcpy(full + r * shard_bytes + k * piece_bytes, slot(r, k), size_of_piece(k));
   };
   stages.gather_awaits_sums = false;
   run(CallKind::all_gather, shard_bytes, DType::u8, 0, pieces_of(shard_bytes, piece_bytes), stages);
@@ -190,7 +249,8 @@ void SharedMemoryCommunicator::send(const std::byte* data, std::int64_t bytes, i
     const std::uint64_t piece = b.sent.load(std::memory_order_relaxed);
     waiting_.until([&] { return b.taken.load(std::memory_order_acquire) + box_slots > piece; });
     b.call[piece % box_slots] = {0, bytes, CallKind::send, 0, to};
-    std::memcpy(box_slot(rank(), to, piece), data + k * box_bytes, static_cast<std::size_t>(std::min(box_bytes, bytes - k * box_bytes)));
+    std::memcpy(box_slot(rank(), to, piece), data + k * box_bytes,
+                static_cast<std::size_t>(std::min(box_bytes, bytes - k * box_bytes)));
     waiting_.publish(b.sent, piece + 1, to);
     ++control_.progress().done;
   }
@@ -203,7 +263,8 @@ void SharedMemoryCommunicator::recv(std::byte* data, std::int64_t bytes, int fro
     const std::uint64_t piece = b.taken.load(std::memory_order_relaxed);
     waiting_.until([&] { return b.sent.load(std::memory_order_acquire) > piece; });
     check_received(control_, rank(), bytes, from, b.call[piece % box_slots]);
-    std::memcpy(data + k * box_bytes, box_slot(from, rank(), piece), static_cast<std::size_t>(std::min(box_bytes, bytes - k * box_bytes)));
+    std::memcpy(data + k * box_bytes, box_slot(from, rank(), piece),
+                static_cast<std::size_t>(std::min(box_bytes, bytes - k * box_bytes)));
     waiting_.publish(b.taken, piece + 1, from);
     ++control_.progress().done;
   }

@@ -1,4 +1,5 @@
-// Collectives through memory that the ranks of one host share: pieces go through a ring of slots per rank, so that copying and summing of different ranks overlap.
+// Collectives through memory that the ranks of one host share: pieces go through a ring of slots
+// per rank, so that copying and summing of different ranks overlap.
 #pragma once
 #include "dist/communicator.hpp"
 #include "dist/shared_counters.hpp"
@@ -19,7 +20,8 @@ class SharedMemoryCommunicator final : public Communicator {
   void all_reduce(std::byte* data, std::int64_t elements, DType dtype) override;
   void reduce(std::byte* data, std::int64_t elements, DType dtype, int root) override;
   void broadcast(std::byte* data, std::int64_t bytes, int root) override;
-  void reduce_scatter(const std::byte* full, std::byte* shard, std::int64_t shard_elements, DType dtype) override;
+  void reduce_scatter(const std::byte* full, std::byte* shard, std::int64_t shard_elements,
+                      DType dtype) override;
   void all_gather(const std::byte* shard, std::byte* full, std::int64_t shard_bytes) override;
   void send(const std::byte* data, std::int64_t bytes, int to) override;
   void recv(std::byte* data, std::int64_t bytes, int from) override;
@@ -29,11 +31,13 @@ class SharedMemoryCommunicator final : public Communicator {
   struct Box;
   /// What a collective does with each of its pieces, of which all ranks have as many.
   struct Stages {
-    std::function<void(std::int64_t piece)> put, sum, gather;   // into one's own slot; of one's own part, once all have put; of all parts, once all have summed
+    // into one's own slot; of one's own part, once all have put; of all parts, once all have summed
+    std::function<void(std::int64_t piece)> put, sum, gather;
     bool gather_awaits_sums = true;
   };
   SharedMemoryCommunicator(Control& control, SharedSegment segment);
-  void run(CallKind kind, std::int64_t bytes, DType dtype, int root, std::int64_t pieces, const Stages& stages);
+  void run(CallKind kind, std::int64_t bytes, DType dtype, int root, std::int64_t pieces,
+           const Stages& stages);
   void await(std::atomic<std::uint64_t> RankCounters::*counter, std::uint64_t value);
   void check_calls(std::uint64_t piece);
   void sum_to(std::byte* data, std::int64_t elements, DType dtype, CallKind kind, int root);
@@ -46,9 +50,9 @@ class SharedMemoryCommunicator final : public Communicator {
   SharedSegment segment_;
   RankCounters* ranks_;
   SharedWaiting waiting_;
-  std::vector<const std::byte*> sources_;   // of a sum, by rank
-  std::int64_t sequence_ = 0;           // of this rank's collectives
-  std::uint64_t pieces_ = 0;            // of all collectives before the one under way
+  std::vector<const std::byte*> sources_;  // of a sum, by rank
+  std::int64_t sequence_ = 0;              // of this rank's collectives
+  std::uint64_t pieces_ = 0;               // of all collectives before the one under way
 };
 
 }  // namespace trainx::dist

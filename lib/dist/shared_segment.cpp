@@ -11,7 +11,7 @@
 namespace trainx::dist {
 namespace {
 
-constexpr std::size_t page = 4096;      // before the data: who made the segment
+constexpr std::size_t page = 4096;  // before the data: who made the segment
 
 /// The rank's word in an exchange: empty where all is well.
 std::string words(const char* what) { return std::string(what) + ": " + errno_words(errno); }
@@ -21,34 +21,44 @@ std::byte* map(const Descriptor& fd, std::size_t bytes) {
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
 }
 
-/// Process ids mean nothing in another container: what is found there must be the segment of this run.
+/// Process ids mean nothing in another container: what is found there must be the segment of this
+/// run.
 bool is_of(const Descriptor& fd, std::size_t bytes, const std::string& mark) {
   struct stat s {};
   std::string found(mark.size(), '\0');
-  return ::fstat(fd.get(), &s) == 0 && S_ISREG(s.st_mode) && static_cast<std::size_t>(s.st_size) == bytes &&
-         ::pread(fd.get(), found.data(), found.size(), 0) == static_cast<ssize_t>(found.size()) && found == mark;
+  return ::fstat(fd.get(), &s) == 0 && S_ISREG(s.st_mode) &&
+         static_cast<std::size_t>(s.st_size) == bytes &&
+         ::pread(fd.get(), found.data(), found.size(), 0) == static_cast<ssize_t>(found.size()) &&
+         found == mark;
 }
 
 }  // namespace
 
-std::optional<SharedSegment> SharedSegment::make(Control& control, std::size_t data_bytes, std::string& why) {
+std::optional<SharedSegment> SharedSegment::make(Control& control, std::size_t data_bytes,
+                                                 std::string& why) {
   const std::size_t bytes = data_bytes + page;
   Descriptor fd;
   std::string told, problem;
   if (control.rank() == 0) {
     const std::string mark = make_nonce();
     fd = Descriptor(::memfd_create("trainx-ranks", MFD_CLOEXEC));
-    if (!fd.is_open() || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 || ::pwrite(fd.get(), mark.data(), mark.size(), 0) != static_cast<ssize_t>(mark.size()))
+    if (!fd.is_open() || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
+        ::pwrite(fd.get(), mark.data(), mark.size(), 0) != static_cast<ssize_t>(mark.size()))
       problem = words("making shared memory");
-    told = ByteWriter().put("/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd.get())).put(mark).take();
+    told = ByteWriter()
+               .put("/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd.get()))
+               .put(mark)
+               .take();
   }
   const std::string from_rank_0 = control.exchange(told)[0];
   ByteReader in(from_rank_0);
   const std::string path = in.text(), mark = in.text();
   if (control.rank() != 0) {
     fd = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-    if (!fd.is_open()) problem = words(path.c_str());
-    else if (!is_of(fd, bytes, mark)) problem = path + " is another process's";
+    if (!fd.is_open())
+      problem = words(path.c_str());
+    else if (!is_of(fd, bytes, mark))
+      problem = path + " is another process's";
   }
   std::byte* memory = problem.empty() ? map(fd, bytes) : nullptr;
   if (problem.empty() && !memory) problem = words("mapping shared memory");

@@ -1,4 +1,5 @@
-// Memory that processes of one host share and that has no name: it is gone with the last of them, however they end.
+// Memory that processes of one host share and that has no name: it is gone with the last of them,
+// however they end.
 #pragma once
 #include "dist/control.hpp"
 #include "core/descriptor.hpp"
@@ -9,10 +10,12 @@ namespace trainx::dist {
 
 class SharedSegment {
  public:
-  /// Made by rank 0, found by the others behind its descriptor in /proc. Called by all ranks. Nothing, on all, where one of them cannot reach it (another
-  /// container, say); `why` says who and why. The memory begins zeroed.
+  /// Made by rank 0, found by the others behind its descriptor in /proc. Called by all ranks.
+  /// Nothing, on all, where one of them cannot reach it (another container, say); `why` says who
+  /// and why. The memory begins zeroed.
   static std::optional<SharedSegment> make(Control& control, std::size_t bytes, std::string& why);
-  SharedSegment(SharedSegment&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
+  SharedSegment(SharedSegment&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
   SharedSegment& operator=(SharedSegment&&) = delete;
   ~SharedSegment();
   std::byte* data() const { return memory_; }

@@ -15,7 +15,7 @@
 namespace trainx::dist {
 namespace {
 
-constexpr int backlog = 1024;           // ranks may all knock at once
+constexpr int backlog = 1024;  // ranks may all knock at once
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
@@ -24,14 +24,19 @@ Addresses resolve(const std::string& address, int port, int flags, std::string& 
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
-  if (const int error = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found); error != 0) {
+  if (const int error =
+          ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+      error != 0) {
     why = error == EAI_SYSTEM ? errno_words(errno) : ::gai_strerror(error);
     found = nullptr;
   }
   return {found, &::freeaddrinfo};
 }
 
-Descriptor open_socket(const addrinfo& a) { return Descriptor(::socket(a.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, a.ai_protocol)); }
+Descriptor open_socket(const addrinfo& a) {
+  return Descriptor(
+      ::socket(a.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, a.ai_protocol));
+}
 
 void without_delay(const Descriptor& socket) {
   const int on = 1;
@@ -59,36 +64,50 @@ Descriptor listen_at(const std::string& address, int port) {
   int error = 0;
   for (const addrinfo* a = addresses.get(); a; a = a->ai_next) {
     Descriptor socket = open_socket(*a);
-    const int on = 1;                   // a port whose former connections linger is free
+    const int on = 1;  // a port whose former connections linger is free
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (socket.is_open() && ::bind(socket.get(), a->ai_addr, a->ai_addrlen) == 0 && ::listen(socket.get(), backlog) == 0) return socket;
+    if (socket.is_open() && ::bind(socket.get(), a->ai_addr, a->ai_addrlen) == 0 &&
+        ::listen(socket.get(), backlog) == 0)
+      return socket;
     error = errno;
   }
   if (error == EADDRINUSE)
-    throw UserError(ExitCode::unavailable, "port " + std::to_string(port) + " of " + address + " is in use by another process; end that one, or give the run another port");
-  throw UserError(ExitCode::unavailable, "cannot listen at " + at + ": " + (error ? errno_words(error) : why) + "; give an address of the host that rank 0 runs on");
+    throw UserError(
+        ExitCode::unavailable,
+        "port " + std::to_string(port) + " of " + address +
+            " is in use by another process; end that one, or give the run another port");
+  throw UserError(ExitCode::unavailable, "cannot listen at " + at + ": " +
+                                             (error ? errno_words(error) : why) +
+                                             "; give an address of the host that rank 0 runs on");
 }
 
 int port_of(const Descriptor& listener) {
   sockaddr_storage s{};
   socklen_t size = sizeof s;
-  if (::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&s), &size) != 0) throw InternalError("port_of: no socket");
-  return ntohs(s.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(s).sin6_port : reinterpret_cast<const sockaddr_in&>(s).sin_port);
+  if (::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&s), &size) != 0)
+    throw InternalError("port_of: no socket");
+  return ntohs(s.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(s).sin6_port
+                                       : reinterpret_cast<const sockaddr_in&>(s).sin_port);
 }
 
 void adopt(const Descriptor& listener) {
-  if (::fcntl(listener.get(), F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(listener.get(), F_SETFL, ::fcntl(listener.get(), F_GETFL) | O_NONBLOCK) != 0)
-    throw UserError(ExitCode::unavailable, "descriptor " + std::to_string(listener.get()) + ", at which rank 0 is to listen, cannot be used: " + errno_words(errno));
+  if (::fcntl(listener.get(), F_SETFD, FD_CLOEXEC) != 0 ||
+      ::fcntl(listener.get(), F_SETFL, ::fcntl(listener.get(), F_GETFL) | O_NONBLOCK) != 0)
+    throw UserError(ExitCode::unavailable,
+                    "descriptor " + std::to_string(listener.get()) +
+                        ", at which rank 0 is to listen, cannot be used: " + errno_words(errno));
 }
 
 Descriptor accept_one(const Descriptor& listener, std::string& address) {
   sockaddr_storage s{};
   socklen_t size = sizeof s;
-  Descriptor socket(::accept4(listener.get(), reinterpret_cast<sockaddr*>(&s), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  Descriptor socket(::accept4(listener.get(), reinterpret_cast<sockaddr*>(&s), &size,
+                              SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket.is_open()) return socket;
   without_delay(socket);
   char digits[NI_MAXHOST] = "";
-  ::getnameinfo(reinterpret_cast<const sockaddr*>(&s), size, digits, sizeof digits, nullptr, 0, NI_NUMERICHOST);
+  ::getnameinfo(reinterpret_cast<const sockaddr*>(&s), size, digits, sizeof digits, nullptr, 0,
+                NI_NUMERICHOST);
   address = digits;
   return socket;
 }
@@ -97,7 +116,8 @@ Descriptor connect_to(const std::string& address, int port, Time deadline, std::
   const Addresses addresses = resolve(address, port, 0, why);
   for (const addrinfo* a = addresses.get(); a; a = a->ai_next) {
     Descriptor socket = open_socket(*a);
-    int error = socket.is_open() && ::connect(socket.get(), a->ai_addr, a->ai_addrlen) == 0 ? 0 : errno;
+    int error = socket.is_open() && ::connect(socket.get(), a->ai_addr, a->ai_addrlen) == 0 ? 0
+                                                                                            : errno;
     if (error == EINPROGRESS) error = finish_connecting(socket, deadline);
     if (error == 0) {
       without_delay(socket);
@@ -108,6 +128,8 @@ Descriptor connect_to(const std::string& address, int port, Time deadline, std::
   return Descriptor();
 }
 
-bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127."); }
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127.");
+}
 
 }  // namespace trainx::dist

@@ -6,7 +6,8 @@
 
 namespace trainx::dist {
 
-/// Listens at this address and no other; port 0: one that is free. Throws UserError 69: the port is in use, or the address is not of this host.
+/// Listens at this address and no other; port 0: one that is free. Throws UserError 69: the port is
+/// in use, or the address is not of this host.
 Descriptor listen_at(const std::string& address, int port);
 int port_of(const Descriptor& listener);
 /// Makes a descriptor from elsewhere what listen_at() gives.

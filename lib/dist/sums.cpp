@@ -7,11 +7,12 @@
 namespace trainx::dist {
 namespace {
 
-// A block of sums stays in the first cache, and its fixed size lets the compiler make vectors of the loops.
+// A block of sums stays in the first cache, and its fixed size lets the compiler make vectors of
+// the loops.
 constexpr std::int64_t block = 512;
 
 template <class T>
-struct Own {                            // summed as it is
+struct Own {  // summed as it is
   using Stored = T;
   using Sum = T;
   static T widen(T x) { return x; }
@@ -22,10 +23,13 @@ struct Own {                            // summed as it is
 struct Bf16 {
   using Stored = std::uint16_t;
   using Sum = float;
-  static float widen(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  static float widen(std::uint16_t bits) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  }
   static std::uint16_t round(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
-    const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16, nan = (bits >> 16) | 0x40;
+    const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16,
+                        nan = (bits >> 16) | 0x40;
     return static_cast<std::uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
   }
 };
@@ -34,18 +38,24 @@ struct F16 {
   using Stored = std::uint16_t;
   using Sum = float;
   static float widen(std::uint16_t bits) {
-    // The exponent's bias is corrected by a product, which is exact and makes subnormal numbers right as well.
-    const float scaled = std::bit_cast<float>(static_cast<std::uint32_t>(bits & 0x7fff) << 13) * 0x1p112f;
+    // The exponent's bias is corrected by a product, which is exact and makes subnormal numbers
+    // right as well.
+    const float scaled = std::bit_cast<float>(static_cast<std::uint32_t>(bits & 0x7fff) << 13) *
+                         0x1p112f;
     const auto magnitude = std::bit_cast<std::uint32_t>(scaled);
-    const std::uint32_t special = magnitude >= 0x47800000 ? 0x7f800000u : 0u;   // what came out as 65536 or more was infinite or a NaN
-    return std::bit_cast<float>(magnitude | special | static_cast<std::uint32_t>(bits & 0x8000) << 16);
+    // what came out as 65536 or more was infinite or a NaN
+    const std::uint32_t special = magnitude >= 0x47800000 ? 0x7f800000u : 0u;
+    return std::bit_cast<float>(magnitude | special |
+                                static_cast<std::uint32_t>(bits & 0x8000) << 16);
   }
   static std::uint16_t round(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     const std::uint32_t magnitude = bits & 0x7fffffff;
     const std::uint32_t normal = (magnitude + 0xfff + ((magnitude >> 13) & 1) - 0x38000000) >> 13;
     // Below 2^-14: adding 0.5, whose last bit is worth 2^-24, rounds to a multiple of that.
-    const std::uint32_t small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(std::min(magnitude, 0x38800000u)) + 0.5f) - 0x3f000000;
+    const std::uint32_t small = std::bit_cast<std::uint32_t>(
+                                    std::bit_cast<float>(std::min(magnitude, 0x38800000u)) + 0.5f) -
+                                0x3f000000;
     std::uint32_t half = magnitude < 0x38800000 ? small : normal;
     half = magnitude >= 0x47800000 ? 0x7c00u : half;
     half = magnitude > 0x7f800000 ? 0x7e00u : half;
@@ -54,7 +64,8 @@ struct F16 {
 };
 
 template <class Type>
-void sum_block(typename Type::Stored* sum, std::span<const std::byte* const> parts, std::int64_t at, std::int64_t n) {
+void sum_block(typename Type::Stored* sum, std::span<const std::byte* const> parts, std::int64_t at,
+               std::int64_t n) {
   using Stored = typename Type::Stored;
   typename Type::Sum sums[block];
   const auto part = [&](std::size_t r) { return reinterpret_cast<const Stored*>(parts[r]) + at; };
@@ -77,7 +88,8 @@ void sum_all(std::byte* sum, std::span<const std::byte* const> parts, std::int64
 
 }  // namespace
 
-void sum_parts(std::byte* sum, std::span<const std::byte* const> parts, std::int64_t elements, DType dtype) {
+void sum_parts(std::byte* sum, std::span<const std::byte* const> parts, std::int64_t elements,
+               DType dtype) {
   switch (dtype) {
     case DType::f32: return sum_all<Own<float>>(sum, parts, elements);
     case DType::f64: return sum_all<Own<double>>(sum, parts, elements);

@@ -6,16 +6,21 @@
 namespace trainx::dist {
 namespace {
 
-constexpr std::int64_t piece_bytes = 4 << 20;   // of what is summed at a time: bounds the memory for what arrives
+// of what is summed at a time: bounds the memory for what arrives
+constexpr std::int64_t piece_bytes = 4 << 20;
 
 }  // namespace
 
-TcpCommunicator::TcpCommunicator(Control& control) : control_(control), mesh_(control), sources_(static_cast<std::size_t>(control.world_size())) {}
+TcpCommunicator::TcpCommunicator(Control& control)
+    : control_(control), mesh_(control), sources_(static_cast<std::size_t>(control.world_size())) {}
 
-Call TcpCommunicator::begin(CallKind kind, std::int64_t bytes, DType dtype, int root) { return {++sequence_, bytes, kind, static_cast<std::int32_t>(dtype), root}; }
+Call TcpCommunicator::begin(CallKind kind, std::int64_t bytes, DType dtype, int root) {
+  return {++sequence_, bytes, kind, static_cast<std::int32_t>(dtype), root};
+}
 
 std::vector<Mesh::Flow> TcpCommunicator::flows(const Call* call) const {
-  return std::vector<Mesh::Flow>(static_cast<std::size_t>(size()), Mesh::Flow{.says = call, .hears = call});
+  return std::vector<Mesh::Flow>(static_cast<std::size_t>(size()),
+                                 Mesh::Flow{.says = call, .hears = call});
 }
 
 void TcpCommunicator::transfer(std::vector<Mesh::Flow>& flows) {
@@ -25,16 +30,18 @@ void TcpCommunicator::transfer(std::vector<Mesh::Flow>& flows) {
 
 std::byte* TcpCommunicator::received(int rank, std::int64_t each_bytes) {
   const auto stride = static_cast<std::size_t>((each_bytes + 63) / 64 * 64);
-  if (received_.size() < stride * static_cast<std::size_t>(size())) received_.resize(stride * static_cast<std::size_t>(size()));
+  if (received_.size() < stride * static_cast<std::size_t>(size()))
+    received_.resize(stride * static_cast<std::size_t>(size()));
   return received_.data() + static_cast<std::size_t>(rank) * stride;
 }
 
 /// Little data: each that needs the sum gets all of it and sums it itself.
-void TcpCommunicator::sum_whole(std::byte* data, std::int64_t elements, DType dtype, const Call& call) {
+void TcpCommunicator::sum_whole(std::byte* data, std::int64_t elements, DType dtype,
+                                const Call& call) {
   const std::int64_t bytes = elements * size_of(dtype);
   const auto takes = [&](int r) { return call.kind == CallKind::all_reduce || r == call.root; };
   auto f = flows(&call);
-  received(0, bytes);                   // all of it, before pointers into it are taken
+  received(0, bytes);  // all of it, before pointers into it are taken
   for (int r = 0; r < size(); ++r) {
     if (takes(r)) f[r].out = data, f[r].out_bytes = bytes;
     if (takes(rank())) f[r].in = received(r, bytes), f[r].in_bytes = bytes;
@@ -44,8 +51,10 @@ void TcpCommunicator::sum_whole(std::byte* data, std::int64_t elements, DType dt
   if (takes(rank())) sum_parts(data, sources_, elements, dtype);
 }
 
-/// Of each piece every rank sums its own part, which it gets from all, and sends the sum to those that need it.
-void TcpCommunicator::sum_to(std::byte* data, std::int64_t elements, DType dtype, const Call& call) {
+/// Of each piece every rank sums its own part, which it gets from all, and sends the sum to those
+/// that need it.
+void TcpCommunicator::sum_to(std::byte* data, std::int64_t elements, DType dtype,
+                             const Call& call) {
   const std::int64_t width = size_of(dtype), per_piece = piece_bytes / width;
   if (elements * width <= whole_bytes) return sum_whole(data, elements, dtype, call);
   const auto takes = [&](int r) { return call.kind == CallKind::all_reduce || r == call.root; };
@@ -64,7 +73,8 @@ void TcpCommunicator::sum_to(std::byte* data, std::int64_t elements, DType dtype
     }
     transfer(f);
     sum.resize(static_cast<std::size_t>(mine.size * width));
-    std::byte* to = takes(rank()) ? piece + mine.begin * width : sum.data();   // where the data is to stay, the sum goes elsewhere
+    // where the data is to stay, the sum goes elsewhere
+    std::byte* to = takes(rank()) ? piece + mine.begin * width : sum.data();
     sum_parts(to, sources_, mine.size, dtype);
     f = flows(nullptr);
     for (int r = 0; r < size(); ++r) {
@@ -93,8 +103,10 @@ void TcpCommunicator::broadcast(std::byte* data, std::int64_t bytes, int root) {
   transfer(f);
 }
 
-void TcpCommunicator::reduce_scatter(const std::byte* full, std::byte* shard, std::int64_t shard_elements, DType dtype) {
-  const std::int64_t width = size_of(dtype), per_piece = std::max<std::int64_t>(64, piece_bytes / size()) / width;
+void TcpCommunicator::reduce_scatter(const std::byte* full, std::byte* shard,
+                                     std::int64_t shard_elements, DType dtype) {
+  const std::int64_t width = size_of(dtype),
+                     per_piece = std::max<std::int64_t>(64, piece_bytes / size()) / width;
   const Call call = begin(CallKind::reduce_scatter, shard_elements * width, dtype, 0);
   for (std::int64_t at = 0; at == 0 || at < shard_elements; at += per_piece) {
     const std::int64_t n = std::min(per_piece, shard_elements - at);
@@ -110,12 +122,20 @@ void TcpCommunicator::reduce_scatter(const std::byte* full, std::byte* shard, st
   }
 }
 
-void TcpCommunicator::all_gather(const std::byte* shard, std::byte* full, std::int64_t shard_bytes) {
+void TcpCommunicator::all_gather(const std::byte* shard, std::byte* full,
+                                 std::int64_t shard_bytes) {
   const Call call = begin(CallKind::all_gather, shard_bytes, DType::u8, 0);
   auto f = flows(&call);
-  for (int r = 0; r < size(); ++r) f[r] = {.out = shard, .in = full + r * shard_bytes, .out_bytes = shard_bytes, .in_bytes = shard_bytes, .says = &call, .hears = &call};
+  for (int r = 0; r < size(); ++r)
+    f[r] = {.out = shard,
+            .in = full + r * shard_bytes,
+            .out_bytes = shard_bytes,
+            .in_bytes = shard_bytes,
+            .says = &call,
+            .hears = &call};
   transfer(f);
-  if (std::byte* own = full + rank() * shard_bytes; own != shard) std::memcpy(own, shard, static_cast<std::size_t>(shard_bytes));
+  if (std::byte* own = full + rank() * shard_bytes; own != shard)
+    std::memcpy(own, shard, static_cast<std::size_t>(shard_bytes));
 }
 
 void TcpCommunicator::send(const std::byte* data, std::int64_t bytes, int to) {

@@ -10,7 +10,10 @@ namespace trainx::dist {
 class Wake {
  public:
   Wake() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (!event_.is_open()) throw UserError(ExitCode::unavailable, "no descriptor is left for waking a thread; raise the limit of open files (ulimit -n)");
+    if (!event_.is_open())
+      throw UserError(
+          ExitCode::unavailable,
+          "no descriptor is left for waking a thread; raise the limit of open files (ulimit -n)");
   }
   int fd() const { return event_.get(); }
   void wake() { ::eventfd_write(event_.get(), 1); }

@@ -1,4 +1,5 @@
-// Who of the ranks is lost, stopped or stands still: what rank 0 concludes from what it hears, without any sockets.
+// Who of the ranks is lost, stopped or stands still: what rank 0 concludes from what it hears,
+// without any sockets.
 #pragma once
 #include "dist/clock.hpp"
 #include "dist/failure.hpp"
@@ -18,10 +19,12 @@ struct Pulse {
 
 class Watch {
  public:
-  /// `names`: by rank, "rank 2 (host b, pid 77)". hang_seconds of 0 or less: standing still is no failure.
+  /// `names`: by rank, "rank 2 (host b, pid 77)". hang_seconds of 0 or less: standing still is no
+  /// failure.
   Watch(std::vector<std::string> names, double hang_seconds, Time now);
   void heard(int rank, Pulse pulse, Time now);
-  /// Called several times a second; where it was not, all clocks begin anew, since then it was the watch that stood still. 81, or nothing.
+  /// Called several times a second; where it was not, all clocks begin anew, since then it was the
+  /// watch that stood still. 81, or nothing.
   std::optional<Failure> look(Time now);
   /// 82: the rank's connection ended without a word.
   Failure lost(int rank) const;
@@ -31,7 +34,8 @@ class Watch {
   struct Rank {
     std::string name;
     Pulse pulse;
-    Time heard, since;                  // of the last heartbeat, and of the last that said something else than the one before
+    // of the last heartbeat, and of the last that said something else than the one before
+    Time heard, since;
   };
   std::optional<Failure> stands_still(Time now) const;
   /// Who else waits where, as words.
@@ -41,8 +45,10 @@ class Watch {
   Time looked_;
 };
 
-/// Sentences about one rank, for those who find it out by themselves. `waiting`: who waits where, empty: nobody.
+/// Sentences about one rank, for those who find it out by themselves. `waiting`: who waits where,
+/// empty: nobody.
 Failure lost_failure(const std::string& name, const std::string& at, const std::string& waiting);
-Failure stopped_failure(const std::string& name, const std::string& at, double silent_seconds, const std::string& waiting);
+Failure stopped_failure(const std::string& name, const std::string& at, double silent_seconds,
+                        const std::string& waiting);
 
 }  // namespace trainx::dist

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 std::optional<std::int64_t> number_in(const fs::path& file) {
   std::ifstream in(file);
   std::int64_t n = 0;
-  return in >> n ? std::optional(n) : std::nullopt;   // "max" is no number: no limit
+  return in >> n ? std::optional(n) : std::nullopt;  // "max" is no number: no limit
 }
 
 void tighten(std::optional<double>& limit, double value) {
@@ -33,12 +33,12 @@ std::int64_t field_in(const fs::path& file, const std::string& name) {
 }
 
 void tighten_left(std::optional<std::int64_t>& left, std::int64_t limit, std::int64_t used) {
-  if (limit <= 0 || limit >= (std::int64_t{1} << 60)) return;     // none, as above
+  if (limit <= 0 || limit >= (std::int64_t{1} << 60)) return;  // none, as above
   const std::int64_t rest = std::max<std::int64_t>(limit - used, 0);
   left = left ? std::min(*left, rest) : rest;
 }
 
-void read_processes(const fs::path& folder, CgroupLimits& limits) {     // both versions alike
+void read_processes(const fs::path& folder, CgroupLimits& limits) {  // both versions alike
   const auto most = number_in(folder / "pids.max");
   if (!most) return;
   tighten(limits.processes, *most);
@@ -49,7 +49,9 @@ void read_v2(const fs::path& folder, CgroupLimits& limits) {
   read_processes(folder, limits);
   if (const auto bytes = number_in(folder / "memory.max")) {
     tighten(limits.memory_bytes, *bytes);
-    tighten_left(limits.memory_left_bytes, *bytes, number_in(folder / "memory.current").value_or(0) - field_in(folder / "memory.stat", "inactive_file"));
+    tighten_left(limits.memory_left_bytes, *bytes,
+                 number_in(folder / "memory.current").value_or(0) -
+                     field_in(folder / "memory.stat", "inactive_file"));
   }
   std::ifstream cpu(folder / "cpu.max");
   double quota = 0, period = 0;
@@ -60,14 +62,19 @@ void read_v1(const fs::path& folder, CgroupLimits& limits) {
   read_processes(folder, limits);
   if (const auto bytes = number_in(folder / "memory.limit_in_bytes")) {
     tighten(limits.memory_bytes, *bytes);
-    tighten_left(limits.memory_left_bytes, *bytes, number_in(folder / "memory.usage_in_bytes").value_or(0) - field_in(folder / "memory.stat", "total_inactive_file"));
+    tighten_left(limits.memory_left_bytes, *bytes,
+                 number_in(folder / "memory.usage_in_bytes").value_or(0) -
+                     field_in(folder / "memory.stat", "total_inactive_file"));
   }
-  const auto quota = number_in(folder / "cpu.cfs_quota_us"), period = number_in(folder / "cpu.cfs_period_us");
-  if (quota && period && *quota > 0 && *period > 0) tighten(limits.cpus, static_cast<double>(*quota) / static_cast<double>(*period));
+  const auto quota = number_in(folder / "cpu.cfs_quota_us"),
+             period = number_in(folder / "cpu.cfs_period_us");
+  if (quota && period && *quota > 0 && *period > 0)
+    tighten(limits.cpus, static_cast<double>(*quota) / static_cast<double>(*period));
 }
 
-/// Calls read(folder) for mount/group and every folder above it up to the mount. Inside a container the group may name a path that is not mounted:
-/// then only the mount itself, which is the container's own group, is there.
+/// Calls read(folder) for mount/group and every folder above it up to the mount. Inside a container
+/// the group may name a path that is not mounted: then only the mount itself, which is the
+/// container's own group, is there.
 template <class Read>
 void upwards(const fs::path& mount, const std::string& group, const Read& read) {
   fs::path relative = fs::path(group).relative_path();
@@ -81,17 +88,20 @@ CgroupLimits cgroup_limits(const std::string& proc, const std::string& sys) {
   CgroupLimits limits;
   const fs::path root = fs::path(sys) / "fs/cgroup";
   std::ifstream groups(proc + "/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {   // hierarchy:controllers:path; version 2 is "0::path"
+  // hierarchy:controllers:path; version 2 is "0::path"
+  for (std::string line; std::getline(groups, line);) {
     const auto first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
+    const std::string controllers = line.substr(first + 1, second - first - 1),
+                      group = line.substr(second + 1);
     if (controllers.empty()) {
       upwards(root, group, [&](const fs::path& folder) { read_v2(folder, limits); });
       continue;
     }
     std::istringstream names(controllers);
     for (std::string name; std::getline(names, name, ',');)
-      if (name == "memory" || name == "cpu" || name == "pids") upwards(root / name, group, [&](const fs::path& folder) { read_v1(folder, limits); });
+      if (name == "memory" || name == "cpu" || name == "pids")
+        upwards(root / name, group, [&](const fs::path& folder) { read_v1(folder, limits); });
   }
   return limits;
 }

@@ -7,14 +7,16 @@
 namespace trainx::facts {
 
 struct CgroupLimits {
-  std::optional<double> cpus;           // quota / period
+  std::optional<double> cpus;  // quota / period
   std::optional<std::int64_t> memory_bytes;
-  std::optional<std::int64_t> memory_left_bytes;   // below it, what the page cache would give back included
-  std::optional<std::int64_t> processes;           // and threads
+  // below it, what the page cache would give back included
+  std::optional<std::int64_t> memory_left_bytes;
+  std::optional<std::int64_t> processes;  // and threads
   std::optional<std::int64_t> processes_left;
 };
 
-/// The tightest limits on the way from this process's groups up to the root. `proc` and `sys` are /proc and /sys (tests: copies of them).
+/// The tightest limits on the way from this process's groups up to the root. `proc` and `sys` are
+/// /proc and /sys (tests: copies of them).
 CgroupLimits cgroup_limits(const std::string& proc = "/proc", const std::string& sys = "/sys");
 
 }  // namespace trainx::facts

@@ -1,4 +1,5 @@
-// What is looked up, not decided: the machine, the data, the model folder. Plain data; planning is a pure function of (Recipe, Facts).
+// What is looked up, not decided: the machine, the data, the model folder. Plain data; planning is
+// a pure function of (Recipe, Facts).
 #pragma once
 #include "recipe/recipe.hpp"
 #include "spec/arch/architecture.hpp"
@@ -10,46 +11,52 @@ namespace trainx::facts {
 
 struct HardwareFacts {
   std::string host, cpu;
-  std::int64_t cpu_cores = 1;           // this process may use (affinity, cgroup)
-  std::int64_t memory_bytes = 0;        // installed, or the cgroup's limit if lower
-  std::vector<std::string> gpus;        // names, as NVML tells; empty without a driver
-  std::int64_t local_ranks = 1;         // of the run, on this machine: they share its cores and, without GPUs, its memory
+  std::int64_t cpu_cores = 1;     // this process may use (affinity, cgroup)
+  std::int64_t memory_bytes = 0;  // installed, or the cgroup's limit if lower
+  std::vector<std::string> gpus;  // names, as NVML tells; empty without a driver
+  // of the run, on this machine: they share its cores and, without GPUs, its memory
+  std::int64_t local_ranks = 1;
   // Of the GPUs' links, as `trainx doctor` measured them on this machine; 0: it did not.
-  double link_bytes_per_s = 0, link_latency_s = 0;      // of sums over all GPUs, sent by each
-  double host_bytes_per_s = 0;                          // of copies to the host and back, the slower
-  double host_update_bytes_per_s = 0;   // of optimizers' updates in the host's memory, by all cores together; 0: not measured
-  std::int64_t threads_of_rank() const { return std::max<std::int64_t>(1, cpu_cores / local_ranks); }
+  double link_bytes_per_s = 0, link_latency_s = 0;  // of sums over all GPUs, sent by each
+  // of copies to the host and back, the slower
+  double host_bytes_per_s = 0;
+  // of optimizers' updates in the host's memory, by all cores together; 0: not measured
+  double host_update_bytes_per_s = 0;
+  std::int64_t threads_of_rank() const {
+    return std::max<std::int64_t>(1, cpu_cores / local_ranks);
+  }
 };
 
 struct DataFacts {
   bool train_present = false, eval_present = false;
   std::int64_t train_samples = 0, eval_samples = 0;
-  std::int64_t vocab_size = 0;          // 0: the source does not say
-  std::optional<double> entropy_floor_nats;   // per token of the eval split, where known
-  std::string problem;                  // why train is not present
-  std::string eval_problem;             // why eval is not present though the recipe names it
+  std::int64_t vocab_size = 0;               // 0: the source does not say
+  std::optional<double> entropy_floor_nats;  // per token of the eval split, where known
+  std::string problem;                       // why train is not present
+  std::string eval_problem;                  // why eval is not present though the recipe names it
 };
 
 /// config.json of a Hugging Face folder.
 struct ModelFolderFacts {
   std::string path;
-  std::string config;                   // its text, from which the worker reads the same dimensions
+  std::string config;  // its text, from which the worker reads the same dimensions
   spec::ModelDims dims;
 };
 
 /// Where memory.optimizer_offload puts its file.
 struct OffloadFolderFacts {
   std::string folder;
-  std::optional<std::int64_t> free_bytes;   // nothing: its file system does not say
-  double bytes_per_s = 0;               // of reads and writes in turn, measured; 0: it was not
+  std::optional<std::int64_t> free_bytes;  // nothing: its file system does not say
+  double bytes_per_s = 0;                  // of reads and writes in turn, measured; 0: it was not
 };
 
 struct Facts {
   HardwareFacts hardware;
   DataFacts data;
-  std::optional<OffloadFolderFacts> offload_folder;   // of recipes that use one
+  std::optional<OffloadFolderFacts> offload_folder;  // of recipes that use one
   std::optional<ModelFolderFacts> model_folder;
-  std::vector<spec::CustomShape> model_shapes;   // of a model of the user's own: what its worker measured, for the sizes that the plan needs
+  // of a model of the user's own: what its worker measured, for the sizes that the plan needs
+  std::vector<spec::CustomShape> model_shapes;
 };
 
 HardwareFacts detect_hardware();
@@ -58,7 +65,8 @@ ModelFolderFacts look_at_model_folder(const std::string& path);
 /// The folder that memory.optimizer_offload names, else the run's.
 std::string offload_folder_of(const recipe::Recipe& recipe);
 OffloadFolderFacts look_at_offload_folder(const std::string& folder, bool measures_speed);
-/// Looks at the recipe's data and model folder. Missing data is noted, not thrown; a model folder that cannot be read throws UserError 66 or 65.
+/// Looks at the recipe's data and model folder. Missing data is noted, not thrown; a model folder
+/// that cannot be read throws UserError 66 or 65.
 Facts gather_facts(const recipe::Recipe& recipe);
 
 nlohmann::json to_json(const Facts& facts);

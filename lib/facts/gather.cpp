@@ -18,7 +18,8 @@ DataFacts look_at_data(const recipe::Recipe& recipe) {
   how.seed = static_cast<std::uint64_t>(recipe.run.seed);
   how.scan = false;
   how.targets = data::targets_of(spec::task(recipe.model.options));
-  // Opens a split without reading its samples. What is not there is noted; what is there and malformed is thrown.
+  // Opens a split without reading its samples. What is not there is noted; what is there and
+  // malformed is thrown.
   auto look = [&](data::Split split, bool& present, std::int64_t& samples, std::string& problem) {
     try {
       const auto source = data::open_source(recipe.data.source, split, how);
@@ -33,7 +34,8 @@ DataFacts look_at_data(const recipe::Recipe& recipe) {
   };
   look(data::Split::train, found.train_present, found.train_samples, found.problem);
   look(data::Split::eval, found.eval_present, found.eval_samples, found.eval_problem);
-  if (found.eval_present) found.entropy_floor_nats = data::entropy_floor_nats(recipe.data.source, data::Split::eval, how);
+  if (found.eval_present)
+    found.entropy_floor_nats = data::entropy_floor_nats(recipe.data.source, data::Split::eval, how);
   return found;
 }
 
@@ -60,9 +62,13 @@ Facts gather_facts(const recipe::Recipe& recipe) {
   Facts facts;
   facts.hardware = detect_hardware();
   facts.data = look_at_data(recipe);
-  const bool may_update_on_host = recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none || recipe.memory.fit;
-  if (may_update_on_host && !facts.hardware.gpus.empty()) facts.hardware.host_update_bytes_per_s = known_host_update_rate(facts.hardware.cpu_cores);
-  if (recipe::uses_disk(recipe.memory)) facts.offload_folder = look_at_offload_folder(offload_folder_of(recipe), !facts.hardware.gpus.empty());
+  const bool may_update_on_host =
+      recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none || recipe.memory.fit;
+  if (may_update_on_host && !facts.hardware.gpus.empty())
+    facts.hardware.host_update_bytes_per_s = known_host_update_rate(facts.hardware.cpu_cores);
+  if (recipe::uses_disk(recipe.memory))
+    facts.offload_folder =
+        look_at_offload_folder(offload_folder_of(recipe), !facts.hardware.gpus.empty());
   if (recipe.model.init_from) facts.model_folder = look_at_model_folder(*recipe.model.init_from);
   return facts;
 }

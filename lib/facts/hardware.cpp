@@ -30,7 +30,8 @@ std::int64_t cores_by_affinity() {
 std::string cpu_name() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with("model name") && line.find(": ") != std::string::npos) return line.substr(line.find(": ") + 2);
+    if (line.starts_with("model name") && line.find(": ") != std::string::npos)
+      return line.substr(line.find(": ") + 2);
   return "unknown CPU";
 }
 
@@ -43,15 +44,20 @@ HardwareFacts detect_hardware() {
   const CgroupLimits limits = cgroup_limits();
   h.cpu_cores = cores_by_affinity();
   // A quota of 1.5 cores is used by two threads.
-  if (limits.cpus) h.cpu_cores = std::clamp<std::int64_t>(std::llround(std::ceil(*limits.cpus)), 1, h.cpu_cores);
+  if (limits.cpus)
+    h.cpu_cores = std::clamp<std::int64_t>(std::llround(std::ceil(*limits.cpus)), 1, h.cpu_cores);
   struct sysinfo info {};
-  if (::sysinfo(&info) == 0) h.memory_bytes = static_cast<std::int64_t>(info.totalram) * static_cast<std::int64_t>(info.mem_unit);
+  if (::sysinfo(&info) == 0)
+    h.memory_bytes = static_cast<std::int64_t>(info.totalram) *
+                     static_cast<std::int64_t>(info.mem_unit);
   if (limits.memory_bytes) h.memory_bytes = std::min(h.memory_bytes, *limits.memory_bytes);
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");            // set to nothing: none
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");  // set to nothing: none
   if (!visible || (*visible && std::string_view(visible) != "-1")) h.gpus = gpu_names();
   h.host_update_bytes_per_s = remembered_host_update_rate(h.cpu_cores);
   if (const auto links = h.gpus.empty() ? std::nullopt : remembered_links(h.gpus)) {
-    if (links->sum) h.link_bytes_per_s = links->sum->bytes_per_second, h.link_latency_s = links->sum->latency_seconds;
+    if (links->sum)
+      h.link_bytes_per_s = links->sum->bytes_per_second,
+      h.link_latency_s = links->sum->latency_seconds;
     for (const HostLinkRate& host : links->hosts) {
       const double slower = std::min(host.to_gpu_bytes_per_second, host.to_host_bytes_per_second);
       if (h.host_bytes_per_s <= 0 || slower < h.host_bytes_per_s) h.host_bytes_per_s = slower;

@@ -22,19 +22,20 @@ std::string path_of_cache() {
 /// What a rate holds for: this boot of this host, and so many of its cores.
 std::string state_of(std::int64_t threads) {
   std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  return host_name() + " " + std::string{std::istreambuf_iterator<char>(boot), {}} + std::to_string(threads);
+  return host_name() + " " + std::string{std::istreambuf_iterator<char>(boot), {}} +
+         std::to_string(threads);
 }
 
-/// Ranks that begin together would measure each other. Without a lock, where none can be had, they do.
+/// Ranks that begin together would measure each other. Without a lock, where none can be had, they
+/// do.
 Descriptor waited_for_turn() {
   Descriptor lock;
   if (path_of_cache().empty()) return lock;
   try {
     make_folders(cache_folder());
-  } catch (const UserError&) {
-    return lock;
-  }
-  lock = Descriptor(::open((path_of_cache() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  } catch (const UserError&) { return lock; }
+  lock =
+      Descriptor(::open((path_of_cache() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (lock.is_open()) ::flock(lock.get(), LOCK_EX);
   return lock;
 }
@@ -45,15 +46,19 @@ void remember_host_update_rate(double bytes_per_second, std::int64_t threads) {
   if (path_of_cache().empty()) return;
   try {
     make_folders(cache_folder());
-    write_file_atomic(path_of_cache(), Json{{"state", state_of(threads)}, {"bytes_per_second", bytes_per_second}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+    write_file_atomic(
+        path_of_cache(),
+        Json{{"state", state_of(threads)}, {"bytes_per_second", bytes_per_second}}.dump(
+            -1, ' ', false, Json::error_handler_t::replace));
   } catch (const UserError&) {
-    return;                             // measured again by the next who asks
+    return;  // measured again by the next who asks
   }
 }
 
 double remembered_host_update_rate(std::int64_t threads) {
   std::ifstream in(path_of_cache(), std::ios::binary);
-  const Json kept = Json::parse(std::string{std::istreambuf_iterator<char>(in), {}}, nullptr, false);
+  const Json kept =
+      Json::parse(std::string{std::istreambuf_iterator<char>(in), {}}, nullptr, false);
   if (!kept.is_object() || kept.value("state", Json()) != state_of(threads)) return 0;
   const auto rate = kept.find("bytes_per_second");
   return rate != kept.end() && rate->is_number() && *rate > 0 ? rate->get<double>() : 0;
@@ -64,7 +69,8 @@ double known_host_update_rate(std::int64_t threads) {
   const Descriptor turn = waited_for_turn();
   if (const double kept = remembered_host_update_rate(threads); kept > 0) return kept;
   const Roots roots;
-  const MemoryBandwidthFacts measured = measure_memory_bandwidth(threads, triad_array_bytes(roots.sys, detect_memory(roots).free_bytes.value_or(0)));
+  const MemoryBandwidthFacts measured = measure_memory_bandwidth(
+      threads, triad_array_bytes(roots.sys, detect_memory(roots).free_bytes.value_or(0)));
   const double rate = measured.in_place_bytes_per_second.value_or(0);
   if (rate > 0) remember_host_update_rate(rate, threads);
   return rate;

@@ -7,15 +7,31 @@ nlohmann::json to_json(const Facts& facts) {
   const auto& h = facts.hardware;
   const auto& d = facts.data;
   nlohmann::json j;
-  j["hardware"] = {{"host", h.host}, {"cpu", h.cpu}, {"cpu_cores", h.cpu_cores}, {"memory_bytes", h.memory_bytes}, {"gpus", h.gpus}, {"local_ranks", h.local_ranks},
-                   {"link_bytes_per_s", h.link_bytes_per_s}, {"link_latency_s", h.link_latency_s}, {"host_bytes_per_s", h.host_bytes_per_s},
+  j["hardware"] = {{"host", h.host},
+                   {"cpu", h.cpu},
+                   {"cpu_cores", h.cpu_cores},
+                   {"memory_bytes", h.memory_bytes},
+                   {"gpus", h.gpus},
+                   {"local_ranks", h.local_ranks},
+                   {"link_bytes_per_s", h.link_bytes_per_s},
+                   {"link_latency_s", h.link_latency_s},
+                   {"host_bytes_per_s", h.host_bytes_per_s},
                    {"host_update_bytes_per_s", h.host_update_bytes_per_s}};
-  j["data"] = {{"train_present", d.train_present}, {"eval_present", d.eval_present}, {"train_samples", d.train_samples}, {"eval_samples", d.eval_samples},
-               {"vocab_size", d.vocab_size},       {"problem", d.problem},           {"eval_problem", d.eval_problem}};
-  j["data"]["entropy_floor_nats"] = d.entropy_floor_nats ? nlohmann::json(*d.entropy_floor_nats) : nlohmann::json();
+  j["data"] = {{"train_present", d.train_present}, {"eval_present", d.eval_present},
+               {"train_samples", d.train_samples}, {"eval_samples", d.eval_samples},
+               {"vocab_size", d.vocab_size},       {"problem", d.problem},
+               {"eval_problem", d.eval_problem}};
+  j["data"]["entropy_floor_nats"] = d.entropy_floor_nats ? nlohmann::json(*d.entropy_floor_nats)
+                                                         : nlohmann::json();
   j["offload_folder"] = nlohmann::json();
-  if (const auto& o = facts.offload_folder) j["offload_folder"] = {{"folder", o->folder}, {"free_bytes", o->free_bytes ? nlohmann::json(*o->free_bytes) : nlohmann::json()}, {"bytes_per_s", o->bytes_per_s}};
-  j["model_folder"] = facts.model_folder ? nlohmann::json{{"path", facts.model_folder->path}, {"config", facts.model_folder->config}} : nlohmann::json();
+  if (const auto& o = facts.offload_folder)
+    j["offload_folder"] = {
+        {"folder", o->folder},
+        {"free_bytes", o->free_bytes ? nlohmann::json(*o->free_bytes) : nlohmann::json()},
+        {"bytes_per_s", o->bytes_per_s}};
+  j["model_folder"] = facts.model_folder ? nlohmann::json{{"path", facts.model_folder->path},
+                                                          {"config", facts.model_folder->config}}
+                                         : nlohmann::json();
   j["model_shapes"] = nlohmann::json::array();
   for (const auto& shape : facts.model_shapes) j["model_shapes"].push_back(spec::to_json(shape));
   return j;
@@ -42,16 +58,22 @@ Facts facts_from_json(const nlohmann::json& j) {
   d.at("vocab_size").get_to(facts.data.vocab_size);
   d.at("problem").get_to(facts.data.problem);
   d.at("eval_problem").get_to(facts.data.eval_problem);
-  if (const auto& floor = d.at("entropy_floor_nats"); !floor.is_null()) facts.data.entropy_floor_nats = floor.get<double>();
+  if (const auto& floor = d.at("entropy_floor_nats"); !floor.is_null())
+    facts.data.entropy_floor_nats = floor.get<double>();
   if (const auto& o = j.at("offload_folder"); !o.is_null()) {
-    facts.offload_folder.emplace(OffloadFolderFacts{o.at("folder"), std::nullopt, o.at("bytes_per_s")});
-    if (const auto& free = o.at("free_bytes"); !free.is_null()) facts.offload_folder->free_bytes = free.get<std::int64_t>();
+    facts.offload_folder.emplace(
+        OffloadFolderFacts{o.at("folder"), std::nullopt, o.at("bytes_per_s")});
+    if (const auto& free = o.at("free_bytes"); !free.is_null())
+      facts.offload_folder->free_bytes = free.get<std::int64_t>();
   }
   if (const auto& folder = j.at("model_folder"); !folder.is_null()) {
-    const auto path = folder.at("path").get<std::string>(), config = folder.at("config").get<std::string>();
-    facts.model_folder = ModelFolderFacts{path, config, spec::dims_from_config(config, path + "/config.json")};
+    const auto path = folder.at("path").get<std::string>(),
+               config = folder.at("config").get<std::string>();
+    facts.model_folder =
+        ModelFolderFacts{path, config, spec::dims_from_config(config, path + "/config.json")};
   }
-  for (const auto& shape : j.at("model_shapes")) facts.model_shapes.push_back(spec::custom_shape_from_json(shape));
+  for (const auto& shape : j.at("model_shapes"))
+    facts.model_shapes.push_back(spec::custom_shape_from_json(shape));
   return facts;
 }
 

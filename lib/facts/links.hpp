@@ -11,7 +11,8 @@ nlohmann::ordered_json to_json(const LinkRates& rates);
 /// Throws nlohmann::json::exception where it is something else.
 LinkRates link_rates_from_json(const nlohmann::ordered_json& j);
 
-/// Kept in the cache until this host shows other GPUs, by name or by CUDA_VISIBLE_DEVICES. Nowhere to keep it is no problem.
+/// Kept in the cache until this host shows other GPUs, by name or by CUDA_VISIBLE_DEVICES. Nowhere
+/// to keep it is no problem.
 void remember_links(const LinkRates& rates, const std::vector<std::string>& gpu_names);
 std::optional<LinkRates> remembered_links(const std::vector<std::string>& gpu_names);
 

@@ -11,9 +11,11 @@ std::optional<NvmlLibrary> NvmlLibrary::open(std::string& problem) {
     return std::nullopt;
   }
   const auto init = reinterpret_cast<NvmlReturn (*)()>(::dlsym(library.get(), "nvmlInit_v2"));
-  const auto words = reinterpret_cast<const char* (*)(NvmlReturn)>(::dlsym(library.get(), "nvmlErrorString"));
+  const auto words =
+      reinterpret_cast<const char* (*)(NvmlReturn)>(::dlsym(library.get(), "nvmlErrorString"));
   if (const NvmlReturn code = init ? init() : 13; code != 0) {
-    problem = "NVML does not begin: " + (words ? std::string(words(code)) : "error " + std::to_string(code));
+    problem = "NVML does not begin: " +
+              (words ? std::string(words(code)) : "error " + std::to_string(code));
     return std::nullopt;
   }
   return NvmlLibrary(library.release());
@@ -24,7 +26,8 @@ NvmlLibrary::~NvmlLibrary() {
 }
 
 std::string NvmlLibrary::words_for(NvmlReturn code) const {
-  const auto words = reinterpret_cast<const char* (*)(NvmlReturn)>(::dlsym(library_.get(), "nvmlErrorString"));
+  const auto words =
+      reinterpret_cast<const char* (*)(NvmlReturn)>(::dlsym(library_.get(), "nvmlErrorString"));
   return words ? words(code) : "error " + std::to_string(code);
 }
 
@@ -41,7 +44,8 @@ std::optional<NvmlDevice> NvmlLibrary::device(unsigned index) const {
 
 std::optional<std::string> NvmlLibrary::name_of(NvmlDevice device) const {
   std::array<char, 96> name{};
-  if (call("nvmlDeviceGetName", device, name.data(), static_cast<unsigned>(name.size())) != 0) return std::nullopt;
+  if (call("nvmlDeviceGetName", device, name.data(), static_cast<unsigned>(name.size())) != 0)
+    return std::nullopt;
   return name.data();
 }
 

@@ -1,4 +1,5 @@
-// NVML through dlopen with prototypes of our own: nvml.h is not in every toolkit, the library not on every machine, a function not in every version.
+// NVML through dlopen with prototypes of our own: nvml.h is not in every toolkit, the library not
+// on every machine, a function not in every version.
 #pragma once
 #include "core/blocked_signals.hpp"
 #include <dlfcn.h>
@@ -13,13 +14,14 @@ struct CloseLibrary {
   void operator()(void* library) const { ::dlclose(library); }
 };
 
-using NvmlReturn = int;                 // nvmlReturn_t; 0 is success
+using NvmlReturn = int;  // nvmlReturn_t; 0 is success
 using NvmlDevice = struct nvmlDevice_st*;
 
 /// The library, begun; ended with the object.
 class NvmlLibrary {
  public:
-  /// Nothing where the library is missing or does not begin; `problem` then says which, in NVML's words.
+  /// Nothing where the library is missing or does not begin; `problem` then says which, in NVML's
+  /// words.
   static std::optional<NvmlLibrary> open(std::string& problem);
   ~NvmlLibrary();
   NvmlLibrary(NvmlLibrary&&) = default;
@@ -28,8 +30,9 @@ class NvmlLibrary {
   /// Calls `name` with the arguments; 13, "function not found", where the library lacks it.
   template <class... Parameters>
   NvmlReturn call(const char* name, Parameters... arguments) const {
-    const BlockedSignals blocked;       // the driver may start threads
-    const auto function = reinterpret_cast<NvmlReturn (*)(Parameters...)>(::dlsym(library_.get(), name));
+    const BlockedSignals blocked;  // the driver may start threads
+    const auto function =
+        reinterpret_cast<NvmlReturn (*)(Parameters...)>(::dlsym(library_.get(), name));
     return function ? function(arguments...) : 13;
   }
   /// NVML's words for what a call returned.

@@ -31,25 +31,35 @@ double speed_of(const std::string& folder, std::int64_t free_bytes) {
   const std::string disk = std::to_string(about.st_dev) + " " + folder;
   try {
     return std::stod(remembered_answer("disks.json", host_name(), disk, [&] {
-      const DiskSpeed speed = measure_disk(folder, std::min(measured_bytes, free_bytes / 2), measured_seconds);
-      if (!speed.read_bytes_per_second || !speed.write_bytes_per_second) throw UserError(ExitCode::io_error, speed.problem);
-      return std::to_string(2 / (1 / *speed.read_bytes_per_second + 1 / *speed.write_bytes_per_second));
+      const DiskSpeed speed =
+          measure_disk(folder, std::min(measured_bytes, free_bytes / 2), measured_seconds);
+      if (!speed.read_bytes_per_second || !speed.write_bytes_per_second)
+        throw UserError(ExitCode::io_error, speed.problem);
+      return std::to_string(2 /
+                            (1 / *speed.read_bytes_per_second + 1 / *speed.write_bytes_per_second));
     }));
   } catch (const UserError&) {
-    return 0;                           // nothing is kept of it: whoever writes there is told why that fails
+    // nothing is kept of it: whoever writes there is told why that fails
+    return 0;
   }
 }
 
 }  // namespace
 
-std::string offload_folder_of(const recipe::Recipe& recipe) { return recipe.memory.optimizer_offload.folder.value_or(recipe.run.output_dir + "/" + recipe.run.name); }
+std::string offload_folder_of(const recipe::Recipe& recipe) {
+  return recipe.memory.optimizer_offload.folder.value_or(recipe.run.output_dir + "/" +
+                                                         recipe.run.name);
+}
 
 OffloadFolderFacts look_at_offload_folder(const std::string& folder, bool measures_speed) {
   OffloadFolderFacts facts{folder, std::nullopt, 0};
   const std::string there = existing(folder);
   struct statvfs disk {};
-  if (::statvfs(there.c_str(), &disk) == 0 && disk.f_blocks > 0) facts.free_bytes = static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
-  if (measures_speed) facts.bytes_per_s = speed_of(there, facts.free_bytes.value_or(measured_bytes));
+  if (::statvfs(there.c_str(), &disk) == 0 && disk.f_blocks > 0)
+    facts.free_bytes = static_cast<std::int64_t>(disk.f_bavail) *
+                       static_cast<std::int64_t>(disk.f_frsize);
+  if (measures_speed)
+    facts.bytes_per_s = speed_of(there, facts.free_bytes.value_or(measured_bytes));
   return facts;
 }
 

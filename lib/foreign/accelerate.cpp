@@ -17,8 +17,8 @@ void read_accelerate(Settings& s, bool has_deepspeed_file) {
   } else {
     s.whole("machine_rank");
   }
-  const std::int64_t ranks_of_node =
-      s.whole("num_processes").value_or(0) / std::max<std::int64_t>(machines, 1);
+  const std::int64_t ranks_of_node = s.whole("num_processes").value_or(0) /
+                                     std::max<std::int64_t>(machines, 1);
   map_fsdp(s, "fsdp", s.word("distributed_type") == "fsdp", ranks_of_node);
   constexpr std::string_view known_types = "no multi_gpu deepspeed fsdp multi_cpu";
   if (const std::string type = s.word("distributed_type");

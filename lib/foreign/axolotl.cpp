@@ -44,8 +44,10 @@ class AxolotlReader {
 
  private:
   void number(const std::string& recipe_key, std::string_view key, const std::string& otherwise) {
-    if (const auto x = s_.number(key)) s_.set(recipe_key, shortest(*x), key, otherwise);
-    else s_.assume(recipe_key, otherwise, axolotl_default);
+    if (const auto x = s_.number(key))
+      s_.set(recipe_key, shortest(*x), key, otherwise);
+    else
+      s_.assume(recipe_key, otherwise, axolotl_default);
   }
 
   void adapters() {
@@ -64,8 +66,10 @@ class AxolotlReader {
     const char* key = steps > 0 ? "max_steps" : "num_epochs";
     length_ = steps > 0 ? of_steps(steps) : Duration{epochs, Duration::Unit::epochs};
     if (!(length_.amount > 0)) s_.refuse(key, "must be greater than 0");
-    if (s_.has(key)) s_.set("run.duration", to_string(length_), key);
-    else s_.assume("run.duration", to_string(length_), axolotl_default);
+    if (s_.has(key))
+      s_.set("run.duration", to_string(length_), key);
+    else
+      s_.assume("run.duration", to_string(length_), axolotl_default);
     map_output_dir(s_);
     if (const auto seed = s_.whole("seed")) s_.set("run.seed", std::to_string(*seed), "seed", "42");
   }
@@ -101,7 +105,8 @@ class AxolotlReader {
       compute = "bf16", s_.set("precision.compute", compute, s_.has("bf16") ? "bf16" : "bfloat16");
     else if (fp16)
       compute = "fp16", map_precision(s_, compute, s_.has("fp16") ? "fp16" : "float16", "");
-    else if (tf32) compute = "tf32", map_precision(s_, compute, "tf32", "");
+    else if (tf32)
+      compute = "tf32", map_precision(s_, compute, "tf32", "");
     else if (!s_.is_written("bf16"))
       compute = "bf16", s_.assume("precision.compute", compute, axolotl_default);
     if (pure_bf16)
@@ -142,8 +147,10 @@ class AxolotlReader {
                                                  {"beta2", "adam_beta2", "0.999"},
                                                  {"eps", "adam_epsilon", "1e-8"}}) {
       const bool takes = name && (std::string_view(option) == "eps" ? name->eps : name->betas);
-      if (takes) number(std::string("optimizer.options.") + option, key, otherwise);
-      else if (s_.number(key)) s_.leave(key, "transformers gives it to Adam and its variants only");
+      if (takes)
+        number(std::string("optimizer.options.") + option, key, otherwise);
+      else if (s_.number(key))
+        s_.leave(key, "transformers gives it to Adam and its variants only");
     }
     if (is_mapped) map_embeddings(s_, "optimizer", theirs);
     map_optimizer_arguments(s_, is_mapped ? std::string(name->ours) : "");
@@ -190,8 +197,8 @@ class AxolotlReader {
              "logging_steps");
     } else {
       const bool in_steps = length_.unit == Duration::Unit::steps;
-      const double ours =
-          in_steps ? std::clamp(std::floor(length_.amount * share), 1.0, most) : most;
+      const double ours = in_steps ? std::clamp(std::floor(length_.amount * share), 1.0, most)
+                                   : most;
       s_.assume("metrics.every", to_string(of_steps(static_cast<std::int64_t>(ours))),
                 axolotl_default);
     }
@@ -214,8 +221,10 @@ class AxolotlReader {
       s_.set("checkpoint.every", "1 epoch", "save_strategy");
     }
     const std::int64_t keep = s_.whole("save_total_limit").value_or(0);
-    if (keep > 0) s_.set("checkpoint.keep_last", std::to_string(keep), "save_total_limit");
-    else s_.assume("checkpoint.keep_last", "4", axolotl_default);
+    if (keep > 0)
+      s_.set("checkpoint.keep_last", std::to_string(keep), "save_total_limit");
+    else
+      s_.assume("checkpoint.keep_last", "4", axolotl_default);
   }
 
   void evaluation() {
@@ -229,14 +238,16 @@ class AxolotlReader {
     map_best_metric(s_);
     early_stopping();
     if (!evaluates || (!interval && when == "no")) return;
-    if (interval) s_.set("eval.every", to_string(*interval), key);
-    else s_.set("eval.every", "1 epoch", "eval_strategy");
+    if (interval)
+      s_.set("eval.every", to_string(*interval), key);
+    else
+      s_.set("eval.every", "1 epoch", "eval_strategy");
     s_.assume("eval.batches", "all", "Axolotl evaluates the whole set");
   }
 
   void hold_out(double size) {
-    const std::string part =
-        size < 1 ? shortest(tidy(100 * size)) + " %" : shortest(size) + " samples";
+    const std::string part = size < 1 ? shortest(tidy(100 * size)) + " %"
+                                      : shortest(size) + " samples";
     if (has_key("data.held_out")) return s_.set("data.held_out", part, "val_set_size");
     s_.leave("val_set_size", "trainx splits no file by this: name held-out data with --eval-data");
   }
@@ -245,7 +256,8 @@ class AxolotlReader {
     const auto patience = s_.whole("early_stopping_patience");
     if (!patience) return;
     const char* key = "eval.early_stopping.patience";
-    if (has_key(key)) s_.set(key, std::to_string(*patience), "early_stopping_patience");
+    if (has_key(key))
+      s_.set(key, std::to_string(*patience), "early_stopping_patience");
     else
       s_.leave("early_stopping_patience",
                "trainx trains to the end; `best` is the checkpoint to use");

@@ -43,7 +43,8 @@ void read_optimizer(Settings& s, bool offloads, std::optional<double> scheduler_
   const auto lr = p.number("lr");
   if (lr && scheduler_lr && *lr != *scheduler_lr)
     p.leave("lr", "the scheduler's warmup_max_lr is used");
-  else set_number(p, "optimizer.lr", "lr");
+  else
+    set_number(p, "optimizer.lr", "lr");
   for (const char* option : {"weight_decay", "eps", "momentum"})
     set_number(p, std::string("optimizer.options.") + option, option);
   if (p.flag("nesterov").value_or(false)) p.set("optimizer.options.nesterov", "true", "nesterov");
@@ -100,7 +101,8 @@ void read_precision(Settings& s, const std::string& compute) {
           "initial_scale_power");
   if (s.has("loss_scale_window"))
     s.set("precision.loss_scale_window", std::to_string(window), "loss_scale_window");
-  else s.assume("precision.loss_scale_window", std::to_string(window), "default of DeepSpeed");
+  else
+    s.assume("precision.loss_scale_window", std::to_string(window), "default of DeepSpeed");
   if (s.whole("hysteresis").value_or(2) > 1 && s.has("hysteresis"))
     s.leave("hysteresis", "the first step that overflows halves the scale");
 }

@@ -137,8 +137,10 @@ class JsonBuilder : public nlohmann::json_sax<json> {
     }
     Level& level = levels_.back();
     const Location where = node.where;
-    if (level.node.is_map()) level.node.entries.push_back({level.key, where, std::move(node)});
-    else level.node.items.push_back(std::move(node));
+    if (level.node.is_map())
+      level.node.entries.push_back({level.key, where, std::move(node)});
+    else
+      level.node.items.push_back(std::move(node));
     return true;
   }
   bool open(Node::Kind kind) {

@@ -46,7 +46,8 @@ class Folder {
     const std::string suffix = config_.find(key) ? "" : " (default of transformers)";
     if (has_model_option(*choices_.model_type, option))
       set(option, shortest(rate(key)), key + suffix);
-    else if (rate(key) > 0) leave(key, "trainx has no dropout of attention weights" + suffix);
+    else if (rate(key) > 0)
+      leave(key, "trainx has no dropout of attention weights" + suffix);
   }
 
   void same_as(const char* key, const char* other) {

@@ -46,8 +46,10 @@ void take_config(Settings& config, Sharding& sharding) {
   for (const std::string& key : {strategy, reshard}) {
     const std::string word = config.word(key);
     if (word.empty() || take_strategy(sharding, word, config.path(key))) continue;
-    if (word == "false") sharding.mode = "zero2", sharding.mode_key = config.path(key);
-    else config.refuse(key, "is no sharding strategy: " + yaml::excerpt(word));
+    if (word == "false")
+      sharding.mode = "zero2", sharding.mode_key = config.path(key);
+    else
+      config.refuse(key, "is no sharding strategy: " + yaml::excerpt(word));
   }
   for (const char* key : {"offload_params", "cpu_offload"})
     if (config.flag(spelled(config, key)).value_or(false))
@@ -113,8 +115,10 @@ void map_fsdp(Settings& s, std::string_view key, bool is_on,
   for (const std::string& word : s.words(key)) {
     if (word == "false") continue;
     if (take_strategy(sharding, word, key)) continue;
-    if (word == "offload") sharding.offload_key = key;
-    else if (word != "auto_wrap") unknown += (unknown.empty() ? "" : ", ") + word;
+    if (word == "offload")
+      sharding.offload_key = key;
+    else if (word != "auto_wrap")
+      unknown += (unknown.empty() ? "" : ", ") + word;
   }
   if (!unknown.empty()) s.leave(key, "is no sharding strategy that trainx knows: " + unknown);
   const bool is_said = !sharding.mode.empty() || !sharding.offload_key.empty();

@@ -85,7 +85,8 @@ class Finish {
     if (rank)
       chosen("batch.global_batch_size", std::to_string(global.value_or(product)),
              std::to_string(*rank) + " samples in " + cut);
-    else chosen("batch.global_batch_size", std::to_string(*global), "train_batch_size");
+    else
+      chosen("batch.global_batch_size", std::to_string(*global), "train_batch_size");
     chosen("batch.micro_batch_size", std::to_string(rank.value_or(*global / product)),
            rank ? draft_.find("rank_batch")->origin : "in " + cut);
     const Value* processes = draft_.find("world");
@@ -122,7 +123,8 @@ class Finish {
       chosen("model.init_from", recipe::write_value(*choices_.init_from), "--model");
     if (choices_.model_type)
       chosen("model.type", recipe::write_value(*choices_.model_type), "--model");
-    else draft_.ask("model.init_from", "a Hugging Face folder; or set model.type and model.size");
+    else
+      draft_.ask("model.init_from", "a Hugging Face folder; or set model.type and model.size");
     for (const auto& [key, value] : choices_.folder_values) draft_.set(key, value);
     for (const Leftover& leftover : choices_.folder_leftovers) draft_.leave(leftover);
     task();
@@ -161,11 +163,12 @@ class Finish {
       if (choices_.max_positions)
         chosen("data.sequence_length", std::to_string(std::min(*choices_.max_positions, longest)),
                "the model's positions, at most 1024: --sequence-length says another");
-      else draft_.ask("data.sequence_length", "tokens of a sample");
+      else
+        draft_.ask("data.sequence_length", "tokens of a sample");
     }
     const Value* grouped = draft_.find("data.group_by_length");
-    const bool fills_rows =
-        choices_.data_type && *choices_.data_type != "jsonl" && *choices_.data_type != "csv";
+    const bool fills_rows = choices_.data_type && *choices_.data_type != "jsonl" &&
+                            *choices_.data_type != "csv";
     if (grouped && fills_rows) {
       draft_.leave({grouped->where, grouped->origin, grouped->text,
                     "samples of type " + *choices_.data_type + " all have one length"});

@@ -46,7 +46,8 @@ void map_offload(Settings& settings, std::string_view key, std::string_view fold
   const std::string text = recipe::write_value(*folder);
   if (const Value* other = settings.draft().find(folder_of_disk); other && other->text != text)
     settings.leave(folder_key, "weights and optimizer states share one file, in " + other->text);
-  else settings.set(folder_of_disk, text, folder_key);
+  else
+    settings.set(folder_of_disk, text, folder_key);
 }
 
 void map_offload_ratio(Settings& settings, std::string_view key) {
@@ -54,7 +55,8 @@ void map_offload_ratio(Settings& settings, std::string_view key) {
   if (ratio < 0 || ratio > 1) settings.refuse(key, "must be from 0 to 1, not " + shortest(ratio));
   if (ratio == 0)
     settings.leave(key, "0 offloads nothing: write memory.optimizer_offload.where: none");
-  else if (ratio < 1) settings.set("memory.optimizer_offload.share", shortest(1 - ratio), key);
+  else if (ratio < 1)
+    settings.set("memory.optimizer_offload.share", shortest(1 - ratio), key);
 }
 
 void map_betas(Settings& settings, std::string_view key) {

@@ -28,8 +28,10 @@ class Arguments {
   void final_rate(std::string_view key, double otherwise) {
     const double end = a_.number(key).value_or(otherwise);
     if (end == 0) return;
-    if (lr_ && *lr_ > 0) set("final_ratio", shortest(tidy(end / *lr_)), key);
-    else a_.leave(key, "schedule.final_ratio is this divided by lr, which no file gives");
+    if (lr_ && *lr_ > 0)
+      set("final_ratio", shortest(tidy(end / *lr_)), key);
+    else
+      a_.leave(key, "schedule.final_ratio is this divided by lr, which no file gives");
   }
   void final_share(std::string_view key) {
     if (const auto share = a_.number(key); share && *share != 0)
@@ -55,7 +57,8 @@ class Arguments {
     const std::string shape = a_.text("decay_type").value_or("cosine");
     if (shape == "linear" || shape == "cosine" || shape == "1-sqrt")
       set("shape", shape, "decay_type");
-    else a_.leave("decay_type", "schedule.shape is linear, cosine or 1-sqrt");
+    else
+      a_.leave("decay_type", "schedule.shape is linear, cosine or 1-sqrt");
     if (a_.text("warmup_type").value_or("linear") != "linear")
       a_.leave("warmup_type", "the warm-up of trainx is a straight line from 0", true);
     final_share("min_lr_ratio");
@@ -96,8 +99,10 @@ void map_transformers_schedule(Settings& s, const Duration& warmup, std::string_
   } else if (type == "cosine_with_min_lr") {
     course("cosine");
     arguments.half_wave();
-    if (kwargs.has("min_lr_rate")) arguments.final_share("min_lr_rate");
-    else arguments.final_rate("min_lr", 0);
+    if (kwargs.has("min_lr_rate"))
+      arguments.final_share("min_lr_rate");
+    else
+      arguments.final_rate("min_lr", 0);
   } else if (type == "polynomial") {
     course("polynomial");
     arguments.power();
@@ -152,12 +157,14 @@ void map_deepspeed_schedule(Settings& s) {
     if (const auto steps = p.whole("total_num_steps")) {
       if (s.draft().has_training_arguments)
         p.leave("total_num_steps", "TrainingArguments give the length of the run");
-      else p.set("run.duration", to_string(of_steps(*steps)), "total_num_steps");
+      else
+        p.set("run.duration", to_string(of_steps(*steps)), "total_num_steps");
     }
     if (type == "WarmupCosineLR") {
       if (const auto share = p.number("cos_min_ratio"))
         p.set("schedule.final_ratio", shortest(*share), "cos_min_ratio");
-      else p.assume("schedule.final_ratio", "1e-4", "default of DeepSpeed's WarmupCosineLR");
+      else
+        p.assume("schedule.final_ratio", "1e-4", "default of DeepSpeed's WarmupCosineLR");
     }
   }
   for (Settings* settings : {&p, &s}) {

@@ -39,8 +39,8 @@ std::string shown(const Node& node) {
 
 std::string shown_with_items(const Node& node) {
   constexpr std::size_t most = 4;
-  const bool is_short =
-      node.kind == Node::Kind::sequence && !node.items.empty() && node.items.size() <= most;
+  const bool is_short = node.kind == Node::Kind::sequence && !node.items.empty() &&
+                        node.items.size() <= most;
   if (!is_short || !std::ranges::all_of(node.items, &Node::is_scalar)) return shown(node);
   std::string items;
   for (const Node& item : node.items) items += (items.empty() ? "[" : ", ") + shown(item);
@@ -71,8 +71,8 @@ bool is_default(const Node& node, std::string_view defaults) {
 std::string Settings::path(std::string_view key) const {
   constexpr std::string_view usual =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-  const bool plain =
-      !key.empty() && key.size() <= 60 && key.find_first_not_of(usual) == std::string_view::npos;
+  const bool plain = !key.empty() && key.size() <= 60 &&
+                     key.find_first_not_of(usual) == std::string_view::npos;
   return (prefix_.empty() ? "" : prefix_ + ".") + (plain ? std::string(key) : yaml::excerpt(key));
 }
 
@@ -152,8 +152,10 @@ std::vector<std::string> Settings::words(std::string_view key) {
   }
   std::string one;
   for (const char c : lower(node->text) + " ") {
-    if (c != ' ' && c != ',') one += c;
-    else if (!one.empty()) out.push_back(std::exchange(one, ""));
+    if (c != ' ' && c != ',')
+      one += c;
+    else if (!one.empty())
+      out.push_back(std::exchange(one, ""));
   }
   return out;
 }

@@ -80,11 +80,14 @@ class TorchtuneReader {
     if (steps > 0)
       length_ =
           of_steps(static_cast<std::int64_t>(epochs.value_or(1) * static_cast<double>(steps)));
-    if (steps > 0) s_.set("run.duration", to_string(length_), "max_steps_per_epoch");
-    else if (epochs) s_.set("run.duration", to_string(length_), "epochs");
+    if (steps > 0)
+      s_.set("run.duration", to_string(length_), "max_steps_per_epoch");
+    else if (epochs)
+      s_.set("run.duration", to_string(length_), "epochs");
     map_output_dir(s_);
     if (const auto seed = s_.whole("seed")) s_.set("run.seed", std::to_string(*seed), "seed");
-    if (s_.word("device") == "cpu") s_.set("run.device", "cpu", "device");
+    if (s_.word("device") == "cpu")
+      s_.set("run.device", "cpu", "device");
     else if (const std::string device = s_.word("device");
              !device.empty() && !device.starts_with("cuda"))
       s_.leave("device", std::string(reasons::other_devices));
@@ -100,8 +103,10 @@ class TorchtuneReader {
   void precision() {
     const std::string type = s_.word("dtype");
     const bool is_known = type.empty() || type == "fp32" || type == "bf16" || type == "fp16";
-    if (!is_known) s_.leave("dtype", std::string(reasons::precisions));
-    else if (!type.empty()) map_precision(s_, type, "dtype", "fp32");
+    if (!is_known)
+      s_.leave("dtype", std::string(reasons::precisions));
+    else if (!type.empty())
+      map_precision(s_, type, "dtype", "fp32");
     if (type == "bf16")
       s_.draft().remark("precision.compute",
                         "torchtune keeps weights in bf16 alone; precision.master: none does that");
@@ -128,8 +133,10 @@ class TorchtuneReader {
 
   void optimizer() {
     const auto norm = s_.number("clip_grad_norm");
-    if (norm) s_.set("optimizer.max_grad_norm", shortest(*norm), "clip_grad_norm");
-    else s_.assume("optimizer.max_grad_norm", "0", "torchtune clips nothing by default");
+    if (norm)
+      s_.set("optimizer.max_grad_norm", shortest(*norm), "clip_grad_norm");
+    else
+      s_.assume("optimizer.max_grad_norm", "0", "torchtune clips nothing by default");
     Settings o = s_.section("optimizer");
     if (o.empty()) return;
     const std::string builder = o.word("_component_");
@@ -187,7 +194,8 @@ class TorchtuneReader {
            "log_every_n_steps");
     Settings logger = s_.section("metric_logger");
     const std::string name = last_part(logger.word("_component_"));
-    if (name == "tensorboardlogger") logger.set("metrics.tensorboard", "true", "_component_");
+    if (name == "tensorboardlogger")
+      logger.set("metrics.tensorboard", "true", "_component_");
     else if (!name.empty() && name != "disklogger" && name != "stdoutlogger")
       logger.leave("_component_", std::string(reasons::own_logs));
     leave_rest(logger, torchtune_unmapped(), "torchtune");
@@ -205,7 +213,8 @@ class TorchtuneReader {
     const auto keep = checkpointer.whole("keep_last_n_checkpoints");
     if (keep && *keep > 0)
       checkpointer.set("checkpoint.keep_last", std::to_string(*keep), "keep_last_n_checkpoints");
-    else s_.assume("checkpoint.keep_last", "1048576", "torchtune keeps all by default");
+    else
+      s_.assume("checkpoint.keep_last", "1048576", "torchtune keeps all by default");
     leave_rest(checkpointer, torchtune_unmapped(), "torchtune");
     switched_on("checkpoint.asynchronous", "true", "enable_async_checkpointing");
 
@@ -248,8 +257,8 @@ class TorchtuneReader {
   void loss() {
     Settings loss = s_.section("loss");
     const std::string name = last_part(loss.word("_component_"));
-    const bool is_same =
-        name.empty() || name.starts_with("ce") || name.find("crossentropy") != std::string::npos;
+    const bool is_same = name.empty() || name.starts_with("ce") ||
+                         name.find("crossentropy") != std::string::npos;
     if (!is_same) loss.leave("_component_", std::string(reasons::no_reinforcement), true);
     leave_rest(loss, torchtune_unmapped(), "torchtune");
   }

@@ -59,8 +59,8 @@ void map_optimizer_arguments(Settings& s, const std::string& type) {
 }
 
 void map_embeddings(Settings& s, std::string_view key, std::string_view theirs) {
-  const bool is_bitsandbytes =
-      theirs == "adamw_bnb_8bit" || theirs == "adamw_8bit" || theirs == "paged_adamw_8bit";
+  const bool is_bitsandbytes = theirs == "adamw_bnb_8bit" || theirs == "adamw_8bit" ||
+                               theirs == "paged_adamw_8bit";
   if (!is_bitsandbytes || !has_option("adamw_8bit", "embeddings_32bit")) return;
   s.set("optimizer.options.embeddings_32bit", "true", key);
   s.draft().remark("optimizer.options.embeddings_32bit", "the Trainer keeps embeddings in 32 bits");
@@ -69,7 +69,8 @@ void map_embeddings(Settings& s, std::string_view key, std::string_view theirs) 
 void map_trackers(Settings& s, std::string_view key) {
   std::string others;
   for (const std::string& name : s.words(key)) {
-    if (name == "tensorboard") s.set("metrics.tensorboard", "true", key);
+    if (name == "tensorboard")
+      s.set("metrics.tensorboard", "true", key);
     else if (name != "none" && name != "all" && !name.empty())
       others += (others.empty() ? "" : ", ") + name;
   }
@@ -91,7 +92,8 @@ void map_best_metric(Settings& s) {
   if (!s.has("greater_is_better") || greater == is_higher) return;
   if (has_key("eval.best.goal"))
     s.set("eval.best.goal", greater ? "higher" : "lower", "greater_is_better");
-  else s.leave("greater_is_better", "`best` is the checkpoint with the lowest held-out loss");
+  else
+    s.leave("greater_is_better", "`best` is the checkpoint with the lowest held-out loss");
 }
 
 void map_timeout(Settings& s) {

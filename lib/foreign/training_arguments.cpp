@@ -42,7 +42,8 @@ class ArgumentsReader {
  private:
   /// `defaults` also name what holds where the key is missing: their first word.
   void number(const std::string& recipe_key, std::string_view key, const std::string& defaults) {
-    if (const auto x = s_.number(key)) s_.set(recipe_key, shortest(*x), key, defaults);
+    if (const auto x = s_.number(key))
+      s_.set(recipe_key, shortest(*x), key, defaults);
     else if (!s_.has(key))
       s_.assume(recipe_key, defaults.substr(0, defaults.find('|')), trainer_default);
   }
@@ -55,12 +56,16 @@ class ArgumentsReader {
   void duration() {
     const double epochs = s_.number("num_train_epochs").value_or(3);
     const std::int64_t steps = s_.whole("max_steps").value_or(-1);
-    if (steps > 0) length_ = of_steps(steps);
-    else length_ = {epochs, Duration::Unit::epochs};
-    if (steps > 0) s_.set("run.duration", to_string(length_), "max_steps");
+    if (steps > 0)
+      length_ = of_steps(steps);
+    else
+      length_ = {epochs, Duration::Unit::epochs};
+    if (steps > 0)
+      s_.set("run.duration", to_string(length_), "max_steps");
     else if (s_.has("num_train_epochs"))
       s_.set("run.duration", to_string(length_), "num_train_epochs", "3");
-    else s_.assume("run.duration", to_string(length_), trainer_default);
+    else
+      s_.assume("run.duration", to_string(length_), trainer_default);
     if (!(length_.amount > 0))
       s_.refuse(steps > 0 ? "max_steps" : "num_train_epochs", "must be greater than 0");
   }
@@ -99,10 +104,14 @@ class ArgumentsReader {
     const bool no_tf32 = s_.flag("no_tf32").value_or(false), tf32 = s_.flag("tf32").value_or(false);
     if (no_tf32 && tf32) s_.refuse("tf32", "cannot be true beside no_tf32");
     if (bf16 && fp16) s_.refuse("bf16", "cannot be true beside fp16");
-    if (bf16) map_precision(s_, "bf16", "bf16", "");
-    else if (fp16) map_precision(s_, "fp16", "fp16", "");
-    else if (tf32) map_precision(s_, "tf32", "tf32", "");
-    else s_.assume("precision.compute", "fp32", trainer_default);
+    if (bf16)
+      map_precision(s_, "bf16", "bf16", "");
+    else if (fp16)
+      map_precision(s_, "fp16", "fp16", "");
+    else if (tf32)
+      map_precision(s_, "tf32", "tf32", "");
+    else
+      s_.assume("precision.compute", "fp32", trainer_default);
     if (tf32 && (bf16 || fp16)) leave_tf32(s_, bf16 ? "bf16" : "fp16");
   }
 
@@ -154,8 +163,10 @@ class ArgumentsReader {
     if (logging == "steps")
       s_.set("metrics.every", to_string(every("logging_steps", logging_steps)), "logging_steps",
              "500");
-    else if (logging == "epoch") s_.set("metrics.every", "1 epoch", "logging_strategy");
-    else s_.leave("logging_strategy", "trainx always logs; metrics.every is the interval");
+    else if (logging == "epoch")
+      s_.set("metrics.every", "1 epoch", "logging_strategy");
+    else
+      s_.leave("logging_strategy", "trainx always logs; metrics.every is the interval");
 
     const std::string saving = strategy(s_, "save_strategy", "save_strategy", "steps");
     const double save_steps = s_.number("save_steps").value_or(500);
@@ -170,8 +181,10 @@ class ArgumentsReader {
                           "trainx also saves `best`, the lowest held-out loss, when it finds it");
     }
     const std::int64_t keep = s_.whole("save_total_limit").value_or(0);
-    if (keep > 0) s_.set("checkpoint.keep_last", std::to_string(keep), "save_total_limit");
-    else s_.assume("checkpoint.keep_last", "1048576", "TrainingArguments keeps all by default");
+    if (keep > 0)
+      s_.set("checkpoint.keep_last", std::to_string(keep), "save_total_limit");
+    else
+      s_.assume("checkpoint.keep_last", "1048576", "TrainingArguments keeps all by default");
   }
 
   void evaluation() {
@@ -196,7 +209,8 @@ class ArgumentsReader {
              "bf16_full_eval");  // where training computes so, evaluations do as well
     if (fp16 && (s_.flag("bf16").value_or(false) || !s_.flag("fp16").value_or(false)))
       s_.set("eval.precision", "fp16", "fp16_full_eval");
-    if (at_end) s_.set("eval.every", to_string(length_), "do_eval");
+    if (at_end)
+      s_.set("eval.every", to_string(length_), "do_eval");
     else
       s_.set("eval.every",
              evaluating == "epoch" ? "1 epoch" : to_string(every("eval_steps", steps)),
@@ -211,7 +225,8 @@ class ArgumentsReader {
     const std::string sampling = s_.text("train_sampling_strategy").value_or("random");
     if (sampling == "group_by_length")
       s_.set("data.group_by_length", "true", "train_sampling_strategy");
-    else if (sampling == "sequential") s_.set("data.shuffle", "false", "train_sampling_strategy");
+    else if (sampling == "sequential")
+      s_.set("data.shuffle", "false", "train_sampling_strategy");
     else if (sampling != "random")
       s_.leave("train_sampling_strategy",
                "data.shuffle and data.group_by_length decide the order of samples");

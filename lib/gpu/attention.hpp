@@ -1,5 +1,6 @@
-// Self-attention on packed queries, keys and values: qkv[B, T, 3, H, D] to out[B, T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of
-// exp(scores)); scores are scaled with 1 / sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. All are contiguous.
+// Self-attention on packed queries, keys and values: qkv[B, T, 3, H, D] to out[B, T, H, D] and
+// lse[B, H, T] (f32, natural logarithm of the sum of exp(scores)); scores are scaled with 1 /
+// sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. All are contiguous.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,12 +12,15 @@ namespace trainx::gpu {
 
 struct AttentionProblem {
   std::int64_t batch = 0, tokens = 0, heads = 0, head_size = 0;
-  DType dtype = DType::bf16;        // bf16, f16 or f32, of all but lse
-  bool causal = false;              // a token sees itself and those before it
-  bool padded = false;              // a token sees the first lengths[b] tokens of its sample; rows past a length get zeros, and so do their gradients
-  bool deterministic = false;       // backward gives the same bits each time
-  bool tf32 = false;                // f32 whose products round operands to 10 mantissa bits
-  bool documents = false;           // causal inside each document of a row; padding behind them gets zeros, and so do its gradients
+  DType dtype = DType::bf16;  // bf16, f16 or f32, of all but lse
+  bool causal = false;        // a token sees itself and those before it
+  // a token sees the first lengths[b] tokens of its sample; rows past a length get zeros, and so do
+  // their gradients
+  bool padded = false;
+  bool deterministic = false;  // backward gives the same bits each time
+  bool tf32 = false;           // f32 whose products round operands to 10 mantissa bits
+  // causal inside each document of a row; padding behind them gets zeros, and so do its gradients
+  bool documents = false;
 
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
@@ -24,30 +28,37 @@ struct AttentionProblem {
 /// "B 64 T 1024 H 12 D 64 bf16 causal deterministic": for error sentences and tables.
 std::string describe(const AttentionProblem& p);
 
-/// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a head size that is a multiple of 8 up to 128. kernels: trainx's own
-/// (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all others. Documents are the kernels': libraries
-/// have to be told on the host how many there are, and a step is launched as it was captured.
+/// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a
+/// head size that is a multiple of 8 up to 128. kernels: trainx's own (kernels/attention: the
+/// accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all
+/// others. Documents are the kernels': libraries have to be told on the host how many there are,
+/// and a step is launched as it was captured.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);
 
-/// For one device, the current one at construction, and one thread at a time. cuDNN is loaded when a problem first needs it.
+/// For one device, the current one at construction, and one thread at a time. cuDNN is loaded when
+/// a problem first needs it.
 class Attention {
  public:
   Attention();
   ~Attention();
   Attention(Attention&&) noexcept;
 
-  /// Of the workspace that forward and backward need. Builds and keeps the plan of the problem: take it before capture.
+  /// Of the workspace that forward and backward need. Builds and keeps the plan of the problem:
+  /// take it before capture.
   std::int64_t forward_workspace_bytes(const AttentionProblem& p);
   std::int64_t backward_workspace_bytes(const AttentionProblem& p);
 
-  /// Asynchronous on the stream. May be captured after one uncaptured call of the problem. `seen` says who sees whom: where the problem is padded i32 [B], lengths from 0 to T; where
-  /// it has documents i32 [B, T], where in the row a token's document begins (-1: padding); else null.
-  /// All addresses are 16-byte aligned.
-  void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out, float* lse, const StreamSpace& space);
+  /// Asynchronous on the stream. May be captured after one uncaptured call of the problem. `seen`
+  /// says who sees whom: where the problem is padded i32 [B], lengths from 0 to T; where it has
+  /// documents i32 [B, T], where in the row a token's document begins (-1: padding); else null. All
+  /// addresses are 16-byte aligned.
+  void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out,
+               float* lse, const StreamSpace& space);
   /// Writes all of d_qkv. `out` and `lse` are what forward gave.
-  void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, const void* out, const float* lse, const void* d_out,
-                void* d_qkv, const StreamSpace& space);
+  void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen,
+                const void* out, const float* lse, const void* d_out, void* d_qkv,
+                const StreamSpace& space);
 
  private:
   struct State;

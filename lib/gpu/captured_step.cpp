@@ -11,20 +11,32 @@ template <class Function>
 Function* driver_function(const char* name) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
-  require(cudaGetDriverEntryPointByVersion(name, &found, 12030, cudaEnableDefault, &result), std::string("the driver's ") + name);
-  if (result != cudaDriverEntryPointSuccess || !found) throw GpuError(ExitCode::unavailable, std::string("the driver has no ") + name + ": it is too old for CUDA 13; update it (580 or newer)");
+  require(cudaGetDriverEntryPointByVersion(name, &found, 12030, cudaEnableDefault, &result),
+          std::string("the driver's ") + name);
+  if (result != cudaDriverEntryPointSuccess || !found)
+    throw GpuError(ExitCode::unavailable,
+                   std::string("the driver has no ") + name +
+                       ": it is too old for CUDA 13; update it (580 or newer)");
   return reinterpret_cast<Function*>(found);
 }
 
 std::string kernel_name(CUgraphNode node) {
-  static auto* const params_of = driver_function<CUresult(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*)>("cuGraphKernelNodeGetParams");
-  static auto* const function_name = driver_function<CUresult(const char**, CUfunction)>("cuFuncGetName");
-  static auto* const kernel_name = driver_function<CUresult(const char**, CUkernel)>("cuKernelGetName");
+  static auto* const params_of =
+      driver_function<CUresult(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*)>(
+          "cuGraphKernelNodeGetParams");
+  static auto* const function_name =
+      driver_function<CUresult(const char**, CUfunction)>("cuFuncGetName");
+  static auto* const kernel_name =
+      driver_function<CUresult(const char**, CUkernel)>("cuKernelGetName");
   CUDA_KERNEL_NODE_PARAMS_v2 params{};
   const char* name = nullptr;
   CUresult result = params_of(node, &params);
-  if (result == CUDA_SUCCESS) result = params.func ? function_name(&name, params.func) : kernel_name(&name, params.kern);
-  if (result != CUDA_SUCCESS || !name) throw GpuError(ExitCode::unavailable, "the driver does not tell which kernel a CUDA graph holds (error " + std::to_string(static_cast<int>(result)) + ")");
+  if (result == CUDA_SUCCESS)
+    result = params.func ? function_name(&name, params.func) : kernel_name(&name, params.kern);
+  if (result != CUDA_SUCCESS || !name)
+    throw GpuError(ExitCode::unavailable,
+                   "the driver does not tell which kernel a CUDA graph holds (error " +
+                       std::to_string(static_cast<int>(result)) + ")");
   return name;
 }
 
@@ -56,7 +68,8 @@ CapturedStep read_graph(cudaGraph_t graph) {
       cudaMemcpy3DParms params{};
       require(cudaGraphMemcpyNodeGetParams(node, &params), "copy of a CUDA graph");
       ++step.copies;
-      const auto bytes = static_cast<std::int64_t>(params.extent.width * params.extent.height * params.extent.depth);
+      const auto bytes = static_cast<std::int64_t>(params.extent.width * params.extent.height *
+                                                   params.extent.depth);
       step.copied_bytes += bytes;
       const bool from_host = is_on_host(params.srcPtr.ptr), to_host = is_on_host(params.dstPtr.ptr);
       if (to_host && !from_host) step.bytes_to_host += bytes;

@@ -1,4 +1,5 @@
-// What a captured CUDA graph will run, read from the graph itself rather than from what we meant to launch.
+// What a captured CUDA graph will run, read from the graph itself rather than from what we meant to
+// launch.
 #pragma once
 #include <cuda_runtime_api.h>
 #include <cstdint>
@@ -8,14 +9,17 @@
 namespace trainx::gpu {
 
 struct CapturedStep {
-  std::map<std::string, std::int64_t> kernels;    // launches, by the kernel's name as the driver has it (mangled)
+  // launches, by the kernel's name as the driver has it (mangled)
+  std::map<std::string, std::int64_t> kernels;
   std::int64_t copies = 0, copied_bytes = 0;
-  std::int64_t bytes_to_host = 0, bytes_from_host = 0;   // of the copied ones
+  std::int64_t bytes_to_host = 0, bytes_from_host = 0;  // of the copied ones
   std::int64_t memsets = 0;
-  std::map<cudaHostFn_t, std::int64_t> host_functions;   // calls that the driver makes on the host, by function: libraries have theirs
+  // calls that the driver makes on the host, by function: libraries have theirs
+  std::map<cudaHostFn_t, std::int64_t> host_functions;
 };
 
-/// Kernels of libraries too: their names come from the driver, which the runtime's own query refuses. Throws GpuError.
+/// Kernels of libraries too: their names come from the driver, which the runtime's own query
+/// refuses. Throws GpuError.
 CapturedStep read_graph(cudaGraph_t graph);
 
 }  // namespace trainx::gpu

@@ -4,7 +4,9 @@
 namespace trainx::gpu {
 
 CublasLt::CublasLt() : library_("libcublasLt.so.13", "matrix products") {
-  const auto load = [&]<class Function>(Function*& function, const char* name) { function = library_.function<Function>(name); };
+  const auto load = [&]<class Function>(Function*& function, const char* name) {
+    function = library_.function<Function>(name);
+  };
   load(create, "cublasLtCreate");
   load(destroy, "cublasLtDestroy");
   load(version, "cublasLtGetVersion");
@@ -29,7 +31,8 @@ const CublasLt& CublasLt::instance() {
 
 void CublasLt::require(cublasStatus_t status, const std::string& doing) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const ExitCode code = status == CUBLAS_STATUS_ALLOC_FAILED ? ExitCode::out_of_memory : ExitCode::unavailable;
+  const ExitCode code = status == CUBLAS_STATUS_ALLOC_FAILED ? ExitCode::out_of_memory
+                                                             : ExitCode::unavailable;
   throw GpuError(code, doing + " (cuBLASLt: " + status_string(status) + ")");
 }
 

@@ -28,7 +28,8 @@ class CublasLt {
   decltype(&::cublasLtMatmulAlgoCheck) check;
   decltype(&::cublasLtMatmul) matmul;
 
-  /// Throws GpuError 69 unless the status is success: "GEMM m 1 n 2 ...: cuBLASLt refused its layout (...)".
+  /// Throws GpuError 69 unless the status is success: "GEMM m 1 n 2 ...: cuBLASLt refused its
+  /// layout (...)".
   void require(cublasStatus_t status, const std::string& doing) const;
 
  private:
@@ -36,10 +37,20 @@ class CublasLt {
   Library library_;
 };
 
-struct OperationDestroy { void operator()(cublasLtMatmulDesc_t x) const { CublasLt::instance().operation_destroy(x); } };
-struct LayoutDestroy { void operator()(cublasLtMatrixLayout_t x) const { CublasLt::instance().layout_destroy(x); } };
-struct PreferenceDestroy { void operator()(cublasLtMatmulPreference_t x) const { CublasLt::instance().preference_destroy(x); } };
-struct HandleDestroy { void operator()(cublasLtHandle_t x) const { CublasLt::instance().destroy(x); } };
+struct OperationDestroy {
+  void operator()(cublasLtMatmulDesc_t x) const { CublasLt::instance().operation_destroy(x); }
+};
+struct LayoutDestroy {
+  void operator()(cublasLtMatrixLayout_t x) const { CublasLt::instance().layout_destroy(x); }
+};
+struct PreferenceDestroy {
+  void operator()(cublasLtMatmulPreference_t x) const {
+    CublasLt::instance().preference_destroy(x);
+  }
+};
+struct HandleDestroy {
+  void operator()(cublasLtHandle_t x) const { CublasLt::instance().destroy(x); }
+};
 using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, OperationDestroy>;
 using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, LayoutDestroy>;
 using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, PreferenceDestroy>;

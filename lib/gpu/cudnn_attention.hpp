@@ -1,4 +1,5 @@
-// Attention by cuDNN's fused kernels, reached through its frontend (header-only): the only file that sees the frontend is cudnn_attention.cpp.
+// Attention by cuDNN's fused kernels, reached through its frontend (header-only): the only file
+// that sees the frontend is cudnn_attention.cpp.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,8 +16,10 @@ class CudnnAttention {
   std::int64_t forward_workspace_bytes(const AttentionProblem& p);
   std::int64_t backward_workspace_bytes(const AttentionProblem& p);
   /// Rows past a length are left undefined.
-  void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* lengths, void* out, float* lse, const StreamSpace& space);
-  void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* lengths, const void* out, const float* lse, const void* d_out, void* d_qkv,
+  void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* lengths, void* out,
+               float* lse, const StreamSpace& space);
+  void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* lengths,
+                const void* out, const float* lse, const void* d_out, void* d_qkv,
                 const StreamSpace& space);
 
  private:

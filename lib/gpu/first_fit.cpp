@@ -3,7 +3,8 @@
 
 namespace trainx::gpu {
 
-FirstFit::FirstFit(void* memory, std::int64_t bytes) : memory_(static_cast<std::byte*>(memory)), bytes_(bytes / alignment * alignment) {}
+FirstFit::FirstFit(void* memory, std::int64_t bytes)
+    : memory_(static_cast<std::byte*>(memory)), bytes_(bytes / alignment * alignment) {}
 
 /// Calls f(begin, end) of each gap, ascending.
 template <class F>
@@ -17,13 +18,16 @@ void FirstFit::for_gaps(F f) const {
 }
 
 void* FirstFit::take(std::int64_t bytes, std::optional<From> asked) {
-  const std::int64_t size = std::max<std::int64_t>(1, (bytes + alignment - 1) / alignment) * alignment;
+  const std::int64_t size = std::max<std::int64_t>(1, (bytes + alignment - 1) / alignment) *
+                            alignment;
   const From from = asked.value_or(16 * bytes < bytes_ ? From::end : From::begin);
   std::int64_t at = -1;
   for_gaps([&](std::int64_t begin, std::int64_t end) {
     if (end - begin < size) return;
-    if (from == From::end) at = end - size;
-    else if (at < 0) at = begin;
+    if (from == From::end)
+      at = end - size;
+    else if (at < 0)
+      at = begin;
   });
   if (at < 0) return nullptr;
   blocks_[at] = size;

@@ -6,15 +6,17 @@
 
 namespace trainx::gpu {
 
-/// Blocks of a piece of memory that somebody else owns, which it never touches: device memory will do. For one thread at a time.
+/// Blocks of a piece of memory that somebody else owns, which it never touches: device memory will
+/// do. For one thread at a time.
 class FirstFit {
  public:
   static constexpr std::int64_t alignment = 512;
   FirstFit(void* memory, std::int64_t bytes);
 
   enum class From : std::uint8_t { begin, end };
-  /// In the first gap that is large enough, from whichever end; null where none is. Where that is left open, pieces of a sixteenth of the memory and more
-  /// lie at its beginning and smaller ones at its end, so that these do not settle in gaps that the next large one needs.
+  /// In the first gap that is large enough, from whichever end; null where none is. Where that is
+  /// left open, pieces of a sixteenth of the memory and more lie at its beginning and smaller ones
+  /// at its end, so that these do not settle in gaps that the next large one needs.
   void* take(std::int64_t bytes, std::optional<From> from = {});
   /// What take gave; anything else is left alone.
   void give(void* block);
@@ -29,7 +31,7 @@ class FirstFit {
 
   std::byte* memory_;
   std::int64_t bytes_;
-  std::map<std::int64_t, std::int64_t> blocks_;   // bytes by offset
+  std::map<std::int64_t, std::int64_t> blocks_;  // bytes by offset
 };
 
 }  // namespace trainx::gpu

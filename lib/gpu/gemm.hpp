@@ -1,4 +1,5 @@
-// Matrix products by cuBLASLt, with an algorithm per shape: the library's own choice, or the fastest of its candidates measured at the power limit.
+// Matrix products by cuBLASLt, with an algorithm per shape: the library's own choice, or the
+// fastest of its candidates measured at the power limit.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,21 +16,24 @@ struct GemmOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   void* d = nullptr;
-  const void* c = nullptr;      // with accumulate: what is added, laid out as D; null: D itself
-  const void* bias = nullptr;   // [n]; 16-byte aligned
-  void* aux = nullptr;          // [m, n]: written by bias_gelu_tanh, read by gelu_tanh_grad; 16-byte aligned, rows a multiple of 8 elements apart
+  const void* c = nullptr;     // with accumulate: what is added, laid out as D; null: D itself
+  const void* bias = nullptr;  // [n]; 16-byte aligned
+  // [m, n]: written by bias_gelu_tanh, read by gelu_tanh_grad; 16-byte aligned, rows a multiple of
+  // 8 elements apart
+  void* aux = nullptr;
 };
 
 struct GemmTuning {
-  int candidates = 48;                  // asked of cuBLASLt for each shape
-  double ms_per_candidate = 50;         // back to back: shorter bursts run above the power limit's clock and choose wrong
-  double seconds_per_problem = 3;       // candidates that are not reached by then are not looked at
+  int candidates = 48;  // asked of cuBLASLt for each shape
+  // back to back: shorter bursts run above the power limit's clock and choose wrong
+  double ms_per_candidate = 50;
+  double seconds_per_problem = 3;  // candidates that are not reached by then are not looked at
 };
 
 struct GemmTimes {
-  double heuristic_ms = 0;              // the library's first choice, sustained
+  double heuristic_ms = 0;  // the library's first choice, sustained
   double chosen_ms = 0;
-  int candidates = 0;                   // that ran
+  int candidates = 0;  // that ran
 };
 
 /// For one device, the current one at construction, and one thread at a time.
@@ -38,8 +42,8 @@ class Gemm {
   /// A workspace of this many bytes makes every candidate possible.
   static constexpr std::int64_t workspace_bytes = 32 << 20;
 
-  /// `cache_file`: tuned choices of earlier processes, by GPU, library and shape; one that is missing or unreadable is empty. "" for none.
-  /// Throws GpuError 69 without cuBLASLt or a GPU.
+  /// `cache_file`: tuned choices of earlier processes, by GPU, library and shape; one that is
+  /// missing or unreadable is empty. "" for none. Throws GpuError 69 without cuBLASLt or a GPU.
   explicit Gemm(std::string cache_file = default_cache_file());
   ~Gemm();
   Gemm(Gemm&&) noexcept;
@@ -48,28 +52,35 @@ class Gemm {
   /// What choices hold for: "NVIDIA H200, cuBLASLt 130100".
   const std::string& machine() const;
 
-  /// Asynchronous on the stream, allocates nothing on the device. May be captured after one uncaptured call with the same problem, alignments of
-  /// the addresses and workspace bytes. D, C (where it is not D), A and B do not overlap. Empty products do nothing, or write zeros (k = 0).
+  /// Asynchronous on the stream, allocates nothing on the device. May be captured after one
+  /// uncaptured call with the same problem, alignments of the addresses and workspace bytes. D, C
+  /// (where it is not D), A and B do not overlap. Empty products do nothing, or write zeros (k =
+  /// 0).
   void run(const GemmProblem& p, const GemmOperands& operands, const StreamSpace& space);
 
-  /// Measures the candidates for `p` (with 256-byte aligned operands) and keeps the fastest for later calls of `run`; what the cache file knows is
-  /// not measured again: nothing is returned then. `scratch` is 256-byte aligned device memory that may be overwritten, tuning_bytes(p) of it: no
-  /// operand of a run is touched. Waits for the device.
-  std::optional<GemmTimes> tune(const GemmProblem& p, const StreamSpace& space, void* scratch, std::int64_t scratch_bytes,
-                                const GemmTuning& tuning = {});
+  /// Measures the candidates for `p` (with 256-byte aligned operands) and keeps the fastest for
+  /// later calls of `run`; what the cache file knows is not measured again: nothing is returned
+  /// then. `scratch` is 256-byte aligned device memory that may be overwritten, tuning_bytes(p) of
+  /// it: no operand of a run is touched. Waits for the device.
+  std::optional<GemmTimes> tune(const GemmProblem& p, const StreamSpace& space, void* scratch,
+                                std::int64_t scratch_bytes, const GemmTuning& tuning = {});
   /// Counts as met, so that it is tuned as well: another way to do what was run.
   void consider(const GemmProblem& p);
-  /// Those that `run` has met with 256-byte aligned operands and whose fastest algorithm is not known yet.
+  /// Those that `run` has met with 256-byte aligned operands and whose fastest algorithm is not
+  /// known yet.
   std::vector<GemmProblem> untuned(std::int64_t workspace_bytes) const;
   static std::int64_t tuning_bytes(const GemmProblem& p);
-  /// Sustained time of the choice for `p` where it was tuned, by this process or an earlier one: whether an epilogue pays for a shape is
-  /// time(with) < time(without) + what the kernel that it replaces takes.
+  /// Sustained time of the choice for `p` where it was tuned, by this process or an earlier one:
+  /// whether an epilogue pays for a shape is time(with) < time(without) + what the kernel that it
+  /// replaces takes.
   std::optional<double> tuned_ms(const GemmProblem& p) const;
-  /// Adds what was tuned to the cache file; other processes' entries stay. Throws UserError 73 or 74 where it cannot be written.
+  /// Adds what was tuned to the cache file; other processes' entries stay. Throws UserError 73 or
+  /// 74 where it cannot be written.
   void save_tuned() const;
 
-  /// The algorithms of all problems met so far, as JSON. A process that is given them before its first `run` uses the same ones, and with them
-  /// gives the same bits; it throws GpuError 69 where GPU or library are others, or an algorithm is refused.
+  /// The algorithms of all problems met so far, as JSON. A process that is given them before its
+  /// first `run` uses the same ones, and with them gives the same bits; it throws GpuError 69 where
+  /// GPU or library are others, or an algorithm is refused.
   std::string choices() const;
   void replay(const std::string& choices);
 

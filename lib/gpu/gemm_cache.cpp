@@ -31,8 +31,11 @@ bool is_choice(const nlohmann::json& json) {
 nlohmann::json to_json(const GemmChoices& choices) {
   nlohmann::json json = nlohmann::json::object();
   for (const auto& [problem, c] : choices)
-    json[problem] = {{"algorithm", c.algorithm}, {"workspace_bytes", c.workspace_bytes}, {"heuristic_ms", c.heuristic_ms},
-                     {"chosen_ms", c.chosen_ms}, {"candidates", c.candidates}};
+    json[problem] = {{"algorithm", c.algorithm},
+                     {"workspace_bytes", c.workspace_bytes},
+                     {"heuristic_ms", c.heuristic_ms},
+                     {"chosen_ms", c.chosen_ms},
+                     {"candidates", c.candidates}};
   return json;
 }
 
@@ -41,7 +44,8 @@ GemmChoices choices_from(const nlohmann::json& json) {
   if (!json.is_object()) return choices;
   for (const auto& [problem, c] : json.items())
     if (is_choice(c))
-      choices[problem] = {c["algorithm"].get<AlgorithmBits>(), c["workspace_bytes"].get<std::int64_t>(), c["heuristic_ms"].get<double>(),
+      choices[problem] = {c["algorithm"].get<AlgorithmBits>(),
+                          c["workspace_bytes"].get<std::int64_t>(), c["heuristic_ms"].get<double>(),
                           c["chosen_ms"].get<double>(), c["candidates"].get<int>()};
   return choices;
 }

@@ -31,18 +31,24 @@ cublasLtEpilogue_t epilogue_of(GemmEpilogue e) {
   throw InternalError("unknown GEMM epilogue");
 }
 
-Layout layout(cudaDataType_t type, std::int64_t stored_rows, std::int64_t stored_columns, std::int64_t row_distance, const std::string& doing) {
+Layout layout(cudaDataType_t type, std::int64_t stored_rows, std::int64_t stored_columns,
+              std::int64_t row_distance, const std::string& doing) {
   cublasLtMatrixLayout_t made = nullptr;
   const CublasLt& lt = CublasLt::instance();
-  lt.require(lt.layout_create(&made, type, static_cast<std::uint64_t>(stored_columns), static_cast<std::uint64_t>(stored_rows), row_distance), doing);
+  lt.require(lt.layout_create(&made, type, static_cast<std::uint64_t>(stored_columns),
+                              static_cast<std::uint64_t>(stored_rows), row_distance),
+             doing);
   return Layout(made);
 }
 
 void check(const GemmProblem& p) {
-  const bool sizes = p.m > 0 && p.n > 0 && p.k > 0 && p.lda >= (p.a_transposed ? p.m : p.k) && p.ldb >= (p.b_transposed ? p.k : p.n) && p.ldd >= p.n;
-  const bool types = (p.operands == DType::f32 || size_of(p.operands) == 2) && (p.result == p.operands || p.result == DType::f32) &&
+  const bool sizes = p.m > 0 && p.n > 0 && p.k > 0 && p.lda >= (p.a_transposed ? p.m : p.k) &&
+                     p.ldb >= (p.b_transposed ? p.k : p.n) && p.ldd >= p.n;
+  const bool types = (p.operands == DType::f32 || size_of(p.operands) == 2) &&
+                     (p.result == p.operands || p.result == DType::f32) &&
                      (!p.tf32 || p.operands == DType::f32);
-  if (!sizes || !types || (p.accumulate && p.epilogue != GemmEpilogue::none)) throw InternalError("GEMM " + key_of(p) + " is none");
+  if (!sizes || !types || (p.accumulate && p.epilogue != GemmEpilogue::none))
+    throw InternalError("GEMM " + key_of(p) + " is none");
 }
 
 }  // namespace
@@ -59,7 +65,8 @@ Alignments alignments_of(const GemmProblem& p, const GemmOperands& x) {
 template <class T>
 void GemmPlan::set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
   const CublasLt& lt = CublasLt::instance();
-  lt.require(lt.operation_set(operation_.get(), attribute, &value, sizeof value), "GEMM " + describe(problem_) + " cannot be described");
+  lt.require(lt.operation_set(operation_.get(), attribute, &value, sizeof value),
+             "GEMM " + describe(problem_) + " cannot be described");
 }
 
 GemmPlan::GemmPlan(const GemmProblem& p) : problem_(p) {
@@ -67,24 +74,29 @@ GemmPlan::GemmPlan(const GemmProblem& p) : problem_(p) {
   const CublasLt& lt = CublasLt::instance();
   const std::string doing = "GEMM " + describe(p) + " cannot be described";
   cublasLtMatmulDesc_t operation = nullptr;
-  lt.require(lt.operation_create(&operation, p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F), doing);
+  lt.require(
+      lt.operation_create(&operation, p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                          CUDA_R_32F),
+      doing);
   operation_.reset(operation);
   const cudaDataType_t in = data_type(p.operands), out = data_type(p.result);
   a_ = layout(in, p.a_transposed ? p.k : p.m, p.a_transposed ? p.m : p.k, p.lda, doing);
   b_ = layout(in, p.b_transposed ? p.n : p.k, p.b_transposed ? p.k : p.n, p.ldb, doing);
   d_ = layout(out, p.m, p.n, p.ldd, doing);
-  set(CUBLASLT_MATMUL_DESC_TRANSA, p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);   // the library's first operand is our B
+  // the library's first operand is our B
+  set(CUBLASLT_MATMUL_DESC_TRANSA, p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, p.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p.epilogue));
-  if (p.epilogue == GemmEpilogue::bias || p.epilogue == GemmEpilogue::bias_gelu_tanh) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, out);
+  if (p.epilogue == GemmEpilogue::bias || p.epilogue == GemmEpilogue::bias_gelu_tanh)
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, out);
   if (p.epilogue == GemmEpilogue::bias_gelu_tanh || p.epilogue == GemmEpilogue::gelu_tanh_grad) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.ldd);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, out);
   }
 }
 
-std::vector<GemmChoice> GemmPlan::candidates(cublasLtHandle_t handle, const Alignments& alignments, std::int64_t workspace_bytes,
-                                             int count) const {
+std::vector<GemmChoice> GemmPlan::candidates(cublasLtHandle_t handle, const Alignments& alignments,
+                                             std::int64_t workspace_bytes, int count) const {
   const CublasLt& lt = CublasLt::instance();
   const std::string doing = "GEMM " + describe(problem_) + " has no algorithm";
   cublasLtMatmulPreference_t made = nullptr;
@@ -105,35 +117,45 @@ std::vector<GemmChoice> GemmPlan::candidates(cublasLtHandle_t handle, const Alig
 
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(count));
   int returned = 0;
-  lt.require(lt.heuristic(handle, operation_.get(), b_.get(), a_.get(), d_.get(), d_.get(), preference.get(), count, found.data(), &returned), doing);
+  lt.require(lt.heuristic(handle, operation_.get(), b_.get(), a_.get(), d_.get(), d_.get(),
+                          preference.get(), count, found.data(), &returned),
+             doing);
   std::vector<GemmChoice> choices;
   for (int i = 0; i < returned; ++i)
     if (found[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS) {
       const auto& result = found[static_cast<std::size_t>(i)];
-      choices.push_back({std::bit_cast<AlgorithmBits>(result.algo), static_cast<std::int64_t>(result.workspaceSize)});
+      choices.push_back({std::bit_cast<AlgorithmBits>(result.algo),
+                         static_cast<std::int64_t>(result.workspaceSize)});
     }
   if (choices.empty()) lt.require(CUBLAS_STATUS_NOT_SUPPORTED, doing);
   return choices;
 }
 
-bool GemmPlan::accepts(cublasLtHandle_t handle, const GemmChoice& choice, std::int64_t workspace_bytes) const {
+bool GemmPlan::accepts(cublasLtHandle_t handle, const GemmChoice& choice,
+                       std::int64_t workspace_bytes) const {
   const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(choice.algorithm);
   cublasLtMatmulHeuristicResult_t result{};
   const CublasLt& lt = CublasLt::instance();
-  const cublasStatus_t status = lt.check(handle, operation_.get(), b_.get(), a_.get(), d_.get(), d_.get(), &algorithm, &result);
-  return status == CUBLAS_STATUS_SUCCESS && result.state == CUBLAS_STATUS_SUCCESS && static_cast<std::int64_t>(result.workspaceSize) <= workspace_bytes;
+  const cublasStatus_t status = lt.check(handle, operation_.get(), b_.get(), a_.get(), d_.get(),
+                                         d_.get(), &algorithm, &result);
+  return status == CUBLAS_STATUS_SUCCESS && result.state == CUBLAS_STATUS_SUCCESS &&
+         static_cast<std::int64_t>(result.workspaceSize) <= workspace_bytes;
 }
 
-cublasStatus_t GemmPlan::launch(cublasLtHandle_t handle, const GemmOperands& x, const GemmChoice& choice, const StreamSpace& space) {
-  const bool bias = problem_.epilogue == GemmEpilogue::bias || problem_.epilogue == GemmEpilogue::bias_gelu_tanh;
-  const bool aux = problem_.epilogue == GemmEpilogue::bias_gelu_tanh || problem_.epilogue == GemmEpilogue::gelu_tanh_grad;
+cublasStatus_t GemmPlan::launch(cublasLtHandle_t handle, const GemmOperands& x,
+                                const GemmChoice& choice, const StreamSpace& space) {
+  const bool bias = problem_.epilogue == GemmEpilogue::bias ||
+                    problem_.epilogue == GemmEpilogue::bias_gelu_tanh;
+  const bool aux = problem_.epilogue == GemmEpilogue::bias_gelu_tanh ||
+                   problem_.epilogue == GemmEpilogue::gelu_tanh_grad;
   if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, x.bias);
   if (aux) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, x.aux);
   const float alpha = 1, beta = problem_.accumulate ? 1 : 0;
   const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(choice.algorithm);
   const void* c = problem_.accumulate && x.c ? x.c : x.d;
-  return CublasLt::instance().matmul(handle, operation_.get(), &alpha, x.b, b_.get(), x.a, a_.get(), &beta, c, d_.get(), x.d, d_.get(), &algorithm,
-                                     space.workspace, static_cast<std::size_t>(space.workspace_bytes), space.stream);
+  return CublasLt::instance().matmul(handle, operation_.get(), &alpha, x.b, b_.get(), x.a, a_.get(),
+                                     &beta, c, d_.get(), x.d, d_.get(), &algorithm, space.workspace,
+                                     static_cast<std::size_t>(space.workspace_bytes), space.stream);
 }
 
 }  // namespace trainx::gpu

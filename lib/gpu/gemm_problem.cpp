@@ -16,21 +16,48 @@ std::string epilogue_words(GemmEpilogue e) {
 
 }  // namespace
 
-GemmProblem linear_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands, GemmEpilogue epilogue) {
-  return {.m = rows, .n = out, .k = in, .b_transposed = true, .lda = in, .ldb = in, .ldd = out, .operands = operands, .result = operands,
+GemmProblem linear_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands,
+                           GemmEpilogue epilogue) {
+  return {.m = rows,
+          .n = out,
+          .k = in,
+          .b_transposed = true,
+          .lda = in,
+          .ldb = in,
+          .ldd = out,
+          .operands = operands,
+          .result = operands,
           .epilogue = epilogue};
 }
 
-GemmProblem linear_input_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands) {
-  return {.m = rows, .n = in, .k = out, .lda = out, .ldb = in, .ldd = in, .operands = operands, .result = operands};
+GemmProblem linear_input_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in,
+                                          DType operands) {
+  return {.m = rows,
+          .n = in,
+          .k = out,
+          .lda = out,
+          .ldb = in,
+          .ldd = in,
+          .operands = operands,
+          .result = operands};
 }
 
-GemmProblem linear_weight_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands) {
-  return {.m = out, .n = in, .k = rows, .a_transposed = true, .lda = out, .ldb = in, .ldd = in, .operands = operands, .result = DType::f32};
+GemmProblem linear_weight_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in,
+                                           DType operands) {
+  return {.m = out,
+          .n = in,
+          .k = rows,
+          .a_transposed = true,
+          .lda = out,
+          .ldb = in,
+          .ldd = in,
+          .operands = operands,
+          .result = DType::f32};
 }
 
 std::string describe(const GemmProblem& p) {
-  std::string words = "m " + std::to_string(p.m) + " n " + std::to_string(p.n) + " k " + std::to_string(p.k);
+  std::string words = "m " + std::to_string(p.m) + " n " + std::to_string(p.n) + " k " +
+                      std::to_string(p.k);
   if (p.a_transposed) words += " A^T";
   if (p.b_transposed) words += " B^T";
   words += " " + (p.tf32 ? "tf32" : std::string(name_of(p.operands)));
@@ -39,7 +66,8 @@ std::string describe(const GemmProblem& p) {
 }
 
 std::string key_of(const GemmProblem& p) {
-  return describe(p) + ", rows " + std::to_string(p.lda) + " " + std::to_string(p.ldb) + " " + std::to_string(p.ldd);
+  return describe(p) + ", rows " + std::to_string(p.lda) + " " + std::to_string(p.ldb) + " " +
+         std::to_string(p.ldd);
 }
 
 }  // namespace trainx::gpu

@@ -1,4 +1,5 @@
-// What a matrix product is, without its addresses: D[m, n] = epilogue(A[m, k] B[k, n]), or += the same. Matrices are row-major.
+// What a matrix product is, without its addresses: D[m, n] = epilogue(A[m, k] B[k, n]), or += the
+// same. Matrices are row-major.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,32 +10,42 @@ namespace trainx::gpu {
 /// Done on the sums (fp32) before they are rounded to D's type.
 enum class GemmEpilogue : std::uint8_t {
   none,
-  bias,             // + bias[n]
-  bias_gelu_tanh,   // aux[m, n] = AB + bias, D = gelu(aux), the tanh form. cuBLASLt has no erf form.
-  gelu_tanh_grad,   // D = AB * gelu'(aux[m, n]): dx = (dy w) gelu'(x), x what bias_gelu_tanh left in aux
+  bias,  // + bias[n]
+  // aux[m, n] = AB + bias, D = gelu(aux), the tanh form. cuBLASLt has no erf form.
+  bias_gelu_tanh,
+  // D = AB * gelu'(aux[m, n]): dx = (dy w) gelu'(x), x what bias_gelu_tanh left in aux
+  gelu_tanh_grad,
 };
 
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
-  bool a_transposed = false;        // A lies in memory as [k, m]
-  bool b_transposed = false;        // B lies in memory as [n, k]
-  std::int64_t lda = 0, ldb = 0, ldd = 0;   // elements from one row in memory to the next; aux has D's
-  DType operands = DType::bf16;     // of A and B: bf16, f16 or f32
-  DType result = DType::bf16;       // of D, C, bias and aux: the operands' type, or f32
-  bool tf32 = false;                // f32 operands are rounded to tf32 (10 mantissa bits) inside; sums stay fp32
-  bool accumulate = false;          // D = AB + C; only with GemmEpilogue::none
+  bool a_transposed = false;  // A lies in memory as [k, m]
+  bool b_transposed = false;  // B lies in memory as [n, k]
+  // elements from one row in memory to the next; aux has D's
+  std::int64_t lda = 0, ldb = 0, ldd = 0;
+  DType operands = DType::bf16;  // of A and B: bf16, f16 or f32
+  DType result = DType::bf16;    // of D, C, bias and aux: the operands' type, or f32
+  // f32 operands are rounded to tf32 (10 mantissa bits) inside; sums stay fp32
+  bool tf32 = false;
+  bool accumulate = false;  // D = AB + C; only with GemmEpilogue::none
   GemmEpilogue epilogue = GemmEpilogue::none;
 
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
-  double flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+  double flops() const {
+    return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  }
 };
 
-/// y[rows, out] = x[rows, in] w[out, in]^T; `operands` is also y's type. Rows lie densely; other distances are set in the problem afterwards.
-GemmProblem linear_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands, GemmEpilogue epilogue = GemmEpilogue::none);
+/// y[rows, out] = x[rows, in] w[out, in]^T; `operands` is also y's type. Rows lie densely; other
+/// distances are set in the problem afterwards.
+GemmProblem linear_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands,
+                           GemmEpilogue epilogue = GemmEpilogue::none);
 /// dx[rows, in] = dy[rows, out] w[out, in].
-GemmProblem linear_input_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands);
+GemmProblem linear_input_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in,
+                                          DType operands);
 /// dw[out, in] (f32) = dy[rows, out]^T x[rows, in].
-GemmProblem linear_weight_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands);
+GemmProblem linear_weight_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in,
+                                           DType operands);
 
 /// "m 768 n 3072 k 65536 A^T bf16 to f32 added": for error sentences and tables.
 std::string describe(const GemmProblem& p);

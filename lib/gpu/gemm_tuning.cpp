@@ -12,9 +12,13 @@ namespace trainx::gpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
-struct DestroyEvent { void operator()(cudaEvent_t e) const { cudaEventDestroy(e); } };
+struct DestroyEvent {
+  void operator()(cudaEvent_t e) const { cudaEventDestroy(e); }
+};
 using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
 
 Event make_event() {
@@ -25,14 +29,20 @@ Event make_event() {
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-struct Sizes { std::int64_t a, b, d, bias, aux; };   // bytes
+struct Sizes {
+  std::int64_t a, b, d, bias, aux;
+};  // bytes
 Sizes sizes_of(const GemmProblem& p) {
   const std::int64_t in = size_of(p.operands), out = size_of(p.result);
   const bool bias = p.epilogue == GemmEpilogue::bias || p.epilogue == GemmEpilogue::bias_gelu_tanh;
-  const bool aux = p.epilogue == GemmEpilogue::bias_gelu_tanh || p.epilogue == GemmEpilogue::gelu_tanh_grad;
+  const bool aux = p.epilogue == GemmEpilogue::bias_gelu_tanh ||
+                   p.epilogue == GemmEpilogue::gelu_tanh_grad;
   const std::int64_t d = aligned(p.m * p.ldd * out);
-  return {.a = aligned((p.a_transposed ? p.k : p.m) * p.lda * in), .b = aligned((p.b_transposed ? p.n : p.k) * p.ldb * in), .d = d,
-          .bias = bias ? aligned(p.n * out) : 0, .aux = aux ? d : 0};
+  return {.a = aligned((p.a_transposed ? p.k : p.m) * p.lda * in),
+          .b = aligned((p.b_transposed ? p.n : p.k) * p.ldb * in),
+          .d = d,
+          .bias = bias ? aligned(p.n * out) : 0,
+          .aux = aux ? d : 0};
 }
 
 // Bits that toggle as in training: a chip multiplies zeros at less power, hence at a higher clock.
@@ -42,28 +52,42 @@ void fill_with_random(void* memory, std::int64_t bytes, DType t, cudaStream_t st
   std::vector<float> values(1 << 16);
   for (float& v : values) v = normal(random);
   std::vector<std::uint16_t> halves(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) halves[i] = t == DType::f16 ? round_to_f16(values[i]) : round_to_bf16(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    halves[i] = t == DType::f16 ? round_to_f16(values[i]) : round_to_bf16(values[i]);
   const void* host = size_of(t) == 2 ? static_cast<const void*>(halves.data()) : values.data();
-  std::int64_t filled = std::min<std::int64_t>(bytes, static_cast<std::int64_t>(values.size()) * size_of(t));
-  require(cudaMemcpyAsync(memory, host, static_cast<std::size_t>(filled), cudaMemcpyHostToDevice, stream), "cannot fill a GEMM's operands");
+  std::int64_t filled =
+      std::min<std::int64_t>(bytes, static_cast<std::int64_t>(values.size()) * size_of(t));
+  require(cudaMemcpyAsync(memory, host, static_cast<std::size_t>(filled), cudaMemcpyHostToDevice,
+                          stream),
+          "cannot fill a GEMM's operands");
   require(cudaStreamSynchronize(stream), "cannot fill a GEMM's operands");
   for (; filled < bytes; filled *= 2) {
     const auto more = static_cast<std::size_t>(std::min(filled, bytes - filled));
-    require(cudaMemcpyAsync(static_cast<char*>(memory) + filled, memory, more, cudaMemcpyDeviceToDevice, stream), "cannot fill a GEMM's operands");
+    require(cudaMemcpyAsync(static_cast<char*>(memory) + filled, memory, more,
+                            cudaMemcpyDeviceToDevice, stream),
+            "cannot fill a GEMM's operands");
   }
 }
 
 class Stopwatch {
  public:
-  Stopwatch(cublasLtHandle_t handle, GemmPlan& plan, const GemmOperands& x, const StreamSpace& space)
-      : handle_(handle), plan_(plan), operands_(x), space_(space), begin_(make_event()), end_(make_event()) {}
+  Stopwatch(cublasLtHandle_t handle, GemmPlan& plan, const GemmOperands& x,
+            const StreamSpace& space)
+      : handle_(handle),
+        plan_(plan),
+        operands_(x),
+        space_(space),
+        begin_(make_event()),
+        end_(make_event()) {}
 
-  /// Milliseconds for one call among `repeats` back to back; infinite where the library refuses the candidate.
+  /// Milliseconds for one call among `repeats` back to back; infinite where the library refuses the
+  /// candidate.
   double ms(const GemmChoice& choice, int repeats) {
     const std::string doing = "cannot time GEMM " + describe(plan_.problem());
     require(cudaEventRecord(begin_.get(), space_.stream), doing);
     for (int i = 0; i < repeats; ++i)
-      if (plan_.launch(handle_, operands_, choice, space_) != CUBLAS_STATUS_SUCCESS) return std::numeric_limits<double>::infinity();
+      if (plan_.launch(handle_, operands_, choice, space_) != CUBLAS_STATUS_SUCCESS)
+        return std::numeric_limits<double>::infinity();
     require(cudaEventRecord(end_.get(), space_.stream), doing);
     require(cudaEventSynchronize(end_.get()), doing);
     float ms = 0;
@@ -72,7 +96,8 @@ class Stopwatch {
   }
   /// The same over at least `duration_ms`.
   double sustained_ms(const GemmChoice& choice, double expected_ms, double duration_ms) {
-    return ms(choice, static_cast<int>(std::clamp(std::ceil(duration_ms / std::max(expected_ms, 1e-3)), 3.0, 1e5)));
+    return ms(choice, static_cast<int>(std::clamp(
+                          std::ceil(duration_ms / std::max(expected_ms, 1e-3)), 3.0, 1e5)));
   }
 
  private:
@@ -90,7 +115,8 @@ std::int64_t operand_bytes(const GemmProblem& p) {
   return s.a + s.b + s.d + s.bias + s.aux;
 }
 
-GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const StreamSpace& space, void* scratch, const GemmTuning& tuning) {
+GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const StreamSpace& space,
+                             void* scratch, const GemmTuning& tuning) {
   const auto begin = Clock::now();
   const GemmProblem& p = plan.problem();
   const Sizes s = sizes_of(p);
@@ -105,21 +131,31 @@ GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const Stre
   x.bias = std::exchange(at, at + s.bias);
   x.aux = at;
 
-  struct Timed { GemmChoice choice; double burst_ms; bool first; };
+  struct Timed {
+    GemmChoice choice;
+    double burst_ms;
+    bool first;
+  };
   std::vector<Timed> timed;
   Stopwatch watch(handle, plan, x, space);
-  for (const GemmChoice& c : plan.candidates(handle, {}, space.workspace_bytes, tuning.candidates)) {
-    const double loaded = watch.ms(c, 1);                 // the first call loads the kernel
+  for (const GemmChoice& c :
+       plan.candidates(handle, {}, space.workspace_bytes, tuning.candidates)) {
+    const double loaded = watch.ms(c, 1);  // the first call loads the kernel
     if (std::isfinite(loaded)) timed.push_back({c, watch.ms(c, 3), timed.empty()});
   }
-  if (timed.empty()) CublasLt::instance().require(CUBLAS_STATUS_NOT_SUPPORTED, "GEMM " + describe(p) + " has no algorithm that runs");
+  if (timed.empty())
+    CublasLt::instance().require(CUBLAS_STATUS_NOT_SUPPORTED,
+                                 "GEMM " + describe(p) + " has no algorithm that runs");
   const double heuristic_burst = timed.front().burst_ms;
   const auto by_time = [](const Timed& l, const Timed& r) { return l.burst_ms < r.burst_ms; };
   const double fastest_burst = std::min_element(timed.begin(), timed.end(), by_time)->burst_ms;
-  // The library's first is always timed; of the others those that a lower clock could still bring to the front.
-  std::erase_if(timed, [&](const Timed& t) { return !t.first && t.burst_ms > 1.25 * fastest_burst; });
+  // The library's first is always timed; of the others those that a lower clock could still bring
+  // to the front.
+  std::erase_if(timed,
+                [&](const Timed& t) { return !t.first && t.burst_ms > 1.25 * fastest_burst; });
   std::sort(timed.begin() + 1, timed.end(), by_time);
-  watch.sustained_ms(timed.front().choice, heuristic_burst, 4 * tuning.ms_per_candidate);   // until the power limit holds the clock
+  // until the power limit holds the clock
+  watch.sustained_ms(timed.front().choice, heuristic_burst, 4 * tuning.ms_per_candidate);
 
   GemmChoice best;
   double heuristic_ms = 0;

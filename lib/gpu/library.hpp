@@ -3,10 +3,12 @@
 
 namespace trainx::gpu {
 
-/// A shared library found when it is first needed, so that machines without it start all the same; it stays loaded until the process ends.
+/// A shared library found when it is first needed, so that machines without it start all the same;
+/// it stays loaded until the process ends.
 class Library {
  public:
-  /// The one that this process has already (LibTorch's), else one of the run path or the system's. `purpose`: "matrix products". Throws GpuError 69.
+  /// The one that this process has already (LibTorch's), else one of the run path or the system's.
+  /// `purpose`: "matrix products". Throws GpuError 69.
   Library(const std::string& soname, const std::string& purpose);
   /// The one in the folder where `loaded`, which this process has, was loaded from.
   Library(const std::string& loaded, const std::string& soname, const std::string& purpose);

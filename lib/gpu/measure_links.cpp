@@ -11,7 +11,7 @@
 namespace trainx::gpu {
 namespace {
 
-constexpr std::size_t large = std::size_t{256} << 20, small = 16;   // bytes
+constexpr std::size_t large = std::size_t{256} << 20, small = 16;  // bytes
 constexpr int rounds = 5, small_rounds = 50;
 constexpr const char* doing = "measuring links";
 
@@ -27,7 +27,8 @@ class Party {
     char address[32] = {};
     require(cudaDeviceGetPCIBusId(address, sizeof address, device), doing);
     address_ = address;
-    std::ranges::transform(address_, address_.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::ranges::transform(address_, address_.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   }
   ~Party() {
     cudaSetDevice(device_);
@@ -97,14 +98,18 @@ HostLinkRate measure_host(const Party& gpu) {
     require(cudaMemcpyAsync(to, from, large, kind, gpu.stream()), doing);
     gpu.wait();
   };
-  const double in = median_seconds(rounds, [&] { copy(gpu.memory(), host, cudaMemcpyHostToDevice); });
-  const double out = median_seconds(rounds, [&] { copy(host, gpu.memory(), cudaMemcpyDeviceToHost); });
+  const double in =
+      median_seconds(rounds, [&] { copy(gpu.memory(), host, cudaMemcpyHostToDevice); });
+  const double out =
+      median_seconds(rounds, [&] { copy(host, gpu.memory(), cudaMemcpyDeviceToHost); });
   return {gpu.address(), large / in, large / out};
 }
 
 PairLinkRate measure_pair(const Party& from, const Party& to) {
   const auto copy = [&](std::size_t bytes) {
-    require(cudaMemcpyPeerAsync(to.memory(), to.device(), from.memory(), from.device(), bytes, from.stream()), doing);
+    require(cudaMemcpyPeerAsync(to.memory(), to.device(), from.memory(), from.device(), bytes,
+                                from.stream()),
+            doing);
     from.wait();
   };
   from.use();
@@ -112,12 +117,14 @@ PairLinkRate measure_pair(const Party& from, const Party& to) {
   rate.staged_bytes_per_second = large / median_seconds(rounds, [&] { copy(large); });
   const PeerAccess access(from, to);
   from.use();
-  if (access.there()) rate.direct_bytes_per_second = large / median_seconds(rounds, [&] { copy(large); });
+  if (access.there())
+    rate.direct_bytes_per_second = large / median_seconds(rounds, [&] { copy(large); });
   rate.latency_seconds = median_seconds(small_rounds, [&] { copy(small); });
   return rate;
 }
 
-/// A thread for each GPU, as processes would be; rank 0's clock counts, which stops when the sum is there.
+/// A thread for each GPU, as processes would be; rank 0's clock counts, which stops when the sum is
+/// there.
 SumRate measure_sum(const std::vector<std::unique_ptr<Party>>& gpus) {
   const int world = static_cast<int>(gpus.size());
   const std::string id = NcclCommunicator::make_id();
@@ -131,11 +138,15 @@ SumRate measure_sum(const std::vector<std::unique_ptr<Party>>& gpus) {
         gpu.use();
         const NcclCommunicator nccl(id, r, world);
         const auto sum = [&](std::size_t bytes) {
-          nccl.all_reduce(gpu.memory(), static_cast<std::int64_t>(bytes / sizeof(float)), DType::f32, gpu.stream());
+          nccl.all_reduce(gpu.memory(), static_cast<std::int64_t>(bytes / sizeof(float)),
+                          DType::f32, gpu.stream());
           gpu.wait();
         };
-        const double whole = median_seconds(rounds, [&] { sum(large); }), few = median_seconds(small_rounds, [&] { sum(small); });
-        if (r == 0) rate.bytes_per_second = 2.0 * (world - 1) / world * large / whole, rate.latency_seconds = few;
+        const double whole = median_seconds(rounds, [&] { sum(large); }),
+                     few = median_seconds(small_rounds, [&] { sum(small); });
+        if (r == 0)
+          rate.bytes_per_second = 2.0 * (world - 1) / world * large / whole,
+          rate.latency_seconds = few;
       } catch (const std::exception&) {
         failures[static_cast<std::size_t>(r)] = std::current_exception();
       }
@@ -162,7 +173,7 @@ LinkRates measure_links() {
   try {
     rates.sum = measure_sum(gpus);
   } catch (const GpuError& e) {
-    rates.sum_problem = e.what();       // without NCCL the rest is known all the same
+    rates.sum_problem = e.what();  // without NCCL the rest is known all the same
   }
   return rates;
 }

@@ -9,12 +9,14 @@ namespace trainx::gpu {
 namespace {
 
 // nccl.h is not in every toolkit; these calls and numbers have been the same since NCCL 2.10.
-struct UniqueId { char internal[128]; };
+struct UniqueId {
+  char internal[128];
+};
 using Comm = void*;
 using Result = int;
 constexpr Result success = 0, in_progress = 7;
-constexpr int sum = 0;                  // ncclRedOp_t
-constexpr int int8 = 0, float32 = 7, float64 = 8, bfloat16 = 9;   // ncclDataType_t
+constexpr int sum = 0;                                           // ncclRedOp_t
+constexpr int int8 = 0, float32 = 7, float64 = 8, bfloat16 = 9;  // ncclDataType_t
 
 int type_of(DType dtype) {
   switch (dtype) {
@@ -43,7 +45,9 @@ struct Nccl {
   const char* (*last_error)(Comm);
 
   Nccl() {
-    const auto load = [&]<class Function>(Function*& function, const char* name) { function = library.function<Function>(name); };
+    const auto load = [&]<class Function>(Function*& function, const char* name) {
+      function = library.function<Function>(name);
+    };
     load(get_unique_id, "ncclGetUniqueId");
     load(init_rank, "ncclCommInitRank");
     load(destroy, "ncclCommDestroy");
@@ -61,8 +65,11 @@ struct Nccl {
   }
 
   static const Nccl& instance() {
-    // Measured on H200s: 16 of them move as much beside a step as all, and leave compute its processors. NVLink multicast is left out: not every host lets processes have it.
-    static const bool set = [] { return ::setenv("NCCL_MAX_CTAS", "16", 0) == 0 && ::setenv("NCCL_NVLS_ENABLE", "0", 0) == 0; }();
+    // Measured on H200s: 16 of them move as much beside a step as all, and leave compute its
+    // processors. NVLink multicast is left out: not every host lets processes have it.
+    static const bool set = [] {
+      return ::setenv("NCCL_MAX_CTAS", "16", 0) == 0 && ::setenv("NCCL_NVLS_ENABLE", "0", 0) == 0;
+    }();
     static const Nccl nccl;
     static_cast<void>(set);
     return nccl;
@@ -71,7 +78,10 @@ struct Nccl {
   void require(Result result, const std::string& doing) const {
     if (result == success || result == in_progress) return;
     const char* words = last_error(nullptr);
-    throw GpuError(ExitCode::unavailable, doing + " (NCCL: " + error_string(result) + (words && *words ? std::string("; ") + words : std::string()) + "); NCCL_DEBUG=WARN says more");
+    throw GpuError(ExitCode::unavailable,
+                   doing + " (NCCL: " + error_string(result) +
+                       (words && *words ? std::string("; ") + words : std::string()) +
+                       "); NCCL_DEBUG=WARN says more");
   }
 };
 
@@ -87,48 +97,68 @@ std::string NcclCommunicator::make_id() {
 NcclCommunicator::NcclCommunicator(const std::string& id, int rank, int world_size) {
   const Nccl& nccl = Nccl::instance();
   UniqueId unique{};
-  if (id.size() != sizeof unique.internal) throw InternalError("NCCL: an id of " + std::to_string(id.size()) + " bytes");
+  if (id.size() != sizeof unique.internal)
+    throw InternalError("NCCL: an id of " + std::to_string(id.size()) + " bytes");
   std::memcpy(unique.internal, id.data(), id.size());
-  nccl.require(nccl.init_rank(&communicator_, world_size, unique, rank), "meeting of the ranks' GPUs");
+  nccl.require(nccl.init_rank(&communicator_, world_size, unique, rank),
+               "meeting of the ranks' GPUs");
 }
 
 NcclCommunicator::~NcclCommunicator() {
   if (communicator_) Nccl::instance().destroy(communicator_);
 }
 
-void NcclCommunicator::all_reduce(void* data, std::int64_t elements, DType dtype, cudaStream_t stream) const {
+void NcclCommunicator::all_reduce(void* data, std::int64_t elements, DType dtype,
+                                  cudaStream_t stream) const {
   const Nccl& nccl = Nccl::instance();
-  nccl.require(nccl.all_reduce(data, data, static_cast<std::size_t>(elements), type_of(dtype), sum, communicator_, stream), "sum over GPUs");
+  nccl.require(nccl.all_reduce(data, data, static_cast<std::size_t>(elements), type_of(dtype), sum,
+                               communicator_, stream),
+               "sum over GPUs");
 }
 
-void NcclCommunicator::reduce(void* data, std::int64_t elements, DType dtype, int root, cudaStream_t stream) const {
+void NcclCommunicator::reduce(void* data, std::int64_t elements, DType dtype, int root,
+                              cudaStream_t stream) const {
   const Nccl& nccl = Nccl::instance();
-  nccl.require(nccl.reduce(data, data, static_cast<std::size_t>(elements), type_of(dtype), sum, root, communicator_, stream), "sum to one GPU");
+  nccl.require(nccl.reduce(data, data, static_cast<std::size_t>(elements), type_of(dtype), sum,
+                           root, communicator_, stream),
+               "sum to one GPU");
 }
 
-void NcclCommunicator::broadcast(void* data, std::int64_t bytes, int root, cudaStream_t stream) const {
+void NcclCommunicator::broadcast(void* data, std::int64_t bytes, int root,
+                                 cudaStream_t stream) const {
   const Nccl& nccl = Nccl::instance();
-  nccl.require(nccl.broadcast(data, data, static_cast<std::size_t>(bytes), int8, root, communicator_, stream), "broadcast between GPUs");
+  nccl.require(nccl.broadcast(data, data, static_cast<std::size_t>(bytes), int8, root,
+                              communicator_, stream),
+               "broadcast between GPUs");
 }
 
-void NcclCommunicator::reduce_scatter(const void* full, void* shard, std::int64_t shard_elements, DType dtype, cudaStream_t stream) const {
+void NcclCommunicator::reduce_scatter(const void* full, void* shard, std::int64_t shard_elements,
+                                      DType dtype, cudaStream_t stream) const {
   const Nccl& nccl = Nccl::instance();
-  nccl.require(nccl.reduce_scatter(full, shard, static_cast<std::size_t>(shard_elements), type_of(dtype), sum, communicator_, stream), "sum of shards over GPUs");
+  nccl.require(nccl.reduce_scatter(full, shard, static_cast<std::size_t>(shard_elements),
+                                   type_of(dtype), sum, communicator_, stream),
+               "sum of shards over GPUs");
 }
 
-void NcclCommunicator::all_gather(const void* shard, void* full, std::int64_t shard_bytes, cudaStream_t stream) const {
+void NcclCommunicator::all_gather(const void* shard, void* full, std::int64_t shard_bytes,
+                                  cudaStream_t stream) const {
   const Nccl& nccl = Nccl::instance();
-  nccl.require(nccl.all_gather(shard, full, static_cast<std::size_t>(shard_bytes), int8, communicator_, stream), "gathering of shards");
+  nccl.require(nccl.all_gather(shard, full, static_cast<std::size_t>(shard_bytes), int8,
+                               communicator_, stream),
+               "gathering of shards");
 }
 
-void NcclCommunicator::send(const void* data, std::int64_t bytes, int to, cudaStream_t stream) const {
+void NcclCommunicator::send(const void* data, std::int64_t bytes, int to,
+                            cudaStream_t stream) const {
   const Nccl& nccl = Nccl::instance();
-  nccl.require(nccl.send(data, static_cast<std::size_t>(bytes), int8, to, communicator_, stream), "sending between GPUs");
+  nccl.require(nccl.send(data, static_cast<std::size_t>(bytes), int8, to, communicator_, stream),
+               "sending between GPUs");
 }
 
 void NcclCommunicator::recv(void* data, std::int64_t bytes, int from, cudaStream_t stream) const {
   const Nccl& nccl = Nccl::instance();
-  nccl.require(nccl.recv(data, static_cast<std::size_t>(bytes), int8, from, communicator_, stream), "receiving between GPUs");
+  nccl.require(nccl.recv(data, static_cast<std::size_t>(bytes), int8, from, communicator_, stream),
+               "receiving between GPUs");
 }
 
 NcclCommunicator::Together::Together() {

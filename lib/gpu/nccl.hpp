@@ -7,8 +7,10 @@
 
 namespace trainx::gpu {
 
-/// This process's GPU among those of the ranks. Calls are enqueued on a stream, also of one that is being captured, in the same order on all ranks; each throws GpuError 69 with
-/// NCCL's own words. (NCCL 2.28, docs: Collective Communication Functions, User Buffer Registration is not used: measured no faster.)
+/// This process's GPU among those of the ranks. Calls are enqueued on a stream, also of one that is
+/// being captured, in the same order on all ranks; each throws GpuError 69 with NCCL's own words.
+/// (NCCL 2.28, docs: Collective Communication Functions, User Buffer Registration is not used:
+/// measured no faster.)
 class NcclCommunicator {
  public:
   /// What rank 0 makes and all ranks are given.
@@ -25,8 +27,10 @@ class NcclCommunicator {
   void reduce(void* data, std::int64_t elements, DType dtype, int root, cudaStream_t stream) const;
   void broadcast(void* data, std::int64_t bytes, int root, cudaStream_t stream) const;
   /// `full`: a shard of each rank after one another; each rank gets the sum of its own.
-  void reduce_scatter(const void* full, void* shard, std::int64_t shard_elements, DType dtype, cudaStream_t stream) const;
-  void all_gather(const void* shard, void* full, std::int64_t shard_bytes, cudaStream_t stream) const;
+  void reduce_scatter(const void* full, void* shard, std::int64_t shard_elements, DType dtype,
+                      cudaStream_t stream) const;
+  void all_gather(const void* shard, void* full, std::int64_t shard_bytes,
+                  cudaStream_t stream) const;
   void send(const void* data, std::int64_t bytes, int to, cudaStream_t stream) const;
   void recv(void* data, std::int64_t bytes, int from, cudaStream_t stream) const;
 
@@ -34,7 +38,7 @@ class NcclCommunicator {
   class Together {
    public:
     Together();
-    ~Together() noexcept(false);        // throws what the launch met
+    ~Together() noexcept(false);  // throws what the launch met
     Together(const Together&) = delete;
     Together& operator=(const Together&) = delete;
   };

@@ -27,7 +27,8 @@ NvmlFunctions load_nvml_functions(void* library) {
   load(library, f.violation, {"nvmlDeviceGetViolationStatus"});
   load(library, f.clock, {"nvmlDeviceGetClockInfo"});
   load(library, f.highest_clock, {"nvmlDeviceGetMaxClockInfo"});
-  load(library, f.reasons, {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
+  load(library, f.reasons,
+       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
   load(library, f.utilization, {"nvmlDeviceGetUtilizationRates"});
   load(library, f.temperature, {"nvmlDeviceGetTemperature"});
   load(library, f.memory, {"nvmlDeviceGetMemoryInfo"});
@@ -38,15 +39,21 @@ NvmlFunctions load_nvml_functions(void* library) {
 PowerReading read_power(const NvmlFunctions& nvml, NvmlDevice device) {
   constexpr int power_policy = 0, multiprocessors = 1, die = 0;
   PowerReading out;
-  if (const auto millijoules = asked<unsigned long long>(nvml.energy, device)) out.joules = static_cast<double>(*millijoules) / 1e3;
+  if (const auto millijoules = asked<unsigned long long>(nvml.energy, device))
+    out.joules = static_cast<double>(*millijoules) / 1e3;
   if (const auto milliwatts = asked<unsigned>(nvml.power, device)) out.watts = *milliwatts / 1e3;
-  if (const auto violation = asked<NvmlViolationTime>(nvml.violation, device, power_policy)) out.capped_seconds = static_cast<double>(violation->violation_ns) / 1e9;
+  if (const auto violation = asked<NvmlViolationTime>(nvml.violation, device, power_policy))
+    out.capped_seconds = static_cast<double>(violation->violation_ns) / 1e9;
   out.clock_mhz = asked<unsigned>(nvml.clock, device, multiprocessors);
   out.highest_clock_mhz = asked<unsigned>(nvml.highest_clock, device, multiprocessors);
-  if (const auto reasons = asked<unsigned long long>(nvml.reasons, device)) out.clock_limits = clock_limits_of(*reasons);
-  if (const auto percent = asked<NvmlUtilization>(nvml.utilization, device)) out.utilization = percent->gpu / 100.0, out.memory_utilization = percent->memory / 100.0;
+  if (const auto reasons = asked<unsigned long long>(nvml.reasons, device))
+    out.clock_limits = clock_limits_of(*reasons);
+  if (const auto percent = asked<NvmlUtilization>(nvml.utilization, device))
+    out.utilization = percent->gpu / 100.0, out.memory_utilization = percent->memory / 100.0;
   out.temperature_celsius = asked<unsigned>(nvml.temperature, device, die);
-  if (const auto bytes = asked<NvmlMemory>(nvml.memory, device)) out.used_bytes = static_cast<std::int64_t>(bytes->used), out.total_bytes = static_cast<std::int64_t>(bytes->total);
+  if (const auto bytes = asked<NvmlMemory>(nvml.memory, device))
+    out.used_bytes = static_cast<std::int64_t>(bytes->used),
+    out.total_bytes = static_cast<std::int64_t>(bytes->total);
   return out;
 }
 

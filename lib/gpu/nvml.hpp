@@ -1,18 +1,34 @@
-// NVML with prototypes of our own: nvml.h is not in every toolkit, and no version of the library has every function.
+// NVML with prototypes of our own: nvml.h is not in every toolkit, and no version of the library
+// has every function.
 #pragma once
 #include <cstdint>
 #include "core/power_reading.hpp"
 
 namespace trainx::gpu {
 
-using NvmlReturn = int;                 // nvmlReturn_t; 0 is success
+using NvmlReturn = int;  // nvmlReturn_t; 0 is success
 using NvmlDevice = struct nvmlDevice_st*;
-struct NvmlViolationTime { unsigned long long reference_us, violation_ns; };                      // nvmlViolationTime_t
-struct NvmlProcess { unsigned pid; unsigned long long bytes; unsigned gpu_instance, compute_instance; };   // nvmlProcessInfo_t
-struct NvmlUtilization { unsigned gpu, memory; };                                                 // nvmlUtilization_t: percent
-struct NvmlMemory { unsigned long long total, free, used; };                                      // nvmlMemory_t
+// nvmlViolationTime_t
+struct NvmlViolationTime {
+  unsigned long long reference_us, violation_ns;
+};
+// nvmlProcessInfo_t
+struct NvmlProcess {
+  unsigned pid;
+  unsigned long long bytes;
+  unsigned gpu_instance, compute_instance;
+};
+// nvmlUtilization_t: percent
+struct NvmlUtilization {
+  unsigned gpu, memory;
+};
+// nvmlMemory_t
+struct NvmlMemory {
+  unsigned long long total, free, used;
+};
 
-/// What is asked of a device; a function that the library lacks is null, and what it tells is nothing.
+/// What is asked of a device; a function that the library lacks is null, and what it tells is
+/// nothing.
 struct NvmlFunctions {
   NvmlReturn (*energy)(NvmlDevice, unsigned long long* millijoules) = nullptr;
   NvmlReturn (*power)(NvmlDevice, unsigned* milliwatts) = nullptr;

@@ -28,7 +28,8 @@ bool load(void* library, Function*& function, const char* name) {
 std::vector<NvmlProcess> processes_of(const PowerMeter::State& s) {
   std::vector<NvmlProcess> all(64);
   auto count = static_cast<unsigned>(all.size());
-  if (!s.device || !s.nvml.processes || s.nvml.processes(s.device, &count, all.data()) != 0) count = 0;
+  if (!s.device || !s.nvml.processes || s.nvml.processes(s.device, &count, all.data()) != 0)
+    count = 0;
   all.resize(count);
   return all;
 }
@@ -43,8 +44,13 @@ PowerMeter::PowerMeter() : state_(std::make_unique<State>()) {
   NvmlReturn (*by_address)(const char*, NvmlDevice*) = nullptr;
   std::array<char, 32> address{};
   int device = 0;
-  const bool found = load(s.library, init, "nvmlInit_v2") && load(s.library, by_address, "nvmlDeviceGetHandleByPciBusId_v2") && load(s.library, s.shutdown, "nvmlShutdown") &&
-                     cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), device) == cudaSuccess && init() == 0;
+  const bool found = load(s.library, init, "nvmlInit_v2") &&
+                     load(s.library, by_address, "nvmlDeviceGetHandleByPciBusId_v2") &&
+                     load(s.library, s.shutdown, "nvmlShutdown") &&
+                     cudaGetDevice(&device) == cudaSuccess &&
+                     cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()),
+                                           device) == cudaSuccess &&
+                     init() == 0;
   if (!found || by_address(address.data(), &s.device) != 0) {
     s.device = nullptr;
     return;
@@ -57,7 +63,9 @@ PowerMeter::~PowerMeter() {
   if (state_->library) ::dlclose(state_->library);
 }
 
-PowerReading PowerMeter::read() const { return state_->device ? read_power(state_->nvml, state_->device) : PowerReading{}; }
+PowerReading PowerMeter::read() const {
+  return state_->device ? read_power(state_->nvml, state_->device) : PowerReading{};
+}
 
 std::optional<std::int64_t> PowerMeter::process_bytes() const {
   for (const NvmlProcess& p : processes_of(*state_))
@@ -68,7 +76,9 @@ std::optional<std::int64_t> PowerMeter::process_bytes() const {
 std::string PowerMeter::others() const {
   std::string text;
   for (const NvmlProcess& p : processes_of(*state_))
-    if (p.pid != static_cast<unsigned>(::getpid())) text += (text.empty() ? "process " : ", process ") + std::to_string(p.pid) + " " + human_bytes(static_cast<std::int64_t>(p.bytes));
+    if (p.pid != static_cast<unsigned>(::getpid()))
+      text += (text.empty() ? "process " : ", process ") + std::to_string(p.pid) + " " +
+              human_bytes(static_cast<std::int64_t>(p.bytes));
   return text;
 }
 

@@ -17,7 +17,8 @@ class PowerMeter {
   PowerReading read() const;
   /// Device memory of this process as the driver sees it; nothing where it does not tell.
   std::optional<std::int64_t> process_bytes() const;
-  /// Who holds the device's memory beside this process: "process 4242 61 GiB, ..."; "" where the driver does not tell.
+  /// Who holds the device's memory beside this process: "process 4242 61 GiB, ..."; "" where the
+  /// driver does not tell.
   std::string others() const;
 
  private:

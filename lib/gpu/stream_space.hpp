@@ -4,8 +4,8 @@
 
 namespace trainx::gpu {
 
-/// A stream and the device memory (256-byte aligned) that libraries may use while their work on this stream lasts. Streams that compute at one time
-/// need a workspace each.
+/// A stream and the device memory (256-byte aligned) that libraries may use while their work on
+/// this stream lasts. Streams that compute at one time need a workspace each.
 struct StreamSpace {
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;

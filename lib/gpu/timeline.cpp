@@ -26,7 +26,9 @@ void Timeline::record() {
     require(cudaEventCreate(&event), "event of a timeline");
     events_.push_back(event);
   }
-  require(cudaEventRecordWithFlags(events_[used_++], stream_, captured_ ? cudaEventRecordExternal : cudaEventRecordDefault), "event of a timeline");
+  require(cudaEventRecordWithFlags(events_[used_++], stream_,
+                                   captured_ ? cudaEventRecordExternal : cudaEventRecordDefault),
+          "event of a timeline");
 }
 
 std::vector<TimelineSpan> Timeline::spans() const {

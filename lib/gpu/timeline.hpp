@@ -1,4 +1,5 @@
-// What a step on one stream spends its time on: an event after each launch, also inside a CUDA graph.
+// What a step on one stream spends its time on: an event after each launch, also inside a CUDA
+// graph.
 #pragma once
 #include <cuda_runtime_api.h>
 #include <string>
@@ -9,10 +10,10 @@ namespace trainx::gpu {
 
 /// What lay between two marks: the work, and the gap before it.
 struct TimelineSpan {
-  std::string instruction;              // "backward h3.mlp"
+  std::string instruction;  // "backward h3.mlp"
   Work work{};
-  std::string detail;                   // of a matrix product: its sizes
-  double begin_ms = 0, ms = 0;          // since the first mark
+  std::string detail;           // of a matrix product: its sizes
+  double begin_ms = 0, ms = 0;  // since the first mark
 };
 
 class Timeline {
@@ -22,7 +23,8 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  /// Begins anew. `captured`: the marks become nodes of the graph that the stream is captured into; each of its replays sets them again.
+  /// Begins anew. `captured`: the marks become nodes of the graph that the stream is captured into;
+  /// each of its replays sets them again.
   void begin(cudaStream_t stream, bool captured);
   void enter(std::string instruction) { instruction_ = std::move(instruction); }
   void mark(Work work, std::string detail = {});
@@ -40,7 +42,7 @@ class Timeline {
   cudaStream_t stream_ = nullptr;
   bool captured_ = false;
   std::string instruction_;
-  std::vector<cudaEvent_t> events_;     // one more than marks in use
+  std::vector<cudaEvent_t> events_;  // one more than marks in use
   std::size_t used_ = 0;
   std::vector<Mark> marks_;
 };

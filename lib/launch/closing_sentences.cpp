@@ -7,7 +7,8 @@ std::string rank_prefix(const std::set<int>& ranks) {
   for (auto first = ranks.begin(); first != ranks.end();) {
     auto last = first, next = std::next(first);
     while (next != ranks.end() && *next == *last + 1) last = next++;
-    text += (text.empty() ? "" : ",") + std::to_string(*first) + (last == first ? "" : "-" + std::to_string(*last));
+    text += (text.empty() ? "" : ",") + std::to_string(*first) +
+            (last == first ? "" : "-" + std::to_string(*last));
     first = next;
   }
   return (ranks.size() > 1 ? "[ranks " : "[rank ") + text + "] ";
@@ -20,7 +21,7 @@ std::string without_colors(std::string_view text) {
       plain += text[i];
       continue;
     }
-    i += 2;                             // parameters, then the letter that ends the sequence
+    i += 2;  // parameters, then the letter that ends the sequence
     while (i < text.size() && (text[i] < '@' || text[i] > '~')) ++i;
   }
   return plain;
@@ -35,7 +36,7 @@ bool ClosingSentences::keep(int rank, std::string_view line, Time now) {
 }
 
 std::vector<std::string> ClosingSentences::release() {
-  std::vector<std::pair<std::string, std::set<int>>> groups;   // in the order of their first rank
+  std::vector<std::pair<std::string, std::set<int>>> groups;  // in the order of their first rank
   for (const auto& [rank, text] : kept_) {
     auto group = groups.begin();
     while (group != groups.end() && without_colors(group->first) != without_colors(text)) ++group;

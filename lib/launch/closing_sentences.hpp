@@ -1,4 +1,5 @@
-// The sentences that workers end with ("trainx: ..."), told once where several ranks have the same to say.
+// The sentences that workers end with ("trainx: ..."), told once where several ranks have the same
+// to say.
 #pragma once
 #include <chrono>
 #include <map>
@@ -17,7 +18,7 @@ std::string without_colors(std::string_view text);
 class ClosingSentences {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr auto kept_for = std::chrono::seconds(1);   // for other ranks to say the same
+  static constexpr auto kept_for = std::chrono::seconds(1);  // for other ranks to say the same
 
   /// Keeps the line where it begins a rank's closing sentence or goes on with one that is kept.
   bool keep(int rank, std::string_view line, Time now);
@@ -29,9 +30,9 @@ class ClosingSentences {
   std::vector<std::string> release();
 
  private:
-  std::map<int, std::string> kept_;     // by rank: lines, each with its end
-  std::set<std::string> told_;          // without colours
-  Time since_;                          // the first of kept_
+  std::map<int, std::string> kept_;  // by rank: lines, each with its end
+  std::set<std::string> told_;       // without colours
+  Time since_;                       // the first of kept_
 };
 
 }  // namespace trainx::launch

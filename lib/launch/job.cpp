@@ -5,8 +5,15 @@ namespace trainx::launch {
 namespace {
 
 nlohmann::json to_json(const dist::Membership& m) {
-  return {{"rank", m.rank}, {"world_size", m.world_size}, {"local_rank", m.local_rank}, {"local_world_size", m.local_world_size}, {"address", m.address},
-          {"port", m.port}, {"listener", m.listener},     {"token", m.token},           {"launcher", m.launcher}};
+  return {{"rank", m.rank},
+          {"world_size", m.world_size},
+          {"local_rank", m.local_rank},
+          {"local_world_size", m.local_world_size},
+          {"address", m.address},
+          {"port", m.port},
+          {"listener", m.listener},
+          {"token", m.token},
+          {"launcher", m.launcher}};
 }
 
 dist::Membership membership_from_json(const nlohmann::json& j) {
@@ -53,27 +60,34 @@ GenerateOptions generate_from_json(const nlohmann::json& j) {
 
 nlohmann::json to_json(const Job& job) {
   const auto& o = job.output;
-  return {{"command", job.command},
-          {"resolved_recipe", job.resolved_recipe},
-          {"recipe_source", job.recipe_source},
-          {"origins", job.origins},
-          {"facts", facts::to_json(job.facts)},
-          {"plan_fingerprint", job.plan_fingerprint},
-          {"run_folder", job.run_folder},
-          {"fork_name", job.fork_name},
-          {"checkpoint", job.checkpoint},
-          {"argv", job.argv},
-          {"directory", job.directory},
-          {"build", job.build},
-          {"log", job.log},
-          {"overwrite", job.overwrite},
-          {"eval_batches", job.eval_batches},
-          {"generate", to_json(job.generate)},
-          {"profile_steps", job.profile_steps},
-          {"allow_degraded", job.allow_degraded},
-          {"bench", {{"rounds", job.bench.rounds}, {"seconds", job.bench.seconds}, {"paced", job.bench.paced}}},
-          {"membership", to_json(job.membership)},
-          {"output", {{"json", o.json}, {"quiet", o.quiet}, {"verbose", o.verbose}, {"color", o.color}, {"console", o.console}}}};
+  return {
+      {"command", job.command},
+      {"resolved_recipe", job.resolved_recipe},
+      {"recipe_source", job.recipe_source},
+      {"origins", job.origins},
+      {"facts", facts::to_json(job.facts)},
+      {"plan_fingerprint", job.plan_fingerprint},
+      {"run_folder", job.run_folder},
+      {"fork_name", job.fork_name},
+      {"checkpoint", job.checkpoint},
+      {"argv", job.argv},
+      {"directory", job.directory},
+      {"build", job.build},
+      {"log", job.log},
+      {"overwrite", job.overwrite},
+      {"eval_batches", job.eval_batches},
+      {"generate", to_json(job.generate)},
+      {"profile_steps", job.profile_steps},
+      {"allow_degraded", job.allow_degraded},
+      {"bench",
+       {{"rounds", job.bench.rounds}, {"seconds", job.bench.seconds}, {"paced", job.bench.paced}}},
+      {"membership", to_json(job.membership)},
+      {"output",
+       {{"json", o.json},
+        {"quiet", o.quiet},
+        {"verbose", o.verbose},
+        {"color", o.color},
+        {"console", o.console}}}};
 }
 
 Job job_from_json(const nlohmann::json& j) {

@@ -7,15 +7,18 @@ namespace trainx::launch {
 
 struct LaunchFlags {
   static constexpr int automatic = 0;
-  std::optional<int> nproc_per_node;    // workers on this host; automatic: one per visible GPU, one on a CPU
-  std::optional<int> nnodes;            // hosts; trainx is started once on each
-  std::optional<int> node_rank;         // which of them this is, from 0
-  std::optional<std::string> master_addr;   // host 0, as the others reach it
-  std::optional<int> master_port;       // that rank 0 listens at
-  std::optional<int> max_restarts;      // of all workers, after failures that are not the user's
+  // workers on this host; automatic: one per visible GPU, one on a CPU
+  std::optional<int> nproc_per_node;
+  std::optional<int> nnodes;               // hosts; trainx is started once on each
+  std::optional<int> node_rank;            // which of them this is, from 0
+  std::optional<std::string> master_addr;  // host 0, as the others reach it
+  std::optional<int> master_port;          // that rank 0 listens at
+  std::optional<int> max_restarts;         // of all workers, after failures that are not the user's
 
   /// trainx is to start the workers itself, whatever the environment says.
-  bool ask_for_workers() const { return nproc_per_node || nnodes || node_rank || master_addr || master_port; }
+  bool ask_for_workers() const {
+    return nproc_per_node || nnodes || node_rank || master_addr || master_port;
+  }
 };
 
 }  // namespace trainx::launch

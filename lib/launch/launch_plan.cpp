@@ -6,24 +6,36 @@
 namespace trainx::launch {
 namespace {
 
-constexpr int default_port = 29500;     // torchrun's, which firewalls may know
+constexpr int default_port = 29500;  // torchrun's, which firewalls may know
 
 // Flags of several hosts are given all together.
 void check_flags(const LaunchFlags& flags) {
-  const auto refuse = [](const std::string& sentence) { throw UserError(ExitCode::usage, "train: " + sentence); };
-  if (!flags.nnodes && (flags.node_rank || flags.master_addr || flags.master_port)) refuse("--node-rank, --master-addr and --master-port say where one of several hosts stands; say with --nnodes how many there are");
+  const auto refuse = [](const std::string& sentence) {
+    throw UserError(ExitCode::usage, "train: " + sentence);
+  };
+  if (!flags.nnodes && (flags.node_rank || flags.master_addr || flags.master_port))
+    refuse(
+        "--node-rank, --master-addr and --master-port say where one of several hosts stands; say "
+        "with --nnodes how many there are");
   if (flags.nnodes && *flags.nnodes > 1 && (!flags.node_rank || !flags.master_addr))
-    refuse("--nnodes " + std::to_string(*flags.nnodes) + " needs --node-rank (this host, from 0) and --master-addr (host 0); trainx is started once on each host");
+    refuse("--nnodes " + std::to_string(*flags.nnodes) +
+           " needs --node-rank (this host, from 0) and --master-addr (host 0); trainx is started "
+           "once on each host");
   if (flags.nnodes && flags.node_rank && *flags.node_rank >= *flags.nnodes)
-    refuse("--node-rank " + std::to_string(*flags.node_rank) + " is none of --nnodes " + std::to_string(*flags.nnodes) + "; hosts count from 0");
+    refuse("--node-rank " + std::to_string(*flags.node_rank) + " is none of --nnodes " +
+           std::to_string(*flags.nnodes) + "; hosts count from 0");
 }
 
 int workers_here(const LaunchFlags& flags, const LaunchWish& wish, int nodes) {
-  if (flags.nproc_per_node && *flags.nproc_per_node != LaunchFlags::automatic) return *flags.nproc_per_node;
+  if (flags.nproc_per_node && *flags.nproc_per_node != LaunchFlags::automatic)
+    return *flags.nproc_per_node;
   const bool recipe_decides = wish.world_size > 0 && !flags.nproc_per_node;
   if (!recipe_decides) return std::max(wish.visible_gpus, 1);
   if (wish.world_size % nodes != 0)
-    throw UserError(ExitCode::usage, "train: the recipe's " + std::to_string(wish.world_size) + " ranks do not divide among --nnodes " + std::to_string(nodes) + "; say with --nproc-per-node how many each host has");
+    throw UserError(ExitCode::usage, "train: the recipe's " + std::to_string(wish.world_size) +
+                                         " ranks do not divide among --nnodes " +
+                                         std::to_string(nodes) +
+                                         "; say with --nproc-per-node how many each host has");
   return wish.world_size / nodes;
 }
 
@@ -36,7 +48,8 @@ dist::Membership LaunchPlan::membership(int i) const {
   return m;
 }
 
-LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& flags, const LaunchWish& wish) {
+LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& flags,
+                             const LaunchWish& wish) {
   check_flags(flags);
   LaunchPlan plan;
   if (const auto given = membership_from_environment(environment, flags)) {
@@ -50,7 +63,7 @@ LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& 
   m.world_size = plan.workers * nodes;
   m.local_world_size = plan.workers;
   m.launcher = "trainx";
-  if (nodes == 1) return plan;          // they meet at a socket that the launcher makes
+  if (nodes == 1) return plan;  // they meet at a socket that the launcher makes
   m.rank = plan.workers * *flags.node_rank;
   m.address = *flags.master_addr;
   m.port = flags.master_port.value_or(default_port);

@@ -7,26 +7,30 @@ namespace trainx::launch {
 
 /// What is known beside flags and environment.
 struct LaunchWish {
-  int world_size = 0;                   // the recipe's; 0: it leaves that open
-  int visible_gpus = 0;                 // that the run computes on; 0: on a CPU
-  std::string run_name;                 // tells runs apart that use one port
+  int world_size = 0;    // the recipe's; 0: it leaves that open
+  int visible_gpus = 0;  // that the run computes on; 0: on a CPU
+  std::string run_name;  // tells runs apart that use one port
 };
 
 struct LaunchPlan {
-  dist::Membership first;               // of the first worker started here; the others' ranks follow it
-  int workers = 1;                      // started here
+  // of the first worker started here; the others' ranks follow it
+  dist::Membership first;
+  int workers = 1;  // started here
   int max_restarts = 0;
 
   /// All ranks are started here: then this process makes the socket that they meet at.
   bool owns_all() const { return workers == first.world_size; }
   /// trainx starts the workers, not torchrun, Slurm or MPI.
-  bool is_launcher() const { return first.launcher.empty() || first.launcher == "trainx" || first.launcher == "flags"; }
+  bool is_launcher() const {
+    return first.launcher.empty() || first.launcher == "trainx" || first.launcher == "flags";
+  }
   /// Of worker 0 <= i < workers.
   dist::Membership membership(int i) const;
 };
 
-/// Flags, else the environment, else the recipe, else one worker per visible GPU, one on a CPU. Throws UserError 2 where flags lack what they need or the
-/// environment is half set.
-LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& flags, const LaunchWish& wish);
+/// Flags, else the environment, else the recipe, else one worker per visible GPU, one on a CPU.
+/// Throws UserError 2 where flags lack what they need or the environment is half set.
+LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& flags,
+                             const LaunchWish& wish);
 
 }  // namespace trainx::launch

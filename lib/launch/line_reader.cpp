@@ -6,7 +6,7 @@
 namespace trainx::launch {
 namespace {
 
-constexpr std::size_t longest_line = 16384;   // longer ones are handed out in pieces
+constexpr std::size_t longest_line = 16384;  // longer ones are handed out in pieces
 constexpr int most_reads = 16;
 
 }  // namespace
@@ -16,7 +16,8 @@ void LineReader::hand_out(const Use& use) {
   for (;;) {
     const std::size_t end = begun_.find('\n', begin);
     if (end == std::string::npos && begun_.size() - begin < longest_line) break;
-    const std::size_t length = std::min(end == std::string::npos ? longest_line : end - begin, longest_line);
+    const std::size_t length =
+        std::min(end == std::string::npos ? longest_line : end - begin, longest_line);
     use(std::string_view(begun_).substr(begin, length));
     begin += length + (begin + length == end ? 1 : 0);
   }
@@ -37,7 +38,8 @@ void LineReader::read(const Use& use) {
 
 void LineReader::finish(const Use& use) {
   std::array<char, 65536> piece{};
-  // A process that inherited the pipe may go on writing: a pipe's worth is what its worker can have left.
+  // A process that inherited the pipe may go on writing: a pipe's worth is what its worker can have
+  // left.
   for (int i = 0; i < most_reads && pipe_.is_open(); ++i) {
     const ssize_t n = ::read(pipe_.get(), piece.data(), piece.size());
     if (n < 0 && errno == EINTR) continue;

@@ -11,14 +11,18 @@ namespace trainx::launch {
 namespace {
 
 [[noreturn]] void refuse(const char* what) {
-  throw UserError(ExitCode::unavailable, std::string("the workers get no place to meet at 127.0.0.1 (") + what + "): " + errno_words(errno) + "; the machine's loopback interface must be up");
+  throw UserError(ExitCode::unavailable,
+                  std::string("the workers get no place to meet at 127.0.0.1 (") + what +
+                      "): " + errno_words(errno) + "; the machine's loopback interface must be up");
 }
 
 std::string random_token() {
   std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) refuse("getrandom");
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    refuse("getrandom");
   std::string text;
-  for (const unsigned char b : bytes) text += "0123456789abcdef"[b >> 4], text += "0123456789abcdef"[b & 15];
+  for (const unsigned char b : bytes)
+    text += "0123456789abcdef"[b >> 4], text += "0123456789abcdef"[b & 15];
   return text;
 }
 

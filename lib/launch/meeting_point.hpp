@@ -1,4 +1,5 @@
-// Where workers of one launcher find each other: made before they start, so that no port is guessed and none is taken by somebody else in between.
+// Where workers of one launcher find each other: made before they start, so that no port is guessed
+// and none is taken by somebody else in between.
 #pragma once
 #include "core/descriptor.hpp"
 #include <string>
@@ -6,9 +7,9 @@
 namespace trainx::launch {
 
 struct MeetingPoint {
-  Descriptor listener;                  // at 127.0.0.1; rank 0 inherits it
-  int port = 0;                         // that the kernel chose
-  std::string token;                    // 128 random bits
+  Descriptor listener;  // at 127.0.0.1; rank 0 inherits it
+  int port = 0;         // that the kernel chose
+  std::string token;    // 128 random bits
 };
 /// Throws UserError 69.
 MeetingPoint make_meeting_point();

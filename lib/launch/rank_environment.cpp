@@ -3,13 +3,16 @@
 
 namespace trainx::launch {
 
-std::optional<dist::Membership> membership_from_environment(const Environment& environment, const LaunchFlags& flags) {
+std::optional<dist::Membership> membership_from_environment(const Environment& environment,
+                                                            const LaunchFlags& flags) {
   if (flags.ask_for_workers()) return std::nullopt;
   auto membership = membership_of_torchrun(environment);
   if (!membership) membership = membership_of_slurm(environment);
   if (!membership) membership = membership_of_mpi(environment);
   if (membership && flags.max_restarts)
-    throw UserError(ExitCode::usage, "--max-restarts has no effect where " + membership->launcher + " starts the workers: let it restart them, or leave the flag out");
+    throw UserError(ExitCode::usage,
+                    "--max-restarts has no effect where " + membership->launcher +
+                        " starts the workers: let it restart them, or leave the flag out");
   return membership;
 }
 

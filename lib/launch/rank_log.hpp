@@ -5,9 +5,10 @@
 
 namespace trainx::launch {
 
-/// Adds to <run folder>/logs/rank-<r>.log what a worker's log does not have: what libraries write to its stderr and stdout. The worker
-/// makes the run's folder: until it is there, lines are kept in memory, and a run that is refused leaves nothing behind. A log that
-/// cannot be written ends no run.
+/// Adds to <run folder>/logs/rank-<r>.log what a worker's log does not have: what libraries write
+/// to its stderr and stdout. The worker makes the run's folder: until it is there, lines are kept
+/// in memory, and a run that is refused leaves nothing behind. A log that cannot be written ends no
+/// run.
 class RankLog {
  public:
   /// `first_line` goes before the first of them.
@@ -21,8 +22,8 @@ class RankLog {
  private:
   std::string run_folder_, path_;
   Descriptor file_;
-  bool lost_ = false;                   // it cannot be made
-  std::string first_line_, kept_;       // the first is written once there is a second
+  bool lost_ = false;              // it cannot be made
+  std::string first_line_, kept_;  // the first is written once there is a second
 };
 
 }  // namespace trainx::launch

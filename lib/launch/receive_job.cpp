@@ -24,13 +24,17 @@ std::string read_to_end(int fd) {
 }  // namespace
 
 Job receive_job() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);   // again: the kernel forgets it where TRAINX_WORKER names a script that forks
+  // again: the kernel forgets it where TRAINX_WORKER names a script that forks
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const sigset_t held = forwarded_set();
   sigprocmask(SIG_UNBLOCK, &held, nullptr);
   const std::string text = read_to_end(3);
   ::close(3);
   const auto j = nlohmann::json::parse(text, nullptr, false);
-  if (j.is_discarded()) throw UserError(ExitCode::usage, "trainx-worker takes its job from trainx on file descriptor 3; run trainx instead");
+  if (j.is_discarded())
+    throw UserError(
+        ExitCode::usage,
+        "trainx-worker takes its job from trainx on file descriptor 3; run trainx instead");
   Job job = job_from_json(j);
   if (job.membership.listener >= 0) ::fcntl(job.membership.listener, F_SETFD, FD_CLOEXEC);
   if (job.output.console > STDERR_FILENO) ::fcntl(job.output.console, F_SETFD, FD_CLOEXEC);

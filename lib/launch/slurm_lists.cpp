@@ -14,7 +14,8 @@ constexpr std::size_t most_hosts = 65536;
 std::optional<std::uint64_t> number(std::string_view digits) {
   std::uint64_t n = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
+    return std::nullopt;
   return n;
 }
 
@@ -46,7 +47,8 @@ std::vector<std::string> expand_ranges(std::string_view text) {
   std::vector<std::string> names;
   for (const std::string_view range : split_outside_brackets(text)) {
     const std::size_t dash = range.find('-');
-    const std::string_view first = range.substr(0, dash), last = dash == std::string_view::npos ? first : range.substr(dash + 1);
+    const std::string_view first = range.substr(0, dash),
+                           last = dash == std::string_view::npos ? first : range.substr(dash + 1);
     const auto from = number(first), to = number(last);
     if (!from || !to || *from > *to || *to - *from >= most_hosts) return {};
     for (std::uint64_t n = *from; n <= *to; ++n) names.push_back(padded(n, first.size()));
@@ -61,7 +63,9 @@ std::vector<std::string> expand_host(std::string_view text) {
   while (!text.empty()) {
     const bool bracket = text.front() == '[';
     const std::size_t end = bracket ? text.find(']') : std::min(text.find('['), text.size());
-    const std::vector<std::string> parts = bracket ? expand_ranges(text.substr(1, end - 1)) : std::vector<std::string>{std::string(text.substr(0, end))};
+    const std::vector<std::string> parts =
+        bracket ? expand_ranges(text.substr(1, end - 1))
+                : std::vector<std::string>{std::string(text.substr(0, end))};
     if (parts.empty() || names.size() * parts.size() > most_hosts) return {};
     std::vector<std::string> longer;
     for (const std::string& name : names)
@@ -92,8 +96,11 @@ std::vector<int> expand_task_counts(std::string_view text) {
     const bool repeated = open != std::string_view::npos;
     if (repeated && item.back() != ')') return {};
     const auto tasks = number(item.substr(0, open));
-    const auto times = repeated ? number(item.substr(open + 2, item.size() - open - 3)) : std::optional<std::uint64_t>(1);
-    if (!tasks || !times || *tasks > most_hosts || *times == 0 || counts.size() + *times > most_hosts) return {};
+    const auto times = repeated ? number(item.substr(open + 2, item.size() - open - 3))
+                                : std::optional<std::uint64_t>(1);
+    if (!tasks || !times || *tasks > most_hosts || *times == 0 ||
+        counts.size() + *times > most_hosts)
+      return {};
     counts.insert(counts.end(), *times, static_cast<int>(*tasks));
   }
   return counts;

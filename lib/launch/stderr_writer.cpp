@@ -14,7 +14,8 @@ StderrWriter::StderrWriter() {
 }
 
 void StderrWriter::put(std::string_view line) {
-  // Rank 0 draws its status line at the cursor's line, again and again: cleared first, it comes back below.
+  // Rank 0 draws its status line at the cursor's line, again and again: cleared first, it comes
+  // back below.
   if (live_) text_ += "\r\033[K";
   text_.append(line);
   text_ += '\n';
@@ -24,14 +25,18 @@ void StderrWriter::write() {
   while (!text_.empty()) {
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
     if (::poll(&ready, 1, 0) <= 0) return;
-    // Whole lines at a time, so that rank 0's do not mix with them; PIPE_BUF bytes are what a pipe that is ready takes at once.
+    // Whole lines at a time, so that rank 0's do not mix with them; PIPE_BUF bytes are what a pipe
+    // that is ready takes at once.
     const std::size_t end = text_.rfind('\n', PIPE_BUF - 1);
-    const std::size_t size = end == std::string::npos ? std::min<std::size_t>(text_.size(), PIPE_BUF) : end + 1;
+    const std::size_t size =
+        end == std::string::npos ? std::min<std::size_t>(text_.size(), PIPE_BUF) : end + 1;
     const ssize_t n = ::write(STDERR_FILENO, text_.data(), size);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
-    if (n <= 0) text_.clear();          // nobody reads any more, which ends no run
-    else text_.erase(0, static_cast<std::size_t>(n));
+    if (n <= 0)
+      text_.clear();  // nobody reads any more, which ends no run
+    else
+      text_.erase(0, static_cast<std::size_t>(n));
   }
 }
 

@@ -4,7 +4,8 @@
 
 namespace trainx::launch {
 
-/// Lines for this process's stderr, written without waiting for its reader (a pager, a terminal that is held): signals go on to the workers meanwhile.
+/// Lines for this process's stderr, written without waiting for its reader (a pager, a terminal
+/// that is held): signals go on to the workers meanwhile.
 class StderrWriter {
  public:
   StderrWriter();
@@ -16,7 +17,7 @@ class StderrWriter {
   void write();
 
  private:
-  bool live_ = false;                   // a terminal, on which rank 0 may have its status line
+  bool live_ = false;  // a terminal, on which rank 0 may have its status line
   std::string text_;
 };
 

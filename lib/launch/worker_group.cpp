@@ -11,14 +11,17 @@
 namespace trainx::launch {
 namespace {
 
-// `timeout` and some job managers signal a process and then its group: the same SIGINT within this time is one request, not two.
+// `timeout` and some job managers signal a process and then its group: the same SIGINT within this
+// time is one request, not two.
 constexpr auto one_request = std::chrono::milliseconds(100);
 
 }  // namespace
 
 WorkerGroup::WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSignals& held)
     : output_(job, plan), signals_(::signalfd(-1, &held.waited(), SFD_CLOEXEC | SFD_NONBLOCK)) {
-  if (!signals_.is_open()) throw UserError(ExitCode::unavailable, "signals cannot be waited for: " + errno_words(errno) + "; raise the limit of open files (ulimit -n)");
+  if (!signals_.is_open())
+    throw UserError(ExitCode::unavailable, "signals cannot be waited for: " + errno_words(errno) +
+                                               "; raise the limit of open files (ulimit -n)");
   MeetingPoint point;
   LaunchPlan ranks = plan;
   if (plan.first.world_size > 1 && plan.owns_all()) {
@@ -33,10 +36,11 @@ WorkerGroup::WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSigna
       its.membership = ranks.membership(i);
       WorkerFiles files = output_.files(i);
       if (its.membership.rank == 0) files.listener = point.listener.get();
-      workers_.push_back({start_worker(path, std::move(its), files, held), ranks.membership(i).rank});
+      workers_.push_back(
+          {start_worker(path, std::move(its), files, held), ranks.membership(i).rank});
     }
   } catch (const UserError&) {
-    kill_groups();                      // a destructor does not follow
+    kill_groups();  // a destructor does not follow
     throw;
   }
   output_.started();
@@ -62,7 +66,7 @@ void WorkerGroup::send(int signal) {
 
 void WorkerGroup::suspend() {
   send(SIGSTOP);
-  ::raise(SIGSTOP);                     // until somebody sends SIGCONT
+  ::raise(SIGSTOP);  // until somebody sends SIGCONT
   send(SIGCONT);
 }
 
@@ -81,14 +85,19 @@ void WorkerGroup::forward(int signal) {
 
 void WorkerGroup::forward_all() {
   signalfd_siginfo signal{};
-  while (::read(signals_.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) forward(static_cast<int>(signal.ssi_signo));
+  while (::read(signals_.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal))
+    forward(static_cast<int>(signal.ssi_signo));
 }
 
 void WorkerGroup::collect_ended() {
   for (Worker& w : workers_) {
     siginfo_t seen{};
-    if (!w.lives || (::waitid(P_PID, static_cast<id_t>(w.process), &seen, WEXITED | WNOHANG | WNOWAIT) == 0 && seen.si_pid == 0)) continue;
-    // What it started and left behind ends with it, while the number of its group is still its own. A worker alone keeps to what it always did.
+    if (!w.lives ||
+        (::waitid(P_PID, static_cast<id_t>(w.process), &seen, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         seen.si_pid == 0))
+      continue;
+    // What it started and left behind ends with it, while the number of its group is still its own.
+    // A worker alone keeps to what it always did.
     if (workers_.size() > 1) ::kill(-w.process, SIGKILL);
     RankEnd end{w.rank, 0, Clock::now(), termed_ || interrupted_twice_};
     while (::waitpid(w.process, &end.status, 0) < 0)
@@ -113,7 +122,9 @@ void WorkerGroup::press_on(Clock::time_point now) {
 
 int WorkerGroup::milliseconds_until_due(Clock::time_point now) const {
   Clock::time_point due = output_.due(now);
-  if (failed_ && !killed_) due = std::min(due, *failed_ + own_time + (termed_ ? time_after_term : std::chrono::seconds(0)));
+  if (failed_ && !killed_)
+    due =
+        std::min(due, *failed_ + own_time + (termed_ ? time_after_term : std::chrono::seconds(0)));
   if (due == Clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - now).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
@@ -122,7 +133,9 @@ int WorkerGroup::milliseconds_until_due(Clock::time_point now) const {
 void WorkerGroup::sleep() {
   std::vector<pollfd> waited{{signals_.get(), POLLIN, 0}};
   output_.add_to(waited);
-  if (::poll(waited.data(), waited.size(), milliseconds_until_due(Clock::now())) < 0 && errno != EINTR) throw InternalError("waiting for the workers failed: " + errno_words(errno));
+  if (::poll(waited.data(), waited.size(), milliseconds_until_due(Clock::now())) < 0 &&
+      errno != EINTR)
+    throw InternalError("waiting for the workers failed: " + errno_words(errno));
 }
 
 void WorkerGroup::wait() {
@@ -135,7 +148,8 @@ void WorkerGroup::wait() {
     press_on(Clock::now());
   }
   output_.finish();
-  while (output_.pending() && !interrupted_twice_) {   // a reader that is slow; interrupting a second time leaves it
+  // a reader that is slow; interrupting a second time leaves it
+  while (output_.pending() && !interrupted_twice_) {
     sleep();
     forward_all();
     output_.relay(Clock::now());

@@ -11,18 +11,21 @@ namespace trainx::launch {
 class WorkerGroup {
  public:
   using Clock = std::chrono::steady_clock;
-  // When one has failed, the others hear of it from their peers and have this long to end by themselves; then they are asked, then made to.
-  static constexpr auto own_time = std::chrono::seconds(10), time_after_term = std::chrono::seconds(2);
+  // When one has failed, the others hear of it from their peers and have this long to end by
+  // themselves; then they are asked, then made to.
+  static constexpr auto own_time = std::chrono::seconds(10),
+                        time_after_term = std::chrono::seconds(2);
 
   /// Starts them. Throws UserError 69: one cannot be started; then none is left.
   WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSignals& held);
-  ~WorkerGroup();                       // kills whoever is left
+  ~WorkerGroup();  // kills whoever is left
   WorkerGroup(const WorkerGroup&) = delete;
 
-  /// Waits until all have ended, forwarding each signal once to all of them. Suspending the launcher (Ctrl-Z) suspends the workers.
+  /// Waits until all have ended, forwarding each signal once to all of them. Suspending the
+  /// launcher (Ctrl-Z) suspends the workers.
   void wait();
 
-  const std::vector<RankEnd>& ends() const { return ends_; }   // in the order in which they came
+  const std::vector<RankEnd>& ends() const { return ends_; }  // in the order in which they came
   bool interrupted_twice() const { return interrupted_twice_; }
   /// A signal that asks for the run's end was forwarded.
   bool asked_to_end() const { return asked_to_end_; }
@@ -39,14 +42,14 @@ class WorkerGroup {
   void forward(int signal);
   void forward_all();
   void collect_ended();
-  void press_on(Clock::time_point now);   // those whom another's failure should have ended
+  void press_on(Clock::time_point now);  // those whom another's failure should have ended
   bool any_lives() const;
   void sleep();
   int milliseconds_until_due(Clock::time_point now) const;
 
   std::vector<Worker> workers_;
   WorkerOutput output_;
-  Descriptor signals_;                  // readable when one of the held signals is there
+  Descriptor signals_;  // readable when one of the held signals is there
   std::vector<RankEnd> ends_;
   std::optional<Clock::time_point> interrupted_, failed_;
   bool interrupted_twice_ = false, asked_to_end_ = false, termed_ = false, killed_ = false;

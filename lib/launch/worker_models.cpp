@@ -14,21 +14,33 @@ using nlohmann::json;
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& worker, const std::string& sentence) { throw UserError(ExitCode::unavailable, "the worker " + worker + " " + sentence); }
+[[noreturn]] void refuse(const std::string& worker, const std::string& sentence) {
+  throw UserError(ExitCode::unavailable, "the worker " + worker + " " + sentence);
+}
 
 }  // namespace
 
 std::vector<spec::CustomOptions> ask_for_models(const std::string& worker) {
   const json said = json::parse(ask_worker(worker, "--describe", ""), nullptr, false);
-  if (!said.is_object() || !said.contains("trainx") || !said.contains("models")) refuse(worker, "answers --describe otherwise than a worker of trainx does (trainx::worker_main)");
+  if (!said.is_object() || !said.contains("trainx") || !said.contains("models"))
+    refuse(worker,
+           "answers --describe otherwise than a worker of trainx does (trainx::worker_main)");
   std::vector<spec::CustomOptions> models;
   try {
-    if (const auto its = said.at("trainx").get<std::string>(); its != version) refuse(worker, "is of trainx " + its + ", this is " + std::string(version) + "; build it again");
-    for (const json& model : said.at("models")) models.push_back(spec::custom_options_from_json(model));
+    if (const auto its = said.at("trainx").get<std::string>(); its != version)
+      refuse(worker,
+             "is of trainx " + its + ", this is " + std::string(version) + "; build it again");
+    for (const json& model : said.at("models"))
+      models.push_back(spec::custom_options_from_json(model));
   } catch (const json::exception& e) {
-    refuse(worker, std::string("describes its models otherwise than this trainx reads; build it again: ") + e.what());
+    refuse(worker,
+           std::string("describes its models otherwise than this trainx reads; build it again: ") +
+               e.what());
   }
-  if (const std::string problem = spec::check_description(models, recipe::alternative_names(spec::ModelOptions{})); !problem.empty()) refuse(worker, "cannot be used: " + problem);
+  if (const std::string problem =
+          spec::check_description(models, recipe::alternative_names(spec::ModelOptions{}));
+      !problem.empty())
+    refuse(worker, "cannot be used: " + problem);
   return models;
 }
 
@@ -39,20 +51,31 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
   const std::int64_t micro_batch_size = plan::plan_batch(copy.batch, 1).micro_batch_size;
   json sizes = json::array();
   for (const std::int64_t length : recipe::row_lengths(copy.data)) {
-    if (micro_batch_size > 1) sizes.push_back({1, length});   // what a smaller micro-batch would take lies between
+    // what a smaller micro-batch would take lies between
+    if (micro_batch_size > 1) sizes.push_back({1, length});
     sizes.push_back({micro_batch_size, length});
   }
   const bool low = copy.precision.compute == recipe::Compute::bf16;
-  const json question{{"config", spec::config_text(dims, DType::f32)}, {"compute", name_of(low ? DType::bf16 : DType::f32)}, {"threads", facts.hardware.threads_of_rank()}, {"sizes", sizes}};
+  const json question{{"config", spec::config_text(dims, DType::f32)},
+                      {"compute", name_of(low ? DType::bf16 : DType::f32)},
+                      {"threads", facts.hardware.threads_of_rank()},
+                      {"sizes", sizes}};
   const std::string worker = worker_path();
-  const json said = json::parse(ask_worker(worker, "--describe-graph", question.dump()), nullptr, false);
-  if (!said.is_object()) refuse(worker, "answers --describe-graph otherwise than a worker of trainx does; build it again");
-  if (const auto problem = said.find("problem"); problem != said.end()) throw UserError(ExitCode::invalid_recipe, problem->get<std::string>());
+  const json said =
+      json::parse(ask_worker(worker, "--describe-graph", question.dump()), nullptr, false);
+  if (!said.is_object())
+    refuse(worker,
+           "answers --describe-graph otherwise than a worker of trainx does; build it again");
+  if (const auto problem = said.find("problem"); problem != said.end())
+    throw UserError(ExitCode::invalid_recipe, problem->get<std::string>());
   try {
     facts.model_shapes.clear();
-    for (const json& shape : said.at("shapes")) facts.model_shapes.push_back(spec::custom_shape_from_json(shape));
+    for (const json& shape : said.at("shapes"))
+      facts.model_shapes.push_back(spec::custom_shape_from_json(shape));
   } catch (const json::exception& e) {
-    refuse(worker, std::string("describes its model otherwise than this trainx reads; build it again: ") + e.what());
+    refuse(worker,
+           std::string("describes its model otherwise than this trainx reads; build it again: ") +
+               e.what());
   }
 }
 

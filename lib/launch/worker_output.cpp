@@ -13,7 +13,9 @@ constexpr auto look_for_folder = std::chrono::seconds(1);
 
 /// Where the run keeps its files: with --fork beside the run that it begins from.
 std::string folder_of_run(const Job& job) {
-  return job.fork_name.empty() ? job.run_folder : (std::filesystem::path(job.run_folder).parent_path() / job.fork_name).string();
+  return job.fork_name.empty()
+             ? job.run_folder
+             : (std::filesystem::path(job.run_folder).parent_path() / job.fork_name).string();
 }
 
 }  // namespace
@@ -24,7 +26,10 @@ WorkerOutput::WorkerOutput(const Job& job, const LaunchPlan& plan) {
   for (int i = 0; i < plan.workers; ++i) {
     const int rank = plan.membership(i).rank;
     if (rank == 0 && terminal) continue;
-    RankLog& log = logs_.emplace_back(folder_of_run(job), rank, "-- rank " + std::to_string(rank) + " of " + std::to_string(plan.first.world_size) + " starts on " + host_name() + ", " + utc_time());
+    RankLog& log = logs_.emplace_back(folder_of_run(job), rank,
+                                      "-- rank " + std::to_string(rank) + " of " +
+                                          std::to_string(plan.first.world_size) + " starts on " +
+                                          host_name() + ", " + utc_time());
     add(i, rank, Kind::console, log);
     add(i, rank, Kind::errors, log);
     if (rank > 0) add(i, rank, Kind::output, log);
@@ -33,15 +38,22 @@ WorkerOutput::WorkerOutput(const Job& job, const LaunchPlan& plan) {
 
 void WorkerOutput::add(int worker, int rank, Kind kind, RankLog& log) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw UserError(ExitCode::unavailable, "there is no pipe for what rank " + std::to_string(rank) + " says: " + errno_words(errno) + "; raise the limit of open files (ulimit -n)");
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw UserError(ExitCode::unavailable,
+                    "there is no pipe for what rank " + std::to_string(rank) + " says: " +
+                        errno_words(errno) + "; raise the limit of open files (ulimit -n)");
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  streams_.push_back({worker, rank, kind, LineReader(Descriptor(ends[0])), Descriptor(ends[1]), &log});
+  streams_.push_back(
+      {worker, rank, kind, LineReader(Descriptor(ends[0])), Descriptor(ends[1]), &log});
 }
 
 WorkerFiles WorkerOutput::files(int i) const {
   WorkerFiles files;
   for (const Stream& s : streams_)
-    if (s.worker == i) (s.kind == Kind::errors ? files.errors : s.kind == Kind::console ? files.console : files.output) = s.writing.get();
+    if (s.worker == i)
+      (s.kind == Kind::errors    ? files.errors
+       : s.kind == Kind::console ? files.console
+                                 : files.output) = s.writing.get();
   return files;
 }
 
@@ -66,8 +78,10 @@ WorkerOutput::Time WorkerOutput::due(Time now) const {
 void WorkerOutput::take(const Stream& s, std::string_view line, Time now) {
   if (s.kind != Kind::console) s.log->write(line);
   if (s.kind == Kind::output) return;
-  if (s.rank == 0) closing_.told(line), screen_.put(line);
-  else if (!closing_.keep(s.rank, line, now)) screen_.put(rank_prefix({s.rank}) + std::string(line));
+  if (s.rank == 0)
+    closing_.told(line), screen_.put(line);
+  else if (!closing_.keep(s.rank, line, now))
+    screen_.put(rank_prefix({s.rank}) + std::string(line));
 }
 
 void WorkerOutput::relay(Time now) {

@@ -1,9 +1,10 @@
 // What several workers of one launcher say.
 //
-// A worker writes its own log (lib/log) and tells people the same on a descriptor of its own, the console. Rank 0 of a terminal has
-// the launcher's stdout and stderr, and draws its status line there. Elsewhere consoles go through the launcher line by line, those
-// of other ranks with the rank before each line. What libraries write to stderr goes the same way, and into the rank's log file;
-// stdout of other ranks, which would be rank 0's data once more, into their log files alone.
+// A worker writes its own log (lib/log) and tells people the same on a descriptor of its own, the
+// console. Rank 0 of a terminal has the launcher's stdout and stderr, and draws its status line
+// there. Elsewhere consoles go through the launcher line by line, those of other ranks with the
+// rank before each line. What libraries write to stderr goes the same way, and into the rank's log
+// file; stdout of other ranks, which would be rank 0's data once more, into their log files alone.
 #pragma once
 #include "launch/closing_sentences.hpp"
 #include "launch/launch_plan.hpp"
@@ -21,12 +22,14 @@ class WorkerOutput {
  public:
   using Time = ClosingSentences::Time;
 
-  /// Nothing is relayed, and no log written, for a worker alone or one that another launcher started: those have the launcher's own stdout and stderr.
-  /// Throws UserError 69: there are no pipes.
+  /// Nothing is relayed, and no log written, for a worker alone or one that another launcher
+  /// started: those have the launcher's own stdout and stderr. Throws UserError 69: there are no
+  /// pipes.
   WorkerOutput(const Job& job, const LaunchPlan& plan);
   /// What worker i of the plan is started with.
   WorkerFiles files(int i) const;
-  /// The workers hold their ends of the pipes; the launcher lets go of them, else no pipe would ever end.
+  /// The workers hold their ends of the pipes; the launcher lets go of them, else no pipe would
+  /// ever end.
   void started();
 
   void add_to(std::vector<pollfd>& waited) const;
@@ -51,7 +54,7 @@ class WorkerOutput {
   void add(int worker, int rank, Kind kind, RankLog& log);
   void take(const Stream& stream, std::string_view line, Time now);
 
-  std::list<RankLog> logs_;             // their addresses stay
+  std::list<RankLog> logs_;  // their addresses stay
   std::vector<Stream> streams_;
   ClosingSentences closing_;
   StderrWriter screen_;

@@ -18,18 +18,25 @@ namespace {
 constexpr int job_descriptor = 3, listener_descriptor = 4, console_descriptor = 5;
 
 [[noreturn]] void cannot_start(const std::string& worker, int error) {
-  throw UserError(ExitCode::unavailable, "the worker " + worker + " cannot be started: " + std::strerror(error) +
-                                             "; build it beside trainx (scripts/trainx does), or name it with --worker (TRAINX_WORKER)");
+  throw UserError(ExitCode::unavailable, "the worker " + worker +
+                                             " cannot be started: " + std::strerror(error) +
+                                             "; build it beside trainx (scripts/trainx does), or "
+                                             "name it with --worker (TRAINX_WORKER)");
 }
 
-/// Memory behind a descriptor that holds the job, sealed: the worker may read at its own pace, and nobody waits for a full pipe.
+/// Memory behind a descriptor that holds the job, sealed: the worker may read at its own pace, and
+/// nobody waits for a full pipe.
 Descriptor sealed_memory(const std::string& text) {
   Descriptor memory(::memfd_create("trainx-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory.is_open()) throw UserError(ExitCode::unavailable, std::string("no memory for the worker's job: ") + std::strerror(errno));
+  if (!memory.is_open())
+    throw UserError(ExitCode::unavailable,
+                    std::string("no memory for the worker's job: ") + std::strerror(errno));
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t n = ::write(memory.get(), text.data() + done, text.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw UserError(ExitCode::out_of_memory, std::string("no memory for the worker's job: ") + std::strerror(errno));
+    if (n < 0)
+      throw UserError(ExitCode::out_of_memory,
+                      std::string("no memory for the worker's job: ") + std::strerror(errno));
     done += static_cast<std::size_t>(n);
   }
   ::lseek(memory.get(), 0, SEEK_SET);
@@ -38,20 +45,27 @@ Descriptor sealed_memory(const std::string& text) {
 }
 
 /// A descriptor that the worker gets: `from` here becomes `to` there.
-struct Handed { int from, to; };
+struct Handed {
+  int from, to;
+};
 
-// Between fork and exec: system calls only. Reports errno through `failed`, which a successful exec closes.
-[[noreturn]] void become_worker(const char* path, std::array<Handed, 6> files, int failed, pid_t launcher, const sigset_t& mask) {
+// Between fork and exec: system calls only. Reports errno through `failed`, which a successful exec
+// closes.
+[[noreturn]] void become_worker(const char* path, std::array<Handed, 6> files, int failed,
+                                pid_t launcher, const sigset_t& mask) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);   // the launcher's end is the worker's, kill -9 included
-  if (::getppid() != launcher) _exit(128 + SIGKILL);   // it ended before the line above
-  ::signal(SIGTTOU, SIG_IGN);           // a background group may write to the terminal, also under `stty tostop`
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the launcher's end is the worker's, kill -9 included
+  if (::getppid() != launcher) _exit(128 + SIGKILL);  // it ended before the line above
+  // a background group may write to the terminal, also under `stty tostop`
+  ::signal(SIGTTOU, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   // Out of the way first: any of them may itself be one of the numbers that are handed out.
   const int failed_high = ::fcntl(failed, F_DUPFD_CLOEXEC, console_descriptor + 1);
   bool handed = failed_high >= 0;
   for (Handed& file : files)
-    if (file.from >= 0) handed = (file.from = ::fcntl(file.from, F_DUPFD_CLOEXEC, console_descriptor + 1)) >= 0 && handed;
+    if (file.from >= 0)
+      handed = (file.from = ::fcntl(file.from, F_DUPFD_CLOEXEC, console_descriptor + 1)) >= 0 &&
+               handed;
   for (const Handed& file : files)
     if (file.from >= 0) handed = ::dup2(file.from, file.to) >= 0 && handed;
   if (handed) ::execl(path, path, static_cast<char*>(nullptr));
@@ -76,13 +90,16 @@ std::string worker_path() {
   return std::filesystem::path(executable_path()).replace_filename("trainx-worker").string();
 }
 
-pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files, const HeldSignals& held) {
+pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files,
+                   const HeldSignals& held) {
   job.membership.listener = files.listener < 0 ? -1 : listener_descriptor;
   job.output.console = files.console < 0 ? STDERR_FILENO : console_descriptor;
-  const Descriptor memory = sealed_memory(to_json(job).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  const Descriptor memory =
+      sealed_memory(to_json(job).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   const Descriptor nothing(job.bench.paced ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
   int failed[2];
-  if ((!nothing.is_open() && !job.bench.paced) || ::pipe2(failed, O_CLOEXEC) != 0) cannot_start(path, errno);
+  if ((!nothing.is_open() && !job.bench.paced) || ::pipe2(failed, O_CLOEXEC) != 0)
+    cannot_start(path, errno);
   const Descriptor failure(failed[0]);
   Descriptor failing(failed[1]);
   const std::array<Handed, 6> handed{{{memory.get(), job_descriptor},
@@ -95,7 +112,7 @@ pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files, c
   const pid_t worker = ::fork();
   if (worker < 0) cannot_start(path, errno);
   if (worker == 0) become_worker(path.c_str(), handed, failing.get(), launcher, held.of_worker());
-  ::setpgid(worker, worker);            // whichever of the two comes first
+  ::setpgid(worker, worker);  // whichever of the two comes first
   failing.close();
   if (const int error = exec_error(failure.get()); error != 0) {
     while (::waitpid(worker, nullptr, 0) < 0 && errno == EINTR) continue;

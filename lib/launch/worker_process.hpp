@@ -9,12 +9,15 @@ namespace trainx::launch {
 struct WorkerFiles {
   int listener = -1;
   int output = -1, errors = -1;
-  int console = -1;                     // for what the worker tells people, apart from what libraries write to stderr; -1: stderr
+  // for what the worker tells people, apart from what libraries write to stderr; -1: stderr
+  int console = -1;
 };
 
-/// Starts the worker as leader of a process group of its own, with the job on descriptor 3, the listener on 4
-/// and the console on 5 where the job says so.
-/// It ends when this process does, also on kill -9. Called on the main thread, with whose end the kernel would end it. Throws UserError 69.
-pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files, const HeldSignals& held);
+/// Starts the worker as leader of a process group of its own, with the job on descriptor 3, the
+/// listener on 4 and the console on 5 where the job says so. It ends when this process does, also
+/// on kill -9. Called on the main thread, with whose end the kernel would end it. Throws
+/// UserError 69.
+pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files,
+                   const HeldSignals& held);
 
 }  // namespace trainx::launch

@@ -19,11 +19,13 @@ bool is_ignored(int signal) {
 }  // namespace
 
 HeldSignals::HeldSignals() : waited_(forwarded_set()) {
-  if (is_ignored(SIGHUP)) sigdelset(&waited_, SIGHUP);   // nohup; a blocked signal would be waited for all the same
+  // nohup; a blocked signal would be waited for all the same
+  if (is_ignored(SIGHUP)) sigdelset(&waited_, SIGHUP);
   sigaddset(&waited_, SIGCHLD);
   // A shell without job control ignores Ctrl-Z for its children; then so does the launcher.
   if (!is_ignored(SIGTSTP)) sigaddset(&waited_, SIGTSTP);
-  std::signal(SIGCHLD, SIG_DFL);        // inherited as ignored, the kernel would reap the worker and tell nobody
+  // inherited as ignored, the kernel would reap the worker and tell nobody
+  std::signal(SIGCHLD, SIG_DFL);
   sigprocmask(SIG_BLOCK, &waited_, &before_);
   of_worker_ = before_;
   for (const int signal : forwarded_signals) sigaddset(&of_worker_, signal);

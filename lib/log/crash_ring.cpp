@@ -34,16 +34,11 @@ void put(int fd, const char* text, std::size_t length) {
 
 const char* words_of(int signal) {
   switch (signal) {
-    case SIGSEGV:
-      return "ended by signal SIGSEGV (invalid memory access)";
-    case SIGBUS:
-      return "ended by signal SIGBUS (memory behind a file is gone)";
-    case SIGFPE:
-      return "ended by signal SIGFPE (arithmetic)";
-    case SIGILL:
-      return "ended by signal SIGILL (unknown instruction)";
-    default:
-      return "ended by signal SIGABRT (abort)";
+    case SIGSEGV: return "ended by signal SIGSEGV (invalid memory access)";
+    case SIGBUS: return "ended by signal SIGBUS (memory behind a file is gone)";
+    case SIGFPE: return "ended by signal SIGFPE (arithmetic)";
+    case SIGILL: return "ended by signal SIGILL (unknown instruction)";
+    default: return "ended by signal SIGABRT (abort)";
   }
 }
 

@@ -26,14 +26,10 @@ constexpr std::string_view names[] = {"debug", "info", "warning", "error"};
 
 spdlog::level::level_enum spdlog_level(Level level) {
   switch (level) {
-    case Level::debug:
-      return spdlog::level::debug;
-    case Level::info:
-      return spdlog::level::info;
-    case Level::warning:
-      return spdlog::level::warn;
-    case Level::error:
-      break;
+    case Level::debug: return spdlog::level::debug;
+    case Level::info: return spdlog::level::info;
+    case Level::warning: return spdlog::level::warn;
+    case Level::error: break;
   }
   return spdlog::level::err;
 }
@@ -53,8 +49,8 @@ std::atomic<std::int64_t> current_step{0};
 class Place final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& out) override {
-    const std::string text =
-        "rank " + std::to_string(current_rank) + " step " + std::to_string(current_step);
+    const std::string text = "rank " + std::to_string(current_rank) + " step " +
+                             std::to_string(current_step);
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
@@ -160,9 +156,7 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
       file_->open(path);
       for (const auto& kept : before)
         if (kept.line.level >= least) put({kept.formatted.data(), kept.formatted.size()});
-    } catch (const spdlog::spdlog_ex&) {
-      file_.reset();
-    }
+    } catch (const spdlog::spdlog_ex&) { file_.reset(); }
     least_ = least;
     return file_.has_value();
   }

@@ -7,9 +7,11 @@
 
 namespace trainx::metrics {
 
-AppendedFile::AppendedFile(std::string path, std::int64_t size) : path_(std::move(path)), size_(size) {
+AppendedFile::AppendedFile(std::string path, std::int64_t size)
+    : path_(std::move(path)), size_(size) {
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw UserError(ExitCode::io_error, path_ + " cannot be written: " + errno_words(errno));
+  if (fd_ < 0)
+    throw UserError(ExitCode::io_error, path_ + " cannot be written: " + errno_words(errno));
 }
 
 AppendedFile::~AppendedFile() { ::close(fd_); }

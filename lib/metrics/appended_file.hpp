@@ -5,8 +5,9 @@
 
 namespace trainx::metrics {
 
-/// A file that whole pieces are appended to, each handed to the system at once. A disk that is full does not end the run: what cannot be written is kept and tried again
-/// with the next piece, and `problem` says why.
+/// A file that whole pieces are appended to, each handed to the system at once. A disk that is full
+/// does not end the run: what cannot be written is kept and tried again with the next piece, and
+/// `problem` says why.
 class AppendedFile {
  public:
   /// Goes on behind the first `size` bytes. Throws UserError 74.
@@ -22,7 +23,7 @@ class AppendedFile {
  private:
   std::string path_, waiting_, problem_;
   int fd_ = -1;
-  std::int64_t size_;                   // of whole pieces
+  std::int64_t size_;  // of whole pieces
 };
 
 }  // namespace trainx::metrics

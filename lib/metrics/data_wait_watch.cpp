@@ -13,8 +13,9 @@ std::optional<std::string> DataWaitWatch::news(std::int64_t step, double step_s,
   step_s_ = wait_s_ = 0;
   if (!(share > told_share)) return std::nullopt;
   told_ = true;
-  return "step " + std::to_string(step) + ": steps wait for data " + std::to_string(std::llround(100 * share)) +
-         " % of their time; raise data.workers (" + std::to_string(workers_) + ") up to the free cores, or data.prefetch (" +
+  return "step " + std::to_string(step) + ": steps wait for data " +
+         std::to_string(std::llround(100 * share)) + " % of their time; raise data.workers (" +
+         std::to_string(workers_) + ") up to the free cores, or data.prefetch (" +
          std::to_string(prefetch_) + ") if single samples are slow";
 }
 

@@ -20,7 +20,7 @@ std::string kept_lines(const std::string& text, std::int64_t resumed_step) {
   std::string kept;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;   // a line without its end was cut off
+    if (end == std::string::npos) break;  // a line without its end was cut off
     const std::string_view line(text.data() + begin, end - begin);
     if (belongs_to(line, resumed_step)) kept.append(line).push_back('\n');
     begin = end + 1;
@@ -39,8 +39,11 @@ std::int64_t keep_lines(const std::string& path, std::int64_t resumed_step) {
 
 }  // namespace
 
-MetricsFile::MetricsFile(const std::string& path, std::int64_t resumed_step) : file_(path, keep_lines(path, resumed_step)) {}
+MetricsFile::MetricsFile(const std::string& path, std::int64_t resumed_step)
+    : file_(path, keep_lines(path, resumed_step)) {}
 
-void MetricsFile::append(const nlohmann::ordered_json& object) { file_.append(json_line(object) + "\n"); }
+void MetricsFile::append(const nlohmann::ordered_json& object) {
+  file_.append(json_line(object) + "\n");
+}
 
 }  // namespace trainx::metrics

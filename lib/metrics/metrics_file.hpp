@@ -8,8 +8,9 @@ namespace trainx::metrics {
 /// metrics.jsonl: one object a line, appended as the run goes.
 class MetricsFile {
  public:
-  /// Opens `path` of a run that goes on after `resumed_step` (0: from the start). Lines of later steps, which the run is about to repeat, are dropped,
-  /// and so is a last line that a killed run left unfinished. Throws UserError 74.
+  /// Opens `path` of a run that goes on after `resumed_step` (0: from the start). Lines of later
+  /// steps, which the run is about to repeat, are dropped, and so is a last line that a killed run
+  /// left unfinished. Throws UserError 74.
   MetricsFile(const std::string& path, std::int64_t resumed_step);
   void append(const nlohmann::ordered_json& object);
   const std::string& problem() const { return file_.problem(); }

@@ -7,7 +7,8 @@
 
 namespace trainx::metrics {
 
-/// Where a run writes its numbers down: metrics.jsonl, metrics.csv, and where it is asked for TensorBoard's files.
+/// Where a run writes its numbers down: metrics.jsonl, metrics.csv, and where it is asked for
+/// TensorBoard's files.
 class MetricsLog {
  public:
   /// Of a run that goes on after `resumed_step` (0: from the start). Throws UserError 74.
@@ -29,7 +30,7 @@ class MetricsLog {
 
  private:
   MetricsFile file_;
-  MetricsTable table_;                  // after file_: it is made from what that kept
+  MetricsTable table_;  // after file_: it is made from what that kept
   std::optional<EventFile> events_;
 };
 

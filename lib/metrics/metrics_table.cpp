@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// RFC 4180: a cell with a comma, a quote or a line end stands in quotes, in which quotes are doubled.
+/// RFC 4180: a cell with a comma, a quote or a line end stands in quotes, in which quotes are
+/// doubled.
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
@@ -21,7 +22,8 @@ std::string quoted(const std::string& text) {
 }
 
 std::string cell(const Json& value) {
-  if (value.is_null() || (value.is_number_float() && !std::isfinite(value.get<double>()))) return {};
+  if (value.is_null() || (value.is_number_float() && !std::isfinite(value.get<double>())))
+    return {};
   return value.is_string() ? quoted(value.get<std::string>())
                            : quoted(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
@@ -51,7 +53,8 @@ std::string MetricsTable::row(const Json& object) const {
 
 void MetricsTable::rebuild() {
   std::vector<Json> objects;
-  std::istringstream lines(std::filesystem::exists(lines_path_) ? read_file(lines_path_) : std::string());
+  std::istringstream lines(std::filesystem::exists(lines_path_) ? read_file(lines_path_)
+                                                                : std::string());
   for (std::string line; std::getline(lines, line);) {
     Json object = Json::parse(line, nullptr, false);
     if (!object.is_object()) continue;
@@ -77,7 +80,7 @@ void MetricsTable::append(const Json& object) {
   try {
     rebuild();
     problem_.clear();
-  } catch (const UserError& e) {        // a full disk ends no run: the next line tries again
+  } catch (const UserError& e) {  // a full disk ends no run: the next line tries again
     columns_ = before;
     problem_ = e.what();
   }

@@ -6,11 +6,13 @@
 
 namespace trainx::metrics {
 
-/// metrics.csv: the lines of metrics.jsonl as a table, for programs that read no JSON lines. A key that appears
-/// later becomes a further column. Numbers that are not finite, and keys that a line lacks, are empty cells.
+/// metrics.csv: the lines of metrics.jsonl as a table, for programs that read no JSON lines. A key
+/// that appears later becomes a further column. Numbers that are not finite, and keys that a line
+/// lacks, are empty cells.
 class MetricsTable {
  public:
-  /// Makes the table anew from `lines_path`, which is cut to the resumed step already. Throws UserError 74.
+  /// Makes the table anew from `lines_path`, which is cut to the resumed step already. Throws
+  /// UserError 74.
   MetricsTable(std::string path, std::string lines_path);
   /// A line that metrics.jsonl holds by now.
   void append(const nlohmann::ordered_json& object);

@@ -6,19 +6,19 @@ namespace trainx::metrics {
 
 nlohmann::ordered_json to_json(const StepReport& r) {
   nlohmann::ordered_json j{{"step", r.step},
-          {"epoch", r.epoch},
-          {"loss", r.loss},
-          {"step_loss", r.step_loss},
-          {"grad_norm", r.grad_norm},
-          {"lr", r.lr},
-          {"tokens_seen", r.tokens_seen},
-          {"tokens_per_second", r.tokens_per_second},
-          {"step_time_ms", r.step_time_ms},
-          {"data_wait_ms", r.data_wait_ms},
-          {"peak_memory_bytes", r.peak_memory_bytes},
-          {"device_memory_bytes", r.device_memory_bytes},
-          {"applied_steps", r.applied_steps},
-          {"unix_time_s", r.unix_time_s}};
+                           {"epoch", r.epoch},
+                           {"loss", r.loss},
+                           {"step_loss", r.step_loss},
+                           {"grad_norm", r.grad_norm},
+                           {"lr", r.lr},
+                           {"tokens_seen", r.tokens_seen},
+                           {"tokens_per_second", r.tokens_per_second},
+                           {"step_time_ms", r.step_time_ms},
+                           {"data_wait_ms", r.data_wait_ms},
+                           {"peak_memory_bytes", r.peak_memory_bytes},
+                           {"device_memory_bytes", r.device_memory_bytes},
+                           {"applied_steps", r.applied_steps},
+                           {"unix_time_s", r.unix_time_s}};
   if (r.loss_scale) j["loss_scale"] = *r.loss_scale;
   if (r.mfu) j["mfu"] = *r.mfu;
   if (r.joules_per_token) j["joules_per_token"] = *r.joules_per_token;
@@ -52,9 +52,12 @@ nlohmann::ordered_json to_json(const SampleReport& r) {
 
 double unix_time_s() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) / 1e3;
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) /
+         1e3;
 }
 
-std::string json_line(const nlohmann::ordered_json& object) { return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
+std::string json_line(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
 }  // namespace trainx::metrics

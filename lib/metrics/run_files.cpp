@@ -16,12 +16,15 @@ std::string pretty(const nlohmann::ordered_json& j) {
   return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-void write_pretty(const std::string& path, const nlohmann::ordered_json& j) { write_file_atomic(path, pretty(j)); }
+void write_pretty(const std::string& path, const nlohmann::ordered_json& j) {
+  write_file_atomic(path, pretty(j));
+}
 
 /// Renamed over the old file, so that readers see one of the two whole.
 void replace_file(const std::string& path, const std::string& contents) {
   const std::string aside = path + ".new";
-  const bool written = static_cast<bool>(std::ofstream(aside, std::ios::binary) << contents << std::flush);
+  const bool written =
+      static_cast<bool>(std::ofstream(aside, std::ios::binary) << contents << std::flush);
   if (written && std::rename(aside.c_str(), path.c_str()) == 0) return;
   const std::string why = errno_words(errno);
   std::remove(aside.c_str());
@@ -31,9 +34,15 @@ void replace_file(const std::string& path, const std::string& contents) {
 }  // namespace
 
 void write_status(const std::string& path, const RunStatus& s, Durability durability) {
-  nlohmann::ordered_json j{{"state", s.state},     {"reason", s.reason},   {"exit_code", s.exit_code},
-                           {"step", s.step},       {"saved_step", nullptr}, {"resumable", s.resumable},
-                           {"seconds", s.seconds}, {"epoch", s.epoch},     {"samples_per_second", s.samples_per_second},
+  nlohmann::ordered_json j{{"state", s.state},
+                           {"reason", s.reason},
+                           {"exit_code", s.exit_code},
+                           {"step", s.step},
+                           {"saved_step", nullptr},
+                           {"resumable", s.resumable},
+                           {"seconds", s.seconds},
+                           {"epoch", s.epoch},
+                           {"samples_per_second", s.samples_per_second},
                            {"unix_time_s", unix_time_s()}};
   if (s.saved_step) j["saved_step"] = *s.saved_step;
   durability == Durability::survives_kill ? replace_file(path, pretty(j)) : write_pretty(path, j);
@@ -45,7 +54,11 @@ void write_run_info(const std::string& path, const RunInfo& info) {
     const auto found = info.build.find(key);
     j[key] = found == info.build.end() ? "unknown" : found->second;
   }
-  j.update({{"host", info.host}, {"devices", info.devices}, {"argv", info.argv}, {"directory", info.directory}, {"started", info.started}});
+  j.update({{"host", info.host},
+            {"devices", info.devices},
+            {"argv", info.argv},
+            {"directory", info.directory},
+            {"started", info.started}});
   if (!info.overwrite.empty()) j["overwrite"] = info.overwrite;
   j["origins"] = info.origins;
   write_pretty(path, j);
@@ -55,7 +68,8 @@ std::string run_info_text(const std::string& path, const std::string& key) {
   if (!std::filesystem::exists(path)) return {};
   const auto j = nlohmann::json::parse(read_file(path), nullptr, false);
   const auto found = j.is_object() ? j.find(key) : j.end();
-  return j.is_object() && found != j.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return j.is_object() && found != j.end() && found->is_string() ? found->get<std::string>()
+                                                                 : std::string();
 }
 
 }  // namespace trainx::metrics

@@ -8,7 +8,8 @@
 namespace trainx::metrics {
 namespace {
 
-// One system call a message, so that lines of several processes do not mix. A reader that went away is no reason to end a run.
+// One system call a message, so that lines of several processes do not mix. A reader that went away
+// is no reason to end a run.
 void write_to(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
@@ -27,11 +28,15 @@ int terminal_columns(int fd) {
 
 Screen process_screen(int messages) {
   const std::string terminal = environment_variable("TERM");
-  return {[](std::string_view text) { write_to(STDOUT_FILENO, text); },
-          [messages](std::string_view text) { write_to(messages, text); },
-          ::isatty(messages) == 1 && !terminal.empty() && terminal != "dumb",
-          [messages] { return terminal_columns(messages); },
-          [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }};
+  return {
+      [](std::string_view text) { write_to(STDOUT_FILENO, text); },
+      [messages](std::string_view text) { write_to(messages, text); },
+      ::isatty(messages) == 1 && !terminal.empty() && terminal != "dumb",
+      [messages] { return terminal_columns(messages); },
+      [] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+            .count();
+      }};
 }
 
 }  // namespace trainx::metrics

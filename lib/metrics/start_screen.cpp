@@ -78,8 +78,7 @@ std::string start_screen(const std::string& title, const std::vector<StartRow>& 
   text += paragraph("set", set, most_lines > used + 1 ? most_lines - used : 1) + planned;
   const auto defaults = std::ranges::count(settings, "default", &Setting::origin);
   if (defaults > 0)
-    text += "\n  " + std::to_string(defaults) +
-            " more settings are defaults; -v lists them";
+    text += "\n  " + std::to_string(defaults) + " more settings are defaults; -v lists them";
   return text;
 }
 

@@ -12,9 +12,12 @@ using program::Kind;
 using program::Op;
 using program::Slot;
 
-AutogradBlock::AutogradBlock(const program::ModelGraph& graph, const program::BlockSpec& spec, AutogradEnds ends, AutogradFunction function)
+AutogradBlock::AutogradBlock(const program::ModelGraph& graph, const program::BlockSpec& spec,
+                             AutogradEnds ends, AutogradFunction function)
     : ends_(std::move(ends)), function_(std::move(function)) {
-  for (const AutogradEnds::Pair& group : ends_.groups) tensors_.push_back(static_cast<int>(graph.groups.at(spec.slots.at(group.slot).index).parameters.size()));
+  for (const AutogradEnds::Pair& group : ends_.groups)
+    tensors_.push_back(
+        static_cast<int>(graph.groups.at(spec.slots.at(group.slot).index).parameters.size()));
 }
 
 AutogradInputs AutogradBlock::inputs(const BlockContext& c, bool with_gradients) const {
@@ -23,7 +26,8 @@ AutogradInputs AutogradBlock::inputs(const BlockContext& c, bool with_gradients)
   for (const AutogradEnds::Pair& value : ends_.values_in) in.values.push_back(leaf(c[value.slot]));
   for (std::size_t g = 0; g < ends_.groups.size(); ++g) {
     auto& tensors = in.parameters.emplace_back();
-    for (int i = 0; i < tensors_[g]; ++i) tensors.push_back(leaf(c.tensor(ends_.groups[g].slot, i)));
+    for (int i = 0; i < tensors_[g]; ++i)
+      tensors.push_back(leaf(c.tensor(ends_.groups[g].slot, i)));
   }
   return in;
 }
@@ -32,7 +36,8 @@ void AutogradBlock::forward(BlockContext& c) {
   const at::NoGradGuard no_gradients;
   const std::vector<at::Tensor> outputs = function_(inputs(c, false));
   for (std::size_t i = 0; i < ends_.values_out.size(); ++i)
-    if (c.writes(ends_.values_out[i].slot)) c[ends_.values_out[i].slot].copy_(outputs.at(i).view(c[ends_.values_out[i].slot].sizes()));
+    if (c.writes(ends_.values_out[i].slot))
+      c[ends_.values_out[i].slot].copy_(outputs.at(i).view(c[ends_.values_out[i].slot].sizes()));
 }
 
 namespace {
@@ -40,8 +45,10 @@ namespace {
 /// The gradient of a leaf goes to `to`: added where `add` says so.
 void deliver(const at::Tensor& to, const at::Tensor& leaf, bool add) {
   const at::Tensor gradient = leaf.grad().defined() ? leaf.grad() : at::zeros_like(leaf);
-  if (add) to.add_(gradient);
-  else to.copy_(gradient);
+  if (add)
+    to.add_(gradient);
+  else
+    to.copy_(gradient);
 }
 
 }  // namespace
@@ -50,9 +57,11 @@ void AutogradBlock::backward(BlockContext& c) {
   const at::AutoGradMode with_gradients(true);
   const AutogradInputs in = inputs(c, true);
   const std::vector<at::Tensor> outputs = function_(in);
-  at::Tensor product;                   // its gradient with respect to an output is that output's gradient
+  // its gradient with respect to an output is that output's gradient
+  at::Tensor product;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const at::Tensor term = (outputs[i] * c[ends_.values_out.at(i).gradient].detach().view(outputs[i].sizes())).sum();
+    const at::Tensor term =
+        (outputs[i] * c[ends_.values_out.at(i).gradient].detach().view(outputs[i].sizes())).sum();
     product = product.defined() ? product + term : term;
   }
   product.backward();
@@ -62,12 +71,15 @@ void AutogradBlock::backward(BlockContext& c) {
     if (slot != program::none) deliver(c[slot], in.values[i], c.modifies(slot));
   }
   for (std::size_t g = 0; g < in.parameters.size(); ++g)
-    for (int i = 0; i < tensors_[g]; ++i) deliver(c.tensor(ends_.groups[g].gradient, i), in.parameters[g][i], c.accumulates(ends_.groups[g].gradient));
+    for (int i = 0; i < tensors_[g]; ++i)
+      deliver(c.tensor(ends_.groups[g].gradient, i), in.parameters[g][i],
+              c.accumulates(ends_.groups[g].gradient));
 }
 
 program::BlockSpec autograd_spec(const program::BlockSpec& block, const AutogradEnds& ends) {
   program::BlockSpec made{block.name, block.layer, block.slots, {}};
-  const program::Phase &forward = block.phases.at(Op::forward), &backward = block.phases.at(Op::backward);
+  const program::Phase &forward = block.phases.at(Op::forward),
+                       &backward = block.phases.at(Op::backward);
   std::vector<Slot> read;
   program::Phase& f = made.phases[Op::forward];
   program::Phase& b = made.phases[Op::backward];
@@ -83,14 +95,17 @@ program::BlockSpec autograd_spec(const program::BlockSpec& block, const Autograd
       made.slots[u.slot].from = read;
     }
   auto is_gradient = [&](Slot s) {
-    auto has = [s](const std::vector<AutogradEnds::Pair>& pairs) { return std::any_of(pairs.begin(), pairs.end(), [s](const auto& p) { return p.gradient == s; }); };
+    auto has = [s](const std::vector<AutogradEnds::Pair>& pairs) {
+      return std::any_of(pairs.begin(), pairs.end(),
+                         [s](const auto& p) { return p.gradient == s; });
+    };
     return has(ends.values_in) || has(ends.values_out) || has(ends.groups);
   };
   for (const program::SlotUse& u : backward.uses)
     if (is_gradient(u.slot)) b.uses.push_back(u);
   f.gemms = forward.gemms;
   f.attention_flops = forward.attention_flops;
-  b.gemms = backward.gemms;             // and those of forward again
+  b.gemms = backward.gemms;  // and those of forward again
   b.gemms.insert(b.gemms.end(), forward.gemms.begin(), forward.gemms.end());
   b.attention_flops = backward.attention_flops + forward.attention_flops;
   return made;

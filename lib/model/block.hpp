@@ -1,4 +1,5 @@
-// A block computes what its BlockSpec declares. It allocates nothing of its own accord, picks no stream, talks to no rank.
+// A block computes what its BlockSpec declares. It allocates nothing of its own accord, picks no
+// stream, talks to no rank.
 #pragma once
 #include "model/block_context.hpp"
 
@@ -7,7 +8,8 @@ namespace trainx::model {
 class Block {
  public:
   virtual ~Block() = default;
-  /// Writes the forward slots that the instruction uses: all of them (forward), or the dropped ones (recompute). The last block has none of both.
+  /// Writes the forward slots that the instruction uses: all of them (forward), or the dropped ones
+  /// (recompute). The last block has none of both.
   virtual void forward(BlockContext& c);
   virtual void backward(BlockContext& c);
   /// Loss and its gradients in one; the gradient is seeded with c.loss_seed().

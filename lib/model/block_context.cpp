@@ -5,20 +5,31 @@ namespace trainx::model {
 
 using program::Slot;
 
-BlockContext::BlockContext(const program::ModelGraph& graph, const program::BlockSpec& block, std::vector<at::Tensor> operands, std::vector<program::How> how, Mode mode,
-                           std::uint64_t seed, double loss_seed)
-    : graph_(graph), block_(block), operands_(std::move(operands)), how_(std::move(how)), mode_(mode), seed_(seed), loss_seed_(loss_seed) {
-  if (operands_.size() != block.slots.size() || how_.size() != block.slots.size()) throw InternalError("BlockContext: not one operand per slot of " + block.name);
+BlockContext::BlockContext(const program::ModelGraph& graph, const program::BlockSpec& block,
+                           std::vector<at::Tensor> operands, std::vector<program::How> how,
+                           Mode mode, std::uint64_t seed, double loss_seed)
+    : graph_(graph),
+      block_(block),
+      operands_(std::move(operands)),
+      how_(std::move(how)),
+      mode_(mode),
+      seed_(seed),
+      loss_seed_(loss_seed) {
+  if (operands_.size() != block.slots.size() || how_.size() != block.slots.size())
+    throw InternalError("BlockContext: not one operand per slot of " + block.name);
 }
 
 const at::Tensor& BlockContext::operator[](Slot s) const {
-  if (!has(s)) throw InternalError("block " + block_.name + " asks for slot " + std::to_string(s) + ", which its instruction does not use");
+  if (!has(s))
+    throw InternalError("block " + block_.name + " asks for slot " + std::to_string(s) +
+                        ", which its instruction does not use");
   return operands_[s];
 }
 
 at::Tensor BlockContext::tensor(Slot group_slot, int index) const {
   const at::Tensor& group = (*this)[group_slot];
-  const program::ParameterSpec& p = graph_.groups.at(block_.slots[group_slot].index).parameters.at(index);
+  const program::ParameterSpec& p =
+      graph_.groups.at(block_.slots[group_slot].index).parameters.at(index);
   return group.narrow(0, p.offset, p.elements()).view(p.dims);
 }
 
@@ -27,7 +38,9 @@ at::Tensor BlockContext::joined(Slot group_slot, int first, int count) const {
   const program::ParameterSpec& begin = parameters.at(first);
   std::int64_t elements = 0;
   for (int i = first; i < first + count; ++i) {
-    if (parameters.at(i).offset != begin.offset + elements) throw InternalError("block " + block_.name + ": " + parameters[i].name + " does not follow the tensor before it");
+    if (parameters.at(i).offset != begin.offset + elements)
+      throw InternalError("block " + block_.name + ": " + parameters[i].name +
+                          " does not follow the tensor before it");
     elements += parameters[i].elements();
   }
   std::vector<std::int64_t> dims = begin.dims;
@@ -36,7 +49,8 @@ at::Tensor BlockContext::joined(Slot group_slot, int first, int count) const {
 }
 
 tensor::RandomKey BlockContext::random_key(int site) const {
-  return {seed_, static_cast<std::uint32_t>(&block_ - graph_.blocks.data()), static_cast<std::uint32_t>(site)};
+  return {seed_, static_cast<std::uint32_t>(&block_ - graph_.blocks.data()),
+          static_cast<std::uint32_t>(site)};
 }
 
 }  // namespace trainx::model

@@ -4,7 +4,10 @@
 
 namespace trainx::model {
 
-/// Sums of one chunk after another go to a scalar or gradient that the instruction overwrites or adds to: only the first chunk may overwrite.
-inline bool adds(const BlockContext& c, program::Slot s, bool first_chunk) { return !first_chunk || c.accumulates(s); }
+/// Sums of one chunk after another go to a scalar or gradient that the instruction overwrites or
+/// adds to: only the first chunk may overwrite.
+inline bool adds(const BlockContext& c, program::Slot s, bool first_chunk) {
+  return !first_chunk || c.accumulates(s);
+}
 
 }  // namespace trainx::model

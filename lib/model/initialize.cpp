@@ -15,7 +15,8 @@ using program::ParameterSpec;
 
 namespace {
 
-/// FNV-1a of the name, mixed with the seed (the finalizer of MurmurHash3): a Philox key for each tensor.
+/// FNV-1a of the name, mixed with the seed (the finalizer of MurmurHash3): a Philox key for each
+/// tensor.
 std::uint64_t key_of(std::uint64_t seed, std::string_view name) {
   std::uint64_t h = 0xcbf29ce484222325 ^ seed * 0x9e3779b97f4a7c15;
   for (unsigned char byte : name) h = (h ^ byte) * 0x100000001b3;
@@ -26,7 +27,8 @@ std::uint64_t key_of(std::uint64_t seed, std::string_view name) {
 
 /// Two normal numbers from two words (Box & Muller 1958).
 void normal_pair(std::uint32_t a, std::uint32_t b, double* out) {
-  const double radius = std::sqrt(-2 * std::log((a + 1.0) / 4294967296.0)), angle = 2 * std::numbers::pi * b / 4294967296.0;
+  const double radius = std::sqrt(-2 * std::log((a + 1.0) / 4294967296.0)),
+               angle = 2 * std::numbers::pi * b / 4294967296.0;
   out[0] = radius * std::cos(angle);
   out[1] = radius * std::sin(angle);
 }
@@ -35,12 +37,14 @@ void fill_normal(const ParameterSpec& p, std::uint64_t seed, std::int64_t elemen
   const std::uint64_t key = key_of(seed, p.name);
   at::parallel_for(0, (elements + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
-      const auto words = tensor::philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
-                                        {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+      const auto words = tensor::philox(
+          {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
+          {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
       double normal[4];
       normal_pair(words[0], words[1], normal);
       normal_pair(words[2], words[3], normal + 2);
-      for (std::int64_t j = 0; j < std::min<std::int64_t>(4, elements - 4 * block); ++j) out[4 * block + j] = static_cast<float>(p.standard_deviation * normal[j]);
+      for (std::int64_t j = 0; j < std::min<std::int64_t>(4, elements - 4 * block); ++j)
+        out[4 * block + j] = static_cast<float>(p.standard_deviation * normal[j]);
     }
   });
 }
@@ -48,7 +52,8 @@ void fill_normal(const ParameterSpec& p, std::uint64_t seed, std::int64_t elemen
 }  // namespace
 
 void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, float* exact) {
-  tensor::set_zero(reinterpret_cast<std::byte*>(exact), static_cast<std::size_t>(group.elements) * sizeof(float));
+  tensor::set_zero(reinterpret_cast<std::byte*>(exact),
+                   static_cast<std::size_t>(group.elements) * sizeof(float));
   for (const ParameterSpec& p : group.parameters) {
     float* out = exact + p.offset;
     if (p.initializer == Initializer::ones) std::fill_n(out, p.elements(), 1.0f);
@@ -57,7 +62,8 @@ void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, 
     std::int64_t saved = 1;
     for (std::int64_t d : p.saved_dims) saved *= d;
     fill_normal(p, seed, saved, out);
-    if (p.zero_row != program::none) std::fill_n(out + p.zero_row * p.dims.at(1), p.dims.at(1), 0.0f);
+    if (p.zero_row != program::none)
+      std::fill_n(out + p.zero_row * p.dims.at(1), p.dims.at(1), 0.0f);
   }
 }
 

@@ -26,18 +26,24 @@ Blocks blocks_of(const spec::BertDims& dims, const program::ModelGraph& graph) {
     blocks.push_back(std::make_unique<bert::Attention>(shape));
     blocks.push_back(std::make_unique<bert::Mlp>(shape));
   }
-  if (dims.task == spec::Task::classification) blocks.push_back(std::make_unique<bert::Classifier>(shape));
-  else blocks.push_back(std::make_unique<bert::MaskedLm>(shape));
+  if (dims.task == spec::Task::classification)
+    blocks.push_back(std::make_unique<bert::Classifier>(shape));
+  else
+    blocks.push_back(std::make_unique<bert::MaskedLm>(shape));
   return blocks;
 }
 
-Blocks blocks_of(const spec::CustomDims& dims, const program::ModelGraph& graph) { return custom::build_module_blocks(dims, graph); }
+Blocks blocks_of(const spec::CustomDims& dims, const program::ModelGraph& graph) {
+  return custom::build_module_blocks(dims, graph);
+}
 
 }  // namespace
 
 Blocks build_blocks(const spec::ModelDims& dims, const program::ModelGraph& graph) {
-  Blocks blocks = std::visit([&](const auto& d) { return blocks_of(d, graph); }, dims);   // one blocks_of per architecture
-  if (blocks.size() != graph.blocks.size()) throw InternalError("build_blocks: the graph is of other dimensions");
+  // one blocks_of per architecture
+  Blocks blocks = std::visit([&](const auto& d) { return blocks_of(d, graph); }, dims);
+  if (blocks.size() != graph.blocks.size())
+    throw InternalError("build_blocks: the graph is of other dimensions");
   return blocks;
 }
 

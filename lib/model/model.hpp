@@ -12,11 +12,13 @@ Blocks build_blocks(const spec::ModelDims& dims, const program::ModelGraph& grap
 
 /// Fills the exact weights of a group ([group.elements], gaps zero).
 using WeightInitializer = std::function<void(const program::GroupSpec& group, float* exact)>;
-/// initialize_parameters; for a model of the user's own the weights that its modules' constructors give after torch::manual_seed(seed).
+/// initialize_parameters; for a model of the user's own the weights that its modules' constructors
+/// give after torch::manual_seed(seed).
 WeightInitializer weight_initializer(const spec::ModelDims& dims, std::uint64_t seed);
 
-/// Fills the exact weights of a group ([group.elements], gaps zero) as its ParameterSpecs say. Normal ones are drawn with a key of (seed, name), so that
-/// they depend on nothing else; padded rows are zero.
+/// Fills the exact weights of a group ([group.elements], gaps zero) as its ParameterSpecs say.
+/// Normal ones are drawn with a key of (seed, name), so that they depend on nothing else; padded
+/// rows are zero.
 void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, float* exact);
 
 }  // namespace trainx::model

@@ -24,7 +24,8 @@ class BlockIo {
   virtual std::string name() const = 0;
 };
 
-/// By the kernel's io_uring, with many pieces on their way at a time. Null where the kernel, a container's seccomp profile or a limit refuses it.
+/// By the kernel's io_uring, with many pieces on their way at a time. Null where the kernel, a
+/// container's seccomp profile or a limit refuses it.
 std::unique_ptr<BlockIo> make_uring_io(int file);
 /// By threads, each with a piece of its own on its way.
 std::unique_ptr<BlockIo> make_thread_io();

@@ -11,7 +11,8 @@ constexpr std::int64_t block_bytes = 4096;
 
 class ScratchFile {
  public:
-  /// So many zero bytes, for which the space is taken at once, in a folder that exists. Throws UserError: 73 no file can be made there, 71 there is too little space.
+  /// So many zero bytes, for which the space is taken at once, in a folder that exists. Throws
+  /// UserError: 73 no file can be made there, 71 there is too little space.
   ScratchFile(const std::string& folder, std::int64_t bytes);
   int descriptor() const { return file_.get(); }
   const std::string& folder() const { return folder_; }

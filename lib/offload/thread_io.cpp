@@ -17,7 +17,9 @@ constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;
 int move_piece(const Transfer& t, std::int64_t at, std::int64_t bytes) {
   while (bytes > 0) {
     const auto n = static_cast<std::size_t>(bytes);
-    const ssize_t moved = t.direction == Transfer::read ? ::pread(t.file, t.memory + at, n, t.offset + at) : ::pwrite(t.file, t.memory + at, n, t.offset + at);
+    const ssize_t moved = t.direction == Transfer::read
+                              ? ::pread(t.file, t.memory + at, n, t.offset + at)
+                              : ::pwrite(t.file, t.memory + at, n, t.offset + at);
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) return moved < 0 ? errno : EIO;
     at += moved;
@@ -72,10 +74,10 @@ class ThreadIo final : public BlockIo {
     }
   }
 
-  std::mutex mutex_;                    // guards all below
+  std::mutex mutex_;  // guards all below
   std::condition_variable changed_, done_;
   Transfer transfer_;
-  std::int64_t next_ = 0;               // where the next piece begins
+  std::int64_t next_ = 0;  // where the next piece begins
   int moving_ = 0, error_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

@@ -27,7 +27,7 @@ class UringIo final : public BlockIo {
   int move(const Transfer& t) override {
     std::vector<Piece*> idle;
     for (Piece& p : pieces_) idle.push_back(&p);
-    std::vector<Piece*> again;          // moved in part
+    std::vector<Piece*> again;  // moved in part
     std::int64_t next = 0;
     int error = 0;
     for (;;) {
@@ -45,16 +45,20 @@ class UringIo final : public BlockIo {
         submit(t, *piece);
       }
       if (idle.size() + again.size() == pieces_.size()) return error;
-      if (const int waited = io_uring_submit_and_wait(&ring_, 1); waited < 0 && waited != -EINTR && waited != -EAGAIN && waited != -EBUSY) return -waited;
+      if (const int waited = io_uring_submit_and_wait(&ring_, 1);
+          waited < 0 && waited != -EINTR && waited != -EAGAIN && waited != -EBUSY)
+        return -waited;
       io_uring_cqe* done = nullptr;
       while (io_uring_peek_cqe(&ring_, &done) == 0) {
         auto* const piece = static_cast<Piece*>(io_uring_cqe_get_data(done));
         const int moved = done->res;
         io_uring_cqe_seen(&ring_, done);
-        const std::int64_t whole = moved > 0 ? (moved == piece->bytes ? moved : moved / block_bytes * block_bytes) : 0;
+        const std::int64_t whole =
+            moved > 0 ? (moved == piece->bytes ? moved : moved / block_bytes * block_bytes) : 0;
         piece->at += whole;
         piece->bytes -= whole;
-        if (piece->bytes == 0) idle.push_back(piece);
+        if (piece->bytes == 0)
+          idle.push_back(piece);
         else {
           if (moved < 0 && moved != -EINTR && moved != -EAGAIN) error = error ? error : -moved;
           if (moved >= 0 && whole == 0) error = error ? error : EIO;
@@ -66,12 +70,18 @@ class UringIo final : public BlockIo {
   std::string name() const override { return "io_uring"; }
 
  private:
-  struct Piece { std::int64_t at = 0, bytes = 0; };
+  struct Piece {
+    std::int64_t at = 0, bytes = 0;
+  };
 
   void submit(const Transfer& t, Piece& piece) {
-    io_uring_sqe* const entry = io_uring_get_sqe(&ring_);   // there are as many as pieces
-    if (t.direction == Transfer::read) io_uring_prep_read(entry, t.file, t.memory + piece.at, static_cast<unsigned>(piece.bytes), static_cast<std::uint64_t>(t.offset + piece.at));
-    else io_uring_prep_write(entry, t.file, t.memory + piece.at, static_cast<unsigned>(piece.bytes), static_cast<std::uint64_t>(t.offset + piece.at));
+    io_uring_sqe* const entry = io_uring_get_sqe(&ring_);  // there are as many as pieces
+    if (t.direction == Transfer::read)
+      io_uring_prep_read(entry, t.file, t.memory + piece.at, static_cast<unsigned>(piece.bytes),
+                         static_cast<std::uint64_t>(t.offset + piece.at));
+    else
+      io_uring_prep_write(entry, t.file, t.memory + piece.at, static_cast<unsigned>(piece.bytes),
+                          static_cast<std::uint64_t>(t.offset + piece.at));
     io_uring_sqe_set_data(entry, &piece);
   }
 
@@ -85,7 +95,8 @@ class UringIo final : public BlockIo {
 std::unique_ptr<BlockIo> make_uring_io(int file) {
   auto io = std::make_unique<UringIo>();
   if (io->open() != 0) return nullptr;
-  alignas(block_bytes) std::array<std::byte, block_bytes> block;   // a ring may be made where reads are not known yet (before Linux 5.6)
+  // a ring may be made where reads are not known yet (before Linux 5.6)
+  alignas(block_bytes) std::array<std::byte, block_bytes> block;
   if (io->move({Transfer::read, file, 0, block.data(), block_bytes}) != 0) return nullptr;
   return io;
 }

@@ -12,10 +12,11 @@ namespace trainx::ops {
 
 namespace {
 
-constexpr std::int64_t strip = 64;      // columns summed side by side, in registers
+constexpr std::int64_t strip = 64;  // columns summed side by side, in registers
 
 template <class T>
-TRAINX_INLINE void sum(float* sums, const T* x, std::int64_t rows, std::int64_t columns, std::int64_t width, bool accumulate) {
+TRAINX_INLINE void sum(float* sums, const T* x, std::int64_t rows, std::int64_t columns,
+                       std::int64_t width, bool accumulate) {
   float totals[strip] = {};
   for (std::int64_t r = 0; r < rows; ++r) {
 #pragma omp simd
@@ -23,9 +24,18 @@ TRAINX_INLINE void sum(float* sums, const T* x, std::int64_t rows, std::int64_t 
   }
   for (std::int64_t c = 0; c < width; ++c) sums[c] = (accumulate ? sums[c] : 0.0f) + totals[c];
 }
-TRAINX_CLONES void sum_strip(float* s, const float* x, std::int64_t rows, std::int64_t columns, std::int64_t width, bool acc) { sum(s, x, rows, columns, width, acc); }
-TRAINX_CLONES void sum_strip(float* s, const Bf16* x, std::int64_t rows, std::int64_t columns, std::int64_t width, bool acc) { sum(s, x, rows, columns, width, acc); }
-TRAINX_CLONES void sum_strip(float* s, const Fp16* x, std::int64_t rows, std::int64_t columns, std::int64_t width, bool acc) { sum(s, x, rows, columns, width, acc); }
+TRAINX_CLONES void sum_strip(float* s, const float* x, std::int64_t rows, std::int64_t columns,
+                             std::int64_t width, bool acc) {
+  sum(s, x, rows, columns, width, acc);
+}
+TRAINX_CLONES void sum_strip(float* s, const Bf16* x, std::int64_t rows, std::int64_t columns,
+                             std::int64_t width, bool acc) {
+  sum(s, x, rows, columns, width, acc);
+}
+TRAINX_CLONES void sum_strip(float* s, const Fp16* x, std::int64_t rows, std::int64_t columns,
+                             std::int64_t width, bool acc) {
+  sum(s, x, rows, columns, width, acc);
+}
 
 }  // namespace
 
@@ -36,7 +46,8 @@ void column_sum(const at::Tensor& sums, const at::Tensor& x, bool accumulate) {
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, strips, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t c = begin * strip; c < std::min(columns, end * strip); c += strip)
-        sum_strip(data<float>(sums) + c, data<T>(x) + c, rows, columns, std::min(strip, columns - c), accumulate);
+        sum_strip(data<float>(sums) + c, data<T>(x) + c, rows, columns,
+                  std::min(strip, columns - c), accumulate);
     });
   });
 }

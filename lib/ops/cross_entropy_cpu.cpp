@@ -53,7 +53,9 @@ TRAINX_CLONES void scale(float* x, float by, std::int64_t n) {
 }
 
 void check_target(std::int32_t target, std::int64_t vocab_size) {
-  if (target < 0 || target >= vocab_size) throw InternalError("cross_entropy: target " + std::to_string(target) + " outside the vocabulary");
+  if (target < 0 || target >= vocab_size)
+    throw InternalError("cross_entropy: target " + std::to_string(target) +
+                        " outside the vocabulary");
 }
 
 template <class Row>
@@ -66,18 +68,22 @@ void for_rows(const at::Tensor& logits, Row row) {
 
 }  // namespace
 
-void cross_entropy(const at::Tensor& row_loss, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
+void cross_entropy(const at::Tensor& row_loss, const at::Tensor& logits,
+                   const std::int32_t* targets, std::int64_t vocab_size) {
   auto* loss = data<float>(row_loss);
   for_rows(logits, [&](std::int64_t r, const float* x) {
     loss[r] = 0;
     if (targets[r] == no_target) return;
     check_target(targets[r], vocab_size);
     const float m = maximum(x, vocab_size);
-    loss[r] = static_cast<float>(std::log(sum_of_exponentials(x, m, vocab_size)) - (static_cast<double>(x[targets[r]]) - m));
+    loss[r] = static_cast<float>(std::log(sum_of_exponentials(x, m, vocab_size)) -
+                                 (static_cast<double>(x[targets[r]]) - m));
   });
 }
 
-void cross_entropy_with_gradient(const at::Tensor& row_loss, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, double seed) {
+void cross_entropy_with_gradient(const at::Tensor& row_loss, const at::Tensor& logits,
+                                 const std::int32_t* targets, std::int64_t vocab_size,
+                                 double seed) {
   auto* loss = data<float>(row_loss);
   const std::int64_t width = logits.size(1);
   for_rows(logits, [&](std::int64_t r, float* x) {

@@ -15,7 +15,9 @@ namespace {
 /// Tokens [begin, end) of a row, as a view of a batch of one.
 struct Document {
   std::int64_t row, begin, end;
-  at::Tensor of(const at::Tensor& x) const { return x.narrow(0, row, 1).narrow(1, begin, end - begin); }
+  at::Tensor of(const at::Tensor& x) const {
+    return x.narrow(0, row, 1).narrow(1, begin, end - begin);
+  }
 };
 
 /// Calls `compute(document)` for each, and `clear(document)` for the padding behind those of a row.
@@ -27,24 +29,31 @@ void for_documents(const at::Tensor& starts, Compute compute, Clear clear) {
     for (std::int64_t begin = 0, end = 0; begin < length; begin = end) {
       while (end < length && start[end] == start[begin]) ++end;
       const bool padding = start[begin] == -1 && end == length;
-      if (!padding && start[begin] != begin) throw InternalError("attention: a document that begins at " + std::to_string(start[begin]) + " has its first token at " + std::to_string(begin));
-      if (padding) clear(Document{row, begin, end});
-      else compute(Document{row, begin, end});
+      if (!padding && start[begin] != begin)
+        throw InternalError("attention: a document that begins at " + std::to_string(start[begin]) +
+                            " has its first token at " + std::to_string(begin));
+      if (padding)
+        clear(Document{row, begin, end});
+      else
+        compute(Document{row, begin, end});
     }
   }
 }
 
 }  // namespace
 
-void document_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& starts, AttentionKind kind) {
+void document_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
+                        const at::Tensor& starts, AttentionKind kind) {
   TRAINX_ON_GPU(document_attention(*gpu, out, lse, qkv, starts, kind));
   const TimedWork timed(Work::attention);
   const bool by_math = cpu::by_math(kind);
   for_documents(
       starts,
       [&](const Document& d) {
-        if (by_math) math_attention(d.of(out), d.of(lse).transpose(1, 2), d.of(qkv), {.causal = true});
-        else cpu::attend(d.of(out), d.of(lse), d.of(qkv), true);
+        if (by_math)
+          math_attention(d.of(out), d.of(lse).transpose(1, 2), d.of(qkv), {.causal = true});
+        else
+          cpu::attend(d.of(out), d.of(lse), d.of(qkv), true);
       },
       [&](const Document& d) {
         d.of(out).zero_();
@@ -52,7 +61,9 @@ void document_attention(const at::Tensor& out, const at::Tensor& lse, const at::
       });
 }
 
-void document_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& starts,
+void document_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out,
+                                 const at::Tensor& qkv, const at::Tensor& out,
+                                 const at::Tensor& lse, const at::Tensor& starts,
                                  AttentionKind kind) {
   TRAINX_ON_GPU(document_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse, starts, kind));
   const TimedWork timed(Work::attention);
@@ -60,8 +71,10 @@ void document_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_ou
   for_documents(
       starts,
       [&](const Document& d) {
-        if (by_math) math_attention_backward(d.of(d_qkv), d.of(d_out), d.of(qkv), d.of(out), {.causal = true});
-        else cpu::attend_backward(d.of(d_qkv), d.of(d_out), d.of(qkv), d.of(out), d.of(lse), true);
+        if (by_math)
+          math_attention_backward(d.of(d_qkv), d.of(d_out), d.of(qkv), d.of(out), {.causal = true});
+        else
+          cpu::attend_backward(d.of(d_qkv), d.of(d_out), d.of(qkv), d.of(out), d.of(lse), true);
       },
       [&](const Document& d) { d.of(d_qkv).zero_(); });
 }

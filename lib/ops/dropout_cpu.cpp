@@ -13,12 +13,14 @@ namespace trainx::ops {
 
 namespace {
 
-constexpr int lanes = 16;               // Philox blocks computed side by side
+constexpr int lanes = 16;  // Philox blocks computed side by side
 
-/// Factors from the words of blocks [first_block, first_block + lanes) of a sample: tensor::philox with counter (block of the sample's elements,
-/// block and site of the model, sample's position), written out for `lanes` counters at once.
-TRAINX_CLONES void factors_of_blocks(std::uint32_t first_block, std::uint32_t where, std::uint64_t position, std::uint64_t seed, std::uint32_t threshold, float scale,
-                                     float* factors) {
+/// Factors from the words of blocks [first_block, first_block + lanes) of a sample: tensor::philox
+/// with counter (block of the sample's elements, block and site of the model, sample's position),
+/// written out for `lanes` counters at once.
+TRAINX_CLONES void factors_of_blocks(std::uint32_t first_block, std::uint32_t where,
+                                     std::uint64_t position, std::uint64_t seed,
+                                     std::uint32_t threshold, float scale, float* factors) {
   std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
   for (int j = 0; j < lanes; ++j) {
     c0[j] = first_block + j;
@@ -30,7 +32,8 @@ TRAINX_CLONES void factors_of_blocks(std::uint32_t first_block, std::uint32_t wh
   for (int round = 0; round < 10; ++round) {
 #pragma omp simd
     for (int j = 0; j < lanes; ++j) {
-      const std::uint64_t a = std::uint64_t{0xD2511F53} * c0[j], b = std::uint64_t{0xCD9E8D57} * c2[j];
+      const std::uint64_t a = std::uint64_t{0xD2511F53} * c0[j],
+                          b = std::uint64_t{0xCD9E8D57} * c2[j];
       c0[j] = static_cast<std::uint32_t>(b >> 32) ^ c1[j] ^ k0;
       c1[j] = static_cast<std::uint32_t>(b);
       c2[j] = static_cast<std::uint32_t>(a >> 32) ^ c3[j] ^ k1;
@@ -53,15 +56,22 @@ TRAINX_INLINE void multiply(T* out, const T* in, const float* factors, std::int6
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) store(out[i], load(in[i]) * factors[i]);
 }
-TRAINX_CLONES void multiply_row(float* out, const float* in, const float* factors, std::int64_t n) { multiply(out, in, factors, n); }
-TRAINX_CLONES void multiply_row(Bf16* out, const Bf16* in, const float* factors, std::int64_t n) { multiply(out, in, factors, n); }
-TRAINX_CLONES void multiply_row(Fp16* out, const Fp16* in, const float* factors, std::int64_t n) { multiply(out, in, factors, n); }
+TRAINX_CLONES void multiply_row(float* out, const float* in, const float* factors, std::int64_t n) {
+  multiply(out, in, factors, n);
+}
+TRAINX_CLONES void multiply_row(Bf16* out, const Bf16* in, const float* factors, std::int64_t n) {
+  multiply(out, in, factors, n);
+}
+TRAINX_CLONES void multiply_row(Fp16* out, const Fp16* in, const float* factors, std::int64_t n) {
+  multiply(out, in, factors, n);
+}
 
 }  // namespace
 
-void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, std::int64_t first, std::int64_t n, float* factors) {
+void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, std::int64_t first,
+                     std::int64_t n, float* factors) {
   const std::int64_t absolute = d.first_row + row, sample = absolute / d.length;
-  const std::int64_t begin = (absolute % d.length) * columns + first;   // element of the sample
+  const std::int64_t begin = (absolute % d.length) * columns + first;  // element of the sample
   const auto threshold = static_cast<std::uint32_t>(std::ldexp(d.probability, 32));
   const auto scale = static_cast<float>(1 / (1 - d.probability));
   const std::uint32_t where = d.key.block << 8 | d.key.site;
@@ -72,7 +82,8 @@ void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, s
     const std::int64_t take = std::min(begin + n - element, 4 * lanes - skipped);
     float* out = factors + (element - begin);
     const bool whole = skipped == 0 && take == 4 * lanes;
-    factors_of_blocks(static_cast<std::uint32_t>(block), where, position, d.key.seed, threshold, scale, whole ? out : piece);
+    factors_of_blocks(static_cast<std::uint32_t>(block), where, position, d.key.seed, threshold,
+                      scale, whole ? out : piece);
     if (!whole) std::copy_n(piece + skipped, take, out);
     element += take;
   }

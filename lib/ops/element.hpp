@@ -20,7 +20,9 @@ TRAINX_INLINE float load(Bf16 x) { return kernels::widened(x); }
 TRAINX_INLINE float load(Fp16 x) { return kernels::widened(x); }
 /// Rounds to nearest, ties to even; NaN stays NaN.
 template <class T>
-TRAINX_INLINE void store(T& to, float x) { kernels::narrow(x, to); }
+TRAINX_INLINE void store(T& to, float x) {
+  kernels::narrow(x, to);
+}
 /// What would be read back.
 template <class T>
 TRAINX_INLINE float rounded(float x) {
@@ -30,18 +32,27 @@ TRAINX_INLINE float rounded(float x) {
 }
 
 template <class T>
-T* data(const at::Tensor& t) { return static_cast<T*>(t.data_ptr()); }
+T* data(const at::Tensor& t) {
+  return static_cast<T*>(t.data_ptr());
+}
 
 /// Calls f(T{}) with the element type of `t`.
 template <class F>
 void with_element(const at::Tensor& t, F f) {
-  if (t.scalar_type() == at::kFloat) f(float{});
-  else if (t.scalar_type() == at::kBFloat16) f(Bf16{});
-  else if (t.scalar_type() == at::kHalf) f(Fp16{});
-  else throw InternalError(std::string("operation on elements of type ") + c10::toString(t.scalar_type()));
+  if (t.scalar_type() == at::kFloat)
+    f(float{});
+  else if (t.scalar_type() == at::kBFloat16)
+    f(Bf16{});
+  else if (t.scalar_type() == at::kHalf)
+    f(Fp16{});
+  else
+    throw InternalError(std::string("operation on elements of type ") +
+                        c10::toString(t.scalar_type()));
 }
 
 /// Rows that a thread should have at least, so that starting it pays: about 16 Ki elements.
-inline std::int64_t row_grain(std::int64_t columns) { return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, columns)); }
+inline std::int64_t row_grain(std::int64_t columns) {
+  return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, columns));
+}
 
 }  // namespace trainx::ops

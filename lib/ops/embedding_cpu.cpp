@@ -16,11 +16,21 @@ namespace {
 template <class T>
 TRAINX_INLINE void add(T* out, const T* a, const T* b, const float* factors, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) store(out[i], (load(a[i]) + load(b[i])) * (factors ? factors[i] : 1.0f));
+  for (std::int64_t i = 0; i < n; ++i)
+    store(out[i], (load(a[i]) + load(b[i])) * (factors ? factors[i] : 1.0f));
 }
-TRAINX_CLONES void add_rows(float* out, const float* a, const float* b, const float* f, std::int64_t n) { add(out, a, b, f, n); }
-TRAINX_CLONES void add_rows(Bf16* out, const Bf16* a, const Bf16* b, const float* f, std::int64_t n) { add(out, a, b, f, n); }
-TRAINX_CLONES void add_rows(Fp16* out, const Fp16* a, const Fp16* b, const float* f, std::int64_t n) { add(out, a, b, f, n); }
+TRAINX_CLONES void add_rows(float* out, const float* a, const float* b, const float* f,
+                            std::int64_t n) {
+  add(out, a, b, f, n);
+}
+TRAINX_CLONES void add_rows(Bf16* out, const Bf16* a, const Bf16* b, const float* f,
+                            std::int64_t n) {
+  add(out, a, b, f, n);
+}
+TRAINX_CLONES void add_rows(Fp16* out, const Fp16* a, const Fp16* b, const float* f,
+                            std::int64_t n) {
+  add(out, a, b, f, n);
+}
 
 template <class T>
 TRAINX_INLINE void accumulate_row(float* sum, const T* x, std::int64_t n) {
@@ -36,39 +46,62 @@ TRAINX_INLINE void add_three(T* out, const T* a, const T* b, const T* c, std::in
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) store(out[i], load(a[i]) + load(b[i]) + load(c[i]));
 }
-TRAINX_CLONES void sum_rows(float* out, const float* a, const float* b, const float* c, std::int64_t n) { add_three(out, a, b, c, n); }
-TRAINX_CLONES void sum_rows(Bf16* out, const Bf16* a, const Bf16* b, const Bf16* c, std::int64_t n) { add_three(out, a, b, c, n); }
-TRAINX_CLONES void sum_rows(Fp16* out, const Fp16* a, const Fp16* b, const Fp16* c, std::int64_t n) { add_three(out, a, b, c, n); }
+TRAINX_CLONES void sum_rows(float* out, const float* a, const float* b, const float* c,
+                            std::int64_t n) {
+  add_three(out, a, b, c, n);
+}
+TRAINX_CLONES void sum_rows(Bf16* out, const Bf16* a, const Bf16* b, const Bf16* c,
+                            std::int64_t n) {
+  add_three(out, a, b, c, n);
+}
+TRAINX_CLONES void sum_rows(Fp16* out, const Fp16* a, const Fp16* b, const Fp16* c,
+                            std::int64_t n) {
+  add_three(out, a, b, c, n);
+}
 
 void check_ids(const at::Tensor& ids, std::int64_t limit, const char* what) {
   const auto* id = data<std::int32_t>(ids);
   for (std::int64_t i = 0; i < ids.numel(); ++i)
-    if (id[i] < 0 || id[i] >= limit) throw InternalError(std::string("embedding: ") + what + " " + std::to_string(id[i]) + ", of which there are " + std::to_string(limit));
+    if (id[i] < 0 || id[i] >= limit)
+      throw InternalError(std::string("embedding: ") + what + " " + std::to_string(id[i]) +
+                          ", of which there are " + std::to_string(limit));
 }
 
 // Of packed rows.
 
-const std::int32_t* starts_of(const at::Tensor& document_starts) { return document_starts.defined() ? data<std::int32_t>(document_starts) : nullptr; }
+const std::int32_t* starts_of(const at::Tensor& document_starts) {
+  return document_starts.defined() ? data<std::int32_t>(document_starts) : nullptr;
+}
 
-/// Of token t of a row, whose document begins at *start (-1: padding); null: the row is one document.
-std::int64_t position_of(std::int64_t t, const std::int32_t* start) { return !start ? t : *start < 0 ? 0 : t - *start; }
+/// Of token t of a row, whose document begins at *start (-1: padding); null: the row is one
+/// document.
+std::int64_t position_of(std::int64_t t, const std::int32_t* start) {
+  return !start ? t : *start < 0 ? 0 : t - *start;
+}
 
-/// Each thread takes columns of all rows, so that a position that occurs twice is added up in the order of rows.
-void add_by_position(float* sums, const at::Tensor& d, const std::int32_t* start, std::int64_t length) {
+/// Each thread takes columns of all rows, so that a position that occurs twice is added up in the
+/// order of rows.
+void add_by_position(float* sums, const at::Tensor& d, const std::int32_t* start,
+                     std::int64_t length) {
   const std::int64_t rows = d.size(0), columns = d.size(1);
   constexpr std::int64_t strip = 32;
   with_element(d, [&]<class T>(T) {
-    at::parallel_for(0, (columns + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t first = begin * strip, n = std::min(columns, end * strip) - first;
-      for (std::int64_t r = 0; r < rows; ++r)
-        if (start[r] >= 0) add_to(sums + position_of(r % length, start + r) * columns + first, data<T>(d) + r * columns + first, n);
-    });
+    at::parallel_for(
+        0, (columns + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t first = begin * strip, n = std::min(columns, end * strip) - first;
+          for (std::int64_t r = 0; r < rows; ++r)
+            if (start[r] >= 0)
+              add_to(sums + position_of(r % length, start + r) * columns + first,
+                     data<T>(d) + r * columns + first, n);
+        });
   });
 }
 
 }  // namespace
 
-void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position, const at::Tensor& type) {
+void segment_embedding(const at::Tensor& out, const at::Tensor& tokens,
+                       const at::Tensor& token_types, const at::Tensor& word,
+                       const at::Tensor& position, const at::Tensor& type) {
   TRAINX_ON_GPU(segment_embedding(*gpu, out, tokens, token_types, word, position, type));
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
@@ -78,12 +111,15 @@ void segment_embedding(const at::Tensor& out, const at::Tensor& tokens, const at
   with_element(out, [&]<class T>(T) {
     at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r)
-        sum_rows(data<T>(out) + r * columns, data<T>(word) + token[r] * columns, data<T>(position) + (r % length) * columns, data<T>(type) + segment[r] * columns, columns);
+        sum_rows(data<T>(out) + r * columns, data<T>(word) + token[r] * columns,
+                 data<T>(position) + (r % length) * columns, data<T>(type) + segment[r] * columns,
+                 columns);
     });
   });
 }
 
-void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout, const at::Tensor& document_starts) {
+void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte,
+               const at::Tensor& wpe, const Dropout& dropout, const at::Tensor& document_starts) {
   TRAINX_ON_GPU(embedding(*gpu, out, tokens, wte, wpe, dropout, document_starts));
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
@@ -99,43 +135,53 @@ void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor
         for (std::int64_t c = 0; c < columns; c += piece) {
           const std::int64_t n = std::min(piece, columns - c);
           if (dropout) dropout_factors(dropout, r, columns, c, n, factors);
-          add_rows(data<T>(out) + r * columns + c, data<T>(wte) + token[r] * columns + c, data<T>(wpe) + position * columns + c, dropout ? factors : nullptr, n);
+          add_rows(data<T>(out) + r * columns + c, data<T>(wte) + token[r] * columns + c,
+                   data<T>(wpe) + position * columns + c, dropout ? factors : nullptr, n);
         }
       }
     });
   });
 }
 
-void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d, const at::Tensor& tokens, bool accumulate, std::int64_t without_gradient) {
+void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d,
+                               const at::Tensor& tokens, bool accumulate,
+                               std::int64_t without_gradient) {
   TRAINX_ON_GPU(embedding_backward_tokens(*gpu, d_wte, d, tokens, accumulate, without_gradient));
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   const auto* token = data<std::int32_t>(tokens);
   auto* sums = data<float>(d_wte);
   if (!accumulate) std::fill_n(sums, d_wte.numel(), 0.0f);
-  // Each thread takes columns of all rows: a token that occurs twice is added up in the order of rows, without atomics.
+  // Each thread takes columns of all rows: a token that occurs twice is added up in the order of
+  // rows, without atomics.
   constexpr std::int64_t strip = 32;
   with_element(d, [&]<class T>(T) {
-    at::parallel_for(0, (columns + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t first = begin * strip, n = std::min(columns, end * strip) - first;
-      for (std::int64_t r = 0; r < rows; ++r)
-        if (token[r] != without_gradient) add_to(sums + token[r] * columns + first, data<T>(d) + r * columns + first, n);
-    });
+    at::parallel_for(
+        0, (columns + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t first = begin * strip, n = std::min(columns, end * strip) - first;
+          for (std::int64_t r = 0; r < rows; ++r)
+            if (token[r] != without_gradient)
+              add_to(sums + token[r] * columns + first, data<T>(d) + r * columns + first, n);
+        });
   });
 }
 
-void embedding_backward_positions(const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate, const at::Tensor& document_starts) {
+void embedding_backward_positions(const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length,
+                                  bool accumulate, const at::Tensor& document_starts) {
   TRAINX_ON_GPU(embedding_backward_positions(*gpu, d_wpe, d, length, accumulate, document_starts));
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   auto* sums = data<float>(d_wpe);
   if (!accumulate) std::fill_n(sums, d_wpe.numel(), 0.0f);
-  if (const auto* start = starts_of(document_starts)) return add_by_position(sums, d, start, length);
+  if (const auto* start = starts_of(document_starts))
+    return add_by_position(sums, d, start, length);
   with_element(d, [&]<class T>(T) {
-    at::parallel_for(0, length, 1 + row_grain(columns) * length / rows, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = 0; r < rows; r += length)
-        for (std::int64_t t = begin; t < end; ++t) add_to(sums + t * columns, data<T>(d) + (r + t) * columns, columns);
-    });
+    at::parallel_for(0, length, 1 + row_grain(columns) * length / rows,
+                     [&](std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t r = 0; r < rows; r += length)
+                         for (std::int64_t t = begin; t < end; ++t)
+                           add_to(sums + t * columns, data<T>(d) + (r + t) * columns, columns);
+                     });
   });
 }
 

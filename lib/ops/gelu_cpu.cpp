@@ -13,10 +13,13 @@ namespace trainx::ops {
 
 namespace {
 
-// gelu(x) = x / 2 * (1 + tanh(u)) = x * s with s = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): one exponential, of -2 |u|.
+// gelu(x) = x / 2 * (1 + tanh(u)) = x * s with s = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715
+// x^3): one exponential, of -2 |u|.
 constexpr float sqrt_2_over_pi = 0.7978845608028654f, cubic = 0.044715f;
 
-struct Sigmoid { float s, slope; };     // of 2 u, and its derivative by 2 u
+struct Sigmoid {
+  float s, slope;
+};  // of 2 u, and its derivative by 2 u
 TRAINX_INLINE Sigmoid sigmoid_of(float x) {
   const float u = sqrt_2_over_pi * (x + cubic * x * x * x);
   const float e = exp_non_positive(u < 0 ? 2 * u : -2 * u);
@@ -43,11 +46,17 @@ TRAINX_INLINE void backward(T* dx, const T* dy, const T* in, std::int64_t n) {
     store(dx[i], load(dy[i]) * (sigmoid.s + x * sigmoid.slope * 2 * du));
   }
 }
-TRAINX_CLONES void backward_piece(float* dx, const float* dy, const float* x, std::int64_t n) { backward(dx, dy, x, n); }
-TRAINX_CLONES void backward_piece(Bf16* dx, const Bf16* dy, const Bf16* x, std::int64_t n) { backward(dx, dy, x, n); }
-TRAINX_CLONES void backward_piece(Fp16* dx, const Fp16* dy, const Fp16* x, std::int64_t n) { backward(dx, dy, x, n); }
+TRAINX_CLONES void backward_piece(float* dx, const float* dy, const float* x, std::int64_t n) {
+  backward(dx, dy, x, n);
+}
+TRAINX_CLONES void backward_piece(Bf16* dx, const Bf16* dy, const Bf16* x, std::int64_t n) {
+  backward(dx, dy, x, n);
+}
+TRAINX_CLONES void backward_piece(Fp16* dx, const Fp16* dy, const Fp16* x, std::int64_t n) {
+  backward(dx, dy, x, n);
+}
 
-constexpr std::int64_t grain = 16384;   // elements that make starting a thread pay
+constexpr std::int64_t grain = 16384;  // elements that make starting a thread pay
 
 }  // namespace
 
@@ -55,19 +64,23 @@ void gelu(const at::Tensor& activated, const at::Tensor& x) {
   TRAINX_ON_GPU(gelu(*gpu, activated, x));
   const TimedWork timed(Work::activation);
   with_element(x, [&]<class T>(T) {
-    at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) { forward_piece(data<T>(activated) + begin, data<T>(x) + begin, end - begin); });
+    at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
+      forward_piece(data<T>(activated) + begin, data<T>(x) + begin, end - begin);
+    });
   });
 }
 
 void gelu_backward(const at::Tensor& dx, const at::Tensor& d_activated, const at::Tensor& x) {
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
-      backward_piece(data<T>(dx) + begin, data<T>(d_activated) + begin, data<T>(x) + begin, end - begin);
+      backward_piece(data<T>(dx) + begin, data<T>(d_activated) + begin, data<T>(x) + begin,
+                     end - begin);
     });
   });
 }
 
-void gelu_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
+void gelu_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias,
+                             const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
   TRAINX_ON_GPU(gelu_backward_with_bias(*gpu, dx, d_bias, d_activated, x, accumulate));
   const TimedWork timed(Work::activation);
   gelu_backward(dx, d_activated, x);

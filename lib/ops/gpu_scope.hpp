@@ -1,11 +1,12 @@
-// Where operations compute. Within a GpuScope those of this thread are launched on a GPU; their tensors then are views of device memory, described as any
-// other: nothing of LibTorch's own CUDA half is needed, and none of its operators may touch them.
+// Where operations compute. Within a GpuScope those of this thread are launched on a GPU; their
+// tensors then are views of device memory, described as any other: nothing of LibTorch's own CUDA
+// half is needed, and none of its operators may touch them.
 #pragma once
 
 namespace trainx::ops {
 
-struct Gpu;                             // ops/cuda/gpu.hpp
-const Gpu* current_gpu();               // null: the CPU
+struct Gpu;                // ops/cuda/gpu.hpp
+const Gpu* current_gpu();  // null: the CPU
 
 class GpuScope {
  public:

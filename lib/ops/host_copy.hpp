@@ -1,4 +1,5 @@
-// Between memory of the host and tensors where the operations compute: a copy on a CPU, a transfer on a GPU, which is waited for.
+// Between memory of the host and tensors where the operations compute: a copy on a CPU, a transfer
+// on a GPU, which is waited for.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -5,7 +5,9 @@
 
 namespace trainx::ops {
 
-struct IssuedGemm { std::int64_t m, n, k; };
+struct IssuedGemm {
+  std::int64_t m, n, k;
+};
 
 /// While one lives, the products that this thread issues through lib/ops are noted in it.
 class IssuedGemms {

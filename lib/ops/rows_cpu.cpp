@@ -22,7 +22,8 @@ void first_rows(const at::Tensor& rows, std::int64_t length) {
   for (std::int64_t b = 0; b < rows.size(0); ++b) data<std::int64_t>(rows)[b] = b * length;
 }
 
-std::int64_t select_targets(const at::Tensor& rows, const at::Tensor& row_targets, const at::Tensor& targets) {
+std::int64_t select_targets(const at::Tensor& rows, const at::Tensor& row_targets,
+                            const at::Tensor& targets) {
   TRAINX_ON_GPU(select_targets(*gpu, rows, row_targets, targets));
   const TimedWork timed(Work::copy);
   const auto* const target = data<std::int32_t>(targets);

@@ -25,7 +25,8 @@ void add_sums(const LossTo& to, const std::int32_t* targets) {
   add(to.target_count, count);
 }
 
-void count(const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, bool accumulate) {
+void count(const Scores& scores, const at::Tensor& logits, const std::int32_t* targets,
+           std::int64_t vocab_size, bool accumulate) {
   auto* const confusion = scores.confusion.defined() ? data<double>(scores.confusion) : nullptr;
   if (confusion && !accumulate) std::fill_n(confusion, vocab_size * vocab_size, 0.0);
   double correct = 0;
@@ -37,29 +38,35 @@ void count(const Scores& scores, const at::Tensor& logits, const std::int32_t* t
     correct += best == targets[r];
     if (confusion) ++confusion[targets[r] * vocab_size + best];
   }
-  if (scores.correct.defined()) *data<double>(scores.correct) = (accumulate ? *data<double>(scores.correct) : 0.0) + correct;
+  if (scores.correct.defined())
+    *data<double>(scores.correct) = (accumulate ? *data<double>(scores.correct) : 0.0) + correct;
 }
 
 }  // namespace
 
-void summed_cross_entropy(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
+void summed_cross_entropy(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets,
+                          std::int64_t vocab_size) {
   TRAINX_ON_GPU(summed_cross_entropy(*gpu, to, logits, targets, vocab_size));
   const TimedWork timed(Work::loss);
   cross_entropy(to.row_loss, logits, targets, vocab_size);
   add_sums(to, targets);
 }
 
-void scored_cross_entropy(const LossTo& to, const Scores& scores, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size) {
+void scored_cross_entropy(const LossTo& to, const Scores& scores, const at::Tensor& logits,
+                          const std::int32_t* targets, std::int64_t vocab_size) {
   TRAINX_ON_GPU(scored_cross_entropy(*gpu, to, scores, logits, targets, vocab_size));
   const TimedWork timed(Work::loss);
   summed_cross_entropy(to, logits, targets, vocab_size);
   count(scores, logits, targets, vocab_size, to.accumulate);
 }
 
-void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits, const std::int32_t* targets, std::int64_t vocab_size, LossSeed seed) {
+void summed_cross_entropy_with_gradient(const LossTo& to, const at::Tensor& logits,
+                                        const std::int32_t* targets, std::int64_t vocab_size,
+                                        LossSeed seed) {
   TRAINX_ON_GPU(summed_cross_entropy_with_gradient(*gpu, to, logits, targets, vocab_size, seed));
   const TimedWork timed(Work::loss);
-  cross_entropy_with_gradient(to.row_loss, logits, targets, vocab_size, seed.scale ? seed.factor * *seed.scale : seed.factor);
+  cross_entropy_with_gradient(to.row_loss, logits, targets, vocab_size,
+                              seed.scale ? seed.factor * *seed.scale : seed.factor);
   add_sums(to, targets);
 }
 

@@ -14,7 +14,8 @@ void tanh(const at::Tensor& y, const at::Tensor& x) {
   TRAINX_ON_GPU(tanh(*gpu, y, x));
   const TimedWork timed(Work::activation);
   with_element(x, [&]<class T>(T) {
-    for (std::int64_t i = 0; i < x.numel(); ++i) store(data<T>(y)[i], std::tanh(load(data<T>(x)[i])));
+    for (std::int64_t i = 0; i < x.numel(); ++i)
+      store(data<T>(y)[i], std::tanh(load(data<T>(x)[i])));
   });
 }
 
@@ -27,7 +28,8 @@ void tanh_backward(const at::Tensor& dx, const at::Tensor& dy, const at::Tensor&
   });
 }
 
-void tanh_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& dy, const at::Tensor& y, bool accumulate) {
+void tanh_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& dy,
+                             const at::Tensor& y, bool accumulate) {
   TRAINX_ON_GPU(tanh_backward_with_bias(*gpu, dx, d_bias, dy, y, accumulate));
   const TimedWork timed(Work::activation);
   tanh_backward(dx, dy, y);

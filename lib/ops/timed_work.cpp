@@ -9,7 +9,8 @@ thread_local WorkTimes* listener = nullptr;
 WorkTimes::WorkTimes() : before_(listener) { listener = this; }
 WorkTimes::~WorkTimes() { listener = before_; }
 
-TimedWork::TimedWork(Work work) : times_(listener && !listener->busy_ ? listener : nullptr), work_(work) {
+TimedWork::TimedWork(Work work)
+    : times_(listener && !listener->busy_ ? listener : nullptr), work_(work) {
   if (!times_) return;
   times_->busy_ = true;
   begin_ = WorkTimes::Clock::now();

@@ -1,4 +1,5 @@
-// What operations on a CPU spend their time on. A GPU's timeline tells the same of launches (gpu/timeline.hpp).
+// What operations on a CPU spend their time on. A GPU's timeline tells the same of launches
+// (gpu/timeline.hpp).
 #pragma once
 #include <chrono>
 #include <vector>
@@ -6,20 +7,25 @@
 
 namespace trainx::ops {
 
-/// While one lives, the operations that this thread computes through lib/ops are noted in it, by their kind of work.
+/// While one lives, the operations that this thread computes through lib/ops are noted in it, by
+/// their kind of work.
 class WorkTimes {
  public:
   using Clock = std::chrono::steady_clock;
-  struct Span { Work work{}; Clock::time_point begin, end; };
+  struct Span {
+    Work work{};
+    Clock::time_point begin, end;
+  };
   WorkTimes();
   ~WorkTimes();
   WorkTimes(const WorkTimes&) = delete;
   WorkTimes& operator=(const WorkTimes&) = delete;
-  std::vector<Span> spans;              // one after the other
+  std::vector<Span> spans;  // one after the other
 
  private:
   friend class TimedWork;
-  bool busy_ = false;                   // within an operation: those that it is made of are part of it
+  // within an operation: those that it is made of are part of it
+  bool busy_ = false;
   WorkTimes* before_;
 };
 
@@ -32,7 +38,7 @@ class TimedWork {
   TimedWork& operator=(const TimedWork&) = delete;
 
  private:
-  WorkTimes* times_;                    // null: nobody listens, or this is a part of another
+  WorkTimes* times_;  // null: nobody listens, or this is a part of another
   Work work_;
   WorkTimes::Clock::time_point begin_;
 };

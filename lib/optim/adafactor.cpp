@@ -8,7 +8,7 @@ namespace {
 /// Calls `use(i)` for 0 .. n - 1, on LibTorch's threads.
 template <class Use>
 void for_each(std::int64_t n, const Use& use) {
-  constexpr std::int64_t grain = 2;               // waking a thread takes longer than a little work
+  constexpr std::int64_t grain = 2;  // waking a thread takes longer than a little work
   at::parallel_for(0, n, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) use(i);
   });
@@ -23,8 +23,15 @@ struct Work {
   kernels::AdafactorMemory sums;
 
   Work(const GroupMemory& memory, const spec::AdafactorOptions& options)
-      : tensors(tensor_ranges(memory, spec::states(options), spec::tensor_sums(options))), cut(adafactor_shapes(tensors)), row_sums(static_cast<std::size_t>(cut.row_sums)),
-        column_sums(static_cast<std::size_t>(cut.column_sums)), row_means(cut.parts.size()), steps(tensors.ranges.size()), clips(steps), weights2(cut.tiles.size()), directions2(cut.tiles.size()) {
+      : tensors(tensor_ranges(memory, spec::states(options), spec::tensor_sums(options))),
+        cut(adafactor_shapes(tensors)),
+        row_sums(static_cast<std::size_t>(cut.row_sums)),
+        column_sums(static_cast<std::size_t>(cut.column_sums)),
+        row_means(cut.parts.size()),
+        steps(tensors.ranges.size()),
+        clips(steps),
+        weights2(cut.tiles.size()),
+        directions2(cut.tiles.size()) {
     sums.parts = cut.parts.data();
     sums.tiles = cut.tiles.data();
     sums.lines = cut.lines.data();
@@ -55,7 +62,7 @@ class Adafactor final : public Optimizer {
   void update(const GroupMemory& memory, const StepScalars& step) const override {
     with_reference(memory, step, [](const kernels::AdafactorReference& run) {
       const kernels::AdafactorMemory& m = run.memory;
-      if (!m.moments) {                 // else measure has done it
+      if (!m.moments) {  // else measure has done it
         for_each(m.tile_count, [&](std::int64_t t) { run.sums(t); });
         for_each(m.line_count, [&](std::int64_t l) { run.means(l); });
       }
@@ -100,7 +107,15 @@ class Adafactor final : public Optimizer {
 }  // namespace
 
 kernels::AdafactorSettings settings_of(const spec::AdafactorOptions& o) {
-  return {o.eps1, o.eps2, o.clip_threshold, o.decay_rate, o.beta1.has_value(), o.beta1.value_or(0), o.weight_decay, o.scale_parameter, {}};
+  return {o.eps1,
+          o.eps2,
+          o.clip_threshold,
+          o.decay_rate,
+          o.beta1.has_value(),
+          o.beta1.value_or(0),
+          o.weight_decay,
+          o.scale_parameter,
+          {}};
 }
 
 namespace {
@@ -125,6 +140,8 @@ std::vector<kernels::AdafactorShape> adafactor_shapes(const TensorRanges& tensor
   return shapes;
 }
 
-std::unique_ptr<Optimizer> make(const spec::AdafactorOptions& options) { return std::make_unique<Adafactor>(options); }
+std::unique_ptr<Optimizer> make(const spec::AdafactorOptions& options) {
+  return std::make_unique<Adafactor>(options);
+}
 
 }  // namespace trainx::optim

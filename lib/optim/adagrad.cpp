@@ -12,7 +12,8 @@ class Adagrad final : public Optimizer {
  public:
   explicit Adagrad(const spec::AdagradOptions& options) : settings_(settings_of(options)) {}
   void update(const GroupMemory& memory, const StepScalars& step) const override {
-    update_by_rule<AdagradRule>(memory, step, settings_, [](auto... of_chunk) { update_chunk(of_chunk...); });
+    update_by_rule<AdagradRule>(memory, step, settings_,
+                                [](auto... of_chunk) { update_chunk(of_chunk...); });
   }
 
  private:
@@ -21,7 +22,11 @@ class Adagrad final : public Optimizer {
 
 }  // namespace
 
-kernels::AdagradSettings settings_of(const spec::AdagradOptions& o) { return {o.lr_decay, o.eps, o.weight_decay, {}}; }
-std::unique_ptr<Optimizer> make(const spec::AdagradOptions& options) { return std::make_unique<Adagrad>(options); }
+kernels::AdagradSettings settings_of(const spec::AdagradOptions& o) {
+  return {o.lr_decay, o.eps, o.weight_decay, {}};
+}
+std::unique_ptr<Optimizer> make(const spec::AdagradOptions& options) {
+  return std::make_unique<Adagrad>(options);
+}
 
 }  // namespace trainx::optim

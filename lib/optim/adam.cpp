@@ -12,7 +12,8 @@ class Adam final : public Optimizer {
  public:
   explicit Adam(const spec::AdamOptions& options) : settings_(settings_of(options)) {}
   void update(const GroupMemory& memory, const StepScalars& step) const override {
-    update_by_rule<AdamRule>(memory, step, settings_, [](auto... of_chunk) { update_chunk(of_chunk...); });
+    update_by_rule<AdamRule>(memory, step, settings_,
+                             [](auto... of_chunk) { update_chunk(of_chunk...); });
   }
 
  private:
@@ -21,7 +22,11 @@ class Adam final : public Optimizer {
 
 }  // namespace
 
-kernels::AdamSettings settings_of(const spec::AdamOptions& o) { return {o.beta1, o.beta2, o.eps, o.weight_decay, {}}; }
-std::unique_ptr<Optimizer> make(const spec::AdamOptions& options) { return std::make_unique<Adam>(options); }
+kernels::AdamSettings settings_of(const spec::AdamOptions& o) {
+  return {o.beta1, o.beta2, o.eps, o.weight_decay, {}};
+}
+std::unique_ptr<Optimizer> make(const spec::AdamOptions& options) {
+  return std::make_unique<Adam>(options);
+}
 
 }  // namespace trainx::optim

@@ -13,6 +13,8 @@ class AdamW final : public Optimizer {
   spec::AdamWOptions options_;
 };
 
-inline std::unique_ptr<Optimizer> make(const spec::AdamWOptions& options) { return std::make_unique<AdamW>(options); }
+inline std::unique_ptr<Optimizer> make(const spec::AdamWOptions& options) {
+  return std::make_unique<AdamW>(options);
+}
 
 }  // namespace trainx::optim

@@ -7,7 +7,8 @@ namespace {
 
 class AdamW8bit final : public Optimizer {
  public:
-  explicit AdamW8bit(const spec::AdamW8bitOptions& options) : states_(spec::states(options)), settings_(settings_of(options)) {}
+  explicit AdamW8bit(const spec::AdamW8bitOptions& options)
+      : states_(spec::states(options)), settings_(settings_of(options)) {}
 
   void update(const GroupMemory& memory, const StepScalars& step) const override {
     const GroupTable group(memory, states_);
@@ -15,7 +16,10 @@ class AdamW8bit final : public Optimizer {
     kernels::AdamW8bitSettings settings = settings_;
     settings.scale = scalars.scale();
     const kernels::DynamicMaps maps{kernels::dynamic_map(true), kernels::dynamic_map(false)};
-    group.for_each([&](std::int64_t chunk) { kernels::adamw_8bit_reference_chunk(group.table(), chunk, group.kind, scalars.get(), settings, maps); });
+    group.for_each([&](std::int64_t chunk) {
+      kernels::adamw_8bit_reference_chunk(group.table(), chunk, group.kind, scalars.get(), settings,
+                                          maps);
+    });
   }
 
  private:
@@ -25,7 +29,11 @@ class AdamW8bit final : public Optimizer {
 
 }  // namespace
 
-kernels::AdamW8bitSettings settings_of(const spec::AdamW8bitOptions& o) { return {{o.beta1, o.beta2, o.eps, o.weight_decay, {}}}; }
-std::unique_ptr<Optimizer> make(const spec::AdamW8bitOptions& options) { return std::make_unique<AdamW8bit>(options); }
+kernels::AdamW8bitSettings settings_of(const spec::AdamW8bitOptions& o) {
+  return {{o.beta1, o.beta2, o.eps, o.weight_decay, {}}};
+}
+std::unique_ptr<Optimizer> make(const spec::AdamW8bitOptions& options) {
+  return std::make_unique<AdamW8bit>(options);
+}
 
 }  // namespace trainx::optim

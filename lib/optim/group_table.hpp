@@ -7,18 +7,23 @@
 namespace trainx::optim {
 
 kernels::WeightKind weight_kind(const GroupMemory& memory);
-/// A range for each tensor of the group, wherever its memory is. `states`: what the optimizer keeps, in the order of memory.states.
-std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory, const std::vector<program::StateSpec>& states);
+/// A range for each tensor of the group, wherever its memory is. `states`: what the optimizer
+/// keeps, in the order of memory.states.
+std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory,
+                                                const std::vector<program::StateSpec>& states);
 
-/// As an optimizer sees them that updates whole tensors. Where a group is a shard there is a range for each tensor of the whole group, that of elements that are here: none of some.
+/// As an optimizer sees them that updates whole tensors. Where a group is a shard there is a range
+/// for each tensor of the whole group, that of elements that are here: none of some.
 struct TensorRanges {
   std::vector<kernels::UpdateRange> ranges;
-  std::vector<program::ParameterSpec> tensors;   // whole
-  std::vector<std::int64_t> first;      // the tensor's element that the range begins with
-  std::vector<std::vector<double*>> sums;   // by round, of each range; empty where tensors are whole
-  void append(TensorRanges more);       // of another group
+  std::vector<program::ParameterSpec> tensors;  // whole
+  std::vector<std::int64_t> first;              // the tensor's element that the range begins with
+  // by round, of each range; empty where tensors are whole
+  std::vector<std::vector<double*>> sums;
+  void append(TensorRanges more);  // of another group
 };
-TensorRanges tensor_ranges(const GroupMemory& memory, const std::vector<program::StateSpec>& states, const std::vector<program::TensorSums>& sums);
+TensorRanges tensor_ranges(const GroupMemory& memory, const std::vector<program::StateSpec>& states,
+                           const std::vector<program::TensorSums>& sums);
 
 /// Of a group in host memory.
 struct GroupTable {
@@ -27,7 +32,9 @@ struct GroupTable {
   kernels::WeightKind kind;
   GroupTable(const GroupMemory& memory, const std::vector<program::StateSpec>& states);
   GroupTable(std::vector<kernels::UpdateRange> ranges, kernels::WeightKind kind);
-  kernels::UpdateTable table() const { return {ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())}; }
+  kernels::UpdateTable table() const {
+    return {ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())};
+  }
   /// Calls `use(chunk)` for every chunk, on LibTorch's threads.
   void for_each(const std::function<void(std::int64_t)>& use) const;
 };
@@ -35,7 +42,9 @@ struct GroupTable {
 /// Scalars of a step, as those on a device are given.
 struct StepPointers {
   explicit StepPointers(const StepScalars& s) : scalars(s) {}
-  kernels::UpdateScalars get() const { return {&scalars.norm2, &one, &scalars.applied_steps, &scalars.lr, 1}; }
+  kernels::UpdateScalars get() const {
+    return {&scalars.norm2, &one, &scalars.applied_steps, &scalars.lr, 1};
+  }
   kernels::ScaleSettings scale() const { return {scalars.gradient_scale, scalars.max_grad_norm}; }
   const StepScalars& scalars;
   double one = 1;

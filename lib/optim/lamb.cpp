@@ -14,9 +14,13 @@ struct Work {
   kernels::LambMemory sums;
 
   Work(const GroupMemory& memory, const spec::LambOptions& options)
-      : tensors(tensor_ranges(memory, spec::states(options), spec::tensor_sums(options))), table(tensors.ranges, weight_kind(memory)), partial(2 * table.chunks.size()), ratios(table.ranges.size()),
+      : tensors(tensor_ranges(memory, spec::states(options), spec::tensor_sums(options))),
+        table(tensors.ranges, weight_kind(memory)),
+        partial(2 * table.chunks.size()),
+        ratios(table.ranges.size()),
         first(kernels::first_chunks(table.chunks, table.ranges.size())),
-        sums{partial.data(), ratios.data(), first.data(), static_cast<std::int64_t>(ratios.size()), tensors.sums.empty() ? nullptr : tensors.sums.front().data()} {}
+        sums{partial.data(), ratios.data(), first.data(), static_cast<std::int64_t>(ratios.size()),
+             tensors.sums.empty() ? nullptr : tensors.sums.front().data()} {}
   Work(const Work&) = delete;
 };
 
@@ -30,7 +34,10 @@ class Lamb final : public Optimizer {
     const kernels::LambSettings settings = settings_with(scalars);
     find_moments(work, scalars, settings, kernels::LambStates::moved);
     for (std::int64_t r = 0; r < work.sums.ranges; ++r) kernels::lamb_reference_ratio(r, work.sums);
-    work.table.for_each([&](std::int64_t chunk) { kernels::lamb_reference_apply(work.table.table(), chunk, work.table.kind, scalars.get(), settings, work.sums); });
+    work.table.for_each([&](std::int64_t chunk) {
+      kernels::lamb_reference_apply(work.table.table(), chunk, work.table.kind, scalars.get(),
+                                    settings, work.sums);
+    });
   }
 
   void measure(const GroupMemory& memory, const StepScalars& step, int) const override {
@@ -46,8 +53,12 @@ class Lamb final : public Optimizer {
     settings.scale = scalars.scale();
     return settings;
   }
-  static void find_moments(const Work& work, const StepPointers& scalars, const kernels::LambSettings& settings, kernels::LambStates states) {
-    work.table.for_each([&](std::int64_t chunk) { kernels::lamb_reference_moments(work.table.table(), chunk, work.table.kind, scalars.get(), settings, work.sums, states); });
+  static void find_moments(const Work& work, const StepPointers& scalars,
+                           const kernels::LambSettings& settings, kernels::LambStates states) {
+    work.table.for_each([&](std::int64_t chunk) {
+      kernels::lamb_reference_moments(work.table.table(), chunk, work.table.kind, scalars.get(),
+                                      settings, work.sums, states);
+    });
   }
 
   spec::LambOptions options_;
@@ -55,7 +66,11 @@ class Lamb final : public Optimizer {
 
 }  // namespace
 
-kernels::LambSettings settings_of(const spec::LambOptions& o) { return {o.beta1, o.beta2, o.eps, o.weight_decay, {}}; }
-std::unique_ptr<Optimizer> make(const spec::LambOptions& options) { return std::make_unique<Lamb>(options); }
+kernels::LambSettings settings_of(const spec::LambOptions& o) {
+  return {o.beta1, o.beta2, o.eps, o.weight_decay, {}};
+}
+std::unique_ptr<Optimizer> make(const spec::LambOptions& options) {
+  return std::make_unique<Lamb>(options);
+}
 
 }  // namespace trainx::optim

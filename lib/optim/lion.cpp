@@ -12,7 +12,8 @@ class Lion final : public Optimizer {
  public:
   explicit Lion(const spec::LionOptions& options) : settings_(settings_of(options)) {}
   void update(const GroupMemory& memory, const StepScalars& step) const override {
-    update_by_rule<LionRule>(memory, step, settings_, [](auto... of_chunk) { update_chunk(of_chunk...); });
+    update_by_rule<LionRule>(memory, step, settings_,
+                             [](auto... of_chunk) { update_chunk(of_chunk...); });
   }
 
  private:
@@ -21,7 +22,11 @@ class Lion final : public Optimizer {
 
 }  // namespace
 
-kernels::LionSettings settings_of(const spec::LionOptions& o) { return {o.beta1, o.beta2, o.weight_decay, {}}; }
-std::unique_ptr<Optimizer> make(const spec::LionOptions& options) { return std::make_unique<Lion>(options); }
+kernels::LionSettings settings_of(const spec::LionOptions& o) {
+  return {o.beta1, o.beta2, o.weight_decay, {}};
+}
+std::unique_ptr<Optimizer> make(const spec::LionOptions& options) {
+  return std::make_unique<Lion>(options);
+}
 
 }  // namespace trainx::optim

@@ -3,7 +3,8 @@
 
 namespace trainx::optim {
 
-TRAINX_OPTIM_CLONES void split_master(std::span<const float> exact, std::uint16_t* bf16, std::uint16_t* low) {
+TRAINX_OPTIM_CLONES void split_master(std::span<const float> exact, std::uint16_t* bf16,
+                                      std::uint16_t* low) {
   const SplitWeights weights{bf16, low};
   const float* from = exact.data();
   const auto n = static_cast<std::int64_t>(exact.size());
@@ -11,7 +12,8 @@ TRAINX_OPTIM_CLONES void split_master(std::span<const float> exact, std::uint16_
   for (std::int64_t i = 0; i < n; ++i) weights.store(i, from[i]);
 }
 
-TRAINX_OPTIM_CLONES void join_master(std::span<const std::uint16_t> bf16, const std::uint16_t* low, float* exact) {
+TRAINX_OPTIM_CLONES void join_master(std::span<const std::uint16_t> bf16, const std::uint16_t* low,
+                                     float* exact) {
   const std::uint16_t* from = bf16.data();
   const auto n = static_cast<std::int64_t>(bf16.size());
 #pragma omp simd

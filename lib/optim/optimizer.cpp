@@ -11,7 +11,9 @@
 
 namespace trainx::optim {
 
-void Optimizer::measure(const GroupMemory&, const StepScalars&, int) const { throw InternalError("sums over tensors, of which the optimizer needs none"); }
+void Optimizer::measure(const GroupMemory&, const StepScalars&, int) const {
+  throw InternalError("sums over tensors, of which the optimizer needs none");
+}
 
 std::unique_ptr<Optimizer> make_optimizer(const spec::OptimizerOptions& options) {
   return std::visit([](const auto& chosen) { return make(chosen); }, options);

@@ -16,10 +16,12 @@ typename Rule::Step rule_step(const StepScalars& s, typename Rule::Settings sett
 }
 
 template <class Rule, class Weights, class Gradient, std::size_t... k>
-TRAINX_OPTIM_INLINE void update_elements(Weights weights, const Gradient* gradient, void* const* states, const typename Rule::Step& step, bool decays, std::int64_t n,
-                                         std::index_sequence<k...>) {
+TRAINX_OPTIM_INLINE void update_elements(Weights weights, const Gradient* gradient,
+                                         void* const* states, const typename Rule::Step& step,
+                                         bool decays, std::int64_t n, std::index_sequence<k...>) {
   const typename Rule::Step s = step;
-  [[maybe_unused]] const std::tuple at(static_cast<std::tuple_element_t<k, typename Rule::States>*>(states[k])...);
+  [[maybe_unused]] const std::tuple at(
+      static_cast<std::tuple_element_t<k, typename Rule::States>*>(states[k])...);
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     float w = weights.load(i);
@@ -30,25 +32,28 @@ TRAINX_OPTIM_INLINE void update_elements(Weights weights, const Gradient* gradie
   }
 }
 
-/// Defines update_chunk for a rule and a kind of weights, for each type of gradients and each instruction set.
-#define TRAINX_RULE_CHUNK_OF(Rule, Weights, Gradient)                                                                                                       \
-  TRAINX_OPTIM_CLONES void update_chunk(Weights w, const Gradient* g, void* const* states, const Rule::Step& step, bool decays, std::int64_t n) {           \
-    update_elements<Rule>(w, g, states, step, decays, n, kernels::StateIndices<Rule>{});                                                                    \
+/// Defines update_chunk for a rule and a kind of weights, for each type of gradients and each
+/// instruction set.
+#define TRAINX_RULE_CHUNK_OF(Rule, Weights, Gradient)                                          \
+  TRAINX_OPTIM_CLONES void update_chunk(Weights w, const Gradient* g, void* const* states,     \
+                                        const Rule::Step& step, bool decays, std::int64_t n) { \
+    update_elements<Rule>(w, g, states, step, decays, n, kernels::StateIndices<Rule>{});       \
   }
-#define TRAINX_RULE_CHUNK(Rule, Weights)        \
-  TRAINX_RULE_CHUNK_OF(Rule, Weights, float)    \
+#define TRAINX_RULE_CHUNK(Rule, Weights)     \
+  TRAINX_RULE_CHUNK_OF(Rule, Weights, float) \
   TRAINX_RULE_CHUNK_OF(Rule, Weights, kernels::Bf16)
-#define TRAINX_RULE_CHUNKS(Rule)            \
-  TRAINX_RULE_CHUNK(Rule, Fp32Weights)      \
-  TRAINX_RULE_CHUNK(Rule, Bf16Weights)      \
+#define TRAINX_RULE_CHUNKS(Rule)             \
+  TRAINX_RULE_CHUNK(Rule, Fp32Weights)       \
+  TRAINX_RULE_CHUNK(Rule, Bf16Weights)       \
   TRAINX_RULE_CHUNK(Rule, StochasticWeights) \
-  TRAINX_RULE_CHUNK(Rule, MasterWeights)    \
-  TRAINX_RULE_CHUNK(Rule, SplitWeights)     \
+  TRAINX_RULE_CHUNK(Rule, MasterWeights)     \
+  TRAINX_RULE_CHUNK(Rule, SplitWeights)      \
   TRAINX_RULE_CHUNK(Rule, HalfWeights)
 
 /// Every chunk of the group; `chunk_update` calls update_chunk.
 template <class Rule, class ChunkUpdate>
-void update_by_rule(const GroupMemory& memory, const StepScalars& scalars, const typename Rule::Settings& settings, const ChunkUpdate& chunk_update) {
+void update_by_rule(const GroupMemory& memory, const StepScalars& scalars,
+                    const typename Rule::Settings& settings, const ChunkUpdate& chunk_update) {
   constexpr int count = kernels::state_count<Rule>;
   require_states(memory, count);
   const auto step = rule_step<Rule>(scalars, settings);
@@ -58,9 +63,14 @@ void update_by_rule(const GroupMemory& memory, const StepScalars& scalars, const
       for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
         void* states[kernels::state_capacity<Rule>] = {};
         [&]<std::size_t... k>(std::index_sequence<k...>) {
-          ((states[k] = static_cast<std::tuple_element_t<k, typename Rule::States>*>(memory.states[k]) + chunk.begin), ...);
-        }(kernels::StateIndices<Rule>{});
-        chunk_update(weights_at(chunk.begin), gradients + chunk.begin, states, step, chunk.decay, chunk.elements);
+          ((states[k] =
+                static_cast<std::tuple_element_t<k, typename Rule::States>*>(memory.states[k]) +
+                chunk.begin),
+           ...);
+        }
+        (kernels::StateIndices<Rule>{});
+        chunk_update(weights_at(chunk.begin), gradients + chunk.begin, states, step, chunk.decay,
+                     chunk.elements);
       });
     });
   });

@@ -13,6 +13,8 @@ class Sgd final : public Optimizer {
   spec::SgdOptions options_;
 };
 
-inline std::unique_ptr<Optimizer> make(const spec::SgdOptions& options) { return std::make_unique<Sgd>(options); }
+inline std::unique_ptr<Optimizer> make(const spec::SgdOptions& options) {
+  return std::make_unique<Sgd>(options);
+}
 
 }  // namespace trainx::optim

@@ -1,4 +1,5 @@
-// How a weight lies in memory, as the update loops see it: read as the exact fp32 value, written back with its 16-bit copy.
+// How a weight lies in memory, as the update loops see it: read as the exact fp32 value, written
+// back with its 16-bit copy.
 #pragma once
 #include "kernels/optimizer/stochastic_rounding.hpp"
 #include <cstdint>
@@ -10,8 +11,9 @@
 
 namespace trainx::optim {
 
-/// Nearest bf16, ties away from zero; NaN stays NaN. Of all roundings to nearest this one leaves exactly 2^16 floats for each bf16, so that the 16 bits
-/// of a split master suffice (ties to even leaves 2^16 + 1 for every even one). Used with and without a master: all kinds train alike.
+/// Nearest bf16, ties away from zero; NaN stays NaN. Of all roundings to nearest this one leaves
+/// exactly 2^16 floats for each bf16, so that the 16 bits of a split master suffice (ties to even
+/// leaves 2^16 + 1 for every even one). Used with and without a master: all kinds train alike.
 TRAINX_OPTIM_INLINE std::uint16_t nearest_bf16(float x) {
   const auto bits = __builtin_bit_cast(std::uint32_t, x);
   return static_cast<std::uint16_t>(x == x ? (bits + 0x8000) >> 16 : bits >> 16 | 0x40);
@@ -19,10 +21,12 @@ TRAINX_OPTIM_INLINE std::uint16_t nearest_bf16(float x) {
 /// What nearest_bf16 took away: a signed 16-bit number of steps of the fp32 representation.
 TRAINX_OPTIM_INLINE std::uint16_t low_bits(float x) {
   const auto bits = __builtin_bit_cast(std::uint32_t, x);
-  return static_cast<std::uint16_t>(x == x ? bits : bits & 0x7fff);   // a NaN's lowest bits must not borrow from its upper ones
+  // a NaN's lowest bits must not borrow from its upper ones
+  return static_cast<std::uint16_t>(x == x ? bits : bits & 0x7fff);
 }
 TRAINX_OPTIM_INLINE float joined(std::uint16_t bf16, std::uint16_t low) {
-  const auto correction = static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int16_t>(low)));
+  const auto correction =
+      static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int16_t>(low)));
   return __builtin_bit_cast(float, (static_cast<std::uint32_t>(bf16) << 16) + correction);
 }
 
@@ -32,21 +36,24 @@ struct Fp32Weights {
   TRAINX_OPTIM_INLINE void store(std::int64_t i, float x) const { exact[i] = x; }
 };
 
-struct Bf16Weights {                    // no master: what is rounded away is lost
+struct Bf16Weights {  // no master: what is rounded away is lost
   std::uint16_t* bf16;
   TRAINX_OPTIM_INLINE float load(std::int64_t i) const { return joined(bf16[i], 0); }
   TRAINX_OPTIM_INLINE void store(std::int64_t i, float x) const { bf16[i] = nearest_bf16(x); }
 };
 
-struct StochasticWeights {              // no master, rounded up or down at random: what is rounded away is there on average
+// no master, rounded up or down at random: what is rounded away is there on average
+struct StochasticWeights {
   std::uint16_t* bf16;
   kernels::RoundingKey key;
   std::int64_t applied_steps;
   TRAINX_OPTIM_INLINE float load(std::int64_t i) const { return joined(bf16[i], 0); }
-  TRAINX_OPTIM_INLINE void store(std::int64_t i, float x) const { bf16[i] = kernels::stochastic_weight(x, key, i, applied_steps).bits; }
+  TRAINX_OPTIM_INLINE void store(std::int64_t i, float x) const {
+    bf16[i] = kernels::stochastic_weight(x, key, i, applied_steps).bits;
+  }
 };
 
-struct MasterWeights {                  // fp32 master beside the bf16 weight
+struct MasterWeights {  // fp32 master beside the bf16 weight
   std::uint16_t* bf16;
   float* exact;
   TRAINX_OPTIM_INLINE float load(std::int64_t i) const { return exact[i]; }
@@ -56,7 +63,7 @@ struct MasterWeights {                  // fp32 master beside the bf16 weight
   }
 };
 
-struct HalfWeights {                    // fp32 master beside the fp16 weight
+struct HalfWeights {  // fp32 master beside the fp16 weight
   kernels::Fp16* fp16;
   float* exact;
   TRAINX_OPTIM_INLINE float load(std::int64_t i) const { return exact[i]; }

@@ -14,13 +14,15 @@ StepProgram accumulation(StepProgram p, int micro_steps) {
   const auto of_micro_step = [](const Instruction& i) { return i.micro != none; };
   const auto begin = std::find_if(p.steady.begin(), p.steady.end(), of_micro_step);
   const auto end = std::find_if_not(begin, p.steady.end(), of_micro_step);
-  if (std::any_of(end, p.steady.end(), of_micro_step)) throw InternalError("accumulation: the instructions of the micro-step do not stand together");
+  if (std::any_of(end, p.steady.end(), of_micro_step))
+    throw InternalError("accumulation: the instructions of the micro-step do not stand together");
   const std::vector<Instruction> once(begin, end);
   std::vector<Instruction> rest(end, p.steady.end());
   p.steady.erase(end, p.steady.end());
   const std::size_t buffers = p.buffers.size();
   for (int micro = 1; micro < micro_steps; ++micro) {
-    std::vector<BufferId> copy(buffers, none);   // what belongs to a micro-step exists once for each
+    // what belongs to a micro-step exists once for each
+    std::vector<BufferId> copy(buffers, none);
     for (Instruction i : once) {
       i.micro = micro;
       for (Use& u : i.uses) {

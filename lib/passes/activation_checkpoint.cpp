@@ -12,10 +12,15 @@ namespace {
 
 /// Blocks that are recomputed together, in one micro-step.
 struct Segment {
-  struct Member { int block; int forward; int backward; };   // positions in steady, none where there is no such instruction
-  std::vector<Member> members;          // in the order of the forward
+  // positions in steady, none where there is no such instruction
+  struct Member {
+    int block;
+    int forward;
+    int backward;
+  };
+  std::vector<Member> members;  // in the order of the forward
   int first_backward = none;
-  bool everything = false;              // else what is cheap
+  bool everything = false;  // else what is cheap
 };
 
 Use* find_use(Instruction& i, Slot slot) {
@@ -27,7 +32,8 @@ Use* find_use(Instruction& i, Slot slot) {
 /// Where recomputation of a segment of some shape restarts: the number of a written value, or none.
 using Restarts = std::map<std::vector<std::int64_t>, int>;
 
-/// Plans one segment against the unchanged program, then edits its forward and backward and makes its recompute instructions.
+/// Plans one segment against the unchanged program, then edits its forward and backward and makes
+/// its recompute instructions.
 class Checkpointer {
  public:
   /// `known` is filled: layers are alike, and micro-steps too.
@@ -38,7 +44,8 @@ class Checkpointer {
     const BufferId restart = everything_ ? cheapest_restart() : none;
     const auto plan = plan_from(restart);
     std::vector<Instruction> out;
-    std::vector<std::pair<BufferId, BufferId>> fresh;   // rebuilt values: as forward wrote them, as recomputed
+    // rebuilt values: as forward wrote them, as recomputed
+    std::vector<std::pair<BufferId, BufferId>> fresh;
     auto renewed = [&](BufferId b) {
       for (const auto& [old, now] : fresh)
         if (old == b) return now;
@@ -64,11 +71,13 @@ class Checkpointer {
             }
             r.uses.push_back(whole(p_, to, How::overwrite, u.slot));
           }
-          if (contains(plan[m].passing, u.slot)) r.uses.push_back(whole(p_, scratch_like(u.buffer), How::overwrite, u.slot));
+          if (contains(plan[m].passing, u.slot))
+            r.uses.push_back(whole(p_, scratch_like(u.buffer), How::overwrite, u.slot));
         }
         out.push_back(std::move(r));
       }
-      for (Use& u : forward.uses)       // the rebuilt operand takes over the buffer of the dropped one
+      // the rebuilt operand takes over the buffer of the dropped one
+      for (Use& u : forward.uses)
         if (is_dropped(block, u)) u.buffer = scratch_like(u.buffer);
     }
     for (const auto& member : segment_.members)
@@ -79,7 +88,9 @@ class Checkpointer {
   }
 
  private:
-  static bool contains(const std::vector<Slot>& v, Slot s) { return std::find(v.begin(), v.end(), s) != v.end(); }
+  static bool contains(const std::vector<Slot>& v, Slot s) {
+    return std::find(v.begin(), v.end(), s) != v.end();
+  }
   Instruction& at(int position) { return p_.steady[position]; }
   const Buffer& buffer(BufferId b) const { return p_.buffers[b]; }
   const BlockSpec& spec(std::size_t m) const { return graph_.blocks[segment_.members[m].block]; }
@@ -94,7 +105,8 @@ class Checkpointer {
     return add_buffer(p_, std::move(s));
   }
 
-  /// Values that the segment's forward writes. Recomputed under `everything`, all but the one where recomputation restarts.
+  /// Values that the segment's forward writes. Recomputed under `everything`, all but the one where
+  /// recomputation restarts.
   std::vector<BufferId> written_values() {
     std::vector<BufferId> out;
     for (const auto& member : segment_.members)
@@ -110,7 +122,8 @@ class Checkpointer {
     for (const auto& member : segment_.members)
       if (member.backward != none && everything_)
         for (const Use& u : at(member.backward).uses)
-          if (u.how == How::read && u.buffer != restart && std::find(passed.begin(), passed.end(), u.buffer) != passed.end())
+          if (u.how == How::read && u.buffer != restart &&
+              std::find(passed.begin(), passed.end(), u.buffer) != passed.end())
             wanted_values.push_back(u.buffer);
     std::vector<Recomputation> plan(segment_.members.size());
     for (std::size_t m = segment_.members.size(); m-- > 0;) {
@@ -120,15 +133,20 @@ class Checkpointer {
       for (const Use& u : forward.uses) {
         if (!writes(u.how)) continue;
         const auto s = static_cast<std::size_t>(u.slot);
-        if (is_dropped(block, u)) wanted[s] = is_read_by_backward(m, u.buffer);
+        if (is_dropped(block, u))
+          wanted[s] = is_read_by_backward(m, u.buffer);
         else if (buffer(u.buffer).kind == Kind::value && everything_)
-          wanted[s] = std::find(wanted_values.begin(), wanted_values.end(), u.buffer) != wanted_values.end();
-        kept[s] = !is_dropped(block, u) && buffer(u.buffer).kind != Kind::scratch && (!everything_ || u.buffer == restart);
+          wanted[s] = std::find(wanted_values.begin(), wanted_values.end(), u.buffer) !=
+                      wanted_values.end();
+        kept[s] = !is_dropped(block, u) && buffer(u.buffer).kind != Kind::scratch &&
+                  (!everything_ || u.buffer == restart);
       }
       plan[m] = plan_recomputation(block, wanted, kept);
       for (const Slot s : plan[m].reads) {
         const BufferId b = find_use(forward, s)->buffer;
-        if (everything_ && b != restart && std::find(passed.begin(), passed.end(), b) != passed.end()) wanted_values.push_back(b);
+        if (everything_ && b != restart &&
+            std::find(passed.begin(), passed.end(), b) != passed.end())
+          wanted_values.push_back(b);
       }
     }
     return plan;
@@ -147,8 +165,11 @@ class Checkpointer {
     std::vector<BufferId> kept;
     const auto plan = plan_from(restart);
     auto keep = [&](BufferId b) {
-      const bool rebuilt = b != restart && std::find(passed.begin(), passed.end(), b) != passed.end();
-      if (buffer(b).kind == Kind::value && !rebuilt && std::find(kept.begin(), kept.end(), b) == kept.end()) kept.push_back(b);
+      const bool rebuilt = b != restart &&
+                           std::find(passed.begin(), passed.end(), b) != passed.end();
+      if (buffer(b).kind == Kind::value && !rebuilt &&
+          std::find(kept.begin(), kept.end(), b) == kept.end())
+        kept.push_back(b);
     };
     for (std::size_t m = 0; m < plan.size(); ++m) {
       for (const Slot s : plan[m].reads) keep(find_use(at(segment_.members[m].forward), s)->buffer);
@@ -161,7 +182,8 @@ class Checkpointer {
     return sum;
   }
 
-  /// One written value to keep, or none: recomputation then restarts from what the segment reads. The earliest of the cheapest.
+  /// One written value to keep, or none: recomputation then restarts from what the segment reads.
+  /// The earliest of the cheapest.
   BufferId cheapest_restart() {
     const std::vector<BufferId> values = written_values();
     const auto [at, is_new] = known_.emplace(shape(), none);
@@ -189,12 +211,12 @@ class Checkpointer {
         out.insert(out.end(), s.from.begin(), s.from.end());
       }
       for (const int position : {segment_.members[m].forward, segment_.members[m].backward}) {
-        out.push_back(none);            // between lists of any length
+        out.push_back(none);  // between lists of any length
         if (position == none) continue;
         for (const Use& u : at(position).uses)
-          out.insert(out.end(), {u.slot, static_cast<std::int64_t>(u.how), number(u.buffer),
-                                 static_cast<std::int64_t>(buffer(u.buffer).kind),
-                                 buffer(u.buffer).size});
+          out.insert(out.end(),
+                     {u.slot, static_cast<std::int64_t>(u.how), number(u.buffer),
+                      static_cast<std::int64_t>(buffer(u.buffer).kind), buffer(u.buffer).size});
       }
     }
     return out;
@@ -208,27 +230,35 @@ class Checkpointer {
 };
 
 /// Which blocks are recomputed together.
-struct SegmentOfBlock { int segment = none; bool everything = false; };
-std::vector<SegmentOfBlock> segments_of_blocks(const ModelGraph& graph, const CheckpointLevels& levels) {
+struct SegmentOfBlock {
+  int segment = none;
+  bool everything = false;
+};
+std::vector<SegmentOfBlock> segments_of_blocks(const ModelGraph& graph,
+                                               const CheckpointLevels& levels) {
   std::vector<SegmentOfBlock> out(graph.blocks.size());
-  int count = 0, first_layer = none;    // of the segment of whole layers that goes on
+  int count = 0, first_layer = none;  // of the segment of whole layers that goes on
   for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
     const BlockSpec& block = graph.blocks[b];
-    const CheckpointLevel level = block.layer == none ? CheckpointLevel::none : levels.of(block.layer);
-    if (level == CheckpointLevel::full && first_layer != none && block.layer - first_layer < levels.segment) {
+    const CheckpointLevel level = block.layer == none ? CheckpointLevel::none
+                                                      : levels.of(block.layer);
+    if (level == CheckpointLevel::full && first_layer != none &&
+        block.layer - first_layer < levels.segment) {
       out[b] = out[b - 1];
       continue;
     }
     first_layer = level == CheckpointLevel::full ? block.layer : none;
     if (level == CheckpointLevel::none) continue;
     const bool attends = block.phases.at(Op::forward).attention_flops > 0;
-    out[b] = {count++, level == CheckpointLevel::full || (level == CheckpointLevel::mlp && !attends)};
+    out[b] = {count++,
+              level == CheckpointLevel::full || (level == CheckpointLevel::mlp && !attends)};
   }
   return out;
 }
 
 /// By micro-step, each with the positions of its instructions.
-std::vector<Segment> segments_of(const StepProgram& p, const ModelGraph& graph, const CheckpointLevels& levels) {
+std::vector<Segment> segments_of(const StepProgram& p, const ModelGraph& graph,
+                                 const CheckpointLevels& levels) {
   const std::vector<SegmentOfBlock> of_block = segments_of_blocks(graph, levels);
   std::map<std::pair<int, int>, Segment> segments;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
@@ -254,9 +284,10 @@ std::vector<Segment> segments_of(const StepProgram& p, const ModelGraph& graph, 
 
 }  // namespace
 
-StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, const CheckpointLevels& levels) {
+StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph,
+                                  const CheckpointLevels& levels) {
   enter(p, Pass::activation_checkpoint);
-  std::map<int, std::vector<Instruction>> before;   // by position in steady: what is inserted there
+  std::map<int, std::vector<Instruction>> before;  // by position in steady: what is inserted there
   Restarts known;
   for (const Segment& s : segments_of(p, graph, levels)) {
     auto made = Checkpointer(p, graph, s, known).apply();

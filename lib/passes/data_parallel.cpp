@@ -27,21 +27,45 @@ void send_batches(StepProgram& p, const Instruction& fetch, std::vector<Instruct
     }
     steady.push_back(other);
     for (const Use& u : other.uses)
-      if (writes(u.how)) steady.push_back({Op::send, none, fetch.micro, Lane::communication, {whole(p, u.buffer, How::read, CopySlot::from)}, 0, 0, rank});
+      if (writes(u.how))
+        steady.push_back({Op::send,
+                          none,
+                          fetch.micro,
+                          Lane::communication,
+                          {whole(p, u.buffer, How::read, CopySlot::from)},
+                          0,
+                          0,
+                          rank});
   }
 }
 
-void receive_batch(const StepProgram& p, const Instruction& fetch, std::vector<Instruction>& steady) {
+void receive_batch(const StepProgram& p, const Instruction& fetch,
+                   std::vector<Instruction>& steady) {
   for (const Use& u : fetch.uses)
-    if (writes(u.how)) steady.push_back({Op::recv, none, fetch.micro, Lane::communication, {whole(p, u.buffer, How::overwrite, CopySlot::to)}, 0, 0, owner});
+    if (writes(u.how))
+      steady.push_back({Op::recv,
+                        none,
+                        fetch.micro,
+                        Lane::communication,
+                        {whole(p, u.buffer, How::overwrite, CopySlot::to)},
+                        0,
+                        0,
+                        owner});
 }
 
-/// Does a block read of it what the owner alone keeps: weights, and the scale of the loss, which seeds the gradients?
-bool is_of_owner(const Buffer& b) { return b.resident && (b.kind == Kind::parameter || b.kind == Kind::scalar); }
+/// Does a block read of it what the owner alone keeps: weights, and the scale of the loss, which
+/// seeds the gradients?
+bool is_of_owner(const Buffer& b) {
+  return b.resident && (b.kind == Kind::parameter || b.kind == Kind::scalar);
+}
 
 bool is_of_replica(const Instruction& i) {
   switch (i.op) {
-    case Op::advance_step: case Op::grad_norm: case Op::update: case Op::advance_applied: case Op::report: return false;
+    case Op::advance_step:
+    case Op::grad_norm:
+    case Op::update:
+    case Op::advance_applied:
+    case Op::report: return false;
     default: return true;
   }
 }
@@ -82,8 +106,16 @@ StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank) {
     const Instruction i = p.steady[k];
     if (owns || is_of_replica(i)) {
       for (const Use& u : i.uses)
-        if (is_of_block(i) && is_of_owner(p.buffers[static_cast<std::size_t>(u.buffer)]) && sent.insert(u.buffer).second)
-          steady.push_back({Op::broadcast, none, none, Lane::communication, {whole(p, u.buffer, owns ? How::read : How::overwrite)}, 0, 0, owner});
+        if (is_of_block(i) && is_of_owner(p.buffers[static_cast<std::size_t>(u.buffer)]) &&
+            sent.insert(u.buffer).second)
+          steady.push_back({Op::broadcast,
+                            none,
+                            none,
+                            Lane::communication,
+                            {whole(p, u.buffer, owns ? How::read : How::overwrite)},
+                            0,
+                            0,
+                            owner});
       if (i.op != Op::fetch_batch || owns) steady.push_back(i);
       if (i.op == Op::fetch_batch) owns ? send_batches(p, i, steady) : receive_batch(p, i, steady);
     }

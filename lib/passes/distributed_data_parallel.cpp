@@ -10,7 +10,8 @@ StepProgram distributed_data_parallel(StepProgram p, const ReduceOptions& how) {
   enter(p, Pass::distributed_data_parallel);
   p.world_size = how.world_size;
   std::vector<std::vector<Instruction>> behind(p.steady.size());
-  for (const Bucket& bucket : buckets_of(p, how.bucket_bytes)) behind[bucket.last_writer].push_back(reduce_of(p, bucket, how.rounded));
+  for (const Bucket& bucket : buckets_of(p, how.bucket_bytes))
+    behind[bucket.last_writer].push_back(reduce_of(p, bucket, how.rounded));
   std::vector<Instruction> steady;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     steady.push_back(std::move(p.steady[k]));

@@ -34,22 +34,30 @@ class OptimizerOffload {
 
  private:
   Buffer& buffer(BufferId b) { return p_.buffers[static_cast<std::size_t>(b)]; }
-  Keeper keeper_of(int group) const { return how_.keepers.empty() ? Keeper::host : how_.keepers.at(static_cast<std::size_t>(group)); }
+  Keeper keeper_of(int group) const {
+    return how_.keepers.empty() ? Keeper::host : how_.keepers.at(static_cast<std::size_t>(group));
+  }
 
-  /// What updates alone need; and the table of learning rates, of which a report reads an entry wherever it lies.
+  /// What updates alone need; and the table of learning rates, of which a report reads an entry
+  /// wherever it lies.
   void move_residents() {
-    const bool on_host = how_.keepers.empty() || std::ranges::any_of(how_.keepers, [](Keeper k) { return k != Keeper::device; });
+    const bool on_host = how_.keepers.empty() || std::ranges::any_of(how_.keepers, [](Keeper k) {
+                           return k != Keeper::device;
+                         });
     for (Buffer& b : p_.buffers) {
       if (!b.resident) continue;
       if (b.name == "lr_table" && on_host) b.space = Space::host;
-      if (b.kind == Kind::state && keeper_of(b.owner) != Keeper::device) b.space = keeper_of(b.owner) == Keeper::host ? Space::host : Space::disk;
+      if (b.kind == Kind::state && keeper_of(b.owner) != Keeper::device)
+        b.space = keeper_of(b.owner) == Keeper::host ? Space::host : Space::disk;
     }
   }
 
-  /// The weights that updates read and write, beside those that blocks read. Residents come first, in all programs of a run alike. Of what is on the disk they are copied from the device
+  /// The weights that updates read and write, beside those that blocks read. Residents come first,
+  /// in all programs of a run alike. Of what is on the disk they are copied from the device
   /// instead, which has the same: that takes no host memory and is faster than the disk.
   void add_weights_on_host() {
-    const auto first = static_cast<BufferId>(std::ranges::find(p_.buffers, false, &Buffer::resident) - p_.buffers.begin());
+    const auto first = static_cast<BufferId>(
+        std::ranges::find(p_.buffers, false, &Buffer::resident) - p_.buffers.begin());
     std::vector<Buffer> added;
     for (BufferId b = 0; b < first; ++b) {
       if (buffer(b).kind != Kind::parameter || keeper_of(buffer(b).owner) != Keeper::host) continue;
@@ -73,8 +81,15 @@ class OptimizerOffload {
 
   Instruction copy(BufferId from, BufferId to) {
     const bool with_disk = buffer(from).space == Space::disk || buffer(to).space == Space::disk;
-    const Lane lane = with_disk ? Lane::disk : buffer(to).space == Space::host ? Lane::copy_out : Lane::copy_in;
-    return {Op::copy, none, none, lane, {whole(p_, from, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}};
+    const Lane lane = with_disk                         ? Lane::disk
+                      : buffer(to).space == Space::host ? Lane::copy_out
+                                                        : Lane::copy_in;
+    return {
+        Op::copy,
+        none,
+        none,
+        lane,
+        {whole(p_, from, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}};
   }
 
   std::size_t last_writer(BufferId b, std::size_t before) {
@@ -84,10 +99,12 @@ class OptimizerOffload {
     throw InternalError("optimizer_offload: nothing writes " + buffer(b).name);
   }
 
-  /// Each goes out once it is complete; where it is rounded for that, once the computation has come to it.
+  /// Each goes out once it is complete; where it is rounded for that, once the computation has come
+  /// to it.
   void copy_gradients() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
-      if (p_.steady[k].op != Op::update || keeper_of(p_.steady[k].block) == Keeper::device) continue;
+      if (p_.steady[k].op != Op::update || keeper_of(p_.steady[k].block) == Keeper::device)
+        continue;
       for (Use& u : p_.steady[k].uses) {
         if (u.slot != UpdateSlot::gradient) continue;
         std::size_t position = last_writer(u.buffer, k);
@@ -113,35 +130,49 @@ class OptimizerOffload {
     b.size /= 2;
     b.rounded = true;
     const BufferId to = add_buffer(p_, std::move(b));
-    behind_[position].push_back({Op::cast, none, none, Lane::compute, {whole(p_, gradient, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}});
+    behind_[position].push_back({Op::cast,
+                                 none,
+                                 none,
+                                 Lane::compute,
+                                 {whole(p_, gradient, How::read, CopySlot::from),
+                                  whole(p_, to, How::overwrite, CopySlot::to)}});
     return to;
   }
 
-  /// The norm of all gradients as a sum of parts, each made once its gradients are complete: they need not wait for the others then.
+  /// The norm of all gradients as a sum of parts, each made once its gradients are complete: they
+  /// need not wait for the others then.
   void part_norm() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       if (p_.steady[k].op != Op::grad_norm) continue;
-      std::map<std::size_t, std::vector<Use>> parts;   // gradients, by position of what they come behind
+      // gradients, by position of what they come behind
+      std::map<std::size_t, std::vector<Use>> parts;
       Use norm2{};
       for (const Use& u : p_.steady[k].uses)
-        if (u.slot == NormSlot::norm2) norm2 = u;
-        else parts[beside_sum(p_.steady, last_writer(u.buffer, k))].push_back(u);
+        if (u.slot == NormSlot::norm2)
+          norm2 = u;
+        else
+          parts[beside_sum(p_.steady, last_writer(u.buffer, k))].push_back(u);
       bool first = true;
       for (auto& [position, uses] : parts) {
         norm2.how = std::exchange(first, false) ? How::overwrite : How::accumulate;
         uses.push_back(norm2);
-        behind_[position].insert(behind_[position].begin(), Instruction{Op::grad_norm, none, none, Lane::compute, std::move(uses)});
+        behind_[position].insert(
+            behind_[position].begin(),
+            Instruction{Op::grad_norm, none, none, Lane::compute, std::move(uses)});
       }
       p_.steady[k].uses.clear();
     }
   }
 
-  /// What is on the disk is read into buffers on the host, `read_ahead` updates before the one that needs it and the first at the step's beginning, and written behind the update: so many
-  /// groups' buffers, that of the update and of the one before it, which is still being written, are alive at a time.
+  /// What is on the disk is read into buffers on the host, `read_ahead` updates before the one that
+  /// needs it and the first at the step's beginning, and written behind the update: so many groups'
+  /// buffers, that of the update and of the one before it, which is still being written, are alive
+  /// at a time.
   void read_from_disk() {
-    std::vector<std::size_t> updates;             // of what is on the disk, by position
+    std::vector<std::size_t> updates;  // of what is on the disk, by position
     for (std::size_t k = 0; k < p_.steady.size(); ++k)
-      if (p_.steady[k].op == Op::update && keeper_of(p_.steady[k].block) == Keeper::disk) updates.push_back(k);
+      if (p_.steady[k].op == Op::update && keeper_of(p_.steady[k].block) == Keeper::disk)
+        updates.push_back(k);
     for (std::size_t n = 0; n < updates.size(); ++n) {
       const auto ahead = static_cast<std::size_t>(how_.read_ahead);
       std::vector<Instruction>& reads_here = ahead_of_[n < ahead ? 0 : updates[n - ahead]];
@@ -156,10 +187,11 @@ class OptimizerOffload {
     }
   }
 
-  /// In the lane of the host, over copies of the step's scalars as they are then; the weights come back behind each update.
+  /// In the lane of the host, over copies of the step's scalars as they are then; the weights come
+  /// back behind each update.
   void update_on_host() {
     std::vector<Instruction> steady;
-    std::map<BufferId, BufferId> copies;          // of scalars, until they change
+    std::map<BufferId, BufferId> copies;  // of scalars, until they change
     const auto add = [&](Instruction i) {
       for (const Use& u : i.uses)
         if (writes(u.how)) copies.erase(u.buffer);
@@ -194,13 +226,16 @@ class OptimizerOffload {
     p_.steady = std::move(steady);
   }
 
-  /// The updates behind all blocks come last, with what is copied for them and what hangs on them: the next step begins beside them then (program/launch.hpp).
+  /// The updates behind all blocks come last, with what is copied for them and what hangs on them:
+  /// the next step begins beside them then (program/launch.hpp).
   void end_with_updates() {
     const auto last_block = std::find_if(p_.steady.rbegin(), p_.steady.rend(), is_of_block).base();
     std::vector<Instruction> before, last;
     for (auto i = last_block; i != p_.steady.end(); ++i) {
-      const bool of_updates = last.empty() ? i->op == Op::update && i->lane == Lane::host : is_beside(*i);
-      const bool waits = std::ranges::any_of(last, [&](const Instruction& other) { return meet(*i, other); });
+      const bool of_updates = last.empty() ? i->op == Op::update && i->lane == Lane::host
+                                           : is_beside(*i);
+      const bool waits =
+          std::ranges::any_of(last, [&](const Instruction& other) { return meet(*i, other); });
       (of_updates || waits ? last : before).push_back(std::move(*i));
     }
     std::move(last.begin(), last.end(), std::move(before.begin(), before.end(), last_block));
@@ -208,9 +243,10 @@ class OptimizerOffload {
 
   StepProgram& p_;
   const OptimizerOffloadOptions& how_;
-  std::map<BufferId, BufferId> weights_;           // on the host, by those that blocks read
-  std::map<std::string, int> copies_of_;           // by name: made so far
-  std::vector<std::vector<Instruction>> behind_, ahead_of_, back_;   // by position in steady: what is inserted there; back_: behind an update
+  std::map<BufferId, BufferId> weights_;  // on the host, by those that blocks read
+  std::map<std::string, int> copies_of_;  // by name: made so far
+  // by position in steady: what is inserted there; back_: behind an update
+  std::vector<std::vector<Instruction>> behind_, ahead_of_, back_;
 };
 
 }  // namespace

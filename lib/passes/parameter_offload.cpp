@@ -14,7 +14,8 @@ using namespace program;
 
 namespace {
 
-/// What lies between two uses of weights for no longer than this many turns is kept: a layer that is recomputed before its backward, the head between the last layer's forward and backward.
+/// What lies between two uses of weights for no longer than this many turns is kept: a layer that
+/// is recomputed before its backward, the head between the last layer's forward and backward.
 constexpr int turns_kept = 2;
 
 class ParameterOffload {
@@ -32,18 +33,21 @@ class ParameterOffload {
   Buffer& buffer(BufferId b) { return p_.buffers[static_cast<std::size_t>(b)]; }
   static bool is_weights(const Buffer& b) { return b.resident && b.kind == Kind::parameter; }
 
-  /// Where updates are made on the host, over weights that are copied there or back: those are all that there is then.
+  /// Where updates are made on the host, over weights that are copied there or back: those are all
+  /// that there is then.
   void take_weights_of_updates() {
-    std::map<int, BufferId> on_device;            // by group
+    std::map<int, BufferId> on_device;  // by group
     std::vector<BufferId> becomes(p_.buffers.size());
     std::vector<Buffer> kept;
     for (std::size_t k = 0; k < p_.buffers.size(); ++k)
-      if (is_weights(p_.buffers[k]) && p_.buffers[k].space == Space::device) on_device[p_.buffers[k].owner] = static_cast<BufferId>(k);
+      if (is_weights(p_.buffers[k]) && p_.buffers[k].space == Space::device)
+        on_device[p_.buffers[k].owner] = static_cast<BufferId>(k);
     for (std::size_t k = 0; k < p_.buffers.size(); ++k) {
       const Buffer& b = p_.buffers[k];
       const auto same = on_device.find(b.owner);
       if (b.kind == Kind::parameter && b.space == Space::host && same != on_device.end()) {
-        becomes[k] = becomes[static_cast<std::size_t>(same->second)];   // residents of the device come before those
+        // residents of the device come before those
+        becomes[k] = becomes[static_cast<std::size_t>(same->second)];
       } else {
         becomes[k] = static_cast<BufferId>(kept.size());
         kept.push_back(b);
@@ -52,15 +56,21 @@ class ParameterOffload {
     p_.buffers = std::move(kept);
     for (Instruction& i : p_.steady)
       for (Use& u : i.uses) u.buffer = becomes[static_cast<std::size_t>(u.buffer)];
-    std::erase_if(p_.steady, [](const Instruction& i) { return i.op == Op::copy && i.uses[0].buffer == i.uses[1].buffer; });
+    std::erase_if(p_.steady, [](const Instruction& i) {
+      return i.op == Op::copy && i.uses[0].buffer == i.uses[1].buffer;
+    });
   }
 
-  /// A buffer for a group's weights from one turn before its first use to behind its last, or to where nobody needs it for long; what an update writes goes back behind it.
-  /// All that comes from a disk or goes there passes through the host.
+  /// A buffer for a group's weights from one turn before its first use to behind its last, or to
+  /// where nobody needs it for long; what an update writes goes back behind it. All that comes from
+  /// a disk or goes there passes through the host.
   void copy_ahead() {
-    struct Window { BufferId on_device = none; int last_turn = 0; };
+    struct Window {
+      BufferId on_device = none;
+      int last_turn = 0;
+    };
     std::map<BufferId, Window> open;
-    std::map<BufferId, int> copies;               // made so far
+    std::map<BufferId, int> copies;  // made so far
     const Turns turns(p_.steady, Turns::Of::blocks_and_parameters);
     all_turns_.emplace(p_.steady, Turns::Of::blocks_and_parameters_anywhere);
     before_.resize(p_.steady.size());
@@ -83,8 +93,10 @@ class ParameterOffload {
           here.space = Space::device;
           here.name += "^" + (++copies[weights] == 1 ? "" : std::to_string(copies[weights]));
           window.on_device = add_buffer(p_, std::move(here));
-          const auto ahead = static_cast<std::size_t>(turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))]);
-          before_[ahead].push_back(copy(how_.on_disk ? read_for(ahead, weights, i.micro) : weights, window.on_device, Lane::copy_in, i.micro));
+          const auto ahead = static_cast<std::size_t>(
+              turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))]);
+          before_[ahead].push_back(copy(how_.on_disk ? read_for(ahead, weights, i.micro) : weights,
+                                        window.on_device, Lane::copy_in, i.micro));
         }
         window.last_turn = turn;
         u.buffer = window.on_device;
@@ -104,12 +116,15 @@ class ParameterOffload {
     return slot;
   }
 
-  /// A buffer on the host into which weights are read ahead of that position, but behind what was written of them before.
+  /// A buffer on the host into which weights are read ahead of that position, but behind what was
+  /// written of them before.
   BufferId read_for(std::size_t position, BufferId weights, int micro) {
-    const auto ahead = static_cast<std::size_t>(all_turns_->begin[static_cast<std::size_t>(std::max(0, all_turns_->of[position] - how_.read_ahead))]);
+    const auto ahead = static_cast<std::size_t>(all_turns_->begin[static_cast<std::size_t>(
+        std::max(0, all_turns_->of[position] - how_.read_ahead))]);
     const auto written = written_.find(weights);
     const BufferId slot = add_slot(weights);
-    before_[written == written_.end() ? ahead : std::max(ahead, written->second + 1)].push_back(copy(weights, slot, Lane::disk, micro));
+    before_[written == written_.end() ? ahead : std::max(ahead, written->second + 1)].push_back(
+        copy(weights, slot, Lane::disk, micro));
     return slot;
   }
 
@@ -137,15 +152,22 @@ class ParameterOffload {
   }
 
   Instruction copy(BufferId from, BufferId to, Lane lane, int micro) {
-    return {Op::copy, none, micro, lane, {whole(p_, from, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}};
+    return {
+        Op::copy,
+        none,
+        micro,
+        lane,
+        {whole(p_, from, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}};
   }
 
   StepProgram& p_;
   const ParameterOffloadOptions& how_;
-  std::optional<Turns> all_turns_;                // also of updates on the host
-  std::vector<std::vector<Instruction>> before_, behind_;   // by position in steady: what is inserted there
-  std::map<BufferId, std::size_t> written_;       // weights on the disk: the last position behind which they are written so far
-  std::map<BufferId, int> slots_;                 // on the host, made so far
+  std::optional<Turns> all_turns_;  // also of updates on the host
+  // by position in steady: what is inserted there
+  std::vector<std::vector<Instruction>> before_, behind_;
+  // weights on the disk: the last position behind which they are written so far
+  std::map<BufferId, std::size_t> written_;
+  std::map<BufferId, int> slots_;  // on the host, made so far
 };
 
 }  // namespace

@@ -5,11 +5,16 @@
 namespace trainx::passes {
 
 void enter(program::StepProgram& p, Pass pass) {
-  static constexpr std::array<const char*, 9> names{"accumulation",  "activation_checkpoint", "activation_offload", "distributed_data_parallel",
-                                                  "data_parallel", "zero",                  "update_in_backward", "optimizer_offload", "parameter_offload"};
+  static constexpr std::array<const char*, 9> names{
+      "accumulation",       "activation_checkpoint",
+      "activation_offload", "distributed_data_parallel",
+      "data_parallel",      "zero",
+      "update_in_backward", "optimizer_offload",
+      "parameter_offload"};
   const int number = static_cast<int>(pass);
   if (p.last_pass >= number)
-    throw InternalError(std::string("pass ") + names[number] + " cannot follow pass " + names[p.last_pass]);
+    throw InternalError(std::string("pass ") + names[number] + " cannot follow pass " +
+                        names[p.last_pass]);
   p.last_pass = number;
 }
 

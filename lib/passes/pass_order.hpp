@@ -4,9 +4,20 @@
 
 namespace trainx::passes {
 
-enum class Pass : int { accumulation, activation_checkpoint, activation_offload, distributed_data_parallel, data_parallel, zero, update_in_backward, optimizer_offload, parameter_offload };
+enum class Pass : int {
+  accumulation,
+  activation_checkpoint,
+  activation_offload,
+  distributed_data_parallel,
+  data_parallel,
+  zero,
+  update_in_backward,
+  optimizer_offload,
+  parameter_offload
+};
 
-/// Notes in `p` that `pass` is being applied. InternalError if that pass or a later one has been applied already.
+/// Notes in `p` that `pass` is being applied. InternalError if that pass or a later one has been
+/// applied already.
 void enter(program::StepProgram& p, Pass pass);
 
 }  // namespace trainx::passes

@@ -1,5 +1,6 @@
-// All passes and their one canonical order. Each is a pure function StepProgram -> StepProgram in a file of its own; it edits only `steady`,
-// as one step in legal sequential order. Another order of passes throws InternalError.
+// All passes and their one canonical order. Each is a pure function StepProgram -> StepProgram in a
+// file of its own; it edits only `steady`, as one step in legal sequential order. Another order of
+// passes throws InternalError.
 #pragma once
 #include "program/plain.hpp"
 #include <cstdint>
@@ -9,73 +10,105 @@ namespace trainx::passes {
 using program::ModelGraph;
 using program::StepProgram;
 
-/// Repeats forward..backward for each of `micro_steps`; who overwrites and who accumulates follows from the order of writers.
+/// Repeats forward..backward for each of `micro_steps`; who overwrites and who accumulates follows
+/// from the order of writers.
 StepProgram accumulation(StepProgram p, int micro_steps);
 
-/// selective: saved operands marked cheap are recomputed just before backward; mlp: those, and all that the layer's blocks without attention keep;
-/// full: a layer keeps only what its forward begins with.
+/// selective: saved operands marked cheap are recomputed just before backward; mlp: those, and all
+/// that the layer's blocks without attention keep; full: a layer keeps only what its forward begins
+/// with.
 enum class CheckpointLevel : std::uint8_t { none, selective, mlp, full };
 struct CheckpointLevels {
-  std::vector<CheckpointLevel> of_layer;        // one for each, or one for all
-  int segment = 1;                              // so many neighbouring layers at `full` keep one hidden together, and are recomputed together
-  CheckpointLevels(CheckpointLevel all) : of_layer{all} {}   // NOLINT(google-explicit-constructor): a level is meant for all layers
-  CheckpointLevels(std::vector<CheckpointLevel> levels, int layers_together) : of_layer(std::move(levels)), segment(layers_together) {}
-  CheckpointLevel of(int layer) const { return of_layer.size() == 1 ? of_layer.front() : of_layer.at(static_cast<std::size_t>(layer)); }
+  std::vector<CheckpointLevel> of_layer;  // one for each, or one for all
+  // so many neighbouring layers at `full` keep one hidden together, and are recomputed together
+  int segment = 1;
+  // NOLINT(google-explicit-constructor): a level is meant for all layers
+  CheckpointLevels(CheckpointLevel all) : of_layer{all} {}
+  CheckpointLevels(std::vector<CheckpointLevel> levels, int layers_together)
+      : of_layer(std::move(levels)), segment(layers_together) {}
+  CheckpointLevel of(int layer) const {
+    return of_layer.size() == 1 ? of_layer.front() : of_layer.at(static_cast<std::size_t>(layer));
+  }
 };
-/// What is dropped becomes scratch of the forward; what the recomputation takes follows from SlotSpec::from.
-StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph, const CheckpointLevels& levels);
+/// What is dropped becomes scratch of the forward; what the recomputation takes follows from
+/// SlotSpec::from.
+StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph,
+                                  const CheckpointLevels& levels);
 
-/// What stays from forward to backward for longer than its neighbours take is copied to the host after its last use in forward, beside the next block, and
-/// comes back, into a buffer of its own, one block before its first use in backward.
+/// What stays from forward to backward for longer than its neighbours take is copied to the host
+/// after its last use in forward, beside the next block, and comes back, into a buffer of its own,
+/// one block before its first use in backward.
 StepProgram activation_offload(StepProgram p);
 
 struct ReduceOptions {
   int world_size = 1;
-  program::Bytes bucket_bytes = 0;      // of gradients that are summed together; 0: each by itself
-  bool rounded = false;                 // gradients travel as bf16
+  program::Bytes bucket_bytes = 0;  // of gradients that are summed together; 0: each by itself
+  bool rounded = false;             // gradients travel as bf16
 };
-/// Each rank has the model and a part of the batch: gradients, and the scalars that blocks add up, are summed over ranks once they are complete, beside the rest of backward.
+/// Each rank has the model and a part of the batch: gradients, and the scalars that blocks add up,
+/// are summed over ranks once they are complete, beside the rest of backward.
 StepProgram distributed_data_parallel(StepProgram p, const ReduceOptions& how);
 
-/// Rank 0 alone has weights and states. Five exchanges: batches out, weights out, the scale of the loss (what the outputs' gradients begin with) out, sums of the outputs' losses in,
-/// gradients in. That seed follows from no output, since losses are divided by their number in the update: so it is sent first, and nobody waits.
-/// The program of rank 0, or that of any other.
+/// Rank 0 alone has weights and states. Five exchanges: batches out, weights out, the scale of the
+/// loss (what the outputs' gradients begin with) out, sums of the outputs' losses in, gradients in.
+/// That seed follows from no output, since losses are divided by their number in the update: so it
+/// is sent first, and nobody waits. The program of rank 0, or that of any other.
 StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank);
 
-/// ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): each rank keeps one of `shard_ranks` shards of weights, exact weights and states (shards.hpp; the graph's groups are divisible), updates it,
-/// and gathers weights from all before blocks use them. Stage 1: a step's gradients are summed on each rank and scattered when they are complete, weights are gathered once a step. Stage 2:
-/// each micro-step's gradients are scattered at once and added up in the shard. Stage 3: besides, weights are gathered one block ahead of each use and given up behind it, unless the next
-/// use is near.
+/// ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): each rank keeps one of `shard_ranks` shards of
+/// weights, exact weights and states (shards.hpp; the graph's groups are divisible), updates it,
+/// and gathers weights from all before blocks use them. Stage 1: a step's gradients are summed on
+/// each rank and scattered when they are complete, weights are gathered once a step. Stage 2: each
+/// micro-step's gradients are scattered at once and added up in the shard. Stage 3: besides,
+/// weights are gathered one block ahead of each use and given up behind it, unless the next use is
+/// near.
 struct ZeroOptions {
   int stage = 1;
-  int shard_ranks = 0;                  // that hold the shards, neighbours; other groups of as many hold the same, and sum the gradients of their shards. 0: all ranks
-  int turns_kept = 0;                   // stage 3: weights stay until their next use where that is no more turns (blocks' work, turns.hpp) away; neighbours' always do
+  // that hold the shards, neighbours; other groups of as many hold the same, and sum the gradients
+  // of their shards. 0: all ranks
+  int shard_ranks = 0;
+  // stage 3: weights stay until their next use where that is no more turns (blocks' work,
+  // turns.hpp) away; neighbours' always do
+  int turns_kept = 0;
 };
 /// Also of a program that only evaluates, made from the residents of the same plain program.
-StepProgram zero(StepProgram p, const ModelGraph& graph, const program::UpdateSpec& update, const ReduceOptions& how, const ZeroOptions& options);
+StepProgram zero(StepProgram p, const ModelGraph& graph, const program::UpdateSpec& update,
+                 const ReduceOptions& how, const ZeroOptions& options);
 
-/// Each group is updated, and its part of the norm summed, right behind the last instruction that writes its gradient or uses its parameters, so that gradients
-/// die early. An update's norm2 then holds the gradients so far.
+/// Each group is updated, and its part of the norm summed, right behind the last instruction that
+/// writes its gradient or uses its parameters, so that gradients die early. An update's norm2 then
+/// holds the gradients so far.
 StepProgram update_in_backward(StepProgram p);
 
-/// States and exact weights lie on the host, and so do the weights that updates write: each gradient is copied there once it is complete, the host updates, and the weights that blocks read
-/// are copied back. The norm is summed of each gradient as it goes, so that it need not wait for the others. Also of a program that only evaluates, made from the residents of the same
-/// plain program.
-/// Of groups whose states and exact weights are kept on a disk, they are read from there ahead of the update and written back behind it.
+/// States and exact weights lie on the host, and so do the weights that updates write: each
+/// gradient is copied there once it is complete, the host updates, and the weights that blocks read
+/// are copied back. The norm is summed of each gradient as it goes, so that it need not wait for
+/// the others. Also of a program that only evaluates, made from the residents of the same plain
+/// program. Of groups whose states and exact weights are kept on a disk, they are read from there
+/// ahead of the update and written back behind it.
 enum class Keeper : std::uint8_t { device, host, disk };
 struct OptimizerOffloadOptions {
-  std::vector<Keeper> keepers = {};     // of each group's states and exact weights; the device's groups are updated there. Empty: the host keeps all
-  int read_ahead = 1;                   // how many groups ahead of updates what is on the disk is read
-  bool rounded = false;                 // gradients leave as bf16; the norm is that of the exact ones
+  // of each group's states and exact weights; the device's groups are updated there. Empty: the
+  // host keeps all
+  std::vector<Keeper> keepers = {};
+  // how many groups ahead of updates what is on the disk is read
+  int read_ahead = 1;
+  // gradients leave as bf16; the norm is that of the exact ones
+  bool rounded = false;
 };
 StepProgram optimizer_offload(StepProgram p, const OptimizerOffloadOptions& how = {});
 
-/// Weights lie on the host: they are copied into buffers of the device one block ahead of each use and given up behind it, unless the next use is near. An update on the device copies its group's in one
-/// group ahead, and out behind it; one on the host leaves them where they are. Also of a program that only evaluates.
-/// On a disk they are read into buffers on the host ahead of what needs them there, a copy to the device or an update on the host, and what updates write is written back.
+/// Weights lie on the host: they are copied into buffers of the device one block ahead of each use
+/// and given up behind it, unless the next use is near. An update on the device copies its group's
+/// in one group ahead, and out behind it; one on the host leaves them where they are. Also of a
+/// program that only evaluates. On a disk they are read into buffers on the host ahead of what
+/// needs them there, a copy to the device or an update on the host, and what updates write is
+/// written back.
 struct ParameterOffloadOptions {
   bool on_disk = false;
-  int read_ahead = 1;                   // how many turns (of blocks, or updates) ahead of what needs them on the host weights on the disk are read
+  // how many turns (of blocks, or updates) ahead of what needs them on the host weights on the disk
+  // are read
+  int read_ahead = 1;
 };
 StepProgram parameter_offload(StepProgram p, const ParameterOffloadOptions& how = {});
 

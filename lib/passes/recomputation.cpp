@@ -5,7 +5,8 @@ namespace trainx::passes {
 
 using namespace program;
 
-Recomputation plan_recomputation(const BlockSpec& block, const std::vector<char>& wanted, const std::vector<char>& kept) {
+Recomputation plan_recomputation(const BlockSpec& block, const std::vector<char>& wanted,
+                                 const std::vector<char>& kept) {
   const Phase& forward = block.phases.at(Op::forward);
   const std::size_t n = block.slots.size();
   std::vector<char> input(n), output(n), mentioned(n), needed(n);
@@ -22,16 +23,22 @@ Recomputation plan_recomputation(const BlockSpec& block, const std::vector<char>
     open.pop_back();
     if (!wanted[s] && (input[s] || kept[s])) continue;
     if (!output[s] || block.slots[s].from.empty())
-      throw InternalError("activation_checkpoint: " + block.name + " does not say what its operand " + block.slots[s].name + " is computed from");
+      throw InternalError("activation_checkpoint: " + block.name +
+                          " does not say what its operand " + block.slots[s].name +
+                          " is computed from");
     for (const Slot f : block.slots[s].from)
       if (!needed[f]) needed[f] = true, open.push_back(static_cast<std::size_t>(f));
   }
   for (const SlotUse& u : forward.uses) {
     const auto s = static_cast<std::size_t>(u.slot);
-    const bool workspace = block.slots[s].kind == Kind::scratch && !mentioned[s];   // of the operation as a whole
-    if (wanted[s]) r.rebuilt.push_back(u.slot);
-    else if (needed[s] && (input[s] || kept[s])) r.reads.push_back(u.slot);
-    else if (needed[s] || workspace) r.passing.push_back(u.slot);
+    // of the operation as a whole
+    const bool workspace = block.slots[s].kind == Kind::scratch && !mentioned[s];
+    if (wanted[s])
+      r.rebuilt.push_back(u.slot);
+    else if (needed[s] && (input[s] || kept[s]))
+      r.reads.push_back(u.slot);
+    else if (needed[s] || workspace)
+      r.passing.push_back(u.slot);
   }
   return r;
 }

@@ -12,12 +12,14 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
     if (!is_of_block(p.steady[k])) continue;
     for (const Use& u : p.steady[k].uses) {
       const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
-      if (writes(u.how) && (b.kind == Kind::gradient || (b.kind == Kind::scalar && !b.resident))) last[static_cast<std::size_t>(u.buffer)] = static_cast<int>(k);
+      if (writes(u.how) && (b.kind == Kind::gradient || (b.kind == Kind::scalar && !b.resident)))
+        last[static_cast<std::size_t>(u.buffer)] = static_cast<int>(k);
     }
   }
-  std::vector<std::vector<BufferId>> finished(p.steady.size());   // by position
+  std::vector<std::vector<BufferId>> finished(p.steady.size());  // by position
   for (std::size_t b = 0; b < last.size(); ++b)
-    if (last[b] != none) finished[static_cast<std::size_t>(last[b])].push_back(static_cast<BufferId>(b));
+    if (last[b] != none)
+      finished[static_cast<std::size_t>(last[b])].push_back(static_cast<BufferId>(b));
   std::vector<Bucket> buckets;
   Bucket gradients;
   Bytes bytes = 0;
@@ -29,14 +31,17 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     Bucket scalars{{}, k};
     std::vector<BufferId> completed;
-    for (const BufferId b : finished[k]) (p.buffers[static_cast<std::size_t>(b)].kind == Kind::scalar ? scalars.buffers : completed).push_back(b);
+    for (const BufferId b : finished[k])
+      (p.buffers[static_cast<std::size_t>(b)].kind == Kind::scalar ? scalars.buffers : completed)
+          .push_back(b);
     if (!scalars.buffers.empty()) buckets.push_back(std::move(scalars));
     for (const BufferId b : completed) {
       gradients.buffers.push_back(b);
       gradients.last_writer = k;
       bytes += p.buffers[static_cast<std::size_t>(b)].size;
     }
-    const bool micro_step_ends = k + 1 == p.steady.size() || p.steady[k + 1].micro != p.steady[k].micro;
+    const bool micro_step_ends = k + 1 == p.steady.size() ||
+                                 p.steady[k + 1].micro != p.steady[k].micro;
     if (!gradients.buffers.empty() && (bytes >= bucket_bytes || micro_step_ends)) close();
   }
   close();
@@ -61,8 +66,10 @@ Instruction reduce_of(StepProgram& p, const Bucket& bucket, bool rounded) {
   int k = 0;
   for (const BufferId b : bucket.buffers) {
     i.uses.push_back(whole(p, b, How::modify, ReduceSlot::sum(k)));
-    if (const Buffer summed = p.buffers[static_cast<std::size_t>(b)]; rounded && summed.kind == Kind::gradient)
-      i.uses.push_back(whole(p, travelling(p, b, summed.size / 2), How::overwrite, ReduceSlot::rounded(k)));
+    if (const Buffer summed = p.buffers[static_cast<std::size_t>(b)];
+        rounded && summed.kind == Kind::gradient)
+      i.uses.push_back(
+          whole(p, travelling(p, b, summed.size / 2), How::overwrite, ReduceSlot::rounded(k)));
     ++k;
   }
   return i;

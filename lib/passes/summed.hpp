@@ -7,15 +7,18 @@ namespace trainx::passes {
 /// What travels together, once the last of it is written.
 struct Bucket {
   std::vector<program::BufferId> buffers;
-  std::size_t last_writer = 0;          // position in steady
+  std::size_t last_writer = 0;  // position in steady
 };
 
-/// Scalars travel with those that the same instruction completes, ahead of gradients: updates wait for them. Gradients, in the order in which they are completed, until there are
-/// `bucket_bytes` of them: fewer, larger sums use links better, and the last bucket has nothing to hide behind. No bucket goes on in the next micro-step. In the order of last writers.
+/// Scalars travel with those that the same instruction completes, ahead of gradients: updates wait
+/// for them. Gradients, in the order in which they are completed, until there are `bucket_bytes` of
+/// them: fewer, larger sums use links better, and the last bucket has nothing to hide behind. No
+/// bucket goes on in the next micro-step. In the order of last writers.
 std::vector<Bucket> buckets_of(const program::StepProgram& p, program::Bytes bucket_bytes);
 
-/// What reads at once what position `last` has made comes behind this position: `last`, but where that is a sum over ranks behind the next block, beside which the sum is made. Else it would
-/// hold the lane of backward until the sum is there.
+/// What reads at once what position `last` has made comes behind this position: `last`, but where
+/// that is a sum over ranks behind the next block, beside which the sum is made. Else it would hold
+/// the lane of backward until the sum is there.
 std::size_t beside_sum(const std::vector<program::Instruction>& steady, std::size_t last);
 
 /// Scratch beside a gradient, for what travels of `of`.

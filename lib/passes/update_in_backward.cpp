@@ -22,7 +22,10 @@ bool must_precede(const Instruction& earlier, Instruction update) {
 Instruction norm_of(const std::vector<Instruction>& updates, const Instruction& norm, bool first) {
   Instruction out = norm;
   std::erase_if(out.uses, [&](const Use& u) {
-    return u.slot >= NormSlot::first_gradient && std::none_of(updates.begin(), updates.end(), [&](const Instruction& i) { return u.slot == NormSlot::first_gradient + i.block; });
+    return u.slot >= NormSlot::first_gradient &&
+           std::none_of(updates.begin(), updates.end(), [&](const Instruction& i) {
+             return u.slot == NormSlot::first_gradient + i.block;
+           });
   });
   for (Use& u : out.uses)
     if (u.slot == NormSlot::norm2) u.how = first ? How::overwrite : How::accumulate;
@@ -34,7 +37,8 @@ Instruction norm_of(const std::vector<Instruction>& updates, const Instruction& 
 StepProgram update_in_backward(StepProgram p) {
   enter(p, Pass::update_in_backward);
   std::vector<Instruction> rest;
-  std::vector<std::vector<Instruction>> behind;   // of each of `rest`: the updates that come right after it
+  // of each of `rest`: the updates that come right after it
+  std::vector<std::vector<Instruction>> behind;
   const Instruction* norm = nullptr;
   for (const Instruction& i : p.steady) {
     if (i.op == Op::grad_norm) {
@@ -42,7 +46,9 @@ StepProgram update_in_backward(StepProgram p) {
     } else if (i.op == Op::update) {
       std::size_t after = rest.size();
       while (after > 0 && !must_precede(rest[after - 1], i)) --after;
-      if (after == 0) throw InternalError("update_in_backward: nothing writes the gradient of group " + std::to_string(i.block));
+      if (after == 0)
+        throw InternalError("update_in_backward: nothing writes the gradient of group " +
+                            std::to_string(i.block));
       behind[beside_sum(rest, after - 1)].push_back(i);
     } else {
       rest.push_back(i);

@@ -15,13 +15,22 @@ using namespace program;
 
 namespace {
 
-/// What lies between two uses of a block's weights for no longer than this many turns is always kept: the layer that is recomputed before its backward, the head between the last layer's forward and backward.
+/// What lies between two uses of a block's weights for no longer than this many turns is always
+/// kept: the layer that is recomputed before its backward, the head between the last layer's
+/// forward and backward.
 constexpr int least_turns_kept = 2;
 
 class Zero {
  public:
-  Zero(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, const ZeroOptions& options)
-      : p_(p), graph_(graph), update_(update), how_(how), stage_(options.stage), shard_ranks_(options.shard_ranks > 0 ? options.shard_ranks : how.world_size), turns_kept_(std::max(least_turns_kept, options.turns_kept)) {}
+  Zero(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how,
+       const ZeroOptions& options)
+      : p_(p),
+        graph_(graph),
+        update_(update),
+        how_(how),
+        stage_(options.stage),
+        shard_ranks_(options.shard_ranks > 0 ? options.shard_ranks : how.world_size),
+        turns_kept_(std::max(least_turns_kept, options.turns_kept)) {}
 
   void apply() {
     p_.world_size = how_.world_size;
@@ -30,7 +39,7 @@ class Zero {
     keep_shards();
     behind_.resize(p_.steady.size());
     before_.resize(p_.steady.size());
-    gather_weights();                   // first: scatters are found by the positions of writers
+    gather_weights();  // first: scatters are found by the positions of writers
     scatter_gradients();
     update_shards();
     sum_over_tensors();
@@ -66,11 +75,13 @@ class Zero {
       Buffer& b = p_.buffers[k];
       if (!b.resident || (b.kind != Kind::parameter && b.kind != Kind::state)) continue;
       whole_[k] = b;
-      if (b.whole) continue;            // small, and each rank moves it on: no part follows from a part of the gradient
+      // small, and each rank moves it on: no part follows from a part of the gradient
+      if (b.whole) continue;
       const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.owner)];
       b.size /= shard_ranks_;
       for (const StateSpec& s : update_.states)
-        if (whole_[k].name == s.name + "." + group.name) b.size = shard_entries(s, group, shard_ranks_) * size_of(s.dtype);
+        if (whole_[k].name == s.name + "." + group.name)
+          b.size = shard_entries(s, group, shard_ranks_) * size_of(s.dtype);
       b.name += "/";
       b.sharded = true;
     }
@@ -79,9 +90,13 @@ class Zero {
         if (buffer(u.buffer).sharded) u.range = {0, buffer(u.buffer).size};
   }
 
-  /// A buffer for all of a group's weights from before its first use to behind its last, or to where nobody needs it for long.
+  /// A buffer for all of a group's weights from before its first use to behind its last, or to
+  /// where nobody needs it for long.
   void gather_weights() {
-    struct Window { BufferId gathered = none; int last_turn = 0; };
+    struct Window {
+      BufferId gathered = none;
+      int last_turn = 0;
+    };
     std::map<BufferId, Window> open;
     const Turns turns(p_.steady);
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
@@ -95,11 +110,18 @@ class Zero {
         if (is_new || (stage_ == 3 && turn - window.last_turn > turns_kept_)) {
           Buffer all = whole_[static_cast<std::size_t>(shard)];
           all.resident = false;
-          if (const int again = gathers_[shard]++; again > 0) all.name += again == 1 ? "^" : "^" + std::to_string(again);
+          if (const int again = gathers_[shard]++; again > 0)
+            all.name += again == 1 ? "^" : "^" + std::to_string(again);
           window.gathered = add_buffer(p_, std::move(all));
-          const int ahead = stage_ == 3 ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0;
-          before_[static_cast<std::size_t>(ahead)].push_back(among_shards({Op::gather, none, p_.steady[k].micro, Lane::communication,
-                                                                          {whole(p_, shard, How::read, ShardSlot::from(0)), whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}}));
+          const int ahead =
+              stage_ == 3 ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0;
+          before_[static_cast<std::size_t>(ahead)].push_back(
+              among_shards({Op::gather,
+                            none,
+                            p_.steady[k].micro,
+                            Lane::communication,
+                            {whole(p_, shard, How::read, ShardSlot::from(0)),
+                             whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}}));
         }
         window.last_turn = turn;
         u = whole(p_, window.gathered, u.how, u.slot);
@@ -129,16 +151,20 @@ class Zero {
         behind.push_back(reduce_of(p_, bucket, false));
         continue;
       }
-      Instruction i{Op::scatter, none, stage_ > 1 ? p_.steady[bucket.last_writer].micro : none, Lane::communication};
+      Instruction i{Op::scatter, none, stage_ > 1 ? p_.steady[bucket.last_writer].micro : none,
+                    Lane::communication};
       int k = 0;
       for (const BufferId b : bucket.buffers) {
         i.uses.push_back(whole(p_, b, How::read, ShardSlot::from(k)));
         i.uses.push_back(whole(p_, shard_of_gradient(b), How::accumulate, ShardSlot::to(k)));
-        if (how_.rounded) i.uses.push_back(whole(p_, travelling(p_, b, buffer(b).size / 2), How::overwrite, ShardSlot::sent(k)));
+        if (how_.rounded)
+          i.uses.push_back(
+              whole(p_, travelling(p_, b, buffer(b).size / 2), How::overwrite, ShardSlot::sent(k)));
         ++k;
       }
       behind.push_back(among_shards(std::move(i)));
-      if (shard_ranks_ < how_.world_size && !is_written_again(bucket)) behind.push_back(sum_over_replicas(bucket));
+      if (shard_ranks_ < how_.world_size && !is_written_again(bucket))
+        behind.push_back(sum_over_replicas(bucket));
     }
   }
 
@@ -150,7 +176,8 @@ class Zero {
   /// Does a later micro-step add to the shards of these gradients?
   bool is_written_again(const Bucket& bucket) const {
     const int micro = p_.steady[bucket.last_writer].micro;
-    return stage_ > 1 && std::ranges::any_of(p_.steady, [&](const Instruction& i) { return i.micro > micro; });
+    return stage_ > 1 &&
+           std::ranges::any_of(p_.steady, [&](const Instruction& i) { return i.micro > micro; });
   }
 
   Instruction sum_over_replicas(const Bucket& bucket) {
@@ -161,20 +188,29 @@ class Zero {
     return i;
   }
 
-  /// Norm and updates see the shards' gradients; the norm is summed over ranks before anybody reads it.
+  /// Norm and updates see the shards' gradients; the norm is summed over ranks before anybody reads
+  /// it.
   void update_shards() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
       if (i.op != Op::grad_norm && i.op != Op::update) continue;
       for (Use& u : i.uses)
-        if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end()) u = whole(p_, shard->second, u.how, u.slot);
+        if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end())
+          u = whole(p_, shard->second, u.how, u.slot);
       if (i.op != Op::grad_norm) continue;
       for (const Use& u : i.uses)
-        if (u.slot == NormSlot::norm2) behind_[k].push_back(among_shards({Op::reduce, none, none, Lane::communication, {whole(p_, u.buffer, How::modify, ReduceSlot::sum(0))}}));
+        if (u.slot == NormSlot::norm2)
+          behind_[k].push_back(
+              among_shards({Op::reduce,
+                            none,
+                            none,
+                            Lane::communication,
+                            {whole(p_, u.buffer, How::modify, ReduceSlot::sum(0))}}));
     }
   }
 
-  /// Where updates need sums over whole tensors, of which each rank has parts: each rank's sums are made, and summed over ranks, before the first update.
+  /// Where updates need sums over whole tensors, of which each rank has parts: each rank's sums are
+  /// made, and summed over ranks, before the first update.
   void sum_over_tensors() {
     const auto is_update = [](const Instruction& i) { return i.op == Op::update; };
     const auto first = std::ranges::find_if(p_.steady, is_update);
@@ -187,10 +223,14 @@ class Zero {
       for (Instruction& update : p_.steady) {
         if (!is_update(update)) continue;
         const GroupSpec& group = graph_.groups[static_cast<std::size_t>(update.block)];
-        const Bytes bytes = sums_layout(update_.sums[static_cast<std::size_t>(round)], group).back() * size_of(DType::f64);
-        const BufferId sums = add_buffer(p_, {"sums" + std::to_string(round) + "." + group.name, Kind::scalar, none, none, bytes});
+        const Bytes bytes =
+            sums_layout(update_.sums[static_cast<std::size_t>(round)], group).back() *
+            size_of(DType::f64);
+        const BufferId sums = add_buffer(p_, {"sums" + std::to_string(round) + "." + group.name,
+                                              Kind::scalar, none, none, bytes});
         Instruction measure{Op::measure, update.block, none, Lane::compute, update.uses};
-        for (Use& u : measure.uses) u.how = buffer(u.buffer).whole && round + 1 == rounds ? How::modify : How::read;
+        for (Use& u : measure.uses)
+          u.how = buffer(u.buffer).whole && round + 1 == rounds ? How::modify : How::read;
         measure.uses.push_back(whole(p_, sums, How::overwrite, UpdateSlot::first_sums + round));
         before.push_back(std::move(measure));
         over_ranks.uses.push_back(whole(p_, sums, How::modify, ReduceSlot::sum(thing++)));
@@ -219,8 +259,11 @@ class Zero {
       if (i.op != Op::scatter) continue;
       std::vector<Use> arrived;
       for (const Use& u : i.uses)
-        if (writes(u.how) && buffer(u.buffer).kind == Kind::gradient && (how_.rounded || u.how == How::accumulate))
-          arrived.push_back(whole(p_, travelling(p_, u.buffer, buffer(u.buffer).size / (how_.rounded ? 2 : 1)), How::overwrite, u.slot + ShardSlot::arrived(0) - ShardSlot::to(0)));
+        if (writes(u.how) && buffer(u.buffer).kind == Kind::gradient &&
+            (how_.rounded || u.how == How::accumulate))
+          arrived.push_back(
+              whole(p_, travelling(p_, u.buffer, buffer(u.buffer).size / (how_.rounded ? 2 : 1)),
+                    How::overwrite, u.slot + ShardSlot::arrived(0) - ShardSlot::to(0)));
       i.uses.insert(i.uses.end(), arrived.begin(), arrived.end());
     }
   }
@@ -230,16 +273,18 @@ class Zero {
   const UpdateSpec& update_;
   ReduceOptions how_;
   int stage_, shard_ranks_, turns_kept_;
-  std::vector<Buffer> whole_;           // by buffer that became a shard: what it was
-  std::map<BufferId, BufferId> first_of_;   // of a later micro-step's gradient: that of the first
-  std::map<BufferId, BufferId> gradient_shards_;   // by gradient of the first micro-step
-  std::map<BufferId, int> gathers_;     // by shard of weights, so far
-  std::vector<std::vector<Instruction>> before_, behind_;   // by position in steady: what is inserted there
+  std::vector<Buffer> whole_;              // by buffer that became a shard: what it was
+  std::map<BufferId, BufferId> first_of_;  // of a later micro-step's gradient: that of the first
+  std::map<BufferId, BufferId> gradient_shards_;  // by gradient of the first micro-step
+  std::map<BufferId, int> gathers_;               // by shard of weights, so far
+  // by position in steady: what is inserted there
+  std::vector<std::vector<Instruction>> before_, behind_;
 };
 
 }  // namespace
 
-StepProgram zero(StepProgram p, const ModelGraph& graph, const UpdateSpec& update, const ReduceOptions& how, const ZeroOptions& options) {
+StepProgram zero(StepProgram p, const ModelGraph& graph, const UpdateSpec& update,
+                 const ReduceOptions& how, const ZeroOptions& options) {
   enter(p, Pass::zero);
   Zero(p, graph, update, how, options).apply();
   return p;

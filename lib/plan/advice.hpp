@@ -6,13 +6,16 @@
 namespace trainx::plan {
 
 struct Advice {
-  struct Setting { std::string key; std::int64_t now = 0, better = 0; };
-  std::vector<Setting> settings;        // set together
-  double gain_s = 0;                    // predicted, per step, for the same number of tokens
-  double share = 0;                     // of it
-  std::int64_t more_bytes = 0;          // memory that it adds
-  std::string reason;                   // what the current sizes lose
-  bool changes_training = false;        // changes global batch, length or model, hence the result
+  struct Setting {
+    std::string key;
+    std::int64_t now = 0, better = 0;
+  };
+  std::vector<Setting> settings;  // set together
+  double gain_s = 0;              // predicted, per step, for the same number of tokens
+  double share = 0;               // of it
+  std::int64_t more_bytes = 0;    // memory that it adds
+  std::string reason;             // what the current sizes lose
+  bool changes_training = false;  // changes global batch, length or model, hence the result
 };
 
 /// Smaller predicted gains, as shares of a step, are not reported.

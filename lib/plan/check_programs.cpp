@@ -9,24 +9,34 @@
 namespace trainx::plan {
 namespace {
 
-// The check follows each shard to each rank, so that its time grows with the square of their number: beyond this many it is made of the program that fewer ranks would run, which differs in nothing but sizes.
+// The check follows each shard to each rank, so that its time grows with the square of their
+// number: beyond this many it is made of the program that fewer ranks would run, which differs in
+// nothing but sizes.
 constexpr std::int64_t most_shards = 8, few_shards = 4;
 
-// Layers are alike, and the check takes longer than all else: of a deep model it is made with fewer.
+// Layers are alike, and the check takes longer than all else: of a deep model it is made with
+// fewer.
 constexpr std::int64_t most_layers_checked = 200, few_layers = 16;
 
-void require_sound(const std::vector<program::RankProgram>& ranks, const program::Reference* reference, const char* what) {
+void require_sound(const std::vector<program::RankProgram>& ranks,
+                   const program::Reference* reference, const char* what) {
   const std::string problem = program::check_program(ranks, reference);
-  if (!problem.empty()) throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
+  if (!problem.empty())
+    throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
 }
 
-// The ranks that differ, and one more of those that do not: what holds for them holds for any number.
-std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedProgram*>& roles, std::int64_t world_size) {
-  const bool sharded = std::ranges::any_of(roles.front()->program.buffers, &program::Buffer::sharded);
-  const std::int64_t enough = roles.size() > 1 || sharded ? world_size : 3;   // dp's rank 0 names all others; all shards together are one thing
+// The ranks that differ, and one more of those that do not: what holds for them holds for any
+// number.
+std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedProgram*>& roles,
+                                                 std::int64_t world_size) {
+  const bool sharded =
+      std::ranges::any_of(roles.front()->program.buffers, &program::Buffer::sharded);
+  // dp's rank 0 names all others; all shards together are one thing
+  const std::int64_t enough = roles.size() > 1 || sharded ? world_size : 3;
   std::vector<program::RankProgram> ranks;
   for (std::int64_t r = 0; r < std::min(world_size, enough); ++r) {
-    const PlacedProgram& role = *roles[std::min<std::size_t>(static_cast<std::size_t>(r), roles.size() - 1)];
+    const PlacedProgram& role =
+        *roles[std::min<std::size_t>(static_cast<std::size_t>(r), roles.size() - 1)];
     ranks.push_back({&role.program, &role.placement});
   }
   return ranks;
@@ -45,7 +55,8 @@ RunPlan with_layers(RunPlan plan, std::int64_t layers) {
       },
       plan.dims);
   auto& levels = *plan.recipe.memory.activation_checkpoint.value;
-  if (levels.size() > 1) levels.erase(levels.begin() + layers / 2, levels.end() - (layers - layers / 2));
+  if (levels.size() > 1)
+    levels.erase(levels.begin() + layers / 2, levels.end() - (layers - layers / 2));
   plan.groups_on_device = static_cast<int>(plan.groups_on_device * layers / all);
   plan.groups_on_disk = static_cast<int>(plan.groups_on_disk * layers / all);
   plan_programs(plan);
@@ -55,7 +66,8 @@ RunPlan with_layers(RunPlan plan, std::int64_t layers) {
 }  // namespace
 
 void require_sound_programs(const RunPlan& plan) {
-  const bool deep = layers_of(plan.dims) > most_layers_checked && !std::holds_alternative<spec::CustomDims>(plan.dims);
+  const bool deep = layers_of(plan.dims) > most_layers_checked &&
+                    !std::holds_alternative<spec::CustomDims>(plan.dims);
   if (deep) require_sound_programs(with_layers(plan, few_layers));
   RunPlan other;
   const bool two_roles = plan.mode == recipe::ParallelMode::dp;
@@ -68,7 +80,9 @@ void require_sound_programs(const RunPlan& plan) {
   if (many_shards && !deep) {
     RunPlan few = plan;
     few.batch.world_size = few_shards;
-    few.shard_ranks = static_cast<int>(plan.shard_ranks < plan.batch.world_size ? few_shards / 2 : few_shards);   // of groups two
+    // of groups two
+    few.shard_ranks =
+        static_cast<int>(plan.shard_ranks < plan.batch.world_size ? few_shards / 2 : few_shards);
     plan_programs(few);
     require_sound_programs(few);
   }
@@ -77,13 +91,17 @@ void require_sound_programs(const RunPlan& plan) {
     program::Reference reference{&train.graph, plan.update, train.micro_steps};
     reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
     if (offloads_optimizer(plan) && rounds_gradients(plan))
-      for (const passes::Keeper keeper : keepers_of(plan, train.graph.groups.size())) reference.rounded_gradients.push_back(keeper != passes::Keeper::device);
+      for (const passes::Keeper keeper : keepers_of(plan, train.graph.groups.size()))
+        reference.rounded_gradients.push_back(keeper != passes::Keeper::device);
     std::vector<const PlacedProgram*> roles{&train};
     if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);
-    require_sound(ranks_to_check(roles, plan.batch.world_size), many_shards || deep ? nullptr : &reference, "training");   // without it what holds of bytes alone
+    // without it what holds of bytes alone
+    require_sound(ranks_to_check(roles, plan.batch.world_size),
+                  many_shards || deep ? nullptr : &reference, "training");
   }
   for (const PlacedProgram& evaluate : plan.evaluate)
-    require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.batch.world_size), nullptr, "evaluation");
+    require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.batch.world_size), nullptr,
+                  "evaluation");
 }
 
 }  // namespace trainx::plan

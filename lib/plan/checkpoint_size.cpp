@@ -19,7 +19,7 @@ CheckpointSize checkpoint_size(const RunPlan& plan) {
         std::int64_t entries = p.tensor_elements();
         if (state.dims) {
           const auto dims = state.dims(p);
-          if (dims.empty()) continue;   // this tensor has none
+          if (dims.empty()) continue;  // this tensor has none
           entries = program::TensorSpec{"", state.dtype, dims}.elements();
         }
         size.each_bytes += entries * size_of(state.dtype) + header_bytes;
@@ -35,12 +35,15 @@ DiskRoom disk_room(const CheckpointSize& size, std::int64_t kept_bytes, std::int
   const std::string free = human_bytes(free_bytes) + " are free for " + folder;
   if (size.each_bytes > free_bytes)
     return {"a checkpoint takes " + human_bytes(size.each_bytes) + ", and " + free +
-                ": make room, write run.output_dir on another disk, or remove checkpoints of other runs (trainx ckpt prune)",
+                ": make room, write run.output_dir on another disk, or remove checkpoints of other "
+                "runs (trainx ckpt prune)",
             ""};
   if (size.most_bytes() > free_bytes + kept_bytes)
-    return {"", "checkpoints take up to " + human_bytes(size.most_bytes()) + " (" + std::to_string(size.most) + " of " +
-                    human_bytes(size.each_bytes) + "), and " + free +
-                    ": lower checkpoint.keep_last, make room, or write run.output_dir on another disk"};
+    return {"",
+            "checkpoints take up to " + human_bytes(size.most_bytes()) + " (" +
+                std::to_string(size.most) + " of " + human_bytes(size.each_bytes) + "), and " +
+                free +
+                ": lower checkpoint.keep_last, make room, or write run.output_dir on another disk"};
   return {};
 }
 

@@ -15,13 +15,16 @@ namespace {
 // A smaller gain is below what the prediction is good for, and the memory is worth more.
 constexpr double least_gain = 0.005;
 
-program::ModelGraph smallest_graph(const RunPlan& plan) { return spec::model_graph(plan.dims, 1, plan.row_lengths.front(), plan.compute, spec::Machine(plan.threads)); }
+program::ModelGraph smallest_graph(const RunPlan& plan) {
+  return spec::model_graph(plan.dims, 1, plan.row_lengths.front(), plan.compute,
+                           spec::Machine(plan.threads));
+}
 
 /// With so many groups on the device.
 struct Shared {
   int groups = 0;
   std::int64_t bytes = 0;
-  double seconds = 0;                   // of a step
+  double seconds = 0;  // of a step
 };
 
 Shared weigh(const RunPlan& plan, int groups_on_device, const program::Rates& rates) {
@@ -50,13 +53,16 @@ void choose_share(RunPlan& plan, std::int64_t budget, const program::Rates* rate
   std::string text = "memory.optimizer_offload.share ";
   if (!rates || rates->host_bytes_per_s <= 0) {
     share.value = 0;
-    plan.choices.push_back(text + "0: how fast copies to the host are was not measured here, so that what updates on the GPU would save is not known");
+    plan.choices.push_back(text +
+                           "0: how fast copies to the host are was not measured here, so that what "
+                           "updates on the GPU would save is not known");
     return;
   }
   const Shared none = weigh(plan, 0, *rates);
   Shared best = none;
   bool any_is_faster = false;
-  constexpr int tries = 8;              // the time falls with the share, or rises: a few points show which
+  // the time falls with the share, or rises: a few points show which
+  constexpr int tries = 8;
   for (int k = 1, before = 0; k <= tries; ++k) {
     const int on_device = groups * k / tries;
     if (on_device == before) continue;
@@ -68,21 +74,29 @@ void choose_share(RunPlan& plan, std::int64_t budget, const program::Rates* rate
   if (best.groups == groups) {
     auto& o = plan.recipe.memory.optimizer_offload;
     recipe::OptimizerOffloadSection nothing;
-    if (weights_on_disk(plan)) {        // which have the same file
+    if (weights_on_disk(plan)) {  // which have the same file
       nothing.folder = o.folder;
       nothing.read_ahead = o.read_ahead;
     }
     o = nothing;
-    return plan.choices.push_back("memory.optimizer_offload none: share: auto leaves all of it on the GPU, which has room for it (" + human_bytes(best.bytes) + "), and a step takes " +
-                                  percent(1 - best.seconds / none.seconds) + " less");
+    return plan.choices.push_back(
+        "memory.optimizer_offload none: share: auto leaves all of it on the GPU, which has room "
+        "for it (" +
+        human_bytes(best.bytes) + "), and a step takes " +
+        percent(1 - best.seconds / none.seconds) + " less");
   }
   plan.groups_on_device = best.groups;
   share.value = share_of(graph, best.groups);
   char number[32];
   std::snprintf(number, sizeof number, "%.2f", *share.value);
   text += number;
-  if (best.groups > 0) text += ": " + percent(1 - best.seconds / none.seconds) + " of a step less than with all of it elsewhere, and " + human_bytes(best.bytes - none.bytes) + " more";
-  else text += any_is_faster ? ": memory.budget has no room for more" : ": updates on the GPU would not be faster";
+  if (best.groups > 0)
+    text += ": " + percent(1 - best.seconds / none.seconds) +
+            " of a step less than with all of it elsewhere, and " +
+            human_bytes(best.bytes - none.bytes) + " more";
+  else
+    text += any_is_faster ? ": memory.budget has no room for more"
+                          : ": updates on the GPU would not be faster";
   plan.choices.push_back(std::move(text));
 }
 
@@ -95,21 +109,26 @@ std::int64_t host_taken(const RunPlan& plan) {
 void choose_what_is_on_disk(RunPlan& plan, std::int64_t budget) {
   if (plan.recipe.memory.optimizer_offload.where != OptimizerOffload::cpu_disk) return;
   const std::int64_t has = host_budget(plan, budget);
-  const int groups = static_cast<int>(smallest_graph(plan).groups.size()), most = groups - plan.groups_on_device;
+  const int groups = static_cast<int>(smallest_graph(plan).groups.size()),
+            most = groups - plan.groups_on_device;
   const auto fits = [&](int on_disk) {
     plan.groups_on_disk = on_disk;
     plan_programs(plan);
     return has <= 0 || host_taken(plan) <= has;
   };
-  int low = 0, high = most;             // low does not fit; high does, or is all there is
-  if (fits(0)) high = 0;                // a few groups on the disk may take more memory, to pass through, than they free
+  int low = 0, high = most;  // low does not fit; high does, or is all there is
+  // a few groups on the disk may take more memory, to pass through, than they free
+  if (fits(0)) high = 0;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (fits(middle) ? high : low) = middle;
   }
   plan.groups_on_disk = high;
-  plan.choices.push_back("memory.optimizer_offload: the optimizer of " + std::to_string(high) + " of " + std::to_string(groups) + " groups of parameters is on the disk" +
-                         (has <= 0 ? ": how much memory the host has is not known" : high == 0 ? ": the host's memory (" + human_bytes(has) + ") holds all" : ": host memory of " + human_bytes(has) + " holds no more"));
+  plan.choices.push_back("memory.optimizer_offload: the optimizer of " + std::to_string(high) +
+                         " of " + std::to_string(groups) + " groups of parameters is on the disk" +
+                         (has <= 0    ? ": how much memory the host has is not known"
+                          : high == 0 ? ": the host's memory (" + human_bytes(has) + ") holds all"
+                                      : ": host memory of " + human_bytes(has) + " holds no more"));
 }
 
 }  // namespace
@@ -126,7 +145,9 @@ void place_optimizer(RunPlan& plan) {
   const auto& o = plan.recipe.memory.optimizer_offload;
   if (o.where == OptimizerOffload::none || o.share.is_auto() || *o.share.value == 0) return;
   const program::ModelGraph graph = smallest_graph(plan);
-  while (plan.groups_on_device < static_cast<int>(graph.groups.size()) && share_of(graph, plan.groups_on_device + 1) <= *o.share.value + 1e-9) ++plan.groups_on_device;
+  while (plan.groups_on_device < static_cast<int>(graph.groups.size()) &&
+         share_of(graph, plan.groups_on_device + 1) <= *o.share.value + 1e-9)
+    ++plan.groups_on_device;
 }
 
 void choose_offload(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates) {
@@ -137,12 +158,16 @@ void choose_offload(RunPlan& plan, std::int64_t budget_bytes, const program::Rat
 
 std::vector<passes::Keeper> keepers_of(const RunPlan& plan, std::size_t groups) {
   const auto where = plan.recipe.memory.optimizer_offload.where;
-  std::vector<passes::Keeper> keepers(groups, where == OptimizerOffload::disk ? passes::Keeper::disk : passes::Keeper::host);
-  const std::size_t on_device = std::min(static_cast<std::size_t>(plan.groups_on_device), groups), elsewhere = groups - on_device;
+  std::vector<passes::Keeper> keepers(
+      groups, where == OptimizerOffload::disk ? passes::Keeper::disk : passes::Keeper::host);
+  const std::size_t on_device = std::min(static_cast<std::size_t>(plan.groups_on_device), groups),
+                    elsewhere = groups - on_device;
   std::fill_n(keepers.begin(), on_device, passes::Keeper::device);
   if (where != OptimizerOffload::cpu_disk) return keepers;
   const std::size_t on_disk = std::min(static_cast<std::size_t>(plan.groups_on_disk), elsewhere);
-  for (std::size_t k = 0; k < on_disk; ++k) keepers[on_device + (2 * k + 1) * elsewhere / (2 * on_disk)] = passes::Keeper::disk;   // apart: transfers run beside the updates between them
+  // apart: transfers run beside the updates between them
+  for (std::size_t k = 0; k < on_disk; ++k)
+    keepers[on_device + (2 * k + 1) * elsewhere / (2 * on_disk)] = passes::Keeper::disk;
   return keepers;
 }
 

@@ -21,8 +21,10 @@ std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& grap
   return std::visit(
       [&](const auto& d) -> std::int64_t {
         if constexpr (requires { d.num_heads; })
-          return spec::attention_backward_calls({micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads, plan.compute, d.attention, packed(plan)},
-                                                plan.recipe.run.deterministic);
+          return spec::attention_backward_calls(
+              {micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads,
+               plan.compute, d.attention, packed(plan)},
+              plan.recipe.run.deterministic);
         else
           return 1;
       },
@@ -32,18 +34,23 @@ std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& grap
 // A norm is known by the statistics that it leaves.
 bool has_norm(const program::BlockSpec& block, Op op) {
   const auto phase = block.phases.find(op);
-  return phase != block.phases.end() && std::ranges::any_of(phase->second.uses, [&](const program::SlotUse& u) {
-    return u.how == program::How::overwrite && block.slots[static_cast<std::size_t>(u.slot)].name == "mean";
-  });
+  return phase != block.phases.end() &&
+         std::ranges::any_of(phase->second.uses, [&](const program::SlotUse& u) {
+           return u.how == program::How::overwrite &&
+                  block.slots[static_cast<std::size_t>(u.slot)].name == "mean";
+         });
 }
 
-// How many operations of a step are the last that have to do with some group of parameters: behind each of them is an update.
+// How many operations of a step are the last that have to do with some group of parameters: behind
+// each of them is an update.
 std::int64_t places_of_updates(const program::ModelGraph& graph) {
-  std::map<int, std::pair<Op, const program::BlockSpec*>> last;   // by group
+  std::map<int, std::pair<Op, const program::BlockSpec*>> last;  // by group
   const auto use = [&](const program::BlockSpec& block, Op op) {
     if (const auto phase = block.phases.find(op); phase != block.phases.end())
       for (const program::SlotUse& u : phase->second.uses)
-        if (const program::SlotSpec& s = block.slots[static_cast<std::size_t>(u.slot)]; s.kind == program::Kind::parameter || s.kind == program::Kind::gradient) last[s.index] = {op, &block};
+        if (const program::SlotSpec& s = block.slots[static_cast<std::size_t>(u.slot)];
+            s.kind == program::Kind::parameter || s.kind == program::Kind::gradient)
+          last[s.index] = {op, &block};
   };
   for (const program::BlockSpec& block : graph.blocks) use(block, Op::loss);
   for (std::size_t b = graph.blocks.size(); b-- > 0;) use(graph.blocks[b], Op::backward);
@@ -60,13 +67,20 @@ std::set<int> groups_with_gradients(const program::ModelGraph& graph) {
   return groups;
 }
 
-// Of what a layer before the last one keeps for backward, without the small things beside it; of one that is recomputed as a whole, which keeps a hidden, nothing is said.
-std::int64_t least_offloaded_bytes(const program::ModelGraph& graph, const program::BlockSpec& block, ActivationCheckpoint level) {
-  const bool attends = block.phases.contains(Op::forward) && block.phases.at(Op::forward).attention_flops > 0;
-  if (block.layer == program::none || block.layer + 1 >= graph.layers() || level == ActivationCheckpoint::full || (level == ActivationCheckpoint::mlp && !attends)) return 0;
+// Of what a layer before the last one keeps for backward, without the small things beside it; of
+// one that is recomputed as a whole, which keeps a hidden, nothing is said.
+std::int64_t least_offloaded_bytes(const program::ModelGraph& graph,
+                                   const program::BlockSpec& block, ActivationCheckpoint level) {
+  const bool attends = block.phases.contains(Op::forward) &&
+                       block.phases.at(Op::forward).attention_flops > 0;
+  if (block.layer == program::none || block.layer + 1 >= graph.layers() ||
+      level == ActivationCheckpoint::full || (level == ActivationCheckpoint::mlp && !attends))
+    return 0;
   std::int64_t kept = 0;
   for (const program::SlotSpec& s : block.slots)
-    if (s.kind == program::Kind::saved && s.space == program::Space::device && !(s.cheap && level != ActivationCheckpoint::none)) kept += s.tensor.bytes();
+    if (s.kind == program::Kind::saved && s.space == program::Space::device &&
+        !(s.cheap && level != ActivationCheckpoint::none))
+      kept += s.tensor.bytes();
   return kept / 4 * 3;
 }
 
@@ -84,14 +98,19 @@ std::string kernel_of(const spec::AdafactorOptions&) { return "adafactor_apply_k
 std::string weights_of(DType compute, program::Master master, recipe::Rounding rounding) {
   if (compute == DType::f32) return "Fp32Weights";
   if (compute == DType::f16) return "HalfWeights";
-  return master == program::Master::split ? "SplitWeights" : master == program::Master::fp32 ? "MasterWeights" : rounding == recipe::Rounding::stochastic ? "StochasticWeights" : "Bf16Weights";
+  return master == program::Master::split           ? "SplitWeights"
+         : master == program::Master::fp32          ? "MasterWeights"
+         : rounding == recipe::Rounding::stochastic ? "StochasticWeights"
+                                                    : "Bf16Weights";
 }
 
 }  // namespace
 
-StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std::int64_t target_rows) {
+StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph,
+                     std::int64_t target_rows) {
   StepClaims claims;
-  claims.captured = !plan.recipe.run.execution.is_auto() && *plan.recipe.run.execution.value == recipe::Execution::graph;
+  claims.captured = !plan.recipe.run.execution.is_auto() &&
+                    *plan.recipe.run.execution.value == recipe::Execution::graph;
   claims.attention = plan.recipe.model.attention;
   claims.documents = packed(plan);
   const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
@@ -99,9 +118,12 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
     if (block.layer == program::none) return ActivationCheckpoint::none;
     return levels.size() == 1 ? levels.front() : levels.at(static_cast<std::size_t>(block.layer));
   };
-  const auto turns = [&](std::int64_t rows) { return (rows + graph.target_chunk - 1) / graph.target_chunk; };
+  const auto turns = [&](std::int64_t rows) {
+    return (rows + graph.target_chunk - 1) / graph.target_chunk;
+  };
   for (const program::BlockSpec& block : graph.blocks) {
-    const bool in_turns = target_rows > 0 && graph.target_chunk > 0 && &block == &graph.blocks.back();
+    const bool in_turns = target_rows > 0 && graph.target_chunk > 0 &&
+                          &block == &graph.blocks.back();
     const ActivationCheckpoint level = level_of(block);
     std::int64_t products = 0;
     for (const Op op : {Op::forward, Op::backward, Op::loss}) {
@@ -109,13 +131,21 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
       if (phase == block.phases.end()) continue;
       for (const program::Gemm& g : phase->second.gemms) products += g.count;
       if (phase->second.attention_flops == 0) continue;
-      if (claims.attention == AttentionKind::math) products += op == Op::backward ? 5 : 2;   // lib/ops/math_attention.hpp
-      else if (op == Op::backward) ++claims.attention_backward;
-      else claims.attention_forward += level == ActivationCheckpoint::full ? 2 : 1;
+      // lib/ops/math_attention.hpp
+      if (claims.attention == AttentionKind::math)
+        products += op == Op::backward ? 5 : 2;
+      else if (op == Op::backward)
+        ++claims.attention_backward;
+      else
+        claims.attention_forward += level == ActivationCheckpoint::full ? 2 : 1;
     }
-    claims.norms_recomputed += has_norm(block, Op::backward) + (level != ActivationCheckpoint::none && has_norm(block, Op::forward));
-    claims.products_recomputed |= level == ActivationCheckpoint::mlp || level == ActivationCheckpoint::full;
-    claims.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows) : products;
+    claims.norms_recomputed +=
+        has_norm(block, Op::backward) +
+        (level != ActivationCheckpoint::none && has_norm(block, Op::forward));
+    claims.products_recomputed |= level == ActivationCheckpoint::mlp ||
+                                  level == ActivationCheckpoint::full;
+    claims.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows)
+                                       : products;
   }
   const std::int64_t micro_steps = plan.batch.grad_accum_steps;
   claims.attention_forward *= micro_steps;
@@ -125,7 +155,8 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
   claims.activation_checkpoint = recipe::write_value(levels);
   if (plan.recipe.optimizer.update_in_backward) claims.update_launches = places_of_updates(graph);
   if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
-    for (const program::BlockSpec& block : graph.blocks) claims.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) * micro_steps;
+    for (const program::BlockSpec& block : graph.blocks)
+      claims.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) * micro_steps;
   const bool weights_away = offloads_weights(plan);
   std::vector<passes::Keeper> keepers(graph.groups.size(), passes::Keeper::device);
   if (offloads_optimizer(plan) && !plan.is_replica()) {
@@ -137,23 +168,35 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph, std:
       const std::int64_t elements = graph.groups[static_cast<std::size_t>(group)].elements / parts;
       ++claims.host_updates;
       claims.gradients_rounded += rounds_gradients(plan);
-      claims.gradients_out_bytes += elements * size_of(rounds_gradients(plan) ? DType::bf16 : DType::f32);
-      if (!weights_away) claims.weights_back_bytes += elements * size_of(dtype_of(plan.recipe.precision.compute));
+      claims.gradients_out_bytes += elements *
+                                    size_of(rounds_gradients(plan) ? DType::bf16 : DType::f32);
+      if (!weights_away)
+        claims.weights_back_bytes += elements * size_of(dtype_of(plan.recipe.precision.compute));
     }
     claims.update_launches = 0;
   }
   claims.weights_on_disk = weights_on_disk(plan);
   if (weights_away)
-    for (const int group : groups_with_gradients(graph)) {   // once for blocks; and for an update on the GPU once back
-      const std::int64_t bytes = graph.groups[static_cast<std::size_t>(group)].elements / (plan.zero_stage() > 0 ? plan.shard_ranks : 1) * size_of(dtype_of(plan.recipe.precision.compute));
+    // once for blocks; and for an update on the GPU once back
+    for (const int group : groups_with_gradients(graph)) {
+      const std::int64_t bytes = graph.groups[static_cast<std::size_t>(group)].elements /
+                                 (plan.zero_stage() > 0 ? plan.shard_ranks : 1) *
+                                 size_of(dtype_of(plan.recipe.precision.compute));
       claims.parameters_in_bytes += bytes;
-      if (keepers[static_cast<std::size_t>(group)] == passes::Keeper::device) claims.parameters_out_bytes += bytes;
+      if (keepers[static_cast<std::size_t>(group)] == passes::Keeper::device)
+        claims.parameters_out_bytes += bytes;
     }
-  if (weights_away && claims.update_launches > 0) claims.update_launches = static_cast<std::int64_t>(groups_with_gradients(graph).size());   // each between copies of its own
-  if (plan.mode != recipe::ParallelMode::single) claims.summed = plan.recipe.precision.reduce == recipe::Reduce::bf16 ? "bf16" : "f32";
+  // each between copies of its own
+  if (weights_away && claims.update_launches > 0)
+    claims.update_launches = static_cast<std::int64_t>(groups_with_gradients(graph).size());
+  if (plan.mode != recipe::ParallelMode::single)
+    claims.summed = plan.recipe.precision.reduce == recipe::Reduce::bf16 ? "bf16" : "f32";
   claims.sharded = plan.zero_stage() > 0;
-  claims.update = std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
-  claims.weights = weights_of(dtype_of(plan.recipe.precision.compute), master_of(plan.recipe.precision), plan.recipe.precision.rounding);   // as asked, whatever the program came to keep
+  claims.update =
+      std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
+  // as asked, whatever the program came to keep
+  claims.weights = weights_of(dtype_of(plan.recipe.precision.compute),
+                              master_of(plan.recipe.precision), plan.recipe.precision.rounding);
   return claims;
 }
 

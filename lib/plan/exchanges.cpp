@@ -28,12 +28,14 @@ std::string name_of_exchange(const program::Instruction& i, Kind kind, bool of_t
 std::vector<Exchange> exchanges_of(const RunPlan& plan) {
   std::vector<Exchange> out;
   const auto& p = plan.train.back().program;
-  std::set<program::BufferId> of_tensors;   // what `measure` makes
+  std::set<program::BufferId> of_tensors;  // what `measure` makes
   for (const program::Instruction& i : p.steady) {
     if (i.op == Op::measure) of_tensors.insert(i.uses.back().buffer);
-    if (!program::is_collective(i.op) || (i.op == Op::send && i.peer != 1)) continue;   // the others are sent as much
+    // the others are sent as much
+    if (!program::is_collective(i.op) || (i.op == Op::send && i.peer != 1)) continue;
     const program::BufferId first = i.uses.front().buffer;
-    const std::string name = name_of_exchange(i, p.buffers[static_cast<std::size_t>(first)].kind, of_tensors.contains(first));
+    const std::string name = name_of_exchange(i, p.buffers[static_cast<std::size_t>(first)].kind,
+                                              of_tensors.contains(first));
     auto found = std::ranges::find(out, name, &Exchange::name);
     if (found == out.end()) found = out.insert(out.end(), {name});
     found->collectives += program::times(p, i);

@@ -20,29 +20,43 @@ int Depth::most() const { return whole() + static_cast<int>(std::ceil(std::sqrt(
 
 void Depth::write(int depth, recipe::MemorySection& memory) const {
   const int level = std::min(depth, whole()) / layers, more = std::min(depth, whole()) % layers;
-  std::vector<ActivationCheckpoint> levels(static_cast<std::size_t>(layers), static_cast<ActivationCheckpoint>(level));
-  std::fill_n(levels.begin(), more, static_cast<ActivationCheckpoint>(std::min(level + 1, last_level)));
+  std::vector<ActivationCheckpoint> levels(static_cast<std::size_t>(layers),
+                                           static_cast<ActivationCheckpoint>(level));
+  std::fill_n(levels.begin(), more,
+              static_cast<ActivationCheckpoint>(std::min(level + 1, last_level)));
   const bool any_full = std::ranges::count(levels, ActivationCheckpoint::full) > 0;
   memory.activation_checkpoint.value = compressed(std::move(levels));
-  memory.checkpoint_segment = any_full ? std::max<std::int64_t>(memory.checkpoint_segment, depth > whole() ? depth - whole() + 1 : 1) : 1;
+  memory.checkpoint_segment =
+      any_full ? std::max<std::int64_t>(memory.checkpoint_segment,
+                                        depth > whole() ? depth - whole() + 1 : 1)
+               : 1;
 }
 
-FitSearch::FitSearch(const RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates) : plan_(plan), budget_(budget_bytes), rates_(rates) {
+FitSearch::FitSearch(const RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates)
+    : plan_(plan), budget_(budget_bytes), rates_(rates) {
   samples_ = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
-  depth_.layers = std::max(1, spec::model_graph(plan.dims, 1, plan.row_lengths.back(), plan.compute, spec::Machine(plan.threads)).layers());
+  depth_.layers = std::max(1, spec::model_graph(plan.dims, 1, plan.row_lengths.back(), plan.compute,
+                                                spec::Machine(plan.threads))
+                                  .layers());
 }
 
 bool FitSearch::fits(const Candidate& c) const {
-  return (budget_ <= 0 || c.bytes <= budget_) && (plannable_host_bytes(plan_) <= 0 || c.host_bytes <= plannable_host_bytes(plan_)) && (!c.on_host.activations || c.offloaded_bytes > 0);
+  return (budget_ <= 0 || c.bytes <= budget_) &&
+         (plannable_host_bytes(plan_) <= 0 || c.host_bytes <= plannable_host_bytes(plan_)) &&
+         (!c.on_host.activations || c.offloaded_bytes > 0);
 }
 
 Candidate FitSearch::weigh(const Candidate& c) const { return weighed(c, true); }
 
 Candidate FitSearch::weighed(Candidate c, bool timed) const {
-  const Key key{c.micro_batch_size, c.depth, c.on_host, plan_.recipe.memory.activation_checkpoint.is_auto()};
-  if (const auto known = weighed_.find(key); known != weighed_.end() && (known->second.timed || !timed)) return known->second.candidate;
+  const Key key{c.micro_batch_size, c.depth, c.on_host,
+                plan_.recipe.memory.activation_checkpoint.is_auto()};
+  if (const auto known = weighed_.find(key);
+      known != weighed_.end() && (known->second.timed || !timed))
+    return known->second.candidate;
   const std::int64_t steps = samples_ / c.micro_batch_size;
-  const auto micro_steps = static_cast<int>(std::min<std::int64_t>(steps, 2));   // more take no more memory
+  // more take no more memory
+  const auto micro_steps = static_cast<int>(std::min<std::int64_t>(steps, 2));
   const Extent extent = timed && rates_ ? Extent::candidate : Extent::bytes;
   const RunPlan two = sized(c, micro_steps, extent);
   const MemoryPlan memory = plan_memory_totals(two);
@@ -58,21 +72,31 @@ double FitSearch::seconds_of(const Candidate& c, const RunPlan& two, bool uses_h
   const std::int64_t steps = samples_ / c.micro_batch_size;
   const double of_two = step_seconds(two, *rates_);
   if (steps <= 2) return of_two;
-  // What one more takes; the first and the last may wait for copies that those between them do not have.
-  const double of_one_more =
-      uses_host ? step_seconds(sized(c, 3, Extent::training), *rates_) - of_two
-                : of_two - step_seconds(sized(c, 1, Extent::training), *rates_);
+  // What one more takes; the first and the last may wait for copies that those between them do not
+  // have.
+  const double of_one_more = uses_host
+                                 ? step_seconds(sized(c, 3, Extent::training), *rates_) - of_two
+                                 : of_two - step_seconds(sized(c, 1, Extent::training), *rates_);
   return of_two + static_cast<double>(steps - 2) * of_one_more;
 }
 
-Candidate FitSearch::least_depth(std::int64_t micro_batch_size, OnHost on_host, int at_least) const {
-  if (at_least > depth_.whole()) at_least = 0;          // segments: fewer than the root of the layers
-  if (const Candidate least = weigh({micro_batch_size, at_least, on_host}); fits(least)) return least;
-  const auto bytes_of = [&](int depth) { return weighed({micro_batch_size, depth, on_host}, false); };   // the time of what is chosen is enough
+Candidate FitSearch::least_depth(std::int64_t micro_batch_size, OnHost on_host,
+                                 int at_least) const {
+  // segments: fewer than the root of the layers
+  if (at_least > depth_.whole()) at_least = 0;
+  if (const Candidate least = weigh({micro_batch_size, at_least, on_host}); fits(least))
+    return least;
+  // the time of what is chosen is enough
+  const auto bytes_of = [&](int depth) {
+    return weighed({micro_batch_size, depth, on_host}, false);
+  };
   Candidate best = bytes_of(depth_.whole());
-  for (int depth = depth_.whole() + 1; !fits(best) && depth <= depth_.most() && !is_spent(plan_); ++depth) best = bytes_of(depth);
+  for (int depth = depth_.whole() + 1; !fits(best) && depth <= depth_.most() && !is_spent(plan_);
+       ++depth)
+    best = bytes_of(depth);
   if (!fits(best) || best.depth > depth_.whole()) return weigh(best);
-  for (int low = at_least, high = depth_.whole(); high - low > 1 && !is_spent(plan_);) {   // low does not fit, high does
+  // low does not fit, high does
+  for (int low = at_least, high = depth_.whole(); high - low > 1 && !is_spent(plan_);) {
     const int middle = (low + high) / 2;
     const Candidate c = bytes_of(middle);
     (fits(c) ? high : low) = middle;
@@ -85,12 +109,15 @@ Candidate FitSearch::offloaded(std::int64_t micro_batch_size, OnHost on_host) co
   Candidate best = weigh({micro_batch_size, depth_.whole(), on_host});
   if (!knows_copies()) return best;
   for (int level = last_level; level-- > 0;)
-    if (const Candidate c = weigh({micro_batch_size, level * depth_.layers, on_host}); fits(c) && c.seconds < best.seconds) best = c;
+    if (const Candidate c = weigh({micro_batch_size, level * depth_.layers, on_host});
+        fits(c) && c.seconds < best.seconds)
+      best = c;
   return best;
 }
 
 double FitSearch::least_seconds(std::int64_t micro_batch_size, OnHost on_host) const {
-  on_host.activations = false;          // what is recomputed need not be copied; at the least nothing is either
+  // what is recomputed need not be copied; at the least nothing is either
+  on_host.activations = false;
   return weigh({micro_batch_size, 0, on_host}).seconds;
 }
 
@@ -102,7 +129,8 @@ std::vector<std::int64_t> FitSearch::micro_batch_sizes() const {
 RunPlan FitSearch::sized(const Candidate& c, int micro_steps, Extent extent) const {
   RunPlan p;
   p.recipe = plan_.recipe;
-  if (p.recipe.memory.activation_checkpoint.is_auto() || c.depth > 0) depth_.write(c.depth, p.recipe.memory);
+  if (p.recipe.memory.activation_checkpoint.is_auto() || c.depth > 0)
+    depth_.write(c.depth, p.recipe.memory);
   if (c.on_host.activations) p.recipe.memory.activation_offload = recipe::ActivationOffload::cpu;
   if (c.on_host.optimizer) p.recipe.memory.optimizer_offload.where = recipe::OptimizerOffload::cpu;
   if (c.on_host.weights) p.recipe.memory.parameter_offload = recipe::ParameterOffload::cpu;

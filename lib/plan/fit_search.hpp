@@ -8,7 +8,8 @@
 
 namespace trainx::plan {
 
-/// Recomputation in one number: 0 nothing, `layers` all of them selective, ..., `whole()` all of them full, then ever longer segments.
+/// Recomputation in one number: 0 nothing, `layers` all of them selective, ..., `whole()` all of
+/// them full, then ever longer segments.
 struct Depth {
   int layers = 1;
   int whole() const;
@@ -25,10 +26,10 @@ struct OnHost {
 
 struct Candidate {
   std::int64_t micro_batch_size = 1;
-  int depth = 0;                        // ignored where the recipe says what is recomputed
+  int depth = 0;  // ignored where the recipe says what is recomputed
   OnHost on_host;
   std::int64_t bytes = 0, host_bytes = 0, offloaded_bytes = 0;
-  double seconds = 0;                   // of a step; 0 without rates
+  double seconds = 0;  // of a step; 0 without rates
 };
 
 class FitSearch {
@@ -43,9 +44,11 @@ class FitSearch {
   /// The least recomputation with which so many samples fit; the most there is where none does.
   /// `at_least`: what fewer samples need already.
   Candidate least_depth(std::int64_t micro_batch_size, OnHost on_host = {}, int at_least = 0) const;
-  /// With activations on the host: the fastest level that fits, where it is not known how fast copies are the one that leaves the least to copy.
+  /// With activations on the host: the fastest level that fits, where it is not known how fast
+  /// copies are the one that leaves the least to copy.
   Candidate offloaded(std::int64_t micro_batch_size, OnHost on_host) const;
-  /// Of a step with such micro-steps if memory were no matter: with these things on the host no step takes less.
+  /// Of a step with such micro-steps if memory were no matter: with these things on the host no
+  /// step takes less.
   double least_seconds(std::int64_t micro_batch_size, OnHost on_host) const;
   /// The numbers of samples that divide a step's, ascending.
   std::vector<std::int64_t> micro_batch_sizes() const;
@@ -62,9 +65,13 @@ class FitSearch {
   std::int64_t budget_, samples_ = 1;
   const program::Rates* rates_;
   Depth depth_;
-  using Key = std::tuple<std::int64_t, int, OnHost, bool>;   // the last: the recipe leaves open what is recomputed
-  struct Weighed { Candidate candidate; bool timed = false; };
-  mutable std::map<Key, Weighed> weighed_;   // many are asked for again
+  // the last: the recipe leaves open what is recomputed
+  using Key = std::tuple<std::int64_t, int, OnHost, bool>;
+  struct Weighed {
+    Candidate candidate;
+    bool timed = false;
+  };
+  mutable std::map<Key, Weighed> weighed_;  // many are asked for again
 };
 
 }  // namespace trainx::plan

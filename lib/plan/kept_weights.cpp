@@ -16,9 +16,9 @@ constexpr double least_gain = 0.005;
 /// The run where gathered weights stay so long.
 struct Kept {
   int turns = 0;
-  std::int64_t gathers = 0, groups = 0; // of weights, in a step; of how many groups
+  std::int64_t gathers = 0, groups = 0;  // of weights, in a step; of how many groups
   std::int64_t bytes = 0;
-  double seconds = 0;                   // of a step
+  double seconds = 0;  // of a step
 };
 
 Kept weigh(const RunPlan& plan, int turns, const program::Rates& rates) {
@@ -43,10 +43,15 @@ void choose_kept_weights(RunPlan& plan, std::int64_t budget, const program::Rate
   if (plan.zero_stage() != 3) return;
   const std::string again_text = "zero3 gathers weights again for backward";
   if (!rates || rates->link_bytes_per_s <= 0)
-    return plan.choices.push_back(again_text + ", which takes the least memory: how fast the links between ranks are was not measured, so that what keeping them from forward would save is not known");
+    return plan.choices.push_back(
+        again_text +
+        ", which takes the least memory: how fast the links between ranks are was not measured, so "
+        "that what keeping them from forward would save is not known");
   const Kept again = weigh(plan, 0, *rates);
-  std::vector<Kept> longer;             // each twice as long as the one before, to where nothing is gathered twice
-  for (int turns = 4; (longer.empty() ? again : longer.back()).gathers > again.groups; turns *= 2) longer.push_back(weigh(plan, turns, *rates));
+  // each twice as long as the one before, to where nothing is gathered twice
+  std::vector<Kept> longer;
+  for (int turns = 4; (longer.empty() ? again : longer.back()).gathers > again.groups; turns *= 2)
+    longer.push_back(weigh(plan, turns, *rates));
   const auto fits = [&](const Kept& k) { return budget <= 0 || k.bytes <= budget; };
   const Kept* best = &again;
   for (const Kept& k : longer)
@@ -54,14 +59,23 @@ void choose_kept_weights(RunPlan& plan, std::int64_t budget, const program::Rate
   const std::string gathers = std::to_string(again.gathers) + " times a step";
   if (best != &again) {
     plan.turns_kept = best->turns;
-    return plan.choices.push_back("zero3 keeps weights from forward to backward where no more than " + std::to_string(best->turns) + " blocks' work lies between: they are gathered " + std::to_string(best->gathers) +
-                                  " times a step instead of " + std::to_string(again.gathers) + ", which saves " + percent(1 - best->seconds / again.seconds) + " of it and takes " +
-                                  human_bytes(best->bytes - again.bytes) + " more");
+    return plan.choices.push_back(
+        "zero3 keeps weights from forward to backward where no more than " +
+        std::to_string(best->turns) + " blocks' work lies between: they are gathered " +
+        std::to_string(best->gathers) + " times a step instead of " +
+        std::to_string(again.gathers) + ", which saves " +
+        percent(1 - best->seconds / again.seconds) + " of it and takes " +
+        human_bytes(best->bytes - again.bytes) + " more");
   }
-  std::string why = "gathers lie beside the blocks before them, and keeping weights from forward would save less than " + percent(least_gain) + " of a step";
-  const auto faster = std::ranges::find_if(longer, [&](const Kept& k) { return k.seconds < (1 - least_gain) * again.seconds; });
+  std::string why =
+      "gathers lie beside the blocks before them, and keeping weights from forward would save less "
+      "than " +
+      percent(least_gain) + " of a step";
+  const auto faster = std::ranges::find_if(
+      longer, [&](const Kept& k) { return k.seconds < (1 - least_gain) * again.seconds; });
   if (faster != longer.end())
-    why = "keeping them from forward would save " + percent(1 - faster->seconds / again.seconds) + " of a step, and needs " + human_bytes(faster->bytes) + " of " + human_bytes(budget);
+    why = "keeping them from forward would save " + percent(1 - faster->seconds / again.seconds) +
+          " of a step, and needs " + human_bytes(faster->bytes) + " of " + human_bytes(budget);
   plan.choices.push_back(again_text + ", " + gathers + ": " + why);
 }
 

@@ -6,9 +6,11 @@ namespace trainx::plan {
 namespace {
 
 std::int64_t bytes_on_device(const program::StepProgram& p, const program::Instruction& i) {
-  std::map<program::BufferId, std::int64_t> of;   // a buffer that is used twice lies there once
+  std::map<program::BufferId, std::int64_t> of;  // a buffer that is used twice lies there once
   for (const program::Use& u : i.uses)
-    if (const program::Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)]; b.space == program::Space::device) of[u.buffer] = b.size;
+    if (const program::Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
+        b.space == program::Space::device)
+      of[u.buffer] = b.size;
   std::int64_t bytes = 0;
   for (const auto& [buffer, size] : of) bytes += size;
   return bytes;
@@ -28,7 +30,9 @@ LargestBlock largest_block(const RunPlan& plan) {
   for (const program::Instruction& i : placed.program.steady)
     if (program::is_of_block(i))
       if (const std::int64_t bytes = bytes_on_device(placed.program, i); bytes > largest.bytes)
-        largest = {std::string(program::name_of(i.op)) + " of " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name, least.batch.micro_batch_size, bytes};
+        largest = {std::string(program::name_of(i.op)) + " of " +
+                       placed.graph.blocks[static_cast<std::size_t>(i.block)].name,
+                   least.batch.micro_batch_size, bytes};
   return largest;
 }
 

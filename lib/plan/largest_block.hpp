@@ -6,9 +6,10 @@
 namespace trainx::plan {
 
 struct LargestBlock {
-  std::string operation;                // "backward of h3"
-  std::int64_t micro_batch_size = 1;    // with the fewest samples that the recipe lets a micro-step have
-  std::int64_t bytes = 0;               // of its operands, on the device at once
+  std::string operation;  // "backward of h3"
+  // with the fewest samples that the recipe lets a micro-step have
+  std::int64_t micro_batch_size = 1;
+  std::int64_t bytes = 0;  // of its operands, on the device at once
 };
 
 LargestBlock largest_block(const RunPlan& plan);

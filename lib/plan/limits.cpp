@@ -21,15 +21,18 @@ double bytes_of_rank(const spec::ModelDims& dims, double samples, double length)
   return std::visit(
       [&](const auto& d) -> double {
         if constexpr (requires { d.num_layers; }) {
-          const double h = static_cast<double>(d.hidden_size), i = static_cast<double>(d.intermediate_size);
-          const double layers = static_cast<double>(d.num_layers), rows = static_cast<double>(d.vocab_size) + 128;
+          const double h = static_cast<double>(d.hidden_size),
+                       i = static_cast<double>(d.intermediate_size);
+          const double layers = static_cast<double>(d.num_layers),
+                       rows = static_cast<double>(d.vocab_size) + 128;
           const double positions = static_cast<double>(d.max_positions), tokens = samples * length;
-          const double parameters = layers * (4 * h * h + 2 * h * i + 16 * (h + i)) + (rows + positions) * h;
+          const double parameters = layers * (4 * h * h + 2 * h * i + 16 * (h + i)) +
+                                    (rows + positions) * h;
           const double activations = tokens * (layers * (16 * h + 6 * i) + rows) + samples * rows;
           const double scores = samples * static_cast<double>(d.num_heads) * length * length;
           return 32 * parameters + 8 * activations + 8 * scores;
         } else {
-          return 0;                     // a worker measured them
+          return 0;  // a worker measured them
         }
       },
       dims);
@@ -40,8 +43,10 @@ double bytes_of_rank(const spec::ModelDims& dims, double samples, double length)
 std::int64_t layers_of(const spec::ModelDims& dims) {
   return std::visit(
       [](const auto& d) -> std::int64_t {
-        if constexpr (requires { d.num_layers; }) return d.num_layers;
-        else return d.shapes.empty() ? 1 : std::ssize(d.shapes.front().modules);
+        if constexpr (requires { d.num_layers; })
+          return d.num_layers;
+        else
+          return d.shapes.empty() ? 1 : std::ssize(d.shapes.front().modules);
       },
       dims);
 }
@@ -49,7 +54,8 @@ std::int64_t layers_of(const spec::ModelDims& dims) {
 std::string with_commas(std::int64_t n) {
   std::string text = std::to_string(n);
   const std::ptrdiff_t first = n < 0 ? 1 : 0;
-  for (auto at = std::ssize(text) - 3; at > first; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  for (auto at = std::ssize(text) - 3; at > first; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
   return text;
 }
 
@@ -62,7 +68,8 @@ std::int64_t checked_product(std::int64_t a, std::int64_t b, const std::string& 
 
 std::int64_t most_micro_steps_of(const RunPlan& plan) {
   const std::int64_t blocks = 2 * layers_of(plan.dims) + 2;
-  return std::min(most_micro_steps, std::max<std::int64_t>(1, most_block_operations / (2 * blocks)));
+  return std::min(most_micro_steps,
+                  std::max<std::int64_t>(1, most_block_operations / (2 * blocks)));
 }
 
 bool is_spent(const RunPlan& plan) { return *plan.searched > most_searched; }
@@ -76,7 +83,9 @@ std::vector<std::int64_t> plannable_micro_batch_sizes(const RunPlan& plan, std::
   const std::int64_t most = most_micro_steps_of(plan);
   const auto length = static_cast<double>(plan.row_lengths.back());
   const auto add = [&](std::int64_t micro) {
-    if (samples / micro <= most && bytes_of_rank(plan.dims, static_cast<double>(micro), length) <= most_rank_bytes) out.push_back(micro);
+    if (samples / micro <= most &&
+        bytes_of_rank(plan.dims, static_cast<double>(micro), length) <= most_rank_bytes)
+      out.push_back(micro);
   };
   for (std::int64_t d = 1; d * d <= samples; ++d)
     if (samples % d == 0) {
@@ -90,46 +99,67 @@ std::vector<std::int64_t> plannable_micro_batch_sizes(const RunPlan& plan, std::
 void require_plannable_micro_steps(const RunPlan& plan, std::int64_t micro_steps) {
   const std::int64_t most = most_micro_steps_of(plan);
   if (micro_steps > most)
-    refuse("batch.grad_accum_steps would be " + with_commas(micro_steps) + "; a step of this model can have at most " + with_commas(most) +
+    refuse("batch.grad_accum_steps would be " + with_commas(micro_steps) +
+           "; a step of this model can have at most " + with_commas(most) +
            " micro-steps: raise batch.micro_batch_size or lower batch.global_batch_size");
 }
 
 void require_plannable_table(std::int64_t steps, const std::string& key) {
   if (steps > most_table_steps)
-    refuse(key + " would be " + with_commas(steps) + " steps; a schedule can have at most " + with_commas(most_table_steps) +
+    refuse(key + " would be " + with_commas(steps) + " steps; a schedule can have at most " +
+           with_commas(most_table_steps) +
            ": shorten it, or write schedule.type: constant without warm-up");
 }
 
 void require_plannable(const RunPlan& plan) {
   const std::int64_t layers = layers_of(plan.dims), lengths = std::ssize(plan.row_lengths);
   if (layers > most_layers)
-    refuse("model.options.num_layers is " + with_commas(layers) + "; trainx plans models of at most " + with_commas(most_layers) + " layers");
+    refuse("model.options.num_layers is " + with_commas(layers) +
+           "; trainx plans models of at most " + with_commas(most_layers) + " layers");
   if (plan.mode == recipe::ParallelMode::dp && plan.batch.world_size > most_dp_ranks)
-    refuse("parallel.mode is dp, in which rank 0 serves all others, with " + with_commas(plan.batch.world_size) + " ranks; dp can have at most " +
+    refuse("parallel.mode is dp, in which rank 0 serves all others, with " +
+           with_commas(plan.batch.world_size) + " ranks; dp can have at most " +
            with_commas(most_dp_ranks) + ": write ddp");
   const auto& mode = plan.recipe.parallel.mode;
-  const bool may_shard = plan.batch.world_size > 1 && (mode.is_auto() || recipe::zero_stage(*mode.value) > 0);
-  const auto states = std::visit([](const auto& o) { return spec::states(o); }, plan.recipe.optimizer.options);
-  const bool by_rank = std::ranges::any_of(states, [](const auto& s) { return static_cast<bool>(s.dims); });
-  const std::int64_t shards = plan.recipe.parallel.shard_ranks.value.value_or(plan.batch.world_size), most_shards = most_laid_out_shards / (2 * layers + 3);
+  const bool may_shard = plan.batch.world_size > 1 &&
+                         (mode.is_auto() || recipe::zero_stage(*mode.value) > 0);
+  const auto states =
+      std::visit([](const auto& o) { return spec::states(o); }, plan.recipe.optimizer.options);
+  const bool by_rank =
+      std::ranges::any_of(states, [](const auto& s) { return static_cast<bool>(s.dims); });
+  const std::int64_t shards =
+                         plan.recipe.parallel.shard_ranks.value.value_or(plan.batch.world_size),
+                     most_shards = most_laid_out_shards / (2 * layers + 3);
   if (may_shard && by_rank && shards > most_shards)
-    refuse("parallel.shard_ranks would be " + with_commas(shards) + "; with optimizer.type " + recipe::alternative_name(plan.recipe.optimizer.options) +
-           " at most " + with_commas(most_shards) + " ranks can share this model: write a smaller parallel.shard_ranks, or parallel.mode: ddp");
+    refuse(
+        "parallel.shard_ranks would be " + with_commas(shards) + "; with optimizer.type " +
+        recipe::alternative_name(plan.recipe.optimizer.options) + " at most " +
+        with_commas(most_shards) +
+        " ranks can share this model: write a smaller parallel.shard_ranks, or parallel.mode: ddp");
   const std::int64_t segment = plan.recipe.memory.checkpoint_segment;
   if (std::min(segment, layers) > most_segment)
-    refuse("memory.checkpoint_segment is " + with_commas(segment) + " with " + with_commas(layers) + " layers; at most " + with_commas(most_segment) +
+    refuse("memory.checkpoint_segment is " + with_commas(segment) + " with " + with_commas(layers) +
+           " layers; at most " + with_commas(most_segment) +
            " layers are recomputed together: the square root of the number of layers saves most");
-  const std::int64_t most_lengths = std::clamp<std::int64_t>(4096 / (2 * layers + 2), 2, most_row_lengths);
+  const std::int64_t most_lengths =
+      std::clamp<std::int64_t>(4096 / (2 * layers + 2), 2, most_row_lengths);
   if (lengths > most_lengths && !plan.recipe.data.pad_to.is_auto())
-    refuse("data.pad_to lists " + with_commas(lengths) + " lengths, and each gets a program; a model of " + with_commas(layers) + " layers can have at most " +
-           with_commas(most_lengths) + ": list fewer");
-  checked_product(plan.batch.global_batch_size, plan.recipe.data.sequence_length, "batch.global_batch_size * data.sequence_length");
-  const bool chosen = !(plan.recipe.batch.micro_batch_size.is_auto() && !plan.recipe.batch.grad_accum_steps);
+    refuse("data.pad_to lists " + with_commas(lengths) +
+           " lengths, and each gets a program; a model of " + with_commas(layers) +
+           " layers can have at most " + with_commas(most_lengths) + ": list fewer");
+  checked_product(plan.batch.global_batch_size, plan.recipe.data.sequence_length,
+                  "batch.global_batch_size * data.sequence_length");
+  const bool chosen =
+      !(plan.recipe.batch.micro_batch_size.is_auto() && !plan.recipe.batch.grad_accum_steps);
   if (chosen) require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
-  const double bytes = bytes_of_rank(plan.dims, static_cast<double>(plan.batch.micro_batch_size), static_cast<double>(plan.row_lengths.back()));
-  const double steps = static_cast<double>(std::min(plan.batch.grad_accum_steps, most_micro_steps_of(plan)));
+  const double bytes = bytes_of_rank(plan.dims, static_cast<double>(plan.batch.micro_batch_size),
+                                     static_cast<double>(plan.row_lengths.back()));
+  const double steps =
+      static_cast<double>(std::min(plan.batch.grad_accum_steps, most_micro_steps_of(plan)));
   if (bytes > most_rank_bytes || bytes * steps > most_step_bytes)
-    refuse("the model and one micro-batch would take more than 1 PiB on each rank; lower batch.micro_batch_size, data.sequence_length or model.options");
+    refuse(
+        "the model and one micro-batch would take more than 1 PiB on each rank; lower "
+        "batch.micro_batch_size, data.sequence_length or model.options");
 }
 
 }  // namespace trainx::plan

@@ -15,18 +15,22 @@ std::string with_commas(std::int64_t n);
 std::int64_t checked_product(std::int64_t a, std::int64_t b, const std::string& what);
 
 constexpr std::int64_t most_layers = 1024;
-constexpr std::int64_t most_searched_layers = 64;        // trainx chooses nothing for deeper models: one candidate takes too long
+// trainx chooses nothing for deeper models: one candidate takes too long
+constexpr std::int64_t most_searched_layers = 64;
 constexpr std::int64_t largest_dimension = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t most_micro_steps = 1 << 16;
-constexpr std::int64_t most_block_operations = 1 << 20;   // of a step: forward and backward of each block
+// of a step: forward and backward of each block
+constexpr std::int64_t most_block_operations = 1 << 20;
 constexpr std::int64_t most_row_lengths = 64;
-constexpr std::int64_t most_table_steps = 10'000'000;     // whose learning rates a table holds
+constexpr std::int64_t most_table_steps = 10'000'000;  // whose learning rates a table holds
 constexpr std::int64_t most_dp_ranks = 64;
-constexpr std::int64_t most_laid_out_shards = 1 << 17;    // of all groups, whose states are laid out rank by rank
-constexpr std::int64_t most_segment = 32;                 // layers recomputed together: the root of most_layers
+// of all groups, whose states are laid out rank by rank
+constexpr std::int64_t most_laid_out_shards = 1 << 17;
+// layers recomputed together: the root of most_layers
+constexpr std::int64_t most_segment = 32;
 
-/// Throws UserError 78 unless the dimensions can be planned: by arithmetic, before anything is built.
-/// Needs plan.dims, batch, mode and row_lengths.
+/// Throws UserError 78 unless the dimensions can be planned: by arithmetic, before anything is
+/// built. Needs plan.dims, batch, mode and row_lengths.
 void require_plannable(const RunPlan& plan);
 /// Throws UserError 78 unless a step of so many micro-steps can be planned.
 void require_plannable_micro_steps(const RunPlan& plan, std::int64_t micro_steps);
@@ -35,7 +39,7 @@ std::int64_t most_micro_steps_of(const RunPlan& plan);
 /// Instructions of candidates that a search may plan, those of long programs counted for more:
 /// it then takes the best so far. Counted, not timed, so that every process makes the same plan.
 constexpr std::int64_t most_searched = 30'000;
-constexpr std::int64_t most_weighed = 8'000;              // likewise of each mode that is compared
+constexpr std::int64_t most_weighed = 8'000;  // likewise of each mode that is compared
 bool is_spent(const RunPlan& plan);
 /// A counter of its own for a copy of the plan, with so much left to search.
 std::shared_ptr<std::int64_t> search_of(std::int64_t instructions);

@@ -13,15 +13,19 @@ using program::Kind;
 
 namespace {
 
-// Measured on an H200: what the driver counts beyond what was allocated, 572 to 588 MB in all of bench/results/h200/rows.
+// Measured on an H200: what the driver counts beyond what was allocated, 572 to 588 MB in all of
+// bench/results/h200/rows.
 constexpr std::int64_t context_bytes = 575'000'000;
-// Measured on an H200 beside that: what LibTorch's CUDA half loads for its attention, and with it cuBLAS's products for math.
+// Measured on an H200 beside that: what LibTorch's CUDA half loads for its attention, and with it
+// cuBLAS's products for math.
 constexpr std::int64_t torch_attention_bytes = 73'000'000, torch_math_bytes = 140'000'000;
 
 std::int64_t context_bytes_of(const RunPlan& plan) {
   const AttentionKind kind = plan.recipe.model.attention;
   if (kind == AttentionKind::math) return context_bytes + torch_math_bytes;
-  return context_bytes + (kind == AttentionKind::flash || kind == AttentionKind::efficient ? torch_attention_bytes : 0);
+  return context_bytes + (kind == AttentionKind::flash || kind == AttentionKind::efficient
+                              ? torch_attention_bytes
+                              : 0);
 }
 
 // Channels and buffers of a communicator of 16 CTAs, measured between two of them.
@@ -30,33 +34,43 @@ constexpr std::int64_t nccl_bytes = 700'000'000;
 // Measured: a worker of a tiny model takes 131 MiB (LibTorch's libraries and thread stacks).
 std::int64_t process_bytes_of(const RunPlan& plan) {
   constexpr std::int64_t base = std::int64_t{160} << 20;
-  std::int64_t largest_group = 0, batch = 0, constructed = 0, saved = 0;   // constructed: weights of a user's modules before the arena has them
+  // constructed: weights of a user's modules before the arena has them
+  std::int64_t largest_group = 0, batch = 0, constructed = 0, saved = 0;
   for (const auto& g : plan.train.back().graph.groups) {
     largest_group = std::max(largest_group, g.elements * 4);
     if (std::holds_alternative<spec::CustomDims>(plan.dims)) constructed += g.elements * 4;
   }
   for (const auto& b : plan.train.back().graph.batch) batch += b.bytes();
-  const std::int64_t copies = plan.zero_stage() > 0 ? 4 : 2;   // while saving; shards are gathered first
-  std::int64_t of_element = 0;                    // of the optimizer's file, which is the larger one where there are several states
+  // while saving; shards are gathered first
+  const std::int64_t copies = plan.zero_stage() > 0 ? 4 : 2;
+  // of the optimizer's file, which is the larger one where there are several states
+  std::int64_t of_element = 0;
   for (const auto& state : plan.update.states) of_element += size_of(state.dtype);
-  for (const auto& g : plan.train.back().graph.groups) saved += g.elements * std::max<std::int64_t>(4, of_element);
-  const std::int64_t written_behind = saved >= FileWriter::large_bytes ? static_cast<std::int64_t>(WriteBehind::memory_bytes) : 0;
-  return base + written_behind + std::max(copies * largest_group, largest_group + constructed) + (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
+  for (const auto& g : plan.train.back().graph.groups)
+    saved += g.elements * std::max<std::int64_t>(4, of_element);
+  const std::int64_t written_behind =
+      saved >= FileWriter::large_bytes ? static_cast<std::int64_t>(WriteBehind::memory_bytes) : 0;
+  return base + written_behind + std::max(copies * largest_group, largest_group + constructed) +
+         (plan.recipe.data.prefetch + plan.recipe.data.workers) * batch;
 }
 
-/// Of texts that the model writes during training (generate.every), on the host: exact weights once more, keys and
-/// values of a row, and the outputs of one layer at a time. At least what model::gpt2::Decoder takes.
+/// Of texts that the model writes during training (generate.every), on the host: exact weights once
+/// more, keys and values of a row, and the outputs of one layer at a time. At least what
+/// model::gpt2::Decoder takes.
 std::int64_t generation_bytes_of(const RunPlan& plan) {
   const auto* dims = std::get_if<spec::Gpt2Dims>(&plan.dims);
   if (!plan.recipe.generate.every || !dims) return 0;
-  std::int64_t weights = 0;             // elements, as those below
+  std::int64_t weights = 0;  // elements, as those below
   for (const auto& g : plan.train.back().graph.groups) weights += g.elements;
-  const std::int64_t row = 3 * dims->hidden_size * dims->num_layers + 16 * dims->hidden_size + 4 * dims->intermediate_size;
+  const std::int64_t row = 3 * dims->hidden_size * dims->num_layers + 16 * dims->hidden_size +
+                           4 * dims->intermediate_size;
   return 4 * (weights + plan.recipe.data.sequence_length * row + 4 * dims->vocab_size);
 }
 
-/// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in shards this rank's share of the tensors as they are saved. Beside a GPU that has all residents the
-/// copy lies where they were loaded to. While checkpoint.asynchronous is auto it gives way: there is none.
+/// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in
+/// shards this rank's share of the tensors as they are saved. Beside a GPU that has all residents
+/// the copy lies where they were loaded to. While checkpoint.asynchronous is auto it gives way:
+/// there is none.
 std::int64_t snapshot_bytes_of(const RunPlan& plan) {
   if (!plan.writes_beside_training()) return 0;
   const PlacedProgram& placed = plan.train.front();
@@ -74,12 +88,16 @@ std::int64_t snapshot_bytes_of(const RunPlan& plan) {
   for (const auto& group : placed.graph.groups)
     for (const auto& p : group.parameters) {
       count(p.tensor_elements() * 4);
-      for (const auto& state : plan.update.states) count(p.tensor_elements() * size_of(state.dtype));   // those of other dimensions are smaller
+      // those of other dimensions are smaller
+      for (const auto& state : plan.update.states)
+        count(p.tensor_elements() * size_of(state.dtype));
     }
-  return saved / plan.batch.world_size + largest;   // whoever has the fewest bytes so far takes the next tensor
+  // whoever has the fewest bytes so far takes the next tensor
+  return saved / plan.batch.world_size + largest;
 }
 
-/// Of communicators: among shards and among replicas beside that of all, where shards lie in groups.
+/// Of communicators: among shards and among replicas beside that of all, where shards lie in
+/// groups.
 std::int64_t between_gpus_bytes_of(const RunPlan& plan) {
   if (!plan.on_gpu || plan.batch.world_size <= 1) return 0;
   const bool in_groups = plan.zero_stage() > 0 && plan.shard_ranks < plan.batch.world_size;
@@ -87,17 +105,20 @@ std::int64_t between_gpus_bytes_of(const RunPlan& plan) {
 }
 
 /// What the host holds of a program where it is fullest; of that its residents.
-std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p, std::int64_t states, std::int64_t master, std::int64_t weights, std::int64_t all) {
+std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p,
+                                                          std::int64_t states, std::int64_t master,
+                                                          std::int64_t weights, std::int64_t all) {
   if (all == 0) return {};
   const auto peak = program::peak_use(p, program::Space::host);
   const auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
-  std::vector<std::pair<std::string, std::int64_t>> out{{"offloaded activations", of(Kind::value) + of(Kind::saved)},
-                                                        {"optimizer state on the host", states},
-                                                        {"master weights on the host", master},
-                                                        {"optimizer state on its way from and to the disk", of(Kind::state) - states - master},
-                                                        {"weights on the host", weights},
-                                                        {"weights on their way", of(Kind::parameter) - weights},
-                                                        {"gradients on the host", of(Kind::gradient)}};
+  std::vector<std::pair<std::string, std::int64_t>> out{
+      {"offloaded activations", of(Kind::value) + of(Kind::saved)},
+      {"optimizer state on the host", states},
+      {"master weights on the host", master},
+      {"optimizer state on its way from and to the disk", of(Kind::state) - states - master},
+      {"weights on the host", weights},
+      {"weights on their way", of(Kind::parameter) - weights},
+      {"gradients on the host", of(Kind::gradient)}};
   for (const auto& [name, bytes] : std::vector(out)) all -= bytes;
   out.emplace_back("scalars and gaps on the host", all);
   std::erase_if(out, [](const auto& category) { return category.second == 0; });
@@ -109,7 +130,8 @@ std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepPro
 std::int64_t largest_weights_on_disk(const program::StepProgram& p) {
   std::int64_t largest = 0;
   for (const auto& b : p.buffers)
-    if (b.resident && b.space == program::Space::disk && b.kind == Kind::parameter) largest = std::max(largest, b.size);
+    if (b.resident && b.space == program::Space::disk && b.kind == Kind::parameter)
+      largest = std::max(largest, b.size);
   return largest;
 }
 
@@ -122,8 +144,8 @@ MemoryPlan plan_memory_totals(const RunPlan& plan) {
       m.arena_bytes = std::max(m.arena_bytes, at.peak_of(program::Space::device));
       m.host_bytes = std::max(m.host_bytes, at.peak_of(program::Space::host));
       m.disk_bytes = std::max(m.disk_bytes, at.peak_of(program::Space::disk));
-      m.library_bytes =
-          std::max(m.library_bytes, placed.graph.library_bytes + at.peak_of(program::Space::library));
+      m.library_bytes = std::max(m.library_bytes,
+                                 placed.graph.library_bytes + at.peak_of(program::Space::library));
     }
   const std::int64_t window = largest_weights_on_disk(p);
   if (plan.on_gpu) {
@@ -133,7 +155,7 @@ MemoryPlan plan_memory_totals(const RunPlan& plan) {
         if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.size;
       m.beside_host_bytes += snapshot_bytes_of(plan) + window;
     }
-  } else {                              // the host's memory is the same
+  } else {  // the host's memory is the same
     m.process_bytes = process_bytes_of(plan) + m.host_bytes + snapshot_bytes_of(plan) +
                       generation_bytes_of(plan) + window;
   }
@@ -147,7 +169,9 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   const auto kept_on = [&](program::Space space, bool is_master, Kind kind = Kind::state) {
     std::int64_t bytes = 0;
     for (const auto& b : p.buffers)
-      if (b.kind == kind && b.resident && b.space == space && b.name.starts_with("master.") == is_master) bytes += b.size;
+      if (b.kind == kind && b.resident && b.space == space &&
+          b.name.starts_with("master.") == is_master)
+        bytes += b.size;
     return bytes;
   };
   const std::int64_t master = kept_on(program::Space::device, true);
@@ -195,19 +219,32 @@ struct Levers {
 };
 
 Levers levers_of(const RunPlan& plan) {
-  using recipe::ActivationCheckpoint, recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode;
-  Levers levers{{plan.mode}, {plan.recipe.memory.parameter_offload}, {plan.recipe.memory.optimizer_offload.where}, {plan.recipe.memory.activation_offload}, {*plan.recipe.memory.activation_checkpoint.value}};
-  const bool in_backward = plan.recipe.optimizer.update_in_backward, custom = std::holds_alternative<spec::CustomDims>(plan.dims);
-  const bool tensor_sums = plan.update.unit == program::Unit::tensor, on_host = levers.optimizers.front() != OptimizerOffload::none;   // shards and hosts do not go together with them
+  using recipe::ActivationCheckpoint, recipe::ActivationOffload, recipe::OptimizerOffload,
+      recipe::ParallelMode;
+  Levers levers{{plan.mode},
+                {plan.recipe.memory.parameter_offload},
+                {plan.recipe.memory.optimizer_offload.where},
+                {plan.recipe.memory.activation_offload},
+                {*plan.recipe.memory.activation_checkpoint.value}};
+  const bool in_backward = plan.recipe.optimizer.update_in_backward,
+             custom = std::holds_alternative<spec::CustomDims>(plan.dims);
+  // shards and hosts do not go together with them
+  const bool tensor_sums = plan.update.unit == program::Unit::tensor,
+             on_host = levers.optimizers.front() != OptimizerOffload::none;
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
-    if (!(offloads_weights(plan) && mode != ParallelMode::zero3) && plan.shares_batches() && recipe::zero_stage(mode) > plan.zero_stage() && !in_backward && !(tensor_sums && on_host)) levers.modes.push_back(mode);
-  if (may_update_on_host(plan) && !(tensor_sums && plan.shares_batches())) levers.optimizers.push_back(OptimizerOffload::cpu);
+    if (!(offloads_weights(plan) && mode != ParallelMode::zero3) && plan.shares_batches() &&
+        recipe::zero_stage(mode) > plan.zero_stage() && !in_backward && !(tensor_sums && on_host))
+      levers.modes.push_back(mode);
+  if (may_update_on_host(plan) && !(tensor_sums && plan.shares_batches()))
+    levers.optimizers.push_back(OptimizerOffload::cpu);
   if (may_keep_weights_on_host(plan)) levers.weights.push_back(recipe::ParameterOffload::cpu);
   // On the host last, where that is other memory: copies take longer than recomputation.
-  if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom) levers.places.push_back(ActivationOffload::cpu);
+  if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom)
+    levers.places.push_back(ActivationOffload::cpu);
   const ActivationCheckpoint least = *std::ranges::min_element(levers.levels.front());
   for (const auto& [level, name] : enum_names(least))
-    if (level > least && !(custom && level != ActivationCheckpoint::full)) levers.levels.push_back({level});
+    if (level > least && !(custom && level != ActivationCheckpoint::full))
+      levers.levels.push_back({level});
   if (in_backward) levers.smallest_micro_batch = plan.batch.micro_batch_size;
   return levers;
 }
@@ -215,13 +252,22 @@ Levers levers_of(const RunPlan& plan) {
 /// How `other` differs from the plan, as keys to write; "" where it does not.
 std::string changes_of(const RunPlan& other, const RunPlan& plan) {
   std::vector<std::string> changes;
-  if (other.mode != plan.mode) changes.push_back("parallel.mode " + recipe::write_value(other.mode));
-  if (other.batch.micro_batch_size != plan.batch.micro_batch_size) changes.push_back("batch.micro_batch_size " + std::to_string(other.batch.micro_batch_size));
+  if (other.mode != plan.mode)
+    changes.push_back("parallel.mode " + recipe::write_value(other.mode));
+  if (other.batch.micro_batch_size != plan.batch.micro_batch_size)
+    changes.push_back("batch.micro_batch_size " + std::to_string(other.batch.micro_batch_size));
   const auto &memory = other.recipe.memory, &before = plan.recipe.memory;
-  if (*memory.activation_checkpoint.value != *before.activation_checkpoint.value) changes.push_back("memory.activation_checkpoint " + recipe::write_value(*memory.activation_checkpoint.value));
-  if (memory.activation_offload != before.activation_offload) changes.push_back("memory.activation_offload " + recipe::write_value(memory.activation_offload));
-  if (memory.optimizer_offload.where != before.optimizer_offload.where) changes.push_back("memory.optimizer_offload " + recipe::write_value(memory.optimizer_offload.where));
-  if (memory.parameter_offload != before.parameter_offload) changes.push_back("memory.parameter_offload " + recipe::write_value(memory.parameter_offload));
+  if (*memory.activation_checkpoint.value != *before.activation_checkpoint.value)
+    changes.push_back("memory.activation_checkpoint " +
+                      recipe::write_value(*memory.activation_checkpoint.value));
+  if (memory.activation_offload != before.activation_offload)
+    changes.push_back("memory.activation_offload " +
+                      recipe::write_value(memory.activation_offload));
+  if (memory.optimizer_offload.where != before.optimizer_offload.where)
+    changes.push_back("memory.optimizer_offload " +
+                      recipe::write_value(memory.optimizer_offload.where));
+  if (memory.parameter_offload != before.parameter_offload)
+    changes.push_back("memory.parameter_offload " + recipe::write_value(memory.parameter_offload));
   std::string text;
   for (const std::string& change : changes) text += (text.empty() ? "" : " with ") + change;
   return text;
@@ -230,20 +276,26 @@ std::string changes_of(const RunPlan& other, const RunPlan& plan) {
 }  // namespace
 
 bool may_update_on_host(const RunPlan& plan) {
-  const bool keeps_states = !plan.update.states.empty() || plan.master != program::Master::none, parts_alone = plan.update.unit == program::Unit::tensor && plan.zero_stage() > 0;
-  return plan.on_gpu && plan.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none && keeps_states && !parts_alone;
+  const bool keeps_states = !plan.update.states.empty() || plan.master != program::Master::none,
+             parts_alone = plan.update.unit == program::Unit::tensor && plan.zero_stage() > 0;
+  return plan.on_gpu &&
+         plan.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none &&
+         keeps_states && !parts_alone;
 }
 
 bool may_keep_weights_on_host(const RunPlan& plan) {
-  const bool held = plan.mode == recipe::ParallelMode::dp || plan.zero_stage() == 1 || plan.zero_stage() == 2;
+  const bool held = plan.mode == recipe::ParallelMode::dp || plan.zero_stage() == 1 ||
+                    plan.zero_stage() == 2;
   return plan.on_gpu && !offloads_weights(plan) && !held;
 }
 
 // Where too many ways are left to try.
-constexpr const char* could_fit = "lower batch.micro_batch_size, write memory.activation_checkpoint: full, take a smaller model or a larger budget";
+constexpr const char* could_fit =
+    "lower batch.micro_batch_size, write memory.activation_checkpoint: full, take a smaller model "
+    "or a larger budget";
 
 std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
-  if (plan.row_lengths.empty()) return "";       // nothing is trained: there is no batch to cut
+  if (plan.row_lengths.empty()) return "";  // nothing is trained: there is no batch to cut
   if (layers_of(plan.dims) > most_searched_layers) return could_fit;
   const Levers levers = levers_of(plan);
   const std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
@@ -253,9 +305,11 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   std::erase_if(micros, [&](std::int64_t micro) {
     return micro > plan.batch.micro_batch_size || micro < levers.smallest_micro_batch;
   });
-  for (const auto weights : levers.weights)     // on the host last of all
+  for (const auto weights : levers.weights)  // on the host last of all
     for (const auto mode : levers.modes) {
-      if (weights != levers.weights.front() && (recipe::zero_stage(mode) == 1 || recipe::zero_stage(mode) == 2)) continue;
+      if (weights != levers.weights.front() &&
+          (recipe::zero_stage(mode) == 1 || recipe::zero_stage(mode) == 2))
+        continue;
       for (const auto optimizer : levers.optimizers)
         for (const auto place : levers.places) {
           auto levels = levers.levels;
@@ -302,26 +356,49 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
   return "";
 }
 
-// A run that was planned to take 123 of 125 GiB was ended by the system, one of 117 was not (one H200, GPT-2s of 8.3B and 7.9B parameters).
+// A run that was planned to take 123 of 125 GiB was ended by the system, one of 117 was not (one
+// H200, GPT-2s of 8.3B and 7.9B parameters).
 std::int64_t plannable_host_bytes(const RunPlan& plan) { return plan.host_memory_bytes / 20 * 19; }
 
-std::int64_t host_need(const MemoryPlan& memory) { return memory.host_bytes + memory.beside_host_bytes; }
+std::int64_t host_need(const MemoryPlan& memory) {
+  return memory.host_bytes + memory.beside_host_bytes;
+}
 
 std::string what_needs_less_host_memory(const RunPlan& plan) {
-  const bool activations = plan.recipe.memory.activation_offload != recipe::ActivationOffload::none, optimizer = offloads_optimizer(plan);
+  const bool activations = plan.recipe.memory.activation_offload != recipe::ActivationOffload::none,
+             optimizer = offloads_optimizer(plan);
   std::string text, rounded;
   if (optimizer && !rounds_gradients(plan)) {
-    const auto gradients = std::ranges::find(plan.memory.on_host, "gradients on the host", &std::pair<std::string, std::int64_t>::first);
+    const auto gradients = std::ranges::find(plan.memory.on_host, "gradients on the host",
+                                             &std::pair<std::string, std::int64_t>::first);
     const std::int64_t half = gradients == plan.memory.on_host.end() ? 0 : gradients->second / 2;
-    if (half > 0 && host_need(plan.memory) - half <= host_budget(plan, 0)) rounded = "write memory.optimizer_offload.gradients: bf16, in which gradients take half as much there, ";
+    if (half > 0 && host_need(plan.memory) - half <= host_budget(plan, 0))
+      rounded =
+          "write memory.optimizer_offload.gradients: bf16, in which gradients take half as much "
+          "there, ";
   }
-  if (optimizer && !recipe::uses_disk(plan.recipe.memory.optimizer_offload.where)) text = "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room for, leave it out, ";
-  else if (optimizer) text = "leave memory.optimizer_offload out, ";
+  if (optimizer && !recipe::uses_disk(plan.recipe.memory.optimizer_offload.where))
+    text =
+        "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room "
+        "for, leave it out, ";
+  else if (optimizer)
+    text = "leave memory.optimizer_offload out, ";
   text = rounded + text;
-  if (optimizer) text += "or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
-  if (plan.on_gpu && plan.writes_beside_training()) text += std::string(text.empty() ? "" : ", or ") + "write checkpoint.asynchronous: false, which pins no copy of what is saved";
-  if (activations) text += std::string(text.empty() ? "" : "; ") + "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower batch.micro_batch_size";
-  if (offloads_weights(plan)) text += std::string(text.empty() ? "" : "; ") + (weights_on_disk(plan) ? "" : "write memory.parameter_offload: disk, ") + "leave memory.parameter_offload out, or let more ranks share the weights (parallel.mode: zero3)";
+  if (optimizer)
+    text +=
+        "or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
+  if (plan.on_gpu && plan.writes_beside_training())
+    text += std::string(text.empty() ? "" : ", or ") +
+            "write checkpoint.asynchronous: false, which pins no copy of what is saved";
+  if (activations)
+    text += std::string(text.empty() ? "" : "; ") +
+            "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower "
+            "batch.micro_batch_size";
+  if (offloads_weights(plan))
+    text += std::string(text.empty() ? "" : "; ") +
+            (weights_on_disk(plan) ? "" : "write memory.parameter_offload: disk, ") +
+            "leave memory.parameter_offload out, or let more ranks share the weights "
+            "(parallel.mode: zero3)";
   return text;
 }
 
@@ -329,30 +406,61 @@ void require_fits(const RunPlan& plan) {
   const std::int64_t need = plan.memory.total_bytes(), have = plan.memory.budget_bytes;
   if (plan.disk_free_bytes && plan.memory.disk_bytes > *plan.disk_free_bytes) {
     const auto& o = plan.recipe.memory.optimizer_offload;
-    const std::string key = recipe::uses_disk(o.where) ? "memory.optimizer_offload" : "memory.parameter_offload";
-    throw UserError(ExitCode::out_of_memory, key + ": the run needs " + human_bytes(plan.memory.disk_bytes) + " on the disk and " + human_bytes(*plan.disk_free_bytes) + " are free" +
-                                                 (plan.batch.world_size > 1 ? " for each rank" : "") + "; make room, name a folder on another disk (memory.optimizer_offload.folder)" +
-                                                 (o.where == recipe::OptimizerOffload::disk ? ", or write where: cpu+disk, which fills the host's memory first" : "") +
-                                                 (weights_on_disk(plan) ? ", or write memory.parameter_offload: cpu, which keeps weights in the host's memory" : ""));
+    const std::string key = recipe::uses_disk(o.where) ? "memory.optimizer_offload"
+                                                       : "memory.parameter_offload";
+    throw UserError(
+        ExitCode::out_of_memory,
+        key + ": the run needs " + human_bytes(plan.memory.disk_bytes) + " on the disk and " +
+            human_bytes(*plan.disk_free_bytes) + " are free" +
+            (plan.batch.world_size > 1 ? " for each rank" : "") +
+            "; make room, name a folder on another disk (memory.optimizer_offload.folder)" +
+            (o.where == recipe::OptimizerOffload::disk
+                 ? ", or write where: cpu+disk, which fills the host's memory first"
+                 : "") +
+            (weights_on_disk(plan) ? ", or write memory.parameter_offload: cpu, which keeps "
+                                     "weights in the host's memory"
+                                   : ""));
   }
-  if (const std::int64_t host_has = host_budget(plan, 0); plan.on_gpu && host_has > 0 && host_need(plan.memory) > host_has) {
+  if (const std::int64_t host_has = host_budget(plan, 0);
+      plan.on_gpu && host_has > 0 && host_need(plan.memory) > host_has) {
     std::string what;
-    for (const auto& [name, bytes] : plan.memory.on_host) what += (what.empty() ? "" : ", ") + name + " " + human_bytes(bytes);
-    if (plan.memory.beside_host_bytes > 0) what += std::string(what.empty() ? "" : ", ") + "weights as they are loaded and a checkpoint on its way to disk " + human_bytes(plan.memory.beside_host_bytes);
-    throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(host_need(plan.memory)) + " on the host (" + what + ") and " + (plan.recipe.memory.optimizer_offload.host_budget.is_auto() ? "the machine has " : "memory.optimizer_offload.host_budget is ") + human_bytes(host_has) + (plan.recipe.memory.optimizer_offload.host_budget.is_auto() ? " for it, all but a twentieth; " : "; ") +
-                                                 what_needs_less_host_memory(plan));
+    for (const auto& [name, bytes] : plan.memory.on_host)
+      what += (what.empty() ? "" : ", ") + name + " " + human_bytes(bytes);
+    if (plan.memory.beside_host_bytes > 0)
+      what += std::string(what.empty() ? "" : ", ") +
+              "weights as they are loaded and a checkpoint on its way to disk " +
+              human_bytes(plan.memory.beside_host_bytes);
+    throw UserError(ExitCode::out_of_memory,
+                    "memory: the run needs " + human_bytes(host_need(plan.memory)) +
+                        " on the host (" + what + ") and " +
+                        (plan.recipe.memory.optimizer_offload.host_budget.is_auto()
+                             ? "the machine has "
+                             : "memory.optimizer_offload.host_budget is ") +
+                        human_bytes(host_has) +
+                        (plan.recipe.memory.optimizer_offload.host_budget.is_auto()
+                             ? " for it, all but a twentieth; "
+                             : "; ") +
+                        what_needs_less_host_memory(plan));
   }
   if (have <= 0 || need <= have) return;
   std::string remedy = what_would_fit(plan, have);
   if (remedy.empty() && !plan.row_lengths.empty()) {
     const LargestBlock block = largest_block(plan);
-    const std::int64_t beside = plan.memory.library_bytes + plan.memory.process_bytes, at_once = block.bytes + beside;
-    remedy = "nothing in the recipe makes it fit: " + block.operation + " alone has " + human_bytes(block.bytes) + " in memory at once with batch.micro_batch_size " + std::to_string(block.micro_batch_size) +
-             (at_once > have ? ", beside " + human_bytes(beside) + " that libraries take, and no block is cut; " : "; ") + "take a smaller model or a larger budget";
+    const std::int64_t beside = plan.memory.library_bytes + plan.memory.process_bytes,
+                       at_once = block.bytes + beside;
+    remedy = "nothing in the recipe makes it fit: " + block.operation + " alone has " +
+             human_bytes(block.bytes) + " in memory at once with batch.micro_batch_size " +
+             std::to_string(block.micro_batch_size) +
+             (at_once > have ? ", beside " + human_bytes(beside) +
+                                   " that libraries take, and no block is cut; "
+                             : "; ") +
+             "take a smaller model or a larger budget";
   } else if (remedy.empty()) {
     remedy = "nothing in the recipe makes it fit; take a smaller model or a larger budget";
   }
-  throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(need) + " and memory.budget is " + human_bytes(have) + ", " + human_bytes(need - have) + " too little; " + remedy);
+  throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(need) +
+                                               " and memory.budget is " + human_bytes(have) + ", " +
+                                               human_bytes(need - have) + " too little; " + remedy);
 }
 
 }  // namespace trainx::plan

@@ -16,7 +16,8 @@ int micro_steps_in_program(const RunPlan& plan, std::size_t blocks) {
   if (plan.every_micro_step || all <= fewest_micro_steps) return static_cast<int>(all);
   const bool several = plan.zero_stage() > 0 || plan.mode == recipe::ParallelMode::dp;
   const std::int64_t room = several ? most_instructions_of_several_ranks : most_instructions;
-  const auto of_one = (2 * static_cast<std::int64_t>(blocks) + 1) * static_cast<std::int64_t>(plan.row_lengths.size());
+  const auto of_one = (2 * static_cast<std::int64_t>(blocks) + 1) *
+                      static_cast<std::int64_t>(plan.row_lengths.size());
   return static_cast<int>(std::clamp(room / of_one, fewest_micro_steps, all));
 }
 

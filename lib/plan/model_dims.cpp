@@ -6,7 +6,9 @@
 namespace trainx::plan {
 namespace {
 
-[[noreturn]] void refuse(const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, sentence); }
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw UserError(ExitCode::invalid_recipe, sentence);
+}
 
 // Options and Dims of one architecture; the members named here have the same names in all.
 template <class Options>
@@ -18,39 +20,56 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
   const auto* folder = facts.model_folder ? &*facts.model_folder : nullptr;
   if (folder) {
     if (!std::holds_alternative<Dims>(folder->dims))
-      refuse("model.type: the recipe says " + std::string(Options::name) + ", " + folder->path + "/config.json is of a " + std::string(spec::architecture_name(folder->dims)));
+      refuse("model.type: the recipe says " + std::string(Options::name) + ", " + folder->path +
+             "/config.json is of a " + std::string(spec::architecture_name(folder->dims)));
     dims = std::get<Dims>(folder->dims);
   } else {
-    if (o.hidden_size && !o.intermediate_size) dims.intermediate_size = 4 * std::min(*o.hidden_size, largest_dimension);
+    if (o.hidden_size && !o.intermediate_size)
+      dims.intermediate_size = 4 * std::min(*o.hidden_size, largest_dimension);
     if (!o.vocab_size && facts.data.vocab_size > 0) dims.vocab_size = facts.data.vocab_size;
-    if (!o.max_positions && !recipe.model.size && recipe.data.sequence_length > dims.max_positions) dims.max_positions = recipe.data.sequence_length;
+    if (!o.max_positions && !recipe.model.size && recipe.data.sequence_length > dims.max_positions)
+      dims.max_positions = recipe.data.sequence_length;
   }
   for (const spec::Dimension& d : dimensions(o, dims)) {
     if (folder && d.written && *d.written != d.decided)
-      refuse(std::string("model.options.") + d.key + ": the recipe says " + std::to_string(*d.written) + ", " + folder->path + "/config.json says " + std::to_string(d.decided) +
-             "; leave it out of the recipe");
-    if (d.written) d.decided = *d.written;
-    else d.written = d.decided;
-    if (d.decided < 1 || d.decided > largest_dimension) refuse(std::string("model.options.") + d.key + " (" + with_commas(d.decided) + ") must be from 1 to " + with_commas(largest_dimension));
+      refuse(std::string("model.options.") + d.key + ": the recipe says " +
+             std::to_string(*d.written) + ", " + folder->path + "/config.json says " +
+             std::to_string(d.decided) + "; leave it out of the recipe");
+    if (d.written)
+      d.decided = *d.written;
+    else
+      d.written = d.decided;
+    if (d.decided < 1 || d.decided > largest_dimension)
+      refuse(std::string("model.options.") + d.key + " (" + with_commas(d.decided) +
+             ") must be from 1 to " + with_commas(largest_dimension));
   }
   take_settings(o, dims);
   dims.attention = recipe.model.attention;
   if constexpr (requires { dims.packed; }) dims.packed = spec::packs_documents(recipe.data.source);
   if (dims.hidden_size % dims.num_heads != 0)
-    refuse("model.options.hidden_size (" + std::to_string(dims.hidden_size) + ") must be a multiple of num_heads (" + std::to_string(dims.num_heads) + ")");
+    refuse("model.options.hidden_size (" + std::to_string(dims.hidden_size) +
+           ") must be a multiple of num_heads (" + std::to_string(dims.num_heads) + ")");
   if (recipe.data.sequence_length > dims.max_positions)
-    refuse("data.sequence_length (" + std::to_string(recipe.data.sequence_length) + ") exceeds the model's max_positions (" + std::to_string(dims.max_positions) + ")");
+    refuse("data.sequence_length (" + std::to_string(recipe.data.sequence_length) +
+           ") exceeds the model's max_positions (" + std::to_string(dims.max_positions) + ")");
   if (facts.data.vocab_size > dims.vocab_size)
-    refuse("model.options.vocab_size (" + std::to_string(dims.vocab_size) + ") is smaller than the data's vocabulary (" + std::to_string(facts.data.vocab_size) + ")");
+    refuse("model.options.vocab_size (" + std::to_string(dims.vocab_size) +
+           ") is smaller than the data's vocabulary (" + std::to_string(facts.data.vocab_size) +
+           ")");
   return dims;
 }
 
-spec::CustomDims decide(spec::CustomOptions& o, const recipe::Recipe& recipe, const facts::Facts& facts) { return decide_custom(o, recipe, facts); }
+spec::CustomDims decide(spec::CustomOptions& o, const recipe::Recipe& recipe,
+                        const facts::Facts& facts) {
+  return decide_custom(o, recipe, facts);
+}
 
 }  // namespace
 
 spec::ModelDims plan_model_dims(recipe::Recipe& recipe, const facts::Facts& facts) {
-  return std::visit([&](auto& options) -> spec::ModelDims { return decide(options, recipe, facts); }, recipe.model.options);
+  return std::visit(
+      [&](auto& options) -> spec::ModelDims { return decide(options, recipe, facts); },
+      recipe.model.options);
 }
 
 }  // namespace trainx::plan

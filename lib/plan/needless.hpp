@@ -6,18 +6,21 @@
 namespace trainx::plan {
 
 struct Needless {
-  std::string key, now, better;         // memory.activation_checkpoint, full, none
-  double gain_s = 0;                    // predicted, of a step; 0: the cost was not measured
-  double share = 0;                     // of a step
-  std::int64_t more_bytes = 0;          // memory per rank without it; negative: it takes memory instead of saving it
+  std::string key, now, better;  // memory.activation_checkpoint, full, none
+  double gain_s = 0;             // predicted, of a step; 0: the cost was not measured
+  double share = 0;              // of a step
+  // memory per rank without it; negative: it takes memory instead of saving it
+  std::int64_t more_bytes = 0;
   std::string reason;
 };
 
 /// The most expensive first; each fits with those before it taken away too. Needs plan.memory.
-/// Recomputed segments that save nothing are told on any machine, the rest where a GPU's rates are known.
+/// Recomputed segments that save nothing are told on any machine, the rest where a GPU's rates are
+/// known.
 std::vector<Needless> needless_levers(const RunPlan& plan);
 
-/// A larger batch by accumulation or ranks that leaves few steps in an epoch: what to change with it. "" else.
+/// A larger batch by accumulation or ranks that leaves few steps in an epoch: what to change with
+/// it. "" else.
 std::string batch_hint(const RunPlan& plan);
 
 std::string describe(const std::vector<Needless>& levers, const RunPlan& plan);

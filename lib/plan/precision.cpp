@@ -6,7 +6,8 @@ DType dtype_of(recipe::Compute compute) {
   switch (compute) {
     case recipe::Compute::bf16: return DType::bf16;
     case recipe::Compute::fp16: return DType::f16;
-    case recipe::Compute::fp32: case recipe::Compute::tf32: break;
+    case recipe::Compute::fp32:
+    case recipe::Compute::tf32: break;
   }
   return DType::f32;
 }
@@ -19,7 +20,8 @@ DType evaluation_dtype_of(const recipe::Recipe& r) {
 program::Master master_of(const recipe::PrecisionSection& precision) {
   const DType compute = dtype_of(precision.compute);
   if (compute == DType::f32) return program::Master::none;
-  if (precision.master.is_auto()) return compute == DType::f16 ? program::Master::fp32 : program::Master::split;
+  if (precision.master.is_auto())
+    return compute == DType::f16 ? program::Master::fp32 : program::Master::split;
   switch (*precision.master.value) {
     case recipe::MasterWeights::fp32: return program::Master::fp32;
     case recipe::MasterWeights::split: return program::Master::split;

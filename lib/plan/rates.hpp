@@ -7,18 +7,23 @@
 
 namespace trainx::plan {
 
-/// What an optimizer's kernels take for an element that compute longer than memory takes, by what the weights are: fp32, 16 bits beside their low 16, or beside fp32.
-struct ElementTimes { double fp32 = 0, split = 0, beside_fp32 = 0; };
+/// What an optimizer's kernels take for an element that compute longer than memory takes, by what
+/// the weights are: fp32, 16 bits beside their low 16, or beside fp32.
+struct ElementTimes {
+  double fp32 = 0, split = 0, beside_fp32 = 0;
+};
 
 /// A GPU whose rates were measured.
 struct Device {
-  std::string name;                     // as --gpu takes it
+  std::string name;  // as --gpu takes it
   std::int64_t memory_bytes = 0;
-  program::Rates bf16, tf32, fp32;      // without a rate of products: not measured
-  double host_kernel_s = 0;             // beside it, to launch a kernel: see program::Rates
+  program::Rates bf16, tf32, fp32;  // without a rate of products: not measured
+  double host_kernel_s = 0;         // beside it, to launch a kernel: see program::Rates
   ElementTimes adamw_8bit, adafactor;
-  double sheet_link_bytes_per_s = 0;    // to other GPUs of the node, each way, by the vendor's data sheet
-  double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;   // the vendor's, without sparsity: what MFU is a share of
+  // to other GPUs of the node, each way, by the vendor's data sheet
+  double sheet_link_bytes_per_s = 0;
+  // the vendor's, without sparsity: what MFU is a share of
+  double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;
 };
 
 /// As --gpu takes them.

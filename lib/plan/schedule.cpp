@@ -11,10 +11,12 @@ double half_cosine(double p) { return (1 + std::cos(std::numbers::pi * p)) / 2; 
 
 /// Share of the way from `from` to `to` that step s has gone, at most 1.
 double progress(std::int64_t s, std::int64_t from, std::int64_t to) {
-  return to > from ? std::min(1.0, static_cast<double>(s - from) / static_cast<double>(to - from)) : 1.0;
+  return to > from ? std::min(1.0, static_cast<double>(s - from) / static_cast<double>(to - from))
+                   : 1.0;
 }
 
-/// What is left of lr - final_ratio * lr (of lr, where a schedule has no final_ratio) at step s >= warm-up: 1 at first.
+/// What is left of lr - final_ratio * lr (of lr, where a schedule has no final_ratio) at step s >=
+/// warm-up: 1 at first.
 struct Left {
   std::int64_t s;
   const ScheduleSteps& steps;
@@ -40,7 +42,8 @@ struct Left {
     return 1 - std::sqrt(q);
   }
   double operator()(const spec::InverseSqrtSchedule&) const {
-    return std::sqrt(static_cast<double>(steps.timescale) / static_cast<double>(s - steps.warmup + steps.timescale));
+    return std::sqrt(static_cast<double>(steps.timescale) /
+                     static_cast<double>(s - steps.warmup + steps.timescale));
   }
   double operator()(const spec::RangeTestSchedule& o) const {
     return std::pow(o.initial_ratio, 1 - progress(s, steps.warmup, steps.total - 1));
@@ -51,38 +54,58 @@ std::string in_steps(std::int64_t n) { return std::to_string(n) + " steps"; }
 
 }  // namespace
 
-ScheduleSteps plan_schedule(recipe::ScheduleSection& schedule, std::int64_t total, const std::function<std::int64_t(const Duration&, const char* key)>& steps_of) {
-  const auto counted = [&](const Duration& d, const char* key) {   // a part of a run in time was refused with the recipe
-    return d.unit == Duration::Unit::percent ? static_cast<std::int64_t>(std::ceil(d.amount / 100 * static_cast<double>(std::max<std::int64_t>(total, 0)))) : steps_of(d, key);
+ScheduleSteps plan_schedule(
+    recipe::ScheduleSection& schedule, std::int64_t total,
+    const std::function<std::int64_t(const Duration&, const char* key)>& steps_of) {
+  // a part of a run in time was refused with the recipe
+  const auto counted = [&](const Duration& d, const char* key) {
+    return d.unit == Duration::Unit::percent
+               ? static_cast<std::int64_t>(std::ceil(
+                     d.amount / 100 * static_cast<double>(std::max<std::int64_t>(total, 0))))
+               : steps_of(d, key);
   };
   ScheduleSteps steps{counted(schedule.warmup, "schedule.warmup"), total};
-  const auto refuse = [](const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, sentence); };
+  const auto refuse = [](const std::string& sentence) {
+    throw UserError(ExitCode::invalid_recipe, sentence);
+  };
   const std::string run = "run.duration (" + in_steps(total) + ")";
-  if (total >= 0 && steps.warmup > total) refuse("schedule.warmup is " + in_steps(steps.warmup) + ", which is longer than " + run);
+  if (total >= 0 && steps.warmup > total)
+    refuse("schedule.warmup is " + in_steps(steps.warmup) + ", which is longer than " + run);
   if (auto* wsd = std::get_if<spec::WsdSchedule>(&schedule.course)) {
-    if (wsd->decay.is_auto()) wsd->decay.value = Duration{static_cast<double>(std::clamp<std::int64_t>(std::llround(static_cast<double>(total) / 10), 1, std::max<std::int64_t>(total - steps.warmup, 1)))};
+    if (wsd->decay.is_auto())
+      wsd->decay.value = Duration{static_cast<double>(
+          std::clamp<std::int64_t>(std::llround(static_cast<double>(total) / 10), 1,
+                                   std::max<std::int64_t>(total - steps.warmup, 1)))};
     steps.decay = counted(*wsd->decay.value, "schedule.decay");
     if (steps.warmup + steps.decay > total)
-      refuse("schedule.warmup (" + in_steps(steps.warmup) + ") and schedule.decay (" + in_steps(steps.decay) + ") together are longer than " + run);
+      refuse("schedule.warmup (" + in_steps(steps.warmup) + ") and schedule.decay (" +
+             in_steps(steps.decay) + ") together are longer than " + run);
   }
   if (auto* inverse = std::get_if<spec::InverseSqrtSchedule>(&schedule.course)) {
-    if (inverse->timescale.is_auto()) inverse->timescale.value = Duration{static_cast<double>(steps.warmup > 0 ? steps.warmup : 10000)};
+    if (inverse->timescale.is_auto())
+      inverse->timescale.value =
+          Duration{static_cast<double>(steps.warmup > 0 ? steps.warmup : 10000)};
     steps.timescale = steps_of(*inverse->timescale.value, "schedule.timescale");
     if (steps.timescale < 1) refuse("schedule.timescale is less than a step");
   }
   return steps;
 }
 
-double learning_rate(const recipe::ScheduleSection& schedule, double lr, std::int64_t s, const ScheduleSteps& steps) {
+double learning_rate(const recipe::ScheduleSection& schedule, double lr, std::int64_t s,
+                     const ScheduleSteps& steps) {
   if (s < steps.warmup) return lr * static_cast<double>(s + 1) / static_cast<double>(steps.warmup);
   const double f = schedule.final_ratio;
   return lr * (f + (1 - f) * std::visit(Left{s, steps}, schedule.course));
 }
 
-std::vector<double> learning_rate_table(const recipe::ScheduleSection& schedule, double lr, const ScheduleSteps& steps) {
-  const bool flat = std::holds_alternative<spec::ConstantSchedule>(schedule.course) || steps.total < 0;
-  std::vector<double> table(static_cast<std::size_t>(std::max<std::int64_t>(flat ? steps.warmup + 1 : steps.total, 1)));
-  for (std::size_t s = 0; s < table.size(); ++s) table[s] = learning_rate(schedule, lr, static_cast<std::int64_t>(s), steps);
+std::vector<double> learning_rate_table(const recipe::ScheduleSection& schedule, double lr,
+                                        const ScheduleSteps& steps) {
+  const bool flat = std::holds_alternative<spec::ConstantSchedule>(schedule.course) ||
+                    steps.total < 0;
+  std::vector<double> table(
+      static_cast<std::size_t>(std::max<std::int64_t>(flat ? steps.warmup + 1 : steps.total, 1)));
+  for (std::size_t s = 0; s < table.size(); ++s)
+    table[s] = learning_rate(schedule, lr, static_cast<std::int64_t>(s), steps);
   return table;
 }
 

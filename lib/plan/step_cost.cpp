@@ -12,7 +12,8 @@ namespace {
 using program::Gemm;
 using program::Phase;
 
-double compute_seconds(const RunPlan& plan, const program::ModelGraph& graph, int micro_steps, program::ProductTimes& products) {
+double compute_seconds(const RunPlan& plan, const program::ModelGraph& graph, int micro_steps,
+                       program::ProductTimes& products) {
   auto p = passes::accumulation(program::plain_program(graph, plan.update), micro_steps);
   p = passes::activation_checkpoint(std::move(p), graph, checkpoint_levels(plan.recipe.memory));
   double seconds = 0;
@@ -24,41 +25,56 @@ double compute_seconds(const RunPlan& plan, const program::ModelGraph& graph, in
 /// By m, n, k: layers have products of the same sizes.
 using LostByProduct = std::map<std::array<std::int64_t, 3>, WorstProduct>;
 
-void add_losses(StepCost& cost, LostByProduct& lost, const Phase& phase, const program::ModelGraph& graph, program::ProductTimes& products, double times) {
+void add_losses(StepCost& cost, LostByProduct& lost, const Phase& phase,
+                const program::ModelGraph& graph, program::ProductTimes& products, double times) {
   const program::Rates& rates = products.rates();
   for (const Gemm& g : phase.gemms) {
     const double count = static_cast<double>(g.count) * times;
     const double lost_s = products.of(g, graph.compute).lost_s * count;
     Gemm aligned = g;
     aligned.n = (g.n + 7) / 8 * 8, aligned.k = (g.k + 7) / 8 * 8, aligned.m = (g.m + 7) / 8 * 8;
-    const double tiles_s = g.row_alignment(graph.compute) == 16 ? lost_s : std::min(lost_s, products.of(aligned, graph.compute).lost_s * count);
+    const double tiles_s =
+        g.row_alignment(graph.compute) == 16
+            ? lost_s
+            : std::min(lost_s, products.of(aligned, graph.compute).lost_s * count);
     cost.tiles_lost_s += tiles_s;
     cost.unaligned_lost_s += lost_s - tiles_s;
     WorstProduct& like = lost[{g.m, g.n, g.k}];
     like.product = g;
     like.lost_s += tiles_s;
   }
-  if (phase.attention_flops > 0 && !phase.plain_attention && rates.attention_fill_rows <= 0) cost.heads_lost_s += (program::attention_s(phase, rates) - phase.attention_flops / rates.attention_flops_per_s) * times;
+  if (phase.attention_flops > 0 && !phase.plain_attention && rates.attention_fill_rows <= 0)
+    cost.heads_lost_s +=
+        (program::attention_s(phase, rates) - phase.attention_flops / rates.attention_flops_per_s) *
+        times;
 }
 
 }  // namespace
 
-StepShape shape_of(const RunPlan& plan) { return {plan.dims, plan.batch.micro_batch_size, plan.batch.grad_accum_steps, plan.row_lengths.back()}; }
+StepShape shape_of(const RunPlan& plan) {
+  return {plan.dims, plan.batch.micro_batch_size, plan.batch.grad_accum_steps,
+          plan.row_lengths.back()};
+}
 
 StepCost step_cost(const RunPlan& plan, const StepShape& shape) {
   if (!plan.rates) throw InternalError("step_cost: the rates of this machine are not known");
-  const auto graph = spec::model_graph(shape.dims, shape.micro_batch_size, shape.length, plan.compute, spec::Machine::one_gpu(plan.recipe.run.deterministic));
+  const auto graph = spec::model_graph(shape.dims, shape.micro_batch_size, shape.length,
+                                       plan.compute,
+                                       spec::Machine::one_gpu(plan.recipe.run.deterministic));
   program::ProductTimes products(*plan.rates);
   StepCost cost;
   cost.seconds = compute_seconds(plan, graph, 1, products);
-  if (shape.grad_accum_steps > 1) {     // the first micro-step overwrites gradients, each further one adds to them
+  // the first micro-step overwrites gradients, each further one adds to them
+  if (shape.grad_accum_steps > 1) {
     const double two = compute_seconds(plan, graph, 2, products);
     cost.seconds = two + static_cast<double>(shape.grad_accum_steps - 2) * (two - cost.seconds);
   }
   LostByProduct lost;
   for (const program::BlockSpec& block : graph.blocks)
     for (const program::Op op : {program::Op::forward, program::Op::loss, program::Op::backward})
-      if (const auto phase = block.phases.find(op); phase != block.phases.end()) add_losses(cost, lost, phase->second, graph, products, static_cast<double>(shape.grad_accum_steps));
+      if (const auto phase = block.phases.find(op); phase != block.phases.end())
+        add_losses(cost, lost, phase->second, graph, products,
+                   static_cast<double>(shape.grad_accum_steps));
   for (const auto& [sizes, product] : lost)
     if (product.lost_s > cost.worst.lost_s) cost.worst = product;
   return cost;
@@ -68,7 +84,8 @@ std::int64_t bytes_of(const RunPlan& plan, const StepShape& shape) {
   RunPlan other = plan;
   other.dims = shape.dims;
   other.batch.micro_batch_size = shape.micro_batch_size;
-  other.batch.grad_accum_steps = std::min<std::int64_t>(shape.grad_accum_steps, 2);   // further ones reuse the second's memory
+  // further ones reuse the second's memory
+  other.batch.grad_accum_steps = std::min<std::int64_t>(shape.grad_accum_steps, 2);
   other.row_lengths = {shape.length};
   plan_programs(other, Extent::bytes);
   return plan_memory_totals(other).total_bytes();

@@ -14,13 +14,16 @@ struct StepShape {
 StepShape shape_of(const RunPlan& plan);
 
 /// The matrix product that loses most time to tiles, summed over all of its size.
-struct WorstProduct { program::Gemm product; double lost_s = 0; };
+struct WorstProduct {
+  program::Gemm product;
+  double lost_s = 0;
+};
 
 struct StepCost {
   double seconds = 0;
-  double tiles_lost_s = 0;              // idle multiprocessors in last waves, tiles beyond edges
-  double unaligned_lost_s = 0;          // rows that are not multiples of 16 bytes
-  double heads_lost_s = 0;              // head sizes without a matching attention kernel
+  double tiles_lost_s = 0;      // idle multiprocessors in last waves, tiles beyond edges
+  double unaligned_lost_s = 0;  // rows that are not multiples of 16 bytes
+  double heads_lost_s = 0;      // head sizes without a matching attention kernel
   WorstProduct worst;
   double lost_s() const { return tiles_lost_s + unaligned_lost_s + heads_lost_s; }
 };

@@ -11,11 +11,15 @@ double element_s(const ElementTimes& times, DType compute, program::Master maste
 
 }  // namespace
 
-program::UpdateRates update_rates(const Device& device, const spec::OptimizerOptions& options, DType compute, program::Master master) {
+program::UpdateRates update_rates(const Device& device, const spec::OptimizerOptions& options,
+                                  DType compute, program::Master master) {
   program::UpdateRates rates;
-  if (std::holds_alternative<spec::AdamW8bitOptions>(options)) rates.element_s = element_s(device.adamw_8bit, compute, master);
-  if (std::holds_alternative<spec::AdafactorOptions>(options)) rates.element_s = element_s(device.adafactor, compute, master), rates.kernels = 6;
-  if (std::holds_alternative<spec::LambOptions>(options)) rates.reads_twice = true, rates.kernels = 3;
+  if (std::holds_alternative<spec::AdamW8bitOptions>(options))
+    rates.element_s = element_s(device.adamw_8bit, compute, master);
+  if (std::holds_alternative<spec::AdafactorOptions>(options))
+    rates.element_s = element_s(device.adafactor, compute, master), rates.kernels = 6;
+  if (std::holds_alternative<spec::LambOptions>(options))
+    rates.reads_twice = true, rates.kernels = 3;
   return rates;
 }
 

@@ -6,6 +6,7 @@
 
 namespace trainx::plan {
 
-program::UpdateRates update_rates(const Device& device, const spec::OptimizerOptions& options, DType compute, program::Master master);
+program::UpdateRates update_rates(const Device& device, const spec::OptimizerOptions& options,
+                                  DType compute, program::Master master);
 
 }  // namespace trainx::plan

@@ -17,10 +17,12 @@ void share_cuts_of_copies(const StepProgram& p, std::vector<std::set<Bytes>>& cu
     for (const auto* list : {&p.prologue, &p.steady, &p.drain})
       for (const Instruction& i : *list) {
         if (i.op != Op::copy || i.uses.size() != 2) continue;
-        for (const auto& [a, b] : {std::pair(i.uses[0], i.uses[1]), std::pair(i.uses[1], i.uses[0])}) {
+        for (const auto& [a, b] :
+             {std::pair(i.uses[0], i.uses[1]), std::pair(i.uses[1], i.uses[0])}) {
           if (is_of_group(p.buffers[a.buffer]) || is_of_group(p.buffers[b.buffer])) continue;
           for (const Bytes c : std::set<Bytes>(cuts[a.buffer]))
-            if (a.range.begin <= c && c < a.range.end) changed |= cuts[b.buffer].insert(c - a.range.begin + b.range.begin).second;
+            if (a.range.begin <= c && c < a.range.end)
+              changed |= cuts[b.buffer].insert(c - a.range.begin + b.range.begin).second;
         }
       }
   }
@@ -34,11 +36,15 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
   for (const Buffer& b : p.buffers) {
     if (!is_of_group(b)) continue;
     if (b.whole && b.sharded) return b.name + " is a shard of what cannot be cut";
-    if (b.owner < 0 || static_cast<std::size_t>(b.owner) >= graph.groups.size()) return b.name + " belongs to no group of the model";
+    if (b.owner < 0 || static_cast<std::size_t>(b.owner) >= graph.groups.size())
+      return b.name + " belongs to no group of the model";
     const std::int64_t n = elements_of(b, p, graph);
-    if (b.sharded && graph.groups[b.owner].elements % p.shard_ranks != 0) return b.name + " is a shard of a group that the ranks do not divide";
-    const bool is_other = b.kind == Kind::gradient && b.size != n * size_of(b.rounded ? DType::bf16 : DType::f32);
-    if (n == 0 || is_other || (!b.whole && !b.packed && b.size % n != 0)) return b.name + " does not have the size of its group";
+    if (b.sharded && graph.groups[b.owner].elements % p.shard_ranks != 0)
+      return b.name + " is a shard of a group that the ranks do not divide";
+    const bool is_other = b.kind == Kind::gradient &&
+                          b.size != n * size_of(b.rounded ? DType::bf16 : DType::f32);
+    if (n == 0 || is_other || (!b.whole && !b.packed && b.size % n != 0))
+      return b.name + " does not have the size of its group";
   }
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list)
@@ -46,11 +52,14 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
         const Buffer& b = p.buffers[u.buffer];
         if (!is_of_group(b)) continue;
         if (b.whole || b.packed) {
-          if (u.range.begin != 0 || u.range.end != b.size) return std::string(name_of(i.op)) + " uses a part of " + b.name + ", which cannot be cut";
+          if (u.range.begin != 0 || u.range.end != b.size)
+            return std::string(name_of(i.op)) + " uses a part of " + b.name +
+                   ", which cannot be cut";
           continue;
         }
         const Bytes bytes = b.size / elements_of(b, p, graph);
-        if (u.range.begin % bytes != 0 || u.range.end % bytes != 0) return std::string(name_of(i.op)) + " cuts an element of " + b.name;
+        if (u.range.begin % bytes != 0 || u.range.end % bytes != 0)
+          return std::string(name_of(i.op)) + " cuts an element of " + b.name;
         for (const Bytes border : {u.range.begin, u.range.end})
           if (border < b.size) cuts[b.owner].insert(border / bytes);
       }
@@ -69,12 +78,14 @@ void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupC
   }
 }
 
-CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& group_cuts) : shard_ranks_(p.shard_ranks) {
+CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& group_cuts)
+    : shard_ranks_(p.shard_ranks) {
   std::vector<std::set<Bytes>> cuts(p.buffers.size());
   for (auto& c : cuts) c.insert(0);
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list)
-      for (const Use& u : i.uses) cuts[u.buffer].insert(u.range.begin), cuts[u.buffer].insert(u.range.end);
+      for (const Use& u : i.uses)
+        cuts[u.buffer].insert(u.range.begin), cuts[u.buffer].insert(u.range.end);
   share_cuts_of_copies(p, cuts);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const Buffer& buffer = p.buffers[b];
@@ -83,7 +94,8 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     packed_.push_back(buffer.packed);
     if (!is_of_group(buffer)) {
       for (const Bytes c : cuts[b])
-        if (c < buffer.size || c == 0) mine.push_back(c), elements_.push_back(c), shard_elements_.push_back(0);
+        if (c < buffer.size || c == 0)
+          mine.push_back(c), elements_.push_back(c), shard_elements_.push_back(0);
       continue;
     }
     if (buffer.whole) {
@@ -92,7 +104,9 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     }
     const std::int64_t n = elements_of(buffer, p, graph);
     for (const std::int64_t e : group_cuts[buffer.owner])
-      if (e < n) mine.push_back(buffer.packed ? 0 : e * (buffer.size / n)), elements_.push_back(e), shard_elements_.push_back(buffer.sharded ? n : 0);
+      if (e < n)
+        mine.push_back(buffer.packed ? 0 : e * (buffer.size / n)), elements_.push_back(e),
+            shard_elements_.push_back(buffer.sharded ? n : 0);
   }
   first_.push_back(static_cast<int>(elements_.size()));
 }
@@ -102,7 +116,10 @@ CellMap::Run CellMap::of(const Use& u) const {
   const auto& cuts = cuts_[u.buffer];
   const int first = first_[u.buffer];
   if (cuts.size() == 1) return {first, first + 1};
-  auto index = [&](Bytes offset) { return first + static_cast<int>(std::lower_bound(cuts.begin(), cuts.end(), offset) - cuts.begin()); };
+  auto index = [&](Bytes offset) {
+    return first +
+           static_cast<int>(std::lower_bound(cuts.begin(), cuts.end(), offset) - cuts.begin());
+  };
   return {index(u.range.begin), index(u.range.end)};
 }
 

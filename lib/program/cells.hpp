@@ -1,5 +1,7 @@
-// Buffers cut into cells, the pieces that symbols are kept for: at borders of uses, and buffers of one group (weights, gradients, states, whole or
-// sharded) at the same elements, so that operations on elements go from cell to cell. A state that is whole is one cell; one that is packed has the group's cells, all used at once.
+// Buffers cut into cells, the pieces that symbols are kept for: at borders of uses, and buffers of
+// one group (weights, gradients, states, whole or sharded) at the same elements, so that operations
+// on elements go from cell to cell. A state that is whole is one cell; one that is packed has the
+// group's cells, all used at once.
 #pragma once
 #include "program/model_graph.hpp"
 #include <cstdint>
@@ -15,25 +17,33 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
 /// Where the group has shards, each cut is repeated in every shard.
 void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts);
 
-inline bool is_of_group(const Buffer& b) { return b.kind == Kind::parameter || b.kind == Kind::gradient || b.kind == Kind::state; }
+inline bool is_of_group(const Buffer& b) {
+  return b.kind == Kind::parameter || b.kind == Kind::gradient || b.kind == Kind::state;
+}
 
 class CellMap {
  public:
-  struct Run { int begin, end; };
+  struct Run {
+    int begin, end;
+  };
 
   CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& cuts);
   int count() const { return static_cast<int>(elements_.size()); }
   Run of(const Use& u) const;
   Run of_buffer(BufferId b) const { return {first_[b], first_[static_cast<std::size_t>(b) + 1]}; }
-  /// Where the cell begins: in elements of the whole group, or in bytes of a buffer that is of no group.
-  std::int64_t element(int cell, int rank) const { return elements_[cell] + rank % shard_ranks_ * shard_elements_[cell]; }
+  /// Where the cell begins: in elements of the whole group, or in bytes of a buffer that is of no
+  /// group.
+  std::int64_t element(int cell, int rank) const {
+    return elements_[cell] + rank % shard_ranks_ * shard_elements_[cell];
+  }
 
  private:
   int shard_ranks_;
-  std::vector<std::vector<Bytes>> cuts_;            // by buffer, in bytes, without the end
-  std::vector<int> first_;                          // by buffer, and one more
-  std::vector<char> packed_;                        // by buffer
-  std::vector<std::int64_t> elements_, shard_elements_;   // by cell; 0 where the buffer is not sharded
+  std::vector<std::vector<Bytes>> cuts_;  // by buffer, in bytes, without the end
+  std::vector<int> first_;                // by buffer, and one more
+  std::vector<char> packed_;              // by buffer
+  // by cell; 0 where the buffer is not sharded
+  std::vector<std::int64_t> elements_, shard_elements_;
 };
 
 }  // namespace trainx::program

@@ -9,7 +9,8 @@ namespace trainx::program {
 namespace {
 
 /// Cells of a resident buffer in the reference; nullptr where it has no such thing.
-const std::vector<Symbol>* cells_of(const ReferenceState& state, const Reference& reference, const Buffer& b) {
+const std::vector<Symbol>* cells_of(const ReferenceState& state, const Reference& reference,
+                                    const Buffer& b) {
   if (!is_of_group(b)) return nullptr;
   const auto& group = state.groups[b.owner];
   const std::string role = resident_role(b);
@@ -29,8 +30,8 @@ Symbol scalar_of(const ReferenceState& state, const Reference& reference, const 
   return 0;
 }
 
-bool is_equal(const SymbolicRun& run, int rank, BufferId id, const Buffer& b, const ReferenceState& state, const Reference& reference,
-              const GroupCuts& cuts) {
+bool is_equal(const SymbolicRun& run, int rank, BufferId id, const Buffer& b,
+              const ReferenceState& state, const Reference& reference, const GroupCuts& cuts) {
   const auto& cells = run.cells(rank);
   const auto range = cells.of_buffer(id);
   if (!is_of_group(b)) {
@@ -49,7 +50,9 @@ bool is_equal(const SymbolicRun& run, int rank, BufferId id, const Buffer& b, co
 
 bool reports(const StepProgram& p) {
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
-    if (std::any_of(list->begin(), list->end(), [](const Instruction& i) { return i.op == Op::report; })) return true;
+    if (std::any_of(list->begin(), list->end(),
+                    [](const Instruction& i) { return i.op == Op::report; }))
+      return true;
   return false;
 }
 
@@ -68,27 +71,32 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
   if (!reference) return "";
   GroupCuts cuts;
   for (const StepProgram* p : seen)
-    if (std::string problem = add_group_cuts(*p, *reference->graph, cuts); !problem.empty()) return problem;
+    if (std::string problem = add_group_cuts(*p, *reference->graph, cuts); !problem.empty())
+      return problem;
   for (const StepProgram* p : seen) repeat_cuts_in_shards(*p, *reference->graph, cuts);
 
   const int steps = 3 + prologue_steps, world = static_cast<int>(ranks.size());
   ReferenceState state = initial_state(*reference, cuts);
-  if (std::string problem = run_reference(*reference, cuts, world, steps, state); !problem.empty()) return problem;
+  if (std::string problem = run_reference(*reference, cuts, world, steps, state); !problem.empty())
+    return problem;
   SymbolicRun run(programs, *reference->graph, cuts, reference->update.rounds());
   if (std::string problem = run.run(steps); !problem.empty()) return problem;
   for (int r = 0; r < world; ++r) {
     const StepProgram& p = *programs[r];
     const std::string on = world > 1 ? " on rank " + std::to_string(r) : "";
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
-      if (p.buffers[b].resident && !is_equal(run, r, static_cast<BufferId>(b), p.buffers[b], state, *reference, cuts))
+      if (p.buffers[b].resident &&
+          !is_equal(run, r, static_cast<BufferId>(b), p.buffers[b], state, *reference, cuts))
         return p.buffers[b].name + on + " does not become what sequential training makes of it";
-    if (reports(p) && run.reports(r) != state.reports) return "the report" + on + " is not that of sequential training";
+    if (reports(p) && run.reports(r) != state.reports)
+      return "the report" + on + " is not that of sequential training";
   }
   return "";
 }
 
 std::string check_program(const StepProgram& p, const Placement& at, const Reference* reference) {
-  return check_program(std::vector<RankProgram>(static_cast<std::size_t>(p.world_size), {&p, &at}), reference);
+  return check_program(std::vector<RankProgram>(static_cast<std::size_t>(p.world_size), {&p, &at}),
+                       reference);
 }
 
 }  // namespace trainx::program

@@ -18,26 +18,33 @@ struct LaneRunner::Impl {
 
     Section(const LaneProgram& of_, const std::vector<Instruction>& list_, const Waits& waits_)
         : of(&of_), list(&list_), waits(&waits_) {
-      if (list_.size() != waits_.size()) throw InternalError("LaneRunner: the order is of another program");
-      for (std::size_t k = 0; k < list_.size(); ++k) positions[static_cast<int>(list_[k].lane)].push_back(static_cast<int>(k));
+      if (list_.size() != waits_.size())
+        throw InternalError("LaneRunner: the order is of another program");
+      for (std::size_t k = 0; k < list_.size(); ++k)
+        positions[static_cast<int>(list_[k].lane)].push_back(static_cast<int>(k));
     }
-    std::int64_t per_round(std::size_t lane) const { return static_cast<std::int64_t>(positions[lane].size()); }
+    std::int64_t per_round(std::size_t lane) const {
+      return static_cast<std::int64_t>(positions[lane].size());
+    }
   };
 
   const std::vector<LaneProgram> programs;
   std::function<void(Lane)> before_each;
   Section prologue, drain;
-  std::vector<Section> steady;          // of each program
+  std::vector<Section> steady;  // of each program
 
-  mutable std::mutex mutex;             // guards all below
-  const Section* active = nullptr;      // changes only while all lanes are idle
-  std::int64_t submitted = 0;           // rounds of `active` asked for
-  std::array<std::int64_t, lane_count> done{};   // instructions of `active` that each lane has finished, over all rounds
-  std::int64_t steady_before = 0;       // rounds of any steady finished before the section became active
+  mutable std::mutex mutex;         // guards all below
+  const Section* active = nullptr;  // changes only while all lanes are idle
+  std::int64_t submitted = 0;       // rounds of `active` asked for
+  // instructions of `active` that each lane has finished, over all rounds
+  std::array<std::int64_t, lane_count> done{};
+  // rounds of any steady finished before the section became active
+  std::int64_t steady_before = 0;
   bool stopping = false;
   std::exception_ptr failure;
   std::condition_variable host;
-  struct Sleeper {                      // a lane that waits until `lane` has finished `count` instructions; lane_count: for new work
+  // a lane that waits until `lane` has finished `count` instructions; lane_count: for new work
+  struct Sleeper {
     std::condition_variable wake;
     std::size_t lane = lane_count;
     std::int64_t count = 0;
@@ -46,13 +53,18 @@ struct LaneRunner::Impl {
   std::vector<std::thread> threads;
 
   Impl(std::vector<LaneProgram> p, std::function<void(Lane)> b)
-      : programs(std::move(p)), before_each(std::move(b)), prologue(programs.at(0), programs[0].program.prologue, programs[0].order.prologue),
+      : programs(std::move(p)),
+        before_each(std::move(b)),
+        prologue(programs.at(0), programs[0].program.prologue, programs[0].order.prologue),
         drain(programs[0], programs[0].program.drain, programs[0].order.drain) {
     for (const LaneProgram& each : programs)
-      if (each.program.repeats > 0) throw InternalError("a program that leaves out micro-steps is for planning alone");
-    for (const LaneProgram& each : programs) steady.emplace_back(each, each.program.steady, each.order.steady);
+      if (each.program.repeats > 0)
+        throw InternalError("a program that leaves out micro-steps is for planning alone");
+    for (const LaneProgram& each : programs)
+      steady.emplace_back(each, each.program.steady, each.order.steady);
     for (std::size_t l = 0; l < lane_count; ++l)
-      if (prologue.per_round(l) || drain.per_round(l) || std::ranges::any_of(steady, [l](const Section& s) { return s.per_round(l) > 0; }))
+      if (prologue.per_round(l) || drain.per_round(l) ||
+          std::ranges::any_of(steady, [l](const Section& s) { return s.per_round(l) > 0; }))
         threads.emplace_back([this, l] { run_lane(l); });
   }
 
@@ -72,7 +84,9 @@ struct LaneRunner::Impl {
     Sleeper& me = sleepers[lane];
     for (;;) {
       me.lane = lane_count;
-      me.wake.wait(lock, [&] { return ended() || (active && done[lane] < submitted * active->per_round(lane)); });
+      me.wake.wait(lock, [&] {
+        return ended() || (active && done[lane] < submitted * active->per_round(lane));
+      });
       if (ended()) return;
       const Section& section = *active;
       const std::int64_t round = done[lane] / section.per_round(lane);
@@ -88,9 +102,7 @@ struct LaneRunner::Impl {
       try {
         if (before_each) before_each(static_cast<Lane>(lane));
         section.of->execute((*section.list)[position], position);
-      } catch (const std::exception&) {
-        thrown = std::current_exception();
-      }
+      } catch (const std::exception&) { thrown = std::current_exception(); }
       lock.lock();
       if (thrown) return fail(thrown);
       ++done[lane];
@@ -100,7 +112,7 @@ struct LaneRunner::Impl {
     }
   }
 
-  void fail(const std::exception_ptr& e) {   // with the mutex held
+  void fail(const std::exception_ptr& e) {  // with the mutex held
     if (!failure) failure = e;
     for (Sleeper& s : sleepers) s.wake.notify_one();
     host.notify_one();
@@ -131,7 +143,7 @@ struct LaneRunner::Impl {
     done.fill(0);
   }
 
-  void submit() {                       // with the mutex held
+  void submit() {  // with the mutex held
     ++submitted;
     for (std::size_t l = 0; l < lane_count; ++l)
       if (sleepers[l].lane == lane_count) sleepers[l].wake.notify_one();
@@ -145,8 +157,10 @@ struct LaneRunner::Impl {
   }
 };
 
-LaneRunner::LaneRunner(StepProgram program, Order order, Execute execute, std::function<void(Lane)> before_each)
-    : LaneRunner({{std::move(program), std::move(order), std::move(execute)}}, std::move(before_each)) {}
+LaneRunner::LaneRunner(StepProgram program, Order order, Execute execute,
+                       std::function<void(Lane)> before_each)
+    : LaneRunner({{std::move(program), std::move(order), std::move(execute)}},
+                 std::move(before_each)) {}
 
 LaneRunner::LaneRunner(std::vector<LaneProgram> programs, std::function<void(Lane)> before_each)
     : impl_(std::make_unique<Impl>(std::move(programs), std::move(before_each))) {}

@@ -6,8 +6,11 @@ namespace trainx::program {
 bool is_beside(const Instruction& i) { return i.lane != Lane::compute; }
 
 std::size_t launch_begin(const StepProgram& p) {
-  const auto behind_computation = std::find_if_not(p.steady.rbegin(), p.steady.rend(), is_beside).base();
-  const bool updates = std::any_of(behind_computation, p.steady.end(), [](const Instruction& i) { return i.op == Op::update && i.lane == Lane::host; });
+  const auto behind_computation =
+      std::find_if_not(p.steady.rbegin(), p.steady.rend(), is_beside).base();
+  const bool updates = std::any_of(behind_computation, p.steady.end(), [](const Instruction& i) {
+    return i.op == Op::update && i.lane == Lane::host;
+  });
   return updates ? static_cast<std::size_t>(behind_computation - p.steady.begin()) : 0;
 }
 

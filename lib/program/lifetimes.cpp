@@ -5,14 +5,23 @@ namespace trainx::program {
 namespace {
 
 /// What an instruction does to one piece of a buffer that no use border cuts.
-struct Event { int position; bool reads; };
+struct Event {
+  int position;
+  bool reads;
+};
 
 /// The positions of one list within prologue + steady + drain, and the events there.
-struct Part { int first, last; const Event* begin; const Event* end; };
+struct Part {
+  int first, last;
+  const Event* begin;
+  const Event* end;
+};
 
-/// Adds the intervals of a list at whose end the piece is alive or not; returns whether it is alive where the list begins.
+/// Adds the intervals of a list at whose end the piece is alive or not; returns whether it is alive
+/// where the list begins.
 bool walk(const Part& part, bool alive, std::vector<Interval>* out) {
-  int until = part.last;                // last position of the interval being extended downwards, while alive
+  // last position of the interval being extended downwards, while alive
+  int until = part.last;
   for (const Event* e = part.end; e != part.begin;) {
     --e;
     if (!alive) until = e->position;
@@ -24,35 +33,44 @@ bool walk(const Part& part, bool alive, std::vector<Interval>* out) {
 }
 
 void merge(std::vector<Interval>& v) {
-  std::sort(v.begin(), v.end(), [](const Interval& a, const Interval& b) { return a.first < b.first; });
+  std::sort(v.begin(), v.end(),
+            [](const Interval& a, const Interval& b) { return a.first < b.first; });
   std::size_t n = 0;
   for (const Interval& i : v) {
-    if (n && i.first <= v[n - 1].last + 1) v[n - 1].last = std::max(v[n - 1].last, i.last);
-    else v[n++] = i;
+    if (n && i.first <= v[n - 1].last + 1)
+      v[n - 1].last = std::max(v[n - 1].last, i.last);
+    else
+      v[n++] = i;
   }
   v.resize(n);
 }
 
-struct Touch { int position; Range range; bool reads; };
+struct Touch {
+  int position;
+  Range range;
+  bool reads;
+};
 
 }  // namespace
 
 std::vector<std::vector<Interval>> lifetimes(const StepProgram& p) {
-  const int first_steady = static_cast<int>(p.prologue.size()), first_drain = first_steady + static_cast<int>(p.steady.size());
+  const int first_steady = static_cast<int>(p.prologue.size()),
+            first_drain = first_steady + static_cast<int>(p.steady.size());
   const int end = first_drain + static_cast<int>(p.drain.size());
   std::vector<std::vector<Touch>> touches(p.buffers.size());
   int position = 0;
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
     for (const Instruction& i : *list) {
       for (const Use& u : i.uses)
-        if (!p.buffers[u.buffer].resident) touches[u.buffer].push_back({position, u.range, reads(u.how)});
+        if (!p.buffers[u.buffer].resident)
+          touches[u.buffer].push_back({position, u.range, reads(u.how)});
       ++position;
     }
   std::vector<std::vector<Interval>> out(p.buffers.size());
   std::vector<Bytes> cuts;
   std::vector<Event> events;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    if (p.buffers[b].resident) {        // alive throughout
+    if (p.buffers[b].resident) {  // alive throughout
       if (end > 0) out[b].push_back({0, end - 1});
       continue;
     }
@@ -64,8 +82,10 @@ std::vector<std::vector<Interval>> lifetimes(const StepProgram& p) {
       events.clear();
       for (const Touch& t : touches[b]) {
         if (t.range.begin > cuts[c] || t.range.end < cuts[c + 1]) continue;
-        if (!events.empty() && events.back().position == t.position) events.back().reads |= t.reads;
-        else events.push_back({t.position, t.reads});
+        if (!events.empty() && events.back().position == t.position)
+          events.back().reads |= t.reads;
+        else
+          events.push_back({t.position, t.reads});
       }
       const Event* at = events.data();
       const Event* const stop = at + events.size();
@@ -74,7 +94,8 @@ std::vector<std::vector<Interval>> lifetimes(const StepProgram& p) {
         while (at != stop && at->position < next) ++at;
         return Part{first, next - 1, begin, at};
       };
-      const Part prologue = part(0, first_steady), steady = part(first_steady, first_drain), drain = part(first_drain, end);
+      const Part prologue = part(0, first_steady), steady = part(first_steady, first_drain),
+                 drain = part(first_drain, end);
       // The end of steady leads to its beginning and to drain; steady may run no time at all.
       const bool in_drain = walk(drain, false, &out[b]);
       const bool after_steady = in_drain || walk(steady, in_drain, nullptr);
@@ -106,7 +127,8 @@ PeakUse peak_use(const StepProgram& p, Space space) {
   for (std::size_t b = 0; b < lives.size(); ++b)
     if (p.buffers[b].space == space)
       for (const Interval& i : lives[b])
-        if (i.first <= peak.position && peak.position <= i.last) peak.by_kind[static_cast<int>(p.buffers[b].kind)] += p.buffers[b].size;
+        if (i.first <= peak.position && peak.position <= i.last)
+          peak.by_kind[static_cast<int>(p.buffers[b].kind)] += p.buffers[b].size;
   return peak;
 }
 

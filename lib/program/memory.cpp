@@ -8,7 +8,8 @@ namespace {
 
 Bytes round_up(Bytes n, Bytes alignment) { return (n + alignment - 1) / alignment * alignment; }
 
-/// Lifetimes, longer where a lane other than compute touched the bytes; on the host updates count as compute instructions do, since they take turns with the copies there.
+/// Lifetimes, longer where a lane other than compute touched the bytes; on the host updates count
+/// as compute instructions do, since they take turns with the copies there.
 std::vector<std::vector<Interval>> occupied(const StepProgram& p, int overlap) {
   auto lives = lifetimes(p);
   int first = 0;
@@ -25,7 +26,10 @@ std::vector<std::vector<Interval>> occupied(const StepProgram& p, int overlap) {
         if (left_on_host == 0 && until_on_host == none) until_on_host = until;
       }
       if (until_on_host == none) until_on_host = until;
-      for (const Use& u : i.uses) lives[u.buffer].push_back({first + k, first + (p.buffers[u.buffer].space == Space::host ? until_on_host : until)});
+      for (const Use& u : i.uses)
+        lives[u.buffer].push_back(
+            {first + k,
+             first + (p.buffers[u.buffer].space == Space::host ? until_on_host : until)});
     }
     first += n;
   }
@@ -40,7 +44,8 @@ std::array<Bytes, space_count> alignments(const StepProgram& p, Bytes alignment)
   std::array<Bytes, space_count> out{};
   out.fill(alignment);
   if (std::ranges::any_of(p.buffers, [](const Buffer& b) { return b.space == Space::disk; }))
-    for (const Space space : {Space::host, Space::disk}) out[static_cast<std::size_t>(space)] = std::max(alignment, disk_block);
+    for (const Space space : {Space::host, Space::disk})
+      out[static_cast<std::size_t>(space)] = std::max(alignment, disk_block);
   return out;
 }
 
@@ -62,7 +67,7 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   if (options.fixed.size() > n) throw InternalError("plan_memory: more fixed offsets than buffers");
   Placement at;
   at.base.assign(n, 0);
-  std::array<Bytes, space_count> bottom{};   // what lives for the whole run lies below all else
+  std::array<Bytes, space_count> bottom{};  // what lives for the whole run lies below all else
   std::vector<char> placed(n);
   const auto alignment = alignments(p, options.alignment);
   auto place = [&](std::size_t b, Bytes base) {
@@ -84,21 +89,30 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   // The rest largest first, each at the lowest offset where none that is alive with it lies.
   const auto lives = occupied(p, options.overlap);
   std::vector<TakenRanges> taken;
-  for (const Bytes of_space : alignment) taken.emplace_back(p.prologue.size() + p.steady.size() + p.drain.size(), of_space);
-  const auto take = [&](std::size_t b) { taken[static_cast<std::size_t>(p.buffers[b].space)].take({at.base[b], at.base[b] + p.buffers[b].size}, lives[b]); };
-  std::vector<std::pair<Bytes, std::size_t>> rest;   // by size
+  for (const Bytes of_space : alignment)
+    taken.emplace_back(p.prologue.size() + p.steady.size() + p.drain.size(), of_space);
+  const auto take = [&](std::size_t b) {
+    taken[static_cast<std::size_t>(p.buffers[b].space)].take(
+        {at.base[b], at.base[b] + p.buffers[b].size}, lives[b]);
+  };
+  std::vector<std::pair<Bytes, std::size_t>> rest;  // by size
   for (std::size_t b = 0; b < n; ++b) {
-    if (!placed[b]) rest.emplace_back(p.buffers[b].size, b);
-    else if (!p.buffers[b].resident) take(b);
+    if (!placed[b])
+      rest.emplace_back(p.buffers[b].size, b);
+    else if (!p.buffers[b].resident)
+      take(b);
   }
-  std::stable_sort(rest.begin(), rest.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
+  std::stable_sort(rest.begin(), rest.end(),
+                   [](const auto& x, const auto& y) { return x.first > y.first; });
   for (const auto& [size, b] : rest) {
     const auto space = static_cast<std::size_t>(p.buffers[b].space);
     place(b, taken[space].lowest_free(bottom[space], size, lives[b]));
     take(b);
   }
-  for (const Space space : {Space::host, Space::disk})                     // its last block too
-    if (Bytes& peak = at.peak[static_cast<std::size_t>(space)]; alignment[static_cast<std::size_t>(space)] > options.alignment) peak = round_up(peak, alignment[static_cast<std::size_t>(space)]);
+  for (const Space space : {Space::host, Space::disk})  // its last block too
+    if (Bytes& peak = at.peak[static_cast<std::size_t>(space)];
+        alignment[static_cast<std::size_t>(space)] > options.alignment)
+      peak = round_up(peak, alignment[static_cast<std::size_t>(space)]);
   return at;
 }
 

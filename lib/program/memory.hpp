@@ -6,29 +6,41 @@
 namespace trainx::program {
 
 struct Placement {
-  std::vector<Bytes> base;              // by buffer: offset in the arena of its space
-  std::array<Bytes, space_count> peak{};   // by space: bytes of the arena
+  std::vector<Bytes> base;                // by buffer: offset in the arena of its space
+  std::array<Bytes, space_count> peak{};  // by space: bytes of the arena
   Bytes peak_of(Space s) const { return peak[static_cast<int>(s)]; }
 };
 
 struct PlacementOptions {
   Bytes alignment = 256;
-  int overlap = 1;                      // bytes that another lane touched are kept for that many more compute instructions, so that reuse does not serialize lanes
-  std::vector<Bytes> fixed;             // offsets already decided for the first buffers (the resident ones of another program in the same arena)
+  // bytes that another lane touched are kept for that many more compute instructions, so that reuse
+  // does not serialize lanes
+  int overlap = 1;
+  // offsets already decided for the first buffers (the resident ones of another program in the same
+  // arena)
+  std::vector<Bytes> fixed;
 };
 
 /// Each buffer at bytes of its own: the program before placement.
 Placement unplaced(const StepProgram& p);
-/// Of a program with buffers on a disk those, and buffers on the host, lie in whole blocks of the disk of their own (4096 bytes): transfers between them may take the last block whole.
-/// Buffers that are never alive at once share bytes; placed bytes are exact. Takes about n log n time for n buffers.
+/// Of a program with buffers on a disk those, and buffers on the host, lie in whole blocks of the
+/// disk of their own (4096 bytes): transfers between them may take the last block whole. Buffers
+/// that are never alive at once share bytes; placed bytes are exact. Takes about n log n time for n
+/// buffers.
 Placement plan_memory(const StepProgram& p, const PlacementOptions& options = {});
 
-/// When a buffer holds data, as closed intervals of positions in prologue + steady + drain (the end of steady leads to its beginning and to drain).
-struct Interval { int first, last; };
+/// When a buffer holds data, as closed intervals of positions in prologue + steady + drain (the end
+/// of steady leads to its beginning and to drain).
+struct Interval {
+  int first, last;
+};
 std::vector<std::vector<Interval>> lifetimes(const StepProgram& p);
 
 /// Bytes alive at the position where the sum is largest, by kind: what `plan` prints.
-struct PeakUse { int position = 0; std::array<Bytes, 9> by_kind{}; };
+struct PeakUse {
+  int position = 0;
+  std::array<Bytes, 9> by_kind{};
+};
 PeakUse peak_use(const StepProgram& p, Space space = Space::device);
 
 }  // namespace trainx::program

@@ -6,14 +6,20 @@
 namespace trainx::program {
 namespace {
 
-std::int64_t product(const std::vector<std::int64_t>& dims) { return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>()); }
+std::int64_t product(const std::vector<std::int64_t>& dims) {
+  return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+}
 
 }  // namespace
 
 std::int64_t TensorSpec::elements() const { return product(dims); }
 std::int64_t ParameterSpec::elements() const { return product(dims); }
-std::int64_t ParameterSpec::tensor_elements() const { return of_elements ? of_elements : rows() * dims.back(); }
-std::int64_t ParameterSpec::rows() const { return (saved_dims.empty() ? elements() : product(saved_dims)) / dims.back(); }
+std::int64_t ParameterSpec::tensor_elements() const {
+  return of_elements ? of_elements : rows() * dims.back();
+}
+std::int64_t ParameterSpec::rows() const {
+  return (saved_dims.empty() ? elements() : product(saved_dims)) / dims.back();
+}
 
 std::int64_t Gemm::row_alignment(DType operands) const {
   return std::gcd(16, std::gcd(n, a_transposed ? m : k) * size_of(operands));
@@ -22,7 +28,8 @@ std::int64_t Gemm::row_alignment(DType operands) const {
 double Phase::gemm_flops() const {
   double flops = 0;
   for (const Gemm& g : gemms)
-    flops += 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) * static_cast<double>(g.count);
+    flops += 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) *
+             static_cast<double>(g.count);
   return flops;
 }
 

@@ -1,5 +1,6 @@
-// What a model looks like to the planner: groups of parameters, values, and blocks whose operands are declared in bytes.
-// lib/spec/arch makes one per (micro-batch, length, dtype); lib/model implements the same blocks; a pass sees nothing else of a model.
+// What a model looks like to the planner: groups of parameters, values, and blocks whose operands
+// are declared in bytes. lib/spec/arch makes one per (micro-batch, length, dtype); lib/model
+// implements the same blocks; a pass sees nothing else of a model.
 #pragma once
 #include "core/dtype.hpp"
 #include "program/program.hpp"
@@ -17,54 +18,78 @@ struct TensorSpec {
   Bytes bytes() const { return elements() * size_of(dtype); }
 };
 
-enum class Initializer : std::uint8_t { zeros, ones, normal, constructed };   // constructed: by the module that the parameter is of
+// constructed: by the module that the parameter is of
+enum class Initializer : std::uint8_t { zeros, ones, normal, constructed };
 
 /// One parameter tensor inside its group's buffer.
 struct ParameterSpec {
-  std::string name;                     // as in the Hugging Face folder, e.g. "h.0.attn.c_attn.weight"
-  std::vector<std::int64_t> dims;       // inside trainx: padded vocabulary, Linear weights as [out, in]
-  std::int64_t offset = 0;              // elements from the start of the group, a multiple of group_alignment, or where the parameter before ends
-  bool decay = false;                   // weight decay applies: matrices and embeddings
+  // as in the Hugging Face folder, e.g. "h.0.attn.c_attn.weight"
+  std::string name;
+  // inside trainx: padded vocabulary, Linear weights as [out, in]
+  std::vector<std::int64_t> dims;
+  // elements from the start of the group, a multiple of group_alignment, or where the parameter
+  // before ends
+  std::int64_t offset = 0;
+  bool decay = false;  // weight decay applies: matrices and embeddings
   Initializer initializer = Initializer::zeros;
-  double standard_deviation = 0;        // of Initializer::normal
-  std::int64_t zero_row = none;         // of Initializer::normal: the row that begins as zero (the padding token's)
-  bool embedding = false;               // its rows are looked up
-  bool optional = false;                // a head of the task at hand: a folder made for another task lacks it, and training begins with a new one
-  std::vector<std::int64_t> saved_dims; // in the folder: before a transpose and without padding
-  bool saved_transposed = false;        // the folder holds [in, out] (GPT-2's Conv1D)
-  std::int64_t first = 0;               // of a part of a tensor (shards.hpp): the tensor's element that it begins with
-  std::int64_t of_elements = 0;         // ... and how many the tensor has, without those that pad a vocabulary; 0: it is whole
+  double standard_deviation = 0;  // of Initializer::normal
+  // of Initializer::normal: the row that begins as zero (the padding token's)
+  std::int64_t zero_row = none;
+  bool embedding = false;  // its rows are looked up
+  // a head of the task at hand: a folder made for another task lacks it, and training begins with a
+  // new one
+  bool optional = false;
+  std::vector<std::int64_t> saved_dims;  // in the folder: before a transpose and without padding
+  bool saved_transposed = false;         // the folder holds [in, out] (GPT-2's Conv1D)
+  // of a part of a tensor (shards.hpp): the tensor's element that it begins with
+  std::int64_t first = 0;
+  // ... and how many the tensor has, without those that pad a vocabulary; 0: it is whole
+  std::int64_t of_elements = 0;
   std::int64_t elements() const;
-  std::int64_t rows() const;            // of its last dimension, without those that pad a vocabulary
-  std::int64_t tensor_elements() const; // of the whole tensor, without those that pad a vocabulary
+  // of its last dimension, without those that pad a vocabulary
+  std::int64_t rows() const;
+  std::int64_t tensor_elements() const;  // of the whole tensor, without those that pad a vocabulary
 };
-constexpr std::int64_t group_alignment = 128;   // elements: 256 bytes in bf16. The gaps hold zeros and are never used.
+// elements: 256 bytes in bf16. The gaps hold zeros and are never used.
+constexpr std::int64_t group_alignment = 128;
 
 /// Parameters that blocks share: read together, owned together. Decayed tensors come first.
 struct GroupSpec {
   std::string name;
   std::vector<ParameterSpec> parameters;
-  std::int64_t elements = 0;            // with gaps
+  std::int64_t elements = 0;  // with gaps
 };
 
-/// One operand of a block. Which buffer it becomes is the program's business; the block sees it as a tensor by its slot.
+/// One operand of a block. Which buffer it becomes is the program's business; the block sees it as
+/// a tensor by its slot.
 struct SlotSpec {
-  std::string name;                     // "residual_out", "qkv", ...
+  std::string name;  // "residual_out", "qkv", ...
   Kind kind{};
-  int index = none;                     // value, value_gradient: which value; parameter, gradient: which group; batch, scalar: which of graph.batch, graph.scalars
-  TensorSpec tensor;                    // saved and scratch: its own; otherwise of what `index` names
-  std::vector<Slot> from;               // forward outputs (values written, saved): the slots it is computed from, so that a pass knows what recomputing it takes
-  bool cheap = false;                   // saved only: selective activation checkpointing recomputes it
-  Space space = Space::device;          // saved only: library, where the library keeps it
+  // value, value_gradient: which value; parameter, gradient: which group; batch, scalar: which of
+  // graph.batch, graph.scalars
+  int index = none;
+  // saved and scratch: its own; otherwise of what `index` names
+  TensorSpec tensor;
+  // forward outputs (values written, saved): the slots it is computed from, so that a pass knows
+  // what recomputing it takes
+  std::vector<Slot> from;
+  // saved only: selective activation checkpointing recomputes it
+  bool cheap = false;
+  Space space = Space::device;  // saved only: library, where the library keeps it
 };
 
-struct SlotUse { Slot slot; How how; };
-/// C[m, n] += A[m, k] B[k, n], `count` of them. Of a forward, `output` is the slot it makes: it is recomputed only with that.
+struct SlotUse {
+  Slot slot;
+  How how;
+};
+/// C[m, n] += A[m, k] B[k, n], `count` of them. Of a forward, `output` is the slot it makes: it is
+/// recomputed only with that.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, count = 1;
   Slot output = none;
-  bool a_transposed = false;            // A lies in memory as [k, m]: of a weight gradient
-  /// The largest of 16, 8, 4, 2 and 1 bytes that the operands' and the result's rows are whole multiples of; the tensor cores' fast kernels want 16.
+  bool a_transposed = false;  // A lies in memory as [k, m]: of a weight gradient
+  /// The largest of 16, 8, 4, 2 and 1 bytes that the operands' and the result's rows are whole
+  /// multiples of; the tensor cores' fast kernels want 16.
   std::int64_t row_alignment(DType operands) const;
 };
 
@@ -73,35 +98,46 @@ struct Phase {
   std::vector<SlotUse> uses;
   std::vector<Gemm> gemms;
   double attention_flops = 0;
-  Slot attention_output = none;         // as Gemm::output
-  std::int64_t attention_head = 0;      // elements of a head
-  std::int64_t attention_rows = 0;      // of all samples and heads, a token each
-  bool plain_attention = false;         // none of the fused kernels, whatever the head
-  std::int64_t other_kernels = 0;       // that a GPU launches beside products and attention: norms, activations, sums
-  double gemm_flops() const;            // 2 m n k each
+  Slot attention_output = none;     // as Gemm::output
+  std::int64_t attention_head = 0;  // elements of a head
+  std::int64_t attention_rows = 0;  // of all samples and heads, a token each
+  bool plain_attention = false;     // none of the fused kernels, whatever the head
+  // that a GPU launches beside products and attention: norms, activations, sums
+  std::int64_t other_kernels = 0;
+  double gemm_flops() const;  // 2 m n k each
 };
 
 struct BlockSpec {
-  std::string name;                     // "embedding", "h0.attention", "h0.mlp", "head"
-  int layer = none;                     // blocks of one layer are recomputed together; none: never (embedding, head)
+  std::string name;  // "embedding", "h0.attention", "h0.mlp", "head"
+  // blocks of one layer are recomputed together; none: never (embedding, head)
+  int layer = none;
   std::vector<SlotSpec> slots;
-  std::map<Op, Phase> phases;           // forward and backward; or loss, evaluate and predict for the last block
+  // forward and backward; or loss, evaluate and predict for the last block
+  std::map<Op, Phase> phases;
 };
 
 /// Blocks in topological order; values and batch tensors in the sizes of one micro-batch.
 struct ModelGraph {
   std::vector<GroupSpec> groups;
   std::vector<TensorSpec> values;
-  std::vector<TensorSpec> batch;        // which of data::BatchView's fields the model reads, by name: tokens, targets, positions, token_types, lengths, labels
-  std::vector<TensorSpec> scalars;      // accumulated over the step by loss (or evaluate): loss_sum, target_count
+  // which of data::BatchView's fields the model reads, by name: tokens, targets, positions,
+  // token_types, lengths, labels
+  std::vector<TensorSpec> batch;
+  // accumulated over the step by loss (or evaluate): loss_sum, target_count
+  std::vector<TensorSpec> scalars;
   std::vector<BlockSpec> blocks;
-  DType compute = DType::f32;           // of parameters and values
-  std::optional<DType> stored;          // of parameters, where they lie in another type: forward_program casts them on the way to the blocks
-  std::int64_t tokens = 0;              // of one micro-batch
-  std::int64_t target_chunk = 0;        // rows with a target that the last block computes at a time, where it computes those alone; 0: it computes all rows
-  std::int64_t target_rows = 0;         // that its products are declared for, where it does
-  Bytes library_bytes = 0;              // most that library calls of one instruction allocate outside the arena
-  int layers() const;                   // that blocks belong to
+  DType compute = DType::f32;  // of parameters and values
+  // of parameters, where they lie in another type: forward_program casts them on the way to the
+  // blocks
+  std::optional<DType> stored;
+  std::int64_t tokens = 0;  // of one micro-batch
+  // rows with a target that the last block computes at a time, where it computes those alone; 0: it
+  // computes all rows
+  std::int64_t target_chunk = 0;
+  std::int64_t target_rows = 0;  // that its products are declared for, where it does
+  // most that library calls of one instruction allocate outside the arena
+  Bytes library_bytes = 0;
+  int layers() const;  // that blocks belong to
 };
 
 }  // namespace trainx::program

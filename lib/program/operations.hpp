@@ -5,17 +5,24 @@
 namespace trainx::program {
 
 /// fetch_batch: step > batch tensors, first_batch + i for graph.batch[i]
-struct FetchSlot { enum : Slot { step, first_batch }; };
-/// copy: from > to; cast: a group's parameters as they are stored > rounded to what the program computes in, or a gradient > rounded to bf16 (Buffer::rounded)
-struct CopySlot { enum : Slot { from, to }; };
-/// reduce: each thing is summed in place (fp32 gradients, f64 scalars); beside it, where it travels in bf16, scratch of half its bytes. broadcast: as many things, read at one rank
-/// and overwritten at the others.
+struct FetchSlot {
+  enum : Slot { step, first_batch };
+};
+/// copy: from > to; cast: a group's parameters as they are stored > rounded to what the program
+/// computes in, or a gradient > rounded to bf16 (Buffer::rounded)
+struct CopySlot {
+  enum : Slot { from, to };
+};
+/// reduce: each thing is summed in place (fp32 gradients, f64 scalars); beside it, where it travels
+/// in bf16, scratch of half its bytes. broadcast: as many things, read at one rank and overwritten
+/// at the others.
 struct ReduceSlot {
   static constexpr Slot sum(int k) { return 2 * k; }
   static constexpr Slot rounded(int k) { return 2 * k + 1; }
 };
-/// scatter: full > the sum over ranks of one's own shard; gather: shard > full, of each thing k. Beside it scratch: what a scatter sends where that is rounded, and what arrives
-/// where that is rounded or added to what is there.
+/// scatter: full > the sum over ranks of one's own shard; gather: shard > full, of each thing k.
+/// Beside it scratch: what a scatter sends where that is rounded, and what arrives where that is
+/// rounded or added to what is there.
 struct ShardSlot {
   static constexpr Slot from(int k) { return 4 * k; }
   static constexpr Slot to(int k) { return 4 * k + 1; }
@@ -23,19 +30,42 @@ struct ShardSlot {
   static constexpr Slot arrived(int k) { return 4 * k + 3; }
 };
 /// grad_norm: the gradients of all groups (first_gradient + group) > norm2, the sum of squares
-struct NormSlot { enum : Slot { norm2, first_gradient }; };
-/// update of one group: gradient norm2 target_count applied lr_table loss_scale sums > ~states ~master ~parameter
-/// master: fp32, or the low 16 bits beside a bf16 parameter; absent when the parameter itself is fp32. loss_scale: present where losses are scaled.
-/// sums: present where only parts of tensors are here, and the optimizer updates whole ones: what `measure` made of all parts, a buffer for each of its rounds.
-/// measure of one group, before its update: as the update, all read > sums over the parts that are here, which are then summed over ranks; what went before it are the sums of the rounds before.
-/// In the last round states that tensors have (Buffer::whole) move on, by the sums that are known, and the update reads them.
+struct NormSlot {
+  enum : Slot { norm2, first_gradient };
+};
+/// update of one group: gradient norm2 target_count applied lr_table loss_scale sums > ~states
+/// ~master ~parameter master: fp32, or the low 16 bits beside a bf16 parameter; absent when the
+/// parameter itself is fp32. loss_scale: present where losses are scaled. sums: present where only
+/// parts of tensors are here, and the optimizer updates whole ones: what `measure` made of all
+/// parts, a buffer for each of its rounds. measure of one group, before its update: as the update,
+/// all read > sums over the parts that are here, which are then summed over ranks; what went before
+/// it are the sums of the rounds before. In the last round states that tensors have (Buffer::whole)
+/// move on, by the sums that are known, and the update reads them.
 struct UpdateSlot {
-  enum : Slot { gradient, norm2, target_count, applied, lr_table, loss_scale, first_sums, last_sums = first_sums + 1, parameter, master, first_state };
+  enum : Slot {
+    gradient,
+    norm2,
+    target_count,
+    applied,
+    lr_table,
+    loss_scale,
+    first_sums,
+    last_sums = first_sums + 1,
+    parameter,
+    master,
+    first_state
+  };
   static constexpr bool is_sums(Slot s) { return s == first_sums || s == last_sums; }
 };
-/// advance_step: ~step. advance_applied: norm2 > ~applied (not advanced where norm2 is not finite), or norm2 > ~loss_scale (smaller where norm2 is not finite)
-struct AdvanceSlot { enum : Slot { counter, norm2, loss_scale }; };
-/// report: what the host is told of a step; first_metric + k: graph.scalars[k], where evaluation sums more than the loss
-struct ReportSlot { enum : Slot { loss_sum, target_count, norm2, applied, lr_table, loss_scale, first_metric }; };
+/// advance_step: ~step. advance_applied: norm2 > ~applied (not advanced where norm2 is not finite),
+/// or norm2 > ~loss_scale (smaller where norm2 is not finite)
+struct AdvanceSlot {
+  enum : Slot { counter, norm2, loss_scale };
+};
+/// report: what the host is told of a step; first_metric + k: graph.scalars[k], where evaluation
+/// sums more than the loss
+struct ReportSlot {
+  enum : Slot { loss_sum, target_count, norm2, applied, lr_table, loss_scale, first_metric };
+};
 
 }  // namespace trainx::program

@@ -5,7 +5,8 @@
 namespace trainx::program {
 namespace {
 
-using Clock = std::array<int, lane_count>;   // by lane: its last instruction known to be finished, counted over all rounds; none: no one
+// by lane: its last instruction known to be finished, counted over all rounds; none: no one
+using Clock = std::array<int, lane_count>;
 constexpr Clock nothing_known{none, none, none, none, none, none};
 
 std::array<int, lane_count> lane_sizes(const std::vector<Instruction>& list) {
@@ -21,13 +22,17 @@ void join(Clock& a, const Clock& b) {
 /// Who touched a segment last.
 struct Access {
   int writer_lane = none, writer = none;
-  Clock readers = nothing_known;        // since that write
+  Clock readers = nothing_known;  // since that write
 };
 
 class Deriver {
  public:
   Deriver(const Segments& segments, int list_number, const std::vector<Instruction>& list)
-      : segments_(segments), list_number_(list_number), list_(list), per_round_(lane_sizes(list)), last_(static_cast<std::size_t>(segments.count())) {
+      : segments_(segments),
+        list_number_(list_number),
+        list_(list),
+        per_round_(lane_sizes(list)),
+        last_(static_cast<std::size_t>(segments.count())) {
     known_.fill(nothing_known);
   }
 
@@ -35,7 +40,8 @@ class Deriver {
     Waits waits(list_.size());
     for (int round = 0; round < rounds; ++round)
       for (std::size_t k = 0; k < list_.size(); ++k)
-        waits[k] = step(round, static_cast<int>(k));  // the last round's hold for all: they name earlier rounds too
+        // the last round's hold for all: they name earlier rounds too
+        waits[k] = step(round, static_cast<int>(k));
     return waits;
   }
 
@@ -45,7 +51,8 @@ class Deriver {
     const auto lane = static_cast<std::size_t>(i.lane);
     const int index = static_cast<int>(done_[lane].size());
     Clock need = nothing_known;
-    for (std::size_t u = 0; u < i.uses.size(); ++u) collect(k, static_cast<int>(u), writes(i.uses[u].how), need);
+    for (std::size_t u = 0; u < i.uses.size(); ++u)
+      collect(k, static_cast<int>(u), writes(i.uses[u].how), need);
     for (std::size_t l = 0; l < lane_count; ++l)
       if (l == lane || need[l] <= known_[lane][l]) need[l] = none;
     // Dropped where another thing waited for has itself waited for it.
@@ -55,15 +62,20 @@ class Deriver {
     std::vector<Wait> waits;
     for (std::size_t l = 0; l < lane_count; ++l) {
       if (need[l] == none) continue;
-      waits.push_back({static_cast<Lane>(l), need[l] % per_round_[l], round - need[l] / per_round_[l]});
+      waits.push_back(
+          {static_cast<Lane>(l), need[l] % per_round_[l], round - need[l] / per_round_[l]});
       join(known_[lane], finished(l, need[l]));
     }
     known_[lane][lane] = index;
     done_[lane].push_back(known_[lane]);
     for (std::size_t u = 0; u < i.uses.size(); ++u)
-      if (!writes(i.uses[u].how)) each(k, static_cast<int>(u), [&](Access& a) { a.readers[lane] = index; });
+      if (!writes(i.uses[u].how))
+        each(k, static_cast<int>(u), [&](Access& a) { a.readers[lane] = index; });
     for (std::size_t u = 0; u < i.uses.size(); ++u)
-      if (writes(i.uses[u].how)) each(k, static_cast<int>(u), [&](Access& a) { a = {static_cast<int>(lane), index, nothing_known}; });
+      if (writes(i.uses[u].how))
+        each(k, static_cast<int>(u), [&](Access& a) {
+          a = {static_cast<int>(lane), index, nothing_known};
+        });
     return waits;
   }
 
@@ -87,15 +99,18 @@ class Deriver {
   const std::vector<Instruction>& list_;
   std::array<int, lane_count> per_round_;
   std::vector<Access> last_;
-  std::array<Clock, lane_count> known_;             // by lane: what it knows when it starts its next instruction
-  std::array<std::vector<Clock>, lane_count> done_; // by lane and instruction: what is known once that has finished
+  // by lane: what it knows when it starts its next instruction
+  std::array<Clock, lane_count> known_;
+  // by lane and instruction: what is known once that has finished
+  std::array<std::vector<Clock>, lane_count> done_;
 };
 
 }  // namespace
 
 Order derive_order(const StepProgram& p, const Placement& at) {
   const Segments segments(p, at);
-  return {Deriver(segments, 0, p.prologue).derive(1), Deriver(segments, 1, p.steady).derive(2), Deriver(segments, 2, p.drain).derive(1)};
+  return {Deriver(segments, 0, p.prologue).derive(1), Deriver(segments, 1, p.steady).derive(2),
+          Deriver(segments, 2, p.drain).derive(1)};
 }
 
 }  // namespace trainx::program

@@ -6,33 +6,41 @@
 
 namespace trainx::program {
 
-/// Where the exact fp32 weight lives: in the parameter itself, in a copy beside a bf16 parameter, or as the low 16 bits that a bf16 parameter lacks.
+/// Where the exact fp32 weight lives: in the parameter itself, in a copy beside a bf16 parameter,
+/// or as the low 16 bits that a bf16 parameter lacks.
 enum class Master : std::uint8_t { none, fp32, split };
 struct UpdateSpec {
   std::vector<StateSpec> states;
   Master master = Master::none;
-  std::int64_t lr_table_entries = 1;    // f64 learning rates by applied step
+  std::int64_t lr_table_entries = 1;  // f64 learning rates by applied step
   Unit unit = Unit::element;
-  std::vector<TensorSums> sums;         // of Unit::tensor
+  std::vector<TensorSums> sums;  // of Unit::tensor
   /// How often it sums over a whole tensor; 0: it never has to.
-  int rounds() const { return unit == Unit::tensor ? std::max(1, static_cast<int>(sums.size())) : 0; }
+  int rounds() const {
+    return unit == Unit::tensor ? std::max(1, static_cast<int>(sums.size())) : 0;
+  }
 };
 
-/// fetch, forward.., loss, backward.., advance_step, grad_norm, update.., advance_applied, report; after it kept scalars advance, so that it tells what the step used.
-/// Gradients are fp32.
-/// Resident: parameters, masters, states, the scalars step and applied (i64), lr_table, kept scalars of the graph; they are the first buffers.
+/// fetch, forward.., loss, backward.., advance_step, grad_norm, update.., advance_applied, report;
+/// after it kept scalars advance, so that it tells what the step used. Gradients are fp32.
+/// Resident: parameters, masters, states, the scalars step and applied (i64), lr_table, kept
+/// scalars of the graph; they are the first buffers.
 StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update);
 
-/// Forward without keeping anything and `last` (evaluate or predict) of the last block. Its first buffers are the resident ones of `train`,
-/// with the same ids, so that both live in one arena. Loss sums are accumulated into the graph's scalars, which `report` hands out (evaluate);
-/// predict leaves its outputs in non-resident buffers that the executor's caller reads.
-/// Where the graph's parameters are stored in another type than it computes in, they are cast right before the blocks that use them.
+/// Forward without keeping anything and `last` (evaluate or predict) of the last block. Its first
+/// buffers are the resident ones of `train`, with the same ids, so that both live in one arena.
+/// Loss sums are accumulated into the graph's scalars, which `report` hands out (evaluate); predict
+/// leaves its outputs in non-resident buffers that the executor's caller reads. Where the graph's
+/// parameters are stored in another type than it computes in, they are cast right before the blocks
+/// that use them.
 StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, Op last);
 
-/// Is the scalar read by blocks and never summed: kept from step to step and advanced with the applied steps, as a loss scale is?
+/// Is the scalar read by blocks and never summed: kept from step to step and advanced with the
+/// applied steps, as a loss scale is?
 bool is_kept_scalar(const ModelGraph& graph, int scalar);
 
-/// The first writer of each gradient and accumulated scalar overwrites, later ones accumulate: derived from the order of writers in `steady`.
+/// The first writer of each gradient and accumulated scalar overwrites, later ones accumulate:
+/// derived from the order of writers in `steady`.
 void first_writer_overwrites(StepProgram& p);
 
 }  // namespace trainx::program

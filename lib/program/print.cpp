@@ -4,9 +4,11 @@
 namespace trainx::program {
 namespace {
 
-constexpr std::size_t widest_reads = 40;   // a longer list of reads pushes only its own line
+constexpr std::size_t widest_reads = 40;  // a longer list of reads pushes only its own line
 
-struct Line { std::string micro, op, block, lane, reads, writes; };
+struct Line {
+  std::string micro, op, block, lane, reads, writes;
+};
 
 std::string name_of_use(const StepProgram& p, const Use& u) {
   const Buffer& b = p.buffers[u.buffer];
@@ -32,9 +34,14 @@ std::string name_of_block(const Instruction& i, const ModelGraph* names) {
 }
 
 Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names) {
-  Line line{i.micro == none ? "" : "m" + std::to_string(i.micro), std::string(name_of(i.op)), name_of_block(i, names),
-            i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)), "", ""};
-  if (i.group != Among::all) line.op += i.group == Among::shards ? " among shards" : " among replicas";
+  Line line{i.micro == none ? "" : "m" + std::to_string(i.micro),
+            std::string(name_of(i.op)),
+            name_of_block(i, names),
+            i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)),
+            "",
+            ""};
+  if (i.group != Among::all)
+    line.op += i.group == Among::shards ? " among shards" : " among replicas";
   if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
   for (const Use& u : i.uses) {
     if (p.buffers[u.buffer].kind == Kind::scratch) continue;
@@ -51,19 +58,25 @@ std::string padded(std::string s, std::size_t width) {
 
 }  // namespace
 
-std::string print(const StepProgram& p, const std::vector<Instruction>& list, const ModelGraph* names) {
+std::string print(const StepProgram& p, const std::vector<Instruction>& list,
+                  const ModelGraph* names) {
   std::vector<Line> lines;
-  Line width;                           // its strings are only as long as the columns
-  auto widen = [](std::string& column, const std::string& s) { column.resize(std::max(column.size(), s.size())); };
+  Line width;  // its strings are only as long as the columns
+  auto widen = [](std::string& column, const std::string& s) {
+    column.resize(std::max(column.size(), s.size()));
+  };
   for (const Instruction& i : list) {
     const Line& l = lines.emplace_back(line_of(p, i, names));
-    widen(width.micro, l.micro), widen(width.op, l.op), widen(width.block, l.block), widen(width.lane, l.lane);
+    widen(width.micro, l.micro), widen(width.op, l.op), widen(width.block, l.block),
+        widen(width.lane, l.lane);
     if (l.reads.size() <= widest_reads) widen(width.reads, l.reads);
   }
   std::string out;
   for (const Line& l : lines) {
-    std::string text = padded(l.micro, width.micro.size()) + (width.micro.empty() ? "" : " ") + padded(l.op, width.op.size());
-    for (auto [column, field] : {std::pair(&width.block, &l.block), std::pair(&width.lane, &l.lane)})
+    std::string text = padded(l.micro, width.micro.size()) + (width.micro.empty() ? "" : " ") +
+                       padded(l.op, width.op.size());
+    for (auto [column, field] :
+         {std::pair(&width.block, &l.block), std::pair(&width.lane, &l.lane)})
       if (!column->empty()) text += " " + padded(*field, column->size());
     text += " " + padded(l.reads, width.reads.size());
     if (!l.writes.empty()) text += " >" + l.writes;
@@ -75,7 +88,8 @@ std::string print(const StepProgram& p, const std::vector<Instruction>& list, co
 
 std::string print(const StepProgram& p, const ModelGraph* names) {
   if (p.prologue.empty() && p.drain.empty()) return print(p, p.steady, names);
-  return "prologue:\n" + print(p, p.prologue, names) + "steady:\n" + print(p, p.steady, names) + "drain:\n" + print(p, p.drain, names);
+  return "prologue:\n" + print(p, p.prologue, names) + "steady:\n" + print(p, p.steady, names) +
+         "drain:\n" + print(p, p.drain, names);
 }
 
 }  // namespace trainx::program

@@ -4,20 +4,31 @@ namespace trainx::program {
 
 bool is_collective(Op op) {
   switch (op) {
-    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return true;
+    case Op::reduce:
+    case Op::broadcast:
+    case Op::scatter:
+    case Op::gather:
+    case Op::all_to_all:
+    case Op::send:
+    case Op::recv: return true;
     default: return false;
   }
 }
 
 std::vector<int> ranks_among(const StepProgram& p, int group, int rank) {
-  const int first = group == Among::shards ? rank / p.shard_ranks * p.shard_ranks : group == Among::replicas ? rank % p.shard_ranks : 0;
-  const int step = group == Among::replicas ? p.shard_ranks : 1, end = group == Among::shards ? first + p.shard_ranks : p.world_size;
+  const int first = group == Among::shards     ? rank / p.shard_ranks * p.shard_ranks
+                    : group == Among::replicas ? rank % p.shard_ranks
+                                               : 0;
+  const int step = group == Among::replicas ? p.shard_ranks : 1,
+            end = group == Among::shards ? first + p.shard_ranks : p.world_size;
   std::vector<int> ranks;
   for (int r = first; r < end; r += step) ranks.push_back(r);
   return ranks;
 }
 
-bool is_of_parameters(const Instruction& i) { return i.op == Op::measure || i.op == Op::update || (i.op == Op::cast && i.block != none); }
+bool is_of_parameters(const Instruction& i) {
+  return i.op == Op::measure || i.op == Op::update || (i.op == Op::cast && i.block != none);
+}
 bool is_of_block(const Instruction& i) { return i.block != none && !is_of_parameters(i); }
 
 BufferId add_buffer(StepProgram& p, Buffer buffer) {
@@ -25,12 +36,16 @@ BufferId add_buffer(StepProgram& p, Buffer buffer) {
   return static_cast<BufferId>(p.buffers.size()) - 1;
 }
 
-Use whole(const StepProgram& p, BufferId b, How how, Slot slot) { return {b, {0, p.buffers[b].size}, how, slot}; }
+Use whole(const StepProgram& p, BufferId b, How how, Slot slot) {
+  return {b, {0, p.buffers[b].size}, how, slot};
+}
 
 bool meet(const Instruction& a, const Instruction& b) {
   for (const Use& x : a.uses)
     for (const Use& y : b.uses)
-      if (x.buffer == y.buffer && (writes(x.how) || writes(y.how)) && x.range.begin < y.range.end && y.range.begin < x.range.end) return true;
+      if (x.buffer == y.buffer && (writes(x.how) || writes(y.how)) && x.range.begin < y.range.end &&
+          y.range.begin < x.range.end)
+        return true;
   return false;
 }
 

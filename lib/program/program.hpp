@@ -1,5 +1,6 @@
 // The step program: instructions over buffers. Nothing here knows training, LibTorch or threads.
-// List order is the meaning: a program read from top to bottom is a correct sequential run; lanes only relax it.
+// List order is the meaning: a program read from top to bottom is a correct sequential run; lanes
+// only relax it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,67 +10,124 @@ namespace trainx::program {
 
 using Bytes = std::int64_t;
 using BufferId = int;
-using Slot = int;                       // which operand of its operation a use is (see model_graph.hpp, operations.hpp)
+// which operand of its operation a use is (see model_graph.hpp, operations.hpp)
+using Slot = int;
 constexpr int none = -1;
 
-enum class Kind : std::uint8_t { parameter, gradient, state, value, value_gradient, saved, batch, scalar, scratch };
-/// library: memory that library calls allocate and keep (the graph of autograd between forward and backward): counted, and in no arena.
+enum class Kind : std::uint8_t {
+  parameter,
+  gradient,
+  state,
+  value,
+  value_gradient,
+  saved,
+  batch,
+  scalar,
+  scratch
+};
+/// library: memory that library calls allocate and keep (the graph of autograd between forward and
+/// backward): counted, and in no arena.
 enum class Space : std::uint8_t { device, host, disk, library };
 constexpr int space_count = 4;
 enum class Lane : std::uint8_t { compute, copy_in, copy_out, communication, host, disk };
 constexpr int lane_count = 6;
-/// accumulate is +=, its first writer becomes overwrite; modify reads and writes in place (reduce, update, advance).
+/// accumulate is +=, its first writer becomes overwrite; modify reads and writes in place (reduce,
+/// update, advance).
 enum class How : std::uint8_t { read, overwrite, accumulate, modify };
 enum class Op : std::uint8_t {
-  fetch_batch, forward, loss, recompute, backward, evaluate, predict,
-  reduce, broadcast, scatter, gather, all_to_all, send, recv, copy, cast,
-  grad_norm, measure, update, advance_step, advance_applied, report,
+  fetch_batch,
+  forward,
+  loss,
+  recompute,
+  backward,
+  evaluate,
+  predict,
+  reduce,
+  broadcast,
+  scatter,
+  gather,
+  all_to_all,
+  send,
+  recv,
+  copy,
+  cast,
+  grad_norm,
+  measure,
+  update,
+  advance_step,
+  advance_applied,
+  report,
 };
 
-/// Which ranks a collective is made among, of `shard_ranks` that hold a shard each, neighbours, and world_size / shard_ranks such groups, which hold the same.
-struct Among { enum : int { all, shards, replicas }; };   // replicas: those that hold the same shard, one of each group
+/// Which ranks a collective is made among, of `shard_ranks` that hold a shard each, neighbours, and
+/// world_size / shard_ranks such groups, which hold the same.
+// replicas: those that hold the same shard, one of each group
+struct Among {
+  enum : int { all, shards, replicas };
+};
 
-struct Range { Bytes begin = 0, end = 0; };
+struct Range {
+  Bytes begin = 0, end = 0;
+};
 
 struct Buffer {
   std::string name;
   Kind kind{};
-  int owner = none;                     // parameter, gradient, state: the group; value and its gradient: the value; saved, scratch: the block
-  int micro = none;                     // micro-step it belongs to; none: of the step or of the run
+  // parameter, gradient, state: the group; value and its gradient: the value; saved, scratch: the
+  // block
+  int owner = none;
+  int micro = none;  // micro-step it belongs to; none: of the step or of the run
   Bytes size = 0;
   Space space = Space::device;
-  bool sharded = false;                 // holds this rank's share only; ranks that share a program name no range of their own
-  bool resident = false;                // holds data before prologue and after drain: what is loaded and saved
-  bool whole = false;                   // state of an optimizer whose unit is a tensor, with entries of its own for each tensor: no part is used alone, and none follows from a part of the gradient
-  bool packed = false;                  // state of an optimizer whose unit is a block: it has no entry for each element, but parts of the group have parts of it, which fill shards
-  bool rounded = false;                 // gradient in bf16, as it leaves for the host; others are fp32
+  // holds this rank's share only; ranks that share a program name no range of their own
+  bool sharded = false;
+  // holds data before prologue and after drain: what is loaded and saved
+  bool resident = false;
+  // state of an optimizer whose unit is a tensor, with entries of its own for each tensor: no part
+  // is used alone, and none follows from a part of the gradient
+  bool whole = false;
+  // state of an optimizer whose unit is a block: it has no entry for each element, but parts of the
+  // group have parts of it, which fill shards
+  bool packed = false;
+  // gradient in bf16, as it leaves for the host; others are fp32
+  bool rounded = false;
 };
 
-struct Use { BufferId buffer = none; Range range; How how{}; Slot slot = none; };
+struct Use {
+  BufferId buffer = none;
+  Range range;
+  How how{};
+  Slot slot = none;
+};
 
 struct Instruction {
   Op op{};
-  int block = none;                     // forward, loss, recompute, backward, evaluate, predict: the block; measure, update, cast of parameters: the group
+  // forward, loss, recompute, backward, evaluate, predict: the block; measure, update, cast of
+  // parameters: the group
+  int block = none;
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
-  int stage = 0;                        // stage s of a step runs beside stage 0 of the s-th next step
-  int group = Among::all;               // of a collective: among which ranks
-  int peer = none;                      // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum, none: all;
-                                        // fetch_batch: the rank that the batch is for, where it is not this one
+  // stage s of a step runs beside stage 0 of the s-th next step
+  int stage = 0;
+  int group = Among::all;  // of a collective: among which ranks
+  // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum,
+  // none: all; fetch_batch: the rank that the batch is for, where it is not this one
+  int peer = none;
 };
 
 /// N steps = prologue, steady x (N - prologue_steps), drain.
 struct StepProgram {
   std::vector<Buffer> buffers;
   int world_size = 1;
-  int shard_ranks = 1;                  // among which sharded buffers are cut; as many groups as there are hold all shards
+  // among which sharded buffers are cut; as many groups as there are hold all shards
+  int shard_ranks = 1;
   int prologue_steps = 0;
   std::vector<Instruction> prologue, steady, drain;
-  int last_pass = none;                 // of the canonical order of passes, the last one applied
+  int last_pass = none;  // of the canonical order of passes, the last one applied
   // A program for planning alone may leave out micro-steps that are like one of those in it.
-  int repeated_micro = none;            // that micro-step
-  std::int64_t repeats = 0;             // how many more there are of it
+  int repeated_micro = none;  // that micro-step
+  std::int64_t repeats = 0;   // how many more there are of it
 };
 
 /// How often the step runs the instruction: more than once only where micro-steps are left out.
@@ -79,9 +137,11 @@ inline std::int64_t times(const StepProgram& p, const Instruction& i) {
 
 constexpr bool reads(How h) { return h != How::overwrite; }
 constexpr bool writes(How h) { return h != How::read; }
-bool is_collective(Op op);              // all ranks of the group take part: reduce, broadcast, scatter, gather, all_to_all, send, recv
-bool is_of_block(const Instruction& i); // an operation of a block of the model
-bool is_of_parameters(const Instruction& i);   // an operation of a group of parameters: measure, update, cast (of parameters)
+// all ranks of the group take part: reduce, broadcast, scatter, gather, all_to_all, send, recv
+bool is_collective(Op op);
+bool is_of_block(const Instruction& i);  // an operation of a block of the model
+// an operation of a group of parameters: measure, update, cast (of parameters)
+bool is_of_parameters(const Instruction& i);
 
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);

@@ -17,22 +17,29 @@ ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) 
   for (std::size_t g = 0; g < cuts.size(); ++g) {
     auto cells = [&](std::string_view what) {
       std::vector<Symbol> v;
-      for (const std::int64_t e : cuts[g]) v.push_back(initial_symbol(what, static_cast<int>(g), e));
+      for (const std::int64_t e : cuts[g])
+        v.push_back(initial_symbol(what, static_cast<int>(g), e));
       return v;
     };
     auto& group = s.groups.emplace_back();
     group.parameter = cells("w");
     if (reference.update.master != Master::none) group.master = cells("master");
     for (const StateSpec& state : reference.update.states) {
-      const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0, whole = reference.update.unit == Unit::tensor && state.dims;
-      group.states.push_back(!kept ? std::vector<Symbol>{} : whole ? std::vector{initial_symbol(state.name, static_cast<int>(g), 0)} : cells(state.name));
+      const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0,
+                 whole = reference.update.unit == Unit::tensor && state.dims;
+      group.states.push_back(!kept ? std::vector<Symbol>{}
+                             : whole
+                                 ? std::vector{initial_symbol(state.name, static_cast<int>(g), 0)}
+                                 : cells(state.name));
     }
   }
   s.step = initial_symbol("step", none, 0);
   s.applied = initial_symbol("applied", none, 0);
   s.lr_table = initial_symbol("lr_table", none, 0);
   for (std::size_t k = 0; k < reference.graph->scalars.size(); ++k)
-    s.kept_scalars.push_back(is_kept_scalar(*reference.graph, static_cast<int>(k)) ? initial_symbol(reference.graph->scalars[k].name, none, 0) : 0);
+    s.kept_scalars.push_back(is_kept_scalar(*reference.graph, static_cast<int>(k))
+                                 ? initial_symbol(reference.graph->scalars[k].name, none, 0)
+                                 : 0);
   return s;
 }
 
@@ -42,7 +49,12 @@ namespace {
 class StepReference {
  public:
   StepReference(const Reference& reference, const GroupCuts& cuts, ReferenceState& state)
-      : reference_(reference), graph_(*reference.graph), cuts_(cuts), state_(state), gradients_(cuts.size()), scalars_(graph_.scalars.size()) {
+      : reference_(reference),
+        graph_(*reference.graph),
+        cuts_(cuts),
+        state_(state),
+        gradients_(cuts.size()),
+        scalars_(graph_.scalars.size()) {
     for (const auto& g : state.groups) parameters_.push_back(joined(g.parameter));
     if (reference.update_in_backward) find_last_uses();
   }
@@ -58,7 +70,7 @@ class StepReference {
   }
 
  private:
-  using Place = std::pair<Op, int>;     // operation and block
+  using Place = std::pair<Op, int>;  // operation and block
 
   /// Of each group, the last operation of a micro-step that has to do with it.
   void find_last_uses() {
@@ -70,13 +82,16 @@ class StepReference {
         const BlockSpec& spec = graph_.blocks[block];
         if (const auto phase = spec.phases.find(op); phase != spec.phases.end())
           for (const SlotUse& u : phase->second.uses)
-            if (const SlotSpec& s = spec.slots[u.slot]; s.kind == Kind::parameter || s.kind == Kind::gradient) last_use_[static_cast<std::size_t>(s.index)] = {op, block};
+            if (const SlotSpec& s = spec.slots[u.slot];
+                s.kind == Kind::parameter || s.kind == Kind::gradient)
+              last_use_[static_cast<std::size_t>(s.index)] = {op, block};
       }
   }
 
   std::string micro_step(int micro, int rank, bool last) {
     batch_.clear();
-    for (std::size_t k = 0; k < graph_.batch.size(); ++k) batch_.push_back(batch_symbol(static_cast<int>(k), state_.step, micro, rank));
+    for (std::size_t k = 0; k < graph_.batch.size(); ++k)
+      batch_.push_back(batch_symbol(static_cast<int>(k), state_.step, micro, rank));
     values_.assign(graph_.values.size(), 0);
     value_gradients_.assign(graph_.values.size(), std::nullopt);
     saved_.resize(graph_.blocks.size());
@@ -87,7 +102,8 @@ class StepReference {
         const auto& phases = graph_.blocks[block].phases;
         const auto phase = phases.find(op);
         if (phase == phases.end()) continue;
-        if (std::string problem = run_block(block, op, phase->second); !problem.empty()) return problem;
+        if (std::string problem = run_block(block, op, phase->second); !problem.empty())
+          return problem;
         if (last && reference_.update_in_backward) update_finished({op, block});
       }
     return "";
@@ -112,7 +128,8 @@ class StepReference {
         default: to = saved[u.slot];
       }
     }
-    if (std::string problem = block_symbols(graph_, block, op, phase.uses, slots); !problem.empty()) return problem;
+    if (std::string problem = block_symbols(graph_, block, op, phase.uses, slots); !problem.empty())
+      return problem;
     for (const SlotUse& u : phase.uses) {
       if (!writes(u.how)) continue;
       const SlotSpec& s = spec.slots[u.slot];
@@ -120,11 +137,15 @@ class StepReference {
       const Symbol made = slots[u.slot];
       switch (s.kind) {
         case Kind::value: values_[index] = made; break;
-        case Kind::value_gradient: value_gradients_[index] = u.how == How::modify ? made : value_gradients_[index].value_or(0) + made; break;
+        case Kind::value_gradient:
+          value_gradients_[index] =
+              u.how == How::modify ? made : value_gradients_[index].value_or(0) + made;
+          break;
         case Kind::gradient: {
           std::size_t cell = 0;
           gradients_[index].resize(cuts_[index].size());
-          for (const std::int64_t e : cuts_[index]) gradients_[index][cell++] += contribution_symbol(made, e);
+          for (const std::int64_t e : cuts_[index])
+            gradients_[index][cell++] += contribution_symbol(made, e);
           break;
         }
         case Kind::scalar: scalars_[index] += made; break;
@@ -148,7 +169,8 @@ class StepReference {
       for (std::size_t g = 0; g < cuts_.size(); ++g) update(g);
     }
     const Symbol* const guard = reference_.update_reads_norm2 ? &norm2_ : nullptr;
-    const Symbol *const loss_sum = scalar("loss_sum"), *const target_count = scalar("target_count"), *const loss_scale = scalar("loss_scale");
+    const Symbol *const loss_sum = scalar("loss_sum"), *const target_count = scalar("target_count"),
+                        *const loss_scale = scalar("loss_scale");
     state_.step = advanced_symbol(state_.step, nullptr);
     state_.applied = advanced_symbol(state_.applied, guard);
     if (loss_sum) state_.reports = mix(state_.reports, ReportSlot::loss_sum, *loss_sum);
@@ -164,7 +186,8 @@ class StepReference {
   /// Null where the model has none of that name.
   const Symbol* scalar(std::string_view name) const {
     for (std::size_t k = 0; k < scalars_.size(); ++k)
-      if (graph_.scalars[k].name == name) return state_.kept_scalars[k] ? &state_.kept_scalars[k] : &scalars_[k];
+      if (graph_.scalars[k].name == name)
+        return state_.kept_scalars[k] ? &state_.kept_scalars[k] : &scalars_[k];
     return nullptr;
   }
 
@@ -182,11 +205,13 @@ class StepReference {
       if (!gradients_[g].empty()) update_tensors(g, scalars);
       return;
     }
-    for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) update_cell(g, cell, operands_of(g, cell, scalars));
+    for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell)
+      update_cell(g, cell, operands_of(g, cell, scalars));
   }
 
   UpdateOperands scalars_of_update(const Symbol* guard) const {
-    const Symbol *const target_count = scalar("target_count"), *const loss_scale = scalar("loss_scale");
+    const Symbol *const target_count = scalar("target_count"), *const loss_scale =
+                                                                   scalar("loss_scale");
     UpdateOperands o;
     if (guard) o.present.emplace_back(UpdateSlot::norm2, *guard);
     if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
@@ -196,18 +221,25 @@ class StepReference {
     return o;
   }
 
-  bool is_of_tensors(std::size_t state) const { return reference_.update.unit == Unit::tensor && reference_.update.states[state].dims; }
+  bool is_of_tensors(std::size_t state) const {
+    return reference_.update.unit == Unit::tensor && reference_.update.states[state].dims;
+  }
 
   /// What an update of the cell reads, `shared` beside what is the cell's own.
   UpdateOperands operands_of(std::size_t g, std::size_t cell, const UpdateOperands& shared) const {
     const auto& group = state_.groups[g];
     UpdateOperands o = shared;
-    const bool rounded = !reference_.rounded_gradients.empty() && reference_.rounded_gradients.at(g);
-    o.present.emplace_back(UpdateSlot::gradient, rounded ? rounded_symbol(gradients_[g][cell]) : gradients_[g][cell]);
+    const bool rounded = !reference_.rounded_gradients.empty() &&
+                         reference_.rounded_gradients.at(g);
+    o.present.emplace_back(UpdateSlot::gradient,
+                           rounded ? rounded_symbol(gradients_[g][cell]) : gradients_[g][cell]);
     o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
     if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
     for (std::size_t s = 0; s < group.states.size(); ++s)
-      if (!group.states[s].empty() && !is_of_tensors(s)) o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s][cell]);   // nothing may be kept of a group's tensors
+      // nothing may be kept of a group's tensors
+      if (!group.states[s].empty() && !is_of_tensors(s))
+        o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s),
+                               group.states[s][cell]);
     std::sort(o.present.begin(), o.present.end());
     return o;
   }
@@ -217,17 +249,21 @@ class StepReference {
     group.parameter[cell] = o.result(UpdateSlot::parameter);
     if (!group.master.empty()) group.master[cell] = o.result(UpdateSlot::master);
     for (std::size_t s = 0; s < group.states.size(); ++s)
-      if (!group.states[s].empty() && !is_of_tensors(s)) group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
+      if (!group.states[s].empty() && !is_of_tensors(s))
+        group.states[s][cell] = o.result(UpdateSlot::first_state + static_cast<Slot>(s));
   }
 
-  /// Sums over the whole group, each from those before; then every cell from all sums. States of tensors move on before the last sum.
+  /// Sums over the whole group, each from those before; then every cell from all sums. States of
+  /// tensors move on before the last sum.
   void update_tensors(std::size_t g, const UpdateOperands& scalars) {
     auto& group = state_.groups[g];
     UpdateOperands sums = scalars;
     const auto with_states = [&] {
       UpdateOperands o = sums;
       for (std::size_t s = 0; s < group.states.size(); ++s)
-        if (!group.states[s].empty() && is_of_tensors(s)) o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s), group.states[s].front());
+        if (!group.states[s].empty() && is_of_tensors(s))
+          o.present.emplace_back(UpdateSlot::first_state + static_cast<Slot>(s),
+                                 group.states[s].front());
       return o;
     };
     const int rounds = reference_.update.rounds();
@@ -236,14 +272,17 @@ class StepReference {
         UpdateOperands before = with_states();
         std::sort(before.present.begin(), before.present.end());
         for (std::size_t s = 0; s < group.states.size(); ++s)
-          if (!group.states[s].empty() && is_of_tensors(s)) group.states[s].front() = before.result(UpdateSlot::first_state + static_cast<Slot>(s));
+          if (!group.states[s].empty() && is_of_tensors(s))
+            group.states[s].front() = before.result(UpdateSlot::first_state + static_cast<Slot>(s));
       }
       Symbol sum = 0;
       auto element = cuts_[g].begin();
-      for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) sum += operands_of(g, cell, with_states()).share_of_sum(round, *element++);
+      for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell)
+        sum += operands_of(g, cell, with_states()).share_of_sum(round, *element++);
       sums.present.emplace_back(UpdateSlot::first_sums + round, sum);
     }
-    for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell) update_cell(g, cell, operands_of(g, cell, with_states()));
+    for (std::size_t cell = 0; cell < gradients_[g].size(); ++cell)
+      update_cell(g, cell, operands_of(g, cell, with_states()));
   }
 
   const Reference& reference_;
@@ -254,15 +293,18 @@ class StepReference {
   std::vector<std::optional<Symbol>> value_gradients_;
   std::vector<std::vector<Symbol>> saved_, gradients_;
   std::vector<Symbol> scalars_;
-  std::vector<Place> last_use_;         // by group
-  Symbol norm2_ = 0;                    // of the gradients that are complete
+  std::vector<Place> last_use_;  // by group
+  Symbol norm2_ = 0;             // of the gradients that are complete
 };
 
 }  // namespace
 
-std::string run_reference(const Reference& reference, const GroupCuts& cuts, int world_size, int steps, ReferenceState& state) {
+std::string run_reference(const Reference& reference, const GroupCuts& cuts, int world_size,
+                          int steps, ReferenceState& state) {
   for (int s = 0; s < steps; ++s)
-    if (std::string problem = StepReference(reference, cuts, state).run(world_size); !problem.empty()) return problem;
+    if (std::string problem = StepReference(reference, cuts, state).run(world_size);
+        !problem.empty())
+      return problem;
   return "";
 }
 

@@ -1,4 +1,5 @@
-// Training as loops over ranks, micro-steps and blocks, written without programs: what every program must mean.
+// Training as loops over ranks, micro-steps and blocks, written without programs: what every
+// program must mean.
 #pragma once
 #include "program/cells.hpp"
 #include "program/check.hpp"
@@ -9,15 +10,19 @@ namespace trainx::program {
 /// Symbols after some steps.
 struct ReferenceState {
   /// By group, by cell of its cuts.
-  struct Group { std::vector<Symbol> parameter, master; std::vector<std::vector<Symbol>> states; };
+  struct Group {
+    std::vector<Symbol> parameter, master;
+    std::vector<std::vector<Symbol>> states;
+  };
   std::vector<Group> groups;
   Symbol step = 0, applied = 0, lr_table = 0, reports = 0;
-  std::vector<Symbol> kept_scalars;     // by scalar of the graph; 0: summed within a step
+  std::vector<Symbol> kept_scalars;  // by scalar of the graph; 0: summed within a step
 };
 
 ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts);
 /// Returns a sentence where the graph itself is not computable.
-std::string run_reference(const Reference& reference, const GroupCuts& cuts, int world_size, int steps, ReferenceState& state);
+std::string run_reference(const Reference& reference, const GroupCuts& cuts, int world_size,
+                          int steps, ReferenceState& state);
 /// The operand that a whole buffer of cells is.
 Symbol joined(const std::vector<Symbol>& cells);
 

@@ -13,10 +13,13 @@ class RuleCheck {
     read_in_.assign(n, 0);
     written_in_.assign(n, 0);
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
-      if (p.buffers[b].resident) each(segments_.of_buffer(static_cast<BufferId>(b)), [&](std::size_t s) { holds_[s] = static_cast<BufferId>(b); });
+      if (p.buffers[b].resident)
+        each(segments_.of_buffer(static_cast<BufferId>(b)),
+             [&](std::size_t s) { holds_[s] = static_cast<BufferId>(b); });
     // The loader hands over a whole record, also what the model ignores.
     ignored_.assign(p.buffers.size(), false);
-    for (std::size_t b = 0; b < p.buffers.size(); ++b) ignored_[b] = p.buffers[b].kind == Kind::batch;
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)
+      ignored_[b] = p.buffers[b].kind == Kind::batch;
     for (const auto* list : {&p.prologue, &p.steady, &p.drain})
       for (const Instruction& i : *list)
         for (const Use& u : i.uses)
@@ -30,10 +33,12 @@ class RuleCheck {
     for (std::size_t b = 0; b < p_.buffers.size(); ++b)
       if (p_.buffers[b].resident)
         each(segments_.of_buffer(static_cast<BufferId>(b)), [&](std::size_t s) {
-          if (holds_[s] != static_cast<BufferId>(b)) complain(p_.buffers[b].name + " is lost: its bytes hold " + name_held(s));
+          if (holds_[s] != static_cast<BufferId>(b))
+            complain(p_.buffers[b].name + " is lost: its bytes hold " + name_held(s));
         });
     for (std::size_t s = 0; s < holds_.size(); ++s)
-      if (unread_[s] && holds_[s] != none && !p_.buffers[holds_[s]].resident) complain(name_held(s) + " is written and never read");
+      if (unread_[s] && holds_[s] != none && !p_.buffers[holds_[s]].resident)
+        complain(name_held(s) + " is written and never read");
     return problem_;
   }
 
@@ -43,25 +48,32 @@ class RuleCheck {
     for (int s = run.begin; s < run.end; ++s) visit(static_cast<std::size_t>(s));
   }
   const Buffer& buffer(const Use& u) const { return p_.buffers[u.buffer]; }
-  std::string name_held(std::size_t s) const { return holds_[s] == none ? "nothing" : p_.buffers[holds_[s]].name; }
+  std::string name_held(std::size_t s) const {
+    return holds_[s] == none ? "nothing" : p_.buffers[holds_[s]].name;
+  }
   void complain(std::string sentence) {
     if (problem_.empty()) problem_ = std::move(sentence);
   }
 
   void walk(int list_number, const std::vector<Instruction>& list) {
-    for (std::size_t k = 0; k < list.size() && problem_.empty(); ++k) check(list_number, static_cast<int>(k), list[k]);
+    for (std::size_t k = 0; k < list.size() && problem_.empty(); ++k)
+      check(list_number, static_cast<int>(k), list[k]);
   }
 
   void check(int list_number, int k, const Instruction& i) {
-    const auto where = [&] { return std::string(name_of(i.op)) + " at position " + std::to_string(k) + ": "; };
-    if (is_collective(i.op) != (i.lane == Lane::communication)) return complain(where() + "belongs in the communication lane, and only collectives do");
+    const auto where = [&] {
+      return std::string(name_of(i.op)) + " at position " + std::to_string(k) + ": ";
+    };
+    if (is_collective(i.op) != (i.lane == Lane::communication))
+      return complain(where() + "belongs in the communication lane, and only collectives do");
     ++stamp_;
     auto run = [&](std::size_t u) { return segments_.of(list_number, k, static_cast<int>(u)); };
     for (std::size_t n = 0; n < i.uses.size(); ++n) {
       const Use& u = i.uses[n];
       if (!reads(u.how)) continue;
       each(run(n), [&](std::size_t s) {
-        if (holds_[s] != u.buffer) complain(where() + buffer(u).name + " is read where its bytes hold " + name_held(s));
+        if (holds_[s] != u.buffer)
+          complain(where() + buffer(u).name + " is read where its bytes hold " + name_held(s));
         unread_[s] = false;
         if (u.how == How::read) read_in_[s] = stamp_;
       });
@@ -69,9 +81,11 @@ class RuleCheck {
     for (std::size_t n = 0; n < i.uses.size(); ++n) {
       const Use& u = i.uses[n];
       if (!writes(u.how)) continue;
-      const bool to_be_read = buffer(u).kind != Kind::scratch && i.op != Op::predict && !ignored_[u.buffer];
+      const bool to_be_read = buffer(u).kind != Kind::scratch && i.op != Op::predict &&
+                              !ignored_[u.buffer];
       each(run(n), [&](std::size_t s) {
-        if (read_in_[s] == stamp_ || written_in_[s] == stamp_) complain(where() + buffer(u).name + " shares bytes with another operand");
+        if (read_in_[s] == stamp_ || written_in_[s] == stamp_)
+          complain(where() + buffer(u).name + " shares bytes with another operand");
         written_in_[s] = stamp_;
         if (unread_[s]) complain(where() + name_held(s) + " is overwritten and was never read");
         holds_[s] = u.buffer;
@@ -79,15 +93,16 @@ class RuleCheck {
       });
     }
     for (std::size_t n = 0; n < i.uses.size(); ++n)
-      if (buffer(i.uses[n]).kind == Kind::scratch) each(run(n), [&](std::size_t s) { holds_[s] = none; });
+      if (buffer(i.uses[n]).kind == Kind::scratch)
+        each(run(n), [&](std::size_t s) { holds_[s] = none; });
   }
 
   const StepProgram& p_;
   Segments segments_;
-  std::vector<BufferId> holds_;         // by segment: whose data lies there
-  std::vector<char> unread_;            // ... and that nobody has read it since it was written
-  std::vector<int> read_in_, written_in_;   // by segment: the last instruction that did
-  std::vector<char> ignored_;           // by buffer
+  std::vector<BufferId> holds_;            // by segment: whose data lies there
+  std::vector<char> unread_;               // ... and that nobody has read it since it was written
+  std::vector<int> read_in_, written_in_;  // by segment: the last instruction that did
+  std::vector<char> ignored_;              // by buffer
   int stamp_ = 0;
   std::string problem_;
 };

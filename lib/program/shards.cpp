@@ -6,9 +6,10 @@ namespace {
 
 std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
-/// Tensors begin on multiples of `alignment`, but for those that begin where the one before ends: a block may read both as one.
+/// Tensors begin on multiples of `alignment`, but for those that begin where the one before ends: a
+/// block may read both as one.
 void align(GroupSpec& group, std::int64_t alignment) {
-  std::int64_t end_before = 0, end = 0; // of the tensor before: where it was, where it is
+  std::int64_t end_before = 0, end = 0;  // of the tensor before: where it was, where it is
   for (ParameterSpec& p : group.parameters) {
     const bool continues = p.offset > 0 && p.offset == end_before;
     end_before = p.offset + p.elements();
@@ -21,7 +22,8 @@ void align(GroupSpec& group, std::int64_t alignment) {
 /// Does every border between shards of that size leave the blocks of the tensor that it cuts whole?
 bool keeps_blocks(const GroupSpec& group, std::int64_t shard) {
   for (const ParameterSpec& p : group.parameters)
-    for (std::int64_t border = round_up(p.offset + 1, shard); border < p.offset + p.elements(); border += shard)
+    for (std::int64_t border = round_up(p.offset + 1, shard); border < p.offset + p.elements();
+         border += shard)
       if ((border - p.offset) % state_block != 0) return false;
   return true;
 }
@@ -31,7 +33,8 @@ GroupSpec divisible(GroupSpec group, int world_size, Unit unit) {
   if (unit == Unit::block) align(group, alignment);
   std::int64_t shard = round_up((group.elements + world_size - 1) / world_size, alignment);
   if (unit == Unit::block)
-    while (!keeps_blocks(group, shard)) shard += alignment;   // ends at the latest where no border cuts a tensor
+    // ends at the latest where no border cuts a tensor
+    while (!keeps_blocks(group, shard)) shard += alignment;
   group.elements = shard * world_size;
   return group;
 }
@@ -42,7 +45,8 @@ ModelGraph divisible(ModelGraph graph, int world_size, Unit unit) {
   for (GroupSpec& group : graph.groups) group = divisible(std::move(group), world_size, unit);
   for (BlockSpec& block : graph.blocks)
     for (SlotSpec& slot : block.slots)
-      if (slot.kind == Kind::parameter || slot.kind == Kind::gradient) slot.tensor.dims = {graph.groups[static_cast<std::size_t>(slot.index)].elements};
+      if (slot.kind == Kind::parameter || slot.kind == Kind::gradient)
+        slot.tensor.dims = {graph.groups[static_cast<std::size_t>(slot.index)].elements};
   return graph;
 }
 
@@ -50,7 +54,8 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int world_size) {
   const std::int64_t size = group.elements / world_size, begin = rank * size, end = begin + size;
   GroupSpec shard{group.name, {}, size};
   for (const ParameterSpec& p : group.parameters) {
-    const std::int64_t from = std::max(begin, p.offset), to = std::min(end, p.offset + p.elements());
+    const std::int64_t from = std::max(begin, p.offset),
+                       to = std::min(end, p.offset + p.elements());
     if (from >= to) continue;
     ParameterSpec part = p;
     part.offset = from - begin;
@@ -68,7 +73,8 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int world_size) {
 std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int world_size) {
   if (!state.dims) return group.parameters.empty() ? 0 : group.elements / world_size;
   std::int64_t most = 0;
-  for (int r = 0; r < world_size; ++r) most = std::max(most, state_layout(state, shard_of(group, r, world_size)).entries);
+  for (int r = 0; r < world_size; ++r)
+    most = std::max(most, state_layout(state, shard_of(group, r, world_size)).entries);
   return most;
 }
 

@@ -1,17 +1,21 @@
-// How a group is cut among ranks: into equal shards, one after the other in the group's buffer, whose borders fall on the optimizer's units (of Unit::tensor on elements).
+// How a group is cut among ranks: into equal shards, one after the other in the group's buffer,
+// whose borders fall on the optimizer's units (of Unit::tensor on elements).
 #pragma once
 #include "program/states.hpp"
 #include <cstdint>
 
 namespace trainx::program {
 
-/// The graph with gaps in its groups such that `world_size` ranks divide each. What has to be contiguous stays so. Unit::tensor is cut as elements are: its updates sum over tensors first.
+/// The graph with gaps in its groups such that `world_size` ranks divide each. What has to be
+/// contiguous stays so. Unit::tensor is cut as elements are: its updates sum over tensors first.
 ModelGraph divisible(ModelGraph graph, int world_size, Unit unit);
 
-/// What one rank keeps of a group: its tensors that lie in the shard, parts of those that a border cuts (as plain elements), and how far from the shard's beginning.
+/// What one rank keeps of a group: its tensors that lie in the shard, parts of those that a border
+/// cuts (as plain elements), and how far from the shard's beginning.
 GroupSpec shard_of(const GroupSpec& group, int rank, int world_size);
 
-/// Entries of a state in a shard: those of the rank with the most, so that the shards of all are alike.
+/// Entries of a state in a shard: those of the rank with the most, so that the shards of all are
+/// alike.
 std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int world_size);
 
 }  // namespace trainx::program

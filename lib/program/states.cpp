@@ -12,7 +12,8 @@ StateLayout state_layout(const StateSpec& state, const GroupSpec& group) {
     }
     const TensorSpec kept{"", state.dtype, state.dims(p)};
     layout.offsets.push_back(kept.dims.empty() ? none : layout.entries);
-    if (!kept.dims.empty()) layout.entries += (kept.elements() + group_alignment - 1) / group_alignment * group_alignment;
+    if (!kept.dims.empty())
+      layout.entries += (kept.elements() + group_alignment - 1) / group_alignment * group_alignment;
   }
   return layout;
 }

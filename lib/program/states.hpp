@@ -6,31 +6,37 @@
 
 namespace trainx::program {
 
-/// The smallest part of a tensor that an optimizer updates by itself: where its state may be cut, for shards as for anything else.
+/// The smallest part of a tensor that an optimizer updates by itself: where its state may be cut,
+/// for shards as for anything else.
 enum class Unit : std::uint8_t {
   element,
-  block,                                // of state_block elements, counted from the tensor's first
+  block,  // of state_block elements, counted from the tensor's first
   tensor,
 };
 constexpr std::int64_t state_block = 256;
 
-/// What an optimizer keeps of its parameters, e.g. {"exp_avg", f32}: an entry for each element, or of each tensor what `dims` says.
+/// What an optimizer keeps of its parameters, e.g. {"exp_avg", f32}: an entry for each element, or
+/// of each tensor what `dims` says.
 struct StateSpec {
   std::string name;
   DType dtype = DType::f32;
-  double initial = 0;                   // of every entry
-  std::function<std::vector<std::int64_t>(const ParameterSpec&)> dims;   // of what is kept of a tensor; empty: nothing of this one
+  double initial = 0;  // of every entry
+  // of what is kept of a tensor; empty: nothing of this one
+  std::function<std::vector<std::int64_t>(const ParameterSpec&)> dims;
 };
 
-/// What an optimizer has to sum over a whole tensor before it can update parts of it: how many numbers (f64) that is. A list of them where each follows from the one before.
+/// What an optimizer has to sum over a whole tensor before it can update parts of it: how many
+/// numbers (f64) that is. A list of them where each follows from the one before.
 using TensorSums = std::function<std::int64_t(const ParameterSpec&)>;
 
 /// One state in the buffer that a group has of it.
 struct StateLayout {
-  std::vector<std::int64_t> offsets;    // in entries, of each of the group's tensors; none: nothing is kept of it
-  std::int64_t entries = 0;             // with gaps; 0: the group has no such buffer
+  // in entries, of each of the group's tensors; none: nothing is kept of it
+  std::vector<std::int64_t> offsets;
+  std::int64_t entries = 0;  // with gaps; 0: the group has no such buffer
 };
-/// As the group lies in its own buffers where there is an entry for each element; else the tensors after one another, aligned to group_alignment entries.
+/// As the group lies in its own buffers where there is an entry for each element; else the tensors
+/// after one another, aligned to group_alignment entries.
 StateLayout state_layout(const StateSpec& state, const GroupSpec& group);
 /// Where the sums of each of the group's tensors begin, and the end of all.
 std::vector<std::int64_t> sums_layout(const TensorSums& sums, const GroupSpec& group);

@@ -16,7 +16,9 @@ const Use* find_use(const Instruction& i, Slot slot) {
 }
 
 /// Bytes of a cell beyond the first are told apart, so that pieces of a value cannot be swapped.
-Symbol piece(std::int64_t begin) { return begin == 0 ? 0 : mix(0x51ed270b7a14u, static_cast<Symbol>(begin)); }
+Symbol piece(std::int64_t begin) {
+  return begin == 0 ? 0 : mix(0x51ed270b7a14u, static_cast<Symbol>(begin));
+}
 
 std::string text_of(const Instruction& i, const StepProgram& p) {
   std::string s(name_of(i.op));
@@ -29,11 +31,13 @@ std::string text_of(const Instruction& i, const StepProgram& p) {
 std::string resident_role(const Buffer& b) {
   if (b.kind == Kind::parameter) return "w";
   std::string name = b.name;
-  while (!name.empty() && (name.back() == '\'' || name.back() == '/')) name.pop_back();   // a copy on the host, a shard
+  // a copy on the host, a shard
+  while (!name.empty() && (name.back() == '\'' || name.back() == '/')) name.pop_back();
   return b.kind == Kind::state ? name.substr(0, name.find('.')) : name;
 }
 
-SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts, int rounds)
+SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph,
+                         const GroupCuts& cuts, int rounds)
     : programs_(ranks), graph_(graph), rounds_(rounds), reports_(ranks.size()) {
   std::map<const StepProgram*, std::shared_ptr<const CellMap>> made;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -45,17 +49,23 @@ SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const Mod
       const Buffer& buffer = ranks[r]->buffers[b];
       if (!buffer.resident) continue;
       const auto run = map->of_buffer(static_cast<BufferId>(b));
-      for (int c = run.begin; c < run.end; ++c) symbols[c] = initial_symbol(resident_role(buffer), buffer.owner, map->element(c, static_cast<int>(r)));
+      for (int c = run.begin; c < run.end; ++c)
+        symbols[c] = initial_symbol(resident_role(buffer), buffer.owner,
+                                    map->element(c, static_cast<int>(r)));
     }
   }
 }
 
 std::string SymbolicRun::run(int steps) {
   const auto n = programs_.size();
-  struct Cursor { int list = 0; std::size_t position = 0; int rounds_left = 0; };
+  struct Cursor {
+    int list = 0;
+    std::size_t position = 0;
+    int rounds_left = 0;
+  };
   std::vector<Cursor> cursors(n);
   for (std::size_t r = 0; r < n; ++r) cursors[r].rounds_left = steps - programs_[r]->prologue_steps;
-  auto current = [&](std::size_t r) -> const Instruction* {   // nullptr at the end
+  auto current = [&](std::size_t r) -> const Instruction* {  // nullptr at the end
     const StepProgram& p = *programs_[r];
     Cursor& c = cursors[r];
     for (;;) {
@@ -71,7 +81,8 @@ std::string SymbolicRun::run(int steps) {
     bool done = true;
     for (std::size_t r = 0; r < n; ++r) {
       while ((waiting[r] = current(r)) && !is_collective(waiting[r]->op)) {
-        if (std::string problem = execute(*waiting[r], static_cast<int>(r)); !problem.empty()) return problem;
+        if (std::string problem = execute(*waiting[r], static_cast<int>(r)); !problem.empty())
+          return problem;
         ++cursors[r].position;
       }
       done &= waiting[r] == nullptr;
@@ -81,19 +92,25 @@ std::string SymbolicRun::run(int steps) {
     for (std::size_t r = 0; r < n; ++r) {
       if (!waiting[r] || waiting[r]->op != Op::send) continue;
       const int peer = waiting[r]->peer;
-      if (peer < 0 || static_cast<std::size_t>(peer) >= n) return "send to rank " + std::to_string(peer) + ", which does not exist";
+      if (peer < 0 || static_cast<std::size_t>(peer) >= n)
+        return "send to rank " + std::to_string(peer) + ", which does not exist";
       const Instruction* other = waiting[peer];
       if (!other || other->op != Op::recv || other->peer != static_cast<int>(r)) continue;
-      if (std::string problem = transfer(*waiting[r], static_cast<int>(r), *other, peer); !problem.empty()) return problem;
+      if (std::string problem = transfer(*waiting[r], static_cast<int>(r), *other, peer);
+          !problem.empty())
+        return problem;
       ++cursors[r].position, ++cursors[peer].position;
       waiting[r] = waiting[peer] = nullptr;
       moved = true;
     }
     if (moved) continue;
     for (std::size_t r = 0; r < n; ++r)
-      if (!waiting[r] || waiting[r]->op != waiting[0]->op || waiting[r]->op == Op::send || waiting[r]->op == Op::recv) {
+      if (!waiting[r] || waiting[r]->op != waiting[0]->op || waiting[r]->op == Op::send ||
+          waiting[r]->op == Op::recv) {
         const auto where = [&](std::size_t rank) {
-          return "rank " + std::to_string(rank) + (waiting[rank] ? " is at " + text_of(*waiting[rank], *programs_[rank]) : " has ended");
+          return "rank " + std::to_string(rank) +
+                 (waiting[rank] ? " is at " + text_of(*waiting[rank], *programs_[rank])
+                                : " has ended");
         };
         return "the ranks do not meet: " + where(0) + (r ? ", " + where(r) : "");
       }
@@ -127,8 +144,10 @@ void SymbolicRun::store(const Use& u, int rank, Symbol made) {
   for (int c = run.begin; c < run.end; ++c) {
     const std::int64_t element = cells(rank).element(c, rank);
     Symbol& to = at(rank, c);
-    if (of_group) to = (u.how == How::accumulate ? to : 0) + contribution_symbol(made, element);
-    else to = u.how == How::accumulate ? to + made : made + piece(element);
+    if (of_group)
+      to = (u.how == How::accumulate ? to : 0) + contribution_symbol(made, element);
+    else
+      to = u.how == How::accumulate ? to + made : made + piece(element);
   }
 }
 
@@ -138,16 +157,26 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
       const Use* step = find_use(i, FetchSlot::step);
       for (const Use& u : i.uses)
         if (writes(u.how))
-          store(u, rank, batch_symbol(u.slot - FetchSlot::first_batch, step ? operand(*step, rank) : 0, i.micro, i.peer == none ? rank : i.peer));
+          store(u, rank,
+                batch_symbol(u.slot - FetchSlot::first_batch, step ? operand(*step, rank) : 0,
+                             i.micro, i.peer == none ? rank : i.peer));
       return "";
     }
-    case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return run_block(i, rank);
+    case Op::forward:
+    case Op::loss:
+    case Op::recompute:
+    case Op::backward:
+    case Op::evaluate:
+    case Op::predict: return run_block(i, rank);
     case Op::copy: return copy(i, rank);
     case Op::cast: return cast(i, rank);
     case Op::grad_norm: grad_norm(i, rank); return "";
     case Op::update: return rounds_ > 0 ? update_tensors(i, rank) : update(i, rank);
-    case Op::measure: return rounds_ > 0 ? update_tensors(i, rank) : "sums over tensors, of which no update needs any";
-    case Op::advance_step: case Op::advance_applied: {
+    case Op::measure:
+      return rounds_ > 0 ? update_tensors(i, rank)
+                         : "sums over tensors, of which no update needs any";
+    case Op::advance_step:
+    case Op::advance_applied: {
       const Use* counter = find_use(i, AdvanceSlot::counter);
       if (!counter) counter = find_use(i, AdvanceSlot::loss_scale);
       if (!counter) return std::string(name_of(i.op)) + " has no counter";
@@ -158,8 +187,10 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     }
     case Op::report: {
       Symbol& all = reports_[rank];
-      for (const Slot s : {ReportSlot::loss_sum, ReportSlot::target_count, ReportSlot::norm2, ReportSlot::applied, ReportSlot::lr_table, ReportSlot::loss_scale})
-        if (const Use* u = find_use(i, s)) all = mix(all, static_cast<Symbol>(s), operand(*u, rank));
+      for (const Slot s : {ReportSlot::loss_sum, ReportSlot::target_count, ReportSlot::norm2,
+                           ReportSlot::applied, ReportSlot::lr_table, ReportSlot::loss_scale})
+        if (const Use* u = find_use(i, s))
+          all = mix(all, static_cast<Symbol>(s), operand(*u, rank));
       return "";
     }
     default: return std::string(name_of(i.op)) + " is not known to the check";
@@ -167,36 +198,46 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
 }
 
 std::string SymbolicRun::run_block(const Instruction& i, int rank) {
-  if (i.block < 0 || static_cast<std::size_t>(i.block) >= graph_.blocks.size()) return std::string(name_of(i.op)) + " names no block of the model";
+  if (i.block < 0 || static_cast<std::size_t>(i.block) >= graph_.blocks.size())
+    return std::string(name_of(i.op)) + " names no block of the model";
   const BlockSpec& spec = graph_.blocks[i.block];
   std::vector<Symbol> slots(spec.slots.size());
   std::vector<SlotUse> uses;
   for (const Use& u : i.uses) {
     if (u.slot < 0 || static_cast<std::size_t>(u.slot) >= slots.size())
-      return std::string(name_of(i.op)) + " of " + spec.name + " uses " + buffer(u, rank).name + " as no slot of the block";
+      return std::string(name_of(i.op)) + " of " + spec.name + " uses " + buffer(u, rank).name +
+             " as no slot of the block";
     uses.push_back({u.slot, u.how});
     if (u.how == How::read || u.how == How::modify) slots[u.slot] = operand(u, rank);
   }
-  if (std::string problem = block_symbols(graph_, i.block, i.op, uses, slots); !problem.empty()) return problem;
+  if (std::string problem = block_symbols(graph_, i.block, i.op, uses, slots); !problem.empty())
+    return problem;
   for (const Use& u : i.uses)
     if (writes(u.how)) store(u, rank, slots[u.slot]);
   return "";
 }
 
-/// Cell by cell from one range to another of the same number of cells; of a group the elements must be the same.
-std::string SymbolicRun::move(const Instruction& i, const Use& from, int from_rank, const Use& to, int to_rank) {
+/// Cell by cell from one range to another of the same number of cells; of a group the elements must
+/// be the same.
+std::string SymbolicRun::move(const Instruction& i, const Use& from, int from_rank, const Use& to,
+                              int to_rank) {
   const auto a = cells(from_rank).of(from), b = cells(to_rank).of(to);
   const auto mismatch = [&] {
-    return std::string(name_of(i.op)) + " from " + buffer(from, from_rank).name + " to " + buffer(to, to_rank).name + ", whose pieces differ";
+    return std::string(name_of(i.op)) + " from " + buffer(from, from_rank).name + " to " +
+           buffer(to, to_rank).name + ", whose pieces differ";
   };
-  if (a.end - a.begin != b.end - b.begin || is_of_group(buffer(from, from_rank)) != is_of_group(buffer(to, to_rank))) return mismatch();
+  if (a.end - a.begin != b.end - b.begin ||
+      is_of_group(buffer(from, from_rank)) != is_of_group(buffer(to, to_rank)))
+    return mismatch();
   for (int k = 0; k < a.end - a.begin; ++k) {
-    const std::int64_t source = cells(from_rank).element(a.begin + k, from_rank), target = cells(to_rank).element(b.begin + k, to_rank);
+    const std::int64_t source = cells(from_rank).element(a.begin + k, from_rank),
+                       target = cells(to_rank).element(b.begin + k, to_rank);
     Symbol moved = at(from_rank, a.begin + k);
     if (is_of_group(buffer(from, from_rank))) {
       if (source != target) return mismatch();
     } else {
-      moved = moved - piece(source - from.range.begin) + (to.how == How::accumulate ? 0 : piece(target - to.range.begin));
+      moved = moved - piece(source - from.range.begin) +
+              (to.how == How::accumulate ? 0 : piece(target - to.range.begin));
     }
     Symbol& out = at(to_rank, b.begin + k);
     out = (to.how == How::accumulate ? out : 0) + moved;
@@ -207,7 +248,9 @@ std::string SymbolicRun::move(const Instruction& i, const Use& from, int from_ra
 std::string SymbolicRun::copy(const Instruction& i, int rank) {
   const Use *from = find_use(i, CopySlot::from), *to = find_use(i, CopySlot::to);
   if (!from || !to) return "copy without an operand";
-  if (buffer(*from, rank).rounded != buffer(*to, rank).rounded) return "copy from " + buffer(*from, rank).name + " to " + buffer(*to, rank).name + ", which has another type";
+  if (buffer(*from, rank).rounded != buffer(*to, rank).rounded)
+    return "copy from " + buffer(*from, rank).name + " to " + buffer(*to, rank).name +
+           ", which has another type";
   return move(i, *from, rank, *to, rank);
 }
 
@@ -215,15 +258,18 @@ std::string SymbolicRun::copy(const Instruction& i, int rank) {
 std::string SymbolicRun::cast(const Instruction& i, int rank) {
   const Use *from = find_use(i, CopySlot::from), *result = find_use(i, CopySlot::to);
   if (!from || !result) return "cast without an operand";
-  if (buffer(*from, rank).rounded || buffer(*result, rank).rounded != (buffer(*result, rank).kind == Kind::gradient))
-    return "cast from " + buffer(*from, rank).name + " to " + buffer(*result, rank).name + ", which rounds nothing";
+  if (buffer(*from, rank).rounded ||
+      buffer(*result, rank).rounded != (buffer(*result, rank).kind == Kind::gradient))
+    return "cast from " + buffer(*from, rank).name + " to " + buffer(*result, rank).name +
+           ", which rounds nothing";
   if (std::string problem = move(i, *from, rank, *result, rank); !problem.empty()) return problem;
   const auto to = cells(rank).of(*result);
   for (int c = to.begin; c < to.end; ++c) at(rank, c) = rounded_symbol(at(rank, c));
   return "";
 }
 
-std::string SymbolicRun::transfer(const Instruction& send, int from_rank, const Instruction& recv, int to_rank) {
+std::string SymbolicRun::transfer(const Instruction& send, int from_rank, const Instruction& recv,
+                                  int to_rank) {
   const Use *from = find_use(send, CopySlot::from), *to = find_use(recv, CopySlot::to);
   if (!from || !to) return "send or recv without an operand";
   return move(recv, *from, from_rank, *to, to_rank);
@@ -234,7 +280,9 @@ void SymbolicRun::grad_norm(const Instruction& i, int rank) {
   for (const Use& u : i.uses) {
     if (u.slot < NormSlot::first_gradient) continue;
     const auto run = cells(rank).of(u);
-    for (int c = run.begin; c < run.end; ++c) sum += norm_symbol(at(rank, c), u.slot - NormSlot::first_gradient, cells(rank).element(c, rank));
+    for (int c = run.begin; c < run.end; ++c)
+      sum +=
+          norm_symbol(at(rank, c), u.slot - NormSlot::first_gradient, cells(rank).element(c, rank));
   }
   for (const Use& u : i.uses)
     if (u.slot == NormSlot::norm2) store(u, rank, sum);
@@ -249,8 +297,11 @@ std::string SymbolicRun::require_same_elements(const Instruction& i, int rank) c
     if (!is_of_group(buffer(u, rank)) || buffer(u, rank).whole) continue;
     const auto run = cells(rank).of(u);
     bool same = run.end - run.begin == like.end - like.begin;
-    for (int k = 0; same && k < like.end - like.begin; ++k) same = cells(rank).element(run.begin + k, rank) == cells(rank).element(like.begin + k, rank);
-    if (!same) return std::string(name_of(i.op)) + " of " + buffer(*parameter, rank).name + " with other elements of " + buffer(u, rank).name;
+    for (int k = 0; same && k < like.end - like.begin; ++k)
+      same = cells(rank).element(run.begin + k, rank) == cells(rank).element(like.begin + k, rank);
+    if (!same)
+      return std::string(name_of(i.op)) + " of " + buffer(*parameter, rank).name +
+             " with other elements of " + buffer(u, rank).name;
   }
   return "";
 }
@@ -261,8 +312,10 @@ UpdateOperands SymbolicRun::update_operands(const Instruction& i, int rank, int 
   for (const Use& u : i.uses) {
     if (!reads(u.how)) continue;
     const bool of_cells = is_of_group(buffer(u, rank)) && !buffer(u, rank).whole;
-    if (!of_cells) o.present.emplace_back(u.slot, operand(u, rank));
-    else if (cell != none) o.present.emplace_back(u.slot, at(rank, cells(rank).of(u).begin + cell));
+    if (!of_cells)
+      o.present.emplace_back(u.slot, operand(u, rank));
+    else if (cell != none)
+      o.present.emplace_back(u.slot, at(rank, cells(rank).of(u).begin + cell));
   }
   std::sort(o.present.begin(), o.present.end());
   return o;
@@ -279,16 +332,22 @@ std::string SymbolicRun::update(const Instruction& i, int rank) {
   return "";
 }
 
-/// An update that needs sums over whole tensors, or `measure`, which makes the next one of the parts that are here. What sums are not given are made of what is here, which is right where that is all.
+/// An update that needs sums over whole tensors, or `measure`, which makes the next one of the
+/// parts that are here. What sums are not given are made of what is here, which is right where that
+/// is all.
 std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
   if (std::string problem = require_same_elements(i, rank); !problem.empty()) return problem;
   const auto like = cells(rank).of(*find_use(i, UpdateSlot::parameter));
   const Use* made = nullptr;
   int round = 0;
   for (const Use& u : i.uses)
-    if (UpdateSlot::is_sums(u.slot)) u.how == How::read ? static_cast<void>(++round) : static_cast<void>(made = &u);
-  if ((i.op == Op::measure) != (made != nullptr) || (made && made->slot != UpdateSlot::first_sums + round)) return "sums over " + buffer(*find_use(i, UpdateSlot::parameter), rank).name + " that are not the next";
-  std::vector<std::pair<Slot, Symbol>> sums;   // made here
+    if (UpdateSlot::is_sums(u.slot))
+      u.how == How::read ? static_cast<void>(++round) : static_cast<void>(made = &u);
+  if ((i.op == Op::measure) != (made != nullptr) ||
+      (made && made->slot != UpdateSlot::first_sums + round))
+    return "sums over " + buffer(*find_use(i, UpdateSlot::parameter), rank).name +
+           " that are not the next";
+  std::vector<std::pair<Slot, Symbol>> sums;  // made here
   const auto with_sums = [&](int cell) {
     UpdateOperands o = update_operands(i, rank, cell);
     o.present.insert(o.present.end(), sums.begin(), sums.end());
@@ -299,10 +358,12 @@ std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
     if (round + 1 == rounds_) {
       const UpdateOperands before = with_sums(none);
       for (const Use& u : i.uses)
-        if (writes(u.how) && buffer(u, rank).whole) at(rank, cells(rank).of(u).begin) = before.result(u.slot);
+        if (writes(u.how) && buffer(u, rank).whole)
+          at(rank, cells(rank).of(u).begin) = before.result(u.slot);
     }
     Symbol sum = 0;
-    for (int k = 0; k < like.end - like.begin; ++k) sum += with_sums(k).share_of_sum(round, cells(rank).element(like.begin + k, rank));
+    for (int k = 0; k < like.end - like.begin; ++k)
+      sum += with_sums(k).share_of_sum(round, cells(rank).element(like.begin + k, rank));
     if (made) {
       store(*made, rank, sum);
       return "";
@@ -312,7 +373,8 @@ std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
   for (int k = 0; k < like.end - like.begin; ++k) {
     const UpdateOperands o = with_sums(k);
     for (const Use& u : i.uses)
-      if (writes(u.how) && !buffer(u, rank).whole) at(rank, cells(rank).of(u).begin + k) = o.result(u.slot);
+      if (writes(u.how) && !buffer(u, rank).whole)
+        at(rank, cells(rank).of(u).begin + k) = o.result(u.slot);
   }
   return "";
 }
@@ -320,21 +382,26 @@ std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
 std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_rank) {
   const int group = of_rank[0]->group;
   for (std::size_t r = 0; r < of_rank.size(); ++r)
-    if (of_rank[r]->group != group || program(static_cast<int>(r)).shard_ranks != program(0).shard_ranks) return std::string(name_of(of_rank[0]->op)) + " among other ranks on rank " + std::to_string(r) + " than on rank 0";
-  if (group != Among::all && program(0).world_size != static_cast<int>(of_rank.size())) return "groups of ranks, of which some are not here";
+    if (of_rank[r]->group != group ||
+        program(static_cast<int>(r)).shard_ranks != program(0).shard_ranks)
+      return std::string(name_of(of_rank[0]->op)) + " among other ranks on rank " +
+             std::to_string(r) + " than on rank 0";
+  if (group != Among::all && program(0).world_size != static_cast<int>(of_rank.size()))
+    return "groups of ranks, of which some are not here";
   for (int r = 0; r < static_cast<int>(of_rank.size()); ++r) {
     std::vector<int> ranks = ranks_among(program(0), group, r);
-    if (group == Among::all) {          // fewer than the program is for may be checked
+    if (group == Among::all) {  // fewer than the program is for may be checked
       ranks.resize(of_rank.size());
       std::iota(ranks.begin(), ranks.end(), 0);
     }
-    if (ranks.front() != r) continue;   // each group once
+    if (ranks.front() != r) continue;  // each group once
     if (std::string problem = collective_among(ranks, of_rank); !problem.empty()) return problem;
   }
   return "";
 }
 
-std::string SymbolicRun::collective_among(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+std::string SymbolicRun::collective_among(const std::vector<int>& ranks,
+                                          const std::vector<const Instruction*>& of_rank) {
   const Instruction& first = *of_rank[static_cast<std::size_t>(ranks.front())];
   const Op op = first.op;
   if (op == Op::scatter || op == Op::gather) {
@@ -342,7 +409,8 @@ std::string SymbolicRun::collective_among(const std::vector<int>& ranks, const s
     while (find_use(first, ShardSlot::from(things))) ++things;
     if (things == 0) return std::string(name_of(op)) + " of nothing";
     for (const int r : ranks)
-      if (const Instruction& i = *of_rank[static_cast<std::size_t>(r)]; find_use(i, ShardSlot::from(things)) || !find_use(i, ShardSlot::from(things - 1)))
+      if (const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
+          find_use(i, ShardSlot::from(things)) || !find_use(i, ShardSlot::from(things - 1)))
         return std::string(name_of(op)) + " of different things";
     for (int k = 0; k < things; ++k)
       if (std::string problem = shard_move(op, k, ranks, of_rank); !problem.empty()) return problem;
@@ -353,7 +421,8 @@ std::string SymbolicRun::collective_among(const std::vector<int>& ranks, const s
   return reduce(ranks, of_rank);
 }
 
-std::string SymbolicRun::reduce(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+std::string SymbolicRun::reduce(const std::vector<int>& ranks,
+                                const std::vector<const Instruction*>& of_rank) {
   const int lead = ranks.front();
   const Instruction& first = *of_rank[static_cast<std::size_t>(lead)];
   for (const int r : ranks) {
@@ -369,45 +438,60 @@ std::string SymbolicRun::reduce(const std::vector<int>& ranks, const std::vector
       for (const int rank : ranks) {
         const Use& u = of_rank[static_cast<std::size_t>(rank)]->uses[k];
         const auto run = cells(rank).of(u);
-        if (run.end - run.begin != like.end - like.begin || cells(rank).element(run.begin + c, rank) != cells(lead).element(like.begin + c, lead) ||
+        if (run.end - run.begin != like.end - like.begin ||
+            cells(rank).element(run.begin + c, rank) != cells(lead).element(like.begin + c, lead) ||
             is_of_group(buffer(u, rank)) != is_of_group(buffer(first.uses[k], lead)))
-          return "reduce of " + buffer(u, rank).name + " with other pieces of " + buffer(first.uses[k], lead).name;
+          return "reduce of " + buffer(u, rank).name + " with other pieces of " +
+                 buffer(first.uses[k], lead).name;
         const std::int64_t begin = cells(rank).element(run.begin + c, rank);
-        sum += at(rank, run.begin + c) - (is_of_group(buffer(u, rank)) || rank == lead ? 0 : piece(begin));
+        sum += at(rank, run.begin + c) -
+               (is_of_group(buffer(u, rank)) || rank == lead ? 0 : piece(begin));
       }
       for (const int rank : ranks)
-        if (first.peer == none || rank == first.peer) at(rank, cells(rank).of(of_rank[static_cast<std::size_t>(rank)]->uses[k]).begin + c) = sum;
+        if (first.peer == none || rank == first.peer)
+          at(rank, cells(rank).of(of_rank[static_cast<std::size_t>(rank)]->uses[k]).begin + c) =
+              sum;
     }
   }
   return "";
 }
 
-std::string SymbolicRun::broadcast(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
+std::string SymbolicRun::broadcast(const std::vector<int>& ranks,
+                                   const std::vector<const Instruction*>& of_rank) {
   const int root = of_rank[static_cast<std::size_t>(ranks.front())]->peer;
-  if (!std::ranges::count(ranks, root)) return "broadcast from rank " + std::to_string(root) + ", which does not exist";
+  if (!std::ranges::count(ranks, root))
+    return "broadcast from rank " + std::to_string(root) + ", which does not exist";
   const Instruction& source = *of_rank[static_cast<std::size_t>(root)];
   for (const int r : ranks) {
     const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
-    if (i.peer != root || i.uses.size() != source.uses.size()) return "broadcast of different things";
+    if (i.peer != root || i.uses.size() != source.uses.size())
+      return "broadcast of different things";
     if (r == root) continue;
     for (std::size_t k = 0; k < i.uses.size(); ++k)
-      if (std::string problem = move(i, source.uses[k], root, i.uses[k], r); !problem.empty()) return problem;
+      if (std::string problem = move(i, source.uses[k], root, i.uses[k], r); !problem.empty())
+        return problem;
   }
   return "";
 }
 
-/// scatter: the sum over ranks of the elements of each rank's shard. gather: each shard to its elements on all ranks.
-std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank) {
-  std::map<int, std::map<std::int64_t, int>> from;                 // by rank: the cell of each element
-  std::map<std::int64_t, std::pair<int, int>> owner;               // by element: rank and cell of a gather's shards
+/// scatter: the sum over ranks of the elements of each rank's shard. gather: each shard to its
+/// elements on all ranks.
+std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<int>& ranks,
+                                    const std::vector<const Instruction*>& of_rank) {
+  // by rank: the cell of each element
+  std::map<int, std::map<std::int64_t, int>> from;
+  // by element: rank and cell of a gather's shards
+  std::map<std::int64_t, std::pair<int, int>> owner;
   const Slot source = ShardSlot::from(thing), target = ShardSlot::to(thing);
   const int lead = ranks.front();
   for (const int r : ranks) {
     const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
     const Use *a = find_use(i, source), *b = find_use(i, target);
-    if (!a || !b || !is_of_group(buffer(*a, r)) || !is_of_group(buffer(*b, r)) || buffer(*a, r).owner != buffer(*b, r).owner)
+    if (!a || !b || !is_of_group(buffer(*a, r)) || !is_of_group(buffer(*b, r)) ||
+        buffer(*a, r).owner != buffer(*b, r).owner)
       return std::string(name_of(op)) + " between buffers that are not of one group";
-    if (buffer(*a, r).owner != buffer(*find_use(*of_rank[static_cast<std::size_t>(lead)], source), lead).owner)
+    if (buffer(*a, r).owner !=
+        buffer(*find_use(*of_rank[static_cast<std::size_t>(lead)], source), lead).owner)
       return std::string(name_of(op)) + " of different groups on different ranks";
     const auto run = cells(r).of(*a);
     for (int c = run.begin; c < run.end; ++c) {
@@ -415,7 +499,7 @@ std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<int>& ra
       owner[cells(r).element(c, r)] = {r, c};
     }
   }
-  std::vector<std::tuple<int, int, Symbol, bool>> results;   // rank, cell, symbol, adds
+  std::vector<std::tuple<int, int, Symbol, bool>> results;  // rank, cell, symbol, adds
   for (const int r : ranks) {
     const Use& to = *find_use(*of_rank[static_cast<std::size_t>(r)], target);
     const auto run = cells(r).of(to);
@@ -424,19 +508,22 @@ std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<int>& ra
       Symbol made = 0;
       if (op == Op::gather) {
         const auto o = owner.find(element);
-        if (o == owner.end()) return "gather of " + buffer(to, r).name + " of which a part is on no rank";
+        if (o == owner.end())
+          return "gather of " + buffer(to, r).name + " of which a part is on no rank";
         made = at(o->second.first, o->second.second);
       } else {
         for (const int q : ranks) {
           const auto cell = from[q].find(element);
-          if (cell == from[q].end()) return "scatter of " + buffer(to, r).name + " of which a part is missing";
+          if (cell == from[q].end())
+            return "scatter of " + buffer(to, r).name + " of which a part is missing";
           made += at(q, cell->second);
         }
       }
       results.emplace_back(r, c, made, to.how == How::accumulate);
     }
   }
-  for (const auto& [rank, cell, symbol, adds] : results) at(rank, cell) = (adds ? at(rank, cell) : 0) + symbol;
+  for (const auto& [rank, cell, symbol, adds] : results)
+    at(rank, cell) = (adds ? at(rank, cell) : 0) + symbol;
   return "";
 }
 

@@ -1,4 +1,5 @@
-// Runs programs over symbols, the ranks in lockstep: each in list order, collectives where all that take part have arrived.
+// Runs programs over symbols, the ranks in lockstep: each in list order, collectives where all that
+// take part have arrived.
 #pragma once
 #include "program/cells.hpp"
 #include "program/check.hpp"
@@ -9,8 +10,10 @@ namespace trainx::program {
 
 class SymbolicRun {
  public:
-  /// `ranks`: the program of each rank; ranks of the same role give the same pointer. Resident cells begin with the reference's symbols. `rounds`: of sums over whole tensors in an update.
-  SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph, const GroupCuts& cuts, int rounds = 0);
+  /// `ranks`: the program of each rank; ranks of the same role give the same pointer. Resident
+  /// cells begin with the reference's symbols. `rounds`: of sums over whole tensors in an update.
+  SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph,
+              const GroupCuts& cuts, int rounds = 0);
   /// Returns the first problem as a sentence.
   std::string run(int steps);
 
@@ -30,11 +33,15 @@ class SymbolicRun {
   void grad_norm(const Instruction& i, int rank);
   std::string collective(const std::vector<const Instruction*>& of_rank);
   std::string transfer(const Instruction& send, int from, const Instruction& recv, int to);
-  std::string move(const Instruction& i, const Use& from, int from_rank, const Use& to, int to_rank);
-  std::string collective_among(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
+  std::string move(const Instruction& i, const Use& from, int from_rank, const Use& to,
+                   int to_rank);
+  std::string collective_among(const std::vector<int>& ranks,
+                               const std::vector<const Instruction*>& of_rank);
   std::string reduce(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
-  std::string broadcast(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
-  std::string shard_move(Op op, int thing, const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
+  std::string broadcast(const std::vector<int>& ranks,
+                        const std::vector<const Instruction*>& of_rank);
+  std::string shard_move(Op op, int thing, const std::vector<int>& ranks,
+                         const std::vector<const Instruction*>& of_rank);
 
   const StepProgram& program(int rank) const { return *programs_[rank]; }
   const Buffer& buffer(const Use& u, int rank) const { return program(rank).buffers[u.buffer]; }
@@ -46,11 +53,12 @@ class SymbolicRun {
   const ModelGraph& graph_;
   int rounds_;
   std::vector<std::shared_ptr<const CellMap>> maps_;
-  std::vector<std::vector<Symbol>> symbols_;        // by rank and cell
+  std::vector<std::vector<Symbol>> symbols_;  // by rank and cell
   std::vector<Symbol> reports_;
 };
 
-/// What a resident buffer is: "w", "master", a state's or a scalar's name. Copies on the host and shards are the same thing.
+/// What a resident buffer is: "w", "master", a state's or a scalar's name. Copies on the host and
+/// shards are the same thing.
 std::string resident_role(const Buffer& b);
 
 }  // namespace trainx::program

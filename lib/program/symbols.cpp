@@ -20,15 +20,31 @@ Symbol named_symbol(std::string_view name) {
 
 namespace {
 
-enum class Tag : Symbol { forward = 1, operation, initial, batch, norm, contribution, step, applied, update, sum };
+enum class Tag : Symbol {
+  forward = 1,
+  operation,
+  initial,
+  batch,
+  norm,
+  contribution,
+  step,
+  applied,
+  update,
+  sum
+};
 Symbol tagged(Tag t) { return mix(0x6a09e667f3bcc909u, static_cast<Symbol>(t)); }
 
 /// Outputs of a forward, each followed to what it is computed from.
 class ForwardSymbols {
  public:
-  ForwardSymbols(const ModelGraph& graph, int block, const std::vector<SlotUse>& uses, std::vector<Symbol>& slots)
-      : spec_(graph.blocks[block]), block_(block), slots_(slots), state_(slots.size(), State::absent) {
-    for (const SlotUse& u : uses) state_[u.slot] = u.how == How::read ? State::known : State::wanted;
+  ForwardSymbols(const ModelGraph& graph, int block, const std::vector<SlotUse>& uses,
+                 std::vector<Symbol>& slots)
+      : spec_(graph.blocks[block]),
+        block_(block),
+        slots_(slots),
+        state_(slots.size(), State::absent) {
+    for (const SlotUse& u : uses)
+      state_[u.slot] = u.how == How::read ? State::known : State::wanted;
     all_reads_ = tagged(Tag::forward);
     for (std::size_t s = 0; s < slots.size(); ++s)
       if (state_[s] == State::known) all_reads_ = mix(all_reads_, s, slots[s]);
@@ -46,7 +62,8 @@ class ForwardSymbols {
   Symbol find(std::size_t s) {
     if (state_[s] == State::known) return slots_[s];
     if (state_[s] != State::wanted) {
-      problem_ = spec_.name + " needs its operand " + spec_.slots[s].name + ", which the instruction does not use";
+      problem_ = spec_.name + " needs its operand " + spec_.slots[s].name +
+                 ", which the instruction does not use";
       return 0;
     }
     state_[s] = State::underway;
@@ -70,14 +87,18 @@ class ForwardSymbols {
 
 }  // namespace
 
-std::string block_symbols(const ModelGraph& graph, int block, Op op, const std::vector<SlotUse>& uses, std::vector<Symbol>& slots) {
-  if (op == Op::forward || op == Op::recompute) return ForwardSymbols(graph, block, uses, slots).run();
+std::string block_symbols(const ModelGraph& graph, int block, Op op,
+                          const std::vector<SlotUse>& uses, std::vector<Symbol>& slots) {
+  if (op == Op::forward || op == Op::recompute)
+    return ForwardSymbols(graph, block, uses, slots).run();
   std::vector<const SlotUse*> sorted;
   for (const SlotUse& u : uses) sorted.push_back(&u);
-  std::sort(sorted.begin(), sorted.end(), [](const SlotUse* a, const SlotUse* b) { return a->slot < b->slot; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const SlotUse* a, const SlotUse* b) { return a->slot < b->slot; });
   Symbol h = mix(tagged(Tag::operation), static_cast<Symbol>(block), static_cast<Symbol>(op));
   for (const SlotUse* u : sorted)
-    if (u->how == How::read || u->how == How::modify) h = mix(h, static_cast<Symbol>(u->slot), slots[u->slot]);
+    if (u->how == How::read || u->how == How::modify)
+      h = mix(h, static_cast<Symbol>(u->slot), slots[u->slot]);
   for (const SlotUse* u : sorted)
     if (writes(u->how)) slots[u->slot] = mix(h, static_cast<Symbol>(u->slot));
   return "";
@@ -90,19 +111,24 @@ Symbol UpdateOperands::result(Slot written) const {
 }
 
 Symbol UpdateOperands::share_of_sum(int round, std::int64_t element) const {
-  return mix(tagged(Tag::sum), result(UpdateSlot::first_sums), static_cast<Symbol>(round), static_cast<Symbol>(element));
+  return mix(tagged(Tag::sum), result(UpdateSlot::first_sums), static_cast<Symbol>(round),
+             static_cast<Symbol>(element));
 }
 
 Symbol initial_symbol(std::string_view what, int group, std::int64_t element) {
-  return mix(tagged(Tag::initial), named_symbol(what), static_cast<Symbol>(group), static_cast<Symbol>(element));
+  return mix(tagged(Tag::initial), named_symbol(what), static_cast<Symbol>(group),
+             static_cast<Symbol>(element));
 }
 Symbol batch_symbol(int tensor, Symbol step, int micro, int rank) {
-  return mix(tagged(Tag::batch), static_cast<Symbol>(tensor), step, static_cast<Symbol>(micro), static_cast<Symbol>(rank));
+  return mix(tagged(Tag::batch), static_cast<Symbol>(tensor), step, static_cast<Symbol>(micro),
+             static_cast<Symbol>(rank));
 }
 Symbol norm_symbol(Symbol gradient, int group, std::int64_t element) {
   return mix(tagged(Tag::norm), gradient, static_cast<Symbol>(group), static_cast<Symbol>(element));
 }
-Symbol contribution_symbol(Symbol gradient, std::int64_t element) { return mix(tagged(Tag::contribution), gradient, static_cast<Symbol>(element)); }
+Symbol contribution_symbol(Symbol gradient, std::int64_t element) {
+  return mix(tagged(Tag::contribution), gradient, static_cast<Symbol>(element));
+}
 Symbol rounded_symbol(Symbol exact) { return mix(named_symbol("cast"), exact); }
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2) {
   return norm2 ? mix(tagged(Tag::applied), counter, *norm2) : mix(tagged(Tag::step), counter);

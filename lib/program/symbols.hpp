@@ -1,4 +1,5 @@
-// Hashed symbolic expressions: equal hashes, equal meaning. Only + commutes and associates, which is what "each contribution exactly once" means.
+// Hashed symbolic expressions: equal hashes, equal meaning. Only + commutes and associates, which
+// is what "each contribution exactly once" means.
 #pragma once
 #include "program/model_graph.hpp"
 #include <cstdint>
@@ -10,14 +11,18 @@ using Symbol = std::uint64_t;
 /// Order and number of what is mixed count.
 Symbol mix(Symbol a, Symbol b);
 template <class... Rest>
-Symbol mix(Symbol a, Symbol b, Rest... rest) { return mix(mix(a, b), static_cast<Symbol>(rest)...); }
+Symbol mix(Symbol a, Symbol b, Rest... rest) {
+  return mix(mix(a, b), static_cast<Symbol>(rest)...);
+}
 /// A constant of that name.
 Symbol named_symbol(std::string_view name);
 
-/// What an operation of a block makes of its operands. `slots` holds the symbols of those that `uses` reads, and gets those that it writes.
-/// Of forward and recompute, an output is an expression of the slots in its `from`; of other operations, of all that is read.
-/// Returns what is missing, as a sentence; empty when nothing is.
-std::string block_symbols(const ModelGraph& graph, int block, Op op, const std::vector<SlotUse>& uses, std::vector<Symbol>& slots);
+/// What an operation of a block makes of its operands. `slots` holds the symbols of those that
+/// `uses` reads, and gets those that it writes. Of forward and recompute, an output is an
+/// expression of the slots in its `from`; of other operations, of all that is read. Returns what is
+/// missing, as a sentence; empty when nothing is.
+std::string block_symbols(const ModelGraph& graph, int block, Op op,
+                          const std::vector<SlotUse>& uses, std::vector<Symbol>& slots);
 
 /// One cell of a group's update: what it reads, by ascending UpdateSlot.
 struct UpdateOperands {

@@ -24,7 +24,7 @@ void TakenRanges::add(Spans& spans, Range span) {
 }
 
 void TakenRanges::take(Range bytes, const std::vector<Interval>& when) {
-  if (bytes.begin == bytes.end) return;   // takes nothing
+  if (bytes.begin == bytes.end) return;  // takes nothing
   if (nodes_.empty()) nodes_.resize(2 * static_cast<std::size_t>(positions_));
   const Range span{bytes.begin, (bytes.end + alignment_ - 1) / alignment_ * alignment_};
   for (const Interval& i : when) take(1, 0, positions_ - 1, span, i);
@@ -54,7 +54,7 @@ Bytes TakenRanges::lowest_free(Bytes bottom, Bytes size, const std::vector<Inter
   if (size == 0 || nodes_.empty()) return bottom;
   for (const Interval& i : when) collect(1, 0, positions_ - 1, i, taken);
   Bytes base = bottom;
-  for (bool moved = true; moved;) {     // until no span is in the way
+  for (bool moved = true; moved;) {  // until no span is in the way
     moved = false;
     for (const Spans* spans : taken) {
       auto at = std::ranges::upper_bound(*spans, base, {}, &Range::end);

@@ -1,33 +1,48 @@
-// What a matrix product takes on a GPU beyond its FLOPs: its result is made in tiles, one for a multiprocessor at a time, so that the last wave of tiles
-// leaves multiprocessors idle, and tiles reach over the result's edges.
+// What a matrix product takes on a GPU beyond its FLOPs: its result is made in tiles, one for a
+// multiprocessor at a time, so that the last wave of tiles leaves multiprocessors idle, and tiles
+// reach over the result's edges.
 #pragma once
 #include <cstdint>
 
 namespace trainx::program {
 
-/// Whose tiles and splits of k there are to choose from: cuBLASLt's kernels for Hopper (16 bits), or those that it computes fp32 and tf32 with.
+/// Whose tiles and splits of k there are to choose from: cuBLASLt's kernels for Hopper (16 bits),
+/// or those that it computes fp32 and tf32 with.
 enum class TileKernels : std::uint8_t { hopper, fp32 };
 
 /// Measured; without multiprocessors nothing is known about tiles.
 struct TileRates {
   int multiprocessors = 0;
-  double flops_per_s = 0;               // of all of them, on tiles so large that loading operands is nothing
-  double edge = 0;                      // a tile of a x b runs at 1 / (1 + edge (1/a + 1/b)) of it
-  double sustained_flops_per_s = 0;     // what the power limit allows: a product that keeps multiprocessors idle is not held down by it
-  double share_of_4 = 1, share_of_2 = 1; // of the speed, where rows are whole multiples of 4 or of 2 bytes alone, not of 16: kernels of an older kind compute those
-  double memory_bytes_per_s = 0;        // where the sum is split, its parts go through memory
+  // of all of them, on tiles so large that loading operands is nothing
+  double flops_per_s = 0;
+  double edge = 0;  // a tile of a x b runs at 1 / (1 + edge (1/a + 1/b)) of it
+  // what the power limit allows: a product that keeps multiprocessors idle is not held down by it
+  double sustained_flops_per_s = 0;
+  // of the speed, where rows are whole multiples of 4 or of 2 bytes alone, not of 16: kernels of an
+  // older kind compute those
+  double share_of_4 = 1, share_of_2 = 1;
+  double memory_bytes_per_s = 0;  // where the sum is split, its parts go through memory
   TileKernels kernels = TileKernels::hopper;
-  double kernel_s = 0;                  // until all multiprocessors are busy, and while they no longer are: not in a product's seconds, but time in which the power limit does not hold it down
-  double share_of_transposed = 1;       // of the speed, where A lies transposed: tensor cores take tf32 only along k, other operands are turned on their way
+  // until all multiprocessors are busy, and while they no longer are: not in a product's seconds,
+  // but time in which the power limit does not hold it down
+  double kernel_s = 0;
+  // of the speed, where A lies transposed: tensor cores take tf32 only along k, other operands are
+  // turned on their way
+  double share_of_transposed = 1;
 };
 
-/// C[m, n] = A[m, k] B[k, n], rows whole multiples of `row_alignment` bytes, as the fastest choice of tiles and of splits of k would compute it. `a_transposed`: A lies as [k, m].
+/// C[m, n] = A[m, k] B[k, n], rows whole multiples of `row_alignment` bytes, as the fastest choice
+/// of tiles and of splits of k would compute it. `a_transposed`: A lies as [k, m].
 struct TiledProduct {
   double seconds = 0;
-  double lost_s = 0;                    // of seconds: against multiprocessors that are all busy to the end, on aligned rows
+  // of seconds: against multiprocessors that are all busy to the end, on aligned rows
+  double lost_s = 0;
   int tile_m = 0, tile_n = 0, splits = 1;
-  double waves = 0;                     // tiles over multiprocessors; the last, partial one takes as long as a full one
+  // tiles over multiprocessors; the last, partial one takes as long as a full one
+  double waves = 0;
 };
-TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t row_alignment, const TileRates& rates, bool a_transposed = false);
+TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k,
+                           std::int64_t row_alignment, const TileRates& rates,
+                           bool a_transposed = false);
 
 }  // namespace trainx::program

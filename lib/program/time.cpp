@@ -12,7 +12,9 @@ double seconds(double amount, double per_s) { return per_s > 0 ? amount / per_s 
 /// Bytes that go over memory: what is modified goes twice.
 double bytes_of(const Instruction& i) {
   double bytes = 0;
-  for (const Use& u : i.uses) bytes += static_cast<double>(u.range.end - u.range.begin) * (u.how == How::accumulate || u.how == How::modify ? 2 : 1);
+  for (const Use& u : i.uses)
+    bytes += static_cast<double>(u.range.end - u.range.begin) *
+             (u.how == How::accumulate || u.how == How::modify ? 2 : 1);
   return bytes;
 }
 
@@ -25,14 +27,19 @@ double moved_bytes(const Instruction& i) {
 
 struct Cost {
   double gemm_s = 0, attention_s = 0, memory_s = 0, kernels = 0;
-  double total(const Rates& rates) const { return gemm_s + attention_s + memory_s + std::max(kernels * rates.kernel_s, rates.launch_s); }   // a kernel's time holds its launch
+  // a kernel's time holds its launch
+  double total(const Rates& rates) const {
+    return gemm_s + attention_s + memory_s + std::max(kernels * rates.kernel_s, rates.launch_s);
+  }
 };
 
 bool makes(const Instruction& i, Slot slot) {
-  return std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& u) { return u.slot == slot && writes(u.how); });
+  return std::any_of(i.uses.begin(), i.uses.end(),
+                     [&](const Use& u) { return u.slot == slot && writes(u.how); });
 }
 
-/// Of an operation of a block. A recomputation does the part of the forward whose outputs it writes.
+/// Of an operation of a block. A recomputation does the part of the forward whose outputs it
+/// writes.
 Cost block_cost(const Instruction& i, const ModelGraph& graph, ProductTimes& products) {
   const Rates& rates = products.rates();
   Cost c{0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 0};
@@ -40,7 +47,9 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, ProductTimes& pro
   const auto found = phases.find(i.op == Op::recompute ? Op::forward : i.op);
   if (found == phases.end()) return c;
   const Phase& phase = found->second;
-  auto takes_part = [&](Slot output) { return i.op != Op::recompute || output == none || makes(i, output); };
+  auto takes_part = [&](Slot output) {
+    return i.op != Op::recompute || output == none || makes(i, output);
+  };
   c.kernels = static_cast<double>(phase.other_kernels);
   for (const Gemm& g : phase.gemms)
     if (takes_part(g.output)) {
@@ -49,7 +58,7 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, ProductTimes& pro
     }
   if (phase.attention_flops > 0 && takes_part(phase.attention_output)) {
     c.attention_s = attention_s(phase, rates);
-    c.kernels += i.op == Op::backward ? 3 : 1;    // backward: sums before it, its rounding after it
+    c.kernels += i.op == Op::backward ? 3 : 1;  // backward: sums before it, its rounding after it
   }
   return c;
 }
@@ -61,35 +70,52 @@ Cost update_cost(const Instruction& i, const Rates& rates) {
   for (const Use& use : i.uses) {
     const auto size = static_cast<double>(use.range.end - use.range.begin);
     if (u.reads_twice && i.op == Op::update && use.how == How::modify) bytes += size;
-    if (i.op != Op::grad_norm && use.slot == UpdateSlot::gradient) elements += size / static_cast<double>(size_of(DType::f32));
+    if (i.op != Op::grad_norm && use.slot == UpdateSlot::gradient)
+      elements += size / static_cast<double>(size_of(DType::f32));
   }
-  return {0, 0, std::max(seconds(bytes, rates.memory_bytes_per_s), elements * u.element_s), static_cast<double>(i.op == Op::grad_norm ? 2 : u.kernels)};
+  return {0, 0, std::max(seconds(bytes, rates.memory_bytes_per_s), elements * u.element_s),
+          static_cast<double>(i.op == Op::grad_norm ? 2 : u.kernels)};
 }
 
-Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph, ProductTimes& products) {
+Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph,
+             ProductTimes& products) {
   const Rates& rates = products.rates();
   switch (i.op) {
-    case Op::forward: case Op::loss: case Op::recompute: case Op::backward: case Op::evaluate: case Op::predict: return block_cost(i, graph, products);
+    case Op::forward:
+    case Op::loss:
+    case Op::recompute:
+    case Op::backward:
+    case Op::evaluate:
+    case Op::predict: return block_cost(i, graph, products);
     case Op::reduce:
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
-    case Op::all_to_all: {  // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and handed out
-      const double ranks = i.group == Among::shards ? p.shard_ranks : i.group == Among::replicas ? p.world_size / p.shard_ranks : p.world_size;
+    // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and
+    // handed out
+    case Op::all_to_all: {
+      const double ranks = i.group == Among::shards     ? p.shard_ranks
+                           : i.group == Among::replicas ? p.world_size / p.shard_ranks
+                                                        : p.world_size;
       const double passes = (ranks - 1) / ranks * (i.op == Op::reduce ? 2 : 1);
       Cost c{0, 0, seconds(static_cast<double>(sent_bytes(i)) * passes, rates.link_bytes_per_s), 0};
       c.memory_s += rates.link_latency_s;
       return c;
     }
-    case Op::send: case Op::recv: return {0, 0, seconds(moved_bytes(i), rates.link_bytes_per_s), 0};
+    case Op::send:
+    case Op::recv: return {0, 0, seconds(moved_bytes(i), rates.link_bytes_per_s), 0};
     case Op::fetch_batch: return {0, 0, seconds(bytes_of(i), rates.host_bytes_per_s), 0};
     default: break;
   }
-  if (i.lane == Lane::compute && (i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm)) return update_cost(i, rates);
+  if (i.lane == Lane::compute &&
+      (i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm))
+    return update_cost(i, rates);
   if (i.op == Op::cast) return {0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 1};
   if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(i), rates.disk_bytes_per_s), 0};
-  if (i.lane == Lane::copy_in || i.lane == Lane::copy_out) return {0, 0, seconds(moved_bytes(i), rates.host_bytes_per_s), 0};
-  const double on_host = rates.host_update_bytes_per_s > 0 ? rates.host_update_bytes_per_s : rates.host_bytes_per_s;
+  if (i.lane == Lane::copy_in || i.lane == Lane::copy_out)
+    return {0, 0, seconds(moved_bytes(i), rates.host_bytes_per_s), 0};
+  const double on_host = rates.host_update_bytes_per_s > 0 ? rates.host_update_bytes_per_s
+                                                           : rates.host_bytes_per_s;
   return {0, 0, seconds(bytes_of(i), i.lane == Lane::host ? on_host : rates.memory_bytes_per_s), 0};
 }
 
@@ -108,11 +134,14 @@ std::string name_bottleneck(const TimePrediction& t) {
 }  // namespace
 
 Bytes sent_bytes(const Instruction& i) {
-  if (i.op == Op::scatter || i.op == Op::gather) {   // the whole of each thing, as it travels
+  if (i.op == Op::scatter || i.op == Op::gather) {  // the whole of each thing, as it travels
     Bytes bytes = 0;
     for (const Use& u : i.uses) {
-      const bool rounded = std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& other) { return other.slot == u.slot + 2; });
-      const bool is_whole = i.op == Op::gather ? u.slot % 4 == ShardSlot::to(0) : u.slot % 4 == ShardSlot::sent(0) || (u.slot % 4 == ShardSlot::from(0) && !rounded);
+      const bool rounded = std::any_of(i.uses.begin(), i.uses.end(),
+                                       [&](const Use& other) { return other.slot == u.slot + 2; });
+      const bool is_whole = i.op == Op::gather ? u.slot % 4 == ShardSlot::to(0)
+                                               : u.slot % 4 == ShardSlot::sent(0) ||
+                                                     (u.slot % 4 == ShardSlot::from(0) && !rounded);
       if (is_whole) bytes += u.range.end - u.range.begin;
     }
     return bytes;
@@ -120,7 +149,10 @@ Bytes sent_bytes(const Instruction& i) {
   if (i.op != Op::reduce && i.op != Op::broadcast) return static_cast<Bytes>(moved_bytes(i));
   Bytes bytes = 0;
   for (const Use& u : i.uses) {
-    const bool has_rounded = i.op == Op::reduce && std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& other) { return other.slot == u.slot + 1 && u.slot % 2 == 0; });
+    const bool has_rounded = i.op == Op::reduce &&
+                             std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& other) {
+                               return other.slot == u.slot + 1 && u.slot % 2 == 0;
+                             });
     if (!has_rounded) bytes += u.range.end - u.range.begin;
   }
   return bytes;
@@ -131,18 +163,28 @@ std::int64_t fused_attention_head(std::int64_t head) { return head <= 64 ? 64 : 
 
 ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
   if (rates.tiles.multiprocessors == 0 || rates.gemm_flops_per_s <= 0)
-    return {seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k), rates.gemm_flops_per_s), 0};
-  const TiledProduct t = tiled_product(g.m, g.n, g.k, g.row_alignment(operands), rates.tiles, g.a_transposed);
+    return {seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) *
+                        static_cast<double>(g.k),
+                    rates.gemm_flops_per_s),
+            0};
+  const TiledProduct t =
+      tiled_product(g.m, g.n, g.k, g.row_alignment(operands), rates.tiles, g.a_transposed);
   return {t.seconds, t.lost_s};
 }
 
 double attention_s(const Phase& phase, const Rates& rates) {
   if (rates.attention_fill_rows > 0 && phase.attention_rows > 0)
-    return seconds(phase.attention_flops * (1 + rates.attention_fill_rows / static_cast<double>(phase.attention_rows)), rates.attention_flops_per_s);
-  if (phase.plain_attention && rates.plain_attention_flops_per_s > 0) return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
-  if (rates.plain_attention_flops_per_s <= 0 || phase.attention_head <= 0) return seconds(phase.attention_flops, rates.attention_flops_per_s);
-  if (!has_fused_attention(phase.attention_head)) return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
-  const double computed = static_cast<double>(fused_attention_head(phase.attention_head)) / static_cast<double>(phase.attention_head);
+    return seconds(phase.attention_flops *
+                       (1 + rates.attention_fill_rows / static_cast<double>(phase.attention_rows)),
+                   rates.attention_flops_per_s);
+  if (phase.plain_attention && rates.plain_attention_flops_per_s > 0)
+    return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
+  if (rates.plain_attention_flops_per_s <= 0 || phase.attention_head <= 0)
+    return seconds(phase.attention_flops, rates.attention_flops_per_s);
+  if (!has_fused_attention(phase.attention_head))
+    return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
+  const double computed = static_cast<double>(fused_attention_head(phase.attention_head)) /
+                          static_cast<double>(phase.attention_head);
   return seconds(phase.attention_flops * computed, rates.attention_flops_per_s);
 }
 
@@ -157,21 +199,27 @@ ProductTime ProductTimes::of(const Gemm& g, DType operands) {
   return time;
 }
 
-double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates) {
+double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph,
+                  const Rates& rates) {
   ProductTimes products(rates);
   return duration_s(i, p, graph, products);
 }
 
-double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, ProductTimes& products) {
+double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph,
+                  ProductTimes& products) {
   return cost_of(i, p, graph, products).total(products.rates());
 }
 
-TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates) {
+TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph,
+                            const Rates& rates) {
   TimePrediction t;
   const std::size_t count = p.steady.size(), begin = launch_begin(p);
-  const auto position = [&](std::size_t n) { return (begin + n) % count; };   // of the n-th of a launch
-  std::vector<double> duration(count), launched(count);   // launched: by the host, since it began with the launch
-  double host_s = 0, host_left_out_s = 0;   // of the host: of these instructions, and of micro-steps left out
+  // of the n-th of a launch
+  const auto position = [&](std::size_t n) { return (begin + n) % count; };
+  // launched: by the host, since it began with the launch
+  std::vector<double> duration(count), launched(count);
+  // of the host: of these instructions, and of micro-steps left out
+  double host_s = 0, host_left_out_s = 0;
   std::array<int, lane_count> per_round{};
   ProductTimes products(rates);
   const Instruction* last = nullptr;
@@ -179,11 +227,14 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
     const std::size_t k = position(n);
     const Instruction& i = p.steady[k];
     Cost c = cost_of(i, p, graph, products);
-    const bool launched_before = (i.op == Op::update || i.op == Op::measure) && last && last->op == i.op && last->lane == i.lane;   // one launch does all that follow each other
+    // one launch does all that follow each other
+    const bool launched_before = (i.op == Op::update || i.op == Op::measure) && last &&
+                                 last->op == i.op && last->lane == i.lane;
     if (launched_before) c.kernels = 0;
     last = &i;
     duration[k] = c.total(rates);
-    const double host_of_this_s = (launched_before ? 0.0 : std::max(c.kernels, 1.0)) * rates.host_kernel_s;
+    const double host_of_this_s = (launched_before ? 0.0 : std::max(c.kernels, 1.0)) *
+                                  rates.host_kernel_s;
     launched[k] = host_s += host_of_this_s;
     const auto n_times = static_cast<double>(times(p, i));
     host_left_out_s += (n_times - 1) * host_of_this_s;
@@ -195,27 +246,30 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
       t.memory_s += c.memory_s * n_times;
     }
   }
-  std::array<std::vector<double>, lane_count> done;   // when each instruction ends, over all rounds
+  std::array<std::vector<double>, lane_count> done;  // when each instruction ends, over all rounds
   double end = 0;
   std::array<double, 2> micro_ended{};  // of the repeated micro-step, and of the one before it
   for (int launch = 0; launch < 64; ++launch) {
     const double before = end;
     for (std::size_t n = 0; n < count; ++n) {
       const std::size_t k = position(n);
-      const int round = launch - (begin > 0 && k >= begin ? 1 : 0);   // the first launch has nothing of a step before it
+      // the first launch has nothing of a step before it
+      const int round = launch - (begin > 0 && k >= begin ? 1 : 0);
       if (round < 0) continue;
       auto& mine = done[static_cast<int>(p.steady[k].lane)];
       double start = std::max(before, mine.empty() ? 0 : mine.back());
       if (host_s > 0) start = std::max(start, before + launched[k]);
       for (const Wait& w : order.steady[k]) {
         const auto l = static_cast<std::size_t>(w.lane);
-        if (round >= w.back) start = std::max(start, done[l][(round - w.back) * per_round[l] + w.index]);
+        if (round >= w.back)
+          start = std::max(start, done[l][(round - w.back) * per_round[l] + w.index]);
       }
       mine.push_back(start + duration[k]);
       end = std::max(end, mine.back());
       if (p.repeats == 0 || p.steady[k].lane != Lane::compute) continue;
       for (int before_it = 0; before_it < 2; ++before_it)
-        if (p.steady[k].micro == p.repeated_micro - before_it) micro_ended[static_cast<std::size_t>(before_it)] = mine.back();
+        if (p.steady[k].micro == p.repeated_micro - before_it)
+          micro_ended[static_cast<std::size_t>(before_it)] = mine.back();
     }
     const double step_s = end - before;
     const bool is_steady = launch > 0 && std::abs(step_s - t.step_s) <= 1e-9 * step_s;
@@ -225,7 +279,8 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
   t.step_s += static_cast<double>(p.repeats) * (micro_ended[0] - micro_ended[1]);
   host_s += host_left_out_s;
   t.bottleneck = name_bottleneck(t);
-  if (host_s > t.step_s / 2 && host_s > *std::max_element(t.busy_s.begin(), t.busy_s.end())) t.bottleneck = "host: launches";
+  if (host_s > t.step_s / 2 && host_s > *std::max_element(t.busy_s.begin(), t.busy_s.end()))
+    t.bottleneck = "host: launches";
   return t;
 }
 

@@ -9,9 +9,12 @@ namespace trainx::program {
 
 /// What the optimizer's kernels take on a GPU.
 struct UpdateRates {
-  double element_s = 0;                 // of an element, where a kernel computes longer than memory takes
-  bool reads_twice = false;             // weights and states once more, when sums over whole tensors are there
-  int kernels = 1;                      // one after the other, for all updates that follow each other
+  // of an element, where a kernel computes longer than memory takes
+  double element_s = 0;
+  // weights and states once more, when sums over whole tensors are there
+  bool reads_twice = false;
+  // one after the other, for all updates that follow each other
+  int kernels = 1;
 };
 
 /// Sustained rates of one rank's device and links, measured; `source` says where and when.
@@ -19,15 +22,24 @@ struct Rates {
   std::string name, source;
   double gemm_flops_per_s = 0, attention_flops_per_s = 0;
   double memory_bytes_per_s = 0, host_bytes_per_s = 0, link_bytes_per_s = 0, disk_bytes_per_s = 0;
-  double launch_s = 0;                  // fixed cost of an instruction
-  double kernel_s = 0;                  // what a kernel of a GPU takes beyond its work: until all of the chip is busy, and while it no longer is
-  TileRates tiles;                      // of matrix products, where known; else gemm_flops_per_s is all that there is
-  double plain_attention_flops_per_s = 0;   // of attention that no fused kernel computes; 0: as the fused ones
-  double link_latency_s = 0;            // until a collective's first bytes are there; 0: not known
-  double host_kernel_s = 0;             // what the host takes to launch a kernel, where steps are launched one by one; 0: they are replayed
-  double attention_fill_rows = 0;       // twice this many rows of heads are computed at half more than the time of this many: fewer do not fill the GPU
+  double launch_s = 0;  // fixed cost of an instruction
+  // what a kernel of a GPU takes beyond its work: until all of the chip is busy, and while it no
+  // longer is
+  double kernel_s = 0;
+  // of matrix products, where known; else gemm_flops_per_s is all that there is
+  TileRates tiles;
+  // of attention that no fused kernel computes; 0: as the fused ones
+  double plain_attention_flops_per_s = 0;
+  double link_latency_s = 0;  // until a collective's first bytes are there; 0: not known
+  // what the host takes to launch a kernel, where steps are launched one by one; 0: they are
+  // replayed
+  double host_kernel_s = 0;
+  // twice this many rows of heads are computed at half more than the time of this many: fewer do
+  // not fill the GPU
+  double attention_fill_rows = 0;
   UpdateRates update;
-  double host_update_bytes_per_s = 0;   // of updates in the host's memory; 0: not known, and taken to be that of copies
+  // of updates in the host's memory; 0: not known, and taken to be that of copies
+  double host_update_bytes_per_s = 0;
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.
@@ -36,7 +48,9 @@ bool has_fused_attention(std::int64_t head);
 std::int64_t fused_attention_head(std::int64_t head);
 
 /// Of one of a graph's matrix products, without starting it.
-struct ProductTime { double seconds = 0, lost_s = 0; };   // lost_s: see TiledProduct
+struct ProductTime {
+  double seconds = 0, lost_s = 0;
+};  // lost_s: see TiledProduct
 ProductTime product_time(const Gemm& g, DType operands, const Rates& rates);
 
 /// Times of a program's products, each kind computed once: layers have products of the same sizes.
@@ -54,26 +68,31 @@ class ProductTimes {
     ProductTime time;
   };
   const Rates& rates_;
-  std::vector<Known> known_;            // few
+  std::vector<Known> known_;  // few
 };
 
 /// Of a phase's attention, without starting it.
 double attention_s(const Phase& phase, const Rates& rates);
 
-/// What a collective moves of a rank's memory: all of its operands, those that travel rounded as such.
+/// What a collective moves of a rank's memory: all of its operands, those that travel rounded as
+/// such.
 Bytes sent_bytes(const Instruction& i);
 
 /// Seconds of one instruction alone.
-double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, const Rates& rates);
-double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph, ProductTimes& products);
+double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph,
+                  const Rates& rates);
+double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph,
+                  ProductTimes& products);
 
 struct TimePrediction {
   double step_s = 0;
   std::array<double, lane_count> busy_s{};
-  double gemm_s = 0, attention_s = 0, memory_s = 0;   // of the compute lane
-  std::string bottleneck;               // "compute: matrix products", "copy_in", ...
+  double gemm_s = 0, attention_s = 0, memory_s = 0;  // of the compute lane
+  std::string bottleneck;                            // "compute: matrix products", "copy_in", ...
 };
-/// Walks launches (launch.hpp) of steady under the waits, each of which begins when all of the one before it is done, until the step time is steady.
-TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph, const Rates& rates);
+/// Walks launches (launch.hpp) of steady under the waits, each of which begins when all of the one
+/// before it is done, until the step time is steady.
+TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph,
+                            const Rates& rates);
 
 }  // namespace trainx::program

@@ -11,7 +11,9 @@ namespace {
 /// Every key in order, as lines of YAML and as pairs.
 class Writer {
  public:
-  struct Line { std::string text, key; };   // key: dotted, empty for the line that opens a map
+  struct Line {
+    std::string text, key;
+  };  // key: dotted, empty for the line that opens a map
   std::vector<Line> lines;
   std::vector<std::pair<std::string, std::string>> values;
 
@@ -53,7 +55,9 @@ class Writer {
 
  private:
   static std::string plain_text(const std::string& value) { return value; }
-  static std::string plain_text(const std::optional<std::string>& value) { return value.value_or("null"); }
+  static std::string plain_text(const std::optional<std::string>& value) {
+    return value.value_or("null");
+  }
   static std::string plain_text(const spec::FileList& value) {
     return value.names.size() == 1 ? value.names.front() : write_value(value);
   }
@@ -61,11 +65,14 @@ class Writer {
     return value ? plain_text(*value) : "null";
   }
   template <class T>
-  static std::string plain_text(const T& value) { return write_value(value); }
+  static std::string plain_text(const T& value) {
+    return write_value(value);
+  }
 
   /// The first key of a list's item stands behind its dash.
   std::string indent() {
-    return std::exchange(starts_item_, false) ? std::string(2 * path_.depth() - 2, ' ') + "- " : std::string(2 * path_.depth(), ' ');
+    return std::exchange(starts_item_, false) ? std::string(2 * path_.depth() - 2, ' ') + "- "
+                                              : std::string(2 * path_.depth(), ' ');
   }
   void add(std::string_view key, const std::string& yaml, std::string text) {
     const std::string dotted = path_.child(key);
@@ -75,10 +82,10 @@ class Writer {
 
   KeyPath path_;
   bool starts_item_ = false;
-  std::vector<std::size_t> opened_;     // lines there were when each open map began
+  std::vector<std::size_t> opened_;  // lines there were when each open map began
 };
 
-Writer write(Recipe recipe) {           // a copy: visit_fields takes what it could change
+Writer write(Recipe recipe) {  // a copy: visit_fields takes what it could change
   Writer writer;
   walk(writer, recipe);
   return writer;
@@ -87,7 +94,7 @@ Writer write(Recipe recipe) {           // a copy: visit_fields takes what it co
 }  // namespace
 
 std::string dump(const Recipe& recipe, const Origins* origins) {
-  constexpr std::size_t widest = 60;    // longer values push their comment out, not everybody's
+  constexpr std::size_t widest = 60;  // longer values push their comment out, not everybody's
   const Writer writer = write(recipe);
   std::size_t width = 0;
   for (const auto& line : writer.lines)
@@ -97,13 +104,16 @@ std::string dump(const Recipe& recipe, const Origins* origins) {
     out += line.text;
     if (origins && !line.key.empty()) {
       const auto origin = origins->find(line.key);
-      out += std::string(width > line.text.size() ? width - line.text.size() : 0, ' ') + "  # " + (origin == origins->end() ? "default" : origin->second);
+      out += std::string(width > line.text.size() ? width - line.text.size() : 0, ' ') + "  # " +
+             (origin == origins->end() ? "default" : origin->second);
     }
     out += '\n';
   }
   return out;
 }
 
-std::vector<std::pair<std::string, std::string>> flatten(const Recipe& recipe) { return write(recipe).values; }
+std::vector<std::pair<std::string, std::string>> flatten(const Recipe& recipe) {
+  return write(recipe).values;
+}
 
 }  // namespace trainx::recipe

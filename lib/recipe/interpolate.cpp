@@ -6,29 +6,39 @@ namespace trainx::recipe {
 namespace {
 
 using yaml::Node;
-constexpr std::size_t longest_text = 64 << 10, longest_sum = 1 << 20;   // bytes of one value, of all together
+// bytes of one value, of all together
+constexpr std::size_t longest_text = 64 << 10, longest_sum = 1 << 20;
 
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
-bool is_name(std::string_view s) { return !s.empty() && (s[0] < '0' || s[0] > '9') && std::all_of(s.begin(), s.end(), is_word); }
+bool is_name(std::string_view s) {
+  return !s.empty() && (s[0] < '0' || s[0] > '9') && std::all_of(s.begin(), s.end(), is_word);
+}
 
 bool is_dotted_key(std::string_view s) {
-  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return is_word(c) || c == '-' || c == '.'; });
+  return !s.empty() &&
+         std::all_of(s.begin(), s.end(), [](char c) { return is_word(c) || c == '-' || c == '.'; });
 }
 
 class Interpolator {
  public:
-  Interpolator(Node* root, const InterpolationSources& sources, yaml::Problems& problems) : root_(root), sources_(sources), problems_(problems) {}
+  Interpolator(Node* root, const InterpolationSources& sources, yaml::Problems& problems)
+      : root_(root), sources_(sources), problems_(problems) {}
 
   void visit(Node& node, const std::string& path) {
     if (node.is_scalar()) resolve(node, path);
-    for (std::size_t i = 0; i < node.items.size(); ++i) visit(node.items[i], path + "[" + std::to_string(i) + "]");
+    for (std::size_t i = 0; i < node.items.size(); ++i)
+      visit(node.items[i], path + "[" + std::to_string(i) + "]");
     for (yaml::Entry& entry : node.entries)
-      if (!entry.key.starts_with("x-")) visit(entry.value, path.empty() ? entry.key : path + "." + entry.key);
+      if (!entry.key.starts_with("x-"))
+        visit(entry.value, path.empty() ? entry.key : path + "." + entry.key);
   }
 
   /// `text` with everything replaced; nothing after a report.
-  std::optional<std::string> expand(const std::string& text, const yaml::Location& where, const std::string& path) {
+  std::optional<std::string> expand(const std::string& text, const yaml::Location& where,
+                                    const std::string& path) {
     std::string out;
     for (std::size_t i = 0; i < text.size();) {
       if (text.compare(i, 3, "$${") == 0) {
@@ -39,31 +49,40 @@ class Interpolator {
       } else {
         const std::size_t end = text.find('}', i);
         const std::string inside = text.substr(i + 2, end == std::string::npos ? end : end - i - 2);
-        if (end == std::string::npos) return fail(where, path, "'${' is not closed with '}' (in '[...]' and '{...}' a value with '${' needs quotes)");
-        if (inside.find("${") != std::string::npos) return fail(where, path, "'${' inside '${...}' is not read: name the inner value under an x- key");
+        if (end == std::string::npos)
+          return fail(where, path,
+                      "'${' is not closed with '}' (in '[...]' and '{...}' a value with '${' needs "
+                      "quotes)");
+        if (inside.find("${") != std::string::npos)
+          return fail(where, path,
+                      "'${' inside '${...}' is not read: name the inner value under an x- key");
         const auto value = lookup(inside, where, path);
         if (!value) return std::nullopt;
         out += *value;
         i = end + 1;
       }
-      if (out.size() > longest_text) return fail(where, path, "grows beyond 64 KiB by its interpolations");
+      if (out.size() > longest_text)
+        return fail(where, path, "grows beyond 64 KiB by its interpolations");
     }
     return out;
   }
 
  private:
-  std::nullopt_t fail(const yaml::Location& where, const std::string& path, const std::string& sentence) {
+  std::nullopt_t fail(const yaml::Location& where, const std::string& path,
+                      const std::string& sentence) {
     problems_.add(where, path, sentence);
     return std::nullopt;
   }
 
   void resolve(Node& node, const std::string& path) {
     if (node.interpolated || node.text.find("${") == std::string::npos) return;
-    if (std::find(open_.begin(), open_.end(), &node) != open_.end()) return;   // reported by lookup
+    if (std::find(open_.begin(), open_.end(), &node) != open_.end()) return;  // reported by lookup
     open_.push_back(&node);
     std::optional<std::string> text;
-    if (sum_ > longest_sum) fail(node.where, path, "comes after interpolations that grow beyond 1 MiB together");
-    else text = expand(node.text, node.where, path);
+    if (sum_ > longest_sum)
+      fail(node.where, path, "comes after interpolations that grow beyond 1 MiB together");
+    else
+      text = expand(node.text, node.where, path);
     open_.pop_back();
     if (!text) {
       node.kind = Node::Kind::broken;
@@ -74,27 +93,38 @@ class Interpolator {
     node.text = *text;
   }
 
-  std::optional<std::string> lookup(const std::string& name, const yaml::Location& where, const std::string& path) {
+  std::optional<std::string> lookup(const std::string& name, const yaml::Location& where,
+                                    const std::string& path) {
     if (name == "recipe_dir") return sources_.recipe_dir(where);
     if (name.starts_with("env:")) return environment(name, where, path);
     if (!root_ || !is_dotted_key(name)) {
-      return fail(where, path, "${" + name + "} is no interpolation" + (root_ ? " there is: ${env:NAME:-default}, ${recipe_dir} and ${section.key}"
-                                                                              : " that this key takes: ${env:NAME:-default} and ${recipe_dir}"));
+      return fail(where, path,
+                  "${" + name + "} is no interpolation" +
+                      (root_ ? " there is: ${env:NAME:-default}, ${recipe_dir} and ${section.key}"
+                             : " that this key takes: ${env:NAME:-default} and ${recipe_dir}"));
     }
     return referred(name, where, path);
   }
 
-  std::optional<std::string> environment(const std::string& name, const yaml::Location& where, const std::string& path) {
+  std::optional<std::string> environment(const std::string& name, const yaml::Location& where,
+                                         const std::string& path) {
     const std::size_t separator = name.find(":-", 4);
-    const std::string variable = name.substr(4, separator == std::string::npos ? separator : separator - 4);
-    if (!is_name(variable)) return fail(where, path, "${" + name + "} names no environment variable: write ${env:NAME} or ${env:NAME:-default}");
+    const std::string variable =
+        name.substr(4, separator == std::string::npos ? separator : separator - 4);
+    if (!is_name(variable))
+      return fail(where, path,
+                  "${" + name +
+                      "} names no environment variable: write ${env:NAME} or ${env:NAME:-default}");
     const auto value = sources_.environment(variable);
     if (value && (!value->empty() || separator == std::string::npos)) return value;
     if (separator != std::string::npos) return name.substr(separator + 2);
-    return fail(where, path, "the environment variable " + variable + " is not set: set it, or give a default with ${env:" + variable + ":-default}");
+    return fail(where, path,
+                "the environment variable " + variable +
+                    " is not set: set it, or give a default with ${env:" + variable + ":-default}");
   }
 
-  std::optional<std::string> referred(const std::string& key, const yaml::Location& where, const std::string& path) {
+  std::optional<std::string> referred(const std::string& key, const yaml::Location& where,
+                                      const std::string& path) {
     Node* node = root_;
     for (std::size_t start = 0; node && start <= key.size();) {
       const std::size_t dot = std::min(key.find('.', start), key.size());
@@ -111,18 +141,21 @@ class Interpolator {
       problems_.add(where, path, "${" + key + "} has no readable value");
       return std::nullopt;
     }
-    if (!node->is_scalar()) return fail(where, path, "${" + key + "} is " + std::string(kind_name(*node)) + ", not a single value");
-    if (std::find(open_.begin(), open_.end(), node) != open_.end()) return fail(where, path, "${" + key + "} leads back to this value: break the circle");
+    if (!node->is_scalar())
+      return fail(where, path,
+                  "${" + key + "} is " + std::string(kind_name(*node)) + ", not a single value");
+    if (std::find(open_.begin(), open_.end(), node) != open_.end())
+      return fail(where, path, "${" + key + "} leads back to this value: break the circle");
     resolve(*node, key);
-    if (node->kind == Node::Kind::broken) return std::nullopt;   // reported there
+    if (node->kind == Node::Kind::broken) return std::nullopt;  // reported there
     return node->text;
   }
 
   Node* root_;
   const InterpolationSources& sources_;
   yaml::Problems& problems_;
-  std::size_t sum_ = 0;                 // bytes of what has been resolved
-  std::vector<const Node*> open_;       // being resolved, outermost first
+  std::size_t sum_ = 0;            // bytes of what has been resolved
+  std::vector<const Node*> open_;  // being resolved, outermost first
 };
 
 }  // namespace
@@ -131,7 +164,9 @@ void interpolate(Node& root, const InterpolationSources& sources, yaml::Problems
   Interpolator(&root, sources, problems).visit(root, "");
 }
 
-std::optional<std::string> interpolate_text(const std::string& text, const yaml::Location& where, const std::string& key, const InterpolationSources& sources,
+std::optional<std::string> interpolate_text(const std::string& text, const yaml::Location& where,
+                                            const std::string& key,
+                                            const InterpolationSources& sources,
                                             yaml::Problems& problems) {
   return Interpolator(nullptr, sources, problems).expand(text, where, key);
 }

@@ -1,4 +1,5 @@
-// ${env:NAME}, ${env:NAME:-default}, ${recipe_dir} and ${a.b} in values. `$${` stands for a literal `${`.
+// ${env:NAME}, ${env:NAME:-default}, ${recipe_dir} and ${a.b} in values. `$${` stands for a literal
+// `${`.
 #pragma once
 #include "yaml/node.hpp"
 #include <functional>
@@ -12,15 +13,18 @@ struct InterpolationSources {
   std::function<std::string(const yaml::Location& where)> recipe_dir;
   /// The text of a key that the recipe does not give: its default. Nothing for an unknown key.
   std::function<std::optional<std::string>(const std::string& key)> default_text;
-  std::vector<std::string> keys;        // known ones, for suggestions
+  std::vector<std::string> keys;  // known ones, for suggestions
 };
 
-/// Replaces the interpolations of every value in place, except under `x-` keys (those are replaced where they are referred to).
-/// Unknown names, cycles and results beyond 64 KiB are reported; their values become `broken`.
+/// Replaces the interpolations of every value in place, except under `x-` keys (those are replaced
+/// where they are referred to). Unknown names, cycles and results beyond 64 KiB are reported; their
+/// values become `broken`.
 void interpolate(yaml::Node& root, const InterpolationSources& sources, yaml::Problems& problems);
 
 /// The same for a single text in which ${a.b} is not available (`extends`).
-std::optional<std::string> interpolate_text(const std::string& text, const yaml::Location& where, const std::string& key, const InterpolationSources& sources,
+std::optional<std::string> interpolate_text(const std::string& text, const yaml::Location& where,
+                                            const std::string& key,
+                                            const InterpolationSources& sources,
                                             yaml::Problems& problems);
 
 }  // namespace trainx::recipe

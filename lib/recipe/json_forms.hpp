@@ -1,4 +1,5 @@
-// How each type of field is described in JSON Schema: the forms that a value may take, and its default. A new field type is added here too.
+// How each type of field is described in JSON Schema: the forms that a value may take, and its
+// default. A new field type is added here too.
 #pragma once
 #include "recipe/value.hpp"
 #include <nlohmann/json.hpp>
@@ -29,7 +30,9 @@ Json forms(const spec::HeldOut&, const Limits&);
 Json scalar_schema(Json scalar_forms);
 
 template <NamedEnum E>
-Json forms(E, const Limits&) { return Json::array({{{"enum", names_of<E>()}}}); }
+Json forms(E, const Limits&) {
+  return Json::array({{{"enum", names_of<E>()}}});
+}
 template <NamedEnum E>
 Json forms(const std::vector<E>&, const Limits& limits) {
   Json out = forms(E{}, limits);
@@ -72,7 +75,9 @@ inline Json json_value(const spec::FileList& value) {
 }
 inline Json json_value(const spec::HeldOut& value) { return write_value(value); }
 template <NamedEnum E>
-Json json_value(E value) { return write_value(value); }
+Json json_value(E value) {
+  return write_value(value);
+}
 /// A list of one is its only name.
 template <NamedEnum E>
 Json json_value(const std::vector<E>& values) {
@@ -82,16 +87,23 @@ Json json_value(const std::vector<E>& values) {
   return out;
 }
 template <class T>
-Json json_value(const std::optional<T>& value) { return value ? json_value(*value) : Json(nullptr); }
+Json json_value(const std::optional<T>& value) {
+  return value ? json_value(*value) : Json(nullptr);
+}
 template <class T>
-Json json_value(const spec::Auto<T>& value) { return value.is_auto() ? Json("auto") : json_value(*value.value); }
+Json json_value(const spec::Auto<T>& value) {
+  return value.is_auto() ? Json("auto") : json_value(*value.value);
+}
 template <class T>
-Json json_value(const AllOr<T>& value) { return value.is_all() ? Json("all") : json_value(*value.value); }
+Json json_value(const AllOr<T>& value) {
+  return value.is_all() ? Json("all") : json_value(*value.value);
+}
 
 /// A field with its description, default, and range in words.
 template <class T>
 Json field_schema(const T& value, const Limits& limits, std::string_view doc) {
-  Json out = {{"description", std::string(doc) + (limits.says.empty() ? "" : " (" + limits.says + ")")}};
+  Json out = {
+      {"description", std::string(doc) + (limits.says.empty() ? "" : " (" + limits.says + ")")}};
   const Json standard = json_value(value);
   if (standard != "") out["default"] = standard;
   out["anyOf"] = scalar_schema(forms(value, limits)).at("anyOf");

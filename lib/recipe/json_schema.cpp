@@ -15,35 +15,47 @@ struct Alternative {
   std::string name, summary;
   Json fields = Json::object();
   std::vector<std::string> required;
-  Json section = Json::object();        // what it says of the section's own keys
+  Json section = Json::object();  // what it says of the section's own keys
 };
 
 /// A map of a recipe that is being described.
 struct Map {
-  std::string key, path;                // path: data, data.sources
+  std::string key, path;  // path: data, data.sources
   Json fields = Json::object();
   std::vector<std::string> required;
-  std::string default_type;             // empty: it has no `type`
+  std::string default_type;  // empty: it has no `type`
   std::vector<Alternative> alternatives;
-  bool has_options = false;             // its alternatives are those of its map `options`
+  bool has_options = false;  // its alternatives are those of its map `options`
 };
 
-Json closed(Json fields) { return {{"type", "object"}, {"properties", std::move(fields)}, {"patternProperties", {{"^x-", true}}}, {"additionalProperties", false}}; }
+Json closed(Json fields) {
+  return {{"type", "object"},
+          {"properties", std::move(fields)},
+          {"patternProperties", {{"^x-", true}}},
+          {"additionalProperties", false}};
+}
 
-Json is_type(const std::string& name) { return {{"properties", {{"type", {{"const", name}}}}}, {"required", {"type"}}}; }
-Json where_type_is_missing(Json then) { return {{"if", {{"required", {"type"}}}}, {"else", std::move(then)}}; }
+Json is_type(const std::string& name) {
+  return {{"properties", {{"type", {{"const", name}}}}}, {"required", {"type"}}};
+}
+Json where_type_is_missing(Json then) {
+  return {{"if", {{"required", {"type"}}}}, {"else", std::move(then)}};
+}
 
-/// Fields of whichever type: where only the base that a recipe extends, or an interpolation, says which.
+/// Fields of whichever type: where only the base that a recipe extends, or an interpolation, says
+/// which.
 Json of_any(const std::vector<Alternative>& alternatives) {
   Json variants = Json::object();
   for (const Alternative& alternative : alternatives) {
     for (const auto& [key, field] : alternative.fields.items()) {
       Json& seen = variants[key];
-      if (seen.is_null() || std::find(seen.begin(), seen.end(), field) == seen.end()) seen.push_back(field);
+      if (seen.is_null() || std::find(seen.begin(), seen.end(), field) == seen.end())
+        seen.push_back(field);
     }
   }
   Json fields = Json::object();
-  for (const auto& [key, seen] : variants.items()) fields[key] = seen.size() == 1 ? seen.front() : Json{{"anyOf", seen}};
+  for (const auto& [key, seen] : variants.items())
+    fields[key] = seen.size() == 1 ? seen.front() : Json{{"anyOf", seen}};
   return fields;
 }
 
@@ -51,7 +63,8 @@ class SchemaWalker {
  public:
   Json defs = Json::object();
   Json sections = Json::object();
-  /// Of recipes that extend none: their types are their own or the defaults, and what is required must be there. Else either may be in the base.
+  /// Of recipes that extend none: their types are their own or the defaults, and what is required
+  /// must be there. Else either may be in the base.
   Json whole = Json::array(), partial = Json::array();
 
   void begin(std::string_view key) {
@@ -69,7 +82,7 @@ class SchemaWalker {
       outer.fields[map.key] = with_short_form(map, closed(map.fields));
       return;
     }
-    outer.alternatives = std::move(map.alternatives);      // `options`
+    outer.alternatives = std::move(map.alternatives);  // `options`
     outer.has_options = true;
     outer.fields[map.key] = {{"type", "object"}, {"description", "of the type"}};
   }
@@ -101,7 +114,8 @@ class SchemaWalker {
     items["allOf"].push_back(where_type_is_missing(fits(map, map.default_type)));
     for (Json& condition : requirements(map)) items["allOf"].push_back(std::move(condition));
     required().emplace_back(key);
-    fields()[std::string(key)] = {{"description", doc}, {"type", "array"}, {"minItems", 1}, {"items", std::move(items)}};
+    fields()[std::string(key)] = {
+        {"description", doc}, {"type", "array"}, {"minItems", 1}, {"items", std::move(items)}};
   }
 
   template <class Variant>
@@ -109,9 +123,13 @@ class SchemaWalker {
     Map& map = maps_.back();
     map.default_type = alternative_name(variant);
     Json forms = Json::array();
-    for_each_alternative(variant, [&](const auto& options) { forms.push_back({{"const", options.name}, {"description", options.summary}}); });
+    for_each_alternative(variant, [&](const auto& options) {
+      forms.push_back({{"const", options.name}, {"description", options.summary}});
+    });
     forms.push_back(definition("interpolation"));
-    map.fields["type"] = {{"description", "which " + map.path.substr(0, map.path.find('.'))}, {"default", map.default_type}, {"anyOf", std::move(forms)}};
+    map.fields["type"] = {{"description", "which " + map.path.substr(0, map.path.find('.'))},
+                          {"default", map.default_type},
+                          {"anyOf", std::move(forms)}};
   }
 
   template <class Variant>
@@ -124,7 +142,9 @@ class SchemaWalker {
       if constexpr (requires { sizes(options); }) {
         Json names = Json::array();
         for (const auto& [name, dims] : sizes(options)) names.push_back(name);
-        next.section["size"] = {{"anyOf", {{{"enum", std::move(names)}}, {{"type", "null"}}, definition("interpolation")}}};
+        next.section["size"] = {
+            {"anyOf",
+             {{{"enum", std::move(names)}}, {{"type", "null"}}, definition("interpolation")}}};
       }
       maps_.back().alternatives.push_back(std::move(next));
       visit_fields(*this, options);
@@ -133,13 +153,20 @@ class SchemaWalker {
   }
 
  private:
-  Json& fields() { return in_alternative_ ? maps_.back().alternatives.back().fields : maps_.back().fields; }
-  std::vector<std::string>& required() { return in_alternative_ ? maps_.back().alternatives.back().required : maps_.back().required; }
+  Json& fields() {
+    return in_alternative_ ? maps_.back().alternatives.back().fields : maps_.back().fields;
+  }
+  std::vector<std::string>& required() {
+    return in_alternative_ ? maps_.back().alternatives.back().required : maps_.back().required;
+  }
 
   void add_section(const Map& map) {
-    sections[map.key] = with_short_form(map, map.default_type.empty() ? closed(map.fields) : typed_map(map));
+    sections[map.key] =
+        with_short_form(map, map.default_type.empty() ? closed(map.fields) : typed_map(map));
     if (map.default_type.empty()) return;
-    const auto add = [&](Json& to, Json condition) { to.push_back({{"properties", {{map.key, std::move(condition)}}}}); };
+    const auto add = [&](Json& to, Json condition) {
+      to.push_back({{"properties", {{map.key, std::move(condition)}}}});
+    };
     add(partial, where_type_is_missing(fits(map, "any")));
     add(whole, where_type_is_missing(fits(map, map.default_type)));
     for (Json& condition : requirements(map)) add(whole, std::move(condition));
@@ -147,16 +174,19 @@ class SchemaWalker {
 
   static Json with_short_form(const Map& map, Json section) {
     for (const ShortForm& form : short_forms())
-      if (form.section == map.path) return either(map.fields.at(std::string(form.key)), form, std::move(section));
+      if (form.section == map.path)
+        return either(map.fields.at(std::string(form.key)), form, std::move(section));
     return section;
   }
 
   /// A map with a `type`: its own keys, and by type those of the type.
   Json typed_map(const Map& map) {
-    Json out = map.has_options ? closed(map.fields) : Json{{"type", "object"}, {"properties", map.fields}};
-    Json own = Json::object();          // described in `out`, and known beside the type's
+    Json out = map.has_options ? closed(map.fields)
+                               : Json{{"type", "object"}, {"properties", map.fields}};
+    Json own = Json::object();  // described in `out`, and known beside the type's
     for (const auto& [key, field] : map.fields.items()) own[key] = true;
-    const auto define = [&](const std::string& name, const std::string& summary, const Json& of_type) {
+    const auto define = [&](const std::string& name, const std::string& summary,
+                            const Json& of_type) {
       Json fields = of_type;
       if (!map.has_options) fields.update(own);
       Json& def = defs[definition_of(map, name)] = closed(std::move(fields));
@@ -168,12 +198,16 @@ class SchemaWalker {
       by_type.push_back({{"if", is_type(alternative.name)}, {"then", fits(map, alternative.name)}});
     }
     define("any", "", of_any(map.alternatives));
-    by_type.push_back({{"if", {{"properties", {{"type", definition("interpolation")}}}, {"required", {"type"}}}}, {"then", fits(map, "any")}});
+    by_type.push_back(
+        {{"if", {{"properties", {{"type", definition("interpolation")}}}, {"required", {"type"}}}},
+         {"then", fits(map, "any")}});
     out["allOf"] = std::move(by_type);
     return out;
   }
 
-  static std::string definition_of(const Map& map, const std::string& type) { return map.path + (map.has_options ? ".options." : ".") + type; }
+  static std::string definition_of(const Map& map, const std::string& type) {
+    return map.path + (map.has_options ? ".options." : ".") + type;
+  }
 
   /// The map as one of that type.
   static Json fits(const Map& map, const std::string& type) {
@@ -190,9 +224,11 @@ class SchemaWalker {
     for (const Alternative& alternative : map.alternatives) {
       if (alternative.required.empty()) continue;
       Json then = {{"required", alternative.required}};
-      if (map.has_options) then = {{"required", {"options"}}, {"properties", {{"options", std::move(then)}}}};
+      if (map.has_options)
+        then = {{"required", {"options"}}, {"properties", {{"options", std::move(then)}}}};
       out.push_back({{"if", is_type(alternative.name)}, {"then", then}});
-      if (alternative.name == map.default_type) out.push_back(where_type_is_missing(std::move(then)));
+      if (alternative.name == map.default_type)
+        out.push_back(where_type_is_missing(std::move(then)));
     }
     return out;
   }
@@ -201,7 +237,9 @@ class SchemaWalker {
     Json forms = field.at("anyOf");
     forms.push_back(std::move(section));
     const std::string name(form.section), key(form.key);
-    return {{"description", "a value is short for " + name + ": {" + key + ": value}: " + field.at("description").get<std::string>()}, {"anyOf", std::move(forms)}};
+    return {{"description", "a value is short for " + name + ": {" + key +
+                                ": value}: " + field.at("description").get<std::string>()},
+            {"anyOf", std::move(forms)}};
   }
 
   std::vector<Map> maps_;
@@ -214,9 +252,16 @@ Json json_schema() {
   SchemaWalker walker;
   Recipe defaults;
   walk(walker, defaults);
-  Json fields = {{"extends", {{"description", "recipes that this one builds on, relative to its own file: maps are merged, the rest is replaced"}, {"type", "array"}, {"items", definition("path")}}}};
+  Json fields = {{"extends",
+                  {{"description",
+                    "recipes that this one builds on, relative to its own file: maps are merged, "
+                    "the rest is replaced"},
+                   {"type", "array"},
+                   {"items", definition("path")}}}};
   fields.update(walker.sections);
-  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "recipe of trainx"}, {"$comment", "written by trainx schema, version " + std::string(version)}};
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "recipe of trainx"},
+                 {"$comment", "written by trainx schema, version " + std::string(version)}};
   schema.update(closed(std::move(fields)));
   schema["if"] = {{"required", {"extends"}}};
   schema["then"] = {{"allOf", std::move(walker.partial)}};

@@ -31,23 +31,30 @@ class Loader {
         return value ? std::optional<std::string>(value) : std::nullopt;
       };
     }
-    sources_.recipe_dir = [this](const yaml::Location& where) { return folder_of(where.line == 0 ? name_ : where.file); };
+    sources_.recipe_dir = [this](const yaml::Location& where) {
+      return folder_of(where.line == 0 ? name_ : where.file);
+    };
     for (const FieldHelp& field : schema_keys()) sources_.keys.push_back(field.key);
     sources_.keys.push_back("recipe_dir");
   }
 
   LoadedRecipe load(const std::string& text) {
     Node root = read_file(text, name_, {identity(name_)});
-    for (const auto& [settings, source] : {std::pair{split_settings(options_.environment_set), "TRAINX_SET"}, std::pair{options_.overrides, "command line"}}) {
+    for (const auto& [settings, source] :
+         {std::pair{split_settings(options_.environment_set), "TRAINX_SET"},
+          std::pair{options_.overrides, "command line"}}) {
       Node over = read_settings(settings, source, problems_);
-      if (const yaml::Entry* extends = over.find("extends")) problems_.add(extends->where, "extends", "is read from recipes only");
+      if (const yaml::Entry* extends = over.find("extends"))
+        problems_.add(extends->where, "extends", "is read from recipes only");
       std::erase_if(over.entries, [](const yaml::Entry& entry) { return entry.key == "extends"; });
       if (root.is_map()) merge(root, over);
     }
     const auto defaults = defaults_of(root);
     sources_.default_text = [&](const std::string& key) -> std::optional<std::string> {
       const auto found = defaults.find(key);
-      return found == defaults.end() || found->second == "null" ? std::nullopt : std::optional<std::string>(found->second);
+      return found == defaults.end() || found->second == "null"
+                 ? std::nullopt
+                 : std::optional<std::string>(found->second);
     };
     interpolate(root, sources_, problems_);
 
@@ -55,7 +62,8 @@ class Loader {
     loaded.source = text;
     loaded.recipe.run.name = default_name();
     Reading reading;
-    if (root.kind != Node::Kind::broken) read_recipe(root, complete_, loaded.recipe, reading, problems_);
+    if (root.kind != Node::Kind::broken)
+      read_recipe(root, complete_, loaded.recipe, reading, problems_);
     if (complete_ && root.is_map()) check_rules(loaded.recipe, reading, problems_);
     if (!problems_.empty()) throw RecipeError(problems_.listed());
     loaded.origins = std::move(reading.origins);
@@ -72,11 +80,13 @@ class Loader {
 
   std::string default_name() const {
     const fs::path file = fs::path(name_).filename();
-    return file.extension() == ".yaml" || file.extension() == ".yml" ? file.stem().string() : file.string();
+    return file.extension() == ".yaml" || file.extension() == ".yml" ? file.stem().string()
+                                                                     : file.string();
   }
 
   /// The tree of one file on top of what it extends. `chain`: the files that led here.
-  Node read_file(const std::string& text, const std::string& path, const std::vector<std::string>& chain) {
+  Node read_file(const std::string& text, const std::string& path,
+                 const std::vector<std::string>& chain) {
     yaml::Document document = yaml::read_document(text, path, problems_);
     complete_ = complete_ && document.complete;
     Node& root = document.root;
@@ -105,11 +115,16 @@ class Loader {
   void report_no_map(const Node& root) {
     const std::size_t colon = root.text.find(':');
     if (root.kind == Node::Kind::null) {
-      problems_.add({root.where.file, 1, 1}, "", "is empty: a recipe is a map of sections such as 'model:', 'data:', 'batch:' (list starter recipes: trainx init --list)");
+      problems_.add({root.where.file, 1, 1}, "",
+                    "is empty: a recipe is a map of sections such as 'model:', 'data:', 'batch:' "
+                    "(list starter recipes: trainx init --list)");
     } else if (root.is_scalar() && colon != std::string::npos) {
-      problems_.add(root.where, "", "must be a map of sections, not a value: a blank belongs after ':'");
+      problems_.add(root.where, "",
+                    "must be a map of sections, not a value: a blank belongs after ':'");
     } else {
-      problems_.add(root.where, "", "must be a map of sections such as 'model:' and 'data:', not " + std::string(kind_name(root)));
+      problems_.add(root.where, "",
+                    "must be a map of sections such as 'model:' and 'data:', not " +
+                        std::string(kind_name(root)));
     }
   }
 
@@ -133,11 +148,16 @@ class Loader {
     };
     const auto name = interpolate_text(base.text, base.where, "extends", sources_, problems_);
     if (!name) return unreadable("");
-    const fs::path joined_path = fs::path(*name).is_absolute() ? fs::path(*name) : fs::path(from).parent_path() / *name;
+    const fs::path joined_path =
+        fs::path(*name).is_absolute() ? fs::path(*name) : fs::path(from).parent_path() / *name;
     const std::string path = joined_path.lexically_normal().string();
     const std::string id = identity(path);
-    if (std::find(chain.begin(), chain.end(), id) != chain.end()) return unreadable(path + " leads back to itself: a recipe cannot extend what extends it");
-    if (++files_ > most_files) return unreadable(files_ == most_files + 1 ? "reaches more than " + std::to_string(most_files) + " files" : "");
+    if (std::find(chain.begin(), chain.end(), id) != chain.end())
+      return unreadable(path + " leads back to itself: a recipe cannot extend what extends it");
+    if (++files_ > most_files)
+      return unreadable(files_ == most_files + 1
+                            ? "reaches more than " + std::to_string(most_files) + " files"
+                            : "");
     std::string problem;
     const auto text = read_text_file(path, problem);
     if (!text) return unreadable(path + " " + problem);
@@ -145,12 +165,13 @@ class Loader {
     return read_file(*text, path, chain);
   }
 
-  /// The values of keys that the recipe does not give, for ${a.b}: those of the types that it chooses.
+  /// The values of keys that the recipe does not give, for ${a.b}: those of the types that it
+  /// chooses.
   std::map<std::string, std::string> defaults_of(const Node& root) const {
     Recipe recipe;
     recipe.run.name = default_name();
     Reading reading;
-    yaml::Problems ignored;             // they are found again, and reported, after interpolation
+    yaml::Problems ignored;  // they are found again, and reported, after interpolation
     if (root.is_map()) read_recipe(root, false, recipe, reading, ignored);
     std::map<std::string, std::string> values;
     for (auto& [key, value] : flatten(recipe))
@@ -177,7 +198,10 @@ std::string joined_lines(const std::vector<Problem>& problems) {
 RecipeError::RecipeError(std::vector<Problem> problems)
     : UserError(ExitCode::invalid_recipe, joined_lines(problems)), problems_(std::move(problems)) {}
 
-LoadedRecipe parse_recipe(const std::string& text, const std::string& name, const LoadOptions& options) { return Loader(name, options).load(text); }
+LoadedRecipe parse_recipe(const std::string& text, const std::string& name,
+                          const LoadOptions& options) {
+  return Loader(name, options).load(text);
+}
 
 LoadedRecipe load_recipe(const std::string& path, const LoadOptions& options) {
   std::string problem;

@@ -7,7 +7,10 @@ namespace {
 
 using yaml::Node;
 
-bool is_key_character(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.'; }
+bool is_key_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '.';
+}
 
 /// Whether `key=` starts at `i`.
 bool starts_setting(const std::string& text, std::size_t i) {
@@ -27,7 +30,7 @@ void place_at(Node& node, const yaml::Location& where) {
 }
 
 bool is_key(const std::string& key) {
-  bool word = false;                    // a character since the last dot
+  bool word = false;  // a character since the last dot
   for (const char c : key) {
     if (!is_key_character(c) || (c == '.' && !word)) return false;
     word = c != '.';
@@ -41,7 +44,9 @@ std::vector<std::string> split_settings(const std::string& text) {
   std::vector<std::string> settings;
   std::string current;
   const auto finish = [&] {
-    while (!current.empty() && (current.back() == ' ' || current.back() == '\r' || current.back() == '\t')) current.pop_back();
+    while (!current.empty() &&
+           (current.back() == ' ' || current.back() == '\r' || current.back() == '\t'))
+      current.pop_back();
     if (!current.empty()) settings.push_back(std::move(current));
     current.clear();
   };
@@ -57,17 +62,23 @@ std::vector<std::string> split_settings(const std::string& text) {
       continue;
     }
     if (blank && current.empty()) continue;
-    if (quote) quote = c == quote ? 0 : quote;
-    else if ((c == '"' || c == '\'') && !current.empty() && std::string_view("=[{, :").find(current.back()) != std::string_view::npos) quote = c;
-    else if (c == '[' || c == '{') ++brackets;
-    else if ((c == ']' || c == '}') && brackets > 0) --brackets;
+    if (quote)
+      quote = c == quote ? 0 : quote;
+    else if ((c == '"' || c == '\'') && !current.empty() &&
+             std::string_view("=[{, :").find(current.back()) != std::string_view::npos)
+      quote = c;
+    else if (c == '[' || c == '{')
+      ++brackets;
+    else if ((c == ']' || c == '}') && brackets > 0)
+      --brackets;
     current += c;
   }
   finish();
   return settings;
 }
 
-Node read_settings(const std::vector<std::string>& settings, const std::string& source, yaml::Problems& problems) {
+Node read_settings(const std::vector<std::string>& settings, const std::string& source,
+                   yaml::Problems& problems) {
   const yaml::Location where{source, 0, 0};
   Node root;
   root.kind = Node::Kind::map;
@@ -76,14 +87,19 @@ Node read_settings(const std::vector<std::string>& settings, const std::string& 
     const std::size_t equals = setting.find('=');
     const std::string key = setting.substr(0, equals);
     if (equals == std::string::npos || !is_key(key)) {
-      problems.add(where, "", yaml::excerpt(setting) + " is no setting: write key=value, e.g. optimizer.lr=3e-4");
+      problems.add(
+          where, "",
+          yaml::excerpt(setting) + " is no setting: write key=value, e.g. optimizer.lr=3e-4");
       continue;
     }
     std::string value = setting.substr(equals + 1);
     yaml::Problems found;
     yaml::Document document = yaml::read_document(value, source, found);
     if (!found.empty()) {
-      problems.add(where, key, yaml::excerpt(value) + " is no YAML value: put it in double quotes inside single ones, e.g. '" + key + "=\"...\"'");
+      problems.add(where, key,
+                   yaml::excerpt(value) +
+                       " is no YAML value: put it in double quotes inside single ones, e.g. '" +
+                       key + "=\"...\"'");
       continue;
     }
     Node node = std::move(document.root);

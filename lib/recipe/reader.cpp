@@ -6,7 +6,8 @@ namespace trainx::recipe {
 
 using yaml::Node;
 
-Reader::Reader(const Node& root, bool complete, yaml::Problems& problems, Reading& reading) : complete_(complete), problems_(problems), reading_(reading) {
+Reader::Reader(const Node& root, bool complete, yaml::Problems& problems, Reading& reading)
+    : complete_(complete), problems_(problems), reading_(reading) {
   Scope scope;
   scope.node = root.is_map() ? &root : nullptr;
   scope.where = root.where;
@@ -31,7 +32,8 @@ void Reader::note_given(const std::string& path, const yaml::Entry& entry) {
   reading_.origins[path] = yaml::to_string(entry.value.where);
 }
 
-void Reader::refuse(const std::string& path, const yaml::Location& where, const std::string& sentence) {
+void Reader::refuse(const std::string& path, const yaml::Location& where,
+                    const std::string& sentence) {
   problems_.add(where, path, sentence);
   reading_.bad.insert(path);
 }
@@ -63,10 +65,13 @@ void Reader::begin(std::string_view key) {
 /// `where`: of the key, or of the item.
 void Reader::report_no_map(const Scope& scope, const Node& value, const yaml::Location& where) {
   reading_.bad.insert(scope.path);
-  const bool cut_off = !complete_ && value.kind == Node::Kind::null && value.text.empty();   // its keys came after the syntax error
-  if (value.kind == Node::Kind::null && !cut_off) problems_.add(where, scope.path, "is empty: give it a map of keys, or remove it");
+  // its keys came after the syntax error
+  const bool cut_off = !complete_ && value.kind == Node::Kind::null && value.text.empty();
+  if (value.kind == Node::Kind::null && !cut_off)
+    problems_.add(where, scope.path, "is empty: give it a map of keys, or remove it");
   if (value.kind == Node::Kind::scalar || value.kind == Node::Kind::sequence) {
-    problems_.add(value.where, scope.path, "must be a map of keys, not " + std::string(kind_name(value)));
+    problems_.add(value.where, scope.path,
+                  "must be a map of keys, not " + std::string(kind_name(value)));
   }
 }
 
@@ -81,9 +86,12 @@ const Node* Reader::take_list(std::string_view key, std::string_view doc) {
   reading_.where[path] = entry->where;
   const bool cut_off = !complete_ && value.kind == Node::Kind::null && value.text.empty();
   if (value.kind == Node::Kind::sequence && !value.items.empty()) return &value;
-  if (value.kind == Node::Kind::broken || cut_off) reading_.bad.insert(path);
-  else if (value.kind == Node::Kind::sequence) refuse(path, value.where, "must not be empty");
-  else refuse(path, value.where, "must be a list of maps, not " + std::string(kind_name(value)));
+  if (value.kind == Node::Kind::broken || cut_off)
+    reading_.bad.insert(path);
+  else if (value.kind == Node::Kind::sequence)
+    refuse(path, value.where, "must not be empty");
+  else
+    refuse(path, value.where, "must be a list of maps, not " + std::string(kind_name(value)));
   return nullptr;
 }
 
@@ -106,7 +114,9 @@ void Reader::end() {
   scopes_.pop_back();
   if (!scope.node) return;
   for (const yaml::Entry& entry : scope.node->entries)
-    if (!entry.key.starts_with("x-") && std::find(scope.keys.begin(), scope.keys.end(), entry.key) == scope.keys.end()) report_unknown(scope, entry);
+    if (!entry.key.starts_with("x-") &&
+        std::find(scope.keys.begin(), scope.keys.end(), entry.key) == scope.keys.end())
+      report_unknown(scope, entry);
 }
 
 void Reader::report_empty(const std::string& path, const yaml::Entry* entry, std::string_view doc) {
@@ -116,7 +126,8 @@ void Reader::report_empty(const std::string& path, const yaml::Entry* entry, std
 }
 
 void Reader::report_missing(const std::string& path, std::string_view doc) {
-  if (complete_ && !scopes_.back().bad && !scopes_.back().any_alternative) refuse(path, scopes_.back().where, "is missing: " + std::string(doc));
+  if (complete_ && !scopes_.back().bad && !scopes_.back().any_alternative)
+    refuse(path, scopes_.back().where, "is missing: " + std::string(doc));
   reading_.bad.insert(path);
 }
 
@@ -126,17 +137,23 @@ void Reader::report_unknown(const Scope& scope, const yaml::Entry& entry) {
   if (scope.holds_alternative)
     for (const auto& [key, owner] : scope.owners)
       if (key == entry.key) owners += (owners.empty() ? "" : ", ") + owner;
-  if (scope.holds_alternative && (scope.any_key || (!owners.empty() && scope.any_alternative))) return;
+  if (scope.holds_alternative && (scope.any_key || (!owners.empty() && scope.any_alternative)))
+    return;
   std::string sentence = "unknown key";
-  if (!owners.empty()) sentence += " of type " + scope.alternative + " (it belongs to type " + owners + ")";
-  else if (const auto what = absent_feature(entry.key)) sentence += ": " + std::string(*what) + "; remove it";
-  else if (const auto meant = suggest(entry.key, scope.keys)) sentence += " (did you mean '" + *meant + "'?)";
-  else if (const auto elsewhere = key_meant(scope.path, entry.key)) sentence += " (did you mean '" + *elsewhere + "'?)";
+  if (!owners.empty())
+    sentence += " of type " + scope.alternative + " (it belongs to type " + owners + ")";
+  else if (const auto what = absent_feature(entry.key))
+    sentence += ": " + std::string(*what) + "; remove it";
+  else if (const auto meant = suggest(entry.key, scope.keys))
+    sentence += " (did you mean '" + *meant + "'?)";
+  else if (const auto elsewhere = key_meant(scope.path, entry.key))
+    sentence += " (did you mean '" + *elsewhere + "'?)";
   problems_.add(entry.where, path, sentence);
   reading_.bad.insert(path);
 }
 
-void read_recipe(const Node& root, bool complete, Recipe& recipe, Reading& reading, yaml::Problems& problems) {
+void read_recipe(const Node& root, bool complete, Recipe& recipe, Reading& reading,
+                 yaml::Problems& problems) {
   Reader reader(root, complete, problems, reading);
   walk(reader, recipe);
   reader.end();

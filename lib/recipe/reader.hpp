@@ -1,4 +1,5 @@
-// From the merged tree to the sections: a walker that reports what does not fit and keeps where each value stands.
+// From the merged tree to the sections: a walker that reports what does not fit and keeps where
+// each value stands.
 #pragma once
 #include "recipe/recipe.hpp"
 #include "recipe/synonyms.hpp"
@@ -11,8 +12,9 @@ namespace trainx::recipe {
 
 /// What reading leaves beside the values, by dotted key.
 struct Reading {
-  std::map<std::string, yaml::Location> where;   // of the values that are given, and of the keys of sections
-  std::set<std::string> bad;                     // reported: rules leave them alone
+  // of the values that are given, and of the keys of sections
+  std::map<std::string, yaml::Location> where;
+  std::set<std::string> bad;  // reported: rules leave them alone
   Origins origins;
 };
 
@@ -31,8 +33,10 @@ class Reader {
     reading_.origins[path] = "default";
     if (entry) {
       note_given(path, *entry);
-      if (is_broken(entry->value)) reading_.bad.insert(path);
-      else if (const ValueProblem problem = read_value(entry->value, value, limits)) refuse(path, entry->value.where, *problem);
+      if (is_broken(entry->value))
+        reading_.bad.insert(path);
+      else if (const ValueProblem problem = read_value(entry->value, value, limits))
+        refuse(path, entry->value.where, *problem);
     }
     if constexpr (Required<T>) {
       if (value.empty()) report_empty(path, entry, doc);
@@ -58,17 +62,25 @@ class Reader {
     const auto names = alternative_names(variant);
     Scope& scope = scopes_.back();
     reading_.origins[path] = "default";
-    if (const yaml::Entry* entry = take("type"); entry && entry->value.kind != yaml::Node::Kind::broken) {
+    if (const yaml::Entry* entry = take("type");
+        entry && entry->value.kind != yaml::Node::Kind::broken) {
       note_given(path, *entry);
       std::size_t which = 0;
       if (const ValueProblem problem = read_name(entry->value, names, which)) {
-        // What was probably meant decides which keys are looked for; where nothing is near, no key of any alternative is called unknown.
-        const auto near = entry->value.is_scalar() ? name_meant(entry->value.text, names) : std::nullopt;
-        const bool unnamed_worker = can_be_described(variant) && !near && entry->value.is_scalar() && spec::described_models().empty();
-        refuse(path, entry->value.where, *problem + (unnamed_worker ? "; a model of your own needs its worker: --worker PATH" : ""));
+        // What was probably meant decides which keys are looked for; where nothing is near, no key
+        // of any alternative is called unknown.
+        const auto near = entry->value.is_scalar() ? name_meant(entry->value.text, names)
+                                                   : std::nullopt;
+        const bool unnamed_worker = can_be_described(variant) && !near &&
+                                    entry->value.is_scalar() && spec::described_models().empty();
+        refuse(path, entry->value.where,
+               *problem +
+                   (unnamed_worker ? "; a model of your own needs its worker: --worker PATH" : ""));
         scope.any_alternative = !near;
         scope.any_key = !near && can_be_described(variant);
-        which = near ? static_cast<std::size_t>(std::find(names.begin(), names.end(), *near) - names.begin()) : 0;
+        which = near ? static_cast<std::size_t>(std::find(names.begin(), names.end(), *near) -
+                                                names.begin())
+                     : 0;
       }
       choose_alternative(variant, which);
     }
@@ -76,7 +88,8 @@ class Reader {
     for_each_alternative(variant, [&](auto options) {
       KeyCollector keys;
       visit_fields(keys, options);
-      for (std::string& key : keys.keys) scope.owners.emplace_back(std::move(key), std::string(options.name));
+      for (std::string& key : keys.keys)
+        scope.owners.emplace_back(std::move(key), std::string(options.name));
     });
   }
 
@@ -90,26 +103,32 @@ class Reader {
   struct KeyCollector {
     std::vector<std::string> keys;
     template <class T>
-    void operator()(std::string_view key, T&, const Limits&, std::string_view) { keys.emplace_back(key); }
+    void operator()(std::string_view key, T&, const Limits&, std::string_view) {
+      keys.emplace_back(key);
+    }
     template <class Entry>
-    void list(std::string_view key, std::vector<Entry>&, std::string_view) { keys.emplace_back(key); }
+    void list(std::string_view key, std::vector<Entry>&, std::string_view) {
+      keys.emplace_back(key);
+    }
   };
-  struct Scope {                        // a map that is being read
+  struct Scope {  // a map that is being read
     std::string path;
-    const yaml::Node* node = nullptr;   // null: not given, or refused
-    yaml::Location where;               // of its key, else of what it is in
-    std::vector<std::string> keys;      // that it takes
+    const yaml::Node* node = nullptr;  // null: not given, or refused
+    yaml::Location where;              // of its key, else of what it is in
+    std::vector<std::string> keys;     // that it takes
     bool bad = false;
     // Of the section with a `type`, and handed on to its `options`:
     std::string alternative;
-    std::vector<std::pair<std::string, std::string>> owners;   // key of an alternative -> that alternative
+    // key of an alternative -> that alternative
+    std::vector<std::pair<std::string, std::string>> owners;
     bool any_alternative = false, holds_alternative = false;
-    bool any_key = false;               // nobody knows which keys the alternative has
+    bool any_key = false;  // nobody knows which keys the alternative has
   };
 
   /// Reported already, itself or an item of its list.
   static bool is_broken(const yaml::Node& node) {
-    return node.kind == yaml::Node::Kind::broken || std::any_of(node.items.begin(), node.items.end(), is_broken);
+    return node.kind == yaml::Node::Kind::broken ||
+           std::any_of(node.items.begin(), node.items.end(), is_broken);
   }
   std::string child_path(std::string_view key) const;
   const yaml::Entry* take(std::string_view key);
@@ -130,6 +149,7 @@ class Reader {
 };
 
 /// Reads the whole recipe.
-void read_recipe(const yaml::Node& root, bool complete, Recipe& recipe, Reading& reading, yaml::Problems& problems);
+void read_recipe(const yaml::Node& root, bool complete, Recipe& recipe, Reading& reading,
+                 yaml::Problems& problems);
 
 }  // namespace trainx::recipe

@@ -33,22 +33,26 @@ std::vector<BrokenRule> broken_evaluation_rules(const Recipe& r, bool held_out) 
   const EarlyStoppingSection& stop = r.eval.early_stopping;
   const auto needs_data = [&](bool set, const std::string& key) {
     if (set && !held_out)
-      broken.push_back({key, "can have no effect: data.eval names no held-out data", {"data.eval", "data.type", "data.sources"}});
+      broken.push_back({key,
+                        "can have no effect: data.eval names no held-out data",
+                        {"data.eval", "data.type", "data.sources"}});
   };
   needs_data(!r.eval.batches.is_all(), "eval.batches");
   needs_data(best.metric != BestMetric::loss, "eval.best.metric");
   needs_data(!best.goal.is_auto(), "eval.best.goal");
   needs_data(stop.patience.has_value(), "eval.early_stopping.patience");
   if (!stop.patience && stop.min_delta != 0)
-    broken.push_back({"eval.early_stopping.min_delta",
-                      "can have no effect without eval.early_stopping.patience: give it, or remove min_delta",
-                      {"eval.early_stopping.patience"}});
+    broken.push_back(
+        {"eval.early_stopping.min_delta",
+         "can have no effect without eval.early_stopping.patience: give it, or remove min_delta",
+         {"eval.early_stopping.patience"}});
   const spec::Task task = spec::task(r.model.options);
   const bool sums_correct = std::holds_alternative<spec::BertOptions>(r.model.options);
   if (!has_metric(best.metric, task, sums_correct))
     broken.push_back({"eval.best.metric",
-                      "is " + write_value(best.metric) + ", which evaluations of " + alternative_name(r.model.options) +
-                          " for " + std::string(spec::name_of(task)) + " do not have: write " +
+                      "is " + write_value(best.metric) + ", which evaluations of " +
+                          alternative_name(r.model.options) + " for " +
+                          std::string(spec::name_of(task)) + " do not have: write " +
                           metrics_of(task, sums_correct),
                       of_model});
   return broken;
@@ -60,22 +64,29 @@ std::vector<BrokenRule> broken_generation_rules(const Recipe& r) {
   const std::string without = "can have no effect without generate.every, e.g. `100 steps`";
   if (!g.every) {
     if (g.prompt) broken.push_back({"generate.prompt", without, {"generate.every"}});
-    if (g.tokens != GenerateSection{}.tokens) broken.push_back({"generate.tokens", without, {"generate.every"}});
+    if (g.tokens != GenerateSection{}.tokens)
+      broken.push_back({"generate.tokens", without, {"generate.every"}});
     return broken;
   }
   const auto refuse = [&](bool wrong, const std::string& sentence, std::vector<std::string> also) {
     if (wrong) broken.push_back({"generate.every", sentence, std::move(also)});
   };
   refuse(g.every->amount <= 0, "must be greater than 0 (did you mean null?)", {});
-  refuse(!g.prompt || g.prompt->empty(), "needs generate.prompt, the text to continue", {"generate.prompt"});
+  refuse(!g.prompt || g.prompt->empty(), "needs generate.prompt, the text to continue",
+         {"generate.prompt"});
   const spec::Task task = spec::task(r.model.options);
   refuse(task != spec::Task::causal_lm,
-         "needs a model for causal_lm: one for " + std::string(spec::name_of(task)) + " writes no text", of_model);
+         "needs a model for causal_lm: one for " + std::string(spec::name_of(task)) +
+             " writes no text",
+         of_model);
   refuse(std::holds_alternative<spec::CustomOptions>(r.model.options),
-         "can have no effect with " + alternative_name(r.model.options) + ": models of your own do not generate", of_model);
+         "can have no effect with " + alternative_name(r.model.options) +
+             ": models of your own do not generate",
+         of_model);
   const auto& mode = r.parallel.mode.value;
   refuse(mode && zero_stage(*mode) > 0,
-         "needs all weights on one rank, and parallel.mode: " + (mode ? write_value(*mode) : std::string()) +
+         "needs all weights on one rank, and parallel.mode: " +
+             (mode ? write_value(*mode) : std::string()) +
              " keeps them in shards: leave generate out, and use `trainx generate` on checkpoints",
          {"parallel.mode"});
   return broken;

@@ -6,7 +6,7 @@ namespace trainx::recipe {
 
 struct BrokenRule {
   std::string key, sentence;
-  std::vector<std::string> also;        // keys that the rule looks at beside `key`
+  std::vector<std::string> also;  // keys that the rule looks at beside `key`
 };
 
 /// `held_out`: the recipe names held-out data.

@@ -21,7 +21,8 @@ class HelpWalker {
       if (value.empty()) text.clear();
     }
     const std::string limit = limits.says.empty() ? "" : ", " + limits.says;
-    fields.push_back({path_.child(key), type_text(value) + limit, text, std::string(doc), of_type_, value_words(value)});
+    fields.push_back({path_.child(key), type_text(value) + limit, text, std::string(doc), of_type_,
+                      value_words(value)});
   }
   /// The keys of the entries' types are those that a single source has: they are told once, there.
   template <class Entry>
@@ -35,7 +36,9 @@ class HelpWalker {
   }
   template <class Variant>
   void type(Variant& variant) {
-    fields.push_back({path_.child("type"), joined(alternative_names(variant), " | "), alternative_name(variant), "which " + path_.section(), of_type_, alternative_names(variant)});
+    fields.push_back({path_.child("type"), joined(alternative_names(variant), " | "),
+                      alternative_name(variant), "which " + path_.section(), of_type_,
+                      alternative_names(variant)});
   }
   template <class Variant>
   void alternative(Variant& variant) {
@@ -54,7 +57,8 @@ class HelpWalker {
 template <class Variant>
 std::vector<std::pair<std::string, std::string>> summaries(const Variant& variant) {
   std::vector<std::pair<std::string, std::string>> out;
-  for_each_alternative(variant, [&](const auto& options) { out.emplace_back(options.name, options.summary); });
+  for_each_alternative(
+      variant, [&](const auto& options) { out.emplace_back(options.name, options.summary); });
   return out;
 }
 

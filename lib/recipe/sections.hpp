@@ -1,4 +1,5 @@
-// The recipe on one page: what a user may write, with defaults. Read, dumped and documented through visit_fields.
+// The recipe on one page: what a user may write, with defaults. Read, dumped and documented through
+// visit_fields.
 #pragma once
 #include "recipe/all_or.hpp"
 #include "spec/arch/options.hpp"
@@ -9,7 +10,8 @@
 
 namespace trainx::recipe {
 
-using spec::anything, spec::at_least, spec::Auto, spec::between, spec::EnumNames, spec::fraction, spec::non_negative, spec::positive;
+using spec::anything, spec::at_least, spec::Auto, spec::between, spec::EnumNames, spec::fraction,
+    spec::non_negative, spec::positive;
 
 enum class DeviceKind : std::uint8_t { cpu, gpu };
 inline const EnumNames<DeviceKind>& enum_names(DeviceKind) {
@@ -22,7 +24,7 @@ inline const EnumNames<Execution>& enum_names(Execution) {
   return names;
 }
 struct RunSection {
-  std::string name;                     // default: the recipe's file name without .yaml
+  std::string name;  // default: the recipe's file name without .yaml
   std::int64_t seed = 42;
   Duration duration{1000, Duration::Unit::steps};
   std::string output_dir = "outputs";
@@ -53,10 +55,10 @@ void visit_fields(Visitor& field, RunSection& s) {
 }
 
 struct ModelSection {
-  std::optional<std::string> size;      // a published set of dimensions
+  std::optional<std::string> size;       // a published set of dimensions
   std::optional<std::string> init_from;  // Hugging Face folder, or an id of its cache
   AttentionKind attention = AttentionKind::automatic;
-  spec::ModelOptions options;           // `type` names the alternative, `options:` holds its fields
+  spec::ModelOptions options;  // `type` names the alternative, `options:` holds its fields
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ModelSection& s) {
@@ -76,7 +78,8 @@ struct DataSection {
   std::int64_t prefetch = 4;
   Auto<std::vector<std::int64_t>> pad_to;
   bool group_by_length = false;
-  spec::DataOptions source;             // `type` names the alternative, whose fields stand beside these
+  // `type` names the alternative, whose fields stand beside these
+  spec::DataOptions source;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, DataSection& s) {
@@ -92,10 +95,12 @@ void visit_fields(Visitor& field, DataSection& s) {
         "Put samples of similar length into one batch: less padding, a less random order");
 }
 
-/// Tokens of a row with padding, ascending: a step takes the smallest that holds its longest sample. sequence_length alone where no sample is shorter.
+/// Tokens of a row with padding, ascending: a step takes the smallest that holds its longest
+/// sample. sequence_length alone where no sample is shorter.
 std::vector<std::int64_t> row_lengths(const DataSection& data);
 
-struct BatchSection {                   // any two of three, the third is derived; or global_batch_size alone
+// any two of three, the third is derived; or global_batch_size alone
+struct BatchSection {
   std::optional<std::int64_t> global_batch_size;
   Auto<std::int64_t> micro_batch_size;
   std::optional<std::int64_t> grad_accum_steps;
@@ -113,17 +118,23 @@ void visit_fields(Visitor& field, BatchSection& s) {
 
 enum class Compute : std::uint8_t { fp32, tf32, bf16, fp16 };
 inline const EnumNames<Compute>& enum_names(Compute) {
-  static const EnumNames<Compute> names{{Compute::fp32, "fp32"}, {Compute::tf32, "tf32"}, {Compute::bf16, "bf16"}, {Compute::fp16, "fp16"}};
+  static const EnumNames<Compute> names{{Compute::fp32, "fp32"},
+                                        {Compute::tf32, "tf32"},
+                                        {Compute::bf16, "bf16"},
+                                        {Compute::fp16, "fp16"}};
   return names;
 }
 enum class MasterWeights : std::uint8_t { fp32, split, none };
 inline const EnumNames<MasterWeights>& enum_names(MasterWeights) {
-  static const EnumNames<MasterWeights> names{{MasterWeights::fp32, "fp32"}, {MasterWeights::split, "split"}, {MasterWeights::none, "none"}};
+  static const EnumNames<MasterWeights> names{{MasterWeights::fp32, "fp32"},
+                                              {MasterWeights::split, "split"},
+                                              {MasterWeights::none, "none"}};
   return names;
 }
 enum class Rounding : std::uint8_t { nearest, stochastic };
 inline const EnumNames<Rounding>& enum_names(Rounding) {
-  static const EnumNames<Rounding> names{{Rounding::nearest, "nearest"}, {Rounding::stochastic, "stochastic"}};
+  static const EnumNames<Rounding> names{{Rounding::nearest, "nearest"},
+                                         {Rounding::stochastic, "stochastic"}};
   return names;
 }
 enum class Reduce : std::uint8_t { fp32, bf16 };
@@ -165,7 +176,7 @@ struct OptimizerSection {
   double lr = 1e-3;
   double max_grad_norm = 1.0;
   bool update_in_backward = false;
-  spec::OptimizerOptions options;       // `type` names the alternative, `options:` holds its fields
+  spec::OptimizerOptions options;  // `type` names the alternative, `options:` holds its fields
 };
 template <class Visitor>
 void visit_fields(Visitor& field, OptimizerSection& s) {
@@ -187,7 +198,8 @@ inline const EnumNames<ScheduleResume>& enum_names(ScheduleResume) {
 struct ScheduleSection {
   Duration warmup{0, Duration::Unit::steps};
   double final_ratio = 0;
-  spec::ScheduleOptions course;         // `type` names the alternative, whose fields stand beside these
+  // `type` names the alternative, whose fields stand beside these
+  spec::ScheduleOptions course;
   ScheduleResume resume = ScheduleResume::extend;
 };
 template <class Visitor>
@@ -205,32 +217,41 @@ void visit_fields(Visitor& field, ScheduleSection& s) {
 
 enum class ActivationCheckpoint : std::uint8_t { none, selective, mlp, full };
 inline const EnumNames<ActivationCheckpoint>& enum_names(ActivationCheckpoint) {
-  static const EnumNames<ActivationCheckpoint> names{{ActivationCheckpoint::none, "none"}, {ActivationCheckpoint::selective, "selective"}, {ActivationCheckpoint::mlp, "mlp"},
+  static const EnumNames<ActivationCheckpoint> names{{ActivationCheckpoint::none, "none"},
+                                                     {ActivationCheckpoint::selective, "selective"},
+                                                     {ActivationCheckpoint::mlp, "mlp"},
                                                      {ActivationCheckpoint::full, "full"}};
   return names;
 }
 enum class ActivationOffload : std::uint8_t { none, cpu };
 inline const EnumNames<ActivationOffload>& enum_names(ActivationOffload) {
-  static const EnumNames<ActivationOffload> names{{ActivationOffload::none, "none"}, {ActivationOffload::cpu, "cpu"}};
+  static const EnumNames<ActivationOffload> names{{ActivationOffload::none, "none"},
+                                                  {ActivationOffload::cpu, "cpu"}};
   return names;
 }
 enum class OptimizerOffload : std::uint8_t { none, cpu, disk, cpu_disk };
 inline const EnumNames<OptimizerOffload>& enum_names(OptimizerOffload) {
-  static const EnumNames<OptimizerOffload> names{{OptimizerOffload::none, "none"}, {OptimizerOffload::cpu, "cpu"}, {OptimizerOffload::disk, "disk"}, {OptimizerOffload::cpu_disk, "cpu+disk"}};
+  static const EnumNames<OptimizerOffload> names{{OptimizerOffload::none, "none"},
+                                                 {OptimizerOffload::cpu, "cpu"},
+                                                 {OptimizerOffload::disk, "disk"},
+                                                 {OptimizerOffload::cpu_disk, "cpu+disk"}};
   return names;
 }
-constexpr bool uses_disk(OptimizerOffload where) { return where == OptimizerOffload::disk || where == OptimizerOffload::cpu_disk; }
+constexpr bool uses_disk(OptimizerOffload where) {
+  return where == OptimizerOffload::disk || where == OptimizerOffload::cpu_disk;
+}
 enum class OffloadedGradients : std::uint8_t { fp32, bf16 };
 inline const EnumNames<OffloadedGradients>& enum_names(OffloadedGradients) {
-  static const EnumNames<OffloadedGradients> names{{OffloadedGradients::fp32, "fp32"}, {OffloadedGradients::bf16, "bf16"}};
+  static const EnumNames<OffloadedGradients> names{{OffloadedGradients::fp32, "fp32"},
+                                                   {OffloadedGradients::bf16, "bf16"}};
   return names;
 }
 struct OptimizerOffloadSection {
   OptimizerOffload where = OptimizerOffload::none;
   OffloadedGradients gradients = OffloadedGradients::fp32;
   Auto<double> share{0.0};
-  std::optional<std::string> folder;    // of all that is on a disk; null: the run's own
-  std::int64_t read_ahead = 2;          // likewise
+  std::optional<std::string> folder;  // of all that is on a disk; null: the run's own
+  std::int64_t read_ahead = 2;        // likewise
   Auto<ByteSize> host_budget;
 };
 template <class Visitor>
@@ -256,20 +277,25 @@ void visit_fields(Visitor& field, OptimizerOffloadSection& s) {
 }
 enum class ParameterOffload : std::uint8_t { none, cpu, disk };
 inline const EnumNames<ParameterOffload>& enum_names(ParameterOffload) {
-  static const EnumNames<ParameterOffload> names{{ParameterOffload::none, "none"}, {ParameterOffload::cpu, "cpu"}, {ParameterOffload::disk, "disk"}};
+  static const EnumNames<ParameterOffload> names{{ParameterOffload::none, "none"},
+                                                 {ParameterOffload::cpu, "cpu"},
+                                                 {ParameterOffload::disk, "disk"}};
   return names;
 }
 struct MemorySection {
   Auto<ByteSize> budget;
-  Auto<std::vector<ActivationCheckpoint>> activation_checkpoint{{{ActivationCheckpoint::none}}};   // of all layers, or of each
+  // of all layers, or of each
+  Auto<std::vector<ActivationCheckpoint>> activation_checkpoint{{{ActivationCheckpoint::none}}};
   std::int64_t checkpoint_segment = 1;
   ActivationOffload activation_offload = ActivationOffload::none;
-  OptimizerOffloadSection optimizer_offload;   // a map of its own, behind the other keys
+  OptimizerOffloadSection optimizer_offload;  // a map of its own, behind the other keys
   ParameterOffload parameter_offload = ParameterOffload::none;
   std::optional<Duration> release_cache_every;
   bool fit = false;
 };
-inline bool uses_disk(const MemorySection& s) { return uses_disk(s.optimizer_offload.where) || s.parameter_offload == ParameterOffload::disk; }
+inline bool uses_disk(const MemorySection& s) {
+  return uses_disk(s.optimizer_offload.where) || s.parameter_offload == ParameterOffload::disk;
+}
 template <class Visitor>
 void visit_fields(Visitor& field, MemorySection& s) {
   field("budget", s.budget, anything(),
@@ -294,10 +320,17 @@ void visit_fields(Visitor& field, MemorySection& s) {
 
 enum class ParallelMode : std::uint8_t { single, ddp, dp, zero1, zero2, zero3 };
 /// 1, 2 or 3: weights, exact weights and optimizer states lie in shards; 0: they do not.
-constexpr int zero_stage(ParallelMode mode) { return mode == ParallelMode::zero1 ? 1 : mode == ParallelMode::zero2 ? 2 : mode == ParallelMode::zero3 ? 3 : 0; }
+constexpr int zero_stage(ParallelMode mode) {
+  return mode == ParallelMode::zero1   ? 1
+         : mode == ParallelMode::zero2 ? 2
+         : mode == ParallelMode::zero3 ? 3
+                                       : 0;
+}
 inline const EnumNames<ParallelMode>& enum_names(ParallelMode) {
-  static const EnumNames<ParallelMode> names{{ParallelMode::single, "single"}, {ParallelMode::ddp, "ddp"},     {ParallelMode::dp, "dp"},
-                                             {ParallelMode::zero1, "zero1"},   {ParallelMode::zero2, "zero2"}, {ParallelMode::zero3, "zero3"}};
+  static const EnumNames<ParallelMode> names{
+      {ParallelMode::single, "single"}, {ParallelMode::ddp, "ddp"},
+      {ParallelMode::dp, "dp"},         {ParallelMode::zero1, "zero1"},
+      {ParallelMode::zero2, "zero2"},   {ParallelMode::zero3, "zero3"}};
   return names;
 }
 struct ParallelSection {
@@ -329,7 +362,7 @@ struct CheckpointSection {
   Auto<Duration> every{{{500, Duration::Unit::steps}}};
   Auto<bool> asynchronous;
   std::int64_t keep_last = 2;
-  Auto<Resume> resume;                  // auto: from the newest valid checkpoint where there is one
+  Auto<Resume> resume;  // auto: from the newest valid checkpoint where there is one
 };
 template <class Visitor>
 void visit_fields(Visitor& field, CheckpointSection& s) {
@@ -347,7 +380,8 @@ void visit_fields(Visitor& field, CheckpointSection& s) {
 
 enum class EvalPrecision : std::uint8_t { bf16, fp16 };
 inline const EnumNames<EvalPrecision>& enum_names(EvalPrecision) {
-  static const EnumNames<EvalPrecision> names{{EvalPrecision::bf16, "bf16"}, {EvalPrecision::fp16, "fp16"}};
+  static const EnumNames<EvalPrecision> names{{EvalPrecision::bf16, "bf16"},
+                                              {EvalPrecision::fp16, "fp16"}};
   return names;
 }
 enum class BestMetric : std::uint8_t { loss, accuracy, f1, perplexity };
@@ -375,8 +409,10 @@ inline bool prefers_higher(const EvalBestSection& s) {
 template <class Visitor>
 void visit_fields(Visitor& field, EvalBestSection& s) {
   field("metric", s.metric, anything(),
-        "held-out metric that decides which checkpoint is `best`, and when early_stopping ends the run");
-  field("goal", s.goal, anything(), "lower or higher is better; auto: higher for accuracy and f1, else lower");
+        "held-out metric that decides which checkpoint is `best`, and when early_stopping ends the "
+        "run");
+  field("goal", s.goal, anything(),
+        "lower or higher is better; auto: higher for accuracy and f1, else lower");
 }
 struct EarlyStoppingSection {
   std::optional<std::int64_t> patience;
@@ -387,13 +423,14 @@ void visit_fields(Visitor& field, EarlyStoppingSection& s) {
   field("patience", s.patience, between(1, 1 << 30),
         "end the run after this many evaluations in a row without improvement of eval.best.metric; "
         "null: never");
-  field("min_delta", s.min_delta, non_negative(), "smallest change of the metric that is an improvement");
+  field("min_delta", s.min_delta, non_negative(),
+        "smallest change of the metric that is an improvement");
 }
 struct EvalSection {
   Duration every{500, Duration::Unit::steps};
   AllOr<std::int64_t> batches;
   Auto<EvalPrecision> precision;
-  EvalBestSection best;                 // maps of their own, behind the other keys
+  EvalBestSection best;  // maps of their own, behind the other keys
   EarlyStoppingSection early_stopping;
 };
 template <class Visitor>
@@ -414,7 +451,8 @@ struct GenerateSection {
 template <class Visitor>
 void visit_fields(Visitor& field, GenerateSection& s) {
   field("every", s.every, anything(),
-        "steps, epochs, tokens or time between texts that the model writes during training, to the console "
+        "steps, epochs, tokens or time between texts that the model writes during training, to the "
+        "console "
         "and to samples.jsonl; null: never");
   field("prompt", s.prompt, anything(), "text to continue; token ids where no tokenizer is known");
   field("tokens", s.tokens, between(1, 1 << 20), "tokens to add, at most");

@@ -3,7 +3,8 @@
 namespace trainx::recipe {
 
 const std::vector<ShortForm>& short_forms() {
-  static const std::vector<ShortForm> all{{"precision", "compute"}, {"memory.optimizer_offload", "where"}, {"eval.best", "metric"}};
+  static const std::vector<ShortForm> all{
+      {"precision", "compute"}, {"memory.optimizer_offload", "where"}, {"eval.best", "metric"}};
   return all;
 }
 

@@ -4,7 +4,9 @@
 
 namespace trainx::recipe {
 
-struct ShortForm { std::string_view section, key; };   // section: a path, memory.optimizer_offload
+struct ShortForm {
+  std::string_view section, key;
+};  // section: a path, memory.optimizer_offload
 /// `precision: bf16` is short for `precision: {compute: bf16}`.
 const std::vector<ShortForm>& short_forms();
 

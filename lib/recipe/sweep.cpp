@@ -18,8 +18,10 @@ std::string in_a_name(const std::string& value) {
   for (const char c : value) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        std::string_view("._+-").find(c) != std::string_view::npos;
-    if (plain) name += c;
-    else if (c != '"' && c != '\'') name += '_';
+    if (plain)
+      name += c;
+    else if (c != '"' && c != '\'')
+      name += '_';
   }
   return name;
 }
@@ -33,10 +35,14 @@ SweptKey split_values(const std::string& setting) {
   int open = 0;
   for (const char c : setting.substr(equals + 1)) {
     std::string& value = swept.values.back();
-    if (quote != 0) quote = c == quote ? 0 : quote;
-    else if ((c == '"' || c == '\'') && (value.empty() || open > 0)) quote = c;
-    else if (c == '[' || c == '{') ++open;
-    else if (c == ']' || c == '}') --open;
+    if (quote != 0)
+      quote = c == quote ? 0 : quote;
+    else if ((c == '"' || c == '\'') && (value.empty() || open > 0))
+      quote = c;
+    else if (c == '[' || c == '{')
+      ++open;
+    else if (c == ']' || c == '}')
+      --open;
     else if (c == ',' && open <= 0) {
       swept.values.emplace_back();
       continue;

@@ -17,7 +17,8 @@ std::string near_file(const fs::path& path) {
   std::vector<std::string> names;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == ".yaml" || it->path().extension() == ".yml") names.push_back(it->path().filename().string());
+    if (it->path().extension() == ".yaml" || it->path().extension() == ".yml")
+      names.push_back(it->path().filename().string());
   const auto near = suggest(path.filename().string(), names);
   return near ? " (did you mean '" + (path.parent_path() / *near).string() + "'?)" : "";
 }

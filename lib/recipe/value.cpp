@@ -10,9 +10,12 @@ using yaml::excerpt;
 
 /// For kinds that no scalar field takes, and strings where a number or the like is meant.
 ValueProblem check_scalar(const yaml::Node& node, const std::string& wanted, bool quotes_allowed) {
-  if (node.kind == yaml::Node::Kind::null) return node.text.empty() ? "has no value: give it " + wanted + ", or remove the key" : "must be " + wanted + ", not " + node.text;
+  if (node.kind == yaml::Node::Kind::null)
+    return node.text.empty() ? "has no value: give it " + wanted + ", or remove the key"
+                             : "must be " + wanted + ", not " + node.text;
   if (!node.is_scalar()) return "must be " + wanted + ", not " + std::string(kind_name(node));
-  if (node.quoted && !quotes_allowed && !node.interpolated) return "must be " + wanted + " without quotes, not the text " + excerpt(node.text);
+  if (node.quoted && !quotes_allowed && !node.interpolated)
+    return "must be " + wanted + " without quotes, not the text " + excerpt(node.text);
   return std::nullopt;
 }
 
@@ -26,7 +29,8 @@ std::string meant(const std::string& word, const std::vector<std::string>& names
 /// The number that was probably meant: 010, +5, 1_000, 1,5, .5, 5.
 std::optional<double> number_meant(std::string text) {
   std::erase(text, '_');
-  if (std::count(text.begin(), text.end(), ',') == 1 && text.find('.') == std::string::npos) std::replace(text.begin(), text.end(), ',', '.');
+  if (std::count(text.begin(), text.end(), ',') == 1 && text.find('.') == std::string::npos)
+    std::replace(text.begin(), text.end(), ',', '.');
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.erase(0, 1);
   while (text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9') text.erase(0, 1);
@@ -43,15 +47,18 @@ ValueProblem check_limits(T x, const std::string& text, const Limits& limits) {
 }
 
 bool is_json_number_but_large(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("0123456789-") == std::string::npos && text.size() > 18;
+  return !text.empty() && text.find_first_not_of("0123456789-") == std::string::npos &&
+         text.size() > 18;
 }
 
 template <class T>
 ValueProblem read_items(const yaml::Node& node, std::vector<T>& value, const Limits& limits) {
-  if (node.kind != yaml::Node::Kind::sequence) return "must be a list, not " + std::string(kind_name(node));
+  if (node.kind != yaml::Node::Kind::sequence)
+    return "must be a list, not " + std::string(kind_name(node));
   std::vector<T> read(node.items.size());
   for (std::size_t i = 0; i < read.size(); ++i)
-    if (auto problem = read_value(node.items[i], read[i], limits)) return "item " + std::to_string(i + 1) + " " + *problem;
+    if (auto problem = read_value(node.items[i], read[i], limits))
+      return "item " + std::to_string(i + 1) + " " + *problem;
   value = std::move(read);
   return std::nullopt;
 }
@@ -65,12 +72,18 @@ ValueProblem read_value(const yaml::Node& node, bool& value, const Limits&) {
     return std::nullopt;
   }
   std::string word = node.text.substr(0, 8);
-  std::transform(word.begin(), word.end(), word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  static constexpr std::array<std::string_view, 6> yes{"true", "yes", "on", "1", "y", "t"}, no{"false", "no", "off", "0", "n", "f"};
+  std::transform(word.begin(), word.end(), word.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  static constexpr std::array<std::string_view, 6> yes{"true", "yes", "on", "1", "y", "t"},
+      no{"false", "no", "off", "0", "n", "f"};
   std::string near;
-  if (std::find(yes.begin(), yes.end(), word) != yes.end()) near = ask("true");
-  else if (std::find(no.begin(), no.end(), word) != no.end()) near = ask("false");
-  else near = did_you_mean(node.text, {"true", "false"});
+  if (std::find(yes.begin(), yes.end(), word) != yes.end())
+    near = ask("true");
+  else if (std::find(no.begin(), no.end(), word) != no.end())
+    near = ask("false");
+  else
+    near = did_you_mean(node.text, {"true", "false"});
   return "must be true or false, not " + excerpt(node.text) + near;
 }
 
@@ -81,7 +94,8 @@ ValueProblem read_value(const yaml::Node& node, std::int64_t& value, const Limit
     if (is_json_number_but_large(node.text)) return "is too large a number: " + excerpt(node.text);
     const auto meant = number_meant(node.text);
     const bool whole = meant && std::abs(*meant) < 9e15 && *meant == std::floor(*meant);
-    return "must be a whole number, not " + excerpt(node.text) + (whole ? ask(std::to_string(static_cast<std::int64_t>(*meant))) : "");
+    return "must be a whole number, not " + excerpt(node.text) +
+           (whole ? ask(std::to_string(static_cast<std::int64_t>(*meant))) : "");
   }
   if (auto problem = check_limits(*n, node.text, limits)) return problem;
   value = *n;
@@ -93,17 +107,19 @@ ValueProblem read_value(const yaml::Node& node, double& value, const Limits& lim
   const auto x = parse_decimal(node.text);
   if (!x) {
     const auto meant = number_meant(node.text);
-    return "must be a finite number, not " + excerpt(node.text) + (meant ? ask(shortest(*meant)) : "");
+    return "must be a finite number, not " + excerpt(node.text) +
+           (meant ? ask(shortest(*meant)) : "");
   }
   if (auto problem = check_limits(*x, node.text, limits)) return problem;
-  value = *x == 0 ? 0 : *x;               // -0 is 0
+  value = *x == 0 ? 0 : *x;  // -0 is 0
   return std::nullopt;
 }
 
 ValueProblem read_value(const yaml::Node& node, std::string& value, const Limits&) {
   if (auto problem = check_scalar(node, "text", true)) return problem;
   if (!node.quoted && !node.interpolated && !yaml::reads_as_text(node.text)) {
-    return "must be text, but " + excerpt(node.text) + " reads as a number or a boolean: put it in quotes";
+    return "must be text, but " + excerpt(node.text) +
+           " reads as a number or a boolean: put it in quotes";
   }
   if (node.text.find('\0') != std::string::npos) return "must not hold a NUL byte";
   value = node.text;
@@ -128,12 +144,15 @@ ValueProblem read_value(const yaml::Node& node, ByteSize& value, const Limits&) 
   return std::nullopt;
 }
 
-ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value, const Limits& limits) {
-  if (node.is_scalar()) return "must be a list, not a value" + ask("[" + node.text.substr(0, 60) + "]");
+ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value,
+                        const Limits& limits) {
+  if (node.is_scalar())
+    return "must be a list, not a value" + ask("[" + node.text.substr(0, 60) + "]");
   return read_items(node, value, limits);
 }
 
-ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value, const Limits& limits) {
+ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value,
+                        const Limits& limits) {
   if (!node.is_scalar()) return read_items(node, value, limits);
   std::int64_t single = 0;
   if (auto problem = read_value(node, single, limits)) return problem;
@@ -187,11 +206,14 @@ ValueProblem read_value(const yaml::Node& node, spec::HeldOut& value, const Limi
   return "must be " + wanted + ", not " + excerpt(node.text) + (meant.empty() ? "" : ask(meant));
 }
 
-ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names, std::size_t& which) {
-  const std::string wanted = names.size() == 1 ? "'" + names[0] + "'" : "one of " + joined(names, ", ");
+ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names,
+                       std::size_t& which) {
+  const std::string wanted = names.size() == 1 ? "'" + names[0] + "'"
+                                               : "one of " + joined(names, ", ");
   if (auto problem = check_scalar(node, wanted, true)) return problem;
   const auto found = std::find(names.begin(), names.end(), node.text);
-  if (found == names.end()) return "must be " + wanted + ", not " + excerpt(node.text) + meant(node.text, names);
+  if (found == names.end())
+    return "must be " + wanted + ", not " + excerpt(node.text) + meant(node.text, names);
   which = static_cast<std::size_t>(found - names.begin());
   return std::nullopt;
 }
@@ -204,7 +226,8 @@ ValueProblem read_value(const yaml::Node& node, Choice& value, const Limits&) {
 }
 
 ValueProblem check_null_spelling(const yaml::Node& node) {
-  if (node.kind == yaml::Node::Kind::null && !node.text.empty()) return "is written " + excerpt(node.text) + ask("null");
+  if (node.kind == yaml::Node::Kind::null && !node.text.empty())
+    return "is written " + excerpt(node.text) + ask("null");
   if (!node.is_scalar() || node.quoted || node.interpolated) return std::nullopt;
   for (const std::string_view spelling : {"none", "None", "NONE", "nil"})
     if (node.text == spelling) return "has no value " + excerpt(node.text) + ask("null");
@@ -214,7 +237,8 @@ ValueProblem check_null_spelling(const yaml::Node& node) {
 std::string write_value(const std::string& value) {
   // "${" is an interpolation when it is read: "$${" is its escape.
   std::string escaped = value;
-  for (std::size_t i = escaped.find("${"); i != std::string::npos; i = escaped.find("${", i + 3)) escaped.insert(i, 1, '$');
+  for (std::size_t i = escaped.find("${"); i != std::string::npos; i = escaped.find("${", i + 3))
+    escaped.insert(i, 1, '$');
   return yaml::write_text(escaped);
 }
 

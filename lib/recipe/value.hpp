@@ -1,4 +1,5 @@
-// How each type of field is written in YAML: reading with a sentence when it is wrong, writing, and its name in help. A new field type is added here.
+// How each type of field is written in YAML: reading with a sentence when it is wrong, writing, and
+// its name in help. A new field type is added here.
 #pragma once
 #include "core/number.hpp"
 #include "core/suggest.hpp"
@@ -19,7 +20,9 @@ using spec::Limits;
 using ValueProblem = std::optional<std::string>;
 
 template <class E>
-concept NamedEnum = std::is_enum_v<E> && requires { enum_names(E{}); };
+concept NamedEnum = std::is_enum_v<E> && requires {
+  enum_names(E{});
+};
 
 ValueProblem read_value(const yaml::Node& node, bool& value, const Limits& limits);
 ValueProblem read_value(const yaml::Node& node, std::int64_t& value, const Limits& limits);
@@ -27,15 +30,18 @@ ValueProblem read_value(const yaml::Node& node, double& value, const Limits& lim
 ValueProblem read_value(const yaml::Node& node, std::string& value, const Limits& limits);
 ValueProblem read_value(const yaml::Node& node, Duration& value, const Limits& limits);
 ValueProblem read_value(const yaml::Node& node, ByteSize& value, const Limits& limits);
-ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value,
+                        const Limits& limits);
 /// `limits` hold for each; a single number is a list of one.
-ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value,
+                        const Limits& limits);
 /// A single name is a list of one.
 ValueProblem read_value(const yaml::Node& node, spec::FileList& value, const Limits& limits);
 /// `1 %` or `500 samples`.
 ValueProblem read_value(const yaml::Node& node, spec::HeldOut& value, const Limits& limits);
 /// The one of `names` that the node spells.
-ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names, std::size_t& which);
+ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names,
+                       std::size_t& which);
 /// One of the words of the choice.
 ValueProblem read_value(const yaml::Node& node, Choice& value, const Limits& limits);
 /// For optional fields: `none`, `~` and the like are no way to write null.
@@ -66,7 +72,8 @@ ValueProblem read_value(const yaml::Node& node, std::vector<E>& value, const Lim
   const bool list = node.kind == yaml::Node::Kind::sequence;
   std::vector<E> read(list ? node.items.size() : 1);
   for (std::size_t i = 0; i < read.size(); ++i)
-    if (auto problem = read_value(list ? node.items[i] : node, read[i], limits)) return (list ? "item " + std::to_string(i + 1) + " " : "") + *problem;
+    if (auto problem = read_value(list ? node.items[i] : node, read[i], limits))
+      return (list ? "item " + std::to_string(i + 1) + " " : "") + *problem;
   if (read.empty()) return "must not be an empty list";
   value = std::move(read);
   return std::nullopt;
@@ -74,7 +81,8 @@ ValueProblem read_value(const yaml::Node& node, std::vector<E>& value, const Lim
 
 template <class T>
 ValueProblem read_value(const yaml::Node& node, std::optional<T>& value, const Limits& limits) {
-  const bool spelled = node.kind == yaml::Node::Kind::null || (node.is_scalar() && node.interpolated && !node.quoted);
+  const bool spelled = node.kind == yaml::Node::Kind::null ||
+                       (node.is_scalar() && node.interpolated && !node.quoted);
   if (spelled && node.text == "null") {
     value.reset();
     return std::nullopt;
@@ -114,7 +122,8 @@ ValueProblem read_value(const yaml::Node& node, AllOr<T>& value, const Limits& l
     return std::nullopt;
   }
   T read{};
-  if (auto problem = read_value(node, read, limits)) return *problem + (node.is_scalar() ? ", or all" : "");
+  if (auto problem = read_value(node, read, limits))
+    return *problem + (node.is_scalar() ? ", or all" : "");
   value.value = std::move(read);
   return std::nullopt;
 }
@@ -146,11 +155,17 @@ std::string write_value(const std::vector<E>& values) {
   return text + "]";
 }
 template <class T>
-std::string write_value(const std::optional<T>& value) { return value ? write_value(*value) : "null"; }
+std::string write_value(const std::optional<T>& value) {
+  return value ? write_value(*value) : "null";
+}
 template <class T>
-std::string write_value(const spec::Auto<T>& value) { return value.is_auto() ? "auto" : write_value(*value.value); }
+std::string write_value(const spec::Auto<T>& value) {
+  return value.is_auto() ? "auto" : write_value(*value.value);
+}
 template <class T>
-std::string write_value(const AllOr<T>& value) { return value.is_all() ? "all" : write_value(*value.value); }
+std::string write_value(const AllOr<T>& value) {
+  return value.is_all() ? "all" : write_value(*value.value);
+}
 
 /// What may be written, for help: "integer", "fp32 | bf16", "size or auto".
 inline std::string type_text(bool) { return "true | false"; }
@@ -169,17 +184,28 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
 inline std::string type_text(const Choice& value) { return joined(value.words, " | "); }
 
 template <NamedEnum E>
-std::string type_text(E) { return joined(names_of<E>(), " | "); }
+std::string type_text(E) {
+  return joined(names_of<E>(), " | ");
+}
 template <NamedEnum E>
-std::string type_text(const std::vector<E>&) { return type_text(E{}) + " | list of these"; }
+std::string type_text(const std::vector<E>&) {
+  return type_text(E{}) + " | list of these";
+}
 template <class T>
-std::string type_text(const std::optional<T>&) { return type_text(T{}) + " | null"; }
+std::string type_text(const std::optional<T>&) {
+  return type_text(T{}) + " | null";
+}
 template <class T>
-std::string type_text(const spec::Auto<T>&) { return type_text(T{}) + " | auto"; }
+std::string type_text(const spec::Auto<T>&) {
+  return type_text(T{}) + " | auto";
+}
 template <class T>
-std::string type_text(const AllOr<T>&) { return type_text(T{}) + " | all"; }
+std::string type_text(const AllOr<T>&) {
+  return type_text(T{}) + " | all";
+}
 
-/// What may be written by name: of an enumeration all there is, of a number that trainx may pick `auto`.
+/// What may be written by name: of an enumeration all there is, of a number that trainx may pick
+/// `auto`.
 using Words = std::vector<std::string>;
 inline Words value_words(bool) { return {"true", "false"}; }
 inline Words value_words(std::int64_t) { return {}; }
@@ -191,9 +217,14 @@ inline Words value_words(const spec::FileList&) { return {}; }
 inline Words value_words(const spec::HeldOut&) { return {}; }
 inline Words value_words(const Choice& value) { return value.words; }
 template <NamedEnum E>
-Words value_words(E) { return names_of<E>(); }
+Words value_words(E) {
+  return names_of<E>();
+}
 template <class T>
-Words value_words(const std::vector<T>&) { return value_words(T{}); }   // a single one stands for a list
+// a single one stands for a list
+Words value_words(const std::vector<T>&) {
+  return value_words(T{});
+}
 template <class T>
 Words value_words(const std::optional<T>&) {
   Words words = value_words(T{});

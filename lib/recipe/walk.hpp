@@ -1,8 +1,8 @@
 // The order of a recipe's keys. Reader, dumper and help are walkers:
 //   begin(key), end()                  a map inside the recipe
 //   (key, value, limits, doc)          a field (visit_fields calls it)
-//   list(key, entries, doc)            a list of maps, each walked by walk_entry (visit_fields calls it)
-//   type(variant)                      the key `type`, which names the alternative
+//   list(key, entries, doc)            a list of maps, each walked by walk_entry (visit_fields
+//   calls it) type(variant)                      the key `type`, which names the alternative
 //   alternative(variant)               the fields of the chosen alternative (help: of all)
 #pragma once
 #include "recipe/sections.hpp"
@@ -72,20 +72,26 @@ void walk(Walker& w, Recipe& r) {
 
 /// An alternative that stands for as many as are known when the program runs.
 template <class Options>
-concept Described = requires { Options::described(); };
+concept Described = requires {
+  Options::described();
+};
 
 /// Calls `f` with a default value of each alternative, in order.
 template <class F, class... Options>
 void for_each_alternative(const std::variant<Options...>&, F&& f) {
   const auto call = [&]<class O>(std::type_identity<O>) {
-    if constexpr (Described<O>) std::ranges::for_each(O::described(), f);
-    else f(O{});
+    if constexpr (Described<O>)
+      std::ranges::for_each(O::described(), f);
+    else
+      f(O{});
   };
   (call(std::type_identity<Options>{}), ...);
 }
 
 template <class... Options>
-constexpr bool can_be_described(const std::variant<Options...>&) { return (Described<Options> || ...); }
+constexpr bool can_be_described(const std::variant<Options...>&) {
+  return (Described<Options> || ...);
+}
 
 template <class Variant>
 std::vector<std::string> alternative_names(const Variant& v) {

@@ -18,7 +18,8 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string table(const std::vector<std::string>& heads, const std::vector<std::vector<std::string>>& rows) {
+std::string table(const std::vector<std::string>& heads,
+                  const std::vector<std::vector<std::string>>& rows) {
   std::string out = "<div class='wide'><table>";
   if (!heads.empty()) {
     out += "<thead><tr>";
@@ -41,7 +42,9 @@ std::string bars(const std::vector<Bar>& bars, double whole) {
   for (const Bar& b : bars) {
     char share[32];
     std::snprintf(share, sizeof share, "%.2f", largest > 0 ? 100 * b.value / largest : 0);
-    out += "<span>" + escaped(b.name) + "</span><span class='track'><span class='bar' style='width:" + share + "%'></span></span><span class='number'>" + escaped(b.text) + "</span>";
+    out += "<span>" + escaped(b.name) +
+           "</span><span class='track'><span class='bar' style='width:" + share +
+           "%'></span></span><span class='number'>" + escaped(b.text) + "</span>";
   }
   return out + "</div>\n";
 }
@@ -49,8 +52,8 @@ std::string bars(const std::vector<Bar>& bars, double whole) {
 std::string html_page(const std::string& title, const std::string& body) {
   return "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
          "<meta name='viewport' content='width=device-width, initial-scale=1'><title>" +
-         escaped(title) + " - trainx</title><style>" + page_style + "</style></head><body>\n" + body +
-         "<script>" + page_script + "</script></body></html>\n";
+         escaped(title) + " - trainx</title><style>" + page_style + "</style></head><body>\n" +
+         body + "<script>" + page_script + "</script></body></html>\n";
 }
 
 }  // namespace trainx::report

@@ -8,7 +8,8 @@
 namespace trainx::report {
 namespace {
 
-constexpr double width = 720, height = 260, left = 62, right = 14, top = 10, bottom = 34;   // of the drawing and its margins, in SVG's units
+// of the drawing and its margins, in SVG's units
+constexpr double width = 720, height = 260, left = 62, right = 14, top = 10, bottom = 34;
 constexpr std::size_t most_points = 900;
 
 std::string fixed(double x) {
@@ -20,9 +21,11 @@ std::string fixed(double x) {
 /// From values to the drawing.
 class Scale {
  public:
-  Scale(double low, double high, double from, double to, bool logarithmic) : low_(low), high_(high), from_(from), to_(to), logarithmic_(logarithmic) {}
+  Scale(double low, double high, double from, double to, bool logarithmic)
+      : low_(low), high_(high), from_(from), to_(to), logarithmic_(logarithmic) {}
   double operator()(double x) const {
-    const double share = logarithmic_ ? std::log(x / low_) / std::log(high_ / low_) : (x - low_) / (high_ - low_);
+    const double share = logarithmic_ ? std::log(x / low_) / std::log(high_ / low_)
+                                      : (x - low_) / (high_ - low_);
     return from_ + share * (to_ - from_);
   }
   double low() const { return low_; }
@@ -34,7 +37,8 @@ class Scale {
 };
 
 struct Extent {
-  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
+  double low = std::numeric_limits<double>::infinity(),
+         high = -std::numeric_limits<double>::infinity();
   void include(double x) {
     if (std::isfinite(x)) low = std::min(low, x), high = std::max(high, x);
   }
@@ -57,8 +61,10 @@ Scale vertical(const Plot& plot, Extent y) {
     if (y.low == y.high) y.low /= 2, y.high *= 2;
     return {y.low / 1.1, y.high * 1.1, height - bottom, top, true};
   }
-  const double room = y.high > y.low ? 0.05 * (y.high - y.low) : std::max(std::abs(y.high), 1.0) * 0.1;
-  const double low = y.low >= 0 && y.low < 0.3 * y.high ? 0 : y.low - room;     // near zero from zero on
+  const double room = y.high > y.low ? 0.05 * (y.high - y.low)
+                                     : std::max(std::abs(y.high), 1.0) * 0.1;
+  // near zero from zero on
+  const double low = y.low >= 0 && y.low < 0.3 * y.high ? 0 : y.low - room;
   return {low, y.high + room, height - bottom, top, false};
 }
 
@@ -79,22 +85,32 @@ std::string path_of(const Points& points, const Scale& x, const Scale& y, const 
 
 std::string grid(const Scale& x, const Scale& y, const Plot& plot) {
   std::string out;
-  for (const double t : plot.logarithmic ? logarithmic_ticks(y.low(), y.high()) : ticks(y.low(), y.high(), 5))
-    out += "<line class='grid' x1='" + fixed(left) + "' x2='" + fixed(width - right) + "' y1='" + fixed(y(t)) + "' y2='" + fixed(y(t)) + "'/><text x='" + fixed(left - 8) + "' y='" + fixed(y(t) + 4) +
-           "' text-anchor='end'>" + short_number(t) + "</text>";
-  for (const double t : plot.logarithmic_x ? logarithmic_ticks(x.low(), x.high()) : ticks(x.low(), x.high(), 7))
-    out += "<text x='" + fixed(x(t)) + "' y='" + fixed(height - bottom + 18) + "' text-anchor='middle'>" + short_number(t) + "</text>";
-  return out + "<line class='axis' x1='" + fixed(left) + "' x2='" + fixed(width - right) + "' y1='" + fixed(height - bottom) + "' y2='" + fixed(height - bottom) + "'/><text x='" + fixed(width - right) + "' y='" +
-         fixed(height - 2) + "' text-anchor='end'>" + escaped(plot.x_name) + "</text>";
+  for (const double t :
+       plot.logarithmic ? logarithmic_ticks(y.low(), y.high()) : ticks(y.low(), y.high(), 5))
+    out += "<line class='grid' x1='" + fixed(left) + "' x2='" + fixed(width - right) + "' y1='" +
+           fixed(y(t)) + "' y2='" + fixed(y(t)) + "'/><text x='" + fixed(left - 8) + "' y='" +
+           fixed(y(t) + 4) + "' text-anchor='end'>" + short_number(t) + "</text>";
+  for (const double t :
+       plot.logarithmic_x ? logarithmic_ticks(x.low(), x.high()) : ticks(x.low(), x.high(), 7))
+    out += "<text x='" + fixed(x(t)) + "' y='" + fixed(height - bottom + 18) +
+           "' text-anchor='middle'>" + short_number(t) + "</text>";
+  return out + "<line class='axis' x1='" + fixed(left) + "' x2='" + fixed(width - right) +
+         "' y1='" + fixed(height - bottom) + "' y2='" + fixed(height - bottom) + "'/><text x='" +
+         fixed(width - right) + "' y='" + fixed(height - 2) + "' text-anchor='end'>" +
+         escaped(plot.x_name) + "</text>";
 }
 
-/// What the page's script shows beside the pointer: [[name, [[x on the drawing, y on it, text], ...]], ...].
-std::string spots(const std::vector<Curve>& curves, const Scale& x, const Scale& y, const Plot& plot) {
+/// What the page's script shows beside the pointer: [[name, [[x on the drawing, y on it, text],
+/// ...]], ...].
+std::string spots(const std::vector<Curve>& curves, const Scale& x, const Scale& y,
+                  const Plot& plot) {
   auto all = nlohmann::json::array();
   for (const Curve& c : curves) {
     auto points = nlohmann::json::array();
     for (const Point& p : c.points)
-      if (can_be_drawn(p, plot)) points.push_back({std::round(10 * x(p.x)) / 10, std::round(10 * y(p.y)) / 10, plot.x_name + " " + short_number(p.x) + ": " + short_number(p.y)});
+      if (can_be_drawn(p, plot))
+        points.push_back({std::round(10 * x(p.x)) / 10, std::round(10 * y(p.y)) / 10,
+                          plot.x_name + " " + short_number(p.x) + ": " + short_number(p.y)});
     all.push_back({c.name, points});
   }
   return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -103,7 +119,9 @@ std::string spots(const std::vector<Curve>& curves, const Scale& x, const Scale&
 }  // namespace
 
 std::vector<double> ticks(double low, double high, int count) {
-  if (!(high - low > 1e-12 * std::max(std::abs(low), std::abs(high))) || !std::isfinite(high - low)) return {low};     // nearer than that numbers are not round
+  // nearer than that numbers are not round
+  if (!(high - low > 1e-12 * std::max(std::abs(low), std::abs(high))) || !std::isfinite(high - low))
+    return {low};
   const double rough = (high - low) / count, decade = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * decade;
   for (const double s : {1.0, 2.0, 5.0})
@@ -112,7 +130,8 @@ std::vector<double> ticks(double low, double high, int count) {
       break;
     }
   std::vector<double> out;
-  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k) out.push_back(k == 0 ? 0 : k * step);
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
+    out.push_back(k == 0 ? 0 : k * step);
   return out;
 }
 
@@ -130,12 +149,17 @@ Points thinned(const Points& points, std::size_t count) {
   Points out;
   const std::size_t buckets = count / 2;
   for (std::size_t b = 0; b < buckets; ++b) {
-    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(b * points.size() / buckets), end = points.begin() + static_cast<std::ptrdiff_t>((b + 1) * points.size() / buckets);
-    if (const auto gap = std::find_if(begin, end, [](const Point& p) { return !std::isfinite(p.y); }); gap != end) {
-      out.push_back(*gap);              // where it diverged shows
+    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(b * points.size() / buckets),
+               end = points.begin() +
+                     static_cast<std::ptrdiff_t>((b + 1) * points.size() / buckets);
+    if (const auto gap =
+            std::find_if(begin, end, [](const Point& p) { return !std::isfinite(p.y); });
+        gap != end) {
+      out.push_back(*gap);  // where it diverged shows
       continue;
     }
-    const auto [low, high] = std::minmax_element(begin, end, [](const Point& a, const Point& c) { return a.y < c.y; });
+    const auto [low, high] =
+        std::minmax_element(begin, end, [](const Point& a, const Point& c) { return a.y < c.y; });
     out.push_back(low < high ? *low : *high);
     if (low != high) out.push_back(low < high ? *high : *low);
   }
@@ -146,11 +170,16 @@ Points thinned(const Points& points, std::size_t count) {
 std::string short_number(double x) {
   char text[32];
   const double size = std::abs(x);
-  if (size >= 1e15) std::snprintf(text, sizeof text, "%.3g", x);
-  else if (size >= 1e9) std::snprintf(text, sizeof text, "%.4gG", x / 1e9);
-  else if (size >= 1e6) std::snprintf(text, sizeof text, "%.4gM", x / 1e6);
-  else if (size >= 1e4) std::snprintf(text, sizeof text, "%.4gk", x / 1e3);
-  else std::snprintf(text, sizeof text, "%.4g", x);
+  if (size >= 1e15)
+    std::snprintf(text, sizeof text, "%.3g", x);
+  else if (size >= 1e9)
+    std::snprintf(text, sizeof text, "%.4gG", x / 1e9);
+  else if (size >= 1e6)
+    std::snprintf(text, sizeof text, "%.4gM", x / 1e6);
+  else if (size >= 1e4)
+    std::snprintf(text, sizeof text, "%.4gk", x / 1e3);
+  else
+    std::snprintf(text, sizeof text, "%.4g", x);
   return text;
 }
 
@@ -171,21 +200,32 @@ std::string figure(const Plot& plot) {
     const std::string kind = "curve c" + std::to_string(k);
     drawing += "<path class='" + kind + "' d='" + path_of(curves[k].points, x, y, plot) + "'/>";
     for (const Point& p : curves[k].points)
-      if (curves[k].with_dots && can_be_drawn(p, plot)) drawing += "<circle class='dot c" + std::to_string(k) + "' cx='" + fixed(x(p.x)) + "' cy='" + fixed(y(p.y)) + "' r='3'/>";
-    if (curves.size() > 1) legend += "<span class='key c" + std::to_string(k) + "'>" + escaped(curves[k].name) + "</span>";
+      if (curves[k].with_dots && can_be_drawn(p, plot))
+        drawing += "<circle class='dot c" + std::to_string(k) + "' cx='" + fixed(x(p.x)) +
+                   "' cy='" + fixed(y(p.y)) + "' r='3'/>";
+    if (curves.size() > 1)
+      legend += "<span class='key c" + std::to_string(k) + "'>" + escaped(curves[k].name) +
+                "</span>";
   }
   if (plot.level) {
-    drawing += "<line class='level' x1='" + fixed(left) + "' x2='" + fixed(width - right) + "' y1='" + fixed(y(*plot.level)) + "' y2='" + fixed(y(*plot.level)) + "'/>";
-    legend += "<span class='key level'>" + escaped(plot.level_name) + " " + short_number(*plot.level) + "</span>";
+    drawing += "<line class='level' x1='" + fixed(left) + "' x2='" + fixed(width - right) +
+               "' y1='" + fixed(y(*plot.level)) + "' y2='" + fixed(y(*plot.level)) + "'/>";
+    legend += "<span class='key level'>" + escaped(plot.level_name) + " " +
+              short_number(*plot.level) + "</span>";
   }
   for (const Mark& mark : plot.marks) {
     if (!(mark.x >= x.low() && mark.x <= x.high())) continue;
     const std::string at = fixed(x(mark.x));
-    drawing += "<line class='level' x1='" + at + "' x2='" + at + "' y1='" + fixed(top) + "' y2='" + fixed(height - bottom) + "'/>";
-    legend += "<span class='key level'>" + escaped(mark.name) + " " + short_number(mark.x) + "</span>";
+    drawing += "<line class='level' x1='" + at + "' x2='" + at + "' y1='" + fixed(top) + "' y2='" +
+               fixed(height - bottom) + "'/>";
+    legend += "<span class='key level'>" + escaped(mark.name) + " " + short_number(mark.x) +
+              "</span>";
   }
-  return "<figure><figcaption><b>" + escaped(plot.title) + "</b> <span class='soft'>" + escaped(plot.unit) + "</span>" + legend + "</figcaption><svg viewBox='0 0 " + fixed(width) + " " + fixed(height) +
-         "' role='img' aria-label='" + escaped(plot.title) + "' data-spots='" + escaped(spots(curves, x, y, plot)) + "'>" + grid(x, y, plot) + drawing + "</svg></figure>\n";
+  return "<figure><figcaption><b>" + escaped(plot.title) + "</b> <span class='soft'>" +
+         escaped(plot.unit) + "</span>" + legend + "</figcaption><svg viewBox='0 0 " +
+         fixed(width) + " " + fixed(height) + "' role='img' aria-label='" + escaped(plot.title) +
+         "' data-spots='" + escaped(spots(curves, x, y, plot)) + "'>" + grid(x, y, plot) + drawing +
+         "</svg></figure>\n";
 }
 
 }  // namespace trainx::report

@@ -1,4 +1,5 @@
-// Curves as SVG that needs nothing beside it; what it looks like is the page's style (page_style.hpp).
+// Curves as SVG that needs nothing beside it; what it looks like is the page's style
+// (page_style.hpp).
 #pragma once
 #include "report/run_record.hpp"
 
@@ -6,22 +7,25 @@ namespace trainx::report {
 
 struct Curve {
   std::string name;
-  Points points;                        // by x; NaN interrupts the line
+  Points points;  // by x; NaN interrupts the line
   bool with_dots = false;
 };
 
 /// A vertical line with a word in the legend.
-struct Mark { std::string name; double x = 0; };
+struct Mark {
+  std::string name;
+  double x = 0;
+};
 
 struct Plot {
-  std::string title, unit;              // "nats per token", "tokens/s"
-  std::vector<Curve> curves;            // at most three; those without points are left out
-  bool logarithmic = false;             // of y; values that are not above 0 are left out
-  std::optional<double> level;          // a dashed line across
+  std::string title, unit;      // "nats per token", "tokens/s"
+  std::vector<Curve> curves;    // at most three; those without points are left out
+  bool logarithmic = false;     // of y; values that are not above 0 are left out
+  std::optional<double> level;  // a dashed line across
   std::string level_name;
-  bool logarithmic_x = false;           // points whose x is not above 0 are left out
+  bool logarithmic_x = false;  // points whose x is not above 0 are left out
   std::string x_name = "step";
-  std::vector<Mark> marks;              // vertical lines
+  std::vector<Mark> marks;  // vertical lines
 };
 
 /// Round values within [low, high], about `count`.

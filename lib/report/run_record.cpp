@@ -33,9 +33,12 @@ void read_metrics(const std::string& path, RunRecord& run) {
     }
     for (const auto& [key, value] : j.items()) {
       if (key == "step" || !(value.is_number() || value.is_null())) continue;
-      run.series[key].push_back({step->get<double>(), value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>()});
+      run.series[key].push_back({step->get<double>(), value.is_null()
+                                                          ? std::numeric_limits<double>::quiet_NaN()
+                                                          : value.get<double>()});
     }
-    if (const auto floor = j.find("eval_entropy_floor"); floor != j.end() && floor->is_number()) run.entropy_floor = floor->get<double>();
+    if (const auto floor = j.find("eval_entropy_floor"); floor != j.end() && floor->is_number())
+      run.entropy_floor = floor->get<double>();
   }
 }
 
@@ -45,7 +48,8 @@ void read_profile(const std::string& path, RunRecord& run) {
   const double steps = trace.value("/otherData/steps"_json_pointer, 0.0);
   if (!(steps > 0) || !trace.value("traceEvents", Json()).is_array()) return;
   for (const Json& e : trace["traceEvents"])
-    if (e.is_object() && e.value("dur", Json()).is_number()) run.work_ms[e.value("cat", "other")] += e["dur"].get<double>() / 1e3 / steps;
+    if (e.is_object() && e.value("dur", Json()).is_number())
+      run.work_ms[e.value("cat", "other")] += e["dur"].get<double>() / 1e3 / steps;
 }
 
 }  // namespace
@@ -57,11 +61,15 @@ const Points& RunRecord::of(const std::string& key) const {
 }
 
 RunRecord read_run(const std::string& folder) {
-  if (!fs::is_directory(folder)) throw UserError(ExitCode::input_missing, "report: there is no folder " + folder + "; give a run's, outputs/NAME");
+  if (!fs::is_directory(folder))
+    throw UserError(ExitCode::input_missing,
+                    "report: there is no folder " + folder + "; give a run's, outputs/NAME");
   RunRecord run;
   run.folder = folder;
   const std::string resolved = folder + "/resolved.yaml";
-  if (!fs::exists(resolved)) throw UserError(ExitCode::input_missing, "report: " + folder + " is no run's folder: it has no resolved.yaml");
+  if (!fs::exists(resolved))
+    throw UserError(ExitCode::input_missing,
+                    "report: " + folder + " is no run's folder: it has no resolved.yaml");
   run.status = object_in(folder + "/status.json");
   run.info = object_in(folder + "/run.json");
   run.plan = object_in(folder + "/plan.json");
@@ -71,8 +79,10 @@ RunRecord read_run(const std::string& folder) {
   run.name = recipe.run.name;
   run.best_metric = recipe::write_value(recipe.eval.best.metric);
   run.best_is_highest = recipe::prefers_higher(recipe.eval.best);
-  const Json origins = run.info.value("origins", Json());                // of what differs from the default; older runs wrote none down
-  for (const auto& [key, value] : recipe::flatten(recipe)) run.settings.push_back({key, value, origins.is_object() ? origins.value(key, "default") : ""});
+  // of what differs from the default; older runs wrote none down
+  const Json origins = run.info.value("origins", Json());
+  for (const auto& [key, value] : recipe::flatten(recipe))
+    run.settings.push_back({key, value, origins.is_object() ? origins.value(key, "default") : ""});
   run.checkpoints = checkpoint::listing(folder);
   return run;
 }

@@ -10,22 +10,31 @@
 
 namespace trainx::report {
 
-struct Point { double x = 0, y = 0; };
+struct Point {
+  double x = 0, y = 0;
+};
 using Points = std::vector<Point>;
 
-struct Setting { std::string key, value, origin; };
+struct Setting {
+  std::string key, value, origin;
+};
 
 struct RunRecord {
   std::string folder, name;
-  nlohmann::ordered_json status, info, plan;            // status.json, run.json, plan.json; empty objects where they are missing
-  std::map<std::string, Points> series;                 // by key of metrics.jsonl, over steps; what is not a number is NaN
-  std::optional<double> entropy_floor;                  // nats per token, of the data
-  std::string best_metric = "loss";                     // of eval.best: that decided which checkpoint is `best`
+  // status.json, run.json, plan.json; empty objects where they are missing
+  nlohmann::ordered_json status, info, plan;
+  // by key of metrics.jsonl, over steps; what is not a number is NaN
+  std::map<std::string, Points> series;
+  std::optional<double> entropy_floor;  // nats per token, of the data
+  // of eval.best: that decided which checkpoint is `best`
+  std::string best_metric = "loss";
   bool best_is_highest = false;
-  std::map<std::string, double> work_ms;                // of a step, by kind, of `trainx train --profile`; empty where there was none
-  std::vector<Setting> settings;                        // resolved.yaml, with where each came from (run.json)
+  // of a step, by kind, of `trainx train --profile`; empty where there was none
+  std::map<std::string, double> work_ms;
+  // resolved.yaml, with where each came from (run.json)
+  std::vector<Setting> settings;
   std::vector<checkpoint::Listed> checkpoints;
-  std::int64_t unread_lines = 0;                        // of metrics.jsonl
+  std::int64_t unread_lines = 0;  // of metrics.jsonl
   /// Of a series; empty where it was not logged.
   const Points& of(const std::string& key) const;
 };

@@ -17,8 +17,9 @@ void add(std::int64_t bytes) {
   while (now > seen && !peak.compare_exchange_weak(seen, now)) {}
 }
 
-/// Stands before the memory that is handed out, in a piece of its own so that the memory keeps its alignment. With it the memory's address is all
-/// that freeing needs, as c10's raw_allocate demands.
+/// Stands before the memory that is handed out, in a piece of its own so that the memory keeps its
+/// alignment. With it the memory's address is all that freeing needs, as c10's raw_allocate
+/// demands.
 struct Header {
   c10::DataPtr inner;
   std::int64_t bytes;
@@ -30,7 +31,7 @@ void release(void* memory) {
   if (!memory) return;
   auto* header = reinterpret_cast<Header*>(static_cast<char*>(memory) - header_size);
   current -= header->bytes;
-  const c10::DataPtr inner = std::move(header->inner);   // frees the header too, at the end
+  const c10::DataPtr inner = std::move(header->inner);  // frees the header too, at the end
   header->~Header();
 }
 
@@ -47,7 +48,9 @@ class Meter final : public c10::Allocator {
     return {begin + header_size, begin + header_size, &release, c10::Device(c10::DeviceType::CPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
-  void copy_data(void* to, const void* from, std::size_t n) const override { default_copy_data(to, from, n); }
+  void copy_data(void* to, const void* from, std::size_t n) const override {
+    default_copy_data(to, from, n);
+  }
 
  private:
   c10::Allocator* inner_;

@@ -4,9 +4,12 @@
 
 namespace trainx::tensor {
 
-struct AllocatorBytes { std::int64_t current = 0, peak = 0, allocations = 0; };
+struct AllocatorBytes {
+  std::int64_t current = 0, peak = 0, allocations = 0;
+};
 
-/// Wraps c10's CPU allocator, once for the process; what was allocated before is not counted. Thread-safe.
+/// Wraps c10's CPU allocator, once for the process; what was allocated before is not counted.
+/// Thread-safe.
 void install_allocator_meter();
 /// Since it was installed, the peak since the last reset.
 AllocatorBytes allocator_bytes();

@@ -10,7 +10,8 @@ namespace trainx::tensor {
 constexpr std::int64_t least_bytes = std::int64_t{1} << 20;
 
 /// Calls work(begin, end) for parts of [0, n), side by side where they are of `least` or more.
-void for_parts(std::int64_t n, std::int64_t least, const std::function<void(std::int64_t begin, std::int64_t end)>& work);
+void for_parts(std::int64_t n, std::int64_t least,
+               const std::function<void(std::int64_t begin, std::int64_t end)>& work);
 /// While it lives, this thread does such work alone: beside others, which compute.
 class OneThread {
  public:

@@ -7,15 +7,16 @@
 namespace trainx::tensor {
 
 namespace {
-constexpr std::array<std::pair<DType, at::ScalarType>, 9> names{{{DType::f64, at::kDouble},
-                                                                {DType::f32, at::kFloat},
-                                                                {DType::f16, at::kHalf},
-                                                                {DType::bf16, at::kBFloat16},
-                                                                {DType::i64, at::kLong},
-                                                                {DType::i32, at::kInt},
-                                                                {DType::i16, at::kShort},
-                                                                {DType::u16, at::ScalarType::UInt16},
-                                                                {DType::u8, at::kByte}}};
+constexpr std::array<std::pair<DType, at::ScalarType>, 9> names{
+    {{DType::f64, at::kDouble},
+     {DType::f32, at::kFloat},
+     {DType::f16, at::kHalf},
+     {DType::bf16, at::kBFloat16},
+     {DType::i64, at::kLong},
+     {DType::i32, at::kInt},
+     {DType::i16, at::kShort},
+     {DType::u16, at::ScalarType::UInt16},
+     {DType::u8, at::kByte}}};
 }  // namespace
 
 at::ScalarType scalar_type(DType t) {
@@ -31,7 +32,8 @@ DType dtype(at::ScalarType t) {
 }
 
 at::Tensor view(void* memory, DType t, at::IntArrayRef dims) {
-  if (reinterpret_cast<std::uintptr_t>(memory) % size_of(t) != 0) throw InternalError("view: memory is not aligned to its element");
+  if (reinterpret_cast<std::uintptr_t>(memory) % size_of(t) != 0)
+    throw InternalError("view: memory is not aligned to its element");
   return at::from_blob(memory, dims, at::TensorOptions().dtype(scalar_type(t)).device(at::kCPU));
 }
 

@@ -5,7 +5,8 @@ namespace trainx::tokenizer {
 void TextFinder::add(const std::string& text, std::size_t value) {
   std::size_t node = 0;
   for (const char c : text) {
-    const auto found = std::ranges::find(nodes_[node].next, c, &std::pair<char, std::size_t>::first);
+    const auto found =
+        std::ranges::find(nodes_[node].next, c, &std::pair<char, std::size_t>::first);
     if (found != nodes_[node].next.end()) {
       node = found->second;
       continue;
@@ -29,7 +30,8 @@ bool TextFinder::find(std::string_view text, std::size_t from, Match& match) con
         found = true;
       }
       if (at == text.size()) break;
-      const auto next = std::ranges::find(nodes_[node].next, text[at], &std::pair<char, std::size_t>::first);
+      const auto next =
+          std::ranges::find(nodes_[node].next, text[at], &std::pair<char, std::size_t>::first);
       if (next == nodes_[node].next.end()) break;
       node = next->second;
     }
@@ -47,7 +49,8 @@ void AddedTokens::add(AddedToken token, const Normalizer* normalizer, MatchSpace
   decoded_[token.id] = looked_for;
   ids_[token.content] = token.id;
   if (token.special) special_.insert(token.content);
-  if (!looked_for.empty()) (token.normalized ? in_normalized_ : in_raw_).add(looked_for, tokens_.size() - 1);
+  if (!looked_for.empty())
+    (token.normalized ? in_normalized_ : in_raw_).add(looked_for, tokens_.size() - 1);
 }
 
 const AddedToken* AddedTokens::by_id(std::int64_t id) const {

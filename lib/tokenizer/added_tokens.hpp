@@ -24,7 +24,9 @@ class TextFinder {
  public:
   void add(const std::string& text, std::size_t value);
   bool empty() const { return nodes_.size() == 1; }
-  struct Match { std::size_t begin = 0, end = 0, value = 0; };
+  struct Match {
+    std::size_t begin = 0, end = 0, value = 0;
+  };
   /// The first match at or behind `from`; false where there is none.
   bool find(std::string_view text, std::size_t from, Match& match) const;
 
@@ -35,7 +37,7 @@ class TextFinder {
     std::size_t value = nothing;
   };
   std::vector<Node> nodes_{Node{}};
-  std::array<std::size_t, 256> first_{};   // node of a text's first byte; 0: none begins so
+  std::array<std::size_t, 256> first_{};  // node of a text's first byte; 0: none begins so
 };
 
 class AddedTokens {
@@ -45,7 +47,9 @@ class AddedTokens {
   /// Null where no added token has the id.
   const AddedToken* by_id(std::int64_t id) const;
   /// As a decoder gets it: normalised where it was looked for so.
-  const std::string& decoded(const AddedToken& token) const { return decoded_.find(token.id)->second; }
+  const std::string& decoded(const AddedToken& token) const {
+    return decoded_.find(token.id)->second;
+  }
   bool is_special(const std::string& content) const { return special_.contains(content); }
   std::int32_t id_of(std::string_view content) const;
   std::int64_t size() const { return by_id_.empty() ? 0 : by_id_.rbegin()->first + 1; }
@@ -56,7 +60,8 @@ class AddedTokens {
     const TextFinder& finder = normalized ? in_normalized_ : in_raw_;
     std::size_t done = 0;
     TextFinder::Match match;
-    for (std::size_t from = 0; !finder.empty() && finder.find(text, from, match); from = match.end) {
+    for (std::size_t from = 0; !finder.empty() && finder.find(text, from, match);
+         from = match.end) {
       const AddedToken& found = *tokens_[match.value];
       std::size_t begin = match.begin, end = match.end;
       if (found.single_word && touches_word(text, begin, end)) continue;

@@ -5,7 +5,9 @@
 namespace trainx::tokenizer {
 namespace {
 
-constexpr bool is_itself(unsigned byte) { return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae; }
+constexpr bool is_itself(unsigned byte) {
+  return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+}
 
 struct Alphabet {
   std::array<std::uint16_t, 256> characters{};

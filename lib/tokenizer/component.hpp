@@ -8,7 +8,8 @@
 
 namespace trainx::tokenizer {
 
-/// A component of a tokenizer.json and where it stands, read strictly: what is not known is refused by name (UserError 65).
+/// A component of a tokenizer.json and where it stands, read strictly: what is not known is refused
+/// by name (UserError 65).
 class Component {
  public:
   Component(const nlohmann::json& json, std::string file, std::string path);
@@ -17,11 +18,12 @@ class Component {
   const std::string& type() const { return type_; }
   /// Refuses other keys than `type` and these.
   void allow(std::initializer_list<const char*> keys) const;
-  bool has(const char* key) const;      // and it is not null
+  bool has(const char* key) const;  // and it is not null
   bool flag(const char* key, bool otherwise) const;
   std::string text(const char* key) const;
   std::string text(const char* key, const std::string& otherwise) const;
-  std::int64_t number(const char* key, std::int64_t otherwise, std::int64_t least, std::int64_t most) const;
+  std::int64_t number(const char* key, std::int64_t otherwise, std::int64_t least,
+                      std::int64_t most) const;
   /// The value of a key, as a component of its own where it is an object with a type.
   Component part(const char* key) const;
   std::vector<Component> parts(const char* key) const;
@@ -33,7 +35,8 @@ class Component {
   std::string place(const std::string& key = "") const;
   [[noreturn]] void refuse(const std::string& what, const std::string& key = "") const;
   /// "type 'X' is not supported": `what` is the kind of component.
-  [[noreturn]] void refuse_type(const std::string& what, std::initializer_list<const char*> known) const;
+  [[noreturn]] void refuse_type(const std::string& what,
+                                std::initializer_list<const char*> known) const;
 
  private:
   const nlohmann::json* json_;

@@ -17,7 +17,9 @@ std::string joined(const Tokens& tokens) {
 
 void replace_all(std::string& text, std::string_view what, std::string_view with) {
   if (what.empty()) return;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) text.replace(at, what.size(), with);
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
 }
 
 class ByteLevel final : public Decoder {
@@ -34,12 +36,16 @@ class WordPiece final : public Decoder {
   WordPiece(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
   void apply(Tokens& tokens, MatchSpace&) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      if (i > 0 && tokens[i].starts_with(prefix_)) tokens[i].erase(0, prefix_.size());
-      else if (i > 0) tokens[i] = " " + tokens[i];
+      if (i > 0 && tokens[i].starts_with(prefix_))
+        tokens[i].erase(0, prefix_.size());
+      else if (i > 0)
+        tokens[i] = " " + tokens[i];
       if (!cleanup_) continue;
       // English as BERT's authors had it.
-      constexpr std::pair<const char*, const char*> changes[] = {{" .", "."}, {" ?", "?"},     {" !", "!"},          {" ,", ","},   {" ' ", "'"},  {" n't", "n't"},
-                                                                 {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+      constexpr std::pair<const char*, const char*> changes[] = {
+          {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+          {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+          {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
       for (const auto& [from, to] : changes) replace_all(tokens[i], from, to);
     }
   }
@@ -53,7 +59,8 @@ class Bpe final : public Decoder {
  public:
   explicit Bpe(std::string suffix) : suffix_(std::move(suffix)) {}
   void apply(Tokens& tokens, MatchSpace&) const override {
-    for (std::size_t i = 0; i < tokens.size(); ++i) replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
   }
 
  private:
@@ -62,9 +69,11 @@ class Bpe final : public Decoder {
 
 class Metaspace final : public Decoder {
  public:
-  Metaspace(std::string replacement, bool prepended) : replacement_(std::move(replacement)), prepended_(prepended) {}
+  Metaspace(std::string replacement, bool prepended)
+      : replacement_(std::move(replacement)), prepended_(prepended) {}
   void apply(Tokens& tokens, MatchSpace&) const override {
-    for (std::size_t i = 0; i < tokens.size(); ++i) replace_all(tokens[i], replacement_, i == 0 && prepended_ ? "" : " ");
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      replace_all(tokens[i], replacement_, i == 0 && prepended_ ? "" : " ");
   }
 
  private:
@@ -74,7 +83,8 @@ class Metaspace final : public Decoder {
 
 class Replace final : public Decoder {
  public:
-  Replace(Pattern pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
+  Replace(Pattern pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
   void apply(Tokens& tokens, MatchSpace& space) const override {
     for (std::string& token : tokens) token = replaced(token, pattern_, content_, space);
   }
@@ -91,10 +101,13 @@ class ByteFallback final : public Decoder {
     Tokens out;
     std::string bytes;
     const auto flush = [&] {
-      // A replacement character of the text itself is as good as one that stands for a byte: then the bytes are sound too.
+      // A replacement character of the text itself is as good as one that stands for a byte: then
+      // the bytes are sound too.
       if (bytes.empty()) return;
-      if (with_replacements(bytes) == bytes) out.push_back(bytes);
-      else out.insert(out.end(), bytes.size(), "\xEF\xBF\xBD");
+      if (with_replacements(bytes) == bytes)
+        out.push_back(bytes);
+      else
+        out.insert(out.end(), bytes.size(), "\xEF\xBF\xBD");
       bytes.clear();
     };
     for (std::string& token : tokens) {
@@ -111,12 +124,14 @@ class ByteFallback final : public Decoder {
 
  private:
   static std::optional<unsigned char> byte_of(std::string_view token) {
-    if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
+    if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>'))
+      return std::nullopt;
     // Rust's numbers may have a sign.
     std::string_view digits = token.substr(3, 2);
     if (digits[0] == '+') digits.remove_prefix(1);
     unsigned char byte = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
     if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
     return byte;
   }
@@ -129,12 +144,19 @@ class Fuse final : public Decoder {
 
 class Strip final : public Decoder {
  public:
-  Strip(std::string content, std::int64_t start, std::int64_t stop) : content_(std::move(content)), start_(start), stop_(stop) {}
+  Strip(std::string content, std::int64_t start, std::int64_t stop)
+      : content_(std::move(content)), start_(start), stop_(stop) {}
   void apply(Tokens& tokens, MatchSpace&) const override {
     for (std::string& token : tokens) {
       std::size_t begin = 0, end = token.size();
-      for (std::int64_t i = 0; i < start_ && std::string_view(token).substr(begin).starts_with(content_); ++i) begin += content_.size();
-      for (std::int64_t i = 0; i < stop_ && end > begin && std::string_view(token).substr(begin, end - begin).ends_with(content_); ++i) end -= content_.size();
+      for (std::int64_t i = 0;
+           i < start_ && std::string_view(token).substr(begin).starts_with(content_); ++i)
+        begin += content_.size();
+      for (std::int64_t i = 0;
+           i < stop_ && end > begin &&
+           std::string_view(token).substr(begin, end - begin).ends_with(content_);
+           ++i)
+        end -= content_.size();
       token = token.substr(begin, end - begin);
     }
   }
@@ -162,7 +184,7 @@ class Sequence final : public Decoder {
 std::unique_ptr<Decoder> make_decoder(const Component& c) {
   const std::string& type = c.type();
   if (type == "ByteLevel") {
-    c.allow({"add_prefix_space", "trim_offsets", "use_regex"});   // of the way there
+    c.allow({"add_prefix_space", "trim_offsets", "use_regex"});  // of the way there
     return std::make_unique<ByteLevel>();
   }
   if (type == "WordPiece") {
@@ -175,7 +197,9 @@ std::unique_ptr<Decoder> make_decoder(const Component& c) {
   }
   if (type == "Metaspace") {
     c.allow({"replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"});
-    return std::make_unique<Metaspace>(c.text("replacement"), c.text("prepend_scheme", "always") != "never" && c.flag("add_prefix_space", true));
+    return std::make_unique<Metaspace>(
+        c.text("replacement"),
+        c.text("prepend_scheme", "always") != "never" && c.flag("add_prefix_space", true));
   }
   if (type == "Replace") {
     c.allow({"pattern", "content"});
@@ -193,13 +217,15 @@ std::unique_ptr<Decoder> make_decoder(const Component& c) {
     c.allow({"content", "start", "stop"});
     if (count_code_points(c.text("content")) != 1) c.refuse("is no single character", "content");
     constexpr std::int64_t most = 1 << 20;
-    return std::make_unique<Strip>(c.text("content"), c.number("start", 0, 0, most), c.number("stop", 0, 0, most));
+    return std::make_unique<Strip>(c.text("content"), c.number("start", 0, 0, most),
+                                   c.number("stop", 0, 0, most));
   }
   if (type == "Sequence") {
     c.allow({"decoders"});
     return std::make_unique<Sequence>(c.parts("decoders"));
   }
-  c.refuse_type("decoder", {"ByteLevel", "WordPiece", "BPEDecoder", "Metaspace", "Replace", "ByteFallback", "Fuse", "Strip", "Sequence"});
+  c.refuse_type("decoder", {"ByteLevel", "WordPiece", "BPEDecoder", "Metaspace", "Replace",
+                            "ByteFallback", "Fuse", "Strip", "Sequence"});
 }
 
 }  // namespace trainx::tokenizer

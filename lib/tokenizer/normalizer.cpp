@@ -23,7 +23,11 @@ void remove(const CodePointSet& set, Draft& draft) {
 }
 
 void change_form(Draft& draft, NormalForm form) {
-  if (draft.from_first == 1 && !draft.text.empty()) draft.from_first = count_code_points(normalize(std::string_view(draft.text).substr(0, utf8_length(static_cast<unsigned char>(draft.text[0]))), form));
+  if (draft.from_first == 1 && !draft.text.empty())
+    draft.from_first = count_code_points(
+        normalize(std::string_view(draft.text)
+                      .substr(0, utf8_length(static_cast<unsigned char>(draft.text[0]))),
+                  form));
   draft.text = normalize(draft.text, form);
 }
 
@@ -64,7 +68,8 @@ class Strip final : public Normalizer {
     }
     if (right_) text.resize(last);
     if (!left_ || first == 0) return;
-    draft.from_first -= std::min(draft.from_first, count_code_points(std::string_view(text).substr(0, std::min(first, text.size()))));
+    draft.from_first -= std::min(draft.from_first, count_code_points(std::string_view(text).substr(
+                                                       0, std::min(first, text.size()))));
     text.erase(0, first);
   }
 
@@ -88,15 +93,18 @@ class Prepend final : public Normalizer {
 
 class Replace final : public Normalizer {
  public:
-  Replace(Pattern pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
+  Replace(Pattern pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
   void apply(Draft& draft, MatchSpace& space) const override {
     // What replaces several characters stands where the last of them did.
     bool first = true;
     pattern_.for_each_match(draft.text, space, [&](std::size_t begin, std::size_t end) {
       if (!std::exchange(first, false) || begin > 0) return;
       const std::size_t replaced = count_code_points(std::string_view(draft.text).substr(0, end));
-      if (content_.empty()) draft.from_first -= std::min(draft.from_first, replaced);
-      else draft.from_first = replaced <= draft.from_first ? count_code_points(content_) : 0;
+      if (content_.empty())
+        draft.from_first -= std::min(draft.from_first, replaced);
+      else
+        draft.from_first = replaced <= draft.from_first ? count_code_points(content_) : 0;
     });
     draft.text = replaced(draft.text, pattern_, content_, space);
   }
@@ -109,7 +117,8 @@ class Replace final : public Normalizer {
 /// What BERT's own tokenizer does before it cuts.
 class Bert final : public Normalizer {
  public:
-  Bert(bool clean, bool chinese, bool strip, bool lower) : clean_(clean), chinese_(chinese), strip_(strip), lower_(lower) {}
+  Bert(bool clean, bool chinese, bool strip, bool lower)
+      : clean_(clean), chinese_(chinese), strip_(strip), lower_(lower) {}
 
   void apply(Draft& draft, MatchSpace&) const override {
     if (clean_ || chinese_) space_out(draft);
@@ -129,16 +138,22 @@ class Bert final : public Normalizer {
       const std::size_t begin = at;
       const std::uint32_t c = next_code_point(text, at);
       const std::string_view same = text.substr(begin, at - begin);
-      if (clean_ && removed_.contains(c)) draft.from_first -= begin == 0 && draft.from_first == 1;
-      else if (clean_ && space_.contains(c)) out.push_back(' ');
-      else if (c >= 0x80 && chinese_ && ideograph_.contains(c)) out.append(" ").append(same).append(" ");
-      else out.append(same);
+      if (clean_ && removed_.contains(c))
+        draft.from_first -= begin == 0 && draft.from_first == 1;
+      else if (clean_ && space_.contains(c))
+        out.push_back(' ');
+      else if (c >= 0x80 && chinese_ && ideograph_.contains(c))
+        out.append(" ").append(same).append(" ");
+      else
+        out.append(same);
     }
     draft.text = std::move(out);
   }
 
   bool clean_, chinese_, strip_, lower_;
-  const CodePointSet &removed_ = set_of(CodePointClass::bert_removed), &space_ = set_of(CodePointClass::bert_space), &ideograph_ = set_of(CodePointClass::bert_chinese),
+  const CodePointSet &removed_ = set_of(CodePointClass::bert_removed),
+                     &space_ = set_of(CodePointClass::bert_space),
+                     &ideograph_ = set_of(CodePointClass::bert_chinese),
                      &mark_ = set_of(CodePointClass::nonspacing_mark);
 };
 
@@ -160,14 +175,16 @@ class Sequence final : public Normalizer {
 Pattern make_pattern(const Component& c) {
   const nlohmann::json& pattern = c.value("pattern");
   const std::string place = c.place("pattern");
-  if (pattern.is_object() && pattern.size() == 1 && pattern.begin()->is_string() && !pattern.begin()->get_ref<const std::string&>().empty()) {
+  if (pattern.is_object() && pattern.size() == 1 && pattern.begin()->is_string() &&
+      !pattern.begin()->get_ref<const std::string&>().empty()) {
     if (pattern.begin().key() == "Regex") return Pattern::expression(*pattern.begin(), place);
     if (pattern.begin().key() == "String") return Pattern::literal(*pattern.begin(), place);
   }
   c.refuse("is neither {\"String\": text} nor {\"Regex\": expression}", "pattern");
 }
 
-std::string replaced(std::string_view text, const Pattern& pattern, const std::string& content, MatchSpace& space) {
+std::string replaced(std::string_view text, const Pattern& pattern, const std::string& content,
+                     MatchSpace& space) {
   std::string out;
   out.reserve(text.size());
   std::size_t done = 0;
@@ -180,7 +197,9 @@ std::string replaced(std::string_view text, const Pattern& pattern, const std::s
 
 std::unique_ptr<Normalizer> make_normalizer(const Component& c) {
   const std::string& type = c.type();
-  for (const auto& [name, form] : {std::pair("NFC", NormalForm::nfc), std::pair("NFD", NormalForm::nfd), std::pair("NFKC", NormalForm::nfkc), std::pair("NFKD", NormalForm::nfkd)})
+  for (const auto& [name, form] :
+       {std::pair("NFC", NormalForm::nfc), std::pair("NFD", NormalForm::nfd),
+        std::pair("NFKC", NormalForm::nfkc), std::pair("NFKD", NormalForm::nfkd)})
     if (type == name) {
       c.allow({});
       return std::make_unique<InForm>(form);
@@ -208,13 +227,15 @@ std::unique_ptr<Normalizer> make_normalizer(const Component& c) {
   if (type == "BertNormalizer") {
     c.allow({"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
     const bool lower = c.flag("lowercase", true);
-    return std::make_unique<Bert>(c.flag("clean_text", true), c.flag("handle_chinese_chars", true), c.flag("strip_accents", lower), lower);
+    return std::make_unique<Bert>(c.flag("clean_text", true), c.flag("handle_chinese_chars", true),
+                                  c.flag("strip_accents", lower), lower);
   }
   if (type == "Sequence") {
     c.allow({"normalizers"});
     return std::make_unique<Sequence>(c.parts("normalizers"));
   }
-  c.refuse_type("normalizer", {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip", "Prepend", "Replace", "BertNormalizer", "Sequence"});
+  c.refuse_type("normalizer", {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip",
+                               "Prepend", "Replace", "BertNormalizer", "Sequence"});
 }
 
 }  // namespace trainx::tokenizer

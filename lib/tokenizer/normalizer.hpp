@@ -6,7 +6,8 @@
 
 namespace trainx::tokenizer {
 
-/// A text on its way, and how many code points at its front come from the first one of the text that was given (0: that is gone), which Metaspace asks for.
+/// A text on its way, and how many code points at its front come from the first one of the text
+/// that was given (0: that is gone), which Metaspace asks for.
 struct Draft {
   std::string text;
   std::size_t from_first = 1;
@@ -19,12 +20,14 @@ class Normalizer {
   virtual void apply(Draft& draft, MatchSpace& space) const = 0;
 };
 
-/// BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence, Strip, StripAccents.
+/// BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence, Strip,
+/// StripAccents.
 std::unique_ptr<Normalizer> make_normalizer(const Component& component);
 
 /// `pattern` of a component: {"String": ...} or {"Regex": ...}.
 Pattern make_pattern(const Component& component);
 /// `text` with each match of the pattern replaced.
-std::string replaced(std::string_view text, const Pattern& pattern, const std::string& content, MatchSpace& space);
+std::string replaced(std::string_view text, const Pattern& pattern, const std::string& content,
+                     MatchSpace& space);
 
 }  // namespace trainx::tokenizer

@@ -10,7 +10,7 @@ namespace trainx::tokenizer {
 /// A part of the text on its way to tokens.
 struct Piece {
   std::string_view text;
-  bool begins_text = false;             // nothing of the text was before it
+  bool begins_text = false;  // nothing of the text was before it
 };
 using Pieces = std::vector<Piece>;
 
@@ -21,7 +21,7 @@ class Made {
   void clear() { kept_.clear(); }
 
  private:
-  std::deque<std::string> kept_;        // which moves none that is there
+  std::deque<std::string> kept_;  // which moves none that is there
 };
 
 }  // namespace trainx::tokenizer

@@ -18,7 +18,7 @@ class PostProcessor {
 
  private:
   struct Part {
-    int text = -1;                      // 0 or 1: the tokens of that text; else `ids`
+    int text = -1;  // 0 or 1: the tokens of that text; else `ids`
     Ids ids;
     std::int32_t type_id = 0;
   };

@@ -7,15 +7,18 @@ namespace {
 
 class Split final : public PreTokenizer {
  public:
-  Split(Pattern pattern, SplitBehavior behavior, bool invert) : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
+  Split(Pattern pattern, SplitBehavior behavior, bool invert)
+      : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
 
   void split(const Piece& piece, Pieces& out, Made&, MatchSpace& space) const override {
     std::vector<Span> spans;
     std::size_t done = 0;
     const auto add = [&](std::size_t end, bool match) {
       if (end == done) return;
-      if (behavior_ == SplitBehavior::isolated) out.push_back({piece.text.substr(done, end - done), piece.begins_text && done == 0});
-      else spans.push_back({done, end, match != invert_});
+      if (behavior_ == SplitBehavior::isolated)
+        out.push_back({piece.text.substr(done, end - done), piece.begins_text && done == 0});
+      else
+        spans.push_back({done, end, match != invert_});
       done = end;
     };
     pattern_.for_each_match(piece.text, space, [&](std::size_t begin, std::size_t end) {
@@ -56,10 +59,13 @@ class SplitSet final : public PreTokenizer {
   SplitBehavior behavior_;
 };
 
-/// Runs of code points that `kind` says to be the same; those of kind 0 are left out, those of kind 1 are pieces by themselves.
+/// Runs of code points that `kind` says to be the same; those of kind 0 are left out, those of kind
+/// 1 are pieces by themselves.
 template <class Kind>
 void split_runs(const Piece& piece, Pieces& out, Kind&& kind) {
-  const auto put = [&](std::size_t begin, std::size_t end) { out.push_back({piece.text.substr(begin, end - begin), piece.begins_text && begin == 0}); };
+  const auto put = [&](std::size_t begin, std::size_t end) {
+    out.push_back({piece.text.substr(begin, end - begin), piece.begins_text && begin == 0});
+  };
   std::size_t begin = 0;
   int running = 0;
   for (std::size_t at = 0; at < piece.text.size();) {
@@ -76,18 +82,23 @@ void split_runs(const Piece& piece, Pieces& out, Kind&& kind) {
 class Bert final : public PreTokenizer {
  public:
   void split(const Piece& piece, Pieces& out, Made&, MatchSpace&) const override {
-    split_runs(piece, out, [&](std::uint32_t c) { return space_.contains(c) ? 0 : punctuation_.contains(c) ? 1 : 2; });
+    split_runs(piece, out, [&](std::uint32_t c) {
+      return space_.contains(c) ? 0 : punctuation_.contains(c) ? 1 : 2;
+    });
   }
 
  private:
-  const CodePointSet &space_ = set_of(CodePointClass::space), &punctuation_ = set_of(CodePointClass::punctuation);
+  const CodePointSet &space_ = set_of(CodePointClass::space),
+                     &punctuation_ = set_of(CodePointClass::punctuation);
 };
 
 /// Words, and what is neither word nor white space.
 class Whitespace final : public PreTokenizer {
  public:
   void split(const Piece& piece, Pieces& out, Made&, MatchSpace&) const override {
-    split_runs(piece, out, [&](std::uint32_t c) { return word_.contains(c) ? 3 : space_.contains(c) ? 0 : 2; });
+    split_runs(piece, out, [&](std::uint32_t c) {
+      return word_.contains(c) ? 3 : space_.contains(c) ? 0 : 2;
+    });
   }
 
  private:
@@ -97,17 +108,25 @@ class Whitespace final : public PreTokenizer {
 /// GPT-2's cut (Radford et al. 2019), or none; afterwards pieces are bytes.
 class ByteLevel final : public PreTokenizer {
  public:
-  ByteLevel(bool add_prefix_space, bool use_regex, const std::string& place) : add_prefix_space_(add_prefix_space) {
+  ByteLevel(bool add_prefix_space, bool use_regex, const std::string& place)
+      : add_prefix_space_(add_prefix_space) {
     if (use_regex)
-      cut_ = std::make_unique<Split>(Pattern::expression(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", place), SplitBehavior::isolated, false);
+      cut_ = std::make_unique<Split>(
+          Pattern::expression(
+              R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+              place),
+          SplitBehavior::isolated, false);
   }
 
   bool as_bytes() const override { return true; }
   void split(const Piece& piece, Pieces& out, Made& made, MatchSpace& space) const override {
     Piece whole = piece;
-    if (add_prefix_space_ && !piece.text.starts_with(' ')) whole.text = made.keep(" " + std::string(piece.text));
-    if (cut_) cut_->split(whole, out, made, space);
-    else out.push_back(whole);
+    if (add_prefix_space_ && !piece.text.starts_with(' '))
+      whole.text = made.keep(" " + std::string(piece.text));
+    if (cut_)
+      cut_->split(whole, out, made, space);
+    else
+      out.push_back(whole);
   }
 
  private:
@@ -119,17 +138,24 @@ class Metaspace final : public PreTokenizer {
  public:
   enum class Scheme : std::uint8_t { first, never, always };
   Metaspace(std::string replacement, Scheme scheme, bool split, const std::string& place)
-      : replacement_(std::move(replacement)), scheme_(scheme), space_(Pattern::literal(" ", place)) {
-    if (split) cut_ = std::make_unique<Split>(Pattern::literal(replacement_, place), SplitBehavior::merged_with_next, false);
+      : replacement_(std::move(replacement)),
+        scheme_(scheme),
+        space_(Pattern::literal(" ", place)) {
+    if (split)
+      cut_ = std::make_unique<Split>(Pattern::literal(replacement_, place),
+                                     SplitBehavior::merged_with_next, false);
   }
 
   void split(const Piece& piece, Pieces& out, Made& made, MatchSpace& space) const override {
     std::string text = replaced(piece.text, space_, replacement_, space);
-    const bool prepend = scheme_ == Scheme::always || (scheme_ == Scheme::first && piece.begins_text);
+    const bool prepend = scheme_ == Scheme::always ||
+                         (scheme_ == Scheme::first && piece.begins_text);
     if (prepend && !text.starts_with(replacement_)) text.insert(0, replacement_);
     const Piece whole{made.keep(std::move(text)), piece.begins_text};
-    if (cut_) cut_->split(whole, out, made, space);
-    else out.push_back(whole);
+    if (cut_)
+      cut_->split(whole, out, made, space);
+    else
+      out.push_back(whole);
   }
 
  private:
@@ -158,7 +184,7 @@ class Sequence final : public PreTokenizer {
       std::swap(now, next);
       next.clear();
     }
-    out.push_back(piece);               // an empty list cuts nothing
+    out.push_back(piece);  // an empty list cuts nothing
   }
 
  private:
@@ -167,10 +193,14 @@ class Sequence final : public PreTokenizer {
 
 std::unique_ptr<PreTokenizer> make_metaspace(const Component& c) {
   c.allow({"replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"});
-  const std::string replacement = c.text("replacement"), scheme = c.text("prepend_scheme", "always");
+  const std::string replacement = c.text("replacement"),
+                    scheme = c.text("prepend_scheme", "always");
   if (count_code_points(replacement) != 1) c.refuse("is no single character", "replacement");
-  auto which = scheme == "always" ? Metaspace::Scheme::always : scheme == "first" ? Metaspace::Scheme::first : Metaspace::Scheme::never;
-  if (scheme != "always" && scheme != "first" && scheme != "never") c.refuse("is not always, first or never", "prepend_scheme");
+  auto which = scheme == "always"  ? Metaspace::Scheme::always
+               : scheme == "first" ? Metaspace::Scheme::first
+                                   : Metaspace::Scheme::never;
+  if (scheme != "always" && scheme != "first" && scheme != "never")
+    c.refuse("is not always, first or never", "prepend_scheme");
   if (!c.flag("add_prefix_space", true)) which = Metaspace::Scheme::never;
   return std::make_unique<Metaspace>(replacement, which, c.flag("split", true), c.place());
 }
@@ -193,27 +223,35 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Component& c) {
   }
   if (type == "Punctuation") {
     c.allow({"behavior"});
-    return std::make_unique<SplitSet>(CodePointClass::punctuation, split_behavior_of(c, "behavior", SplitBehavior::isolated));
+    return std::make_unique<SplitSet>(CodePointClass::punctuation,
+                                      split_behavior_of(c, "behavior", SplitBehavior::isolated));
   }
   if (type == "Digits") {
     c.allow({"individual_digits"});
-    return std::make_unique<SplitSet>(CodePointClass::numeric, c.flag("individual_digits", false) ? SplitBehavior::isolated : SplitBehavior::contiguous);
+    return std::make_unique<SplitSet>(CodePointClass::numeric, c.flag("individual_digits", false)
+                                                                   ? SplitBehavior::isolated
+                                                                   : SplitBehavior::contiguous);
   }
   if (type == "ByteLevel") {
-    c.allow({"add_prefix_space", "trim_offsets", "use_regex"});   // trim_offsets moves no token
-    return std::make_unique<ByteLevel>(c.flag("add_prefix_space", true), c.flag("use_regex", true), c.place());
+    c.allow({"add_prefix_space", "trim_offsets", "use_regex"});  // trim_offsets moves no token
+    return std::make_unique<ByteLevel>(c.flag("add_prefix_space", true), c.flag("use_regex", true),
+                                       c.place());
   }
   if (type == "Split") {
     c.allow({"pattern", "behavior", "invert"});
     if (!c.has("behavior")) c.refuse("is missing", "behavior");
-    return std::make_unique<Split>(make_pattern(c), split_behavior_of(c, "behavior", SplitBehavior::isolated), c.flag("invert", false));
+    return std::make_unique<Split>(make_pattern(c),
+                                   split_behavior_of(c, "behavior", SplitBehavior::isolated),
+                                   c.flag("invert", false));
   }
   if (type == "Metaspace") return make_metaspace(c);
   if (type == "Sequence") {
     c.allow({"pretokenizers"});
     return std::make_unique<Sequence>(c.parts("pretokenizers"));
   }
-  c.refuse_type("pre-tokenizer", {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Punctuation", "Digits", "ByteLevel", "Split", "Metaspace", "Sequence"});
+  c.refuse_type("pre-tokenizer",
+                {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Punctuation", "Digits",
+                 "ByteLevel", "Split", "Metaspace", "Sequence"});
 }
 
 }  // namespace trainx::tokenizer

@@ -12,11 +12,13 @@ class PreTokenizer {
   virtual ~PreTokenizer() = default;
   /// Appends the parts of `piece`, none of them empty.
   virtual void split(const Piece& piece, Pieces& out, Made& made, MatchSpace& space) const = 0;
-  /// Whether pieces are meant as the bytes that they are made of (ByteLevel), which nothing may follow.
+  /// Whether pieces are meant as the bytes that they are made of (ByteLevel), which nothing may
+  /// follow.
   virtual bool as_bytes() const { return false; }
 };
 
-/// BertPreTokenizer, ByteLevel, Digits, Metaspace, Punctuation, Sequence, Split, Whitespace, WhitespaceSplit.
+/// BertPreTokenizer, ByteLevel, Digits, Metaspace, Punctuation, Sequence, Split, Whitespace,
+/// WhitespaceSplit.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Component& component);
 
 }  // namespace trainx::tokenizer

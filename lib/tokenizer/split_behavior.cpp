@@ -5,11 +5,12 @@
 namespace trainx::tokenizer {
 namespace {
 
-constexpr std::pair<const char*, SplitBehavior> names[] = {{"Removed", SplitBehavior::removed},
-                                                           {"Isolated", SplitBehavior::isolated},
-                                                           {"MergedWithPrevious", SplitBehavior::merged_with_previous},
-                                                           {"MergedWithNext", SplitBehavior::merged_with_next},
-                                                           {"Contiguous", SplitBehavior::contiguous}};
+constexpr std::pair<const char*, SplitBehavior> names[] = {
+    {"Removed", SplitBehavior::removed},
+    {"Isolated", SplitBehavior::isolated},
+    {"MergedWithPrevious", SplitBehavior::merged_with_previous},
+    {"MergedWithNext", SplitBehavior::merged_with_next},
+    {"Contiguous", SplitBehavior::contiguous}};
 
 /// Joins a span to the one before where `joins(before is a delimiter, this is one)`.
 template <class Joins>
@@ -35,15 +36,22 @@ SplitBehavior split_behavior_of(const Component& c, const char* key, SplitBehavi
   const std::string given = c.text(key);
   for (const auto& [name, behavior] : names)
     if (given == name) return behavior;
-  c.refuse("is " + yaml::excerpt(given) + ", not Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous", key);
+  c.refuse("is " + yaml::excerpt(given) +
+               ", not Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous",
+           key);
 }
 
-void split_spans(const Piece& piece, std::vector<Span>& spans, SplitBehavior behavior, Pieces& out) {
+void split_spans(const Piece& piece, std::vector<Span>& spans, SplitBehavior behavior,
+                 Pieces& out) {
   const auto one_delimiter = [](bool before, bool now) { return now && !before; };
   switch (behavior) {
-    case SplitBehavior::removed: std::erase_if(spans, [](const Span& s) { return s.delimiter; }); break;
+    case SplitBehavior::removed:
+      std::erase_if(spans, [](const Span& s) { return s.delimiter; });
+      break;
     case SplitBehavior::isolated: break;
-    case SplitBehavior::contiguous: join(spans, [](bool before, bool now) { return before == now; }); break;
+    case SplitBehavior::contiguous:
+      join(spans, [](bool before, bool now) { return before == now; });
+      break;
     case SplitBehavior::merged_with_previous: join(spans, one_delimiter); break;
     case SplitBehavior::merged_with_next:
       std::ranges::reverse(spans);
@@ -52,7 +60,9 @@ void split_spans(const Piece& piece, std::vector<Span>& spans, SplitBehavior beh
       break;
   }
   for (const Span& span : spans)
-    if (span.end > span.begin) out.push_back({piece.text.substr(span.begin, span.end - span.begin), piece.begins_text && span.begin == 0});
+    if (span.end > span.begin)
+      out.push_back({piece.text.substr(span.begin, span.end - span.begin),
+                     piece.begins_text && span.begin == 0});
 }
 
 }  // namespace trainx::tokenizer

@@ -21,7 +21,8 @@ struct Encoding {
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  /// Appends the tokens of well-formed UTF-8, without what surrounds a sample ([CLS], <s>). Throws UserError 65 where a pattern gives up on the text.
+  /// Appends the tokens of well-formed UTF-8, without what surrounds a sample ([CLS], <s>). Throws
+  /// UserError 65 where a pattern gives up on the text.
   virtual void append(std::string_view text, Ids& ids) = 0;
 };
 
@@ -30,7 +31,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
   virtual std::unique_ptr<Encoder> make_encoder() const = 0;
-  /// Tokens of a text, or of two, become a sample. `special`: with the tokens that the tokenizer puts around them.
+  /// Tokens of a text, or of two, become a sample. `special`: with the tokens that the tokenizer
+  /// puts around them.
   virtual Encoding sample(Ids first, std::optional<Ids> second, bool special) const = 0;
   /// `skip_special`: without special tokens. Ids that are no token are left out.
   virtual std::string decode(std::span<const std::int32_t> ids, bool skip_special) const = 0;

@@ -8,13 +8,15 @@ bool VocabularyTable::add(std::string token, std::int32_t id) {
   const auto [place, is_new] = ids_.emplace(std::move(token), id);
   if (!is_new) return false;
   if (index >= tokens_.size()) tokens_.resize(index + 1, nullptr);
-  tokens_[index] = &place->first;       // nodes of the map do not move
+  tokens_[index] = &place->first;  // nodes of the map do not move
   return true;
 }
 
 const std::string& VocabularyTable::token_of(std::int64_t id) const {
   static const std::string none;
-  return id < 0 || id >= size() || !tokens_[static_cast<std::size_t>(id)] ? none : *tokens_[static_cast<std::size_t>(id)];
+  return id < 0 || id >= size() || !tokens_[static_cast<std::size_t>(id)]
+             ? none
+             : *tokens_[static_cast<std::size_t>(id)];
 }
 
 }  // namespace trainx::tokenizer

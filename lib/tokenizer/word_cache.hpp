@@ -10,7 +10,7 @@ namespace trainx::tokenizer {
 /// Pieces that were met, and their tokens: text repeats its words. Begins anew when it is full.
 class WordCache {
  public:
-  static constexpr std::size_t longest = 64;      // bytes of a piece that is kept
+  static constexpr std::size_t longest = 64;  // bytes of a piece that is kept
 
   WordCache() : slots_(slot_count) {}
 
@@ -22,7 +22,9 @@ class WordCache {
     std::size_t i = static_cast<std::size_t>(hash) & (slot_count - 1);
     for (; slots_[i].used; i = (i + 1) & (slot_count - 1)) {
       const Slot& s = slots_[i];
-      if (s.hash != static_cast<std::uint32_t>(hash >> 32) || std::string_view(text_.data() + s.text, s.bytes) != piece) continue;
+      if (s.hash != static_cast<std::uint32_t>(hash >> 32) ||
+          std::string_view(text_.data() + s.text, s.bytes) != piece)
+        continue;
       ids.insert(ids.end(), ids_.begin() + s.ids, ids_.begin() + s.ids + s.count);
       return;
     }
@@ -37,8 +39,10 @@ class WordCache {
       i = static_cast<std::size_t>(hash) & (slot_count - 1);
     }
     ++used_;
-    slots_[i] = {static_cast<std::uint32_t>(hash >> 32), static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(ids_.size()), static_cast<std::uint8_t>(piece.size()),
-                 static_cast<std::uint8_t>(ids.size() - before), true};
+    slots_[i] = {
+        static_cast<std::uint32_t>(hash >> 32),         static_cast<std::uint32_t>(text_.size()),
+        static_cast<std::uint32_t>(ids_.size()),        static_cast<std::uint8_t>(piece.size()),
+        static_cast<std::uint8_t>(ids.size() - before), true};
     text_.insert(text_.end(), piece.begin(), piece.end());
     ids_.insert(ids_.end(), ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end());
   }

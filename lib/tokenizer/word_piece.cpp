@@ -6,10 +6,14 @@
 
 namespace trainx::tokenizer {
 
-WordPiece::WordPiece(VocabularyTable vocabulary, WordPieceOptions options, const std::string& place) : vocabulary_(std::move(vocabulary)), options_(std::move(options)) {
+WordPiece::WordPiece(VocabularyTable vocabulary, WordPieceOptions options, const std::string& place)
+    : vocabulary_(std::move(vocabulary)), options_(std::move(options)) {
   unk_ = vocabulary_.id_of(options_.unk_token);
-  if (unk_ == no_id) throw UserError(ExitCode::bad_data, place + ": the vocabulary lacks the unknown token " + yaml::excerpt(options_.unk_token));
-  for (std::int64_t id = 0; id < vocabulary_.size(); ++id) longest_ = std::max(longest_, vocabulary_.token_of(id).size());
+  if (unk_ == no_id)
+    throw UserError(ExitCode::bad_data, place + ": the vocabulary lacks the unknown token " +
+                                            yaml::excerpt(options_.unk_token));
+  for (std::int64_t id = 0; id < vocabulary_.size(); ++id)
+    longest_ = std::max(longest_, vocabulary_.token_of(id).size());
 }
 
 void WordPiece::encode(std::string_view piece, std::vector<std::int32_t>& ids) const {
@@ -18,7 +22,8 @@ void WordPiece::encode(std::string_view piece, std::vector<std::int32_t>& ids) c
     ids.push_back(unk_);
   };
   const std::size_t before = ids.size();
-  if (count_code_points(piece) > static_cast<std::size_t>(options_.max_input_chars_per_word)) return unknown(before);
+  if (count_code_points(piece) > static_cast<std::size_t>(options_.max_input_chars_per_word))
+    return unknown(before);
   std::string candidate;
   for (std::size_t start = 0; start < piece.size();) {
     candidate = start > 0 ? options_.continuing_subword_prefix : "";

@@ -7,10 +7,11 @@ namespace trainx::tokenizer {
 struct WordPieceOptions {
   std::string unk_token = "[UNK]";
   std::string continuing_subword_prefix = "##";
-  std::int64_t max_input_chars_per_word = 100;   // longer words are unknown
+  std::int64_t max_input_chars_per_word = 100;  // longer words are unknown
 };
 
-/// WordPiece (Schuster & Nakajima 2012): from the left always the longest token; a word that cannot be cut to its end is unknown.
+/// WordPiece (Schuster & Nakajima 2012): from the left always the longest token; a word that cannot
+/// be cut to its end is unknown.
 class WordPiece final : public Model {
  public:
   /// `place` begins the sentence of a refusal (UserError 65).
@@ -22,7 +23,7 @@ class WordPiece final : public Model {
   VocabularyTable vocabulary_;
   WordPieceOptions options_;
   std::int32_t unk_;
-  std::size_t longest_ = 0;             // bytes of a token: no longer one is looked for
+  std::size_t longest_ = 0;  // bytes of a token: no longer one is looked for
 };
 
 }  // namespace trainx::tokenizer

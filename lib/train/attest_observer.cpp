@@ -6,7 +6,8 @@ namespace trainx::train {
 
 void AttestObserver::on_step_end(TrainState& state, const FinishedStep&, bool) {
   if (!parts_.plan.on_gpu) return;
-  constexpr std::int64_t beside = 1;              // a step more than kinds: then one has come again, and was captured
+  // a step more than kinds: then one has come again, and was captured
+  constexpr std::int64_t beside = 1;
   ++seen_;
   const auto& captured = parts_.executor->evidence();
   if (captured.empty() && seen_ == parts_.executor->kinds_of_steps() + beside) attest(state, {});
@@ -14,11 +15,15 @@ void AttestObserver::on_step_end(TrainState& state, const FinishedStep&, bool) {
 }
 
 void AttestObserver::attest(const TrainState& state, const StepEvidence& evidence) {
-  const auto found = differences(plan::claims_of(parts_.plan, parts_.plan.train[evidence.shape].graph, evidence.target_rows), evidence);
+  const auto found = differences(
+      plan::claims_of(parts_.plan, parts_.plan.train[evidence.shape].graph, evidence.target_rows),
+      evidence);
   if (found.empty()) return;
-  std::string sentence = "what runs on the GPU is not what was planned (step " + std::to_string(state.step) + "): ";
+  std::string sentence = "what runs on the GPU is not what was planned (step " +
+                         std::to_string(state.step) + "): ";
   for (std::size_t i = 0; i < found.size(); ++i) sentence += (i ? "; " : "") + found[i];
-  if (!allow_degraded_) throw UserError(ExitCode::not_as_asked, sentence + "; --allow-degraded goes on all the same");
+  if (!allow_degraded_)
+    throw UserError(ExitCode::not_as_asked, sentence + "; --allow-degraded goes on all the same");
   if (!warned_) console_.warning(sentence);
   warned_ = true;
 }

@@ -15,21 +15,27 @@ std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::
   return data::open_source(plan.recipe.data.source, split, how);
 }
 
-std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims, const std::vector<plan::PlacedProgram>& programs) {
+std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims,
+                                        const std::vector<plan::PlacedProgram>& programs) {
   std::vector<model::Blocks> blocks;
-  for (const plan::PlacedProgram& p : programs) blocks.push_back(model::build_blocks(dims, p.graph));
+  for (const plan::PlacedProgram& p : programs)
+    blocks.push_back(model::build_blocks(dims, p.graph));
   return blocks;
 }
 
-TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data::Source> train, std::shared_ptr<const data::Source> eval, Ranks among)
+TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data::Source> train,
+                             std::shared_ptr<const data::Source> eval, Ranks among)
     : plan(p),
       ranks(among),
       train_source(std::move(train)),
       eval_source(std::move(eval)),
       device(open_device(p, among)),
-      resident(p.train.front(), {device->residents(), device->host(), device->disk()}, p.update.states, among),
+      resident(p.train.front(), {device->residents(), device->host(), device->disk()},
+               p.update.states, among),
       blocks(build_blocks(p.dims, p.train)),
-      evaluation_blocks(!p.evaluate.empty() && p.evaluate.front().graph.stored ? build_blocks(p.dims, p.evaluate) : std::vector<model::Blocks>{}),
+      evaluation_blocks(!p.evaluate.empty() && p.evaluate.front().graph.stored
+                            ? build_blocks(p.dims, p.evaluate)
+                            : std::vector<model::Blocks>{}),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
 
 TrainingParts::~TrainingParts() {
@@ -40,11 +46,13 @@ TrainingParts::~TrainingParts() {
 void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   const auto& r = plan.recipe;
   TrainState state = saved;
-  if (plan.compute == DType::f16 && (state.loss_scale == 0 || plan.loss_scale.window == 0)) state.loss_scale = plan.loss_scale.initial, state.finite_steps = 0;
+  if (plan.compute == DType::f16 && (state.loss_scale == 0 || plan.loss_scale.window == 0))
+    state.loss_scale = plan.loss_scale.initial, state.finite_steps = 0;
   const auto seed = static_cast<std::uint64_t>(r.run.seed);
   if (!plan.is_replica()) {
     resident.set_counters(state.step, state.applied_steps);
-    plan.compute == DType::f16 ? resident.set_loss_scale(state.loss_scale, state.finite_steps) : resident.set_loss_scale(plan.loss_scale.initial, 0);
+    plan.compute == DType::f16 ? resident.set_loss_scale(state.loss_scale, state.finite_steps)
+                               : resident.set_loss_scale(plan.loss_scale.initial, 0);
     resident.set_learning_rates(learning_rates(plan, state));
   }
   data::LoaderOptions options;
@@ -56,19 +64,26 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   options.workers = r.data.workers;
   options.prefetch = r.data.prefetch;
   options.first_step = state.step;
-  options.last_step = plan.is_replica() ? state.step : plan.total_steps;   // a replica is sent its batches
-  if (plan.shares_batches()) options.first_share = ranks.rank(), options.shares = ranks.world_size();
+  // a replica is sent its batches
+  options.last_step = plan.is_replica() ? state.step : plan.total_steps;
+  if (plan.shares_batches())
+    options.first_share = ranks.rank(), options.shares = ranks.world_size();
   data::OrderOptions order;
   order.seed = seed;
   order.shuffle = r.data.shuffle;
   order.group_by_length = r.data.group_by_length;
   order.global_batch_size = plan.batch.global_batch_size;
-  loader = std::make_unique<data::Loader>(train_source, data::make_order(train_source, order), options);
+  loader =
+      std::make_unique<data::Loader>(train_source, data::make_order(train_source, order), options);
   ExecutorParts parts;
   parts.blocks = &blocks;
   parts.optimizer = optimizer.get();
-  parts.fetch = [this](std::int64_t step, int micro_step, int rank, data::BatchView out) { loader->fetch(step, std::int64_t{micro_step} * plan.batch.world_size + rank, out); };
-  parts.report = on_report ? std::move(on_report) : [this](const StepScalarsReport& report) { trainer->on_report(report); };
+  parts.fetch = [this](std::int64_t step, int micro_step, int rank, data::BatchView out) {
+    loader->fetch(step, std::int64_t{micro_step} * plan.batch.world_size + rank, out);
+  };
+  parts.report = on_report ? std::move(on_report) : [this](const StepScalarsReport& report) {
+    trainer->on_report(report);
+  };
   parts.seed = seed;
   parts.nominal_targets = plan.nominal_targets;
   parts.max_grad_norm = r.optimizer.max_grad_norm;
@@ -80,7 +95,9 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   device->upload(resident.untouched());
   executor = device->make_executor(plan.train, std::move(parts));
   trainer = std::make_unique<Trainer>(plan, *executor, *loader, state, ranks);
-  if (eval_source && !plan.is_replica()) evaluator = std::make_unique<Evaluator>(plan, *device, evaluation_blocks.empty() ? blocks : evaluation_blocks, *eval_source, ranks);
+  if (eval_source && !plan.is_replica())
+    evaluator = std::make_unique<Evaluator>(
+        plan, *device, evaluation_blocks.empty() ? blocks : evaluation_blocks, *eval_source, ranks);
 }
 
 }  // namespace trainx::train

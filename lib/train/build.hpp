@@ -9,18 +9,22 @@
 
 namespace trainx::train {
 
-/// Everything a run computes with, in the order of construction. Lanes call back into loader and trainer, so executors end first.
+/// Everything a run computes with, in the order of construction. Lanes call back into loader and
+/// trainer, so executors end first.
 struct TrainingParts {
-  TrainingParts(const plan::RunPlan& plan, std::shared_ptr<const data::Source> train_source, std::shared_ptr<const data::Source> eval_source, Ranks ranks = {});
+  TrainingParts(const plan::RunPlan& plan, std::shared_ptr<const data::Source> train_source,
+                std::shared_ptr<const data::Source> eval_source, Ranks ranks = {});
   ~TrainingParts();
 
   const plan::RunPlan& plan;
   Ranks ranks;
-  std::shared_ptr<const data::Source> train_source, eval_source;   // eval_source: null without held-out data
+  // eval_source: null without held-out data
+  std::shared_ptr<const data::Source> train_source, eval_source;
   std::unique_ptr<Device> device;
   ResidentState resident;
-  std::vector<model::Blocks> blocks;    // of each of the plan's programs
-  std::vector<model::Blocks> evaluation_blocks;   // likewise, where evaluation computes in another type; else those of training do
+  std::vector<model::Blocks> blocks;  // of each of the plan's programs
+  // likewise, where evaluation computes in another type; else those of training do
+  std::vector<model::Blocks> evaluation_blocks;
   std::unique_ptr<optim::Optimizer> optimizer;
 
   /// Call once the resident state and `state` are what training begins with.
@@ -33,7 +37,8 @@ struct TrainingParts {
 };
 
 /// The blocks of each program.
-std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims, const std::vector<plan::PlacedProgram>& programs);
+std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims,
+                                        const std::vector<plan::PlacedProgram>& programs);
 
 /// Opens a split as the plan needs it; null where it has no data. Throws UserError 65 or 66.
 std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split);

@@ -7,22 +7,37 @@
 namespace trainx::train {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point begin) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
-/// Seconds between checkpoints under checkpoint.every: auto: training stands still for a hundredth of the time at most, and is written beside for a tenth.
-double seconds_between(double waited_s, double seconds) { return std::max({plan::least_checkpoint_seconds, 100 * waited_s, 10 * seconds}); }
+/// Seconds between checkpoints under checkpoint.every: auto: training stands still for a hundredth
+/// of the time at most, and is written beside for a tenth.
+double seconds_between(double waited_s, double seconds) {
+  return std::max({plan::least_checkpoint_seconds, 100 * waited_s, 10 * seconds});
+}
 
 }  // namespace
 
-CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store* store, metrics::Console& console, std::optional<std::int64_t> saved_step,
-                                       std::int64_t threads, std::map<std::string, std::string> carried, const TrainState& state)
-    : parts_(parts), store_(store), console_(console), threads_(threads), carried_(std::move(carried)), every_(parts.plan.checkpoint_every, state), saved_(saved_step),
+CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store* store,
+                                       metrics::Console& console,
+                                       std::optional<std::int64_t> saved_step, std::int64_t threads,
+                                       std::map<std::string, std::string> carried,
+                                       const TrainState& state)
+    : parts_(parts),
+      store_(store),
+      console_(console),
+      threads_(threads),
+      carried_(std::move(carried)),
+      every_(parts.plan.checkpoint_every, state),
+      saved_(saved_step),
       saved_best_(state.best_step) {
   asynchronous_ = all_write_beside();
   if (asynchronous_ && !shares() && !takes_snapshots()) parts_.device->expect_downloads();
 }
 
-/// Of ranks that share a checkpoint the hosts may have chosen otherwise, by the memory that they have.
+/// Of ranks that share a checkpoint the hosts may have chosen otherwise, by the memory that they
+/// have.
 bool CheckpointObserver::all_write_beside() const {
   const bool here = parts_.plan.writes_beside_training();
   if (!shares()) return here;
@@ -37,7 +52,8 @@ void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep& step
   step_s_ = step.step_time_s;
   const bool due = every_.due_at(state.step);
   every_.watch(state);
-  const bool best = state.best_step == state.step;      // evaluated just before, lower than ever: `best` has to be on disk
+  // evaluated just before, lower than ever: `best` has to be on disk
+  const bool best = state.best_step == state.step;
   const bool act = at_rest && (best || due);
   if (writing_ && (act || !step.any_works_behind)) finish_writing();
   if (!act) return;
@@ -52,10 +68,11 @@ void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep& step
 
 void CheckpointObserver::on_end(TrainState& state, Request) {
   if (writing_) finish_writing();
-  if (saved_ == state.step && saved_best_ == state.best_step) return;   // the last evaluation may have found the best after the save
+  // the last evaluation may have found the best after the save
+  if (saved_ == state.step && saved_best_ == state.best_step) return;
   save(state);
   if (!writing_) return;
-  const std::string path = end_of_writing();            // what fails now ends the run
+  const std::string path = end_of_writing();  // what fails now ends the run
   saved(*writing_, path);
   writing_.reset();
 }
@@ -63,10 +80,12 @@ void CheckpointObserver::on_end(TrainState& state, Request) {
 void CheckpointObserver::save(TrainState& state) {
   const auto begun = Clock::now();
   const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
-  log::debug("checkpoint of step " + std::to_string(state.step) + " begun" + (asynchronous_ ? ", written beside training" : ""));
+  log::debug("checkpoint of step " + std::to_string(state.step) + " begun" +
+             (asynchronous_ ? ", written beside training" : ""));
   if (asynchronous_) return begin_writing(state, begun);
   parts_.device->download();
-  const auto contents = checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
+  const auto contents =
+      checkpoint_contents(parts_.plan, parts_.resident, state, threads_, carried_);
   const std::int64_t keep_last = parts_.plan.recipe.checkpoint.keep_last;
   const bool is_best = state.best_step == state.step;
   std::string path;
@@ -77,16 +96,25 @@ void CheckpointObserver::save(TrainState& state) {
   } else {
     path = store_->save(state.step, contents, keep_last, is_best);
   }
-  const Writing written{.step = state.step, .best_step = state.best_step, .begun = begun, .waited_s = seconds_since(begun), .shared = {}, .done = {}};
+  const Writing written{.step = state.step,
+                        .best_step = state.best_step,
+                        .begun = begun,
+                        .waited_s = seconds_since(begun),
+                        .shared = {},
+                        .done = {}};
   saved(written, path);
 }
 
 void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begun) {
   const bool copies = takes_snapshots();
-  if (shares() || copies) parts_.device->download();
-  else parts_.device->begin_download();
+  if (shares() || copies)
+    parts_.device->download();
+  else
+    parts_.device->begin_download();
   if (copies && !snapshot_) snapshot_.emplace(parts_.plan.train.front(), parts_.plan.update.states);
-  const ResidentState& resident = copies ? snapshot_->take({parts_.device->residents(), parts_.device->host()}) : parts_.resident;
+  const ResidentState& resident =
+      copies ? snapshot_->take({parts_.device->residents(), parts_.device->host()})
+             : parts_.resident;
   auto contents = checkpoint_contents(parts_.plan, resident, state, threads_, carried_);
   Writing& writing = writing_.emplace();
   writing.step = state.step;
@@ -103,12 +131,16 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
       });
     } else {
       const bool is_best = state.best_step == state.step;
-      writing.done = std::async(std::launch::async, [device = copies ? nullptr : parts_.device.get(), store = store_, step = state.step, contents = std::move(contents), keep_last = parts_.plan.recipe.checkpoint.keep_last, is_best, on_gpu = parts_.plan.on_gpu] {
-        std::optional<tensor::OneThread> alone;
-        if (!on_gpu) alone.emplace();   // the other cores compute steps
-        const double copied_s = device ? device->end_download() : 0;
-        return Written{store->save(step, contents, keep_last, is_best), copied_s};
-      });
+      writing.done = std::async(
+          std::launch::async,
+          [device = copies ? nullptr : parts_.device.get(), store = store_, step = state.step,
+           contents = std::move(contents), keep_last = parts_.plan.recipe.checkpoint.keep_last,
+           is_best, on_gpu = parts_.plan.on_gpu] {
+            std::optional<tensor::OneThread> alone;
+            if (!on_gpu) alone.emplace();  // the other cores compute steps
+            const double copied_s = device ? device->end_download() : 0;
+            return Written{store->save(step, contents, keep_last, is_best), copied_s};
+          });
     }
   } catch (const UserError&) {
     writing_.reset();
@@ -121,8 +153,11 @@ std::string CheckpointObserver::end_of_writing() {
   const auto begin = Clock::now();
   const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
   auto [path, copied_s] = writing_->done.get();
-  writing_->waited_s += std::max(0.0, copied_s - writing_->step_s);   // the next step's update came after the copy, its forward and backward beside it
-  if (writing_->shared) path = writing_->shared->finish(parts_.plan.recipe.checkpoint.keep_last, writing_->best_step == writing_->step);
+  // the next step's update came after the copy, its forward and backward beside it
+  writing_->waited_s += std::max(0.0, copied_s - writing_->step_s);
+  if (writing_->shared)
+    path = writing_->shared->finish(parts_.plan.recipe.checkpoint.keep_last,
+                                    writing_->best_step == writing_->step);
   writing_->waited_s += seconds_since(begin);
   return path;
 }
@@ -139,7 +174,10 @@ void CheckpointObserver::finish_writing() {
 }
 
 void CheckpointObserver::tell_failure(const UserError& e) {
-  if (store_) console_.warning(std::string(e.what()) + "; the run goes on, " + (saved_ ? "checkpoint-" + std::to_string(*saved_) + " stays the newest" : std::string("without a checkpoint so far")));
+  if (store_)
+    console_.warning(std::string(e.what()) + "; the run goes on, " +
+                     (saved_ ? "checkpoint-" + std::to_string(*saved_) + " stays the newest"
+                             : std::string("without a checkpoint so far")));
 }
 
 void CheckpointObserver::saved(const Writing& written, const std::string& path) {
@@ -149,7 +187,8 @@ void CheckpointObserver::saved(const Writing& written, const std::string& path) 
   log::debug("checkpoint of step " + std::to_string(written.step) + " is whole in " + path);
   if (parts_.plan.recipe.checkpoint.every.is_auto()) {
     const double next = seconds_between(written.waited_s, seconds);
-    every_.recur_every(shares() ? std::stod(parts_.ranks.from_first(std::to_string(next))) : next);   // all that save do so at the same steps
+    // all that save do so at the same steps
+    every_.recur_every(shares() ? std::stod(parts_.ranks.from_first(std::to_string(next))) : next);
   }
   if (store_) console_.checkpoint({written.step, path, written.waited_s, seconds});
 }
@@ -160,7 +199,8 @@ void CheckpointObserver::settle() noexcept {
     const std::string path = writing_->done.get().path;
     if (!writing_->shared) saved(*writing_, path);
   } catch (const std::exception& e) {
-    console_.warning(std::string(e.what()) + "; the checkpoint of step " + std::to_string(writing_->step) + " is lost, older ones stay");
+    console_.warning(std::string(e.what()) + "; the checkpoint of step " +
+                     std::to_string(writing_->step) + " is lost, older ones stay");
   }
   writing_.reset();
 }

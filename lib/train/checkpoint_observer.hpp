@@ -10,39 +10,49 @@
 
 namespace trainx::train {
 
-/// Saves when it is due and whenever the held-out loss is lower than ever; a save that fails leaves the older checkpoints and the run goes on, except for the last one, whose failure ends the run.
-/// With checkpoint.asynchronous what is saved is copied, and written by another thread beside the steps that follow, one checkpoint at a time.
+/// Saves when it is due and whenever the held-out loss is lower than ever; a save that fails leaves
+/// the older checkpoints and the run goes on, except for the last one, whose failure ends the run.
+/// With checkpoint.asynchronous what is saved is copied, and written by another thread beside the
+/// steps that follow, one checkpoint at a time.
 class CheckpointObserver : public Observer {
  public:
-  /// After TrainingParts::start; where weights lie in shards all ranks make theirs at the same time. `store`: the run's folder; null on ranks that write their shards into what rank 0 begins. `saved_step`: what the folder holds already; nothing in a new one.
-  CheckpointObserver(TrainingParts& parts, checkpoint::Store* store, metrics::Console& console, std::optional<std::int64_t> saved_step, std::int64_t threads,
+  /// After TrainingParts::start; where weights lie in shards all ranks make theirs at the same
+  /// time. `store`: the run's folder; null on ranks that write their shards into what rank 0
+  /// begins. `saved_step`: what the folder holds already; nothing in a new one.
+  CheckpointObserver(TrainingParts& parts, checkpoint::Store* store, metrics::Console& console,
+                     std::optional<std::int64_t> saved_step, std::int64_t threads,
                      std::map<std::string, std::string> carried, const TrainState& state);
   /// What is being written is written to its end.
   ~CheckpointObserver() override { settle(); }
   bool needs_rest_after(std::int64_t step) const override;
-  bool works_behind() const override { return writing_ && writing_->done.wait_for(std::chrono::seconds(0)) != std::future_status::ready; }
+  bool works_behind() const override {
+    return writing_ &&
+           writing_->done.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, Request request) override;
   void on_save_request(const TrainState& state) override { every_.ask(state); }
   /// The newest checkpoint that is whole on disk.
   std::optional<std::int64_t> saved_step() const { return saved_; }
-  /// Where the run ends otherwise than by on_end: waits for what is being written. Shards that other ranks would have to complete are given up.
+  /// Where the run ends otherwise than by on_end: waits for what is being written. Shards that
+  /// other ranks would have to complete are given up.
   void settle() noexcept;
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Written {
-    std::string path;                   // of shards empty
-    double copied_s = 0;                // beside the next step
+    std::string path;     // of shards empty
+    double copied_s = 0;  // beside the next step
   };
   /// A checkpoint on its way to disk.
   struct Writing {
     std::int64_t step = 0, best_step = 0;
     Clock::time_point begun;
-    double waited_s = 0;                // that training stood still for it, but for what steps wait for on a GPU
-    double step_s = 0;                  // that the step before it took
+    // that training stood still for it, but for what steps wait for on a GPU
+    double waited_s = 0;
+    double step_s = 0;  // that the step before it took
     std::optional<SharedSave> shared;
-    std::future<Written> done;          // or UserError 74
+    std::future<Written> done;  // or UserError 74
   };
   bool shares() const { return parts_.plan.zero_stage() > 0; }
   /// Whether steps would change what is being written, so that it is copied first.
@@ -61,12 +71,12 @@ class CheckpointObserver : public Observer {
   metrics::Console& console_;
   std::int64_t threads_;
   bool asynchronous_ = false;
-  std::map<std::string, std::string> carried_;   // tokenizer files: name, contents
+  std::map<std::string, std::string> carried_;  // tokenizer files: name, contents
   Recurrence every_;
-  std::optional<std::int64_t> saved_;   // last step saved in this folder
-  std::int64_t saved_best_ = 0;         // state.best_step in it
-  double step_s_ = 0;                   // that the last step took
-  std::optional<Snapshot> snapshot_;    // where steps change what would be read
+  std::optional<std::int64_t> saved_;  // last step saved in this folder
+  std::int64_t saved_best_ = 0;        // state.best_step in it
+  double step_s_ = 0;                  // that the last step took
+  std::optional<Snapshot> snapshot_;   // where steps change what would be read
   std::optional<Writing> writing_;
 };
 

@@ -17,7 +17,9 @@ std::optional<double> value_or_nothing(const json& j) {
 }
 
 json best_of(const plan::RunPlan& plan, const TrainState& state) {
-  return {{"metric", best_metric(plan)}, {"value", or_null(state.best_value)}, {"step", state.best_step}};
+  return {{"metric", best_metric(plan)},
+          {"value", or_null(state.best_value)},
+          {"step", state.best_step}};
 }
 
 void read_best(const json& j, SavedState& saved) {
@@ -25,7 +27,7 @@ void read_best(const json& j, SavedState& saved) {
     best->at("metric").get_to(saved.best_metric);
     saved.state.best_value = value_or_nothing(best->at("value"));
     best->at("step").get_to(saved.state.best_step);
-  } else {                              // older checkpoints: the loss was all there was
+  } else {  // older checkpoints: the loss was all there was
     saved.best_metric = "loss, lower";
     saved.state.best_value = value_or_nothing(j.at("best_eval_loss"));
     j.at("best_step").get_to(saved.state.best_step);
@@ -55,7 +57,9 @@ std::string best_metric(const plan::RunPlan& plan) {
   return recipe::write_value(best.metric) + (recipe::prefers_higher(best) ? ", higher" : ", lower");
 }
 
-checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident, const TrainState& state, std::int64_t threads, const std::map<std::string, std::string>& carried) {
+checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident,
+                                         const TrainState& state, std::int64_t threads,
+                                         const std::map<std::string, std::string>& carried) {
   checkpoint::Contents c;
   c.text_files = carried;
   c.tensor_files["model.safetensors"] = resident.weights();
@@ -66,17 +70,25 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const Reside
          {"tokens_seen", state.tokens_seen},
          {"seconds", state.seconds},
          {"best", best_of(plan, state)},
-         {"early_stopping", {{"value", or_null(state.stop_value)}, {"stale_evaluations", state.stale_evaluations}}},
+         {"early_stopping",
+          {{"value", or_null(state.stop_value)}, {"stale_evaluations", state.stale_evaluations}}},
          {"lr", state.lr},
          {"last_loss_finite", state.last_loss_finite},
-         {"schedule", {{"from_step", state.schedule.from_step}, {"from_applied", state.schedule.from_applied}, {"until", state.schedule.until}}},
-         {"unlogged", {{"loss_sum", state.unlogged_loss_sum}, {"targets", state.unlogged_targets}}},   // NaN becomes null
+         {"schedule",
+          {{"from_step", state.schedule.from_step},
+           {"from_applied", state.schedule.from_applied},
+           {"until", state.schedule.until}}},
+         // NaN becomes null
+         {"unlogged", {{"loss_sum", state.unlogged_loss_sum}, {"targets", state.unlogged_targets}}},
          {"running_loss", {{"mean", state.running_loss.mean}, {"steps", state.running_loss.steps}}},
          {"threads", threads},
          {"world_size", plan.batch.world_size},
          {"compute", name_of(plan.compute)},
-         {"loader", {{"next_position", state.step * plan.batch.global_batch_size}, {"samples", plan.train_samples}}}};
-  if (plan.compute == DType::f16) j["loss_scale"] = {{"scale", state.loss_scale}, {"finite_steps", state.finite_steps}};
+         {"loader",
+          {{"next_position", state.step * plan.batch.global_batch_size},
+           {"samples", plan.train_samples}}}};
+  if (plan.compute == DType::f16)
+    j["loss_scale"] = {{"scale", state.loss_scale}, {"finite_steps", state.finite_steps}};
   c.text_files["trainer_state.json"] = j.dump(2) + "\n";
   return c;
 }

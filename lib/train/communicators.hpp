@@ -8,12 +8,20 @@ namespace trainx::train {
 /// Null: there is one rank. References must outlive it.
 struct Communicators {
   dist::Communicator* all = nullptr;
-  dist::Communicator *shards = nullptr, *replicas = nullptr;   // program::Among; null where one group of all ranks holds the shards
+  // program::Among; null where one group of all ranks holds the shards
+  dist::Communicator *shards = nullptr, *replicas = nullptr;
 
   Communicators() = default;
-  Communicators(dist::Communicator* of_all) : all(of_all) {}   // NOLINT(google-explicit-constructor): one communicator is that of all ranks
-  Communicators(dist::Communicator* of_all, dist::Communicator* of_shards, dist::Communicator* of_replicas) : all(of_all), shards(of_shards), replicas(of_replicas) {}
-  dist::Communicator* among(int group) const { return group == program::Among::shards && shards ? shards : group == program::Among::replicas ? replicas : all; }
+  // NOLINT(google-explicit-constructor): one communicator is that of all ranks
+  Communicators(dist::Communicator* of_all) : all(of_all) {}
+  Communicators(dist::Communicator* of_all, dist::Communicator* of_shards,
+                dist::Communicator* of_replicas)
+      : all(of_all), shards(of_shards), replicas(of_replicas) {}
+  dist::Communicator* among(int group) const {
+    return group == program::Among::shards && shards ? shards
+           : group == program::Among::replicas       ? replicas
+                                                     : all;
+  }
 };
 
 }  // namespace trainx::train

@@ -13,24 +13,31 @@ namespace trainx::train {
 
 using namespace program;
 
-CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks, Arena* host, offload::Disk* disk)
+CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena,
+                         ExecutorParts parts, ExecutorHooks hooks, Arena* host, offload::Disk* disk)
     : arena_(arena), host_(host), disk_(disk), parts_(std::move(parts)), shapes_(programs.size()) {
   std::vector<LaneProgram> lanes;
   for (std::size_t k = 0; k < programs.size(); ++k) {
     require_executable(programs[k]);
-    if (programs[k].placement.peak_of(Space::host) > (host_ ? host_->bytes() : 0)) throw InternalError("the executor has no memory for the program's buffers on the host");
-    if (!disk_ && std::ranges::count(programs[k].program.steady, Lane::disk, &Instruction::lane) > 0) throw InternalError("the executor has no disk for the program's buffers there");
+    if (programs[k].placement.peak_of(Space::host) > (host_ ? host_->bytes() : 0))
+      throw InternalError("the executor has no memory for the program's buffers on the host");
+    if (!disk_ &&
+        std::ranges::count(programs[k].program.steady, Lane::disk, &Instruction::lane) > 0)
+      throw InternalError("the executor has no disk for the program's buffers there");
     Shape& shape = shapes_[k];
     shape.placed = &programs[k];
     shape.blocks = &parts_.blocks->at(k);
     shape.groups = own_groups(programs[k], parts_.rank);
-    lanes.push_back({programs[k].program, programs[k].order, [this, &shape, after = hooks.after_each](const Instruction& i, int position) {
+    lanes.push_back({programs[k].program, programs[k].order,
+                     [this, &shape, after = hooks.after_each](const Instruction& i, int position) {
                        timing_ ? execute_timed(shape, i) : execute(shape, i);
                        if (parts_.progress) ++parts_.progress->done;
                        if (after) after(i, position);
                      }});
   }
-  if (programs.size() > 1 && !parts_.shape_of) throw InternalError("the executor has several programs and nothing that tells which one a step takes");
+  if (programs.size() > 1 && !parts_.shape_of)
+    throw InternalError(
+        "the executor has several programs and nothing that tells which one a step takes");
   lanes_ = std::make_unique<LaneRunner>(std::move(lanes), std::move(hooks.before_each));
 }
 
@@ -39,14 +46,16 @@ void CpuExecutor::submit_step() {
   const std::size_t shape = shapes_.size() == 1 ? 0 : parts_.shape_of(step);
   if (to_time_ == 0) return lanes_->submit_round(shape);
   --to_time_;
-  lanes_->wait_idle();                  // the step alone, so that its instructions wait for each other and not for another step's
+  // the step alone, so that its instructions wait for each other and not for another step's
+  lanes_->wait_idle();
   times_ = {};
   timed_since_ = std::chrono::steady_clock::now();
   timing_ = true;
   lanes_->submit_round(shape);
   lanes_->wait_idle();
   timing_ = false;
-  for (const StepSpan& span : times_.spans) times_.ms = std::max(times_.ms, span.begin_ms + span.ms);
+  for (const StepSpan& span : times_.spans)
+    times_.ms = std::max(times_.ms, span.begin_ms + span.ms);
   on_times_(times_);
 }
 
@@ -61,12 +70,19 @@ void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
   ops::WorkTimes parts;
   execute(s, i);
   const Clock::time_point end = Clock::now();
-  const Work rest = is_collective(i.op) ? Work::communication : i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm ? Work::optimizer : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy : Work::other;
+  const Work rest = is_collective(i.op) ? Work::communication
+                    : i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm
+                        ? Work::optimizer
+                    : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy
+                                                                                      : Work::other;
   const std::string name = describe(*s.placed, i);
-  const auto ms = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
+  const auto ms = [](Clock::duration d) {
+    return std::chrono::duration<double, std::milli>(d).count();
+  };
   const std::lock_guard lock(times_mutex_);
   const auto add = [&](Work work, Clock::time_point from, Clock::time_point to) {
-    if (to > from) times_.spans.push_back({name, work, "", i.lane, ms(from - timed_since_), ms(to - from)});
+    if (to > from)
+      times_.spans.push_back({name, work, "", i.lane, ms(from - timed_since_), ms(to - from)});
   };
   Clock::time_point at = begin;
   for (const auto& part : parts.spans) {
@@ -80,20 +96,35 @@ void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
 void CpuExecutor::execute(Shape& s, const Instruction& i) {
   switch (i.op) {
     case Op::fetch_batch: return fetch_batch(s, i);
-    case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: return compute(s, i);
+    case Op::forward:
+    case Op::recompute:
+    case Op::backward:
+    case Op::loss:
+    case Op::evaluate:
+    case Op::predict: return compute(s, i);
     case Op::copy: return copy(s, i);
     case Op::cast: return cast(s, i);
     case Op::grad_norm: return grad_norm(s, i);
-    case Op::measure: case Op::update: return update(s, i);
+    case Op::measure:
+    case Op::update: return update(s, i);
     case Op::advance_step: ++scalar<std::int64_t>(s, i, AdvanceSlot::counter); return;
     case Op::advance_applied: {
       const bool finite = std::isfinite(scalar<double>(s, i, AdvanceSlot::norm2));
-      if (find_use(i, AdvanceSlot::loss_scale)) kernels::advance_loss_scale(&scalar<double>(s, i, AdvanceSlot::loss_scale), finite, parts_.loss_scale);
-      else scalar<std::int64_t>(s, i, AdvanceSlot::counter) += finite;
+      if (find_use(i, AdvanceSlot::loss_scale))
+        kernels::advance_loss_scale(&scalar<double>(s, i, AdvanceSlot::loss_scale), finite,
+                                    parts_.loss_scale);
+      else
+        scalar<std::int64_t>(s, i, AdvanceSlot::counter) += finite;
       return;
     }
     case Op::report: return report(s, i);
-    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return communicate(s, i);
+    case Op::reduce:
+    case Op::broadcast:
+    case Op::scatter:
+    case Op::gather:
+    case Op::all_to_all:
+    case Op::send:
+    case Op::recv: return communicate(s, i);
   }
 }
 
@@ -125,8 +156,10 @@ T& CpuExecutor::scalar(const Shape& s, const Instruction& i, Slot slot) const {
 void CpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
   data::BatchView out;
   for (std::size_t k = 0; k < s.placed->graph.batch.size(); ++k)
-    set_field(out, s.placed->graph.batch[k], address(s, use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))));
-  parts_.fetch(scalar<std::int64_t>(s, i, FetchSlot::step), i.micro, i.peer == none ? parts_.rank : i.peer, out);
+    set_field(out, s.placed->graph.batch[k],
+              address(s, use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))));
+  parts_.fetch(scalar<std::int64_t>(s, i, FetchSlot::step), i.micro,
+               i.peer == none ? parts_.rank : i.peer, out);
 }
 
 void CpuExecutor::compute(Shape& s, const Instruction& i) {
@@ -139,22 +172,31 @@ void CpuExecutor::compute(Shape& s, const Instruction& i) {
 void CpuExecutor::copy(const Shape& s, const Instruction& i) {
   const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);
   const std::int64_t bytes = from.range.end - from.range.begin;
-  const auto on_disk = [&](const Use& u) { return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].space == Space::disk; };
-  const auto offset = [&](const Use& u) { return s.placed->placement.base[static_cast<std::size_t>(u.buffer)]; };
-  if (on_disk(from)) disk_->read(offset(from), address(s, to), bytes);
-  else if (on_disk(to)) disk_->write(offset(to), address(s, from), bytes);
-  else std::memcpy(address(s, to), address(s, from), static_cast<std::size_t>(bytes));
+  const auto on_disk = [&](const Use& u) {
+    return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].space == Space::disk;
+  };
+  const auto offset = [&](const Use& u) {
+    return s.placed->placement.base[static_cast<std::size_t>(u.buffer)];
+  };
+  if (on_disk(from))
+    disk_->read(offset(from), address(s, to), bytes);
+  else if (on_disk(to))
+    disk_->write(offset(to), address(s, from), bytes);
+  else
+    std::memcpy(address(s, to), address(s, from), static_cast<std::size_t>(bytes));
 }
 
 void CpuExecutor::cast(const Shape& s, const Instruction& i) {
   const at::NoGradGuard no_grad;
   const CastTypes types = cast_types(*s.placed, i);
-  const at::Tensor from = tensor::view(address(s, use_of(i, CopySlot::from)), types.from, {types.elements});
+  const at::Tensor from =
+      tensor::view(address(s, use_of(i, CopySlot::from)), types.from, {types.elements});
   tensor::view(address(s, use_of(i, CopySlot::to)), types.to, {types.elements}).copy_(from);
 }
 
 void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
-  if (!parts_.communicators.among(i.group)) throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
+  if (!parts_.communicators.among(i.group))
+    throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
   dist::Communicator& ranks = *parts_.communicators.among(i.group);
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
@@ -162,21 +204,29 @@ void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
     case Op::reduce: return reduce(s, i);
     case Op::scatter: return scatter(s, i);
     case Op::gather:
-      for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k) ranks.all_gather(address(s, *shard), address(s, use_of(i, ShardSlot::to(k))), bytes(*shard));
+      for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k)
+        ranks.all_gather(address(s, *shard), address(s, use_of(i, ShardSlot::to(k))),
+                         bytes(*shard));
       return;
     case Op::broadcast:
       for (const Use& u : i.uses) ranks.broadcast(address(s, u), bytes(u), i.peer);
       return;
-    case Op::send: return ranks.send(address(s, use_of(i, CopySlot::from)), bytes(use_of(i, CopySlot::from)), i.peer);
-    case Op::recv: return ranks.recv(address(s, use_of(i, CopySlot::to)), bytes(use_of(i, CopySlot::to)), i.peer);
-    default: throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
+    case Op::send:
+      return ranks.send(address(s, use_of(i, CopySlot::from)), bytes(use_of(i, CopySlot::from)),
+                        i.peer);
+    case Op::recv:
+      return ranks.recv(address(s, use_of(i, CopySlot::to)), bytes(use_of(i, CopySlot::to)),
+                        i.peer);
+    default:
+      throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
   }
 }
 
 void CpuExecutor::reduce(const Shape& s, const Instruction& i) {
   dist::Communicator& ranks = *parts_.communicators.among(i.group);
   const auto sum = [&](std::byte* data, std::int64_t elements, DType dtype) {
-    i.peer == none ? ranks.all_reduce(data, elements, dtype) : ranks.reduce(data, elements, dtype, i.peer);
+    i.peer == none ? ranks.all_reduce(data, elements, dtype)
+                   : ranks.reduce(data, elements, dtype, i.peer);
   };
   for (const Use& u : i.uses) {
     const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
@@ -189,7 +239,8 @@ void CpuExecutor::reduce(const Shape& s, const Instruction& i) {
       continue;
     }
     const at::NoGradGuard no_grad;
-    const at::Tensor exact = tensor::view(address(s, u), DType::f32, {elements}), low = tensor::view(address(s, *rounded), DType::bf16, {elements});
+    const at::Tensor exact = tensor::view(address(s, u), DType::f32, {elements}),
+                     low = tensor::view(address(s, *rounded), DType::bf16, {elements});
     low.copy_(exact);
     sum(address(s, *rounded), elements, DType::bf16);
     if (writes(u.how)) exact.copy_(low);
@@ -199,13 +250,19 @@ void CpuExecutor::reduce(const Shape& s, const Instruction& i) {
 void CpuExecutor::scatter(const Shape& s, const Instruction& i) {
   const at::NoGradGuard no_grad;
   for (int k = 0; const Use* from = find_use(i, ShardSlot::from(k)); ++k) {
-    const Use &to = use_of(i, ShardSlot::to(k)), *sent = find_use(i, ShardSlot::sent(k)), *arrived = find_use(i, ShardSlot::arrived(k));
+    const Use &to = use_of(i, ShardSlot::to(k)), *sent = find_use(i, ShardSlot::sent(k)),
+              *arrived = find_use(i, ShardSlot::arrived(k));
     const DType dtype = sent ? DType::bf16 : DType::f32;
-    const std::int64_t elements = (from->range.end - from->range.begin) / size_of(DType::f32), mine = (to.range.end - to.range.begin) / size_of(DType::f32);
-    if (sent) tensor::view(address(s, *sent), dtype, {elements}).copy_(tensor::view(address(s, *from), DType::f32, {elements}));
-    parts_.communicators.among(i.group)->reduce_scatter(address(s, sent ? *sent : *from), address(s, arrived ? *arrived : to), mine, dtype);
+    const std::int64_t elements = (from->range.end - from->range.begin) / size_of(DType::f32),
+                       mine = (to.range.end - to.range.begin) / size_of(DType::f32);
+    if (sent)
+      tensor::view(address(s, *sent), dtype, {elements})
+          .copy_(tensor::view(address(s, *from), DType::f32, {elements}));
+    parts_.communicators.among(i.group)->reduce_scatter(
+        address(s, sent ? *sent : *from), address(s, arrived ? *arrived : to), mine, dtype);
     if (!arrived) continue;
-    const at::Tensor sum = tensor::view(address(s, to), DType::f32, {mine}), part = tensor::view(address(s, *arrived), dtype, {mine});
+    const at::Tensor sum = tensor::view(address(s, to), DType::f32, {mine}),
+                     part = tensor::view(address(s, *arrived), dtype, {mine});
     to.how == How::accumulate ? sum.add_(part) : sum.copy_(part);
   }
 }
@@ -213,13 +270,16 @@ void CpuExecutor::scatter(const Shape& s, const Instruction& i) {
 void CpuExecutor::grad_norm(const Shape& s, const Instruction& i) {
   double sum = 0;
   for (std::size_t g = 0; g < s.groups.size(); ++g)
-    if (const Use* u = find_use(i, NormSlot::first_gradient + static_cast<Slot>(g))) sum += optim::squared_norm(s.groups[g].spec, reinterpret_cast<const float*>(address(s, *u)));
+    if (const Use* u = find_use(i, NormSlot::first_gradient + static_cast<Slot>(g)))
+      sum += optim::squared_norm(s.groups[g].spec, reinterpret_cast<const float*>(address(s, *u)));
   double& norm2 = scalar<double>(s, i, NormSlot::norm2);
   norm2 = use_of(i, NormSlot::norm2).how == How::accumulate ? norm2 + sum : sum;
 }
 
 void CpuExecutor::update(const Shape& s, const Instruction& i) {
-  update_on_host(*s.placed, i, s.groups[static_cast<std::size_t>(i.block)], [&](const Use& u) { return address(s, u); }, parts_);
+  update_on_host(
+      *s.placed, i, s.groups[static_cast<std::size_t>(i.block)],
+      [&](const Use& u) { return address(s, u); }, parts_);
 }
 
 void CpuExecutor::report(const Shape& s, const Instruction& i) {
@@ -229,8 +289,11 @@ void CpuExecutor::report(const Shape& s, const Instruction& i) {
   if (find_use(i, ReportSlot::norm2)) {
     r.norm2 = scalar<double>(s, i, ReportSlot::norm2);
     r.applied_steps = scalar<std::int64_t>(s, i, ReportSlot::applied);
-    if (find_use(i, ReportSlot::loss_scale)) r.loss_scale = scalar<double>(s, i, ReportSlot::loss_scale);
-    r.lr = learning_rate_at(&scalar<double>(s, i, ReportSlot::lr_table), use_of(i, ReportSlot::lr_table), r.applied_steps - std::isfinite(r.norm2));
+    if (find_use(i, ReportSlot::loss_scale))
+      r.loss_scale = scalar<double>(s, i, ReportSlot::loss_scale);
+    r.lr = learning_rate_at(&scalar<double>(s, i, ReportSlot::lr_table),
+                            use_of(i, ReportSlot::lr_table),
+                            r.applied_steps - std::isfinite(r.norm2));
   }
   const auto& scalars = s.placed->graph.scalars;
   for (std::size_t k = 0; k < scalars.size(); ++k)

@@ -13,16 +13,19 @@ namespace trainx::train {
 
 class CpuExecutor final : public Executor {
  public:
-  /// `programs`: one for each length of the batch's rows, over one arena with residents at the same addresses.
-  /// `host`, `disk`: where their buffers on the host and on a disk are, null where they have none.
-  CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts, ExecutorHooks hooks = {}, Arena* host = nullptr, offload::Disk* disk = nullptr);
+  /// `programs`: one for each length of the batch's rows, over one arena with residents at the same
+  /// addresses. `host`, `disk`: where their buffers on the host and on a disk are, null where they
+  /// have none.
+  CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts,
+              ExecutorHooks hooks = {}, Arena* host = nullptr, offload::Disk* disk = nullptr);
 
   void submit_step() override;
   void wait_for_step(std::int64_t n) override { lanes_->wait_for_round(n); }
   void wait_idle() override { lanes_->wait_idle(); }
   void time_next(std::int64_t steps, OnTimes on_times) override;
   std::vector<std::int64_t> operand_bytes() const override;
-  /// Where the buffer of that name lies in the first program, e.g. predict's "logits". InternalError if there is none.
+  /// Where the buffer of that name lies in the first program, e.g. predict's "logits".
+  /// InternalError if there is none.
   const std::byte* output(const std::string& name) const;
 
  private:
@@ -31,7 +34,7 @@ class CpuExecutor final : public Executor {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
     std::vector<OwnGroup> groups;
-    std::array<BlockContexts, program::lane_count> contexts;   // by lane: each touches its own
+    std::array<BlockContexts, program::lane_count> contexts;  // by lane: each touches its own
   };
   void execute(Shape& s, const program::Instruction& i);
   void execute_timed(Shape& s, const program::Instruction& i);
@@ -46,7 +49,8 @@ class CpuExecutor final : public Executor {
   void reduce(const Shape& s, const program::Instruction& i);
   void scatter(const Shape& s, const program::Instruction& i);
   std::byte* address(const Shape& s, const program::Use& u) const;
-  template <class T> T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
+  template <class T>
+  T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
 
   Arena& arena_;
   Arena* host_;
@@ -59,8 +63,8 @@ class CpuExecutor final : public Executor {
   std::atomic<bool> timing_ = false;
   std::chrono::steady_clock::time_point timed_since_;
   std::mutex times_mutex_;
-  StepTimes times_;                     // of the step that is timed
-  std::unique_ptr<program::LaneRunner> lanes_;   // last: its threads use all the above
+  StepTimes times_;                             // of the step that is timed
+  std::unique_ptr<program::LaneRunner> lanes_;  // last: its threads use all the above
 };
 
 }  // namespace trainx::train

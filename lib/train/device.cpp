@@ -14,7 +14,8 @@ namespace {
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(const plan::RunPlan& plan) : threads_(plan.threads), arena_(plan.memory.arena_bytes), disk_(make_disk(plan)) {
+  explicit CpuDevice(const plan::RunPlan& plan)
+      : threads_(plan.threads), arena_(plan.memory.arena_bytes), disk_(make_disk(plan)) {
     if (plan.memory.host_bytes > 0) host_.emplace(plan.memory.host_bytes);
   }
   Arena& residents() override { return arena_; }
@@ -25,11 +26,15 @@ class CpuDevice final : public Device {
   void download() override {}
   std::byte* memory() override { return arena_.data(); }
   void compute(const std::function<void()>& work) override { work(); }
-  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
-    return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts), ExecutorHooks{}, host_ ? &*host_ : nullptr, disk_.get());
+  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs,
+                                          ExecutorParts parts) override {
+    return std::make_unique<CpuExecutor>(programs, arena_, std::move(parts), ExecutorHooks{},
+                                         host_ ? &*host_ : nullptr, disk_.get());
   }
   std::int64_t arena_bytes() const override { return arena_.bytes(); }
-  std::int64_t peak_bytes() const override { return arena_.bytes() + (host_ ? host_->bytes() : 0) + tensor::allocator_bytes().peak; }
+  std::int64_t peak_bytes() const override {
+    return arena_.bytes() + (host_ ? host_->bytes() : 0) + tensor::allocator_bytes().peak;
+  }
   std::int64_t process_bytes() const override { return resident_bytes(); }
   std::string name() const override { return std::to_string(threads_) + " CPU threads"; }
 
@@ -60,16 +65,20 @@ LinkRates measure_links() {
 #ifdef TRAINX_CUDA
   return gpu::measure_links();
 #else
-  throw UserError(ExitCode::unavailable, "this trainx was built without CUDA; build it where nvcc is");
+  throw UserError(ExitCode::unavailable,
+                  "this trainx was built without CUDA; build it where nvcc is");
 #endif
 }
 
-std::unique_ptr<Device> open_device(const plan::RunPlan& plan, [[maybe_unused]] const Ranks& ranks) {
+std::unique_ptr<Device> open_device(const plan::RunPlan& plan,
+                                    [[maybe_unused]] const Ranks& ranks) {
   if (!plan.on_gpu) return std::make_unique<CpuDevice>(plan);
 #ifdef TRAINX_CUDA
   return std::make_unique<GpuDevice>(plan, ranks);
 #else
-  throw UserError(ExitCode::unavailable, "run.device is gpu, and this trainx was built without CUDA; build it where nvcc is, or set run.device to cpu");
+  throw UserError(ExitCode::unavailable,
+                  "run.device is gpu, and this trainx was built without CUDA; build it where nvcc "
+                  "is, or set run.device to cpu");
 #endif
 }
 

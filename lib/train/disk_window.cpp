@@ -5,9 +5,11 @@ namespace trainx::train {
 
 const std::byte* DiskWindow::view(std::int64_t offset, std::size_t bytes) {
   if (offset == offset_ && static_cast<std::int64_t>(bytes) == bytes_) return memory_.data();
-  if (!disk_ || bytes > memory_.size()) throw InternalError("there is no memory for a part of " + std::to_string(bytes) + " bytes of what lies on the disk");
+  if (!disk_ || bytes > memory_.size())
+    throw InternalError("there is no memory for a part of " + std::to_string(bytes) +
+                        " bytes of what lies on the disk");
   store();
-  offset_ = -1;                         // where reading fails
+  offset_ = -1;  // where reading fails
   disk_->read(offset, memory_.data(), static_cast<std::int64_t>(bytes));
   offset_ = offset;
   bytes_ = static_cast<std::int64_t>(bytes);

@@ -9,7 +9,8 @@ namespace trainx::train {
 class DiskWindow {
  public:
   /// `memory`: for the largest part; begins on a block of the disk.
-  DiskWindow(offload::Disk* disk = nullptr, std::span<std::byte> memory = {}) : disk_(disk), memory_(memory) {}
+  DiskWindow(offload::Disk* disk = nullptr, std::span<std::byte> memory = {})
+      : disk_(disk), memory_(memory) {}
   /// The part as it is. What was seen before is gone, and stored where it was changed.
   const std::byte* view(std::int64_t offset, std::size_t bytes);
   /// The same, to be changed. `anew`: all of it will be written, so that nothing need be read.
@@ -21,7 +22,7 @@ class DiskWindow {
  private:
   offload::Disk* disk_;
   std::span<std::byte> memory_;
-  std::int64_t offset_ = -1, bytes_ = 0;   // of the part that is here; none
+  std::int64_t offset_ = -1, bytes_ = 0;  // of the part that is here; none
   bool changed_ = false;
 };
 

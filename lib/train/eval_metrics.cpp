@@ -5,7 +5,8 @@ namespace trainx::train {
 namespace {
 
 void add_confusion(const std::vector<double>& confusion, std::map<std::string, double>& out) {
-  const auto classes = static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(confusion.size()))));
+  const auto classes =
+      static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(confusion.size()))));
   double all = 0, correct = 0, f1_sum = 0, f1_classes = 0;
   for (std::size_t k = 0; k < classes; ++k) {
     double labelled = 0, predicted = 0;
@@ -28,10 +29,13 @@ void add_confusion(const std::vector<double>& confusion, std::map<std::string, d
 
 }  // namespace
 
-std::map<std::string, double> metrics_of(const std::map<std::string, std::vector<double>>& sums, double target_count) {
+std::map<std::string, double> metrics_of(const std::map<std::string, std::vector<double>>& sums,
+                                         double target_count) {
   std::map<std::string, double> out;
-  if (const auto correct = sums.find("correct"); correct != sums.end()) out["accuracy"] = correct->second.at(0) / target_count;
-  if (const auto confusion = sums.find("confusion"); confusion != sums.end()) add_confusion(confusion->second, out);
+  if (const auto correct = sums.find("correct"); correct != sums.end())
+    out["accuracy"] = correct->second.at(0) / target_count;
+  if (const auto confusion = sums.find("confusion"); confusion != sums.end())
+    add_confusion(confusion->second, out);
   return out;
 }
 

@@ -13,10 +13,10 @@ constexpr std::uint64_t mask_seed = 0, spread_key = 0;
 
 }  // namespace
 
-Evaluator::Evaluator(const plan::RunPlan& plan, Device& device, const std::vector<model::Blocks>& blocks, const data::Source& source, Ranks ranks)
-    : plan_(plan),
-      source_(source),
-      masking_(spec::masking(plan.dims)) {
+Evaluator::Evaluator(const plan::RunPlan& plan, Device& device,
+                     const std::vector<model::Blocks>& blocks, const data::Source& source,
+                     Ranks ranks)
+    : plan_(plan), source_(source), masking_(spec::masking(plan.dims)) {
   ExecutorParts parts;
   parts.blocks = &blocks;
   parts.fetch = [this](std::int64_t, int, int, data::BatchView out) { fetch(out); };
@@ -31,20 +31,25 @@ Evaluator::Evaluator(const plan::RunPlan& plan, Device& device, const std::vecto
   executor_ = device.make_executor(plan.evaluate, std::move(parts));
 }
 
-std::int64_t Evaluator::first_of(std::int64_t micro_batch) const { return (micro_batch * ranks_ + rank_) * plan_.batch.micro_batch_size; }
+std::int64_t Evaluator::first_of(std::int64_t micro_batch) const {
+  return (micro_batch * ranks_ + rank_) * plan_.batch.micro_batch_size;
+}
 
 // Samples are taken in order; rows are as long as the micro-batch's longest needs.
 std::size_t Evaluator::take_shape() {
   const std::int64_t first = first_of(submitted_++);
   std::int64_t longest = 1;
-  for (std::int64_t i = first; i < std::min(first + plan_.batch.micro_batch_size, spread_.count()); ++i) {
+  for (std::int64_t i = first; i < std::min(first + plan_.batch.micro_batch_size, spread_.count());
+       ++i) {
     const std::int64_t length = source_.length(spread_[i]);
     longest = std::max(longest, length > 0 ? length : plan_.row_lengths.back());
   }
-  return static_cast<std::size_t>(std::ranges::lower_bound(plan_.row_lengths, longest) - plan_.row_lengths.begin());
+  return static_cast<std::size_t>(std::ranges::lower_bound(plan_.row_lengths, longest) -
+                                  plan_.row_lengths.begin());
 }
 
-// Rows past the last sample are padding without targets, so that the last batch counts with what it has.
+// Rows past the last sample are padding without targets, so that the last batch counts with what it
+// has.
 void Evaluator::fetch(data::BatchView out) {
   const std::int64_t first = first_of(fetched_++);
   for (std::size_t b = 0; b < out.positions.size(); ++b) {
@@ -71,15 +76,20 @@ void Evaluator::add(const StepScalarsReport& r) {
 EvalResult Evaluator::run(std::int64_t samples) {
   const std::int64_t all = source_.samples(), count = samples < 0 ? all : std::min(samples, all);
   spread_ = data::Spread(all, count, spread_key);
-  const std::int64_t together = plan_.batch.micro_batch_size * ranks_, batches = (count + together - 1) / together;
+  const std::int64_t together = plan_.batch.micro_batch_size * ranks_,
+                     batches = (count + together - 1) / together;
   submitted_ = fetched_ = 0;
   loss_sum_ = target_count_ = 0;
   sums_.clear();
   for (std::int64_t b = 0; b < batches; ++b) executor_->submit_step();
   executor_->wait_idle();
-  if (!(target_count_ > 0)) throw UserError(ExitCode::bad_data, "the held-out data has no target; give data.eval something to predict");
-  EvalResult result{loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), count, all, metrics_of(sums_, target_count_)};
-  if (spec::task(plan_.dims) != spec::Task::classification) result.metrics["perplexity"] = std::exp(result.loss);
+  if (!(target_count_ > 0))
+    throw UserError(ExitCode::bad_data,
+                    "the held-out data has no target; give data.eval something to predict");
+  EvalResult result{loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), count, all,
+                    metrics_of(sums_, target_count_)};
+  if (spec::task(plan_.dims) != spec::Task::classification)
+    result.metrics["perplexity"] = std::exp(result.loss);
   return result;
 }
 

@@ -23,24 +23,28 @@ const Use& use_of(const Instruction& i, Slot slot) {
 void set_field(data::BatchView& batch, const TensorSpec& field, std::byte* at) {
   using B = data::BatchView;
   static const std::map<std::string, std::span<std::int32_t> B::*> fields{
-      {"tokens", &B::tokens}, {"targets", &B::targets}, {"token_types", &B::token_types}, {"lengths", &B::lengths}, {"labels", &B::labels}, {"document_starts", &B::document_starts}};
+      {"tokens", &B::tokens},   {"targets", &B::targets}, {"token_types", &B::token_types},
+      {"lengths", &B::lengths}, {"labels", &B::labels},   {"document_starts", &B::document_starts}};
   const auto elements = static_cast<std::size_t>(field.elements());
   if (field.name == "positions" && field.dtype == DType::i64) {
     batch.positions = {reinterpret_cast<std::int64_t*>(at), elements};
     return;
   }
   const auto found = fields.find(field.name);
-  if (found == fields.end() || field.dtype != DType::i32) throw InternalError("no loader fills '" + field.name + "'");
+  if (found == fields.end() || field.dtype != DType::i32)
+    throw InternalError("no loader fills '" + field.name + "'");
   batch.*found->second = {reinterpret_cast<std::int32_t*>(at), elements};
 }
 
 namespace {
 
-// What a slot looks like as a tensor: its own spec, or that of the value, batch tensor, scalar or group that it names.
+// What a slot looks like as a tensor: its own spec, or that of the value, batch tensor, scalar or
+// group that it names.
 TensorSpec operand_tensor(const ModelGraph& graph, const SlotSpec& slot) {
   const auto index = static_cast<std::size_t>(slot.index);
   switch (slot.kind) {
-    case Kind::value: case Kind::value_gradient: return graph.values[index];
+    case Kind::value:
+    case Kind::value_gradient: return graph.values[index];
     case Kind::batch: return graph.batch[index];
     case Kind::scalar: return graph.scalars[index];
     case Kind::parameter: return {slot.name, graph.compute, {graph.groups[index].elements}};
@@ -51,21 +55,29 @@ TensorSpec operand_tensor(const ModelGraph& graph, const SlotSpec& slot) {
 
 }  // namespace
 
-std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed, const Instruction& i, std::byte* base, const ExecutorParts& parts) {
+std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed,
+                                                   const Instruction& i, std::byte* base,
+                                                   const ExecutorParts& parts) {
   const BlockSpec& block = placed.graph.blocks[static_cast<std::size_t>(i.block)];
   std::vector<at::Tensor> operands(block.slots.size());
   std::vector<How> how(block.slots.size(), How::read);
   for (const Use& u : i.uses) {
     const auto slot = static_cast<std::size_t>(u.slot);
     how[slot] = u.how;
-    if (const Buffer& b = placed.program.buffers[static_cast<std::size_t>(u.buffer)]; b.space == Space::library) {
-      if (b.kind == Kind::saved) operands[slot] = tensor::view(base, DType::u8, {0});   // the block keeps it; what dies with the instruction need not be made
+    if (const Buffer& b = placed.program.buffers[static_cast<std::size_t>(u.buffer)];
+        b.space == Space::library) {
+      // the block keeps it; what dies with the instruction need not be made
+      if (b.kind == Kind::saved) operands[slot] = tensor::view(base, DType::u8, {0});
       continue;
     }
     const TensorSpec like = operand_tensor(placed.graph, block.slots[slot]);
-    operands[slot] = tensor::view(base + placed.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin, like.dtype, like.dims);
+    operands[slot] = tensor::view(
+        base + placed.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin,
+        like.dtype, like.dims);
   }
-  return std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands), std::move(how), parts.mode, parts.seed, 1.0 / parts.nominal_targets);
+  return std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands),
+                                               std::move(how), parts.mode, parts.seed,
+                                               1.0 / parts.nominal_targets);
 }
 
 std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
@@ -73,16 +85,21 @@ std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
   const bool sharded = std::ranges::any_of(placed.program.buffers, &Buffer::sharded);
   std::vector<OwnGroup> out;
   for (const GroupSpec& group : placed.graph.groups)
-    out.push_back(sharded ? OwnGroup{shard_of(group, shard, ranks), shard * (group.elements / ranks)} : OwnGroup{group});
+    out.push_back(sharded
+                      ? OwnGroup{shard_of(group, shard, ranks), shard * (group.elements / ranks)}
+                      : OwnGroup{group});
   return out;
 }
 
 CastTypes cast_types(const plan::PlacedProgram& placed, const Instruction& i) {
   const Use& from = use_of(i, CopySlot::from);
-  const bool of_gradient = placed.program.buffers[static_cast<std::size_t>(from.buffer)].kind == Kind::gradient;
-  if (!of_gradient && !placed.graph.stored) throw InternalError("a program casts parameters that are stored as it computes");
+  const bool of_gradient = placed.program.buffers[static_cast<std::size_t>(from.buffer)].kind ==
+                           Kind::gradient;
+  if (!of_gradient && !placed.graph.stored)
+    throw InternalError("a program casts parameters that are stored as it computes");
   const DType type = of_gradient ? DType::f32 : *placed.graph.stored;
-  return {type, of_gradient ? DType::bf16 : placed.graph.compute, (from.range.end - from.range.begin) / size_of(type)};
+  return {type, of_gradient ? DType::bf16 : placed.graph.compute,
+          (from.range.end - from.range.begin) / size_of(type)};
 }
 
 void run_block(model::Block& block, Op op, model::BlockContext& context) {
@@ -97,19 +114,24 @@ void run_block(model::Block& block, Op op, model::BlockContext& context) {
 
 namespace {
 
-/// What an optimizer takes of a group, by its own arithmetic (optim::GroupMemory): one element each of gradient, parameter, master and states.
-std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instruction& i, const Use& u) {
+/// What an optimizer takes of a group, by its own arithmetic (optim::GroupMemory): one element each
+/// of gradient, parameter, master and states.
+std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instruction& i,
+                                  const Use& u) {
   const Buffer& b = placed.program.buffers[static_cast<std::size_t>(u.buffer)];
-  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements / (b.sharded ? placed.program.shard_ranks : 1);
+  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements /
+                                (b.sharded ? placed.program.shard_ranks : 1);
   if (u.slot == UpdateSlot::parameter) return elements * size_of(placed.graph.compute);
-  if (u.slot == UpdateSlot::master) return u.range.end - u.range.begin == elements * 4 ? elements * 4 : elements * 2;
+  if (u.slot == UpdateSlot::master)
+    return u.range.end - u.range.begin == elements * 4 ? elements * 4 : elements * 2;
   if (u.slot == UpdateSlot::gradient) return elements * (b.rounded ? 2 : 4);
   return u.slot >= UpdateSlot::first_state ? elements * 4 : 0;
 }
 
 }  // namespace
 
-void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts, std::vector<std::int64_t>& bytes) {
+void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts,
+                    std::vector<std::int64_t>& bytes) {
   if (contexts.empty()) return;
   bytes.resize(placed.program.buffers.size());
   const auto count = [&](BufferId buffer, std::int64_t of_use) {
@@ -118,43 +140,66 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
   };
   for (const auto& [instruction, context] : contexts)
     for (const Use& u : instruction->uses)
-      if (context->has(u.slot)) count(u.buffer, static_cast<std::int64_t>((*context)[u.slot].nbytes()));
+      if (context->has(u.slot))
+        count(u.buffer, static_cast<std::int64_t>((*context)[u.slot].nbytes()));
   for (const Instruction& i : placed.program.steady)
     for (const Use& u : i.uses) {
-      if (i.op == Op::fetch_batch && u.slot >= FetchSlot::first_batch) count(u.buffer, placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
-      if (i.op == Op::update || i.op == Op::measure) count(u.buffer, update_operand_bytes(placed, i, u));
-      if (i.op == Op::copy || i.op == Op::cast || i.op == Op::scatter || i.op == Op::gather) count(u.buffer, u.range.end - u.range.begin);
-      if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind; kind == Kind::scalar) count(u.buffer, u.range.end - u.range.begin);
+      if (i.op == Op::fetch_batch && u.slot >= FetchSlot::first_batch)
+        count(
+            u.buffer,
+            placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
+      if (i.op == Op::update || i.op == Op::measure)
+        count(u.buffer, update_operand_bytes(placed, i, u));
+      if (i.op == Op::copy || i.op == Op::cast || i.op == Op::scatter || i.op == Op::gather)
+        count(u.buffer, u.range.end - u.range.begin);
+      if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind;
+          kind == Kind::scalar)
+        count(u.buffer, u.range.end - u.range.begin);
     }
 }
 
 std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   std::string text(name_of(i.op));
   const bool of_group = is_of_parameters(i);
-  if (of_group && i.block >= 0) text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
-  else if (i.block >= 0) text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
-  if (i.op == Op::copy || (i.op == Op::cast && !of_group)) text += " " + placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;
+  if (of_group && i.block >= 0)
+    text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
+  else if (i.block >= 0)
+    text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
+  if (i.op == Op::copy || (i.op == Op::cast && !of_group))
+    text += " " +
+            placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;
   if (is_collective(i.op)) {
     text += " " + placed.program.buffers[static_cast<std::size_t>(i.uses.front().buffer)].name;
-    const Use& last = i.op == Op::scatter || i.op == Op::gather ? use_of(i, ShardSlot::to(0)) : i.uses.back();
-    if (i.uses.size() > 1) text += " to " + placed.program.buffers[static_cast<std::size_t>(last.buffer)].name;
+    const Use& last = i.op == Op::scatter || i.op == Op::gather ? use_of(i, ShardSlot::to(0))
+                                                                : i.uses.back();
+    if (i.uses.size() > 1)
+      text += " to " + placed.program.buffers[static_cast<std::size_t>(last.buffer)].name;
   }
   if (i.micro > 0) text += " m" + std::to_string(i.micro);
   return text;
 }
 
 bool is_with_disk(const plan::PlacedProgram& placed, const Instruction& i) {
-  return std::ranges::any_of(i.uses, [&](const Use& u) { return placed.program.buffers[static_cast<std::size_t>(u.buffer)].space == Space::disk; });
+  return std::ranges::any_of(i.uses, [&](const Use& u) {
+    return placed.program.buffers[static_cast<std::size_t>(u.buffer)].space == Space::disk;
+  });
 }
 
 void require_executable(const plan::PlacedProgram& placed) {
-  if (!placed.program.prologue.empty() || !placed.program.drain.empty()) throw InternalError("the executor runs steady programs; this one has a prologue");
+  if (!placed.program.prologue.empty() || !placed.program.drain.empty())
+    throw InternalError("the executor runs steady programs; this one has a prologue");
   for (const Instruction& i : placed.program.steady)
-    if (is_with_disk(placed, i) != (i.lane == Lane::disk) || (i.lane == Lane::disk && i.op != Op::copy)) throw InternalError(std::string(name_of(i.op)) + " in another lane than the disk's, or with it");
+    if (is_with_disk(placed, i) != (i.lane == Lane::disk) ||
+        (i.lane == Lane::disk && i.op != Op::copy))
+      throw InternalError(std::string(name_of(i.op)) +
+                          " in another lane than the disk's, or with it");
   for (const Instruction& i : placed.program.steady)
     for (const Use& u : i.uses)
-      if (u.range.begin != 0 || u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].size)
-        throw InternalError(std::string(name_of(i.op)) + " uses a part of '" + placed.program.buffers[static_cast<std::size_t>(u.buffer)].name + "'; the executor computes on whole buffers");
+      if (u.range.begin != 0 ||
+          u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].size)
+        throw InternalError(std::string(name_of(i.op)) + " uses a part of '" +
+                            placed.program.buffers[static_cast<std::size_t>(u.buffer)].name +
+                            "'; the executor computes on whole buffers");
 }
 
 }  // namespace trainx::train

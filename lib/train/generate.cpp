@@ -29,17 +29,23 @@ GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_lengt
   p.dims = dims;
   p.threads = threads;
   p.on_gpu = on_gpu;
-  p.recipe.run.deterministic = true;    // text does not depend on what was measured of matrix products
+  // text does not depend on what was measured of matrix products
+  p.recipe.run.deterministic = true;
   const spec::Machine machine = on_gpu ? spec::Machine::one_gpu(true) : spec::Machine(threads);
   plan::PlacedProgram& placed = p.train.emplace_back();
   placed.graph = spec::gpt2_graph(dims, 1, 1, DType::f32, machine);
-  placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph, program::Op::predict);
+  placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph,
+                                            program::Op::predict);
   placed.placement = program::plan_memory(placed.program);
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
-    if (placed.program.buffers[b].resident) layout.weights_bytes = std::max(layout.weights_bytes, placed.placement.base[b] + placed.program.buffers[b].size);
+    if (placed.program.buffers[b].resident)
+      layout.weights_bytes =
+          std::max(layout.weights_bytes, placed.placement.base[b] + placed.program.buffers[b].size);
   layout.weights_bytes = (layout.weights_bytes + 255) / 256 * 256;
-  p.memory.arena_bytes = layout.weights_bytes + model::gpt2::Decoder::memory_bytes(dims, context_length);
-  p.memory.library_bytes = spec::gpt2_graph(dims, 1, context_length, DType::f32, machine).library_bytes;
+  p.memory.arena_bytes = layout.weights_bytes +
+                         model::gpt2::Decoder::memory_bytes(dims, context_length);
+  p.memory.library_bytes =
+      spec::gpt2_graph(dims, 1, context_length, DType::f32, machine).library_bytes;
   return layout;
 }
 
@@ -48,7 +54,8 @@ std::vector<at::Tensor> groups_at(std::byte* memory, const plan::PlacedProgram& 
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
     if (const auto& buffer = placed.program.buffers[b]; buffer.kind == Kind::parameter) {
       const auto owner = static_cast<std::size_t>(buffer.owner);
-      groups[owner] = tensor::view(memory + placed.placement.base[b], DType::f32, {placed.graph.groups[owner].elements});
+      groups[owner] = tensor::view(memory + placed.placement.base[b], DType::f32,
+                                   {placed.graph.groups[owner].elements});
     }
   return groups;
 }
@@ -68,7 +75,8 @@ class Stopwatch {
 
 struct Generator::State {
   State(const spec::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads, bool on_gpu)
-      : layout(layout_of(dims, context_length, threads, on_gpu)), device(open_device(layout.plan)) {}
+      : layout(layout_of(dims, context_length, threads, on_gpu)),
+        device(open_device(layout.plan)) {}
 
   /// `load` fills the weights.
   void take_weights(const std::function<void(ResidentState&)>& load) {
@@ -77,7 +85,9 @@ struct Generator::State {
     device->upload();
   }
   void make_decoder(const spec::Gpt2Dims& dims, std::int64_t context_length) {
-    decoder = std::make_unique<model::gpt2::Decoder>(dims, context_length, groups_at(device->memory(), layout.plan.train.front()), device->memory() + layout.weights_bytes);
+    decoder = std::make_unique<model::gpt2::Decoder>(
+        dims, context_length, groups_at(device->memory(), layout.plan.train.front()),
+        device->memory() + layout.weights_bytes);
   }
 
   GeneratorLayout layout;
@@ -85,7 +95,8 @@ struct Generator::State {
   std::unique_ptr<model::gpt2::Decoder> decoder;
 };
 
-Generator::Generator(const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t context_length, std::int64_t threads, bool on_gpu)
+Generator::Generator(const spec::Gpt2Dims& dims, const std::string& folder,
+                     std::int64_t context_length, std::int64_t threads, bool on_gpu)
     : state_(std::make_unique<State>(dims, context_length, threads, on_gpu)) {
   state_->take_weights([&](ResidentState& resident) { resident.load_weights(folder, dims); });
   state_->make_decoder(dims, context_length);
@@ -113,14 +124,17 @@ Generation Generator::generate(std::vector<std::int32_t> prompt, const Generatio
   model::gpt2::Decoder& decoder = *state_->decoder;
   const auto forward_window = [&] {
     decoder.clear();
-    return decoder.append(std::span(g.ids).last(std::min(g.ids.size(), static_cast<std::size_t>(decoder.capacity()))));
+    return decoder.append(std::span(g.ids).last(
+        std::min(g.ids.size(), static_cast<std::size_t>(decoder.capacity()))));
   };
   state_->device->compute([&] {
     Stopwatch watch;
     std::span<const float> logits = forward_window();
     g.prompt_seconds = watch.lap();
     for (;;) {
-      const std::int32_t token = draw_token(logits, options.sampling, uniform_at(options.seed, static_cast<std::int64_t>(g.ids.size())));
+      const std::int32_t token =
+          draw_token(logits, options.sampling,
+                     uniform_at(options.seed, static_cast<std::int64_t>(g.ids.size())));
       g.ids.push_back(token);
       g.ended = std::ranges::find(options.end_of_text, token) != options.end_of_text.end();
       if (g.ended || g.added() >= options.max_tokens) break;

@@ -5,11 +5,13 @@
 
 namespace trainx::train {
 
-/// Warns of losses and gradients that are not finite or far above the others, and of steps that wait for data.
+/// Warns of losses and gradients that are not finite or far above the others, and of steps that
+/// wait for data.
 class HealthObserver : public Observer {
  public:
   HealthObserver(const TrainingParts& parts, metrics::Console& console)
-      : parts_(parts), console_(console),
+      : parts_(parts),
+        console_(console),
         data_wait_(parts.plan.recipe.data.workers, parts.plan.recipe.data.prefetch) {}
   bool needs_rest_after(std::int64_t) const override { return false; }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;

@@ -10,14 +10,20 @@ using program::ParameterSpec;
 
 template <class Work>
 void for_rows(const ParameterSpec& p, const Work& work) {
-  const std::int64_t row_bytes = spec::saved_columns(p) * static_cast<std::int64_t>(sizeof(float)), least = std::max<std::int64_t>(1, tensor::least_bytes / std::max<std::int64_t>(1, row_bytes));
-  tensor::for_parts(spec::saved_rows(p).end, least, [&](std::int64_t begin, std::int64_t end) { work(spec::Rows{begin, end}); });
+  const std::int64_t row_bytes = spec::saved_columns(p) * static_cast<std::int64_t>(sizeof(float)),
+                     least = std::max<std::int64_t>(
+                         1, tensor::least_bytes / std::max<std::int64_t>(1, row_bytes));
+  tensor::for_parts(spec::saved_rows(p).end, least, [&](std::int64_t begin, std::int64_t end) {
+    work(spec::Rows{begin, end});
+  });
 }
 
 }  // namespace
 
 void unpack_saved(const ParameterSpec& p, std::span<const float> saved, float* group_memory) {
-  if (spec::saved_elements(p) != p.elements()) tensor::set_zero(reinterpret_cast<std::byte*>(group_memory + p.offset), static_cast<std::size_t>(p.elements()) * sizeof(float));
+  if (spec::saved_elements(p) != p.elements())
+    tensor::set_zero(reinterpret_cast<std::byte*>(group_memory + p.offset),
+                     static_cast<std::size_t>(p.elements()) * sizeof(float));
   for_rows(p, [&](spec::Rows rows) { spec::unpack_saved(p, saved, group_memory, rows); });
 }
 

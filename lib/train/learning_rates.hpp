@@ -7,13 +7,13 @@ namespace trainx::train {
 
 /// What another run.duration does to the learning rate of a run that resumes.
 struct RateChange {
-  std::int64_t step = 0;                // last one trained
-  double last = 0, next = 0;            // learning rates of it and of the one after it
+  std::int64_t step = 0;      // last one trained
+  double last = 0, next = 0;  // learning rates of it and of the one after it
 };
 
-/// Brings state.schedule to the plan's duration, as schedule.resume says. Returns the change if the next step
-/// trains with another rate than under the old duration. Throws UserError 78 if a schedule that restarts has no
-/// room for its warm-up or decay.
+/// Brings state.schedule to the plan's duration, as schedule.resume says. Returns the change if the
+/// next step trains with another rate than under the old duration. Throws UserError 78 if a
+/// schedule that restarts has no room for its warm-up or decay.
 std::optional<RateChange> resume_schedule(const plan::RunPlan& plan, TrainState& state);
 
 /// The plan's table, by applied step, shifted to where state.schedule begins.

@@ -15,7 +15,8 @@ class NamedTensors {
   bool has(const std::string& name) const { return left_.contains(name); }
   std::vector<float> take(const std::string& name, const std::vector<std::int64_t>& dims);
   /// The tensor's bytes, which must be of this type.
-  std::span<const std::byte> take_bytes(const std::string& name, const std::vector<std::int64_t>& dims, DType dtype);
+  std::span<const std::byte> take_bytes(const std::string& name,
+                                        const std::vector<std::int64_t>& dims, DType dtype);
   void require_all_taken() const;
 
  private:

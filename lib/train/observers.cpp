@@ -18,7 +18,8 @@ double value_of(const EvalResult& result, recipe::BestMetric metric) {
 }  // namespace
 
 double epochs_of(const plan::RunPlan& plan, const TrainState& state) {
-  const auto samples = static_cast<double>(state.step) * static_cast<double>(plan.batch.global_batch_size);
+  const auto samples = static_cast<double>(state.step) *
+                       static_cast<double>(plan.batch.global_batch_size);
   return plan.train_samples > 0 ? samples / static_cast<double>(plan.train_samples) : 0;
 }
 
@@ -49,7 +50,8 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
     file_.append(metrics::to_json(r));
     if (file_.problem() != told_problem_) {
       told_problem_ = file_.problem();
-      if (!told_problem_.empty()) console_.warning(told_problem_ + "; lines are kept and tried again");
+      if (!told_problem_.empty())
+        console_.warning(told_problem_ + "; lines are kept and tried again");
     }
   }
   console_.step(r, logged);
@@ -62,10 +64,14 @@ void MetricsObserver::add_device(const TrainState& state, metrics::StepReport& r
   const double seconds = state.seconds - last_seconds_;
   const auto tokens = static_cast<double>(state.tokens_seen - last_tokens_);
   const std::int64_t ranks = parts_.plan.batch.world_size;
-  if (parts_.plan.peak_flops > 0) r.mfu = tokens / seconds * parts_.plan.flops_per_token() / parts_.plan.peak_flops / static_cast<double>(ranks);
-  if (ranks == 1 && now.joules && last_.joules)   // those of other ranks' devices are not known here
+  if (parts_.plan.peak_flops > 0)
+    r.mfu = tokens / seconds * parts_.plan.flops_per_token() / parts_.plan.peak_flops /
+            static_cast<double>(ranks);
+  // those of other ranks' devices are not known here
+  if (ranks == 1 && now.joules && last_.joules)
     r.joules_per_token = (*now.joules - *last_.joules) / tokens;
-  if (now.capped_seconds && last_.capped_seconds) r.power_capped = std::min(1.0, (*now.capped_seconds - *last_.capped_seconds) / seconds);
+  if (now.capped_seconds && last_.capped_seconds)
+    r.power_capped = std::min(1.0, (*now.capped_seconds - *last_.capped_seconds) / seconds);
   r.clock_mhz = now.clock_mhz;
   r.clock_reason = now.clock_reason();
   r.clock_held_down = metrics::is_held_down(now);
@@ -75,14 +81,21 @@ void MetricsObserver::add_device(const TrainState& state, metrics::StepReport& r
   r.temperature_celsius = now.temperature_celsius;
   r.device_used_bytes = now.used_bytes;
   r.device_total_bytes = now.total_bytes;
-  for (const std::string& sentence : clock_watch_.news(now)) console_.warning("step " + std::to_string(state.step) + ": " + sentence);
+  for (const std::string& sentence : clock_watch_.news(now))
+    console_.warning("step " + std::to_string(state.step) + ": " + sentence);
   last_ = now;
   last_tokens_ = state.tokens_seen;
   last_seconds_ = state.seconds;
 }
 
-EvalObserver::EvalObserver(TrainingParts& parts, metrics::Console& console, metrics::MetricsLog* file, std::optional<double> entropy_floor, const TrainState& state)
-    : parts_(parts), console_(console), file_(file), entropy_floor_(entropy_floor), every_(parts.plan.eval_every, state) {}
+EvalObserver::EvalObserver(TrainingParts& parts, metrics::Console& console,
+                           metrics::MetricsLog* file, std::optional<double> entropy_floor,
+                           const TrainState& state)
+    : parts_(parts),
+      console_(console),
+      file_(file),
+      entropy_floor_(entropy_floor),
+      every_(parts.plan.eval_every, state) {}
 
 bool EvalObserver::needs_rest_after(std::int64_t step) const { return every_.due_at(step); }
 
@@ -98,7 +111,9 @@ void EvalObserver::on_end(TrainState& state, Request request) {
 
 void EvalObserver::keep_best(TrainState& state, double value) const {
   const bool higher = recipe::prefers_higher(parts_.plan.recipe.eval.best);
-  if (!std::isfinite(value) || (state.best_value && (higher ? value <= *state.best_value : value >= *state.best_value))) return;
+  if (!std::isfinite(value) ||
+      (state.best_value && (higher ? value <= *state.best_value : value >= *state.best_value)))
+    return;
   state.best_value = value;
   state.best_step = state.step;
 }
@@ -107,7 +122,8 @@ void EvalObserver::count_stale(TrainState& state, double value) {
   const auto& stopping = parts_.plan.recipe.eval.early_stopping;
   if (!stopping.patience) return;
   const double sign = recipe::prefers_higher(parts_.plan.recipe.eval.best) ? 1 : -1;
-  const double gain = state.stop_value ? sign * (value - *state.stop_value) : std::numeric_limits<double>::infinity();
+  const double gain = state.stop_value ? sign * (value - *state.stop_value)
+                                       : std::numeric_limits<double>::infinity();
   if (std::isfinite(value) && gain > stopping.min_delta) {
     state.stop_value = value;
     state.stale_evaluations = 0;
@@ -118,7 +134,9 @@ void EvalObserver::count_stale(TrainState& state, double value) {
 }
 
 void EvalObserver::evaluate(TrainState& state) {
-  std::optional<Ranks::Busy> alone;     // rank 0 of dp, for which the others wait meanwhile; else evaluation's own sums show that ranks move
+  // rank 0 of dp, for which the others wait meanwhile; else evaluation's own sums show that ranks
+  // move
+  std::optional<Ranks::Busy> alone;
   if (parts_.plan.mode == recipe::ParallelMode::dp) alone.emplace(parts_.ranks, "evaluating");
   const EvalResult result = parts_.evaluator->run(parts_.plan.eval_samples);
   every_.acted(state);
@@ -129,8 +147,14 @@ void EvalObserver::evaluate(TrainState& state) {
   count_stale(state, value);
   const std::int64_t batch = plan.batch.global_batch_size;
   const auto batches = [&](std::int64_t samples) { return (samples + batch - 1) / batch; };
-  const metrics::EvalReport report{state.step, result.loss, result.targets, result.metrics, entropy_floor_,
-                                   batches(result.samples), batches(result.all_samples), epochs_of(plan, state),
+  const metrics::EvalReport report{state.step,
+                                   result.loss,
+                                   result.targets,
+                                   result.metrics,
+                                   entropy_floor_,
+                                   batches(result.samples),
+                                   batches(result.all_samples),
+                                   epochs_of(plan, state),
                                    metrics::unix_time_s()};
   if (file_) file_->append(metrics::to_json(report));
   console_.eval(report);

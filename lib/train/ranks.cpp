@@ -17,7 +17,8 @@ struct Told {
 
 Told parse(const std::string& text) {
   Told told;
-  if (text.size() != sizeof told) throw InternalError("a rank says something else after a step than this one");
+  if (text.size() != sizeof told)
+    throw InternalError("a rank says something else after a step than this one");
   std::memcpy(&told, text.data(), sizeof told);
   return told;
 }
@@ -43,26 +44,49 @@ std::string Whereabouts::describe() const {
   return placed_ ? step + ", " + train::describe(*placed_, instruction_) : step;
 }
 
-StepAgreement Ranks::agree(std::int64_t step, AfterStep says, double seconds, const std::optional<StepScalarsReport>& mine) const {
+StepAgreement Ranks::agree(std::int64_t step, AfterStep says, double seconds,
+                           const std::optional<StepScalarsReport>& mine) const {
   if (!control_) return {says, seconds, mine.value_or(StepScalarsReport{})};
   whereabouts_->between_steps(step);
   Told told{step, says, seconds, mine.has_value()};
-  if (mine) told.loss_sum = mine->loss_sum, told.target_count = mine->target_count, told.norm2 = mine->norm2, told.lr = mine->lr, told.loss_scale = mine->loss_scale, told.applied_steps = mine->applied_steps;
+  if (mine)
+    told.loss_sum = mine->loss_sum, told.target_count = mine->target_count,
+    told.norm2 = mine->norm2, told.lr = mine->lr, told.loss_scale = mine->loss_scale,
+    told.applied_steps = mine->applied_steps;
   std::string text(sizeof told, '\0');
   std::memcpy(text.data(), &told, sizeof told);
   const std::vector<std::string> all = control_->exchange(text);
   const Told first = parse(all.front());
-  StepAgreement agreed{{}, first.seconds, {first.loss_sum, first.target_count, first.norm2, first.applied_steps, first.lr, first.loss_scale, {}}};
+  StepAgreement agreed{{},
+                       first.seconds,
+                       {first.loss_sum,
+                        first.target_count,
+                        first.norm2,
+                        first.applied_steps,
+                        first.lr,
+                        first.loss_scale,
+                        {}}};
   for (std::size_t r = 0; r < all.size(); ++r) {
     const Told other = parse(all[r]);
-    if (other.step != first.step) throw InternalError("rank " + std::to_string(r) + " has finished step " + std::to_string(other.step) + " and rank 0 step " + std::to_string(first.step));
+    if (other.step != first.step)
+      throw InternalError("rank " + std::to_string(r) + " has finished step " +
+                          std::to_string(other.step) + " and rank 0 step " +
+                          std::to_string(first.step));
     agreed.said.request = std::max(agreed.said.request, other.says.request);
     agreed.said.works_behind = agreed.said.works_behind || other.says.works_behind;
     agreed.said.wants_end = agreed.said.wants_end || other.says.wants_end;
-    if (other.has_report && !(equal_bits(other.loss_sum, first.loss_sum) && equal_bits(other.norm2, first.norm2) && other.applied_steps == first.applied_steps))
-      throw UserError(ExitCode::not_as_asked, "step " + std::to_string(step) + ": rank " + std::to_string(r) + " has another loss or gradient norm than rank 0, though both hold the same sums (loss " +
-                                                  std::to_string(other.loss_sum) + " and " + std::to_string(first.loss_sum) + ", squared norm " + std::to_string(other.norm2) + " and " +
-                                                  std::to_string(first.norm2) + "); its weights are not theirs any more: look for a faulty device or memory there, then run again from the newest checkpoint");
+    if (other.has_report &&
+        !(equal_bits(other.loss_sum, first.loss_sum) && equal_bits(other.norm2, first.norm2) &&
+          other.applied_steps == first.applied_steps))
+      throw UserError(ExitCode::not_as_asked,
+                      "step " + std::to_string(step) + ": rank " + std::to_string(r) +
+                          " has another loss or gradient norm than rank 0, though both hold the "
+                          "same sums (loss " +
+                          std::to_string(other.loss_sum) + " and " +
+                          std::to_string(first.loss_sum) + ", squared norm " +
+                          std::to_string(other.norm2) + " and " + std::to_string(first.norm2) +
+                          "); its weights are not theirs any more: look for a faulty device or "
+                          "memory there, then run again from the newest checkpoint");
   }
   return agreed;
 }
@@ -80,19 +104,29 @@ void Ranks::connect(ExecutorParts& parts) const {
   parts.communicators = communicators_;
   parts.throw_failure = failure_check();
   parts.progress = &control_->progress();
-  parts.before_collective = [whereabouts = whereabouts_](const plan::PlacedProgram& placed, const program::Instruction& i) { whereabouts->at(placed, i); };
+  parts.before_collective = [whereabouts = whereabouts_](const plan::PlacedProgram& placed,
+                                                         const program::Instruction& i) {
+    whereabouts->at(placed, i);
+  };
 }
 
-std::vector<std::string> Ranks::exchange(const std::string& text) const { return control_ ? control_->exchange(text) : std::vector<std::string>{text}; }
+std::vector<std::string> Ranks::exchange(const std::string& text) const {
+  return control_ ? control_->exchange(text) : std::vector<std::string>{text};
+}
 
-std::string Ranks::from_first(const std::string& text) const { return exchange(is_first() ? text : std::string()).front(); }
+std::string Ranks::from_first(const std::string& text) const {
+  return exchange(is_first() ? text : std::string()).front();
+}
 
 void Ranks::require_equal(const std::string& text, const std::string& what) const {
   if (!control_) return;
   const std::vector<std::string> all = control_->exchange(text);
   for (std::size_t r = 1; r < all.size(); ++r)
     if (all[r] != all.front())
-      throw UserError(ExitCode::not_as_asked, "rank " + std::to_string(r) + " begins with other " + what + " than rank 0; they read the same files only where all hosts share output_dir and model.init_from");
+      throw UserError(ExitCode::not_as_asked,
+                      "rank " + std::to_string(r) + " begins with other " + what +
+                          " than rank 0; they read the same files only where all hosts share "
+                          "output_dir and model.init_from");
 }
 
 }  // namespace trainx::train

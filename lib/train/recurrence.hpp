@@ -8,11 +8,18 @@ namespace trainx::train {
 /// Tells when something that recurs is due: every so many steps, or seconds of training.
 class Recurrence {
  public:
-  Recurrence(const plan::Interval& every, const TrainState& state) : every_(every), last_seconds_(state.seconds) {}
+  Recurrence(const plan::Interval& every, const TrainState& state)
+      : every_(every), last_seconds_(state.seconds) {}
   /// For what can act at once.
-  bool due(const TrainState& state) const { return every_.steps > 0 ? state.step % every_.steps == 0 : state.seconds - last_seconds_ >= every_.seconds; }
-  /// For what needs the memory at rest: after step `step`, known before the next one begins, on all ranks alike.
-  bool due_at(std::int64_t step) const { return (every_.steps > 0 && step % every_.steps == 0) || step == soon_; }
+  bool due(const TrainState& state) const {
+    return every_.steps > 0 ? state.step % every_.steps == 0
+                            : state.seconds - last_seconds_ >= every_.seconds;
+  }
+  /// For what needs the memory at rest: after step `step`, known before the next one begins, on all
+  /// ranks alike.
+  bool due_at(std::int64_t step) const {
+    return (every_.steps > 0 && step % every_.steps == 0) || step == soon_;
+  }
   /// After each step: what has become due by the clock is soon.
   void watch(const TrainState& state) {
     if (every_.steps == 0 && due(state)) ask(state);
@@ -28,7 +35,7 @@ class Recurrence {
  private:
   plan::Interval every_;
   double last_seconds_;
-  std::int64_t soon_ = -1;              // step
+  std::int64_t soon_ = -1;  // step
 };
 
 }  // namespace trainx::train

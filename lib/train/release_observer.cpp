@@ -17,7 +17,8 @@ void ReleaseObserver::on_step_end(TrainState& state, const FinishedStep&, bool) 
   every_.acted(state);
   constexpr std::int64_t worth_telling = std::int64_t{1} << 20;
   if (const std::int64_t released = release_caches(); released >= worth_telling)
-    console_.message("step " + std::to_string(state.step) + ": gave " + human_bytes(released) + " that libraries kept back to the system");
+    console_.message("step " + std::to_string(state.step) + ": gave " + human_bytes(released) +
+                     " that libraries kept back to the system");
 }
 
 }  // namespace trainx::train

@@ -4,11 +4,13 @@
 
 namespace trainx::train {
 
-/// Gives memory that the C library keeps after it was freed back to the system, when memory.release_cache_every says so.
+/// Gives memory that the C library keeps after it was freed back to the system, when
+/// memory.release_cache_every says so.
 class ReleaseObserver : public Observer {
  public:
-  ReleaseObserver(const TrainingParts& parts, metrics::Console& console, const TrainState& state) : console_(console), every_(parts.plan.release_cache_every, state) {}
-  bool needs_rest_after(std::int64_t) const override { return false; }   // what is in use stays
+  ReleaseObserver(const TrainingParts& parts, metrics::Console& console, const TrainState& state)
+      : console_(console), every_(parts.plan.release_cache_every, state) {}
+  bool needs_rest_after(std::int64_t) const override { return false; }  // what is in use stays
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState&, Request) override {}
 

@@ -30,59 +30,87 @@ namespace {
 std::span<std::byte> free_on_host(const plan::PlacedProgram& placed, std::byte* host) {
   std::int64_t end = 0;
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
-    if (const auto& buffer = placed.program.buffers[b]; buffer.resident && buffer.space == program::Space::host) end = std::max(end, placed.placement.base[b] + buffer.size);
+    if (const auto& buffer = placed.program.buffers[b];
+        buffer.resident && buffer.space == program::Space::host)
+      end = std::max(end, placed.placement.base[b] + buffer.size);
   end = (end + offload::block_bytes - 1) / offload::block_bytes * offload::block_bytes;
   const std::int64_t all = placed.placement.peak_of(program::Space::host);
-  return host && all > end ? std::span<std::byte>(host + end, static_cast<std::size_t>(all - end)) : std::span<std::byte>();
+  return host && all > end ? std::span<std::byte>(host + end, static_cast<std::size_t>(all - end))
+                           : std::span<std::byte>();
 }
 
 }  // namespace
 
-ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory, const std::vector<program::StateSpec>& states, Ranks ranks)
-    : placed_(placed), ranks_(ranks), sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::sharded)), window_(memory.disk, free_on_host(placed, memory.host)) {
-  if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.world_size)) throw InternalError("shards of " + std::to_string(placed.program.world_size) + " ranks, which are not here");
+ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory,
+                             const std::vector<program::StateSpec>& states, Ranks ranks)
+    : placed_(placed),
+      ranks_(ranks),
+      sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::sharded)),
+      window_(memory.disk, free_on_host(placed, memory.host)) {
+  if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.world_size))
+    throw InternalError("shards of " + std::to_string(placed.program.world_size) +
+                        " ranks, which are not here");
   for (const GroupSpec& g : placed.graph.groups) {
     Group& group = groups_.emplace_back();
     group.spec = &g;
     group.whole.push_back(g);
     if (!sharded_) group.shards.push_back(g);
-    for (int r = 0; sharded_ && r < placed.program.shard_ranks; ++r) group.shards.push_back(program::shard_of(g, r, placed.program.shard_ranks));
+    for (int r = 0; sharded_ && r < placed.program.shard_ranks; ++r)
+      group.shards.push_back(program::shard_of(g, r, placed.program.shard_ranks));
   }
   if (const std::int64_t bytes = plan::largest_weights_on_disk(placed.program); bytes > 0) {
-    weights_memory_.emplace(bytes);     // whole pages, which blocks of the disk are not larger than
-    weights_window_ = DiskWindow(memory.disk, {weights_memory_->data(), static_cast<std::size_t>(bytes)});
+    weights_memory_.emplace(bytes);  // whole pages, which blocks of the disk are not larger than
+    weights_window_ =
+        DiskWindow(memory.disk, {weights_memory_->data(), static_cast<std::size_t>(bytes)});
   }
   const auto& buffers = placed.program.buffers;
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     const auto& buffer = buffers[b];
     if (!buffer.resident) continue;
     const bool on_host = buffer.space == program::Space::host;
-    if (on_host && !memory.host) throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
+    if (on_host && !memory.host)
+      throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
     const bool on_disk = buffer.space == program::Space::disk;
-    if (on_disk && !memory.disk && buffer.kind == Kind::parameter) throw InternalError(buffer.name + " lies on a disk, which is not there");
+    if (on_disk && !memory.disk && buffer.kind == Kind::parameter)
+      throw InternalError(buffer.name + " lies on a disk, which is not there");
     if (on_disk && !memory.disk) continue;
-    std::byte* const at = on_disk ? nullptr : (on_host ? memory.host : memory.base) + placed.placement.base[b];
-    const Place place{at, on_disk ? placed.placement.base[b] : program::none, static_cast<std::size_t>(buffer.size), buffer.kind == Kind::parameter};
+    std::byte* const at =
+        on_disk ? nullptr : (on_host ? memory.host : memory.base) + placed.placement.base[b];
+    const Place place{at, on_disk ? placed.placement.base[b] : program::none,
+                      static_cast<std::size_t>(buffer.size), buffer.kind == Kind::parameter};
     if (buffer.kind == Kind::scalar) {
-      if (buffer.name == "step") step_ = reinterpret_cast<std::int64_t*>(at);
-      else if (buffer.name == "applied") applied_ = reinterpret_cast<std::int64_t*>(at);
-      else if (buffer.name == "loss_scale") loss_scale_ = reinterpret_cast<double*>(at);
-      else lr_table_ = {reinterpret_cast<double*>(at), static_cast<std::size_t>(buffer.size) / sizeof(double)};
+      if (buffer.name == "step")
+        step_ = reinterpret_cast<std::int64_t*>(at);
+      else if (buffer.name == "applied")
+        applied_ = reinterpret_cast<std::int64_t*>(at);
+      else if (buffer.name == "loss_scale")
+        loss_scale_ = reinterpret_cast<double*>(at);
+      else
+        lr_table_ = {reinterpret_cast<double*>(at),
+                     static_cast<std::size_t>(buffer.size) / sizeof(double)};
       continue;
     }
     Group& group = groups_[static_cast<std::size_t>(buffer.owner)];
-    const std::string name = buffer.sharded ? buffer.name.substr(0, buffer.name.size() - 1) : buffer.name;   // "w.h0/"
+    // "w.h0/"
+    const std::string name = buffer.sharded ? buffer.name.substr(0, buffer.name.size() - 1)
+                                            : buffer.name;
     if (buffer.kind == Kind::parameter) {
-      if (on_host && group.parameter.bytes > 0) group.on_host = at;   // those that blocks compute with come first
-      else group.parameter = place;
+      // those that blocks compute with come first
+      if (on_host && group.parameter.bytes > 0)
+        group.on_host = at;
+      else
+        group.parameter = place;
     } else if (name.starts_with(master_prefix)) {
       group.master = place;
-      group.master_kind = buffer.size == group.shards.front().elements * 4 ? Master::fp32 : Master::split;
+      group.master_kind = buffer.size == group.shards.front().elements * 4 ? Master::fp32
+                                                                           : Master::split;
     } else {
       for (const program::StateSpec& s : states) {
         if (name != s.name + "." + group.spec->name) continue;
-        State& state = group.states.emplace_back(State{s, {}, buffer.sharded, place, buffer.size / size_of(s.dtype), on_host});
-        for (const GroupSpec& shard : shards_of(group, state)) state.layouts.push_back(program::state_layout(s, shard));
+        State& state = group.states.emplace_back(
+            State{s, {}, buffer.sharded, place, buffer.size / size_of(s.dtype), on_host});
+        for (const GroupSpec& shard : shards_of(group, state))
+          state.layouts.push_back(program::state_layout(s, shard));
       }
     }
   }
@@ -115,11 +143,15 @@ void ResidentState::forget_windows() const {
 }
 
 void ResidentState::initialize(std::uint64_t seed) {
-  initialize([seed](const GroupSpec& group, float* exact) { model::initialize_parameters(group, seed, exact); });
+  initialize([seed](const GroupSpec& group, float* exact) {
+    model::initialize_parameters(group, seed, exact);
+  });
 }
 
 void ResidentState::set_learning_rates(const std::vector<double>& table) {
-  if (table.size() != lr_table_.size()) throw InternalError("the learning rate table has " + std::to_string(table.size()) + " entries, its buffer " + std::to_string(lr_table_.size()));
+  if (table.size() != lr_table_.size())
+    throw InternalError("the learning rate table has " + std::to_string(table.size()) +
+                        " entries, its buffer " + std::to_string(lr_table_.size()));
   std::copy(table.begin(), table.end(), lr_table_.begin());
 }
 
@@ -139,7 +171,9 @@ std::int64_t ResidentState::applied_steps() const { return *applied_; }
 std::string ResidentState::weights_hash() const {
   std::string all;
   for (const Group& group : groups_)
-    all += sharded_ ? group.loaded_hash : hash_hex(std::span<const std::byte>(read(group.parameter), group.parameter.bytes));
+    all += sharded_
+               ? group.loaded_hash
+               : hash_hex(std::span<const std::byte>(read(group.parameter), group.parameter.bytes));
   return hash_hex(all);
 }
 
@@ -148,7 +182,8 @@ std::vector<std::span<const std::byte>> ResidentState::untouched() const {
   if (states_written_) return out;
   for (const Group& group : groups_)
     for (const State& state : group.states)
-      if (state.spec.initial == 0 && !state.on_host && state.place.memory) out.emplace_back(state.place.memory, state.place.bytes);
+      if (state.spec.initial == 0 && !state.on_host && state.place.memory)
+        out.emplace_back(state.place.memory, state.place.bytes);
   return out;
 }
 
@@ -168,8 +203,10 @@ void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
     return;
   }
   if (placed_.graph.compute == DType::f16) {
-    std::ranges::transform(exact, reinterpret_cast<std::uint16_t*>(edit(group.parameter, true)), round_to_f16);
-    if (group.master_kind == Master::fp32) std::memcpy(edit(group.master, true), exact.data(), exact.size_bytes());
+    std::ranges::transform(exact, reinterpret_cast<std::uint16_t*>(edit(group.parameter, true)),
+                           round_to_f16);
+    if (group.master_kind == Master::fp32)
+      std::memcpy(edit(group.master, true), exact.data(), exact.size_bytes());
     return;
   }
   auto* bf16 = reinterpret_cast<std::uint16_t*>(edit(group.parameter, true));
@@ -181,10 +218,15 @@ void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
     unused.resize(exact.size());
     low = unused.data();
   }
-  tensor::for_parts(static_cast<std::int64_t>(exact.size()), tensor::least_bytes / size_of(DType::f32), [&](std::int64_t begin, std::int64_t end) {
-    optim::split_master(exact.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), bf16 + begin, low + begin);
-  });
-  if (group.master_kind == Master::fp32) tensor::copy(edit(group.master, true), std::as_bytes(exact).data(), exact.size_bytes());
+  tensor::for_parts(
+      static_cast<std::int64_t>(exact.size()), tensor::least_bytes / size_of(DType::f32),
+      [&](std::int64_t begin, std::int64_t end) {
+        optim::split_master(
+            exact.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+            bf16 + begin, low + begin);
+      });
+  if (group.master_kind == Master::fp32)
+    tensor::copy(edit(group.master, true), std::as_bytes(exact).data(), exact.size_bytes());
 }
 
 namespace {
@@ -193,16 +235,21 @@ namespace {
 void require_in_fp16(std::span<const float> weights, const std::string& what) {
   for (const float x : weights)
     if (std::isfinite(x) && std::abs(x) >= 65520)
-      throw UserError(ExitCode::bad_data, what + " holds " + std::to_string(x) + ", and fp16 ends at 65504; write precision.compute: bf16, or fp32");
+      throw UserError(ExitCode::bad_data,
+                      what + " holds " + std::to_string(x) +
+                          ", and fp16 ends at 65504; write precision.compute: bf16, or fp32");
 }
 
 }  // namespace
 
-std::vector<std::string> ResidentState::load_weights(const std::string& folder, const spec::ModelDims& dims, MissingHead missing_head) {
+std::vector<std::string> ResidentState::load_weights(const std::string& folder,
+                                                     const spec::ModelDims& dims,
+                                                     MissingHead missing_head) {
   const checkpoint::WeightsFolder weights(folder);
   NamedTensors saved(folder);
   for (const auto& [name, tensor] : weights.tensors())
-    if (const std::string parameter = spec::parameter_name(dims, name); !parameter.empty()) saved.add(parameter, *tensor.entry, tensor.file);
+    if (const std::string parameter = spec::parameter_name(dims, name); !parameter.empty())
+      saved.add(parameter, *tensor.entry, tensor.file);
   std::vector<std::string> kept;
   for (Group& group : groups_) {
     std::vector<float> all(static_cast<std::size_t>(group.spec->elements));
@@ -214,7 +261,11 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder, 
         kept.push_back(p.name);
       } else {
         unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
-        if (placed_.graph.compute == DType::f16) require_in_fp16(std::span<const float>(all).subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.elements())), folder + ": tensor '" + p.name + "'");
+        if (placed_.graph.compute == DType::f16)
+          require_in_fp16(
+              std::span<const float>(all).subspan(static_cast<std::size_t>(p.offset),
+                                                  static_cast<std::size_t>(p.elements())),
+              folder + ": tensor '" + p.name + "'");
       }
     }
     store_exact(group, all);
@@ -245,9 +296,12 @@ void ResidentState::copy_weights(const std::vector<checkpoint::TensorSource>& fr
 void ResidentState::begin(const State& state) {
   const auto n = static_cast<std::size_t>(state.entries);
   std::byte* const at = edit(state.place, true);
-  if (state.spec.initial == 0) tensor::set_zero(at, state.place.bytes);
-  else if (state.spec.dtype == DType::f32) std::fill_n(reinterpret_cast<float*>(at), n, static_cast<float>(state.spec.initial));
-  else throw InternalError(state.spec.name + " is not fp32 and does not begin as zero");
+  if (state.spec.initial == 0)
+    tensor::set_zero(at, state.place.bytes);
+  else if (state.spec.dtype == DType::f32)
+    std::fill_n(reinterpret_cast<float*>(at), n, static_cast<float>(state.spec.initial));
+  else
+    throw InternalError(state.spec.name + " is not fp32 and does not begin as zero");
 }
 
 }  // namespace trainx::train

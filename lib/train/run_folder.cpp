@@ -11,39 +11,52 @@ namespace fs = std::filesystem;
 
 bool holds_lock_alone(const std::string& folder) {
   std::error_code unreadable;
-  return std::ranges::all_of(fs::directory_iterator(folder, unreadable), [](const fs::directory_entry& entry) { return entry.path().filename() == ".lock"; });
+  return std::ranges::all_of(
+      fs::directory_iterator(folder, unreadable),
+      [](const fs::directory_entry& entry) { return entry.path().filename() == ".lock"; });
 }
 
-struct Difference { std::string key, text; };
+struct Difference {
+  std::string key, text;
+};
 
 std::vector<Difference> compare(const std::string& resolved_path, const recipe::Recipe& recipe) {
   std::vector<Difference> out;
   if (!std::filesystem::exists(resolved_path)) return out;
-  const auto before = recipe::flatten(recipe::parse_recipe(read_file(resolved_path), resolved_path).recipe);
+  const auto before =
+      recipe::flatten(recipe::parse_recipe(read_file(resolved_path), resolved_path).recipe);
   std::map<std::string, std::string> old(before.begin(), before.end());
   for (const auto& [key, value] : recipe::flatten(recipe)) {
     const auto found = old.find(key);
-    if (found == old.end()) out.push_back({key, key + ": (not there) -> " + value});
-    else if (found->second != value) out.push_back({key, key + ": " + found->second + " -> " + value});
+    if (found == old.end())
+      out.push_back({key, key + ": (not there) -> " + value});
+    else if (found->second != value)
+      out.push_back({key, key + ": " + found->second + " -> " + value});
     if (found != old.end()) old.erase(found);
   }
   for (const auto& [key, value] : old) out.push_back({key, key + ": " + value + " -> (not there)"});
   return out;
 }
 
-// What a run's numbers follow from. Its length, its schedule, how the global batch is cut, where it saves and what it logs may change.
+// What a run's numbers follow from. Its length, its schedule, how the global batch is cut, where it
+// saves and what it logs may change.
 bool makes_another_run(const std::string& key) {
   if (key == "run.seed") return true;
-  if (key == "batch.micro_batch_size" || key == "batch.grad_accum_steps" || key == "precision.reduce") return false;
-  return std::ranges::any_of(std::initializer_list<const char*>{"model.", "data.", "batch.", "precision.", "optimizer."}, [&](const char* section) { return key.starts_with(section); });
+  if (key == "batch.micro_batch_size" || key == "batch.grad_accum_steps" ||
+      key == "precision.reduce")
+    return false;
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"model.", "data.", "batch.", "precision.", "optimizer."},
+      [&](const char* section) { return key.starts_with(section); });
 }
 
 }  // namespace
 
-RunFolder::RunFolder(std::string path) : path_(std::move(path)), made_here_(!fs::exists(path_)), lock_(path_) {}
+RunFolder::RunFolder(std::string path)
+    : path_(std::move(path)), made_here_(!fs::exists(path_)), lock_(path_) {}
 
 RunFolder::~RunFolder() {
-  std::error_code ignored;              // e.g. a file that came meanwhile: then the folder stays
+  std::error_code ignored;  // e.g. a file that came meanwhile: then the folder stays
   if (!made_here_ || !holds_lock_alone(path_)) return;
   fs::remove(path_ + "/.lock", ignored);
   fs::remove(path_, ignored);
@@ -52,15 +65,20 @@ RunFolder::~RunFolder() {
 void RunFolder::clear() {
   if (holds_lock_alone(path_)) return;
   if (!fs::exists(file("resolved.yaml")) && !fs::exists(file("run.json")))
-    throw UserError(ExitCode::cannot_create, "--overwrite: " + path_ + " is not a run's folder (it has neither run.json nor resolved.yaml); remove it yourself, or give run.name another value");
+    throw UserError(ExitCode::cannot_create,
+                    "--overwrite: " + path_ +
+                        " is not a run's folder (it has neither run.json nor resolved.yaml); "
+                        "remove it yourself, or give run.name another value");
   std::error_code error;
-  // What makes it a run's folder goes last, so that a second try may go on with what a first one left.
+  // What makes it a run's folder goes last, so that a second try may go on with what a first one
+  // left.
   for (const bool last : {false, true})
     for (const auto& entry : fs::directory_iterator(path_)) {
       const std::string name = entry.path().filename().string();
       if (name == ".lock" || (name == "run.json" || name == "resolved.yaml") != last) continue;
       if (fs::remove_all(entry.path(), error); error)
-        throw UserError(ExitCode::cannot_create, "--overwrite: " + entry.path().string() + " cannot be removed: " + error.message());
+        throw UserError(ExitCode::cannot_create, "--overwrite: " + entry.path().string() +
+                                                     " cannot be removed: " + error.message());
     }
 }
 
@@ -75,7 +93,11 @@ void RunFolder::require_same_run(const recipe::Recipe& recipe) const {
   for (const auto& d : compare(file("resolved.yaml"), recipe))
     if (makes_another_run(d.key)) list += "\n  " + d.text;
   if (!list.empty())
-    throw UserError(ExitCode::invalid_recipe, path_ + ": the recipe differs from the run's; train it with `--fork NAME` to begin a new run from its last checkpoint, or give run.name another value:" + list);
+    throw UserError(ExitCode::invalid_recipe,
+                    path_ +
+                        ": the recipe differs from the run's; train it with `--fork NAME` to begin "
+                        "a new run from its last checkpoint, or give run.name another value:" +
+                        list);
 }
 
 }  // namespace trainx::train

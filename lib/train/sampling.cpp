@@ -16,11 +16,17 @@ std::size_t largest_of(std::span<const float> logits) {
   std::size_t largest = 0;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (std::isnan(logits[i]) || logits[i] == std::numeric_limits<float>::infinity())
-      throw UserError(ExitCode::bad_data, "the model's output for token " + std::to_string(i) + " is " + (std::isnan(logits[i]) ? "not a number" : "infinite") +
-                                              ": its weights are damaged, or its training diverged; take an earlier checkpoint");
+      throw UserError(
+          ExitCode::bad_data,
+          "the model's output for token " + std::to_string(i) + " is " +
+              (std::isnan(logits[i]) ? "not a number" : "infinite") +
+              ": its weights are damaged, or its training diverged; take an earlier checkpoint");
     if (logits[i] > logits[largest]) largest = i;
   }
-  if (logits.empty() || !std::isfinite(logits[largest])) throw UserError(ExitCode::bad_data, "the model's output leaves no token possible: its weights are damaged; take an earlier checkpoint");
+  if (logits.empty() || !std::isfinite(logits[largest]))
+    throw UserError(ExitCode::bad_data,
+                    "the model's output leaves no token possible: its weights are damaged; take an "
+                    "earlier checkpoint");
   return largest;
 }
 
@@ -32,7 +38,9 @@ std::int32_t draw_token(std::span<const float> logits, const launch::SamplingOpt
   std::vector<std::int32_t> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);
   const auto logit = [&](std::int32_t id) { return logits[static_cast<std::size_t>(id)]; };
-  const auto likelier = [&](std::int32_t a, std::int32_t b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; };
+  const auto likelier = [&](std::int32_t a, std::int32_t b) {
+    return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
+  };
   const bool cut = o.top_k > 0 && static_cast<std::size_t>(o.top_k) < ids.size();
   if (cut) {
     std::ranges::nth_element(ids, ids.begin() + o.top_k, likelier);
@@ -40,8 +48,10 @@ std::int32_t draw_token(std::span<const float> logits, const launch::SamplingOpt
   }
   if (cut || o.top_p < 1) std::ranges::sort(ids, likelier);
 
-  std::vector<double> weights(ids.size());      // not yet divided by their sum
-  std::ranges::transform(ids, weights.begin(), [&](std::int32_t id) { return std::exp((static_cast<double>(logit(id)) - logits[largest]) / o.temperature); });
+  std::vector<double> weights(ids.size());  // not yet divided by their sum
+  std::ranges::transform(ids, weights.begin(), [&](std::int32_t id) {
+    return std::exp((static_cast<double>(logit(id)) - logits[largest]) / o.temperature);
+  });
   double mass = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (o.top_p < 1) {
     const double wanted = o.top_p * mass;

@@ -95,8 +95,8 @@ void SharedCores::watch() {
     const auto now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - at).count();
     // A thread that ended takes its time along.
-    const double share =
-        std::max(0.0, now_waited - waited) / seconds / static_cast<double>(threads_);
+    const double share = std::max(0.0, now_waited - waited) / seconds /
+                         static_cast<double>(threads_);
     waited = now_waited;
     at = now;
     const bool wanted = wants_short_spins(share, short_spins.has_value());

@@ -7,7 +7,8 @@
 
 namespace trainx::train {
 
-/// While it lives, OpenMP's threads spin only briefly for the next parallel region before they sleep.
+/// While it lives, OpenMP's threads spin only briefly for the next parallel region before they
+/// sleep.
 class ShortSpins {
  public:
   /// `threads`: of the team that computes.
@@ -23,9 +24,9 @@ class ShortSpins {
   std::thread holder_;
 };
 
-/// Whether spinning threads take cores from others who want them. `share`: of the last interval, the
-/// part in which a compute thread was ready to run and had no core, on average. `before`: the answer
-/// for the interval before.
+/// Whether spinning threads take cores from others who want them. `share`: of the last interval,
+/// the part in which a compute thread was ready to run and had no core, on average. `before`: the
+/// answer for the interval before.
 bool wants_short_spins(double share, bool before);
 
 /// Watches how long this process's threads wait for a core. While they do, because other processes

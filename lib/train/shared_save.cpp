@@ -37,7 +37,8 @@ json files_of(const std::map<std::string, checkpoint::WrittenFile>& written) {
 
 }  // namespace
 
-SharedSave::SharedSave(const Ranks& ranks, checkpoint::Store* store, std::int64_t step, const checkpoint::Contents& contents)
+SharedSave::SharedSave(const Ranks& ranks, checkpoint::Store* store, std::int64_t step,
+                       const checkpoint::Contents& contents)
     : ranks_(ranks), store_(store), text_files_(contents.text_files) {
   folder_ = on_first(ranks_, [&] {
     pending_.emplace(store_->folder(), step);
@@ -47,10 +48,15 @@ SharedSave::SharedSave(const Ranks& ranks, checkpoint::Store* store, std::int64_
 }
 
 void SharedSave::write(const checkpoint::Contents& contents) {
-  outcome_ = outcome_of([&] { return files_of(checkpoint::write_shared(folder_, contents, ranks_.rank(), ranks_.world_size())); }).dump();
+  outcome_ = outcome_of([&] {
+               return files_of(
+                   checkpoint::write_shared(folder_, contents, ranks_.rank(), ranks_.world_size()));
+             }).dump();
 }
 
-void SharedSave::gather(const checkpoint::Contents& contents) { share_ = checkpoint::gather_share(contents, ranks_.rank(), ranks_.world_size()); }
+void SharedSave::gather(const checkpoint::Contents& contents) {
+  share_ = checkpoint::gather_share(contents, ranks_.rank(), ranks_.world_size());
+}
 
 void SharedSave::write_gathered() {
   outcome_ = outcome_of([&] { return files_of(checkpoint::write_share(folder_, share_)); }).dump();
@@ -61,7 +67,8 @@ std::string SharedSave::finish(std::int64_t keep_last, bool is_best) {
   for (const std::string& text : ranks_.exchange(outcome_)) written.push_back(require_made(text));
   return on_first(ranks_, [&] {
     for (const json& of_rank : written)
-      for (const auto& [name, file] : of_rank.items()) pending_->add(name, {file.at(0), file.at(1)});
+      for (const auto& [name, file] : of_rank.items())
+        pending_->add(name, {file.at(0), file.at(1)});
     for (const auto& [name, text] : text_files_) pending_->write_text(name, text);
     return store_->finish(*pending_, keep_last, is_best);
   });

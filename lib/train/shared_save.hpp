@@ -8,12 +8,15 @@
 
 namespace trainx::train {
 
-/// Writes checkpoint-<step> of what lies in shards: each rank its share of the tensors, rank 0 the rest, and it alone renames the folder when all is on disk. All ranks make one, call write, or gather and write_gathered, and
-/// then finish. Where any of them cannot write, all throw the same UserError 74 from the constructor or finish, nothing is left of it and older checkpoints stay.
+/// Writes checkpoint-<step> of what lies in shards: each rank its share of the tensors, rank 0 the
+/// rest, and it alone renames the folder when all is on disk. All ranks make one, call write, or
+/// gather and write_gathered, and then finish. Where any of them cannot write, all throw the same
+/// UserError 74 from the constructor or finish, nothing is left of it and older checkpoints stay.
 class SharedSave {
  public:
   /// `store`: rank 0's, null elsewhere. `contents`: the same in all calls.
-  SharedSave(const Ranks& ranks, checkpoint::Store* store, std::int64_t step, const checkpoint::Contents& contents);
+  SharedSave(const Ranks& ranks, checkpoint::Store* store, std::int64_t step,
+             const checkpoint::Contents& contents);
   /// Writes this rank's share, tensor by tensor as the ranks gather them.
   void write(const checkpoint::Contents& contents);
   /// Instead: into memory now, to be written by write_gathered, on any thread.
@@ -25,11 +28,12 @@ class SharedSave {
  private:
   const Ranks& ranks_;
   checkpoint::Store* store_;
-  std::optional<checkpoint::Pending> pending_;   // rank 0's
+  std::optional<checkpoint::Pending> pending_;  // rank 0's
   std::string folder_;
-  std::map<std::string, std::string> text_files_;   // config.json and the like, and indices: rank 0 writes them
+  // config.json and the like, and indices: rank 0 writes them
+  std::map<std::string, std::string> text_files_;
   checkpoint::Share share_;
-  std::string outcome_;                 // of writing, for the other ranks
+  std::string outcome_;  // of writing, for the other ranks
 };
 
 }  // namespace trainx::train

@@ -31,8 +31,9 @@ void install_signal_handlers() {
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
   if (!is_ignored(SIGHUP)) sigaction(SIGHUP, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);        // a reader that went away must not end the run
-  std::signal(SIGXFSZ, SIG_IGN);        // a file that may not grow (ulimit -f) is an error with a sentence
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away must not end the run
+  // a file that may not grow (ulimit -f) is an error with a sentence
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 void remove_signal_handlers() {

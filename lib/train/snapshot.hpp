@@ -4,7 +4,8 @@
 
 namespace trainx::train {
 
-/// A copy of a run's exact weights and optimizer states, from which a checkpoint is written while steps change the originals. For residents that lie whole.
+/// A copy of a run's exact weights and optimizer states, from which a checkpoint is written while
+/// steps change the originals. For residents that lie whole.
 class Snapshot {
  public:
   Snapshot(const plan::PlacedProgram& placed, const std::vector<program::StateSpec>& states);
@@ -13,7 +14,7 @@ class Snapshot {
 
  private:
   const plan::PlacedProgram& placed_;
-  Arena arena_, host_;                  // resident buffers at their places
+  Arena arena_, host_;  // resident buffers at their places
   ResidentState state_;
 };
 

@@ -6,27 +6,32 @@
 
 namespace trainx::train {
 
-/// Which steps the learning rate's schedule spans: from the first one, or where schedule.resume restarted it.
+/// Which steps the learning rate's schedule spans: from the first one, or where schedule.resume
+/// restarted it.
 struct ScheduleSpan {
   std::int64_t from_step = 0, from_applied = 0;
-  std::int64_t until = -1;              // run.duration in steps; -1: a duration in time, or not known
+  // run.duration in steps; -1: a duration in time, or not known
+  std::int64_t until = -1;
 };
 
 /// Changes while training; saved.
 struct TrainState {
-  std::int64_t step = 0;                // finished steps
+  std::int64_t step = 0;  // finished steps
   std::int64_t applied_steps = 0;
   std::int64_t tokens_seen = 0;
-  double seconds = 0;                   // spent training, all processes together
-  std::optional<double> best_value;     // of eval.best.metric, over all evaluations
+  double seconds = 0;                // spent training, all processes together
+  std::optional<double> best_value;  // of eval.best.metric, over all evaluations
   std::int64_t best_step = 0;
-  std::optional<double> stop_value;     // that an evaluation must improve by eval.early_stopping.min_delta
-  std::int64_t stale_evaluations = 0;   // in a row without such an improvement
-  double loss_scale = 0, finite_steps = 0;   // as kernels::advance_loss_scale has them; 0: losses have not been scaled
-  double lr = 0;                        // of the last step
+  // that an evaluation must improve by eval.early_stopping.min_delta
+  std::optional<double> stop_value;
+  std::int64_t stale_evaluations = 0;  // in a row without such an improvement
+  // as kernels::advance_loss_scale has them; 0: losses have not been scaled
+  double loss_scale = 0, finite_steps = 0;
+  double lr = 0;  // of the last step
   bool last_loss_finite = true;
   ScheduleSpan schedule;
-  /// Of the steps since the last logged one, so that a mean that spans a resume is that of all its steps.
+  /// Of the steps since the last logged one, so that a mean that spans a resume is that of all its
+  /// steps.
   double unlogged_loss_sum = 0, unlogged_targets = 0;
   metrics::RunningLoss running_loss;
 };

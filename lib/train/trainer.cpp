@@ -8,12 +8,15 @@ namespace trainx::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_between(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); }
+double seconds_between(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
 
-constexpr int non_finite_limit = 20;            // steps in a row
+constexpr int non_finite_limit = 20;  // steps in a row
 
 // What the device does as well: so the state to save is known without asking it.
-void advance_loss_scale(TrainState& state, bool finite, const kernels::LossScaleSettings& settings) {
+void advance_loss_scale(TrainState& state, bool finite,
+                        const kernels::LossScaleSettings& settings) {
   double pair[2] = {state.loss_scale, state.finite_steps};
   kernels::advance_loss_scale(pair, finite, settings);
   state.loss_scale = pair[0];
@@ -26,14 +29,26 @@ std::string divergence_of(const TrainState& state) {
   if (state.step == 0) return "";
   const std::string remedy = "; lower optimizer.lr, or look at the data (`trainx data inspect`)";
   if (state.applied_steps == 0)
-    return "none of " + std::to_string(state.step) + " steps was applied: loss or gradient was never finite, and the weights are those that the run began with" + remedy;
+    return "none of " + std::to_string(state.step) +
+           " steps was applied: loss or gradient was never finite, and the weights are those that "
+           "the run began with" +
+           remedy;
   if (!state.last_loss_finite)
-    return "the run ended at step " + std::to_string(state.step) + " with a loss that is not finite" + remedy;
+    return "the run ended at step " + std::to_string(state.step) +
+           " with a loss that is not finite" + remedy;
   return "";
 }
 
-Trainer::Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state, Ranks ranks)
-    : plan_(plan), executor_(executor), loader_(loader), state_(state), submitted_(state.step), first_step_(state.step), end_step_(plan.total_steps), ranks_(ranks) {}
+Trainer::Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader,
+                 TrainState state, Ranks ranks)
+    : plan_(plan),
+      executor_(executor),
+      loader_(loader),
+      state_(state),
+      submitted_(state.step),
+      first_step_(state.step),
+      end_step_(plan.total_steps),
+      ranks_(ranks) {}
 
 void Trainer::on_report(const StepScalarsReport& report) {
   const std::lock_guard lock(mutex_);
@@ -45,8 +60,9 @@ Request Trainer::run() {
   Request stop = Request::none;
   if (plan_.total_steps < 0 && state_.seconds >= plan_.total_seconds) end_step_ = state_.step;
   while (!is_last(state_.step)) {
-    while (submitted_ < state_.step + steps_ahead && !rest_needed_after(submitted_) && !is_last(submitted_)) {
-      executor_.submit_step();                  // the host waits for nothing inside a step
+    while (submitted_ < state_.step + steps_ahead && !rest_needed_after(submitted_) &&
+           !is_last(submitted_)) {
+      executor_.submit_step();  // the host waits for nothing inside a step
       ++submitted_;
     }
     const FinishedStep step = take_finished();
@@ -62,17 +78,20 @@ Request Trainer::run() {
     if (plan_.total_steps < 0 && end_step_ < 0 && state_.seconds >= plan_.total_seconds) end_soon();
     end_if_wanted(at_rest);
   }
-  const bool finished = ended_early_ || (plan_.total_steps >= 0 ? state_.step >= plan_.total_steps : state_.seconds >= plan_.total_seconds);
+  const bool finished = ended_early_ ||
+                        (plan_.total_steps >= 0 ? state_.step >= plan_.total_steps
+                                                : state_.seconds >= plan_.total_seconds);
   if (finished) stop = Request::none;
   for (Observer* observer : observers_) observer->on_end(state_, stop);
-  if (const std::string why = finished ? divergence_of(state_) : ""; !why.empty()) throw UserError(ExitCode::diverged, why);
+  if (const std::string why = finished ? divergence_of(state_) : ""; !why.empty())
+    throw UserError(ExitCode::diverged, why);
   return stop;
 }
 
 void Trainer::end_if_wanted(bool at_rest) {
   if (ended_early_) return;
-  // What wants the end is an evaluation: all ranks know its result at once, except for replicas, which begin their
-  // next steps meanwhile.
+  // What wants the end is an evaluation: all ranks know its result at once, except for replicas,
+  // which begin their next steps meanwhile.
   const bool known_by_all = plan_.mode != recipe::ParallelMode::dp && at_rest;
   if (known_by_all && any_wants_end()) {
     ended_early_ = true;
@@ -89,8 +108,10 @@ void Trainer::end_soon() {
 }
 
 bool Trainer::rest_needed_after(std::int64_t step) const {
-  if (step == first_step_ || step == state_.step) return false;   // nothing to look at, or looked at already
-  return std::ranges::any_of(observers_, [&](const Observer* o) { return o->needs_rest_after(step); });
+  // nothing to look at, or looked at already
+  if (step == first_step_ || step == state_.step) return false;
+  return std::ranges::any_of(observers_,
+                             [&](const Observer* o) { return o->needs_rest_after(step); });
 }
 
 FinishedStep Trainer::take_finished() {
@@ -102,14 +123,20 @@ FinishedStep Trainer::take_finished() {
     reports_.pop_front();
   }
   const auto now = Clock::now();
-  const StepAgreement agreed = ranks_.agree(state_.step + 1, {take_request(), std::ranges::any_of(observers_, &Observer::works_behind), any_wants_end()}, state_.seconds + seconds_between(last_wall_, now), mine);
+  const StepAgreement agreed = ranks_.agree(
+      state_.step + 1,
+      {take_request(), std::ranges::any_of(observers_, &Observer::works_behind), any_wants_end()},
+      state_.seconds + seconds_between(last_wall_, now), mine);
   const StepScalarsReport& report = agreed.report;
   request_ = agreed.said.request;
   end_wanted_ = agreed.said.wants_end;
-  if (request_ != Request::none) log::debug("step " + std::to_string(state_.step + 1) + ": a signal asks for " + (request_ == Request::save_and_go_on ? "a checkpoint" : "a checkpoint and the end"));
+  if (request_ != Request::none)
+    log::debug("step " + std::to_string(state_.step + 1) + ": a signal asks for " +
+               (request_ == Request::save_and_go_on ? "a checkpoint" : "a checkpoint and the end"));
   FinishedStep step;
   step.any_works_behind = agreed.said.works_behind;
-  const double targets = std::max(report.target_count, 1.0);   // a step without targets: loss and gradients are zero
+  // a step without targets: loss and gradients are zero
+  const double targets = std::max(report.target_count, 1.0);
   step.loss = report.loss_sum / targets;
   step.loss_sum = report.loss_sum;
   step.targets = report.target_count;
@@ -125,28 +152,42 @@ FinishedStep Trainer::take_finished() {
   state_.applied_steps = report.applied_steps;
   state_.lr = step.lr;
   state_.last_loss_finite = std::isfinite(step.loss);
-  if (plan_.compute == DType::f16) advance_loss_scale(state_, std::isfinite(report.norm2), plan_.loss_scale);
+  if (plan_.compute == DType::f16)
+    advance_loss_scale(state_, std::isfinite(report.norm2), plan_.loss_scale);
   state_.tokens_seen += step.tokens;
   state_.seconds = agreed.seconds;
   last_wall_ = now;
   return step;
 }
 
-// Before anybody sees the step: an update inside backward has changed a part of the weights and not the rest, which nobody is to save or to judge.
+// Before anybody sees the step: an update inside backward has changed a part of the weights and not
+// the rest, which nobody is to save or to judge.
 void Trainer::require_whole(const FinishedStep& step) const {
-  if (!plan_.recipe.optimizer.update_in_backward || (std::isfinite(step.loss) && std::isfinite(step.grad_norm))) return;
+  if (!plan_.recipe.optimizer.update_in_backward ||
+      (std::isfinite(step.loss) && std::isfinite(step.grad_norm)))
+    return;
   const std::int64_t samples = plan_.batch.global_batch_size, first = (state_.step - 1) * samples;
-  throw UserError(ExitCode::diverged, "step " + std::to_string(state_.step) + ": loss or gradient is not finite (samples " + std::to_string(first) + " to " + std::to_string(first + samples - 1) +
-                                          " of the run's order), and with optimizer.update_in_backward: true a part of the weights has been updated by then; nothing of the step was saved, checkpoints "
-                                          "are whole: lower optimizer.lr, or leave update_in_backward out, which skips such steps");
+  throw UserError(
+      ExitCode::diverged,
+      "step " + std::to_string(state_.step) + ": loss or gradient is not finite (samples " +
+          std::to_string(first) + " to " + std::to_string(first + samples - 1) +
+          " of the run's order), and with optimizer.update_in_backward: true a part of the weights "
+          "has been updated by then; nothing of the step was saved, checkpoints "
+          "are whole: lower optimizer.lr, or leave update_in_backward out, which skips such steps");
 }
 
 void Trainer::require_converging(const FinishedStep& step) {
-  non_finite_in_a_row_ = std::isfinite(step.loss) && std::isfinite(step.grad_norm) ? 0 : non_finite_in_a_row_ + 1;
+  non_finite_in_a_row_ =
+      std::isfinite(step.loss) && std::isfinite(step.grad_norm) ? 0 : non_finite_in_a_row_ + 1;
   if (non_finite_in_a_row_ >= non_finite_limit)
-    throw UserError(ExitCode::diverged, "step " + std::to_string(state_.step) + ": loss or gradient has not been finite for " + std::to_string(non_finite_limit) +
-                                            " steps (weights were left as they were before); lower optimizer.lr, " +
-                                            (plan_.compute == DType::f16 && plan_.loss_scale.window == 0 ? "lower precision.loss_scale or leave it at auto" : "or set optimizer.max_grad_norm"));
+    throw UserError(ExitCode::diverged,
+                    "step " + std::to_string(state_.step) +
+                        ": loss or gradient has not been finite for " +
+                        std::to_string(non_finite_limit) +
+                        " steps (weights were left as they were before); lower optimizer.lr, " +
+                        (plan_.compute == DType::f16 && plan_.loss_scale.window == 0
+                             ? "lower precision.loss_scale or leave it at auto"
+                             : "or set optimizer.max_grad_norm"));
 }
 
 }  // namespace trainx::train

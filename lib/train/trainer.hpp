@@ -12,18 +12,22 @@ namespace trainx::train {
 
 /// What came out of one step.
 struct FinishedStep {
-  double loss = 0, grad_norm = 0, lr = 0, loss_scale = 1;   // loss: mean over the global batch's targets, before the update; grad_norm before clipping
-  double loss_sum = 0, targets = 0;     // the mean's numerator and denominator
+  // loss: mean over the global batch's targets, before the update; grad_norm before clipping
+  double loss = 0, grad_norm = 0, lr = 0, loss_scale = 1;
+  double loss_sum = 0, targets = 0;  // the mean's numerator and denominator
   double step_time_s = 0, data_wait_s = 0;
   std::int64_t tokens = 0;
-  bool any_works_behind = false;        // an observer of any rank (Observer::works_behind), the same on all
+  // an observer of any rank (Observer::works_behind), the same on all
+  bool any_works_behind = false;
 };
 
-/// Steps that are begun beyond the last finished one, at most, so that lanes never wait for the host. What ranks agree on at the end of a step none has begun more steps than
-/// these since, so that it holds for all of them so many steps later.
+/// Steps that are begun beyond the last finished one, at most, so that lanes never wait for the
+/// host. What ranks agree on at the end of a step none has begun more steps than these since, so
+/// that it holds for all of them so many steps later.
 constexpr std::int64_t steps_ahead = 2;
 
-/// Watches the run. Memory may be read (and evaluated, saved) only at rest: when no instruction of a later step has begun.
+/// Watches the run. Memory may be read (and evaluated, saved) only at rest: when no instruction of
+/// a later step has begun.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -32,25 +36,29 @@ class Observer {
   virtual void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) = 0;
   /// Is it still at something that it began before, beside the steps? Asked after each step.
   virtual bool works_behind() const { return false; }
-  /// Does it ask for the run's end (early stopping)? Asked after each step. At rest the run ends with this step, on
-  /// all ranks; under dp, whose replicas do not know, within steps_ahead + 1 steps.
+  /// Does it ask for the run's end (early stopping)? Asked after each step. At rest the run ends
+  /// with this step, on all ranks; under dp, whose replicas do not know, within steps_ahead + 1
+  /// steps.
   virtual bool wants_end() const { return false; }
   /// A signal asked for a checkpoint.
   virtual void on_save_request(const TrainState&) {}
-  /// At rest, after the last step of this process; `request` says why it ends before the last step of the run, none: it does not.
+  /// At rest, after the last step of this process; `request` says why it ends before the last step
+  /// of the run, none: it does not.
   virtual void on_end(TrainState& state, Request request) = 0;
 };
 
 class Trainer {
  public:
-  Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state, Ranks ranks = {});
+  Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state,
+          Ranks ranks = {});
   /// Called by the executor's report lane.
   void on_report(const StepScalarsReport& report);
   /// In the order in which they act on a step.
   void add(Observer& observer) { observers_.push_back(&observer); }
-  /// Trains until the duration is reached, an observer wants the end, or a signal asks to stop; returns which signal.
-  /// Throws UserError 80 if the loss stays non-finite (with update_in_backward: is so once), or if the run is at its
-  /// end and divergence_of says why; then the last step is saved.
+  /// Trains until the duration is reached, an observer wants the end, or a signal asks to stop;
+  /// returns which signal. Throws UserError 80 if the loss stays non-finite (with
+  /// update_in_backward: is so once), or if the run is at its end and divergence_of says why; then
+  /// the last step is saved.
   Request run();
   const TrainState& state() const { return state_; }
 
@@ -72,11 +80,12 @@ class Trainer {
   std::vector<Observer*> observers_;
   std::mutex mutex_;
   std::deque<StepScalarsReport> reports_;
-  std::chrono::steady_clock::time_point last_, last_wall_;   // of the rate, which leaves out what observers do at rest; of the duration
+  // of the rate, which leaves out what observers do at rest; of the duration
+  std::chrono::steady_clock::time_point last_, last_wall_;
   std::int64_t submitted_ = 0, first_step_ = 0;
-  std::int64_t end_step_ = -1;          // of this process; -1: not known yet
-  Request request_ = Request::none;     // that all ranks agreed on at the last step
-  bool end_wanted_ = false;             // likewise
+  std::int64_t end_step_ = -1;       // of this process; -1: not known yet
+  Request request_ = Request::none;  // that all ranks agreed on at the last step
+  bool end_wanted_ = false;          // likewise
   bool ended_early_ = false;
   Ranks ranks_;
   int non_finite_in_a_row_ = 0;

@@ -7,14 +7,15 @@ namespace trainx::yaml {
 struct Entry;
 
 struct Node {
-  enum class Kind { null, scalar, sequence, map, broken };   // broken: already reported, readers pass over it
+  // broken: already reported, readers pass over it
+  enum class Kind { null, scalar, sequence, map, broken };
   Kind kind = Kind::null;
   Location where;
-  std::string text;                     // of a scalar, and of null as it was written: "" or "null"
-  bool quoted = false;                  // a quoted or block scalar: a string whatever it looks like
-  bool interpolated = false;            // holds what ${...} stood for
-  std::vector<Node> items;              // of a sequence
-  std::vector<Entry> entries;           // of a map, in the order of the document
+  std::string text;            // of a scalar, and of null as it was written: "" or "null"
+  bool quoted = false;         // a quoted or block scalar: a string whatever it looks like
+  bool interpolated = false;   // holds what ${...} stood for
+  std::vector<Node> items;     // of a sequence
+  std::vector<Entry> entries;  // of a map, in the order of the document
 
   bool is_map() const { return kind == Kind::map; }
   bool is_scalar() const { return kind == Kind::scalar; }
@@ -24,7 +25,7 @@ struct Node {
 
 struct Entry {
   std::string key;
-  Location where;                       // of the key
+  Location where;  // of the key
   Node value;
 };
 

@@ -5,9 +5,12 @@
 namespace trainx::yaml {
 namespace {
 
-/// Bytes of the well-formed UTF-8 character at `i` (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF), 0 where there is none.
+/// Bytes of the well-formed UTF-8 character at `i` (RFC 3629: no overlong forms, no surrogates, up
+/// to U+10FFFF), 0 where there is none.
 std::size_t character_length(const std::string& text, std::size_t i) {
-  const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
+  const auto byte = [&](std::size_t k) {
+    return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u;
+  };
   const auto continues = [&](std::size_t k) { return (byte(k) & 0xC0) == 0x80; };
   const unsigned lead = byte(0);
   if (lead < 0x80) return 1;
@@ -27,7 +30,8 @@ std::size_t character_length(const std::string& text, std::size_t i) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-/// Whether what stands at `i` begins a value or key: only indentation or an indicator comes before it.
+/// Whether what stands at `i` begins a value or key: only indentation or an indicator comes before
+/// it.
 bool starts_value(const std::string& text, std::size_t i) {
   std::size_t k = i;
   while (k > 0 && (text[k - 1] == ' ' || text[k - 1] == '\t')) --k;
@@ -36,13 +40,17 @@ bool starts_value(const std::string& text, std::size_t i) {
   return c == '[' || c == '{' || c == ',' || ((c == ':' || c == '-' || c == '?') && k < i);
 }
 
-/// The byte of the quote that closes the one at `i`, on this line or a later one; text.size() without one.
+/// The byte of the quote that closes the one at `i`, on this line or a later one; text.size()
+/// without one.
 std::size_t closing_quote(const std::string& text, std::size_t i) {
   const char quote = text[i];
   for (++i; i < text.size(); ++i) {
-    if (quote == '"' && text[i] == '\\') ++i;
-    else if (text[i] == quote && quote == '\'' && i + 1 < text.size() && text[i + 1] == quote) ++i;
-    else if (text[i] == quote) break;
+    if (quote == '"' && text[i] == '\\')
+      ++i;
+    else if (text[i] == quote && quote == '\'' && i + 1 < text.size() && text[i + 1] == quote)
+      ++i;
+    else if (text[i] == quote)
+      break;
   }
   return std::min(i, text.size());
 }
@@ -64,11 +72,13 @@ Location locate(const std::string& text, std::size_t byte, const std::string& fi
 
 bool check_bytes(const std::string& text, const std::string& file, Problems& problems) {
   if (text.size() > largest_document) {
-    problems.add({file, 1, 1}, "", "is larger than 1 MiB, which no recipe is: is this the right file?");
+    problems.add({file, 1, 1}, "",
+                 "is larger than 1 MiB, which no recipe is: is this the right file?");
     return false;
   }
   if (text.starts_with("\xEF\xBB\xBF")) {
-    problems.add({file, 1, 1}, "", "starts with a byte order mark: save the file as UTF-8 without it");
+    problems.add({file, 1, 1}, "",
+                 "starts with a byte order mark: save the file as UTF-8 without it");
     return false;
   }
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
@@ -79,15 +89,19 @@ bool check_bytes(const std::string& text, const std::string& file, Problems& pro
     const std::size_t length = character_length(text, i);
     const auto c = static_cast<unsigned char>(text[i]);
     if (length == 0) {
-      problems.add(locate(text, i, file), "", "is not UTF-8 here (byte " + std::to_string(i) + "): save the file as UTF-8");
+      problems.add(locate(text, i, file), "",
+                   "is not UTF-8 here (byte " + std::to_string(i) + "): save the file as UTF-8");
       return false;
     }
     if (c == 0) {
-      problems.add(locate(text, i, file), "", "has a NUL byte here (byte " + std::to_string(i) + "): is this the right file?");
+      problems.add(locate(text, i, file), "",
+                   "has a NUL byte here (byte " + std::to_string(i) + "): is this the right file?");
       return false;
     }
-    if ((c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7F || (c == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'))) {
-      problems.add(locate(text, i, file), "", "has a control character here (byte " + std::to_string(i) + "): remove it");
+    if ((c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7F ||
+        (c == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'))) {
+      problems.add(locate(text, i, file), "",
+                   "has a control character here (byte " + std::to_string(i) + "): remove it");
       return false;
     }
     i += length;
@@ -101,8 +115,10 @@ bool replace_tabs(std::string& text, const std::string& file, Problems& problems
   for (std::size_t line = 0; line < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', line), text.size());
     const std::size_t content = std::min(text.find_first_not_of(" \t\r", line), end);
-    if (const std::size_t tab = text.substr(line, content - line).find('\t'); content < end && tab != std::string::npos) {
-      problems.add({file, number, static_cast<int>(tab) + 1}, "", "is indented with a tab: YAML is indented with spaces");
+    if (const std::size_t tab = text.substr(line, content - line).find('\t');
+        content < end && tab != std::string::npos) {
+      problems.add({file, number, static_cast<int>(tab) + 1}, "",
+                   "is indented with a tab: YAML is indented with spaces");
       for (std::size_t i = line; i < content; ++i) text[i] = ' ';
       found = true;
     }
@@ -116,13 +132,18 @@ std::optional<OpenQuote> open_quote_at(const std::string& text, std::size_t open
   std::size_t line_end = std::min(text.find('\n', opened), text.size());
   if (end < line_end) return std::nullopt;
   const char after = end + 1 < text.size() ? text[end + 1] : '\n';
-  const bool ends_value = end < text.size() && (is_blank(after) || std::string_view(",:]}").find(after) != std::string_view::npos);
-  const std::size_t line_start = opened == 0 ? 0 : text.rfind('\n', opened - 1) + 1;   // npos + 1 is 0
+  const bool ends_value =
+      end < text.size() &&
+      (is_blank(after) || std::string_view(",:]}").find(after) != std::string_view::npos);
+  // npos + 1 is 0
+  const std::size_t line_start = opened == 0 ? 0 : text.rfind('\n', opened - 1) + 1;
   const std::size_t indentation = text.find_first_not_of(' ', line_start) - line_start;
   bool deeper = true;
-  for (std::size_t line = line_end + 1; line < end && deeper; line = std::min(text.find('\n', line), text.size()) + 1) {
+  for (std::size_t line = line_end + 1; line < end && deeper;
+       line = std::min(text.find('\n', line), text.size()) + 1) {
     const std::size_t content = text.find_first_not_of(' ', line);
-    deeper = content == std::string::npos || text[content] == '\n' || text[content] == '\r' || content - line > indentation;
+    deeper = content == std::string::npos || text[content] == '\n' || text[content] == '\r' ||
+             content - line > indentation;
   }
   if (ends_value && deeper) return std::nullopt;
   if (line_end > opened && text[line_end - 1] == '\r') --line_end;

@@ -1,5 +1,6 @@
-// Stands in NVML's place: two GPUs with NVLink to each other and one to a switch, of which the second has a narrow link and a process on it.
-// Layouts and numbers are those of NVIDIA's published bindings (pynvml), written down a second time.
+// Stands in NVML's place: two GPUs with NVLink to each other and one to a switch, of which the
+// second has a narrow link and a process on it. Layouts and numbers are those of NVIDIA's published
+// bindings (pynvml), written down a second time.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -7,57 +8,190 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct { int index; } Device;
+typedef struct {
+  int index;
+} Device;
 static Device devices[2] = {{0}, {1}};
 static const char* const addresses[2] = {"00000000:17:00.0", "00000000:B3:00.0"};
 
-typedef struct { char legacy[16]; unsigned domain, bus, device, device_id, subsystem; char address[32]; } Pci;
-typedef struct { uint32_t field, scope; int64_t timestamp, latency; int32_t type, code; union { double d; uint64_t u; } value; } Field;
-typedef struct { unsigned pid; unsigned long long bytes; unsigned gpu_instance, compute_instance; } Process;
+typedef struct {
+  char legacy[16];
+  unsigned domain, bus, device, device_id, subsystem;
+  char address[32];
+} Pci;
+typedef struct {
+  uint32_t field, scope;
+  int64_t timestamp, latency;
+  int32_t type, code;
+  union {
+    double d;
+    uint64_t u;
+  } value;
+} Field;
+typedef struct {
+  unsigned pid;
+  unsigned long long bytes;
+  unsigned gpu_instance, compute_instance;
+} Process;
 
 #ifdef MISMATCH
 int nvmlInit_v2(void) { return 18; }
 #else
-static void* wait_for_ever(void* nothing) { for (;;) pause(); return nothing; }
+static void* wait_for_ever(void* nothing) {
+  for (;;) pause();
+  return nothing;
+}
 /* The driver's library starts threads too, which outlive nvmlShutdown. */
-int nvmlInit_v2(void) { pthread_t thread; return pthread_create(&thread, NULL, wait_for_ever, NULL); }
+int nvmlInit_v2(void) {
+  pthread_t thread;
+  return pthread_create(&thread, NULL, wait_for_ever, NULL);
+}
 #endif
 /* Stays loaded: its thread does. */
-__attribute__((constructor)) static void stay(void) { dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_NODELETE); }
+__attribute__((constructor)) static void stay(void) {
+  dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_NODELETE);
+}
 int nvmlShutdown(void) { return 0; }
-const char* nvmlErrorString(int code) { return code == 18 ? "Driver/library version mismatch" : code == 4 ? "Insufficient Permissions" : "error"; }
-int nvmlSystemGetDriverVersion(char* text, unsigned n) { snprintf(text, n, "580.65.06"); return 0; }
-int nvmlSystemGetCudaDriverVersion_v2(int* version) { *version = 13000; return 0; }
-int nvmlDeviceGetCount_v2(unsigned* n) { *n = 2; return 0; }
-int nvmlDeviceGetHandleByIndex_v2(unsigned i, Device** d) { *d = &devices[i]; return 0; }
-int nvmlDeviceGetName(Device* d, char* text, unsigned n) { (void)d; snprintf(text, n, "NVIDIA H200"); return 0; }
-int nvmlDeviceGetPciInfo_v3(Device* d, Pci* p) { strcpy(p->address, addresses[d->index]); return 0; }
-int nvmlDeviceGetMemoryInfo(Device* d, unsigned long long* m) { (void)d; m[0] = 150ULL << 30, m[1] = 149ULL << 30, m[2] = 1ULL << 30; return 0; }
-int nvmlDeviceGetClockInfo(Device* d, unsigned kind, unsigned* mhz) { (void)d; *mhz = kind == 1 ? 1500 : 1; return 0; }
-int nvmlDeviceGetMaxClockInfo(Device* d, unsigned kind, unsigned* mhz) { (void)d; *mhz = kind == 1 ? 1980 : 1; return 0; }
-int nvmlDeviceGetPowerUsage(Device* d, unsigned* mw) { (void)d; *mw = 120500; return 0; }
-int nvmlDeviceGetEnforcedPowerLimit(Device* d, unsigned* mw) { (void)d; *mw = 700000; return 0; }
-int nvmlDeviceGetTemperature(Device* d, unsigned sensor, unsigned* c) { (void)d; *c = 40 + sensor; return 0; }
-int nvmlDeviceGetPerformanceState(Device* d, unsigned* state) { (void)d; *state = 0; return 0; }
-int nvmlDeviceGetCurrentClocksThrottleReasons(Device* d, unsigned long long* bits) { *bits = d->index == 0 ? 0x20 : 0x1; return 0; }   // the older name alone
-int nvmlDeviceGetEccMode(Device* d, unsigned* now, unsigned* next) { (void)d; *now = *next = 1; return 0; }
-int nvmlDeviceGetTotalEccErrors(Device* d, unsigned kind, unsigned counter, unsigned long long* n) { (void)d; *n = counter == 0 && kind == 0 ? 5 : 0; return 0; }
-int nvmlDeviceGetRemappedRows(Device* d, unsigned* c, unsigned* u, unsigned* pending, unsigned* failed) { (void)d; *c = *u = 2, *pending = *failed = 0; return 0; }
-int nvmlDeviceGetCurrPcieLinkGeneration(Device* d, unsigned* g) { (void)d; *g = 5; return 0; }
-int nvmlDeviceGetMaxPcieLinkGeneration(Device* d, unsigned* g) { (void)d; *g = 5; return 0; }
-int nvmlDeviceGetCurrPcieLinkWidth(Device* d, unsigned* w) { *w = d->index == 1 ? 8 : 16; return 0; }
-int nvmlDeviceGetMaxPcieLinkWidth(Device* d, unsigned* w) { (void)d; *w = 16; return 0; }
-int nvmlDeviceGetComputeMode(Device* d, unsigned* mode) { (void)d; *mode = 3; return 0; }
-int nvmlDeviceGetMigMode(Device* d, unsigned* now, unsigned* next) { (void)d, (void)now, (void)next; return 4; }
-int nvmlDeviceGetCudaComputeCapability(Device* d, int* major, int* minor) { (void)d; *major = 9, *minor = 0; return 0; }
+const char* nvmlErrorString(int code) {
+  return code == 18  ? "Driver/library version mismatch"
+         : code == 4 ? "Insufficient Permissions"
+                     : "error";
+}
+int nvmlSystemGetDriverVersion(char* text, unsigned n) {
+  snprintf(text, n, "580.65.06");
+  return 0;
+}
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  *version = 13000;
+  return 0;
+}
+int nvmlDeviceGetCount_v2(unsigned* n) {
+  *n = 2;
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, Device** d) {
+  *d = &devices[i];
+  return 0;
+}
+int nvmlDeviceGetName(Device* d, char* text, unsigned n) {
+  (void)d;
+  snprintf(text, n, "NVIDIA H200");
+  return 0;
+}
+int nvmlDeviceGetPciInfo_v3(Device* d, Pci* p) {
+  strcpy(p->address, addresses[d->index]);
+  return 0;
+}
+int nvmlDeviceGetMemoryInfo(Device* d, unsigned long long* m) {
+  (void)d;
+  m[0] = 150ULL << 30, m[1] = 149ULL << 30, m[2] = 1ULL << 30;
+  return 0;
+}
+int nvmlDeviceGetClockInfo(Device* d, unsigned kind, unsigned* mhz) {
+  (void)d;
+  *mhz = kind == 1 ? 1500 : 1;
+  return 0;
+}
+int nvmlDeviceGetMaxClockInfo(Device* d, unsigned kind, unsigned* mhz) {
+  (void)d;
+  *mhz = kind == 1 ? 1980 : 1;
+  return 0;
+}
+int nvmlDeviceGetPowerUsage(Device* d, unsigned* mw) {
+  (void)d;
+  *mw = 120500;
+  return 0;
+}
+int nvmlDeviceGetEnforcedPowerLimit(Device* d, unsigned* mw) {
+  (void)d;
+  *mw = 700000;
+  return 0;
+}
+int nvmlDeviceGetTemperature(Device* d, unsigned sensor, unsigned* c) {
+  (void)d;
+  *c = 40 + sensor;
+  return 0;
+}
+int nvmlDeviceGetPerformanceState(Device* d, unsigned* state) {
+  (void)d;
+  *state = 0;
+  return 0;
+}
+// the older name alone
+int nvmlDeviceGetCurrentClocksThrottleReasons(Device* d, unsigned long long* bits) {
+  *bits = d->index == 0 ? 0x20 : 0x1;
+  return 0;
+}
+int nvmlDeviceGetEccMode(Device* d, unsigned* now, unsigned* next) {
+  (void)d;
+  *now = *next = 1;
+  return 0;
+}
+int nvmlDeviceGetTotalEccErrors(Device* d, unsigned kind, unsigned counter, unsigned long long* n) {
+  (void)d;
+  *n = counter == 0 && kind == 0 ? 5 : 0;
+  return 0;
+}
+int nvmlDeviceGetRemappedRows(Device* d, unsigned* c, unsigned* u, unsigned* pending,
+                              unsigned* failed) {
+  (void)d;
+  *c = *u = 2, *pending = *failed = 0;
+  return 0;
+}
+int nvmlDeviceGetCurrPcieLinkGeneration(Device* d, unsigned* g) {
+  (void)d;
+  *g = 5;
+  return 0;
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(Device* d, unsigned* g) {
+  (void)d;
+  *g = 5;
+  return 0;
+}
+int nvmlDeviceGetCurrPcieLinkWidth(Device* d, unsigned* w) {
+  *w = d->index == 1 ? 8 : 16;
+  return 0;
+}
+int nvmlDeviceGetMaxPcieLinkWidth(Device* d, unsigned* w) {
+  (void)d;
+  *w = 16;
+  return 0;
+}
+int nvmlDeviceGetComputeMode(Device* d, unsigned* mode) {
+  (void)d;
+  *mode = 3;
+  return 0;
+}
+int nvmlDeviceGetMigMode(Device* d, unsigned* now, unsigned* next) {
+  (void)d, (void)now, (void)next;
+  return 4;
+}
+int nvmlDeviceGetCudaComputeCapability(Device* d, int* major, int* minor) {
+  (void)d;
+  *major = 9, *minor = 0;
+  return 0;
+}
 int nvmlDeviceGetComputeRunningProcesses_v3(Device* d, unsigned* n, Process* p) {
   *n = (unsigned)d->index;
   if (d->index == 1) p[0] = (Process){1, ~0ULL, 0, 0};
   return 0;
 }
-int nvmlDeviceGetNvLinkState(Device* d, unsigned link, unsigned* active) { (void)d; if (link >= 4) return 2; *active = link < 3; return 0; }
-int nvmlDeviceGetNvLinkRemoteDeviceType(Device* d, unsigned link, unsigned* kind) { (void)d; *kind = link == 2 ? 2 : 0; return 0; }
-int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device* d, unsigned link, Pci* p) { (void)link; strcpy(p->address, addresses[1 - d->index]); return 0; }
+int nvmlDeviceGetNvLinkState(Device* d, unsigned link, unsigned* active) {
+  (void)d;
+  if (link >= 4) return 2;
+  *active = link < 3;
+  return 0;
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(Device* d, unsigned link, unsigned* kind) {
+  (void)d;
+  *kind = link == 2 ? 2 : 0;
+  return 0;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device* d, unsigned link, Pci* p) {
+  (void)link;
+  strcpy(p->address, addresses[1 - d->index]);
+  return 0;
+}
 int nvmlDeviceGetFieldValues(Device* d, int n, Field* f) {
   (void)d;
   for (int i = 0; i < n; ++i) {
@@ -67,5 +201,12 @@ int nvmlDeviceGetFieldValues(Device* d, int n, Field* f) {
   }
   return 0;
 }
-int nvmlDeviceGetTopologyCommonAncestor(Device* a, Device* b, unsigned* level) { *level = a != b ? 50 : 0; return 0; }
-int nvmlDeviceGetP2PStatus(Device* a, Device* b, unsigned index, unsigned* status) { (void)a, (void)b; *status = index == 0 ? 0 : 5; return 0; }
+int nvmlDeviceGetTopologyCommonAncestor(Device* a, Device* b, unsigned* level) {
+  *level = a != b ? 50 : 0;
+  return 0;
+}
+int nvmlDeviceGetP2PStatus(Device* a, Device* b, unsigned index, unsigned* status) {
+  (void)a, (void)b;
+  *status = index == 0 ? 0 : 5;
+  return 0;
+}

@@ -12,7 +12,8 @@ void fuzz_config(Bytes bytes) {
   const std::string written = spec::config_text(*dims, DType::f32);
   // Not inside accepted(): what trainx writes it must read.
   const spec::ModelDims again = spec::dims_from_config(written, "model/config.json");
-  require(spec::config_text(again, DType::f32) == written, "a config.json that trainx writes reads back as the same dimensions");
+  require(spec::config_text(again, DType::f32) == written,
+          "a config.json that trainx writes reads back as the same dimensions");
 }
 
 }  // namespace trainx::fuzz

@@ -16,7 +16,11 @@ const tokenizer::Tokenizer& bytes_tokenizer() {
       std::snprintf(name, sizeof name, "<0x%02X>", static_cast<unsigned>(byte));
       vocab[name] = byte;
     }
-    const nlohmann::json whole{{"model", {{"type", "BPE"}, {"byte_fallback", true}, {"vocab", vocab}, {"merges", nlohmann::json::array()}}}};
+    const nlohmann::json whole{{"model",
+                                {{"type", "BPE"},
+                                 {"byte_fallback", true},
+                                 {"vocab", vocab},
+                                 {"merges", nlohmann::json::array()}}}};
     return tokenizer::make_tokenizer(tokenizer::read_tokenizer_json(whole.dump(), "bytes.json"));
   }();
   return *made;
@@ -27,23 +31,29 @@ const tokenizer::Tokenizer& bytes_tokenizer() {
 void fuzz_corpus(Bytes bytes) {
   const MemoryFile file(bytes);
   const auto encoder = bytes_tokenizer().make_encoder();
-  for (const auto format : {corpus::Format::text, corpus::Format::jsonl, corpus::Format::csv, corpus::Format::tsv})
+  for (const auto format :
+       {corpus::Format::text, corpus::Format::jsonl, corpus::Format::csv, corpus::Format::tsv})
     for (const bool samples : {false, true}) {
       if (samples && format == corpus::Format::text) continue;
-      const std::vector<corpus::Input> inputs{{file.path(), format, static_cast<std::int64_t>(bytes.size()), 0}};
+      const std::vector<corpus::Input> inputs{
+          {file.path(), format, static_cast<std::int64_t>(bytes.size()), 0}};
       corpus::OutputOptions o;
       o.samples = samples;
       o.end_of_text = 1;
       const auto encode = [&](const corpus::Part& part, corpus::EncodedPart& out) {
-        return accepted([&] { out = corpus::encode_part(inputs, part, bytes_tokenizer(), o, *encoder); });
+        return accepted(
+            [&] { out = corpus::encode_part(inputs, part, bytes_tokenizer(), o, *encoder); });
       };
       corpus::EncodedPart whole, first, second;
       const std::size_t middle = bytes.size() / 2;
       if (!encode({{0, 0, bytes.size()}}, whole)) continue;
-      require(encode({{0, 0, middle}}, first) && encode({{0, middle, bytes.size()}}, second), "what is read whole is read in parts");
-      require(first.documents + second.documents == whole.documents, "parts have the documents of the whole");
+      require(encode({{0, 0, middle}}, first) && encode({{0, middle, bytes.size()}}, second),
+              "what is read whole is read in parts");
+      require(first.documents + second.documents == whole.documents,
+              "parts have the documents of the whole");
       first.ids.insert(first.ids.end(), second.ids.begin(), second.ids.end());
-      require(first.ids == whole.ids && first.lines + second.lines == whole.lines, "parts have the tokens of the whole");
+      require(first.ids == whole.ids && first.lines + second.lines == whole.lines,
+              "parts have the tokens of the whole");
     }
 }
 

@@ -16,7 +16,8 @@ inline void require(bool holds, const char* promise) {
   if (!holds) throw Defect(promise);
 }
 
-/// Exit code 65, 66 or 78, and a sentence that a terminal can show: well-formed UTF-8 without control characters, lines of bounded length.
+/// Exit code 65, 66 or 78, and a sentence that a terminal can show: well-formed UTF-8 without
+/// control characters, lines of bounded length.
 void check_refusal(const UserError& error);
 
 /// Runs `read`; whether it took the file. Refusals are checked, other exceptions pass through.

@@ -14,11 +14,14 @@ void fuzz_import(Bytes bytes) {
   all.sequence_length = 64;
   for (const foreign::Choices& choices : {foreign::Choices{}, all}) {
     std::optional<foreign::Imported> imported;
-    if (!accepted([&] { imported = foreign::import_settings({{"settings", text}}, choices); })) return;
+    if (!accepted([&] { imported = foreign::import_settings({{"settings", text}}, choices); }))
+      return;
     // Not inside accepted(): what trainx writes is YAML, and a recipe or the refusal of a value.
     yaml::Problems problems;
     yaml::read_document(imported->recipe, "imported.yaml", problems);
-    if (!problems.empty()) throw Defect("a recipe that is no YAML: " + problems.lines().front() + "\n" + imported->recipe);
+    if (!problems.empty())
+      throw Defect("a recipe that is no YAML: " + problems.lines().front() + "\n" +
+                   imported->recipe);
     accepted([&] { recipe::parse_recipe(imported->recipe, "imported.yaml"); });
   }
 }

@@ -1,4 +1,5 @@
-// libFuzzer's entry to the one target that TRAINX_FUZZ_TARGET names; an exception that leaves it ends the process, which libFuzzer reports.
+// libFuzzer's entry to the one target that TRAINX_FUZZ_TARGET names; an exception that leaves it
+// ends the process, which libFuzzer reports.
 #include "fuzz/targets.hpp"
 #include <cstdint>
 

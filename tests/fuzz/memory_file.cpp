@@ -6,7 +6,8 @@
 
 namespace trainx::fuzz {
 
-MemoryFile::MemoryFile(Bytes contents) : fd_(::memfd_create("fuzz", MFD_CLOEXEC)), path_("/proc/self/fd/" + std::to_string(fd_)) {
+MemoryFile::MemoryFile(Bytes contents)
+    : fd_(::memfd_create("fuzz", MFD_CLOEXEC)), path_("/proc/self/fd/" + std::to_string(fd_)) {
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
   while (!contents.empty()) {
     const ssize_t written = ::write(fd_, contents.data(), contents.size());

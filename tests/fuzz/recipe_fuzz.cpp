@@ -7,15 +7,20 @@ namespace trainx::fuzz {
 void fuzz_recipe(Bytes bytes) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   recipe::LoadOptions options;
-  options.environment = [](const std::string& name) { return name == "HOME" ? std::optional<std::string>("/home/user") : std::nullopt; };
-  const std::string name = "/nowhere/fuzz.yaml";                       // no recipes to extend there
+  options.environment = [](const std::string& name) {
+    return name == "HOME" ? std::optional<std::string>("/home/user") : std::nullopt;
+  };
+  const std::string name = "/nowhere/fuzz.yaml";  // no recipes to extend there
   std::optional<recipe::LoadedRecipe> loaded;
   if (!accepted([&] { loaded = recipe::parse_recipe(text, name, options); })) return;
   const std::string dumped = recipe::dump(loaded->recipe);
   // Not inside accepted(): what trainx writes it must read.
   const recipe::LoadedRecipe again = recipe::parse_recipe(dumped, name, options);
-  if (recipe::dump(again.recipe) != dumped) throw Defect("a dump reads back as another recipe:\n" + dumped + "\n--- and again:\n" + recipe::dump(again.recipe));
-  const recipe::LoadedRecipe commented = recipe::parse_recipe(recipe::dump(loaded->recipe, &loaded->origins), name, options);
+  if (recipe::dump(again.recipe) != dumped)
+    throw Defect("a dump reads back as another recipe:\n" + dumped + "\n--- and again:\n" +
+                 recipe::dump(again.recipe));
+  const recipe::LoadedRecipe commented =
+      recipe::parse_recipe(recipe::dump(loaded->recipe, &loaded->origins), name, options);
   require(recipe::dump(commented.recipe) == dumped, "comments about origins change nothing");
 }
 

@@ -8,7 +8,8 @@
 
 namespace trainx::fuzz {
 
-/// Opens a source with and without a scan and a limit of the vocabulary, and reads its samples; what a scan passed must be readable.
+/// Opens a source with and without a scan and a limit of the vocabulary, and reads its samples;
+/// what a scan passed must be readable.
 template <class OpenSource>
 void read_all_ways(OpenSource&& open) {
   constexpr std::int64_t most_samples = 256;
@@ -30,7 +31,8 @@ void read_all_ways(OpenSource&& open) {
           readable = accepted([&] { source->read(sample, {tokens, targets}); }) && readable;
           if (!readable) continue;
           for (const auto* ids : {&tokens, &targets})
-            for (const std::int32_t id : *ids) require(id >= 0 && (limit == 0 || id < limit), "ids lie in the vocabulary");
+            for (const std::int32_t id : *ids)
+              require(id >= 0 && (limit == 0 || id < limit), "ids lie in the vocabulary");
         }
         require(readable || !scan || limit == 0, "what a scan passed can be read");
       }

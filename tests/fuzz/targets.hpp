@@ -1,5 +1,6 @@
-// Readers of files that come from elsewhere, each as a function of a file's bytes. libFuzzer feeds them what it makes up (libfuzzer_entry.cpp),
-// the plain tests what lies in corpus/ (replay_main.cpp).
+// Readers of files that come from elsewhere, each as a function of a file's bytes. libFuzzer feeds
+// them what it makes up (libfuzzer_entry.cpp), the plain tests what lies in corpus/
+// (replay_main.cpp).
 #pragma once
 #include <cstddef>
 #include <span>
@@ -8,7 +9,8 @@ namespace trainx::fuzz {
 
 using Bytes = std::span<const std::byte>;
 
-/// Each returns where the file was read, or refused in a way that a user can mend; a defect leaves as an exception or ends the process.
+/// Each returns where the file was read, or refused in a way that a user can mend; a defect leaves
+/// as an exception or ends the process.
 void fuzz_safetensors(Bytes file);
 void fuzz_tokens(Bytes file);
 void fuzz_text(Bytes file);

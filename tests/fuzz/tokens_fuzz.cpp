@@ -7,7 +7,9 @@ namespace trainx::fuzz {
 
 void fuzz_tokens(Bytes bytes) {
   const MemoryFile file(bytes);
-  for (const std::optional<spec::TokenFileType> type : {std::optional<spec::TokenFileType>(), std::optional(spec::TokenFileType::uint16), std::optional(spec::TokenFileType::uint32)}) {
+  for (const std::optional<spec::TokenFileType> type :
+       {std::optional<spec::TokenFileType>(), std::optional(spec::TokenFileType::uint16),
+        std::optional(spec::TokenFileType::uint32)}) {
     spec::TokensOptions options;
     options.train = file.path();
     options.dtype.value = type;

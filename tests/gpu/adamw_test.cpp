@@ -16,7 +16,8 @@ struct Elements {
   std::vector<std::uint16_t> low;
   bool decays = false;
 
-  Elements(std::size_t n, bool range_decays, unsigned seed) : gradient(n), exact(n), exp_avg(n), exp_avg_sq(n), rounded(n), low(n), decays(range_decays) {
+  Elements(std::size_t n, bool range_decays, unsigned seed)
+      : gradient(n), exact(n), exp_avg(n), exp_avg_sq(n), rounded(n), low(n), decays(range_decays) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal(0, 1);
     for (std::size_t i = 0; i < n; ++i) {
@@ -30,11 +31,17 @@ struct Elements {
     }
   }
   UpdateRange range(WeightKind kind) {
-    UpdateRange r{gradient.data(), rounded.data(), nullptr, {exp_avg.data(), exp_avg_sq.data()}, static_cast<std::int64_t>(exact.size()), decays};
+    UpdateRange r{gradient.data(),
+                  rounded.data(),
+                  nullptr,
+                  {exp_avg.data(), exp_avg_sq.data()},
+                  static_cast<std::int64_t>(exact.size()),
+                  decays};
     if (kind == WeightKind::fp32) r.parameter = exact.data();
-    if (kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master) r.master = exact.data();
+    if (kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master)
+      r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();
-    r.rounding = {42, 3, decays ? 1 << 20 : 6};           // the second not at a multiple of four
+    r.rounding = {42, 3, decays ? 1 << 20 : 6};  // the second not at a multiple of four
     return r;
   }
 };
@@ -45,13 +52,24 @@ struct DeviceElements {
   OnDevice<Bf16> rounded;
   OnDevice<std::uint16_t> low;
   DeviceElements(const Elements& e, std::size_t shift)
-      : gradient(e.gradient, shift), exact(e.exact, shift), exp_avg(e.exp_avg, shift), exp_avg_sq(e.exp_avg_sq, shift), rounded(e.rounded, shift), low(e.low, shift) {}
+      : gradient(e.gradient, shift),
+        exact(e.exact, shift),
+        exp_avg(e.exp_avg, shift),
+        exp_avg_sq(e.exp_avg_sq, shift),
+        rounded(e.rounded, shift),
+        low(e.low, shift) {}
   UpdateRange range(WeightKind kind, const Elements& e) const {
-    UpdateRange r{gradient.data(), rounded.data(), nullptr, {exp_avg.data(), exp_avg_sq.data()}, static_cast<std::int64_t>(e.exact.size()), e.decays};
+    UpdateRange r{gradient.data(),
+                  rounded.data(),
+                  nullptr,
+                  {exp_avg.data(), exp_avg_sq.data()},
+                  static_cast<std::int64_t>(e.exact.size()),
+                  e.decays};
     if (kind == WeightKind::fp32) r.parameter = exact.data();
-    if (kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master) r.master = exact.data();
+    if (kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master)
+      r.master = exact.data();
     if (kind == WeightKind::bf16_split) r.master = low.data();
-    r.rounding = {42, 3, e.decays ? 1 << 20 : 6};         // the second not at a multiple of four
+    r.rounding = {42, 3, e.decays ? 1 << 20 : 6};  // the second not at a multiple of four
     return r;
   }
   Elements host(const Elements& like) const {
@@ -73,7 +91,8 @@ struct Scalars {
 };
 const AdamWSettings settings{0.9, 0.95, 1e-8, 0.1, 128, 1.0};
 
-std::vector<Elements> reference_of(std::vector<Elements> ranges, WeightKind kind, const Scalars& s) {
+std::vector<Elements> reference_of(std::vector<Elements> ranges, WeightKind kind,
+                                   const Scalars& s) {
   std::vector<UpdateRange> table;
   std::vector<std::int64_t> elements;
   for (Elements& e : ranges) {
@@ -82,11 +101,14 @@ std::vector<Elements> reference_of(std::vector<Elements> ranges, WeightKind kind
   }
   const auto chunks = chunks_of(elements);
   adamw_reference({table.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())}, kind,
-      {&s.norm2, &s.target_count, &s.applied_steps, s.lr_table.data(), static_cast<std::int64_t>(s.lr_table.size())}, settings);
+                  {&s.norm2, &s.target_count, &s.applied_steps, s.lr_table.data(),
+                   static_cast<std::int64_t>(s.lr_table.size())},
+                  settings);
   return ranges;
 }
 
-std::vector<Elements> device_of(const std::vector<Elements>& ranges, WeightKind kind, const Scalars& s, std::size_t shift) {
+std::vector<Elements> device_of(const std::vector<Elements>& ranges, WeightKind kind,
+                                const Scalars& s, std::size_t shift) {
   std::vector<std::unique_ptr<DeviceElements>> memory;
   std::vector<UpdateRange> table;
   std::vector<std::int64_t> elements;
@@ -98,10 +120,15 @@ std::vector<Elements> device_of(const std::vector<Elements>& ranges, WeightKind 
   const auto chunks = chunks_of(elements);
   const OnDevice<UpdateRange> device_table(table);
   const OnDevice<Chunk> device_chunks(chunks);
-  const OnDevice<double> norm2(std::vector<double>{s.norm2}), target_count(std::vector<double>{s.target_count}), lr_table(s.lr_table);
+  const OnDevice<double> norm2(std::vector<double>{s.norm2}),
+      target_count(std::vector<double>{s.target_count}), lr_table(s.lr_table);
   const OnDevice<std::int64_t> applied_steps(std::vector<std::int64_t>{s.applied_steps});
-  require_success(adamw({device_table.data(), device_chunks.data(), static_cast<std::int64_t>(chunks.size())}, kind,
-                      {norm2.data(), target_count.data(), applied_steps.data(), lr_table.data(), static_cast<std::int64_t>(s.lr_table.size())}, settings, nullptr),
+  require_success(
+      adamw({device_table.data(), device_chunks.data(), static_cast<std::int64_t>(chunks.size())},
+            kind,
+            {norm2.data(), target_count.data(), applied_steps.data(), lr_table.data(),
+             static_cast<std::int64_t>(s.lr_table.size())},
+            settings, nullptr),
       "adamw");
   std::vector<Elements> out;
   for (std::size_t i = 0; i < ranges.size(); ++i) out.push_back(memory[i]->host(ranges[i]));
@@ -109,23 +136,35 @@ std::vector<Elements> device_of(const std::vector<Elements>& ranges, WeightKind 
 }
 
 bool same_bits(const Elements& a, const Elements& b) {
-  return trainx::kernels::same_bits(a.gradient, b.gradient) && trainx::kernels::same_bits(a.exact, b.exact) && trainx::kernels::same_bits(a.exp_avg, b.exp_avg) &&
-      trainx::kernels::same_bits(a.exp_avg_sq, b.exp_avg_sq) && trainx::kernels::same_bits(a.rounded, b.rounded) && trainx::kernels::same_bits(a.low, b.low);
+  return trainx::kernels::same_bits(a.gradient, b.gradient) &&
+         trainx::kernels::same_bits(a.exact, b.exact) &&
+         trainx::kernels::same_bits(a.exp_avg, b.exp_avg) &&
+         trainx::kernels::same_bits(a.exp_avg_sq, b.exp_avg_sq) &&
+         trainx::kernels::same_bits(a.rounded, b.rounded) &&
+         trainx::kernels::same_bits(a.low, b.low);
 }
 
-const std::vector<WeightKind> kinds{WeightKind::fp32, WeightKind::bf16, WeightKind::bf16_with_master, WeightKind::bf16_split, WeightKind::fp16_with_master, WeightKind::bf16_stochastic};
+const std::vector<WeightKind> kinds{WeightKind::fp32,
+                                    WeightKind::bf16,
+                                    WeightKind::bf16_with_master,
+                                    WeightKind::bf16_split,
+                                    WeightKind::fp16_with_master,
+                                    WeightKind::bf16_stochastic};
 
 }  // namespace
 
-TEST_CASE("the adamw kernel gives the bits of its reference for all sizes, kinds and alignments", "[gpu]") {
+TEST_CASE("the adamw kernel gives the bits of its reference for all sizes, kinds and alignments",
+          "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const std::size_t n = GENERATE(0u, 1u, 3u, 4u, 5u, 1023u, 1024u, 1025u, 4095u, 4096u, 4097u, 1'000'003u);
+  const std::size_t n =
+      GENERATE(0u, 1u, 3u, 4u, 5u, 1023u, 1024u, 1025u, 4095u, 4096u, 4097u, 1'000'003u);
   const std::size_t shift = GENERATE(0u, 1u, 2u, 4u);
   const std::vector<Elements> ranges{{n, true, 1}, {n / 2, false, 2}, {1, true, 3}, {0, true, 4}};
   for (const WeightKind kind : kinds) {
     // In the first step the powers of the betas are the betas themselves, so nothing may differ.
     const Scalars scalars;
-    const auto want = reference_of(ranges, kind, scalars), got = device_of(ranges, kind, scalars, shift);
+    const auto want = reference_of(ranges, kind, scalars),
+               got = device_of(ranges, kind, scalars, shift);
     for (std::size_t r = 0; r < ranges.size(); ++r) {
       INFO("n " << n << " shift " << shift << " kind " << static_cast<int>(kind) << " range " << r);
       CHECK(same_bits(got[r], want[r]));
@@ -134,18 +173,23 @@ TEST_CASE("the adamw kernel gives the bits of its reference for all sizes, kinds
   }
 }
 
-TEST_CASE("the adamw kernel equals its reference in later steps, within a last bit of pow", "[gpu]") {
+TEST_CASE("the adamw kernel equals its reference in later steps, within a last bit of pow",
+          "[gpu]") {
   TRAINX_NEEDS_GPU();
   const std::vector<Elements> ranges{{5003, true, 1}, {777, false, 2}};
   for (const std::int64_t applied : {1, 2, 10, 1000, 1'000'000}) {
     Scalars scalars;
     scalars.applied_steps = applied;
-    const auto want = reference_of(ranges, WeightKind::fp32, scalars), got = device_of(ranges, WeightKind::fp32, scalars, 0);
+    const auto want = reference_of(ranges, WeightKind::fp32, scalars),
+               got = device_of(ranges, WeightKind::fp32, scalars, 0);
     for (std::size_t r = 0; r < ranges.size(); ++r)
       for (std::size_t i = 0; i < ranges[r].exact.size(); ++i)
-        if (!(std::abs(got[r].exact[i] - want[r].exact[i]) <= 2e-7f * (1 + std::abs(want[r].exact[i])) && got[r].exp_avg[i] == want[r].exp_avg[i] &&
-                got[r].exp_avg_sq[i] == want[r].exp_avg_sq[i]))
-          FAIL("applied " << applied << " range " << r << " element " << i << ": " << got[r].exact[i] << " instead of " << want[r].exact[i]);
+        if (!(std::abs(got[r].exact[i] - want[r].exact[i]) <=
+                  2e-7f * (1 + std::abs(want[r].exact[i])) &&
+              got[r].exp_avg[i] == want[r].exp_avg[i] &&
+              got[r].exp_avg_sq[i] == want[r].exp_avg_sq[i]))
+          FAIL("applied " << applied << " range " << r << " element " << i << ": "
+                          << got[r].exact[i] << " instead of " << want[r].exact[i]);
   }
 }
 
@@ -184,14 +228,22 @@ TEST_CASE("a NaN among finite ones stays where it is", "[gpu]") {
   for (const WeightKind kind : kinds) {
     const std::vector<Elements> sound{{4099, true, 1}};
     std::vector<Elements> ranges = sound;
-    ranges[0].gradient[4097] = std::numeric_limits<float>::quiet_NaN();   // a norm that was computed without it
+    // a norm that was computed without it
+    ranges[0].gradient[4097] = std::numeric_limits<float>::quiet_NaN();
     const auto want = device_of(sound, kind, {}, 0)[0], got = device_of(ranges, kind, {}, 0)[0];
     CHECK(std::isnan(got.exp_avg[4097]));
-    const bool weight_is_nan = kind == WeightKind::fp32 || kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master ? std::isnan(got.exact[4097])
-        : kind == WeightKind::bf16 || kind == WeightKind::bf16_stochastic ? std::isnan(widened(got.rounded[4097])) : std::isnan(joined(got.rounded[4097], got.low[4097]));
+    const bool weight_is_nan = kind == WeightKind::fp32 || kind == WeightKind::bf16_with_master ||
+                                       kind == WeightKind::fp16_with_master
+                                   ? std::isnan(got.exact[4097])
+                               : kind == WeightKind::bf16 || kind == WeightKind::bf16_stochastic
+                                   ? std::isnan(widened(got.rounded[4097]))
+                                   : std::isnan(joined(got.rounded[4097], got.low[4097]));
     CHECK(weight_is_nan);
     for (std::size_t i = 0; i < 4099; ++i)
-      if (i != 4097 && !(got.exact[i] == want.exact[i] && got.rounded[i].bits == want.rounded[i].bits && got.exp_avg[i] == want.exp_avg[i])) FAIL("element " << i);
+      if (i != 4097 &&
+          !(got.exact[i] == want.exact[i] && got.rounded[i].bits == want.rounded[i].bits &&
+            got.exp_avg[i] == want.exp_avg[i]))
+        FAIL("element " << i);
   }
 }
 

@@ -1,4 +1,5 @@
-// What the tests of attention have in common, whoever computes it: operands that every type holds exactly, samples of several lengths, errors, and what padding must be.
+// What the tests of attention have in common, whoever computes it: operands that every type holds
+// exactly, samples of several lengths, errors, and what padding must be.
 #pragma once
 #include "gpu/operands.hpp"
 #include <cstdint>
@@ -19,12 +20,18 @@ std::vector<float> widened(const std::vector<T>& x) {
 }
 
 /// Rounded to bf16, so that all types hold the same values.
-inline std::vector<float> random_values(std::int64_t n, unsigned seed) { return widened(random_elements<Bf16>(n, seed)); }
+inline std::vector<float> random_values(std::int64_t n, unsigned seed) {
+  return widened(random_elements<Bf16>(n, seed));
+}
 
 /// Tokens of each sample: by turns three quarters, all and none; without padding all.
-inline std::vector<std::int32_t> sample_lengths(std::int64_t batch, std::int64_t tokens, bool padded) {
+inline std::vector<std::int32_t> sample_lengths(std::int64_t batch, std::int64_t tokens,
+                                                bool padded) {
   std::vector<std::int32_t> lengths;
-  for (std::int64_t b = 0; b < batch; ++b) lengths.push_back(static_cast<std::int32_t>(!padded || b % 3 == 1 ? tokens : b % 3 == 0 ? tokens * 3 / 4 : 0));
+  for (std::int64_t b = 0; b < batch; ++b)
+    lengths.push_back(static_cast<std::int32_t>(!padded || b % 3 == 1 ? tokens
+                                                : b % 3 == 0          ? tokens * 3 / 4
+                                                                      : 0));
   return lengths;
 }
 
@@ -32,7 +39,9 @@ inline std::vector<std::int32_t> sample_lengths(std::int64_t batch, std::int64_t
 struct Padding {
   std::vector<std::int32_t> lengths;
   std::int64_t tokens, width;
-  bool holds(std::int64_t element) const { return element / width % tokens >= lengths[static_cast<std::size_t>(element / width / tokens)]; }
+  bool holds(std::int64_t element) const {
+    return element / width % tokens >= lengths[static_cast<std::size_t>(element / width / tokens)];
+  }
   void fill(std::vector<float>& x, float value) const {
     for (std::size_t i = 0; i < x.size(); ++i)
       if (holds(static_cast<std::int64_t>(i))) x[i] = value;
@@ -40,20 +49,23 @@ struct Padding {
 };
 
 /// Outputs [samples, tokens, width] and gradients [samples, tokens, 3, width] are zero there.
-inline void check_zeros(const Padding& padding, const std::vector<float>& out, const std::vector<float>& d_qkv) {
+inline void check_zeros(const Padding& padding, const std::vector<float>& out,
+                        const std::vector<float>& d_qkv) {
   const auto width = static_cast<std::size_t>(padding.width);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (!padding.holds(static_cast<std::int64_t>(i))) continue;
     const std::size_t token = i / width;
     if (!(out[i] == 0)) FAIL("padding: out " << i << " is " << out[i]);
     for (std::size_t part = 0; part < 3; ++part)
-      if (const float d = d_qkv[(token * 3 + part) * width + i % width]; !(d == 0)) FAIL("padding: d_qkv of row " << token << " is " << d);
+      if (const float d = d_qkv[(token * 3 + part) * width + i % width]; !(d == 0))
+        FAIL("padding: d_qkv of row " << token << " is " << d);
   }
 }
 
 /// Of elements `chosen` alone, relative to the norm of what is wanted. A NaN shows.
 template <class Chosen>
-double relative_error(const std::vector<float>& got, const std::vector<float>& want, const Chosen& chosen) {
+double relative_error(const std::vector<float>& got, const std::vector<float>& want,
+                      const Chosen& chosen) {
   double difference = 0, norm = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {
     if (!chosen(static_cast<std::int64_t>(i))) continue;

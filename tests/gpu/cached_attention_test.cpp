@@ -10,19 +10,24 @@ namespace {
 template <class T>
 std::vector<T> reference(const std::vector<T>& qkv, const CachedAttentionSize& s) {
   const std::int64_t tokens = s.past + s.rows, width = s.heads * s.head_size;
-  std::vector<float> wide(qkv.size()), out(static_cast<std::size_t>(tokens * width)), lse(static_cast<std::size_t>(s.heads * tokens));
+  std::vector<float> wide(qkv.size()), out(static_cast<std::size_t>(tokens * width)),
+      lse(static_cast<std::size_t>(s.heads * tokens));
   for (std::size_t i = 0; i < qkv.size(); ++i) wide[i] = widened(qkv[i]);
-  attention_reference(wide.data(), nullptr, nullptr, out.data(), lse.data(), nullptr, {1, tokens, s.heads, s.head_size, true});
+  attention_reference(wide.data(), nullptr, nullptr, out.data(), lse.data(), nullptr,
+                      {1, tokens, s.heads, s.head_size, true});
   std::vector<T> last(static_cast<std::size_t>(s.rows * width));
-  for (std::size_t i = 0; i < last.size(); ++i) narrow(out[static_cast<std::size_t>(s.past * width) + i], last[i]);
+  for (std::size_t i = 0; i < last.size(); ++i)
+    narrow(out[static_cast<std::size_t>(s.past * width) + i], last[i]);
   return last;
 }
 
 template <class T>
 void check(const CachedAttentionSize& s, std::size_t shift) {
-  const std::vector<T> qkv = random_elements<T>((s.past + s.rows) * 3 * s.heads * s.head_size, 3, 1.5F);
+  const std::vector<T> qkv =
+      random_elements<T>((s.past + s.rows) * 3 * s.heads * s.head_size, 3, 1.5F);
   const std::vector<T> want = reference(qkv, s);
-  const OnDevice<T> in(qkv, shift), out(std::vector<T>(want.size()), shift), again(std::vector<T>(want.size()), shift);
+  const OnDevice<T> in(qkv, shift), out(std::vector<T>(want.size()), shift),
+      again(std::vector<T>(want.size()), shift);
   require_success(cached_attention(in.data(), out.data(), s, nullptr), "cached_attention");
   require_success(cached_attention(in.data(), again.data(), s, nullptr), "cached_attention");
   check_close(out.host(), want, rounding<T>, 4 * rounding<T>, "out");
@@ -38,7 +43,8 @@ TEST_CASE("attention over a cache is that of the last rows of the whole", "[gpu]
     for (const std::int64_t rows : {1, 2, 33})
       for (const std::size_t shift : {0U, 1U}) {
         const CachedAttentionSize s{past, rows, 3, head_size};
-        INFO("past " << past << " rows " << rows << " head_size " << head_size << " shift " << shift);
+        INFO("past " << past << " rows " << rows << " head_size " << head_size << " shift "
+                     << shift);
         check<float>(s, shift);
         check<Bf16>(s, shift);
         check<Fp16>(s, shift);
@@ -47,7 +53,10 @@ TEST_CASE("attention over a cache is that of the last rows of the whole", "[gpu]
 
 TEST_CASE("attention over a cache: nothing to do, and what cannot be done", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  CHECK(cached_attention(static_cast<const float*>(nullptr), static_cast<float*>(nullptr), {5, 0, 2, 8}, nullptr) == cudaSuccess);
-  CHECK(cached_attention(static_cast<const float*>(nullptr), static_cast<float*>(nullptr), {5, 1, 2, 257}, nullptr) == cudaErrorInvalidValue);
-  CHECK(cached_attention(static_cast<const float*>(nullptr), static_cast<float*>(nullptr), {-1, 1, 2, 8}, nullptr) == cudaErrorInvalidValue);
+  CHECK(cached_attention(static_cast<const float*>(nullptr), static_cast<float*>(nullptr),
+                         {5, 0, 2, 8}, nullptr) == cudaSuccess);
+  CHECK(cached_attention(static_cast<const float*>(nullptr), static_cast<float*>(nullptr),
+                         {5, 1, 2, 257}, nullptr) == cudaErrorInvalidValue);
+  CHECK(cached_attention(static_cast<const float*>(nullptr), static_cast<float*>(nullptr),
+                         {-1, 1, 2, 8}, nullptr) == cudaErrorInvalidValue);
 }

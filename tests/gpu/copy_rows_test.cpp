@@ -21,18 +21,24 @@ void check_rows() {
       rows.resize(static_cast<std::size_t>(count));
       if (count > 3) rows[3] = -1;
       const OnDevice<std::int64_t> d_rows(rows);
-      const auto many = random_elements<T>(all * columns, 2), few = random_elements<T>(count * columns, 3);
+      const auto many = random_elements<T>(all * columns, 2),
+                 few = random_elements<T>(count * columns, 3);
       {
         auto want = few;
         gather_rows_reference(CopyRows<T>{count, columns, rows.data(), many.data(), want.data()});
         const OnDevice<T> from(many, shift), to(few, shift);
-        require_success(gather_rows(CopyRows<T>{count, columns, d_rows.data(), from.data(), to.data()}, nullptr), "gather_rows");
+        require_success(
+            gather_rows(CopyRows<T>{count, columns, d_rows.data(), from.data(), to.data()},
+                        nullptr),
+            "gather_rows");
         CHECK(same_bits(to.host(), want));
       }
       auto want = many;
       scatter_rows_reference(CopyRows<T>{count, columns, rows.data(), few.data(), want.data()});
       const OnDevice<T> from(few, shift), to(many, shift);
-      require_success(scatter_rows(CopyRows<T>{count, columns, d_rows.data(), from.data(), to.data()}, nullptr), "scatter_rows");
+      require_success(
+          scatter_rows(CopyRows<T>{count, columns, d_rows.data(), from.data(), to.data()}, nullptr),
+          "scatter_rows");
       CHECK(same_bits(to.host(), want));
     }
 }
@@ -56,11 +62,18 @@ TEST_CASE("targets are selected in order, within the capacity", "[gpu]") {
         if (t > 150) t = -100;
       std::vector<std::int64_t> rows(static_cast<std::size_t>(capacity)), found(1);
       std::vector<std::int32_t> row_targets(rows.size());
-      select_targets_reference({count, capacity, targets.data(), rows.data(), row_targets.data(), found.data()});
-      const OnDevice<std::int32_t> d_targets(targets), d_row_targets{std::vector<std::int32_t>(rows.size())};
-      const OnDevice<std::int64_t> d_rows{std::vector<std::int64_t>(rows.size())}, d_found{std::vector<std::int64_t>(1)};
-      require_success(select_targets({count, capacity, d_targets.data(), d_rows.data(), d_row_targets.data(), d_found.data()}, nullptr), "select_targets");
-      CHECK((d_rows.host() == rows && d_row_targets.host() == row_targets && d_found.host() == found));
+      select_targets_reference(
+          {count, capacity, targets.data(), rows.data(), row_targets.data(), found.data()});
+      const OnDevice<std::int32_t> d_targets(targets),
+          d_row_targets{std::vector<std::int32_t>(rows.size())};
+      const OnDevice<std::int64_t> d_rows{std::vector<std::int64_t>(rows.size())},
+          d_found{std::vector<std::int64_t>(1)};
+      require_success(select_targets({count, capacity, d_targets.data(), d_rows.data(),
+                                      d_row_targets.data(), d_found.data()},
+                                     nullptr),
+                      "select_targets");
+      CHECK((d_rows.host() == rows && d_row_targets.host() == row_targets &&
+             d_found.host() == found));
     }
 }
 
@@ -77,11 +90,23 @@ TEST_CASE("the first rows of samples are named", "[gpu]") {
 
 namespace {
 
-/// Noise over all exponents of fp16, and what is special: infinity, -0, ties, what is beyond either type, what is subnormal in fp16.
+/// Noise over all exponents of fp16, and what is special: infinity, -0, ties, what is beyond either
+/// type, what is subnormal in fp16.
 template <class T>
 std::vector<T> to_be_cast(std::int64_t n) {
   auto exact = random_elements<float>(n, 1, 100);
-  const float special[] = {std::numeric_limits<float>::infinity(), -0.0f, float_of(0x3f808000), float_of(0x3f818000), 3.4e38f, float_of(0x3f801000), float_of(0x3f803000), 65519.0f, -65520.0f, 1e-7f, 3e-8f, -6.1e-5f};
+  const float special[] = {std::numeric_limits<float>::infinity(),
+                           -0.0f,
+                           float_of(0x3f808000),
+                           float_of(0x3f818000),
+                           3.4e38f,
+                           float_of(0x3f801000),
+                           float_of(0x3f803000),
+                           65519.0f,
+                           -65520.0f,
+                           1e-7f,
+                           3e-8f,
+                           -6.1e-5f};
   for (std::size_t i = 0; i < exact.size(); ++i) {
     if (i % 5 == 0) exact[i] *= 1e-6f;
     if (i % 7 == 0) exact[i] *= 1e4f;

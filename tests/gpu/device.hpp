@@ -10,7 +10,8 @@
 namespace trainx::kernels {
 
 inline void require_success(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+  if (error != cudaSuccess)
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
 inline bool gpu_present() {
@@ -18,36 +19,50 @@ inline bool gpu_present() {
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
 /// At the start of each test.
-#define TRAINX_NEEDS_GPU()                                                                                    \
-  if (!trainx::kernels::gpu_present()) {                                                                      \
-    WARN("skipped: no GPU on this machine; `scripts/test --gpu` on one that has a GPU runs the kernels");      \
-    return;                                                                                                   \
+#define TRAINX_NEEDS_GPU()                                                                      \
+  if (!trainx::kernels::gpu_present()) {                                                        \
+    WARN(                                                                                       \
+        "skipped: no GPU on this machine; `scripts/test --gpu` on one that has a GPU runs the " \
+        "kernels");                                                                             \
+    return;                                                                                     \
   }
 
-/// A copy of host elements on the device, `shift` elements past an aligned address, between guards that the kernels must leave alone.
+/// A copy of host elements on the device, `shift` elements past an aligned address, between guards
+/// that the kernels must leave alone.
 template <class T>
 class OnDevice {
  public:
-  explicit OnDevice(const std::vector<T>& host, std::size_t shift = 0) : size_(host.size()), shift_(shift) {
+  explicit OnDevice(const std::vector<T>& host, std::size_t shift = 0)
+      : size_(host.size()), shift_(shift) {
     std::vector<unsigned char> bytes(guard + (shift + size_) * sizeof(T) + guard, guard_byte);
-    if (size_ > 0) std::memcpy(bytes.data() + guard + shift * sizeof(T), host.data(), size_ * sizeof(T));
+    if (size_ > 0)
+      std::memcpy(bytes.data() + guard + shift * sizeof(T), host.data(), size_ * sizeof(T));
     bytes_ = bytes.size();
     require_success(cudaMalloc(&memory_, bytes_), "cudaMalloc");
-    require_success(cudaMemcpy(memory_, bytes.data(), bytes_, cudaMemcpyHostToDevice), "cudaMemcpy");
+    require_success(cudaMemcpy(memory_, bytes.data(), bytes_, cudaMemcpyHostToDevice),
+                    "cudaMemcpy");
   }
   ~OnDevice() { cudaFree(memory_); }
   OnDevice(const OnDevice&) = delete;
-  OnDevice(OnDevice&& o) noexcept : memory_(o.memory_), size_(o.size_), shift_(o.shift_), bytes_(o.bytes_) { o.memory_ = nullptr; }
+  OnDevice(OnDevice&& o) noexcept
+      : memory_(o.memory_), size_(o.size_), shift_(o.shift_), bytes_(o.bytes_) {
+    o.memory_ = nullptr;
+  }
 
-  T* data() const { return reinterpret_cast<T*>(static_cast<unsigned char*>(memory_) + guard) + shift_; }
+  T* data() const {
+    return reinterpret_cast<T*>(static_cast<unsigned char*>(memory_) + guard) + shift_;
+  }
   /// The elements; fails where bytes outside them were written.
   std::vector<T> host() const {
     std::vector<unsigned char> bytes(bytes_);
     require_success(cudaDeviceSynchronize(), "kernel");
-    require_success(cudaMemcpy(bytes.data(), memory_, bytes_, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    require_success(cudaMemcpy(bytes.data(), memory_, bytes_, cudaMemcpyDeviceToHost),
+                    "cudaMemcpy");
     const std::size_t begin = guard + shift_ * sizeof(T), end = begin + size_ * sizeof(T);
     for (std::size_t i = 0; i < bytes_; ++i)
-      if ((i < begin || i >= end) && bytes[i] != guard_byte) FAIL("a kernel wrote byte " << static_cast<long>(i) - static_cast<long>(begin) << " of " << end - begin);
+      if ((i < begin || i >= end) && bytes[i] != guard_byte)
+        FAIL("a kernel wrote byte " << static_cast<long>(i) - static_cast<long>(begin) << " of "
+                                    << end - begin);
     std::vector<T> out(size_);
     if (size_ > 0) std::memcpy(out.data(), bytes.data() + begin, size_ * sizeof(T));
     return out;
@@ -61,6 +76,9 @@ class OnDevice {
 };
 
 template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) { return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0); }
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
 
 }  // namespace trainx::kernels

@@ -40,13 +40,15 @@ void check_sizes() {
   const std::int64_t length = GENERATE(1, 3, 8);
   const std::size_t shift = GENERATE(0u, 1u, 2u);
   for (std::int64_t first_row = 0; first_row < 2 * length; first_row += 1 + length / 3)
-    for (const std::int64_t count : {std::int64_t{0}, std::int64_t{1}, length, 2 * length, 4 * length - first_row}) {
+    for (const std::int64_t count :
+         {std::int64_t{0}, std::int64_t{1}, length, 2 * length, 4 * length - first_row}) {
       if (first_row + count > 4 * length) continue;
       const DropoutRows rows{positions.data(), length, columns, first_row, count};
       const auto in = values_of(static_cast<std::size_t>(count * columns), T{});
       std::vector<T> want(in.size());
       dropout_reference(want.data(), in.data(), rows, key);
-      INFO("columns " << columns << " length " << length << " rows " << first_row << " + " << count << " shift " << shift);
+      INFO("columns " << columns << " length " << length << " rows " << first_row << " + " << count
+                      << " shift " << shift);
       CHECK(same_bits(device_of(in, rows, shift), want));
     }
 }
@@ -64,23 +66,32 @@ TEST_CASE("the dropout kernel gives the bits of its reference in bf16", "[gpu]")
   check_sizes<Fp16>();
 }
 
-TEST_CASE("dropout of a large operand, in place and in two launches, is the same; the share that is dropped is right", "[gpu]") {
+TEST_CASE(
+    "dropout of a large operand, in place and in two launches, is the same; the share that is "
+    "dropped is right",
+    "[gpu]") {
   TRAINX_NEEDS_GPU();
   const std::int64_t length = 1000, columns = 769;
   const auto n = static_cast<std::size_t>(4 * length * columns);
   const std::vector<float> in(n, 1.0f);
   std::vector<float> want(n);
-  dropout_reference(want.data(), in.data(), {positions.data(), length, columns, 0, 4 * length}, key);
+  dropout_reference(want.data(), in.data(), {positions.data(), length, columns, 0, 4 * length},
+                    key);
   const OnDevice<float> memory(in);
   const OnDevice<std::int64_t> device_positions(positions);
   const std::int64_t cut = 1501;
-  require_success(dropout(memory.data(), memory.data(), {device_positions.data(), length, columns, 0, cut}, key, nullptr), "dropout");
-  require_success(dropout(memory.data() + cut * columns, memory.data() + cut * columns, {device_positions.data(), length, columns, cut, 4 * length - cut}, key, nullptr), "dropout");
+  require_success(dropout(memory.data(), memory.data(),
+                          {device_positions.data(), length, columns, 0, cut}, key, nullptr),
+                  "dropout");
+  require_success(
+      dropout(memory.data() + cut * columns, memory.data() + cut * columns,
+              {device_positions.data(), length, columns, cut, 4 * length - cut}, key, nullptr),
+      "dropout");
   const auto got = memory.host();
   CHECK(same_bits(got, want));
   double dropped = 0;
   for (const float x : got) dropped += x == 0;
-  CHECK(std::abs(dropped / static_cast<double>(n) - 0.3) < 2e-3);   // about 8 standard deviations
+  CHECK(std::abs(dropped / static_cast<double>(n) - 0.3) < 2e-3);  // about 8 standard deviations
 }
 
 TEST_CASE("a NaN that is dropped or kept stays NaN; repeats give the same bits", "[gpu]") {

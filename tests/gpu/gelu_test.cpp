@@ -37,12 +37,16 @@ struct Results {
 };
 
 template <class T>
-Results<T> device_of(const std::vector<T>& d_out, const std::vector<T>& pre, std::int64_t rows, std::int64_t columns, GeluKind kind, bool bias, bool accumulate,
+Results<T> device_of(const std::vector<T>& d_out, const std::vector<T>& pre, std::int64_t rows,
+                     std::int64_t columns, GeluKind kind, bool bias, bool accumulate,
                      const std::vector<float>& before, std::size_t shift) {
   const OnDevice<T> d(d_out, shift), x(pre, shift);
   const OnDevice<float> sums(before, shift);
   const Folding folding(gelu_backward_partial_bytes(columns));
-  require_success(gelu_backward(GeluBackward<T>{rows, columns, d.data(), x.data(), d.data(), bias ? sums.data() : nullptr, accumulate}, kind, folding.memory(), nullptr), "gelu_backward");
+  require_success(gelu_backward(GeluBackward<T>{rows, columns, d.data(), x.data(), d.data(),
+                                                bias ? sums.data() : nullptr, accumulate},
+                                kind, folding.memory(), nullptr),
+                  "gelu_backward");
   folding.check();
   return {d.host(), sums.host()};
 }
@@ -54,12 +58,18 @@ void check_backward(GeluKind kind) {
     for (const std::size_t shift : {0u, 1u})
       for (const bool bias : {false, true})
         for (const bool accumulate : {false, true}) {
-          INFO("rows " << rows << " columns " << columns << " shift " << shift << " bias " << bias << " accumulate " << accumulate << " kind " << static_cast<int>(kind));
-          const auto d_out = random_elements<T>(rows * columns, 2), pre = preactivations<T>(rows * columns);
+          INFO("rows " << rows << " columns " << columns << " shift " << shift << " bias " << bias
+                       << " accumulate " << accumulate << " kind " << static_cast<int>(kind));
+          const auto d_out = random_elements<T>(rows * columns, 2),
+                     pre = preactivations<T>(rows * columns);
           const auto before = random_elements<float>(columns, 3);
           Results<T> want{d_out, before};
-          gelu_backward_reference(GeluBackward<T>{rows, columns, d_out.data(), pre.data(), want.d_pre.data(), bias ? want.d_bias.data() : nullptr, accumulate}, kind);
-          const auto got = device_of(d_out, pre, rows, columns, kind, bias, accumulate, before, shift);
+          gelu_backward_reference(
+              GeluBackward<T>{rows, columns, d_out.data(), pre.data(), want.d_pre.data(),
+                              bias ? want.d_bias.data() : nullptr, accumulate},
+              kind);
+          const auto got =
+              device_of(d_out, pre, rows, columns, kind, bias, accumulate, before, shift);
           check_close(got.d_pre, want.d_pre, rounding<T>, 5e-6, "d_pre");
           check_close(got.d_bias, want.d_bias, 1e-5, sizeof(T) == 2 ? 0.05 : 1e-4, "d_bias");
         }
@@ -100,10 +110,12 @@ TEST_CASE("NaN goes through gelu and its backward; repeats give the same bits", 
     auto broken = pre;
     narrow(std::numeric_limits<float>::quiet_NaN(), broken[4321 * columns + 77]);
     const auto got = device_of(d_out, broken, rows, columns, kind, true, false, before, 0);
-    CHECK((std::isnan(widened(got.d_pre[4321 * columns + 77])) && std::isnan(got.d_bias[77]) && !std::isnan(got.d_bias[78])));
+    CHECK((std::isnan(widened(got.d_pre[4321 * columns + 77])) && std::isnan(got.d_bias[77]) &&
+           !std::isnan(got.d_bias[78])));
     const OnDevice<Bf16> in(broken);
     require_success(gelu(in.data(), in.data(), rows * columns, kind, nullptr), "gelu");
     const auto out = in.host();
-    CHECK((std::isnan(widened(out[4321 * columns + 77])) && !std::isnan(widened(out[4321 * columns + 78]))));
+    CHECK((std::isnan(widened(out[4321 * columns + 77])) &&
+           !std::isnan(widened(out[4321 * columns + 78]))));
   }
 }

@@ -1,4 +1,5 @@
-// Operands of the kernels' tests: random elements of either type, comparison with a reference, memory to fold sums in.
+// Operands of the kernels' tests: random elements of either type, comparison with a reference,
+// memory to fold sums in.
 #pragma once
 #include "gpu/device.hpp"
 #include "kernels/bits.hpp"
@@ -19,39 +20,51 @@ std::vector<T> random_elements(std::int64_t n, unsigned seed, float deviation = 
   return x;
 }
 
-inline std::vector<std::int32_t> random_integers(std::int64_t n, std::int64_t below, unsigned seed) {
+inline std::vector<std::int32_t> random_integers(std::int64_t n, std::int64_t below,
+                                                 unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::int32_t> x(static_cast<std::size_t>(n));
-  for (std::int32_t& i : x) i = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(below));
+  for (std::int32_t& i : x)
+    i = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(below));
   return x;
 }
 
 template <class T>
-constexpr double rounding = std::is_same_v<T, Fp16> ? 1.0 / 512 : sizeof(T) == 2 ? 1.0 / 128 : 1e-5;   // that may separate two roundings of nearly the same value
+// that may separate two roundings of nearly the same value
+constexpr double rounding = std::is_same_v<T, Fp16> ? 1.0 / 512
+                            : sizeof(T) == 2        ? 1.0 / 128
+                                                    : 1e-5;
 
 /// Every element within absolute + relative * |want|; NaN exactly where the reference has it.
 template <class T>
-void check_close(const std::vector<T>& got, const std::vector<T>& want, double relative, double absolute, const char* what) {
+void check_close(const std::vector<T>& got, const std::vector<T>& want, double relative,
+                 double absolute, const char* what) {
   REQUIRE(got.size() == want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double g = widened(got[i]), w = widened(want[i]);
-    const bool same = std::isnan(w) ? std::isnan(g) : g == w || std::abs(g - w) <= absolute + relative * std::abs(w);
+    const bool same = std::isnan(w)
+                          ? std::isnan(g)
+                          : g == w || std::abs(g - w) <= absolute + relative * std::abs(w);
     if (!same) FAIL(what << "[" << i << "] is " << g << " instead of " << w);
   }
 }
-inline void check_close(double got, double want, double relative, double absolute, const char* what) {
-  if (!(std::isnan(want) ? std::isnan(got) : std::abs(got - want) <= absolute + relative * std::abs(want))) FAIL(what << " is " << got << " instead of " << want);
+inline void check_close(double got, double want, double relative, double absolute,
+                        const char* what) {
+  if (!(std::isnan(want) ? std::isnan(got)
+                         : std::abs(got - want) <= absolute + relative * std::abs(want)))
+    FAIL(what << " is " << got << " instead of " << want);
 }
 
 /// Partial sums full of NaN, counters of zero; the counters must be zero again afterwards.
 class Folding {
  public:
   explicit Folding(std::int64_t partial_bytes)
-      : partial_(std::vector<float>(static_cast<std::size_t>(partial_bytes) / sizeof(float), std::numeric_limits<float>::quiet_NaN())),
+      : partial_(std::vector<float>(static_cast<std::size_t>(partial_bytes) / sizeof(float),
+                                    std::numeric_limits<float>::quiet_NaN())),
         counters_(std::vector<std::uint32_t>(fold_counters)) {}
   FoldMemory memory() const { return {partial_.data(), counters_.data()}; }
   void check() const {
-    partial_.host();                    // its guards
+    partial_.host();  // its guards
     for (const std::uint32_t c : counters_.host())
       if (c != 0) FAIL("a counter was left at " << c);
   }

@@ -9,7 +9,16 @@ namespace {
 template <class T>
 std::vector<T> preactivations(std::int64_t n) {
   auto x = random_elements<T>(n, 1, 2);
-  const float edges[] = {0, -0.0f, 1e-30f, -1e-30f, 9, -9, 100, -100, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+  const float edges[] = {0,
+                         -0.0f,
+                         1e-30f,
+                         -1e-30f,
+                         9,
+                         -9,
+                         100,
+                         -100,
+                         std::numeric_limits<float>::infinity(),
+                         -std::numeric_limits<float>::infinity()};
   for (std::size_t i = 0; i < std::min(x.size(), std::size(edges)); ++i) narrow(edges[i], x[i]);
   return x;
 }
@@ -37,12 +46,16 @@ struct Results {
 };
 
 template <class T>
-Results<T> device_of(const std::vector<T>& d_out, const std::vector<T>& out, std::int64_t rows, std::int64_t columns, bool bias, bool accumulate, const std::vector<float>& before,
-                     std::size_t shift) {
+Results<T> device_of(const std::vector<T>& d_out, const std::vector<T>& out, std::int64_t rows,
+                     std::int64_t columns, bool bias, bool accumulate,
+                     const std::vector<float>& before, std::size_t shift) {
   const OnDevice<T> d(d_out, shift), y(out, shift);
   const OnDevice<float> sums(before, shift);
   const Folding folding(tanh_backward_partial_bytes(columns));
-  require_success(tanh_backward(TanhBackward<T>{rows, columns, d.data(), y.data(), d.data(), bias ? sums.data() : nullptr, accumulate}, folding.memory(), nullptr), "tanh_backward");
+  require_success(tanh_backward(TanhBackward<T>{rows, columns, d.data(), y.data(), d.data(),
+                                                bias ? sums.data() : nullptr, accumulate},
+                                folding.memory(), nullptr),
+                  "tanh_backward");
   folding.check();
   return {d.host(), sums.host()};
 }
@@ -62,11 +75,15 @@ void check_backward() {
     for (const std::size_t shift : {0u, 1u})
       for (const bool bias : {false, true})
         for (const bool accumulate : {false, true}) {
-          INFO("rows " << rows << " columns " << columns << " shift " << shift << " bias " << bias << " accumulate " << accumulate);
-          const auto d_out = random_elements<T>(rows * columns, 2), out = outputs<T>(rows * columns);
+          INFO("rows " << rows << " columns " << columns << " shift " << shift << " bias " << bias
+                       << " accumulate " << accumulate);
+          const auto d_out = random_elements<T>(rows * columns, 2),
+                     out = outputs<T>(rows * columns);
           const auto before = random_elements<float>(columns, 3);
           Results<T> want{d_out, before};
-          tanh_backward_reference(TanhBackward<T>{rows, columns, d_out.data(), out.data(), want.d_pre.data(), bias ? want.d_bias.data() : nullptr, accumulate});
+          tanh_backward_reference(TanhBackward<T>{rows, columns, d_out.data(), out.data(),
+                                                  want.d_pre.data(),
+                                                  bias ? want.d_bias.data() : nullptr, accumulate});
           const auto got = device_of(d_out, out, rows, columns, bias, accumulate, before, shift);
           check_close(got.d_pre, want.d_pre, rounding<T>, 1e-6, "d_pre");
           check_close(got.d_bias, want.d_bias, 1e-5, sizeof(T) == 2 ? 0.05 : 1e-4, "d_bias");
@@ -102,7 +119,8 @@ TEST_CASE("NaN goes through tanh and its backward; repeats give the same bits", 
   }
   narrow(std::numeric_limits<float>::quiet_NaN(), out[broken]);
   const auto got = device_of(d_out, out, rows, columns, true, false, before, 0);
-  CHECK((std::isnan(widened(got.d_pre[broken])) && std::isnan(got.d_bias[77]) && !std::isnan(got.d_bias[78])));
+  CHECK((std::isnan(widened(got.d_pre[broken])) && std::isnan(got.d_bias[77]) &&
+         !std::isnan(got.d_bias[78])));
   const OnDevice<Bf16> in(out);
   require_success(trainx::kernels::tanh(in.data(), in.data(), rows * columns, nullptr), "tanh");
   const auto through = in.host();

@@ -20,22 +20,30 @@ using Kept = std::function<std::vector<std::vector<StateBytes>>(const std::vecto
 
 /// Every size, kind and alignment; then ten repeats, and a norm that is not finite.
 template <class Settings, class Kernel, class Reference>
-void check_rule(const Settings& settings, const Kept& kept, Kernel kernel, Reference reference, bool bf16_alone = false) {
+void check_rule(const Settings& settings, const Kept& kept, Kernel kernel, Reference reference,
+                bool bf16_alone = false) {
   for (const auto& sizes : update_sizes())
     for (const WeightKind kind : all_weight_kinds) {
       if (bf16_alone && kind != WeightKind::bf16) continue;
       UpdateCase c(sizes);
       c.states = kept(sizes);
-      const auto run_reference = [&](const UpdateTable& table, const UpdateScalars& scalars) { reference(table, kind, scalars, settings); };
-      const auto run_kernel = [&](const UpdateTable& table, const UpdateScalars& scalars) { return kernel(table, kind, scalars, settings, nullptr); };
+      const auto run_reference = [&](const UpdateTable& table, const UpdateScalars& scalars) {
+        reference(table, kind, scalars, settings);
+      };
+      const auto run_kernel = [&](const UpdateTable& table, const UpdateScalars& scalars) {
+        return kernel(table, kind, scalars, settings, nullptr);
+      };
       for (const std::size_t shift : {0u, 1u}) {
-        INFO("elements " << sizes[0] + sizes[1] << " kind " << static_cast<int>(kind) << " shift " << shift);
+        INFO("elements " << sizes[0] + sizes[1] << " kind " << static_cast<int>(kind) << " shift "
+                         << shift);
         const UpdateResult want = on_host(c, kind, run_reference);
         check_same(on_device(c, kind, shift, run_kernel), want);
         if (sizes[0] > 100'000)
-          for (int repeat = 0; repeat < 10; ++repeat) check_same(on_device(c, kind, shift, run_kernel), want);
+          for (int repeat = 0; repeat < 10; ++repeat)
+            check_same(on_device(c, kind, shift, run_kernel), want);
       }
-      for (const double norm2 : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+      for (const double norm2 :
+           {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
         c.norm2 = norm2;
         check_same(on_device(c, kind, 0, run_kernel), on_host(c, kind, [](const auto&...) {}));
       }
@@ -46,31 +54,50 @@ void check_rule(const Settings& settings, const Kept& kept, Kernel kernel, Refer
 
 TEST_CASE("the adam kernel gives the bits of its reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const Kept kept = [](const auto& n) { return std::vector{states_of<float>(n, momentum), states_of<float>(n, variance)}; };
-  for (const AdamSettings& s : {AdamSettings{0.9, 0.95, 1e-8, 0, {128, 0}}, AdamSettings{0.9, 0.999, 1e-8, 0.1, {128, 1}}}) check_rule(s, kept, adam, adam_reference);
+  const Kept kept = [](const auto& n) {
+    return std::vector{states_of<float>(n, momentum), states_of<float>(n, variance)};
+  };
+  for (const AdamSettings& s :
+       {AdamSettings{0.9, 0.95, 1e-8, 0, {128, 0}}, AdamSettings{0.9, 0.999, 1e-8, 0.1, {128, 1}}})
+    check_rule(s, kept, adam, adam_reference);
 }
 
 TEST_CASE("the adagrad kernel gives the bits of its reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const Kept kept = [](const auto& n) { return std::vector<std::vector<StateBytes>>{states_of<float>(n, variance)}; };
-  for (const AdagradSettings& s : {AdagradSettings{0, 1e-10, 0, {128, 0}}, AdagradSettings{0.1, 1e-6, 0.1, {128, 1}}}) check_rule(s, kept, adagrad, adagrad_reference);
+  const Kept kept = [](const auto& n) {
+    return std::vector<std::vector<StateBytes>>{states_of<float>(n, variance)};
+  };
+  for (const AdagradSettings& s :
+       {AdagradSettings{0, 1e-10, 0, {128, 0}}, AdagradSettings{0.1, 1e-6, 0.1, {128, 1}}})
+    check_rule(s, kept, adagrad, adagrad_reference);
 }
 
 TEST_CASE("the lion kernel gives the bits of its reference", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const Kept kept = [](const auto& n) { return std::vector<std::vector<StateBytes>>{states_of<float>(n, momentum)}; };
-  for (const LionSettings& s : {LionSettings{0.9, 0.99, 0, {128, 0}}, LionSettings{0.9, 0.99, 0.1, {128, 1}}}) check_rule(s, kept, lion, lion_reference);
+  const Kept kept = [](const auto& n) {
+    return std::vector<std::vector<StateBytes>>{states_of<float>(n, momentum)};
+  };
+  for (const LionSettings& s :
+       {LionSettings{0.9, 0.99, 0, {128, 0}}, LionSettings{0.9, 0.99, 0.1, {128, 1}}})
+    check_rule(s, kept, lion, lion_reference);
 }
 
-TEST_CASE("the adamw_anyprecision kernel gives the bits of its reference for all types of states", "[gpu]") {
+TEST_CASE("the adamw_anyprecision kernel gives the bits of its reference for all types of states",
+          "[gpu]") {
   TRAINX_NEEDS_GPU();
   for (const bool bf16_momentum : {false, true})
     for (const bool bf16_variance : {false, true})
       for (const bool kahan : {false, true}) {
         const Kept kept = [&](const auto& n) {
-          const auto small = [](auto make) { return [make](std::size_t i) { return in_bf16(make(i)); }; };
-          std::vector states{bf16_momentum ? states_of<Bf16>(n, small(momentum)) : states_of<float>(n, momentum), bf16_variance ? states_of<Bf16>(n, small(variance)) : states_of<float>(n, variance)};
-          if (kahan) states.push_back(states_of<Bf16>(n, [](std::size_t i) { return in_bf16(momentum(i) * 0.1f); }));
+          const auto small = [](auto make) {
+            return [make](std::size_t i) { return in_bf16(make(i)); };
+          };
+          std::vector states{
+              bf16_momentum ? states_of<Bf16>(n, small(momentum)) : states_of<float>(n, momentum),
+              bf16_variance ? states_of<Bf16>(n, small(variance)) : states_of<float>(n, variance)};
+          if (kahan)
+            states.push_back(
+                states_of<Bf16>(n, [](std::size_t i) { return in_bf16(momentum(i) * 0.1f); }));
           return states;
         };
         AnyPrecisionSettings s{0.9, 0.95, 1e-8, 0.1, bf16_momentum, bf16_variance, kahan, {128, 1}};

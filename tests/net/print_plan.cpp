@@ -42,8 +42,8 @@ void print_order(const program::Order& order) {
   for (std::size_t i = 0; i < order.steady.size(); ++i) {
     std::string waits;
     for (const program::Wait& w : order.steady[i])
-      waits +=
-          " " + std::string(name_of(w.lane)) + std::to_string(w.index) + (w.back > 0 ? "'" : "");
+      waits += " " + std::string(name_of(w.lane)) + std::to_string(w.index) +
+               (w.back > 0 ? "'" : "");
     if (!waits.empty()) row(std::to_string(i) + ":", waits);
   }
 }

@@ -1,5 +1,5 @@
-// Catch2 v2 (Debian 12) and v3 (Ubuntu 24.04) behind one include. In a file that sees LibTorch, include torch first:
-// c10's CHECK would end the process instead of failing the test.
+// Catch2 v2 (Debian 12) and v3 (Ubuntu 24.04) behind one include. In a file that sees LibTorch,
+// include torch first: c10's CHECK would end the process instead of failing the test.
 #pragma once
 #undef CHECK
 #if __has_include(<catch2/catch_test_macros.hpp>)

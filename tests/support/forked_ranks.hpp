@@ -1,4 +1,5 @@
-// Ranks of a run as real processes, forked from a test. Each says one text, or the error that ended it; a time limit makes a hang a failure.
+// Ranks of a run as real processes, forked from a test. Each says one text, or the error that ended
+// it; a time limit makes a hang a failure.
 #pragma once
 #include "core/error.hpp"
 #include "dist/control.hpp"
@@ -15,21 +16,29 @@
 #include <vector>
 
 struct RankEnd {
-  int code = -1;                        // of the exit; -1: none
-  int signal = 0;                       // that ended it
-  std::string said;                     // what the body returned, or "82: sentence"
-  double seconds = 0;                   // after the start
+  int code = -1;       // of the exit; -1: none
+  int signal = 0;      // that ended it
+  std::string said;    // what the body returned, or "82: sentence"
+  double seconds = 0;  // after the start
 };
 
 class ForkedRanks {
  public:
   using Body = std::function<std::string(const trainx::dist::Membership&)>;
   /// `change`: of a rank's membership before it runs, e.g. a wrong token.
-  ForkedRanks(int world_size, const Body& body, const std::function<void(trainx::dist::Membership&)>& change = {}) : start_(std::chrono::steady_clock::now()) {
+  ForkedRanks(int world_size, const Body& body,
+              const std::function<void(trainx::dist::Membership&)>& change = {})
+      : start_(std::chrono::steady_clock::now()) {
     auto listener = trainx::dist::listen_at("127.0.0.1", 0);
     port_ = trainx::dist::port_of(listener);
     for (int r = 0; r < world_size; ++r) {
-      trainx::dist::Membership m{.rank = r, .world_size = world_size, .local_rank = r, .local_world_size = world_size, .port = port_, .token = "secret of this run", .launcher = "trainx"};
+      trainx::dist::Membership m{.rank = r,
+                                 .world_size = world_size,
+                                 .local_rank = r,
+                                 .local_world_size = world_size,
+                                 .port = port_,
+                                 .token = "secret of this run",
+                                 .launcher = "trainx"};
       if (r == 0) m.listener = listener.get();
       if (change) change(m);
       start(m, body, listener);
@@ -49,22 +58,28 @@ class ForkedRanks {
   int port() const { return port_; }
   pid_t pid(int rank) const { return ranks_[rank].pid; }
   void signal(int rank, int number) { ::kill(ranks_[rank].pid, number); }
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
 
-  /// Those that have not ended by then are killed, and count as ended by signal 9, saying "too slow".
+  /// Those that have not ended by then are killed, and count as ended by signal 9, saying "too
+  /// slow".
   std::vector<RankEnd> wait(double limit_seconds) {
     std::vector<RankEnd> ends;
     for (Rank& r : ranks_) ends.push_back(wait_for(r, limit_seconds));
     return ends;
   }
-  RankEnd wait_for_one(int rank, double limit_seconds) { return wait_for(ranks_[rank], limit_seconds); }
+  RankEnd wait_for_one(int rank, double limit_seconds) {
+    return wait_for(ranks_[rank], limit_seconds);
+  }
 
  private:
   struct Rank {
     pid_t pid = 0;
     int pipe = -1;
   };
-  void start(const trainx::dist::Membership& m, const Body& body, const trainx::Descriptor& listener) {
+  void start(const trainx::dist::Membership& m, const Body& body,
+             const trainx::Descriptor& listener) {
     int ends[2];
     if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
     const pid_t parent = ::getpid(), child = ::fork();
@@ -101,7 +116,7 @@ class ForkedRanks {
   RankEnd wait_for(Rank& rank, double limit) {
     RankEnd end;
     pollfd p{rank.pipe, POLLIN, 0};
-    for (;;) {                          // the pipe ends with the process
+    for (;;) {  // the pipe ends with the process
       const double left = limit - seconds();
       if (left <= 0 || ::poll(&p, 1, static_cast<int>(left * 1000) + 1) == 0) {
         ::kill(rank.pid, SIGKILL);

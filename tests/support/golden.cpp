@@ -116,8 +116,8 @@ void check_sentence(const std::string& key, const std::string& text, Numbers num
   const auto replace = Sentences::error_handler_t::replace;  // what is not UTF-8
   const std::string said =
       Sentences::parse(Sentences(normalised(text, numbers)).dump(-1, ' ', false, replace));
-  const std::string place =
-      std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": ";
+  const std::string place = std::string(where.file_name()) + ":" + std::to_string(where.line()) +
+                            ": ";
   static std::map<std::string, std::string> told;
   const auto [first, is_new] = told.emplace(key, said);
   if (!is_new && first->second != said) {

@@ -1,4 +1,5 @@
-// Writes beyond a size fail with EFBIG, for a test of what happens when the disk does not take any more.
+// Writes beyond a size fail with EFBIG, for a test of what happens when the disk does not take any
+// more.
 #pragma once
 #include <csignal>
 #include <stdexcept>

@@ -4,15 +4,20 @@
 #include <cstdint>
 
 struct PlannedOn {
-  std::int64_t host_bytes = std::int64_t{64} << 30;   // 0: the host does not say
-  std::string gpu = "h200";             // another machine's; empty: this one's
-  std::vector<std::string> gpus{};      // of this machine
-  double disk_bytes_per_s = 0;          // 0: not measured
+  std::int64_t host_bytes = std::int64_t{64} << 30;  // 0: the host does not say
+  std::string gpu = "h200";                          // another machine's; empty: this one's
+  std::vector<std::string> gpus{};                   // of this machine
+  double disk_bytes_per_s = 0;                       // 0: not measured
 };
 
 /// `more`: further keys of the recipe, whole lines.
 inline trainx::recipe::Recipe gpt2_recipe(const std::string& more) {
-  return trainx::recipe::parse_recipe("model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 256}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\n" + more, "test").recipe;
+  return trainx::recipe::parse_recipe(
+             "model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 256}\nbatch: "
+             "{global_batch_size: 8, micro_batch_size: 4}\n" +
+                 more,
+             "test")
+      .recipe;
 }
 
 inline trainx::plan::RunPlan planned(const trainx::recipe::Recipe& recipe, const PlannedOn& on) {

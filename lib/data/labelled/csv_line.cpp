@@ -10,12 +10,16 @@ namespace {
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string_view::npos ? std::string_view() : text.substr(first, text.find_last_not_of(' ') - first + 1);
+  return first == std::string_view::npos
+             ? std::string_view()
+             : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
 class CsvParser final : public LineParser {
  public:
-  CsvParser(std::string_view header, const LinePlace& place, char delimiter, const WantedFields& wanted) : delimiter_(delimiter) {
+  CsvParser(std::string_view header, const LinePlace& place, char delimiter,
+            const WantedFields& wanted)
+      : delimiter_(delimiter) {
     FieldCutter cutter(header, delimiter, place);
     WantedFields seen{};
     for (std::string_view name; cutter.next(name);) {
@@ -23,12 +27,14 @@ class CsvParser final : public LineParser {
       const auto index = static_cast<std::size_t>(found - field_names.begin());
       columns_.emplace_back();
       if (found == field_names.end()) continue;
-      if (std::exchange(seen[index], true)) place.refuse("the header names the column " + std::string(*found) + " twice");
+      if (std::exchange(seen[index], true))
+        place.refuse("the header names the column " + std::string(*found) + " twice");
       if (wanted[index]) columns_.back() = static_cast<FieldName>(index);
     }
     if (!seen[0]) {
-      place.refuse("the header names no column input_ids: the first line names the columns, separated by " + std::string(delimiter == '\t' ? "tabs" : "commas") +
-                   " (data.delimiter)");
+      place.refuse(
+          "the header names no column input_ids: the first line names the columns, separated by " +
+          std::string(delimiter == '\t' ? "tabs" : "commas") + " (data.delimiter)");
     }
   }
 
@@ -38,7 +44,9 @@ class CsvParser final : public LineParser {
     for (std::string_view field; cutter.next(field); ++count) {
       if (count < columns_.size() && columns_[count]) read(field, *columns_[count], place, out);
     }
-    if (count != columns_.size()) place.refuse("has " + std::to_string(count) + " fields, but the header " + std::to_string(columns_.size()));
+    if (count != columns_.size())
+      place.refuse("has " + std::to_string(count) + " fields, but the header " +
+                   std::to_string(columns_.size()));
   }
 
  private:
@@ -51,24 +59,28 @@ class CsvParser final : public LineParser {
       std::int64_t value = 0;
       const auto [after, error] = std::from_chars(at, end, value);
       if (error != std::errc() || (after != end && *after != ' ')) {
-        place.refuse(std::string(field_names[static_cast<std::size_t>(name)]) + "[" + std::to_string(values.size()) +
+        place.refuse(std::string(field_names[static_cast<std::size_t>(name)]) + "[" +
+                     std::to_string(values.size()) +
                      "] is no integer: a field holds integers separated by blanks");
       }
       values.push_back(value);
       at = after;
     }
     out[name].given = !values.empty();
-    if (name == FieldName::label && values.size() > 1) place.refuse("label has " + std::to_string(values.size()) + " integers, not one");
+    if (name == FieldName::label && values.size() > 1)
+      place.refuse("label has " + std::to_string(values.size()) + " integers, not one");
   }
 
   char delimiter_;
-  std::vector<std::optional<FieldName>> columns_;   // nothing: not read
+  std::vector<std::optional<FieldName>> columns_;  // nothing: not read
 };
 
 }  // namespace
 
-std::unique_ptr<LineParser> make_csv_parser(std::string_view header, const LinePlace& place, spec::Delimiter delimiter, const WantedFields& wanted) {
-  return std::make_unique<CsvParser>(header, place, delimiter == spec::Delimiter::tab ? '\t' : ',', wanted);
+std::unique_ptr<LineParser> make_csv_parser(std::string_view header, const LinePlace& place,
+                                            spec::Delimiter delimiter, const WantedFields& wanted) {
+  return std::make_unique<CsvParser>(header, place, delimiter == spec::Delimiter::tab ? '\t' : ',',
+                                     wanted);
 }
 
 }  // namespace trainx::data::labelled

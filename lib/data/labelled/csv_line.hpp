@@ -5,8 +5,10 @@
 
 namespace trainx::data::labelled {
 
-/// Fields between delimiters, as RFC 4180 has them, but for line breaks inside quotes; ids separated by blanks: `"101 7592 102",1`.
-/// An empty field is as good as none. `header` names the columns. Throws UserError 65.
-std::unique_ptr<LineParser> make_csv_parser(std::string_view header, const LinePlace& place, spec::Delimiter delimiter, const WantedFields& wanted);
+/// Fields between delimiters, as RFC 4180 has them, but for line breaks inside quotes; ids
+/// separated by blanks: `"101 7592 102",1`. An empty field is as good as none. `header` names the
+/// columns. Throws UserError 65.
+std::unique_ptr<LineParser> make_csv_parser(std::string_view header, const LinePlace& place,
+                                            spec::Delimiter delimiter, const WantedFields& wanted);
 
 }  // namespace trainx::data::labelled

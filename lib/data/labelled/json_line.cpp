@@ -10,10 +10,12 @@ namespace {
 
 using nlohmann::json;
 
-// Events instead of a document: the parser is iterative, whatever the depth, and a document keeps the last of two equal keys without a word.
+// Events instead of a document: the parser is iterative, whatever the depth, and a document keeps
+// the last of two equal keys without a word.
 class LineEvents : public nlohmann::json_sax<json> {
  public:
-  LineEvents(const WantedFields& wanted, const LinePlace& place, Line& out) : wanted_(wanted), place_(place), out_(out) {}
+  LineEvents(const WantedFields& wanted, const LinePlace& place, Line& out)
+      : wanted_(wanted), place_(place), out_(out) {}
 
   bool null() override {
     if (depth_ == 1 && field_) {
@@ -25,10 +27,13 @@ class LineEvents : public nlohmann::json_sax<json> {
   bool boolean(bool) override { return other("a truth value"); }
   bool string(string_t&) override { return other("text"); }
   bool binary(binary_t&) override { return other("binary data"); }
-  bool number_float(number_float_t, const string_t&) override { return other("a number that is no integer"); }
+  bool number_float(number_float_t, const string_t&) override {
+    return other("a number that is no integer");
+  }
   bool number_integer(number_integer_t n) override { return number(n); }
   bool number_unsigned(number_unsigned_t n) override {
-    if (n > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) return other("an integer beyond 64 bits");
+    if (n > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max()))
+      return other("an integer beyond 64 bits");
     return number(static_cast<number_integer_t>(n));
   }
 
@@ -42,7 +47,9 @@ class LineEvents : public nlohmann::json_sax<json> {
 
   bool key(string_t& text) override {
     if (depth_ != 1) return true;
-    if (!keys_.insert(text).second) place_.refuse("a key is given twice in the object" + (known(text) ? ": \"" + text + "\"" : ""));
+    if (!keys_.insert(text).second)
+      place_.refuse("a key is given twice in the object" +
+                    (known(text) ? ": \"" + text + "\"" : ""));
     field_ = known(text);
     if (field_ && !wanted_[static_cast<std::size_t>(*field_)]) field_.reset();
     if (field_) out_[*field_].given = true;
@@ -70,17 +77,23 @@ class LineEvents : public nlohmann::json_sax<json> {
 
   /// A value that is not what its field takes; of other columns it may be anything.
   bool other(const std::string& what) {
-    if (depth_ == 0) place_.refuse("holds " + what + " where an object {\"input_ids\": [...]} is expected");
+    if (depth_ == 0)
+      place_.refuse("holds " + what + " where an object {\"input_ids\": [...]} is expected");
     if (!field_) return true;
     const std::string name(field_names[static_cast<std::size_t>(*field_)]);
-    if (depth_ > 1) place_.refuse(name + "[" + std::to_string(out_[*field_].values.size()) + "] is " + what + ", not an integer");
-    place_.refuse(name + " is " + what + (*field_ == FieldName::label ? ", not an integer" : ", not a list of integers"));
+    if (depth_ > 1)
+      place_.refuse(name + "[" + std::to_string(out_[*field_].values.size()) + "] is " + what +
+                    ", not an integer");
+    place_.refuse(name + " is " + what +
+                  (*field_ == FieldName::label ? ", not an integer" : ", not a list of integers"));
   }
 
   bool nested(const std::string& what) { return other(what) && open(); }
   bool open() {
     constexpr int deepest = 100;
-    if (++depth_ > deepest) place_.refuse("nests deeper than " + std::to_string(deepest) + " levels: no data of this kind does");
+    if (++depth_ > deepest)
+      place_.refuse("nests deeper than " + std::to_string(deepest) +
+                    " levels: no data of this kind does");
     return true;
   }
   bool close() {
@@ -91,8 +104,8 @@ class LineEvents : public nlohmann::json_sax<json> {
   const WantedFields& wanted_;
   const LinePlace& place_;
   Line& out_;
-  int depth_ = 0;                       // 1: in the object, 2: in the list of a field
-  std::optional<FieldName> field_;      // whose value is read
+  int depth_ = 0;                   // 1: in the object, 2: in the list of a field
+  std::optional<FieldName> field_;  // whose value is read
   std::set<std::string, std::less<>> keys_;
 };
 
@@ -110,6 +123,8 @@ class JsonParser final : public LineParser {
 
 }  // namespace
 
-std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted) { return std::make_unique<JsonParser>(wanted); }
+std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted) {
+  return std::make_unique<JsonParser>(wanted);
+}
 
 }  // namespace trainx::data::labelled

@@ -15,8 +15,13 @@ namespace {
 class LabelledLines final : public Source {
  public:
   /// `first`: lines before it are no samples; its parser was made from them.
-  LabelledLines(MappedFile file, LineIndex lines, std::int64_t first, std::unique_ptr<LineParser> parser, const LineRules& rules, bool scan)
-      : file_(std::move(file)), lines_(std::move(lines)), first_(first), parser_(std::move(parser)), rules_(rules) {
+  LabelledLines(MappedFile file, LineIndex lines, std::int64_t first,
+                std::unique_ptr<LineParser> parser, const LineRules& rules, bool scan)
+      : file_(std::move(file)),
+        lines_(std::move(lines)),
+        first_(first),
+        parser_(std::move(parser)),
+        rules_(rules) {
     if (samples() < 1) throw UserError(ExitCode::bad_data, file_.path() + " has no samples");
     if (!scan) return;
     std::vector<std::int32_t> lengths(static_cast<std::size_t>(samples()));
@@ -49,13 +54,17 @@ class LabelledLines final : public Source {
     Line line;
     parse(index, line);
     const auto length = static_cast<std::size_t>(length_of(line));
-    if (length > out.tokens.size()) throw InternalError("labelled lines: a sample of " + std::to_string(length) + " tokens for a row of " + std::to_string(out.tokens.size()));
+    if (length > out.tokens.size())
+      throw InternalError("labelled lines: a sample of " + std::to_string(length) +
+                          " tokens for a row of " + std::to_string(out.tokens.size()));
     fill(line[FieldName::input_ids], 0, length, out.tokens);
     if (!out.token_types.empty()) fill(line[FieldName::token_type_ids], 0, length, out.token_types);
     if (!out.length.empty()) out.length[0] = static_cast<std::int32_t>(length);
-    if (!out.label.empty() && line[FieldName::label].given) out.label[0] = static_cast<std::int32_t>(line[FieldName::label].values[0]);
+    if (!out.label.empty() && line[FieldName::label].given)
+      out.label[0] = static_cast<std::int32_t>(line[FieldName::label].values[0]);
     const Field& labels = line[FieldName::labels];
-    if (rules_.targets == Targets::next_token) fill(labels.given ? labels : line[FieldName::input_ids], 1, length, out.targets);
+    if (rules_.targets == Targets::next_token)
+      fill(labels.given ? labels : line[FieldName::input_ids], 1, length, out.targets);
     if (rules_.packed) keep_documents_apart(line, length, out);
     if (rules_.targets == Targets::own_token) fill(labels, 0, length, out.targets);
     return labels.given || rules_.targets != Targets::own_token;
@@ -63,9 +72,11 @@ class LabelledLines final : public Source {
 
  private:
   /// Values [begin, length) of a field that is given, to the front of `out`.
-  static void fill(const Field& field, std::size_t begin, std::size_t length, std::span<std::int32_t> out) {
+  static void fill(const Field& field, std::size_t begin, std::size_t length,
+                   std::span<std::int32_t> out) {
     if (!field.given) return;
-    std::transform(field.values.begin() + static_cast<std::ptrdiff_t>(begin), field.values.begin() + static_cast<std::ptrdiff_t>(length), out.begin(),
+    std::transform(field.values.begin() + static_cast<std::ptrdiff_t>(begin),
+                   field.values.begin() + static_cast<std::ptrdiff_t>(length), out.begin(),
                    [](std::int64_t value) { return static_cast<std::int32_t>(value); });
   }
 
@@ -78,14 +89,18 @@ class LabelledLines final : public Source {
     for (const std::int64_t tokens : documents.given ? documents.values : one) {
       const std::size_t end = std::min(begin + static_cast<std::size_t>(tokens), length);
       if (begin == end) break;
-      if (!out.document_starts.empty()) std::ranges::fill(out.document_starts.subspan(begin, end - begin), static_cast<std::int32_t>(begin));
+      if (!out.document_starts.empty())
+        std::ranges::fill(out.document_starts.subspan(begin, end - begin),
+                          static_cast<std::int32_t>(begin));
       out.targets[end - 1] = no_target;
       begin = end;
     }
   }
 
   void check_index(std::int64_t index) const {
-    if (index < 0 || index >= samples()) throw InternalError("labelled lines: sample " + std::to_string(index) + " of " + std::to_string(samples()));
+    if (index < 0 || index >= samples())
+      throw InternalError("labelled lines: sample " + std::to_string(index) + " of " +
+                          std::to_string(samples()));
   }
 
   void parse(std::int64_t index, Line& line) const {
@@ -97,14 +112,17 @@ class LabelledLines final : public Source {
     rules_.check(line, place);
   }
 
-  std::int64_t length_of(const Line& line) const { return std::min(static_cast<std::int64_t>(line[FieldName::input_ids].values.size()), rules_.sequence_length); }
+  std::int64_t length_of(const Line& line) const {
+    return std::min(static_cast<std::int64_t>(line[FieldName::input_ids].values.size()),
+                    rules_.sequence_length);
+  }
 
   MappedFile file_;
   LineIndex lines_;
   std::int64_t first_;
   std::unique_ptr<LineParser> parser_;
   LineRules rules_;
-  std::vector<std::int32_t> lengths_;   // of the samples, where they were scanned
+  std::vector<std::int32_t> lengths_;  // of the samples, where they were scanned
 };
 
 }  // namespace
@@ -115,7 +133,8 @@ std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, const std:
   MappedFile file(path);
   refuse_foreign(file);
   LineIndex lines = LineIndex::of_json(file.bytes(), file.path());
-  return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 0, make_json_parser(rules.wanted()), rules, how.scan);
+  return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 0,
+                                         make_json_parser(rules.wanted()), rules, how.scan);
 }
 
 std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, const std::string& path,
@@ -124,11 +143,15 @@ std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, const std::str
   MappedFile file(path);
   refuse_foreign(file);
   LineIndex lines(file.bytes());
-  if (lines.size() == 0) throw UserError(ExitCode::bad_data, file.path() + " is empty: the first line names the columns");
+  if (lines.size() == 0)
+    throw UserError(ExitCode::bad_data,
+                    file.path() + " is empty: the first line names the columns");
   const bool tabs = file.path().ends_with(".tsv") || file.path().ends_with(".tab");
-  const spec::Delimiter delimiter = options.delimiter.value.value_or(tabs ? spec::Delimiter::tab : spec::Delimiter::comma);
+  const spec::Delimiter delimiter =
+      options.delimiter.value.value_or(tabs ? spec::Delimiter::tab : spec::Delimiter::comma);
   auto parser = make_csv_parser(lines.line(0), {file.path(), 1}, delimiter, rules.wanted());
-  return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 1, std::move(parser), rules, how.scan);
+  return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 1, std::move(parser),
+                                         rules, how.scan);
 }
 
 }  // namespace trainx::data::labelled

@@ -8,14 +8,22 @@
 
 namespace trainx::data::labelled {
 
-enum class FieldName : std::uint8_t { input_ids, token_type_ids, attention_mask, labels, label, document_lengths };
-constexpr std::array<std::string_view, 6> field_names{"input_ids", "token_type_ids", "attention_mask", "labels", "label", "document_lengths"};
+enum class FieldName : std::uint8_t {
+  input_ids,
+  token_type_ids,
+  attention_mask,
+  labels,
+  label,
+  document_lengths
+};
+constexpr std::array<std::string_view, 6> field_names{
+    "input_ids", "token_type_ids", "attention_mask", "labels", "label", "document_lengths"};
 /// Which fields are read; others are columns that trainx has no use for.
 using WantedFields = std::array<bool, field_names.size()>;
 
 struct Field {
   bool given = false;
-  std::vector<std::int64_t> values;     // of `label`: one
+  std::vector<std::int64_t> values;  // of `label`: one
 };
 struct Line {
   std::array<Field, field_names.size()> fields;

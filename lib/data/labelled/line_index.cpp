@@ -4,9 +4,12 @@
 
 namespace trainx::data::labelled {
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
 
-LineIndex::LineIndex(std::span<const std::byte> bytes) : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {
+LineIndex::LineIndex(std::span<const std::byte> bytes)
+    : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
   for (std::size_t at = 0; at < text_.size();) {

@@ -5,17 +5,22 @@
 namespace trainx::data::labelled {
 namespace {
 
-constexpr std::int64_t most_ids = std::int64_t{1} << 31;   // an int32 holds those below
+constexpr std::int64_t most_ids = std::int64_t{1} << 31;  // an int32 holds those below
 
-std::string name_of(FieldName name) { return std::string(field_names[static_cast<std::size_t>(name)]); }
+std::string name_of(FieldName name) {
+  return std::string(field_names[static_cast<std::size_t>(name)]);
+}
 
 /// Every value is in [0, limit), or no_target where that is allowed.
-void check_range(const Line& line, const LinePlace& place, FieldName name, std::int64_t limit, bool may_be_no_target, const std::string& beyond) {
+void check_range(const Line& line, const LinePlace& place, FieldName name, std::int64_t limit,
+                 bool may_be_no_target, const std::string& beyond) {
   const auto& values = line[name].values;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] >= 0 && values[i] < limit) continue;
     if (may_be_no_target && values[i] == no_target) continue;
-    const std::string at = name_of(name) + (name == FieldName::label ? "" : "[" + std::to_string(i) + "]") + " is " + std::to_string(values[i]);
+    const std::string at = name_of(name) +
+                           (name == FieldName::label ? "" : "[" + std::to_string(i) + "]") +
+                           " is " + std::to_string(values[i]);
     place.refuse(at + (values[i] < 0 ? ", less than 0" : ", " + beyond));
   }
 }
@@ -31,10 +36,14 @@ void LinePlace::refuse(const std::string& what) const {
 void check_documents(const Line& line, const LinePlace& place) {
   std::int64_t left = static_cast<std::int64_t>(line[FieldName::input_ids].values.size());
   for (const std::int64_t length : line[FieldName::document_lengths].values) {
-    if (length < 1 || length > left) place.refuse("document_lengths has " + std::to_string(length) + " where " + std::to_string(left) + " of the input_ids are left");
+    if (length < 1 || length > left)
+      place.refuse("document_lengths has " + std::to_string(length) + " where " +
+                   std::to_string(left) + " of the input_ids are left");
     left -= length;
   }
-  if (left > 0) place.refuse("document_lengths leaves " + std::to_string(left) + " of the input_ids to no document");
+  if (left > 0)
+    place.refuse("document_lengths leaves " + std::to_string(left) +
+                 " of the input_ids to no document");
 }
 
 LineRules::LineRules(const SourceOptions& how, bool truncated, bool documents)
@@ -46,42 +55,57 @@ LineRules::LineRules(const SourceOptions& how, bool truncated, bool documents)
       truncate(truncated),
       packed(documents) {}
 
-WantedFields LineRules::wanted() const { return {true, true, true, targets != Targets::label, targets == Targets::label, true}; }
+WantedFields LineRules::wanted() const {
+  return {true, true, true, targets != Targets::label, targets == Targets::label, true};
+}
 
 void LineRules::check(const Line& line, const LinePlace& place) const {
   const Field& ids = line[FieldName::input_ids];
   if (!ids.given)
-    place.refuse("has no input_ids: `trainx data tokenize FILE --tokenizer FOLDER --out OUT.jsonl` "
-                 "makes them of text");
+    place.refuse(
+        "has no input_ids: `trainx data tokenize FILE --tokenizer FOLDER --out OUT.jsonl` "
+        "makes them of text");
   if (ids.values.empty()) place.refuse("input_ids is empty");
-  for (const FieldName name : {FieldName::token_type_ids, FieldName::attention_mask, FieldName::labels}) {
+  for (const FieldName name :
+       {FieldName::token_type_ids, FieldName::attention_mask, FieldName::labels}) {
     const std::size_t count = line[name].values.size();
     if (line[name].given && count != ids.values.size()) {
-      place.refuse(name_of(name) + " has " + std::to_string(count) + " values, but input_ids " + std::to_string(ids.values.size()));
+      place.refuse(name_of(name) + " has " + std::to_string(count) + " values, but input_ids " +
+                   std::to_string(ids.values.size()));
     }
   }
   if (line[FieldName::document_lengths].given) {
-    if (!packed) place.refuse("has document_lengths, and only data of type jsonl with packed: true keeps documents of a row apart");
+    if (!packed)
+      place.refuse(
+          "has document_lengths, and only data of type jsonl with packed: true keeps documents of "
+          "a row apart");
     check_documents(line, place);
   }
   const auto length = static_cast<std::int64_t>(ids.values.size());
   if (length > sequence_length && !truncate) {
-    place.refuse("has " + std::to_string(length) + " tokens, more than data.sequence_length (" + std::to_string(sequence_length) +
+    place.refuse("has " + std::to_string(length) + " tokens, more than data.sequence_length (" +
+                 std::to_string(sequence_length) +
                  "): raise it, cut the data, or set data.truncate to true");
   }
   const std::int64_t limit = vocab_limit > 0 ? vocab_limit : most_ids;
-  const std::string beyond = "beyond the vocabulary of " + std::to_string(limit) + ": correct the data or model.options.vocab_size";
+  const std::string beyond = "beyond the vocabulary of " + std::to_string(limit) +
+                             ": correct the data or model.options.vocab_size";
   check_range(line, place, FieldName::input_ids, limit, false, beyond);
   check_range(line, place, FieldName::labels, limit, true, beyond);
   const std::int64_t types = token_type_limit > 0 ? token_type_limit : most_ids;
-  check_range(line, place, FieldName::token_type_ids, types, false, "but the model knows " + std::to_string(types) + " token types");
+  check_range(line, place, FieldName::token_type_ids, types, false,
+              "but the model knows " + std::to_string(types) + " token types");
   for (const std::int64_t attended : line[FieldName::attention_mask].values) {
-    if (attended != 1) place.refuse("attention_mask has " + std::to_string(attended) + ": give the tokens without padding, which trainx adds itself");
+    if (attended != 1)
+      place.refuse("attention_mask has " + std::to_string(attended) +
+                   ": give the tokens without padding, which trainx adds itself");
   }
   if (targets != Targets::label) return;
   if (!line[FieldName::label].given) place.refuse("has no label");
   const std::int64_t classes = num_labels > 0 ? num_labels : most_ids;
-  check_range(line, place, FieldName::label, classes, false, "but the classes are 0 to " + std::to_string(classes - 1) + " (model.options.num_labels)");
+  check_range(
+      line, place, FieldName::label, classes, false,
+      "but the classes are 0 to " + std::to_string(classes - 1) + " (model.options.num_labels)");
 }
 
 }  // namespace trainx::data::labelled

@@ -12,7 +12,7 @@ void check_documents(const Line& line, const LinePlace& place);
 struct LineRules {
   Targets targets = Targets::next_token;
   std::int64_t sequence_length = 0;
-  std::int64_t vocab_limit = 0, token_type_limit = 0, num_labels = 0;   // 0: no limit
+  std::int64_t vocab_limit = 0, token_type_limit = 0, num_labels = 0;  // 0: no limit
   bool truncate = false, packed = false;
 
   LineRules(const SourceOptions& how, bool truncate, bool packed = false);

@@ -6,8 +6,9 @@
 
 namespace trainx::data::labelled {
 
-void for_each_range(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& work) {
-  constexpr std::int64_t worth_a_thread = 2048;             // lines: milliseconds of parsing
+void for_each_range(std::int64_t count,
+                    const std::function<void(std::int64_t, std::int64_t)>& work) {
+  constexpr std::int64_t worth_a_thread = 2048;  // lines: milliseconds of parsing
   const std::int64_t cores = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
   const std::int64_t ranges = std::clamp<std::int64_t>(count / worth_a_thread, 1, cores);
   if (ranges == 1) return work(0, count);

@@ -44,11 +44,14 @@ class MixtureSource final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_mixture(const spec::MixtureOptions& options, Split split, const SourceOptions& how) {
+std::unique_ptr<Source> open_mixture(const spec::MixtureOptions& options, Split split,
+                                     const SourceOptions& how) {
   auto mixture = std::make_unique<MixtureSource>();
   for (const spec::MixtureEntry& entry : options.sources) {
-    const spec::DataOptions source = std::visit([](const auto& o) -> spec::DataOptions { return o; }, entry.source);
-    if (auto opened = open_source(source, split, how)) mixture->add(std::move(opened), entry.weight);
+    const spec::DataOptions source =
+        std::visit([](const auto& o) -> spec::DataOptions { return o; }, entry.source);
+    if (auto opened = open_source(source, split, how))
+      mixture->add(std::move(opened), entry.weight);
   }
   if (mixture->empty()) return nullptr;
   return mixture;

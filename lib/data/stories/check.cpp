@@ -20,7 +20,8 @@ StoryReport check_story(std::span<const std::int32_t> tokens) {
     if (!grammar.advance(at, token)) {
       std::vector<Choice> choices;
       grammar.choices(at, choices);
-      report.problem = "word " + std::to_string(report.accepted + 1) + ", '" + word + "', may not stand there; '" +
+      report.problem = "word " + std::to_string(report.accepted + 1) + ", '" + word +
+                       "', may not stand there; '" +
                        grammar.words()[static_cast<std::size_t>(choices.front().token)] + "' might";
       return report;
     }

@@ -8,11 +8,11 @@ namespace trainx::data::stories {
 
 /// How far a text follows the grammar.
 struct StoryReport {
-  std::int64_t tokens = 0;              // looked at
-  std::int64_t accepted = 0;            // before the first that may not stand where it does
-  std::int64_t sentences = 0;           // of the accepted
-  std::int64_t stories = 0;             // ended among the accepted
-  std::string problem;                  // empty: all accepted
+  std::int64_t tokens = 0;     // looked at
+  std::int64_t accepted = 0;   // before the first that may not stand where it does
+  std::int64_t sentences = 0;  // of the accepted
+  std::int64_t stories = 0;    // ended among the accepted
+  std::string problem;         // empty: all accepted
   bool ok() const { return problem.empty(); }
 };
 

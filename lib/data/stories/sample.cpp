@@ -10,12 +10,17 @@ namespace {
 
 class StoriesSource final : public Source {
  public:
-  StoriesSource(std::int64_t samples, Split split, std::uint64_t seed) : samples_(samples), split_(split), seed_(seed) {}
+  StoriesSource(std::int64_t samples, Split split, std::uint64_t seed)
+      : samples_(samples), split_(split), seed_(seed) {}
   std::int64_t samples() const override { return samples_; }
-  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(Grammar::english().words().size()); }
+  std::int64_t vocab_size() const override {
+    return static_cast<std::int64_t>(Grammar::english().words().size());
+  }
   bool read(std::int64_t index, SampleView out) const override {
-    if (index < 0 || index >= samples_) throw InternalError("stories: sample " + std::to_string(index) + " of " + std::to_string(samples_));
-    std::vector<std::int32_t> text(out.tokens.size() + 1);                // [T + 1]
+    if (index < 0 || index >= samples_)
+      throw InternalError("stories: sample " + std::to_string(index) + " of " +
+                          std::to_string(samples_));
+    std::vector<std::int32_t> text(out.tokens.size() + 1);  // [T + 1]
     draw_sample(seed_, split_, index, text);
     std::copy(text.begin(), text.end() - 1, out.tokens.begin());
     std::copy(text.begin() + 1, text.end(), out.targets.begin());
@@ -34,7 +39,8 @@ std::int64_t sample_count(const spec::StoriesOptions& options, Split split) {
 
 }  // namespace
 
-void draw_sample(std::uint64_t seed, Split split, std::int64_t index, std::span<std::int32_t> tokens, std::span<double> nats) {
+void draw_sample(std::uint64_t seed, Split split, std::int64_t index,
+                 std::span<std::int32_t> tokens, std::span<double> nats) {
   const Grammar& grammar = Grammar::english();
   CounterRandom random(seed, split == Split::train ? 1 : 2, static_cast<std::uint64_t>(index));
   Position at = grammar.start();
@@ -52,19 +58,23 @@ void draw_sample(std::uint64_t seed, Split split, std::int64_t index, std::span<
   }
 }
 
-std::unique_ptr<Source> open_stories(const spec::StoriesOptions& options, Split split, const SourceOptions& how) {
+std::unique_ptr<Source> open_stories(const spec::StoriesOptions& options, Split split,
+                                     const SourceOptions& how) {
   auto source = std::make_unique<StoriesSource>(sample_count(options, split), split, how.seed);
   if (how.vocab_limit > 0 && source->vocab_size() > how.vocab_limit) {
-    throw UserError(ExitCode::bad_data, "stories has " + std::to_string(source->vocab_size()) + " words, but the model's vocabulary only " +
-                                            std::to_string(how.vocab_limit) + ": leave model.options.vocab_size out");
+    throw UserError(ExitCode::bad_data, "stories has " + std::to_string(source->vocab_size()) +
+                                            " words, but the model's vocabulary only " +
+                                            std::to_string(how.vocab_limit) +
+                                            ": leave model.options.vocab_size out");
   }
   return source;
 }
 
 double entropy_floor(const spec::StoriesOptions& options, Split split, const SourceOptions& how) {
-  constexpr std::int64_t most_tokens = 1 << 20;         // drawn in less than a tenth of a second
+  constexpr std::int64_t most_tokens = 1 << 20;  // drawn in less than a tenth of a second
   const std::int64_t tokens_of_sample = std::min(how.sequence_length, most_tokens);
-  std::int64_t samples = split == Split::train ? std::min<std::int64_t>(options.samples, 4096) : options.eval_samples;
+  std::int64_t samples = split == Split::train ? std::min<std::int64_t>(options.samples, 4096)
+                                               : options.eval_samples;
   samples = std::min(samples, most_tokens / tokens_of_sample);
   const auto length = static_cast<std::size_t>(tokens_of_sample);
   std::vector<std::int32_t> tokens(length + 1);
@@ -72,7 +82,8 @@ double entropy_floor(const spec::StoriesOptions& options, Split split, const Sou
   double sum = 0;
   for (std::int64_t i = 0; i < samples; ++i) {
     draw_sample(how.seed, split, i, tokens, nats);
-    for (std::size_t t = 1; t <= length; ++t) sum += nats[t];             // the first token is no target
+    // the first token is no target
+    for (std::size_t t = 1; t <= length; ++t) sum += nats[t];
   }
   return sum / (static_cast<double>(samples) * static_cast<double>(length));
 }

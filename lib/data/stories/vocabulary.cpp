@@ -37,10 +37,13 @@ class StoriesVocabulary final : public Vocabulary {
       std::size_t end = at;
       if (is_space(text[at])) {
         while (end < text.size() && is_space(text[end])) ++end;
-        if (std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), '\n') > 1) ids.push_back(grammar_.end_of_story());
+        if (std::count(text.begin() + static_cast<std::ptrdiff_t>(at),
+                       text.begin() + static_cast<std::ptrdiff_t>(end), '\n') > 1)
+          ids.push_back(grammar_.end_of_story());
       } else {
         do ++end;
-        while (!is_punctuation(text[at]) && end < text.size() && !is_space(text[end]) && !is_punctuation(text[end]));
+        while (!is_punctuation(text[at]) && end < text.size() && !is_space(text[end]) &&
+               !is_punctuation(text[end]));
         ids.push_back(id_of(text.substr(at, end - at)));
       }
       at = end;
@@ -51,7 +54,8 @@ class StoriesVocabulary final : public Vocabulary {
   std::string decode(std::span<const std::int32_t> ids) const override {
     std::string text;
     for (const std::int32_t id : ids) {
-      if (id < 0 || id >= size()) throw InternalError("stories: token id " + std::to_string(id) + " is no word");
+      if (id < 0 || id >= size())
+        throw InternalError("stories: token id " + std::to_string(id) + " is no word");
       const std::string& word = grammar_.words()[static_cast<std::size_t>(id)];
       if (id == grammar_.end_of_story()) {
         text += "\n\n";
@@ -67,10 +71,13 @@ class StoriesVocabulary final : public Vocabulary {
   std::int32_t id_of(std::string_view word) const {
     const std::int32_t id = grammar_.find(word);
     if (id >= 0 && id != grammar_.end_of_story()) return id;
-    const auto nearest = std::min_element(grammar_.words().begin() + 1, grammar_.words().end(), [&](const std::string& a, const std::string& b) {
-      return edit_distance(word, a) < edit_distance(word, b);
-    });
-    throw UserError(ExitCode::bad_data, "'" + std::string(word) + "' is not among the " + std::to_string(size()) + " words of stories (did you mean '" + *nearest + "'?)");
+    const auto nearest = std::min_element(grammar_.words().begin() + 1, grammar_.words().end(),
+                                          [&](const std::string& a, const std::string& b) {
+                                            return edit_distance(word, a) < edit_distance(word, b);
+                                          });
+    throw UserError(ExitCode::bad_data, "'" + std::string(word) + "' is not among the " +
+                                            std::to_string(size()) +
+                                            " words of stories (did you mean '" + *nearest + "'?)");
   }
 
   const Grammar& grammar_ = Grammar::english();
@@ -78,6 +85,8 @@ class StoriesVocabulary final : public Vocabulary {
 
 }  // namespace
 
-std::unique_ptr<Vocabulary> make_stories_vocabulary() { return std::make_unique<StoriesVocabulary>(); }
+std::unique_ptr<Vocabulary> make_stories_vocabulary() {
+  return std::make_unique<StoriesVocabulary>();
+}
 
 }  // namespace trainx::data::stories

@@ -24,7 +24,9 @@ std::vector<std::string> files_of(const std::string& path) {
       files.push_back(at->path().string());
     }
   }
-  if (error) throw UserError(ExitCode::input_missing, "cannot read data folder " + path + ": " + error.message());
+  if (error)
+    throw UserError(ExitCode::input_missing,
+                    "cannot read data folder " + path + ": " + error.message());
   if (files.empty()) throw UserError(ExitCode::bad_data, "data folder " + path + " has no files");
   std::sort(files.begin(), files.end());
   return files;
@@ -42,9 +44,9 @@ class TextSource final : public Source {
         if (how.scan) check(files_.back());
       }
     }
-    const std::string named =
-        paths.size() == 1 ? paths.front()
-                          : paths.front() + " and " + std::to_string(paths.size() - 1) + " more";
+    const std::string named = paths.size() == 1 ? paths.front()
+                                                : paths.front() + " and " +
+                                                      std::to_string(paths.size() - 1) + " more";
     if (total_ == 0) throw UserError(ExitCode::bad_data, "text data " + named + " is empty");
     if (total_ < length_ + 1) {
       throw UserError(ExitCode::bad_data,
@@ -63,12 +65,16 @@ class TextSource final : public Source {
     return all;
   }
   bool read(std::int64_t index, SampleView out) const override {
-    if (index < 0 || index >= samples()) throw InternalError("text: sample " + std::to_string(index) + " of " + std::to_string(samples()));
+    if (index < 0 || index >= samples())
+      throw InternalError("text: sample " + std::to_string(index) + " of " +
+                          std::to_string(samples()));
     const std::int64_t first = index * length_;
-    auto file = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), first) - ends_.begin());
+    auto file = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), first) -
+                                         ends_.begin());
     for (std::int64_t i = 0; i <= length_; ++i) {
-      while (first + i >= ends_[file]) ++file;            // also over empty files
-      const std::int64_t offset = first + i - (ends_[file] - static_cast<std::int64_t>(files_[file].bytes().size()));
+      while (first + i >= ends_[file]) ++file;  // also over empty files
+      const std::int64_t offset =
+          first + i - (ends_[file] - static_cast<std::int64_t>(files_[file].bytes().size()));
       const std::int32_t byte = byte_at(files_[file], offset);
       if (i > 0) out.targets[static_cast<std::size_t>(i - 1)] = byte;
       if (i < length_) out.tokens[static_cast<std::size_t>(i)] = byte;
@@ -80,23 +86,28 @@ class TextSource final : public Source {
   void check(const MappedFile& file) const {
     const auto bad = find_malformed_utf8(file.bytes());
     if (bad) {
-      throw UserError(ExitCode::bad_data, "text file " + file.path() + " is not UTF-8 at byte " + std::to_string(*bad) + ": convert it, or take it out of the data");
+      throw UserError(ExitCode::bad_data, "text file " + file.path() + " is not UTF-8 at byte " +
+                                              std::to_string(*bad) +
+                                              ": convert it, or take it out of the data");
     }
     if (limit_ <= 0 || limit_ >= byte_values) return;
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(file.bytes().size()); ++i) byte_at(file, i);
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(file.bytes().size()); ++i)
+      byte_at(file, i);
   }
 
   std::int32_t byte_at(const MappedFile& file, std::int64_t offset) const {
     const auto byte = static_cast<std::int32_t>(file.bytes()[static_cast<std::size_t>(offset)]);
     if (limit_ > 0 && byte >= limit_) {
-      throw UserError(ExitCode::bad_data, "text file " + file.path() + " has token id " + std::to_string(byte) + " at byte " + std::to_string(offset) +
-                                              ", beyond the vocabulary of " + std::to_string(limit_) + ": leave model.options.vocab_size out");
+      throw UserError(ExitCode::bad_data,
+                      "text file " + file.path() + " has token id " + std::to_string(byte) +
+                          " at byte " + std::to_string(offset) + ", beyond the vocabulary of " +
+                          std::to_string(limit_) + ": leave model.options.vocab_size out");
     }
     return byte;
   }
 
   std::vector<MappedFile> files_;
-  std::vector<std::int64_t> ends_;      // bytes up to and including file i
+  std::vector<std::int64_t> ends_;  // bytes up to and including file i
   std::int64_t total_ = 0, length_, limit_;
 };
 
@@ -111,7 +122,8 @@ class ByteVocabulary final : public Vocabulary {
   std::string decode(std::span<const std::int32_t> ids) const override {
     std::string text;
     for (const std::int32_t id : ids) {
-      if (id < 0 || id >= byte_values) throw InternalError("text: token id " + std::to_string(id) + " is no byte");
+      if (id < 0 || id >= byte_values)
+        throw InternalError("text: token id " + std::to_string(id) + " is no byte");
       text.push_back(static_cast<char>(static_cast<unsigned char>(id)));
     }
     return text;

@@ -4,8 +4,12 @@
 namespace trainx::data::text {
 namespace {
 
-/// Bytes of the sequence that begins with `lead` and what its second byte may be; length 0: no sequence begins so.
-struct Lead { std::size_t length; std::uint8_t second_low, second_high; };
+/// Bytes of the sequence that begins with `lead` and what its second byte may be; length 0: no
+/// sequence begins so.
+struct Lead {
+  std::size_t length;
+  std::uint8_t second_low, second_high;
+};
 
 Lead lead_of(std::uint8_t lead) {
   if (lead < 0x80) return {1, 0, 0};
@@ -27,7 +31,8 @@ std::optional<std::size_t> find_malformed_utf8(std::span<const std::byte> bytes)
     const Lead lead = lead_of(at(i));
     if (lead.length == 0 || i + lead.length > bytes.size()) return i;
     for (std::size_t k = 1; k < lead.length; ++k) {
-      const std::uint8_t low = k == 1 ? lead.second_low : 0x80, high = k == 1 ? lead.second_high : 0xbf;
+      const std::uint8_t low = k == 1 ? lead.second_low : 0x80,
+                         high = k == 1 ? lead.second_high : 0xbf;
       if (at(i + k) < low || at(i + k) > high) return i;
     }
     i += lead.length;

@@ -13,8 +13,10 @@ class TokenSource final : public Source {
   TokenSource(TokenReader tokens, const SourceOptions& how, bool scan)
       : tokens_(std::move(tokens)), length_(how.sequence_length) {
     if (tokens_.count() < length_ + 1) {
-      throw UserError(ExitCode::bad_data, "token file " + tokens_.path() + " has " + std::to_string(tokens_.count()) + " tokens, too few for one sample of " + std::to_string(length_) +
-                                              " and its last target: shorten data.sequence_length or give more data");
+      throw UserError(ExitCode::bad_data,
+                      "token file " + tokens_.path() + " has " + std::to_string(tokens_.count()) +
+                          " tokens, too few for one sample of " + std::to_string(length_) +
+                          " and its last target: shorten data.sequence_length or give more data");
     }
     if (scan) {
       for (std::int64_t i = 0; i < tokens_.count(); ++i) tokens_.token(i);
@@ -25,7 +27,9 @@ class TokenSource final : public Source {
   std::int64_t vocab_size() const override { return 0; }
   std::vector<DataFile> files() const override { return {{tokens_.path(), tokens_.bytes()}}; }
   bool read(std::int64_t index, SampleView out) const override {
-    if (index < 0 || index >= samples()) throw InternalError("tokens: sample " + std::to_string(index) + " of " + std::to_string(samples()));
+    if (index < 0 || index >= samples())
+      throw InternalError("tokens: sample " + std::to_string(index) + " of " +
+                          std::to_string(samples()));
     std::int32_t previous = tokens_.token(index * length_);
     for (std::int64_t i = 0; i < length_; ++i) {
       out.tokens[static_cast<std::size_t>(i)] = previous;

@@ -11,9 +11,13 @@
 namespace trainx::data::tokens {
 namespace {
 
-constexpr std::int64_t header_bytes = 256 * 4;            // llm.c: 256 int32: magic, version, count, zeros
+// llm.c: 256 int32: magic, version, count, zeros
+constexpr std::int64_t header_bytes = 256 * 4;
 
-struct Flavour { std::uint32_t magic, version; std::int64_t width; };
+struct Flavour {
+  std::uint32_t magic, version;
+  std::int64_t width;
+};
 constexpr Flavour flavours[] = {{20240520, 1, 2}, {20240801, 7, 4}};
 
 std::array<std::uint32_t, 3> first_words(std::span<const std::byte> bytes) {
@@ -22,31 +26,40 @@ std::array<std::uint32_t, 3> first_words(std::span<const std::byte> bytes) {
   return words;
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) { throw UserError(ExitCode::bad_data, "token file " + path + " " + why); }
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw UserError(ExitCode::bad_data, "token file " + path + " " + why);
+}
 
 TokenLayout layout_with_header(const MappedFile& file) {
   const auto size = static_cast<std::int64_t>(file.bytes().size());
   const auto [magic, version, count] = first_words(file.bytes());
   for (const Flavour& f : flavours) {
     if (magic != f.magic) continue;
-    if (size < header_bytes) refuse(file.path(), "ends inside its header: " + std::to_string(size) + " bytes of 1024; write it again");
+    if (size < header_bytes)
+      refuse(file.path(),
+             "ends inside its header: " + std::to_string(size) + " bytes of 1024; write it again");
     if (version != f.version) {
-      refuse(file.path(), "has version " + std::to_string(version) + " at offset 4, but magic " + std::to_string(magic) + " goes with version " + std::to_string(f.version));
+      refuse(file.path(), "has version " + std::to_string(version) + " at offset 4, but magic " +
+                              std::to_string(magic) + " goes with version " +
+                              std::to_string(f.version));
     }
     const std::int64_t expected = header_bytes + f.width * std::int64_t{count};
     if (size < expected) {
-      refuse(file.path(), "is truncated: its header promises " + std::to_string(count) + " tokens, " + std::to_string(expected) + " bytes, but it ends at " +
+      refuse(file.path(), "is truncated: its header promises " + std::to_string(count) +
+                              " tokens, " + std::to_string(expected) + " bytes, but it ends at " +
                               std::to_string(size) + "; write it again");
     }
     if (size > expected) {
-      refuse(file.path(), "goes on after its end: its header promises " + std::to_string(count) + " tokens, " + std::to_string(expected) + " bytes, but it has " +
+      refuse(file.path(), "goes on after its end: its header promises " + std::to_string(count) +
+                              " tokens, " + std::to_string(expected) + " bytes, but it has " +
                               std::to_string(size) + "; write it again");
     }
     return {header_bytes, f.width, std::int64_t{count}};
   }
   refuse_foreign(file);
   refuse(file.path(), "has no header of a known format (magic " + std::to_string(magic) +
-                          " at offset 0, not 20240520 or 20240801): set data.dtype to uint16 or uint32 where it has none");
+                          " at offset 0, not 20240520 or 20240801): set data.dtype to uint16 or "
+                          "uint32 where it has none");
 }
 
 TokenLayout layout_without_header(const MappedFile& file, spec::TokenFileType type) {
@@ -57,17 +70,23 @@ TokenLayout layout_without_header(const MappedFile& file, spec::TokenFileType ty
       found && found->name == "a NumPy array")
     refuse_foreign(file);
   for (const Flavour& f : flavours) {
-    if (words[0] == f.magic && words[1] == f.version) refuse(file.path(), "has a header of llm.c, which data.dtype would read as tokens: leave data.dtype out");
+    if (words[0] == f.magic && words[1] == f.version)
+      refuse(file.path(),
+             "has a header of llm.c, which data.dtype would read as tokens: leave data.dtype out");
   }
-  if (size % width != 0) refuse(file.path(), "is truncated: " + std::to_string(size) + " bytes are no whole number of " + std::to_string(width) + "-byte tokens");
+  if (size % width != 0)
+    refuse(file.path(), "is truncated: " + std::to_string(size) + " bytes are no whole number of " +
+                            std::to_string(width) + "-byte tokens");
   return {0, width, size / width};
 }
 
 TokenLayout layout_of_megatron(const MappedFile& file, const MegatronIndex& index) {
   const auto size = static_cast<std::int64_t>(file.bytes().size());
   if (size != index.tokens * index.width) {
-    refuse(file.path(), "has " + std::to_string(size) + " bytes, but its index " + index_path(file.path()) + " promises " + std::to_string(index.tokens) + " tokens of " +
-                            std::to_string(index.width) + ": they do not belong together");
+    refuse(file.path(), "has " + std::to_string(size) + " bytes, but its index " +
+                            index_path(file.path()) + " promises " + std::to_string(index.tokens) +
+                            " tokens of " + std::to_string(index.width) +
+                            ": they do not belong together");
   }
   return {0, index.width, index.tokens, index.documents};
 }
@@ -79,13 +98,16 @@ bool has_known_magic(const MappedFile& file) {
 
 TokenLayout layout_of(const MappedFile& file, const spec::Auto<spec::TokenFileType>& type) {
   if (!type.is_auto()) return layout_without_header(file, *type.value);
-  if (!has_known_magic(file) && std::filesystem::is_regular_file(index_path(file.path()))) return layout_of_megatron(file, read_megatron_index(index_path(file.path())));
+  if (!has_known_magic(file) && std::filesystem::is_regular_file(index_path(file.path())))
+    return layout_of_megatron(file, read_megatron_index(index_path(file.path())));
   return layout_with_header(file);
 }
 
 }  // namespace
 
-TokenReader::TokenReader(const std::string& path, const spec::Auto<spec::TokenFileType>& type, std::int64_t limit) : file_(path), limit_(limit) {
+TokenReader::TokenReader(const std::string& path, const spec::Auto<spec::TokenFileType>& type,
+                         std::int64_t limit)
+    : file_(path), limit_(limit) {
   if (file_.bytes().empty()) refuse(file_.path(), "is empty");
   layout_ = layout_of(file_, type);
 }
@@ -93,10 +115,13 @@ TokenReader::TokenReader(const std::string& path, const spec::Auto<spec::TokenFi
 std::int32_t TokenReader::token(std::int64_t i) const {
   const std::int64_t at = layout_.offset + i * layout_.width;
   std::uint64_t id = 0;
-  std::memcpy(&id, file_.bytes().data() + at, static_cast<std::size_t>(layout_.width));   // little-endian, as the host
-  const std::int64_t limit = limit_ > 0 ? limit_ : std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1;
+  // little-endian, as the host
+  std::memcpy(&id, file_.bytes().data() + at, static_cast<std::size_t>(layout_.width));
+  const std::int64_t limit =
+      limit_ > 0 ? limit_ : std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1;
   if (id >= static_cast<std::uint64_t>(limit)) {
-    refuse(file_.path(), "has token id " + std::to_string(id) + " at byte " + std::to_string(at) + ", beyond the vocabulary of " + std::to_string(limit) +
+    refuse(file_.path(), "has token id " + std::to_string(id) + " at byte " + std::to_string(at) +
+                             ", beyond the vocabulary of " + std::to_string(limit) +
                              ": correct the file or model.options.vocab_size");
   }
   return static_cast<std::int32_t>(id);

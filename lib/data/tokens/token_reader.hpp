@@ -10,14 +10,16 @@ namespace trainx::data::tokens {
 /// Where the ids of a file lie.
 struct TokenLayout {
   std::int64_t offset = 0, width = 2, count = 0;
-  std::vector<std::int64_t> documents = {};   // first token of each, where the file's index says so
+  std::vector<std::int64_t> documents = {};  // first token of each, where the file's index says so
 };
 
-/// The ids of a token file: llm.c's by its header, Megatron-LM's by the index beside it, or headerless as `type` says. Thread-safe.
+/// The ids of a token file: llm.c's by its header, Megatron-LM's by the index beside it, or
+/// headerless as `type` says. Thread-safe.
 class TokenReader {
  public:
   /// `limit`: ids must be below, 0: no limit. Throws UserError: 66 missing, 65 malformed.
-  TokenReader(const std::string& path, const spec::Auto<spec::TokenFileType>& type, std::int64_t limit);
+  TokenReader(const std::string& path, const spec::Auto<spec::TokenFileType>& type,
+              std::int64_t limit);
   std::int64_t count() const { return layout_.count; }
   const TokenLayout& layout() const { return layout_; }
   const std::string& path() const { return file_.path(); }

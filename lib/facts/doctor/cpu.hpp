@@ -9,12 +9,14 @@ namespace trainx::facts {
 
 struct CpuFacts {
   std::optional<std::string> model;
-  std::optional<std::int64_t> cores_installed;      // logical cores
-  std::optional<std::int64_t> cores_by_affinity;    // of those, which this process may run on
-  std::optional<double> cores_by_quota;             // of the cgroup; empty: no quota
+  std::optional<std::int64_t> cores_installed;    // logical cores
+  std::optional<std::int64_t> cores_by_affinity;  // of those, which this process may run on
+  std::optional<double> cores_by_quota;           // of the cgroup; empty: no quota
   std::optional<std::int64_t> numa_nodes;
-  std::optional<double> load;                       // processes that run or wait for the disk, over the last minute
-  std::vector<std::string> instruction_sets;        // of those that training on a CPU gains from: "AVX2", "AVX-512", ...
+  // processes that run or wait for the disk, over the last minute
+  std::optional<double> load;
+  // of those that training on a CPU gains from: "AVX2", "AVX-512", ...
+  std::vector<std::string> instruction_sets;
   bool x86 = false;
   Unread unread;
   /// Threads that compute at once.

@@ -11,8 +11,8 @@ namespace trainx::facts {
 /// Of the folder where runs are written.
 struct DiskFacts {
   std::string folder;
-  std::optional<std::string> file_system;           // "ext4", "nfs4", ...
-  std::optional<std::int64_t> free_bytes;           // for an unprivileged user
+  std::optional<std::string> file_system;  // "ext4", "nfs4", ...
+  std::optional<std::int64_t> free_bytes;  // for an unprivileged user
   DiskSpeed speed;
   Unread unread;
 };
@@ -24,7 +24,8 @@ Findings findings_of(const DiskFacts& facts);
 Json to_json(const DiskFacts& facts);
 Lines describe(const DiskFacts& facts);
 
-/// The kind of file system that holds `path`, an absolute one, as /proc/self/mountinfo tells; empty where it does not.
+/// The kind of file system that holds `path`, an absolute one, as /proc/self/mountinfo tells; empty
+/// where it does not.
 std::string file_system_of(const std::string& path, const std::string& mountinfo);
 
 }  // namespace trainx::facts

@@ -33,7 +33,10 @@ Json json_of(const GpuFacts& gpu) {
   put(j, "fp8", gpu.fp8());
   put(j, "numa_node", gpu.numa_node);
   if (gpu.nvlink) {
-    j["nvlink"] = {{"active", gpu.nvlink->active}, {"inactive", gpu.nvlink->inactive}, {"to_switches", gpu.nvlink->to_switches}, {"peers", gpu.nvlink->peers}};
+    j["nvlink"] = {{"active", gpu.nvlink->active},
+                   {"inactive", gpu.nvlink->inactive},
+                   {"to_switches", gpu.nvlink->to_switches},
+                   {"peers", gpu.nvlink->peers}};
     put(j["nvlink"], "bytes_per_second", gpu.nvlink->bytes_per_second);
   }
   j["processes"] = Json::array();

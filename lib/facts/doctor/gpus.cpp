@@ -13,11 +13,17 @@ GpusFacts detect_gpus(const Roots& roots, const std::string& built_cuda) {
   const auto nvml = NvmlLibrary::open(facts.driver_problem);
   if (!nvml) return facts;
   std::array<char, 80> version{};
-  if (const NvmlReturn code = nvml->call("nvmlSystemGetDriverVersion", version.data(), static_cast<unsigned>(version.size())); code == 0) facts.driver = version.data();
-  else facts.unread["driver"] = nvml->words_for(code);
+  if (const NvmlReturn code = nvml->call("nvmlSystemGetDriverVersion", version.data(),
+                                         static_cast<unsigned>(version.size()));
+      code == 0)
+    facts.driver = version.data();
+  else
+    facts.unread["driver"] = nvml->words_for(code);
   int cuda = 0;
-  if (const NvmlReturn code = nvml->call("nvmlSystemGetCudaDriverVersion_v2", &cuda); code == 0) facts.cuda = cuda;
-  else facts.unread["cuda"] = nvml->words_for(code);
+  if (const NvmlReturn code = nvml->call("nvmlSystemGetCudaDriverVersion_v2", &cuda); code == 0)
+    facts.cuda = cuda;
+  else
+    facts.unread["cuda"] = nvml->words_for(code);
   std::vector<NvmlDevice> devices;
   for (unsigned i = 0; i < nvml->device_count(); ++i) {
     const auto device = nvml->device(i);

@@ -8,19 +8,21 @@ namespace trainx::facts {
 /// What the build decided; trainx's own binary tells.
 struct BuildFacts {
   std::string type, compiler;
-  std::string cuda;                     // version of the toolkit that the CUDA parts were built with; empty: built without
+  // version of the toolkit that the CUDA parts were built with; empty: built without
+  std::string cuda;
 };
 
 /// trainx itself: the command, its worker, and the LibTorch that the worker computes with.
 struct InstallationFacts {
   std::string version;
   BuildFacts build;
-  std::string worker;                   // path
+  std::string worker;  // path
   bool worker_present = false;
-  std::optional<std::string> worker_version;        // as it answers --describe
-  std::string worker_problem;                       // why it does not
-  std::optional<std::string> libtorch;              // path of the library that the worker loads
-  std::vector<std::string> missing_libraries;       // that the worker needs and the loader does not find
+  std::optional<std::string> worker_version;  // as it answers --describe
+  std::string worker_problem;                 // why it does not
+  std::optional<std::string> libtorch;        // path of the library that the worker loads
+  // that the worker needs and the loader does not find
+  std::vector<std::string> missing_libraries;
   Unread unread;
 };
 

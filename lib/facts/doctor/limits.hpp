@@ -13,9 +13,10 @@ struct LimitFacts {
     std::optional<std::int64_t> soft, hard;
   };
   std::optional<Limit> locked_memory_bytes, open_files;
-  std::optional<std::int64_t> shared_memory_bytes, shared_memory_free_bytes;   // of /dev/shm
-  std::optional<std::int64_t> processes, processes_left;                       // of the cgroup; empty: no limit
-  bool infiniband = false;              // its drivers lock the memory that NCCL sends from
+  std::optional<std::int64_t> shared_memory_bytes, shared_memory_free_bytes;  // of /dev/shm
+  // of the cgroup; empty: no limit
+  std::optional<std::int64_t> processes, processes_left;
+  bool infiniband = false;  // its drivers lock the memory that NCCL sends from
   Unread unread;
 };
 

@@ -9,7 +9,9 @@ std::string joined(const std::vector<std::string>& parts, const std::string& bet
   return text;
 }
 
-std::string counted(std::int64_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+std::string counted(std::int64_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
 
 void add_unread(Lines& lines, const Unread& unread) {
   for (const auto& [field, reason] : unread) lines.push_back("not read: " + field + ": " + reason);

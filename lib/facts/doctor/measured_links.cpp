@@ -5,7 +5,8 @@
 namespace trainx::facts {
 namespace {
 
-constexpr double patience_seconds = 120;            // a second for two GPUs; eight have 56 directions
+// a second for two GPUs; eight have 56 directions
+constexpr double patience_seconds = 120;
 
 }  // namespace
 
@@ -13,10 +14,13 @@ void measure_links(const std::string& worker, GpusFacts& facts) {
   if (facts.gpus.empty() || facts.built_cuda.empty()) return;
   const ProgramOutput said = run_program(worker, {"--measure-links"}, {}, patience_seconds);
   try {
-    if (said.fine()) facts.links = link_rates_from_json(Json::parse(said.out));
-    else facts.unread["links"] = said.problem;
+    if (said.fine())
+      facts.links = link_rates_from_json(Json::parse(said.out));
+    else
+      facts.unread["links"] = said.problem;
   } catch (const Json::exception&) {
-    facts.unread["links"] = "the worker answers --measure-links otherwise than a worker of trainx does";
+    facts.unread["links"] =
+        "the worker answers --measure-links otherwise than a worker of trainx does";
   }
   if (!facts.links) return;
   std::vector<std::string> names;

@@ -26,21 +26,29 @@ MemoryFacts detect_memory(const Roots& roots) {
   if (const auto meminfo = text_of(roots.proc + "/meminfo", "installed_bytes", facts.unread)) {
     facts.installed_bytes = bytes_of(*meminfo, "MemTotal");
     facts.free_bytes = bytes_of(*meminfo, "MemAvailable");
-    if (!facts.installed_bytes) facts.unread["installed_bytes"] = roots.proc + "/meminfo has no MemTotal";
+    if (!facts.installed_bytes)
+      facts.unread["installed_bytes"] = roots.proc + "/meminfo has no MemTotal";
     if (!facts.free_bytes) facts.unread["free_bytes"] = roots.proc + "/meminfo has no MemAvailable";
   }
   const CgroupLimits limits = cgroup_limits(roots.proc, roots.sys);
   facts.cgroup_bytes = limits.memory_bytes;
-  if (facts.free_bytes && limits.memory_left_bytes) facts.free_bytes = std::min(*facts.free_bytes, *limits.memory_left_bytes);
+  if (facts.free_bytes && limits.memory_left_bytes)
+    facts.free_bytes = std::min(*facts.free_bytes, *limits.memory_left_bytes);
   return facts;
 }
 
 Findings findings_of(const MemoryFacts& facts) {
-  constexpr std::int64_t little = std::int64_t{2} << 30;   // LibTorch, its libraries and a small model
+  // LibTorch, its libraries and a small model
+  constexpr std::int64_t little = std::int64_t{2} << 30;
   if (!facts.free_bytes || *facts.free_bytes >= little) return {};
-  const bool limited = facts.cgroup_bytes && (!facts.installed_bytes || *facts.cgroup_bytes < *facts.installed_bytes);
-  return {{.problem = human_bytes(*facts.free_bytes) + " of memory are free" + (limited ? " under the cgroup's limit of " + human_bytes(*facts.cgroup_bytes) : ""),
-           .remedy = limited ? "raise the container's or job's limit (docker run --memory, sbatch --mem)" : "end what takes it (top, then M), or train on another machine"}};
+  const bool limited = facts.cgroup_bytes &&
+                       (!facts.installed_bytes || *facts.cgroup_bytes < *facts.installed_bytes);
+  return {{.problem =
+               human_bytes(*facts.free_bytes) + " of memory are free" +
+               (limited ? " under the cgroup's limit of " + human_bytes(*facts.cgroup_bytes) : ""),
+           .remedy =
+               limited ? "raise the container's or job's limit (docker run --memory, sbatch --mem)"
+                       : "end what takes it (top, then M), or train on another machine"}};
 }
 
 Json to_json(const MemoryFacts& facts) {
@@ -53,8 +61,10 @@ Json to_json(const MemoryFacts& facts) {
 }
 
 Lines describe(const MemoryFacts& facts) {
-  Lines lines{joined({facts.installed_bytes ? human_bytes(*facts.installed_bytes) + " installed" : "",
-                      facts.cgroup_bytes ? human_bytes(*facts.cgroup_bytes) + " by the cgroup" : "no cgroup limit", facts.free_bytes ? human_bytes(*facts.free_bytes) + " free" : ""})};
+  Lines lines{joined(
+      {facts.installed_bytes ? human_bytes(*facts.installed_bytes) + " installed" : "",
+       facts.cgroup_bytes ? human_bytes(*facts.cgroup_bytes) + " by the cgroup" : "no cgroup limit",
+       facts.free_bytes ? human_bytes(*facts.free_bytes) + " free" : ""})};
   add_unread(lines, facts.unread);
   return lines;
 }

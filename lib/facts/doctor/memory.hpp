@@ -9,8 +9,9 @@ namespace trainx::facts {
 
 struct MemoryFacts {
   std::optional<std::int64_t> installed_bytes;
-  std::optional<std::int64_t> cgroup_bytes;         // its limit; empty: none
-  std::optional<std::int64_t> free_bytes;           // that programs may still take, under the limit too; what the page cache would give back counts
+  std::optional<std::int64_t> cgroup_bytes;  // its limit; empty: none
+  // that programs may still take, under the limit too; what the page cache would give back counts
+  std::optional<std::int64_t> free_bytes;
   Unread unread;
 };
 

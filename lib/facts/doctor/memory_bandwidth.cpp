@@ -20,24 +20,28 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-constexpr double measured_seconds = 0.15;          // of each kind of sweep
+constexpr double measured_seconds = 0.15;  // of each kind of sweep
 
 struct Free {
   void operator()(std::byte* p) const { std::free(p); }
 };
 
-/// Three of n elements. Not written: a page lies near the thread that writes it first. In large pages where the system has them, as the arenas of a run.
+/// Three of n elements. Not written: a page lies near the thread that writes it first. In large
+/// pages where the system has them, as the arenas of a run.
 struct Arrays {
   explicit Arrays(std::size_t n) {
     constexpr std::size_t large_page = std::size_t{2} << 20;
-    // The same element of each at another place of its page: a CPU takes a load for one of a store just before it where their addresses end alike, and waits.
+    // The same element of each at another place of its page: a CPU takes a load for one of a store
+    // just before it where their addresses end alike, and waits.
     constexpr std::size_t displaced = 1088;
-    const std::size_t each = n * sizeof(double) + displaced, bytes = (3 * each + large_page - 1) / large_page * large_page;
+    const std::size_t each = n * sizeof(double) + displaced,
+                      bytes = (3 * each + large_page - 1) / large_page * large_page;
     memory.reset(static_cast<std::byte*>(std::aligned_alloc(large_page, bytes)));
     if (!memory) throw std::bad_alloc();
-    ::madvise(memory.get(), bytes, MADV_HUGEPAGE);   // advice only
+    ::madvise(memory.get(), bytes, MADV_HUGEPAGE);  // advice only
     double** const arrays[] = {&a, &b, &c};
-    for (std::size_t k = 0; k < 3; ++k) *arrays[k] = reinterpret_cast<double*>(memory.get() + k * each);
+    for (std::size_t k = 0; k < 3; ++k)
+      *arrays[k] = reinterpret_cast<double*>(memory.get() + k * each);
   }
 
   std::unique_ptr<std::byte[], Free> memory;
@@ -63,8 +67,10 @@ double best_sweep(const Arrays& arrays, std::size_t n, std::int64_t threads, con
   std::atomic<bool> enough = false;
   double best = std::numeric_limits<double>::infinity();
   const auto work = [&](std::int64_t thread) {
-    const std::size_t begin = n / static_cast<std::size_t>(threads) * static_cast<std::size_t>(thread);
-    const std::size_t end = thread == threads - 1 ? n : begin + n / static_cast<std::size_t>(threads);
+    const std::size_t begin = n / static_cast<std::size_t>(threads) *
+                              static_cast<std::size_t>(thread);
+    const std::size_t end = thread == threads - 1 ? n
+                                                  : begin + n / static_cast<std::size_t>(threads);
     std::fill(arrays.a + begin, arrays.a + end, 0.0);
     std::fill(arrays.b + begin, arrays.b + end, 1.0);
     std::fill(arrays.c + begin, arrays.c + end, 2.0);
@@ -88,7 +94,9 @@ double best_sweep(const Arrays& arrays, std::size_t n, std::int64_t threads, con
   } catch (const std::system_error&) {
     // Those that began wait for as many as were meant: this thread and drops stand in for the rest.
     enough = true;
-    for (std::int64_t missing = static_cast<std::int64_t>(others.size()) + 1; missing <= threads; ++missing) together.arrive_and_drop();
+    for (std::int64_t missing = static_cast<std::int64_t>(others.size()) + 1; missing <= threads;
+         ++missing)
+      together.arrive_and_drop();
     throw;
   }
   work(0);
@@ -99,16 +107,17 @@ double best_sweep(const Arrays& arrays, std::size_t n, std::int64_t threads, con
 
 std::int64_t triad_array_bytes(const std::string& sys, std::int64_t free_bytes) {
   std::int64_t caches = 0;
-  std::set<std::string> seen;           // a cache is told by every core that shares it
+  std::set<std::string> seen;  // a cache is told by every core that shares it
   std::error_code none;
   for (const auto& cpu : std::filesystem::directory_iterator(sys + "/devices/system/cpu", none)) {
     Unread ignored;
     const std::string cache = cpu.path().string() + "/cache/index3/";
     const auto shared = text_of(cache + "shared_cpu_list", "", ignored);
-    const auto kib = number_of(cache + "size", "", ignored);   // "32768K"
+    const auto kib = number_of(cache + "size", "", ignored);  // "32768K"
     if (shared && kib && seen.insert(*shared).second) caches += *kib * 1024;
   }
-  return std::min(std::clamp(caches, 64 * mebibyte, 512 * mebibyte), std::max(free_bytes / 16, mebibyte));
+  return std::min(std::clamp(caches, 64 * mebibyte, 512 * mebibyte),
+                  std::max(free_bytes / 16, mebibyte));
 }
 
 MemoryBandwidthFacts measure_memory_bandwidth(std::int64_t threads, std::int64_t array_bytes) {
@@ -117,13 +126,16 @@ MemoryBandwidthFacts measure_memory_bandwidth(std::int64_t threads, std::int64_t
   const std::size_t n = static_cast<std::size_t>(array_bytes) / sizeof(double);
   try {
     const Arrays arrays(n);
-    const double bytes = static_cast<double>(n * sizeof(double)), triad_s = best_sweep(arrays, n, facts.threads, triad), update_s = best_sweep(arrays, n, facts.threads, update);
+    const double bytes = static_cast<double>(n * sizeof(double)),
+                 triad_s = best_sweep(arrays, n, facts.threads, triad),
+                 update_s = best_sweep(arrays, n, facts.threads, update);
     facts.bytes_per_second = 3.0 * bytes / triad_s;
-    facts.in_place_bytes_per_second = 5.0 * bytes / update_s;     // two are read and written
+    facts.in_place_bytes_per_second = 5.0 * bytes / update_s;  // two are read and written
   } catch (const std::bad_alloc&) {
     facts.unread["bytes_per_second"] = "no memory is left to measure it with";
   } catch (const std::system_error& error) {
-    facts.unread["bytes_per_second"] = std::string("not all threads could be started: ") + error.what();
+    facts.unread["bytes_per_second"] = std::string("not all threads could be started: ") +
+                                       error.what();
   }
   return facts;
 }
@@ -140,7 +152,9 @@ Lines describe(const MemoryBandwidthFacts& facts) {
   Lines lines;
   if (facts.bytes_per_second && facts.in_place_bytes_per_second) {
     char text[96];
-    std::snprintf(text, sizeof text, "%.1f GB/s (triad), %.1f GB/s in place, as updates on the host (", *facts.bytes_per_second / 1e9, *facts.in_place_bytes_per_second / 1e9);
+    std::snprintf(text, sizeof text,
+                  "%.1f GB/s (triad), %.1f GB/s in place, as updates on the host (",
+                  *facts.bytes_per_second / 1e9, *facts.in_place_bytes_per_second / 1e9);
     lines.push_back(text + counted(facts.threads, "thread") + ")");
   }
   add_unread(lines, facts.unread);

@@ -29,8 +29,12 @@ struct Pipe {
   ~Pipe() { close_read(), close_write(); }
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
-  void close_read() { if (read >= 0) ::close(std::exchange(read, -1)); }
-  void close_write() { if (write >= 0) ::close(std::exchange(write, -1)); }
+  void close_read() {
+    if (read >= 0) ::close(std::exchange(read, -1));
+  }
+  void close_write() {
+    if (write >= 0) ::close(std::exchange(write, -1));
+  }
 };
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
@@ -44,10 +48,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
 bool read_both(Pipe& out, Pipe& err, ProgramOutput& said, double seconds) {
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   while (out.read >= 0 || err.read >= 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
     if (left <= 0) return false;
     std::array<pollfd, 2> files{{{out.read, POLLIN, 0}, {err.read, POLLIN, 0}}};
-    if (::poll(files.data(), files.size(), static_cast<int>(left)) < 0 && errno != EINTR) return false;
+    if (::poll(files.data(), files.size(), static_cast<int>(left)) < 0 && errno != EINTR)
+      return false;
     for (Pipe* pipe : {&out, &err}) {
       if (!(files[pipe == &out ? 0 : 1].revents & (POLLIN | POLLHUP | POLLERR))) continue;
       std::array<char, 4096> piece{};
@@ -67,7 +73,8 @@ std::string last_line(std::string text) {
 
 }  // namespace
 
-ProgramOutput run_program(const std::string& program, const std::vector<std::string>& arguments, const std::vector<std::string>& environment, double seconds) {
+ProgramOutput run_program(const std::string& program, const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& environment, double seconds) {
   ProgramOutput said;
   Pipe out, err;
   if (out.read < 0 || err.read < 0) {
@@ -84,7 +91,8 @@ ProgramOutput run_program(const std::string& program, const std::vector<std::str
   posix_spawn_file_actions_adddup2(&files, out.write, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, err.write, STDERR_FILENO);
   pid_t child = 0;
-  const int error = ::posix_spawn(&child, program.c_str(), &files, nullptr, pointers_to(words).data(), pointers_to(variables).data());
+  const int error = ::posix_spawn(&child, program.c_str(), &files, nullptr,
+                                  pointers_to(words).data(), pointers_to(variables).data());
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
     said.problem = "it cannot be started: " + errno_words(error);
@@ -98,8 +106,11 @@ ProgramOutput run_program(const std::string& program, const std::vector<std::str
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   said.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (!said.in_time) said.problem = "it did not answer within " + std::to_string(static_cast<int>(seconds)) + " s";
-  else if (said.exit_code != 0) said.problem = "it ended with exit code " + std::to_string(said.exit_code) + (last_line(said.err).empty() ? "" : ": " + last_line(said.err));
+  if (!said.in_time)
+    said.problem = "it did not answer within " + std::to_string(static_cast<int>(seconds)) + " s";
+  else if (said.exit_code != 0)
+    said.problem = "it ended with exit code " + std::to_string(said.exit_code) +
+                   (last_line(said.err).empty() ? "" : ": " + last_line(said.err));
   return said;
 }
 

@@ -22,13 +22,18 @@ bool is_error(const Finding& finding) { return finding.weight == Finding::Weight
 
 }  // namespace
 
-MachineReport examine_machine(const std::string& worker, const BuildFacts& build, const std::string& folder, const Roots& roots) {
+MachineReport examine_machine(const std::string& worker, const BuildFacts& build,
+                              const std::string& folder, const Roots& roots) {
   MachineReport report;
-  report.cpu = detect_cpu(roots);       // first: what follows is load of our own
+  report.cpu = detect_cpu(roots);  // first: what follows is load of our own
   report.memory = detect_memory(roots);
   report.limits = detect_limits(roots);
-  report.memory_bandwidth = measure_memory_bandwidth(report.cpu.cores_usable().value_or(1), triad_array_bytes(roots.sys, report.memory.free_bytes.value_or(0)));
-  if (report.memory_bandwidth.in_place_bytes_per_second) remember_host_update_rate(*report.memory_bandwidth.in_place_bytes_per_second, report.memory_bandwidth.threads);
+  report.memory_bandwidth =
+      measure_memory_bandwidth(report.cpu.cores_usable().value_or(1),
+                               triad_array_bytes(roots.sys, report.memory.free_bytes.value_or(0)));
+  if (report.memory_bandwidth.in_place_bytes_per_second)
+    remember_host_update_rate(*report.memory_bandwidth.in_place_bytes_per_second,
+                              report.memory_bandwidth.threads);
   report.disk = detect_disk(folder, roots);
   report.gpus = detect_gpus(roots, build.cuda);
   report.trainx = detect_installation(worker, build);
@@ -40,7 +45,8 @@ MachineReport examine_machine(const std::string& worker, const BuildFacts& build
 Findings findings_of(const MachineReport& report) {
   Findings all;
   for_each_section(report, [&](const char*, const char*, const auto& section) {
-    if constexpr (requires { findings_of(section); }) std::ranges::copy(findings_of(section), std::back_inserter(all));
+    if constexpr (requires { findings_of(section); })
+      std::ranges::copy(findings_of(section), std::back_inserter(all));
   });
   std::ranges::stable_partition(all, is_error);
   return all;
@@ -48,9 +54,14 @@ Findings findings_of(const MachineReport& report) {
 
 Json to_json(const MachineReport& report) {
   Json j = Json::object();
-  for_each_section(report, [&](const char* key, const char*, const auto& section) { j[key] = to_json(section); });
+  for_each_section(report, [&](const char* key, const char*, const auto& section) {
+    j[key] = to_json(section);
+  });
   j["findings"] = Json::array();
-  for (const Finding& f : findings_of(report)) j["findings"].push_back({{"weight", is_error(f) ? "error" : "warning"}, {"problem", f.problem}, {"remedy", f.remedy}});
+  for (const Finding& f : findings_of(report))
+    j["findings"].push_back({{"weight", is_error(f) ? "error" : "warning"},
+                             {"problem", f.problem},
+                             {"remedy", f.remedy}});
   return j;
 }
 
@@ -66,7 +77,9 @@ std::string describe(const MachineReport& report) {
   });
   const Findings findings = findings_of(report);
   text += findings.empty() ? "nothing is wrong\n" : "\n";
-  for (const Finding& f : findings) text += std::string(is_error(f) ? "finding, training cannot work: " : "finding: ") + f.problem + "; " + f.remedy + "\n";
+  for (const Finding& f : findings)
+    text += std::string(is_error(f) ? "finding, training cannot work: " : "finding: ") + f.problem +
+            "; " + f.remedy + "\n";
   return text;
 }
 

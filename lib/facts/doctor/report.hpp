@@ -22,8 +22,10 @@ struct MachineReport {
   VersionFacts versions;
 };
 
-/// Looks and measures, which takes a few seconds. `worker` is its path; `folder` is where runs are written.
-MachineReport examine_machine(const std::string& worker, const BuildFacts& build, const std::string& folder, const Roots& roots = {});
+/// Looks and measures, which takes a few seconds. `worker` is its path; `folder` is where runs are
+/// written.
+MachineReport examine_machine(const std::string& worker, const BuildFacts& build,
+                              const std::string& folder, const Roots& roots = {});
 Findings findings_of(const MachineReport& report);
 /// The sections, and "findings": [{"weight": "error" | "warning", "problem", "remedy"}].
 Json to_json(const MachineReport& report);

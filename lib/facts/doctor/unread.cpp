@@ -7,7 +7,8 @@
 
 namespace trainx::facts {
 
-std::optional<std::string> text_of(const std::string& path, const std::string& field, Unread& unread) {
+std::optional<std::string> text_of(const std::string& path, const std::string& field,
+                                   Unread& unread) {
   errno = 0;
   std::ifstream in(path);
   std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -15,11 +16,12 @@ std::optional<std::string> text_of(const std::string& path, const std::string& f
     unread[field] = path + " cannot be read: " + errno_words(errno);
     return std::nullopt;
   }
-  text.resize(text.find_last_not_of(" \t\n") + 1);   // npos + 1 is 0
+  text.resize(text.find_last_not_of(" \t\n") + 1);  // npos + 1 is 0
   return text;
 }
 
-std::optional<std::int64_t> number_of(const std::string& path, const std::string& field, Unread& unread) {
+std::optional<std::int64_t> number_of(const std::string& path, const std::string& field,
+                                      Unread& unread) {
   const auto text = text_of(path, field, unread);
   if (!text) return std::nullopt;
   std::istringstream in(*text);

@@ -15,21 +15,26 @@ namespace {
 std::string find_nvcc() {
   std::istringstream folders(environment_variable("PATH") + ":/usr/local/cuda/bin");
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (const std::string path = folder + "/nvcc"; !folder.empty() && ::access(path.c_str(), X_OK) == 0) return path;
+    if (const std::string path = folder + "/nvcc";
+        !folder.empty() && ::access(path.c_str(), X_OK) == 0)
+      return path;
   return {};
 }
 
 void find_nccl(const std::string& libtorch, VersionFacts& facts) {
   std::vector<std::string> candidates;
-  if (!libtorch.empty()) {              // <site>/torch/lib/libtorch_cpu.so and <site>/nvidia/nccl/lib/libnccl.so.2
+  // <site>/torch/lib/libtorch_cpu.so and <site>/nvidia/nccl/lib/libnccl.so.2
+  if (!libtorch.empty()) {
     const auto site = std::filesystem::path(libtorch).parent_path().parent_path().parent_path();
     candidates.push_back((site / "nvidia/nccl/lib/libnccl.so.2").string());
   }
-  candidates.emplace_back("libnccl.so.2");   // wherever the loader looks
+  candidates.emplace_back("libnccl.so.2");  // wherever the loader looks
   for (const std::string& path : candidates) {
-    const std::unique_ptr<void, CloseLibrary> library(::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL));
+    const std::unique_ptr<void, CloseLibrary> library(
+        ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL));
     if (!library) continue;
-    const auto version_of = reinterpret_cast<int (*)(int*)>(::dlsym(library.get(), "ncclGetVersion"));
+    const auto version_of =
+        reinterpret_cast<int (*)(int*)>(::dlsym(library.get(), "ncclGetVersion"));
     int number = 0;
     if (!version_of || version_of(&number) != 0) {
       facts.unread["nccl"] = path + " does not tell its version";
@@ -44,7 +49,8 @@ void find_nccl(const std::string& libtorch, VersionFacts& facts) {
 
 }  // namespace
 
-std::string nvcc_version(const std::string& said) {   // "Cuda compilation tools, release 13.0, V13.0.88"
+// "Cuda compilation tools, release 13.0, V13.0.88"
+std::string nvcc_version(const std::string& said) {
   const auto at = said.rfind(", V");
   if (at == std::string::npos) return {};
   const auto end = said.find_first_not_of("0123456789.", at + 3);
@@ -52,8 +58,10 @@ std::string nvcc_version(const std::string& said) {   // "Cuda compilation tools
 }
 
 std::string nccl_version(int number) {
-  const int digits = number < 10000 ? 1000 : 10000;   // up to 2.8 the major number stood before three digits
-  return std::to_string(number / digits) + "." + std::to_string(number % digits / 100) + "." + std::to_string(number % 100);
+  // up to 2.8 the major number stood before three digits
+  const int digits = number < 10000 ? 1000 : 10000;
+  return std::to_string(number / digits) + "." + std::to_string(number % digits / 100) + "." +
+         std::to_string(number % 100);
 }
 
 VersionFacts detect_versions(const Roots& roots, const std::string& libtorch) {
@@ -62,8 +70,11 @@ VersionFacts detect_versions(const Roots& roots, const std::string& libtorch) {
   facts.glibc = ::gnu_get_libc_version();
   if (facts.nvcc_path = find_nvcc(); !facts.nvcc_path.empty()) {
     const ProgramOutput said = run_program(facts.nvcc_path, {"--version"}, {}, 3);
-    if (const std::string number = nvcc_version(said.out); said.fine() && !number.empty()) facts.nvcc = number;
-    else facts.unread["nvcc"] = facts.nvcc_path + ": " + (said.problem.empty() ? "it does not tell its version" : said.problem);
+    if (const std::string number = nvcc_version(said.out); said.fine() && !number.empty())
+      facts.nvcc = number;
+    else
+      facts.unread["nvcc"] = facts.nvcc_path + ": " +
+                             (said.problem.empty() ? "it does not tell its version" : said.problem);
   }
   find_nccl(libtorch, facts);
   return facts;
@@ -80,7 +91,10 @@ Json to_json(const VersionFacts& facts) {
 }
 
 Lines describe(const VersionFacts& facts) {
-  Lines lines{joined({facts.kernel ? "Linux " + *facts.kernel : "", facts.glibc ? "glibc " + *facts.glibc : "", facts.nvcc ? "nvcc " + *facts.nvcc : "no nvcc", facts.nccl ? "NCCL " + *facts.nccl : "no NCCL"})};
+  Lines lines{joined({facts.kernel ? "Linux " + *facts.kernel : "",
+                      facts.glibc ? "glibc " + *facts.glibc : "",
+                      facts.nvcc ? "nvcc " + *facts.nvcc : "no nvcc",
+                      facts.nccl ? "NCCL " + *facts.nccl : "no NCCL"})};
   add_unread(lines, facts.unread);
   return lines;
 }

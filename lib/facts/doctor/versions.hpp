@@ -8,7 +8,7 @@ namespace trainx::facts {
 /// Of what trainx stands on.
 struct VersionFacts {
   std::optional<std::string> kernel, glibc;
-  std::optional<std::string> nvcc, nccl;            // empty: not found, which is no fault
+  std::optional<std::string> nvcc, nccl;  // empty: not found, which is no fault
   std::string nvcc_path, nccl_path;
   Unread unread;
 };

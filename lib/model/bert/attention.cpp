@@ -8,28 +8,48 @@ using spec::bert::AttentionSlot;
 using spec::bert::AttentionTensor;
 
 Attention::Attention(const Shape& shape)
-    : Sublayer(shape, {AttentionTensor::norm_weight, AttentionTensor::norm_bias, AttentionTensor::pending_bias, spec::bert::MlpTensor::norm_weight, spec::bert::MlpTensor::norm_bias}) {}
+    : Sublayer(shape, {AttentionTensor::norm_weight, AttentionTensor::norm_bias,
+                       AttentionTensor::pending_bias, spec::bert::MlpTensor::norm_weight,
+                       spec::bert::MlpTensor::norm_bias}) {}
 
 at::Tensor Attention::by_sample(const at::Tensor& x) const {
-  if (x.dim() == 4) return x.view({shape_.batch, shape_.length, 3, shape_.dims.num_heads, shape_.head_size()});
+  if (x.dim() == 4)
+    return x.view({shape_.batch, shape_.length, 3, shape_.dims.num_heads, shape_.head_size()});
   return x.view({shape_.batch, shape_.length, shape_.dims.num_heads, shape_.head_size()});
 }
 
 void Attention::forward(BlockContext& c) {
   forward_norm(c);
-  if (c.writes(AttentionSlot::qkv)) ops::linear(by_row(c[AttentionSlot::qkv]), input(c), c.joined(AttentionSlot::parameters, AttentionTensor::query_weight, 3), c.joined(AttentionSlot::parameters, AttentionTensor::query_bias, 3));
-  if (c.writes(AttentionSlot::attention_out) || c.writes(AttentionSlot::lse)) ops::bidirectional_attention(by_sample(c[AttentionSlot::attention_out]), c[AttentionSlot::lse], by_sample(c[AttentionSlot::qkv]), c[AttentionSlot::lengths], shape_.dims.attention);
-  if (c.writes(AttentionSlot::branch_out)) ops::linear(c[AttentionSlot::branch_out], by_row(c[AttentionSlot::attention_out]), c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
+  if (c.writes(AttentionSlot::qkv))
+    ops::linear(by_row(c[AttentionSlot::qkv]), input(c),
+                c.joined(AttentionSlot::parameters, AttentionTensor::query_weight, 3),
+                c.joined(AttentionSlot::parameters, AttentionTensor::query_bias, 3));
+  if (c.writes(AttentionSlot::attention_out) || c.writes(AttentionSlot::lse))
+    ops::bidirectional_attention(by_sample(c[AttentionSlot::attention_out]), c[AttentionSlot::lse],
+                                 by_sample(c[AttentionSlot::qkv]), c[AttentionSlot::lengths],
+                                 shape_.dims.attention);
+  if (c.writes(AttentionSlot::branch_out))
+    ops::linear(c[AttentionSlot::branch_out], by_row(c[AttentionSlot::attention_out]),
+                c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
 }
 
 void Attention::backward(BlockContext& c) {
   const at::Tensor d_qkv = by_row(c[AttentionSlot::d_qkv]);
-  const at::Tensor& d_attention_out = c[AttentionSlot::d_normed];   // dead before d_normed is written
-  backward_linear(c, AttentionTensor::output_weight, -1, d_branch(c), by_row(c[AttentionSlot::attention_out]));
-  ops::linear_backward_input(d_attention_out, d_branch(c), c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
-  ops::bidirectional_attention_backward(by_sample(c[AttentionSlot::d_qkv]), by_sample(d_attention_out.view(c[AttentionSlot::attention_out].sizes())), by_sample(c[AttentionSlot::qkv]),
-                                        by_sample(c[AttentionSlot::attention_out]), c[AttentionSlot::lse], c[AttentionSlot::lengths], shape_.dims.attention);
-  linear_gradients(c, c.joined(AttentionSlot::d_parameters, AttentionTensor::query_weight, 3), c.joined(AttentionSlot::d_parameters, AttentionTensor::query_bias, 3), AttentionSlot::cast, d_qkv, input(c), c.accumulates(AttentionSlot::d_parameters));
+  // dead before d_normed is written
+  const at::Tensor& d_attention_out = c[AttentionSlot::d_normed];
+  backward_linear(c, AttentionTensor::output_weight, -1, d_branch(c),
+                  by_row(c[AttentionSlot::attention_out]));
+  ops::linear_backward_input(d_attention_out, d_branch(c),
+                             c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
+  ops::bidirectional_attention_backward(
+      by_sample(c[AttentionSlot::d_qkv]),
+      by_sample(d_attention_out.view(c[AttentionSlot::attention_out].sizes())),
+      by_sample(c[AttentionSlot::qkv]), by_sample(c[AttentionSlot::attention_out]),
+      c[AttentionSlot::lse], c[AttentionSlot::lengths], shape_.dims.attention);
+  linear_gradients(c, c.joined(AttentionSlot::d_parameters, AttentionTensor::query_weight, 3),
+                   c.joined(AttentionSlot::d_parameters, AttentionTensor::query_bias, 3),
+                   AttentionSlot::cast, d_qkv, input(c),
+                   c.accumulates(AttentionSlot::d_parameters));
   backward_input(c, d_qkv, c.joined(AttentionSlot::parameters, AttentionTensor::query_weight, 3));
 }
 

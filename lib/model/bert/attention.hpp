@@ -3,7 +3,8 @@
 
 namespace trainx::model::bert {
 
-/// Self-attention over a sample's own tokens, output projection without its bias. Slots: spec::bert::AttentionSlot.
+/// Self-attention over a sample's own tokens, output projection without its bias. Slots:
+/// spec::bert::AttentionSlot.
 class Attention final : public Sublayer {
  public:
   explicit Attention(const Shape& shape);

@@ -10,43 +10,70 @@ using spec::bert::ClassifierTensor;
 
 namespace {
 
-const std::int32_t* labels(const BlockContext& c) { return static_cast<const std::int32_t*>(c[ClassifierSlot::targets].const_data_ptr()); }
+const std::int32_t* labels(const BlockContext& c) {
+  return static_cast<const std::int32_t*>(c[ClassifierSlot::targets].const_data_ptr());
+}
 
 }  // namespace
 
-Classifier::Classifier(const Shape& shape) : Head(shape, {ClassifierTensor::norm_weight, ClassifierTensor::norm_bias, ClassifierTensor::pending_bias}) {}
+Classifier::Classifier(const Shape& shape)
+    : Head(shape, {ClassifierTensor::norm_weight, ClassifierTensor::norm_bias,
+                   ClassifierTensor::pending_bias}) {}
 
-ops::Dropout Classifier::pooled_dropout(const BlockContext& c) const { return dropout_site(c, shape_.dims.dropout, ClassifierSlot::positions, 1, 0, 1); }
+ops::Dropout Classifier::pooled_dropout(const BlockContext& c) const {
+  return dropout_site(c, shape_.dims.dropout, ClassifierSlot::positions, 1, 0, 1);
+}
 
-const at::Tensor& Classifier::classified(const BlockContext& c) const { return c[c.has(ClassifierSlot::dropped) ? ClassifierSlot::dropped : ClassifierSlot::pooled]; }
+const at::Tensor& Classifier::classified(const BlockContext& c) const {
+  return c[c.has(ClassifierSlot::dropped) ? ClassifierSlot::dropped : ClassifierSlot::pooled];
+}
 
 at::Tensor Classifier::forward_logits(const BlockContext& c) const {
   ops::first_rows(c[ClassifierSlot::rows], shape_.length);
   gather(c, all());
   const at::Tensor& pooled = c[ClassifierSlot::pooled];
-  ops::linear(pooled, c[ClassifierSlot::normed], c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_weight), c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_bias));
+  ops::linear(pooled, c[ClassifierSlot::normed],
+              c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_weight),
+              c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_bias));
   ops::tanh(pooled, pooled);
-  if (const ops::Dropout drop = pooled_dropout(c)) ops::drop_out(c[ClassifierSlot::dropped], pooled, drop);
-  return logits(c, all(), classified(c), c.tensor(ClassifierSlot::parameters, ClassifierTensor::classifier_weight), c.tensor(ClassifierSlot::parameters, ClassifierTensor::classifier_bias));
+  if (const ops::Dropout drop = pooled_dropout(c))
+    ops::drop_out(c[ClassifierSlot::dropped], pooled, drop);
+  return logits(c, all(), classified(c),
+                c.tensor(ClassifierSlot::parameters, ClassifierTensor::classifier_weight),
+                c.tensor(ClassifierSlot::parameters, ClassifierTensor::classifier_bias));
 }
 
 void Classifier::loss(BlockContext& c) {
   const bool accumulate = c.accumulates(ClassifierSlot::d_parameters);
   begin_gradients(c);
-  const at::Tensor d_logits = forward_logits(c), &d_pooled = c[ClassifierSlot::d_residual], &pooled = c[ClassifierSlot::pooled];   // d_residual is written last
-  ops::summed_cross_entropy_with_gradient(loss_to(c, all()), d_logits, labels(c), shape_.dims.num_labels, c.loss_seed(ClassifierSlot::loss_scale));
-  backward_logits(c, all(), d_logits, d_pooled, classified(c), c.tensor(ClassifierSlot::parameters, ClassifierTensor::classifier_weight), c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::classifier_weight), accumulate,
-                  c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::classifier_bias), accumulate);
+  // d_residual is written last
+  const at::Tensor d_logits = forward_logits(c), &d_pooled = c[ClassifierSlot::d_residual],
+                   &pooled = c[ClassifierSlot::pooled];
+  ops::summed_cross_entropy_with_gradient(loss_to(c, all()), d_logits, labels(c),
+                                          shape_.dims.num_labels,
+                                          c.loss_seed(ClassifierSlot::loss_scale));
+  backward_logits(
+      c, all(), d_logits, d_pooled, classified(c),
+      c.tensor(ClassifierSlot::parameters, ClassifierTensor::classifier_weight),
+      c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::classifier_weight), accumulate,
+      c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::classifier_bias), accumulate);
   if (const ops::Dropout drop = pooled_dropout(c)) ops::drop_out(d_pooled, d_pooled, drop);
-  ops::tanh_backward_with_bias(d_pooled, c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::pooler_bias), d_pooled, pooled, accumulate);
-  linear_gradients(c, c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::pooler_weight), {}, ClassifierSlot::cast, d_pooled, c[ClassifierSlot::normed], accumulate);
-  ops::linear_backward_input(c[ClassifierSlot::d_normed], d_pooled, c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_weight));
+  ops::tanh_backward_with_bias(
+      d_pooled, c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::pooler_bias), d_pooled,
+      pooled, accumulate);
+  linear_gradients(c, c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::pooler_weight), {},
+                   ClassifierSlot::cast, d_pooled, c[ClassifierSlot::normed], accumulate);
+  ops::linear_backward_input(c[ClassifierSlot::d_normed], d_pooled,
+                             c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_weight));
   scatter(c, all());
   finish_gradients(c);
 }
 
 void Classifier::evaluate(BlockContext& c) {
-  ops::scored_cross_entropy(loss_to(c, all()), {.predictions = c[ClassifierSlot::predictions], .confusion = c[ClassifierSlot::score]}, forward_logits(c), labels(c), shape_.dims.num_labels);
+  ops::scored_cross_entropy(
+      loss_to(c, all()),
+      {.predictions = c[ClassifierSlot::predictions], .confusion = c[ClassifierSlot::score]},
+      forward_logits(c), labels(c), shape_.dims.num_labels);
 }
 
 void Classifier::predict(BlockContext& c) { c[ClassifierSlot::logits].copy_(forward_logits(c)); }

@@ -3,7 +3,8 @@
 
 namespace trainx::model::bert {
 
-/// Pooler on the first token, dropout, linear layer, cross-entropy with the sample's label. Slots: spec::bert::ClassifierSlot.
+/// Pooler on the first token, dropout, linear layer, cross-entropy with the sample's label. Slots:
+/// spec::bert::ClassifierSlot.
 class Classifier final : public Head {
  public:
   explicit Classifier(const Shape& shape);

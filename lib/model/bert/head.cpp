@@ -10,17 +10,27 @@ namespace trainx::model::bert {
 
 using spec::bert::HeadSlot;
 
-std::int64_t* Head::rows(const BlockContext& c) { return static_cast<std::int64_t*>(c[HeadSlot::rows].data_ptr()); }
+std::int64_t* Head::rows(const BlockContext& c) {
+  return static_cast<std::int64_t*>(c[HeadSlot::rows].data_ptr());
+}
 
 void Head::gather(const BlockContext& c, Chunk chunk) const {
   using Before = spec::bert::MlpTensor;
-  const ops::PendingNorm before{c.tensor(HeadSlot::norm_parameters, Before::norm_weight), c.tensor(HeadSlot::norm_parameters, Before::norm_bias), shape_.dims.layer_norm_epsilon};
-  ops::add_branch_layer_norm({part(c, HeadSlot::residual, chunk), part(c, HeadSlot::mean, chunk), part(c, HeadSlot::rstd, chunk), part(c, HeadSlot::normed, chunk)}, c[HeadSlot::residual_in], c[HeadSlot::branch_in],
-                             c.tensor(HeadSlot::parameters, at_.pending_bias), c.tensor(HeadSlot::parameters, at_.norm_weight), c.tensor(HeadSlot::parameters, at_.norm_bias),
-                             shape_.dims.layer_norm_epsilon, shape_.dropout(c, HeadSlot::positions), before, c[HeadSlot::rows].narrow(0, chunk.first, chunk.count));
+  const ops::PendingNorm before{c.tensor(HeadSlot::norm_parameters, Before::norm_weight),
+                                c.tensor(HeadSlot::norm_parameters, Before::norm_bias),
+                                shape_.dims.layer_norm_epsilon};
+  ops::add_branch_layer_norm({part(c, HeadSlot::residual, chunk), part(c, HeadSlot::mean, chunk),
+                              part(c, HeadSlot::rstd, chunk), part(c, HeadSlot::normed, chunk)},
+                             c[HeadSlot::residual_in], c[HeadSlot::branch_in],
+                             c.tensor(HeadSlot::parameters, at_.pending_bias),
+                             c.tensor(HeadSlot::parameters, at_.norm_weight),
+                             c.tensor(HeadSlot::parameters, at_.norm_bias),
+                             shape_.dims.layer_norm_epsilon, shape_.dropout(c, HeadSlot::positions),
+                             before, c[HeadSlot::rows].narrow(0, chunk.first, chunk.count));
 }
 
-at::Tensor Head::logits(const BlockContext& c, Chunk chunk, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const {
+at::Tensor Head::logits(const BlockContext& c, Chunk chunk, const at::Tensor& input,
+                        const at::Tensor& weight, const at::Tensor& bias) const {
   const at::Tensor out = part(c, HeadSlot::logits_chunk, chunk);
   if (c.has(HeadSlot::logits_low)) {
     const at::Tensor low = part(c, HeadSlot::logits_low, chunk);
@@ -32,9 +42,11 @@ at::Tensor Head::logits(const BlockContext& c, Chunk chunk, const at::Tensor& in
   return out;
 }
 
-void Head::backward_logits(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits, const at::Tensor& d_input, const at::Tensor& input, const at::Tensor& weight,
-                           const at::Tensor& d_weight, bool add_weight, const at::Tensor& d_bias, bool add_bias) const {
-  at::Tensor exact = input;             // of the weight gradient, in f32
+void Head::backward_logits(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits,
+                           const at::Tensor& d_input, const at::Tensor& input,
+                           const at::Tensor& weight, const at::Tensor& d_weight, bool add_weight,
+                           const at::Tensor& d_bias, bool add_bias) const {
+  at::Tensor exact = input;  // of the weight gradient, in f32
   if (c.has(HeadSlot::logits_low)) {
     const at::Tensor low = part(c, HeadSlot::logits_low, chunk);
     low.copy_(d_logits);
@@ -50,10 +62,18 @@ void Head::backward_logits(const BlockContext& c, Chunk chunk, const at::Tensor&
 
 void Head::scatter(const BlockContext& c, Chunk chunk) const {
   const at::Tensor dx = part(c, HeadSlot::d_residual, chunk);
-  const ops::NormedSumGradients to{dx, {}, c.tensor(HeadSlot::d_parameters, at_.norm_weight), c.tensor(HeadSlot::d_parameters, at_.norm_bias), {}, adds(c, HeadSlot::d_parameters, chunk.first == 0)};
-  ops::add_branch_layer_norm_backward(to, {}, part(c, HeadSlot::d_normed, chunk), part(c, HeadSlot::residual, chunk), part(c, HeadSlot::mean, chunk), part(c, HeadSlot::rstd, chunk),
-                                      c.tensor(HeadSlot::parameters, at_.norm_weight), {});
-  ops::scatter_rows(c[HeadSlot::d_residual_in], dx, c[HeadSlot::rows].narrow(0, chunk.first, chunk.count));
+  const ops::NormedSumGradients to{dx,
+                                   {},
+                                   c.tensor(HeadSlot::d_parameters, at_.norm_weight),
+                                   c.tensor(HeadSlot::d_parameters, at_.norm_bias),
+                                   {},
+                                   adds(c, HeadSlot::d_parameters, chunk.first == 0)};
+  ops::add_branch_layer_norm_backward(
+      to, {}, part(c, HeadSlot::d_normed, chunk), part(c, HeadSlot::residual, chunk),
+      part(c, HeadSlot::mean, chunk), part(c, HeadSlot::rstd, chunk),
+      c.tensor(HeadSlot::parameters, at_.norm_weight), {});
+  ops::scatter_rows(c[HeadSlot::d_residual_in], dx,
+                    c[HeadSlot::rows].narrow(0, chunk.first, chunk.count));
 }
 
 void Head::begin_gradients(const BlockContext& c) const { ops::clear(c[HeadSlot::d_residual_in]); }
@@ -62,11 +82,14 @@ void Head::finish_gradients(const BlockContext& c) const {
   const at::Tensor& d_residual = c[HeadSlot::d_residual_in];
   const ops::Dropout drop = shape_.dropout(c, HeadSlot::positions);
   if (drop) ops::drop_out(c[HeadSlot::d_branch_in], d_residual, drop);
-  ops::column_sum(c.tensor(HeadSlot::d_parameters, at_.pending_bias), drop ? c[HeadSlot::d_branch_in] : d_residual, c.accumulates(HeadSlot::d_parameters));
+  ops::column_sum(c.tensor(HeadSlot::d_parameters, at_.pending_bias),
+                  drop ? c[HeadSlot::d_branch_in] : d_residual,
+                  c.accumulates(HeadSlot::d_parameters));
 }
 
 ops::LossTo Head::loss_to(const BlockContext& c, Chunk chunk) {
-  return {part(c, HeadSlot::row_loss, chunk), c[HeadSlot::loss_sum], c[HeadSlot::target_count], adds(c, HeadSlot::loss_sum, chunk.first == 0)};
+  return {part(c, HeadSlot::row_loss, chunk), c[HeadSlot::loss_sum], c[HeadSlot::target_count],
+          adds(c, HeadSlot::loss_sum, chunk.first == 0)};
 }
 
 }  // namespace trainx::model::bert

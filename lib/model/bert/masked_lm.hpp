@@ -3,7 +3,8 @@
 
 namespace trainx::model::bert {
 
-/// Dense, GELU, norm, linear layer tied to the token embedding, cross-entropy: of rows that have a target, some at a time. Slots: spec::bert::MaskedLmSlot.
+/// Dense, GELU, norm, linear layer tied to the token embedding, cross-entropy: of rows that have a
+/// target, some at a time. Slots: spec::bert::MaskedLmSlot.
 class MaskedLm final : public Head {
  public:
   explicit MaskedLm(const Shape& shape);

@@ -7,24 +7,38 @@ namespace trainx::model::bert {
 using spec::bert::SublayerSlot;
 
 void Sublayer::forward_norm(BlockContext& c) const {
-  const bool adds = c.writes(SublayerSlot::residual_out), keeps = c.writes(SublayerSlot::mean) || c.writes(SublayerSlot::rstd), norms = c.writes(SublayerSlot::normed);
+  const bool adds = c.writes(SublayerSlot::residual_out),
+             keeps = c.writes(SublayerSlot::mean) || c.writes(SublayerSlot::rstd),
+             norms = c.writes(SublayerSlot::normed);
   if (!adds && !keeps && !norms) return;
   const double epsilon = shape_.dims.layer_norm_epsilon;
   ops::NormedSum to{.sum = c[SublayerSlot::residual_out], .keep_statistics = keeps};
   at::Tensor weight, shift;
   if (keeps || norms) to.mean = c[SublayerSlot::mean], to.rstd = c[SublayerSlot::rstd];
-  if (norms) to.normed = c[SublayerSlot::normed], weight = c.tensor(SublayerSlot::parameters, at_.norm_weight), shift = c.tensor(SublayerSlot::parameters, at_.norm_bias);
+  if (norms)
+    to.normed = c[SublayerSlot::normed],
+    weight = c.tensor(SublayerSlot::parameters, at_.norm_weight),
+    shift = c.tensor(SublayerSlot::parameters, at_.norm_bias);
   if (!adds) return ops::add_branch_layer_norm(to, {}, {}, {}, weight, shift, epsilon, {});
   ops::PendingNorm before;
-  if (c.has(SublayerSlot::norm_parameters)) before = {c.tensor(SublayerSlot::norm_parameters, at_.norm_weight_before), c.tensor(SublayerSlot::norm_parameters, at_.norm_bias_before), epsilon};
-  ops::add_branch_layer_norm(to, c[SublayerSlot::residual_in], c[SublayerSlot::branch_in], c.tensor(SublayerSlot::parameters, at_.pending_bias), weight, shift, epsilon, shape_.dropout(c, SublayerSlot::positions), before);
+  if (c.has(SublayerSlot::norm_parameters))
+    before = {c.tensor(SublayerSlot::norm_parameters, at_.norm_weight_before),
+              c.tensor(SublayerSlot::norm_parameters, at_.norm_bias_before), epsilon};
+  ops::add_branch_layer_norm(to, c[SublayerSlot::residual_in], c[SublayerSlot::branch_in],
+                             c.tensor(SublayerSlot::parameters, at_.pending_bias), weight, shift,
+                             epsilon, shape_.dropout(c, SublayerSlot::positions), before);
 }
 
-const at::Tensor& Sublayer::input(const BlockContext& c) const { return c.has(SublayerSlot::normed) ? c[SublayerSlot::normed] : c[SublayerSlot::residual_out]; }
+const at::Tensor& Sublayer::input(const BlockContext& c) const {
+  return c.has(SublayerSlot::normed) ? c[SublayerSlot::normed] : c[SublayerSlot::residual_out];
+}
 
-const at::Tensor& Sublayer::d_branch(const BlockContext& c) const { return c[shape_.dims.dropout > 0 ? SublayerSlot::d_branch_out : SublayerSlot::d_residual_out]; }
+const at::Tensor& Sublayer::d_branch(const BlockContext& c) const {
+  return c[shape_.dims.dropout > 0 ? SublayerSlot::d_branch_out : SublayerSlot::d_residual_out];
+}
 
-void Sublayer::backward_input(BlockContext& c, const at::Tensor& d_product, const at::Tensor& weight) const {
+void Sublayer::backward_input(BlockContext& c, const at::Tensor& d_product,
+                              const at::Tensor& weight) const {
   const at::Tensor& d_residual_out = c[SublayerSlot::d_residual_out];
   if (c.modifies(SublayerSlot::d_residual_out)) {  // the first block: no norm
     ops::linear_backward_input(d_residual_out, d_product, weight, d_residual_out);
@@ -40,11 +54,16 @@ void Sublayer::backward_input(BlockContext& c, const at::Tensor& d_product, cons
   to.d_shift = c.tensor(SublayerSlot::d_parameters, at_.norm_bias);
   to.d_bias = c.tensor(SublayerSlot::d_parameters, at_.pending_bias);
   to.accumulate = c.accumulates(SublayerSlot::d_parameters);
-  ops::add_branch_layer_norm_backward(to, {}, d_normed, c[SublayerSlot::residual_out], c[SublayerSlot::mean], c[SublayerSlot::rstd], c.tensor(SublayerSlot::parameters, at_.norm_weight), drop);
+  ops::add_branch_layer_norm_backward(to, {}, d_normed, c[SublayerSlot::residual_out],
+                                      c[SublayerSlot::mean], c[SublayerSlot::rstd],
+                                      c.tensor(SublayerSlot::parameters, at_.norm_weight), drop);
 }
 
-void Sublayer::backward_linear(BlockContext& c, int weight, int bias, const at::Tensor& d_output, const at::Tensor& input) const {
-  linear_gradients(c, c.tensor(SublayerSlot::d_parameters, weight), bias >= 0 ? c.tensor(SublayerSlot::d_parameters, bias) : at::Tensor(), SublayerSlot::cast, d_output, input, c.accumulates(SublayerSlot::d_parameters));
+void Sublayer::backward_linear(BlockContext& c, int weight, int bias, const at::Tensor& d_output,
+                               const at::Tensor& input) const {
+  linear_gradients(c, c.tensor(SublayerSlot::d_parameters, weight),
+                   bias >= 0 ? c.tensor(SublayerSlot::d_parameters, bias) : at::Tensor(),
+                   SublayerSlot::cast, d_output, input, c.accumulates(SublayerSlot::d_parameters));
 }
 
 }  // namespace trainx::model::bert

@@ -8,15 +8,20 @@ namespace trainx::model {
 
 WeightInitializer weight_initializer(const spec::ModelDims& dims, std::uint64_t seed) {
   const auto* custom = std::get_if<spec::CustomDims>(&dims);
-  if (!custom) return [seed](const program::GroupSpec& group, float* exact) { initialize_parameters(group, seed, exact); };
+  if (!custom)
+    return [seed](const program::GroupSpec& group, float* exact) {
+      initialize_parameters(group, seed, exact);
+    };
   const auto constructed = std::make_shared<std::map<std::string, at::Tensor>>();
   for (const Module& m : build_modules(*custom, seed))
-    for (const Module::NamedTensor& p : m.parameters) constructed->emplace(m.name + "." + p.name, p.tensor.detach().contiguous());
+    for (const Module::NamedTensor& p : m.parameters)
+      constructed->emplace(m.name + "." + p.name, p.tensor.detach().contiguous());
   return [constructed](const program::GroupSpec& group, float* exact) {
     std::fill_n(exact, group.elements, 0.0f);
     for (const program::ParameterSpec& p : group.parameters) {
       const auto found = constructed->find(p.name);
-      if (found == constructed->end() || found->second.sizes() != at::IntArrayRef(p.dims)) throw InternalError("the model was described with another parameter '" + p.name + "'");
+      if (found == constructed->end() || found->second.sizes() != at::IntArrayRef(p.dims))
+        throw InternalError("the model was described with another parameter '" + p.name + "'");
       std::copy_n(found->second.const_data_ptr<float>(), p.elements(), exact + p.offset);
     }
   };

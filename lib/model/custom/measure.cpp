@@ -20,9 +20,12 @@ using spec::ModuleSlot;
 
 namespace {
 
-[[noreturn]] void refuse(const spec::CustomDims& dims, const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, "model " + dims.options.name + ": " + sentence); }
+[[noreturn]] void refuse(const spec::CustomDims& dims, const std::string& sentence) {
+  throw UserError(ExitCode::invalid_recipe, "model " + dims.options.name + ": " + sentence);
+}
 
-/// Shapes of outputs and parameters, from one forward in training mode; what it changes beside its output is refused.
+/// Shapes of outputs and parameters, from one forward in training mode; what it changes beside its
+/// output is refused.
 spec::CustomShape trace_shapes(const spec::CustomDims& dims, std::int64_t B, std::int64_t T) {
   spec::CustomShape shape{B, T};
   const std::vector<Module> modules = build_modules(dims, 0);
@@ -37,21 +40,31 @@ spec::CustomShape trace_shapes(const spec::CustomDims& dims, std::int64_t B, std
     try {
       out = m.forward(x);
     } catch (const c10::Error& e) {
-      refuse(dims, "module '" + m.name + "' fails on " + shape_of(input) + ": " + e.what_without_backtrace());
+      refuse(dims, "module '" + m.name + "' fails on " + shape_of(input) + ": " +
+                       e.what_without_backtrace());
     }
     for (std::size_t i = 0; i < before.size(); ++i)
       if (!at::equal(before[i], m.buffers[i].tensor))
-        refuse(dims, "module '" + m.name + "' changes its buffer '" + m.buffers[i].name + "' in forward, which is neither saved nor recomputed; use a norm without running statistics, such as LayerNorm");
+        refuse(dims, "module '" + m.name + "' changes its buffer '" + m.buffers[i].name +
+                         "' in forward, which is neither saved nor recomputed; use a norm without "
+                         "running statistics, such as LayerNorm");
     if (out.dim() < 1 || out.size(0) != B || !out.is_floating_point())
-      refuse(dims, "module '" + m.name + "' returns " + shape_of(out.sizes()) + " of " + c10::toString(out.scalar_type()) + "; values are floating and begin with the batch, " + std::to_string(B));
-    spec::CustomModule& made = shape.modules.emplace_back(spec::CustomModule{m.name, {}, out.sizes().vec()});
-    for (const Module::NamedTensor& p : m.parameters) made.parameters.push_back({p.name, p.tensor.sizes().vec()});
+      refuse(dims, "module '" + m.name + "' returns " + shape_of(out.sizes()) + " of " +
+                       c10::toString(out.scalar_type()) +
+                       "; values are floating and begin with the batch, " + std::to_string(B));
+    spec::CustomModule& made =
+        shape.modules.emplace_back(spec::CustomModule{m.name, {}, out.sizes().vec()});
+    for (const Module::NamedTensor& p : m.parameters)
+      made.parameters.push_back({p.name, p.tensor.sizes().vec()});
     x = out;
   }
   const bool classes = dims.task == spec::Task::classification;
-  const std::vector<std::int64_t> wanted = classes ? std::vector{B, dims.num_labels} : std::vector{B, T, dims.vocab_size};
+  const std::vector<std::int64_t> wanted = classes ? std::vector{B, dims.num_labels}
+                                                   : std::vector{B, T, dims.vocab_size};
   if (x.sizes() != at::IntArrayRef(wanted))
-    refuse(dims, "the last module, '" + modules.back().name + "', returns " + shape_of(x.sizes()) + "; logits are " + shape_of(wanted) + (classes ? " (batch, num_labels)" : " (batch, length, vocab_size)"));
+    refuse(dims, "the last module, '" + modules.back().name + "', returns " + shape_of(x.sizes()) +
+                     "; logits are " + shape_of(wanted) +
+                     (classes ? " (batch, num_labels)" : " (batch, length, vocab_size)"));
   return shape;
 }
 
@@ -74,7 +87,9 @@ class Operands {
  private:
   at::Tensor operand(const program::SlotSpec& slot) {
     at::Tensor& t = tensors_[{slot.kind, slot.kind == Kind::saved ? -1 : slot.index}];
-    if (!t.defined()) t = at::zeros(slot.kind == Kind::saved ? std::vector<std::int64_t>{0} : slot.tensor.dims, tensor::scalar_type(slot.tensor.dtype));
+    if (!t.defined())
+      t = at::zeros(slot.kind == Kind::saved ? std::vector<std::int64_t>{0} : slot.tensor.dims,
+                    tensor::scalar_type(slot.tensor.dtype));
     return t;
   }
 
@@ -82,7 +97,9 @@ class Operands {
   std::map<std::pair<Kind, int>, at::Tensor> tensors_;
 };
 
-struct Allocated { program::Bytes peak, kept; };
+struct Allocated {
+  program::Bytes peak, kept;
+};
 template <class Compute>
 Allocated allocated_by(Compute compute) {
   const program::Bytes before = tensor::allocator_bytes().current;
@@ -93,19 +110,23 @@ Allocated allocated_by(Compute compute) {
 
 }  // namespace
 
-spec::CustomShape measure_model(const spec::CustomDims& dims, std::int64_t B, std::int64_t T, DType compute, std::int64_t threads) {
+spec::CustomShape measure_model(const spec::CustomDims& dims, std::int64_t B, std::int64_t T,
+                                DType compute, std::int64_t threads) {
   spec::CustomShape shape = trace_shapes(dims, B, T);
   shape.compute = compute;
   spec::CustomDims described = dims;
   described.shapes = {shape};
   const program::ModelGraph graph = spec::custom_graph(described, B, T, compute);
-  const at::NoGradGuard no_gradients;                  // as the executor has it
+  const at::NoGradGuard no_gradients;  // as the executor has it
   const Blocks blocks = build_module_blocks(dims, graph);
   Operands operands(graph);
   const auto n = blocks.size();
   program::Bytes library = 0;
-  for (int round = 0; round < 3; ++round) {            // the first may build what libraries keep; threads meet in other orders
-    auto context = [&](std::size_t k, Op op, bool with_graph) { return operands.context(graph.blocks[k], graph.blocks[k].phases.at(op), with_graph); };
+  // the first may build what libraries keep; threads meet in other orders
+  for (int round = 0; round < 3; ++round) {
+    auto context = [&](std::size_t k, Op op, bool with_graph) {
+      return operands.context(graph.blocks[k], graph.blocks[k].phases.at(op), with_graph);
+    };
     auto run = [&](std::size_t k, Op op, bool with_graph) {
       BlockContext c = context(k, op, with_graph);
       const Allocated a = allocated_by([&] {
@@ -126,7 +147,8 @@ spec::CustomShape measure_model(const spec::CustomDims& dims, std::int64_t B, st
     run(n - 1, Op::loss, true);
     for (std::size_t k = n - 1; k-- > 0;) run(k, Op::backward, true);
   }
-  // Products of bf16 are oneDNN's, whose scratchpad per thread comes and goes as threads meet (spec/arch/library_bytes.cpp).
+  // Products of bf16 are oneDNN's, whose scratchpad per thread comes and goes as threads meet
+  // (spec/arch/library_bytes.cpp).
   constexpr program::Bytes scratchpad = 256 * 1024;
   shape.library_bytes = library + (compute == DType::bf16 ? threads * scratchpad : 0);
   return shape;

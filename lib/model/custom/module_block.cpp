@@ -16,7 +16,7 @@ using spec::ModuleSlot;
 
 namespace {
 
-std::uint64_t mix(std::uint64_t h) {    // the finalizer of MurmurHash3
+std::uint64_t mix(std::uint64_t h) {  // the finalizer of MurmurHash3
   h = (h ^ h >> 33) * 0xff51afd7ed558ccd;
   h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53;
   return h ^ h >> 33;
@@ -24,11 +24,15 @@ std::uint64_t mix(std::uint64_t h) {    // the finalizer of MurmurHash3
 
 std::uint64_t draw_seed(const BlockContext& c) {
   const tensor::RandomKey key = c.random_key(0);
-  const auto* positions = static_cast<const std::int64_t*>(c[ModuleSlot::positions].const_data_ptr());
-  return mix(mix(key.seed + 0x9e3779b97f4a7c15 * (key.block + 1)) ^ static_cast<std::uint64_t>(positions[0]));
+  const auto* positions =
+      static_cast<const std::int64_t*>(c[ModuleSlot::positions].const_data_ptr());
+  return mix(mix(key.seed + 0x9e3779b97f4a7c15 * (key.block + 1)) ^
+             static_cast<std::uint64_t>(positions[0]));
 }
 
-[[noreturn]] void refuse(const std::string& module, const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, "module '" + module + "': " + sentence); }
+[[noreturn]] void refuse(const std::string& module, const std::string& sentence) {
+  throw UserError(ExitCode::invalid_recipe, "module '" + module + "': " + sentence);
+}
 
 }  // namespace
 
@@ -40,7 +44,8 @@ ModuleBlock::ModuleBlock(Module module, DType compute) : module_(std::move(modul
       if ((p.tensor.dim() >= 2) == matrices) parameters_.push_back(p.tensor);
   for (at::Tensor& p : parameters_) p.set_data(at::empty({0}, p.options().dtype(type)));
   for (Module::NamedTensor& b : module_.buffers)
-    if (b.tensor.is_floating_point() && b.tensor.scalar_type() != type) b.tensor.set_data(b.tensor.to(type));
+    if (b.tensor.is_floating_point() && b.tensor.scalar_type() != type)
+      b.tensor.set_data(b.tensor.to(type));
 }
 
 void ModuleBlock::use_parameters(const BlockContext& c) {
@@ -55,7 +60,8 @@ void ModuleBlock::use_parameters(const BlockContext& c) {
 at::Tensor ModuleBlock::run(const BlockContext& c, bool with_gradients) {
   use_parameters(c);
   const bool tokens = c[ModuleSlot::input].scalar_type() == at::kInt;
-  const at::Tensor input = tokens ? c[ModuleSlot::input].to(at::kLong) : c[ModuleSlot::input].detach();
+  const at::Tensor input = tokens ? c[ModuleSlot::input].to(at::kLong)
+                                  : c[ModuleSlot::input].detach();
   if (with_gradients && !tokens) input.requires_grad_(true);
   if (with_gradients) input_ = input;
   module_.set_training(c.training());
@@ -64,7 +70,8 @@ at::Tensor ModuleBlock::run(const BlockContext& c, bool with_gradients) {
     const at::AutoGradMode mode(with_gradients);
     return module_.forward(input);
   } catch (const c10::Error& e) {
-    refuse(module_.name, "forward fails on " + shape_of(input.sizes()) + ": " + e.what_without_backtrace());
+    refuse(module_.name,
+           "forward fails on " + shape_of(input.sizes()) + ": " + e.what_without_backtrace());
   }
 }
 
@@ -73,7 +80,9 @@ void ModuleBlock::forward(BlockContext& c) {
   at::Tensor output = run(c, keeps);
   if (c.writes(ModuleSlot::value_out)) {
     const at::Tensor& to = c[ModuleSlot::value_out];
-    if (output.sizes() != to.sizes()) refuse(module_.name, "returned " + shape_of(output.sizes()) + " where it returned " + shape_of(to.sizes()) + " when it was described");
+    if (output.sizes() != to.sizes())
+      refuse(module_.name, "returned " + shape_of(output.sizes()) + " where it returned " +
+                               shape_of(to.sizes()) + " when it was described");
     const at::NoGradGuard no_gradients;
     to.copy_(output);
   }
@@ -84,26 +93,31 @@ void ModuleBlock::deliver_gradients(BlockContext& c) {
   const at::NoGradGuard no_gradients;
   const auto take = [](const at::Tensor& to, at::Tensor& leaf, bool add) {
     at::Tensor& gradient = leaf.mutable_grad();
-    if (!gradient.defined()) {          // the output does not depend on it
+    if (!gradient.defined()) {  // the output does not depend on it
       if (!add) to.zero_();
       return;
     }
-    if (add) to.add_(gradient);
-    else to.copy_(gradient);
+    if (add)
+      to.add_(gradient);
+    else
+      to.copy_(gradient);
     gradient.reset();
   };
   if (c.has(ModuleSlot::d_input)) take(c[ModuleSlot::d_input], input_, false);
   if (c.has(ModuleSlot::d_parameters)) {
     int index = 0;
-    for (at::Tensor& p : parameters_) take(c.tensor(ModuleSlot::d_parameters, index++), p, c.accumulates(ModuleSlot::d_parameters));
+    for (at::Tensor& p : parameters_)
+      take(c.tensor(ModuleSlot::d_parameters, index++), p, c.accumulates(ModuleSlot::d_parameters));
   }
   input_.reset();
   output_.reset();
 }
 
 void ModuleBlock::backward(BlockContext& c) {
-  if (!output_.defined()) throw InternalError("module '" + module_.name + "': backward without a graph");
-  if (output_.requires_grad()) output_.backward(c[ModuleSlot::d_value_out].to(output_.scalar_type()));
+  if (!output_.defined())
+    throw InternalError("module '" + module_.name + "': backward without a graph");
+  if (output_.requires_grad())
+    output_.backward(c[ModuleSlot::d_value_out].to(output_.scalar_type()));
   deliver_gradients(c);
 }
 
@@ -111,7 +125,9 @@ at::Tensor LossBlock::logits(const BlockContext& c, bool with_gradients) {
   at::Tensor logits = run(c, with_gradients);
   const std::int64_t targets = c[ModuleSlot::targets].numel();
   if (logits.dim() < 2 || logits.numel() / logits.size(-1) != targets)
-    refuse(module_.name, "the last module returned " + shape_of(logits.sizes()) + ", no logits of " + shape_of(c[ModuleSlot::targets].sizes()) + " targets");
+    refuse(module_.name, "the last module returned " + shape_of(logits.sizes()) +
+                             ", no logits of " + shape_of(c[ModuleSlot::targets].sizes()) +
+                             " targets");
   const at::AutoGradMode mode(with_gradients);
   return logits.reshape({targets, -1}).to(at::kFloat);
 }
@@ -119,9 +135,11 @@ at::Tensor LossBlock::logits(const BlockContext& c, bool with_gradients) {
 at::Tensor LossBlock::summed_loss(BlockContext& c, const at::Tensor& logits) const {
   const at::Tensor targets = c[ModuleSlot::targets].to(at::kLong).view({-1});
   auto& count = *static_cast<double*>(c[ModuleSlot::target_count].data_ptr());
-  count = (c.accumulates(ModuleSlot::target_count) ? count : 0.0) + static_cast<double>((targets != std::int64_t{ops::no_target}).sum().item<std::int64_t>());
+  count = (c.accumulates(ModuleSlot::target_count) ? count : 0.0) +
+          static_cast<double>((targets != std::int64_t{ops::no_target}).sum().item<std::int64_t>());
   const at::AutoGradMode mode(logits.requires_grad());
-  const at::Tensor sum = at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, ops::no_target);
+  const at::Tensor sum =
+      at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, ops::no_target);
   auto& loss = *static_cast<double*>(c[ModuleSlot::loss_sum].data_ptr());
   loss = (c.accumulates(ModuleSlot::loss_sum) ? loss : 0.0) + sum.item<double>();
   return sum;
@@ -142,15 +160,19 @@ void LossBlock::evaluate(BlockContext& c) {
   const at::Tensor predicted = logits.argmax(-1);
   const auto* labels = static_cast<const std::int32_t*>(c[ModuleSlot::targets].const_data_ptr());
   for (std::int64_t b = 0; b < predicted.numel(); ++b)
-    if (labels[b] != ops::no_target) ++static_cast<double*>(confusion.data_ptr())[labels[b] * confusion.size(1) + predicted.const_data_ptr<std::int64_t>()[b]];
+    if (labels[b] != ops::no_target)
+      ++static_cast<double*>(confusion.data_ptr())[labels[b] * confusion.size(1) +
+                                                   predicted.const_data_ptr<std::int64_t>()[b]];
 }
 
 Blocks build_module_blocks(const spec::CustomDims& dims, const program::ModelGraph& graph) {
   std::vector<Module> modules = build_modules(dims, 0);
   Blocks blocks;
   for (Module& m : modules) {
-    if (&m == &modules.back()) blocks.push_back(std::make_unique<LossBlock>(std::move(m), graph.compute));
-    else blocks.push_back(std::make_unique<ModuleBlock>(std::move(m), graph.compute));
+    if (&m == &modules.back())
+      blocks.push_back(std::make_unique<LossBlock>(std::move(m), graph.compute));
+    else
+      blocks.push_back(std::make_unique<ModuleBlock>(std::move(m), graph.compute));
   }
   return blocks;
 }

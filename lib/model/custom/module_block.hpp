@@ -1,16 +1,20 @@
-// A module of a user's chain as a block: forward under autograd, backward by its engine. Slots: spec::ModuleSlot.
+// A module of a user's chain as a block: forward under autograd, backward by its engine. Slots:
+// spec::ModuleSlot.
 #pragma once
 #include "model/block.hpp"
 #include "model/custom/registry.hpp"
 
 namespace trainx::model::custom {
 
-/// Parameters are the arena's memory; what autograd keeps between forward and backward is the library's (slot `graph`), and held here. Where an
-/// instruction has the slot, forward keeps the graph; without (evaluation, activations that are recomputed) it computes values alone.
-/// Random numbers of forward are drawn from a key of the run's seed, the block and the samples' positions: the same when it is recomputed.
+/// Parameters are the arena's memory; what autograd keeps between forward and backward is the
+/// library's (slot `graph`), and held here. Where an instruction has the slot, forward keeps the
+/// graph; without (evaluation, activations that are recomputed) it computes values alone. Random
+/// numbers of forward are drawn from a key of the run's seed, the block and the samples' positions:
+/// the same when it is recomputed.
 class ModuleBlock : public Block {
  public:
-  /// The weights that construction gave are dropped: the arena holds them. Buffers become `compute`.
+  /// The weights that construction gave are dropped: the arena holds them. Buffers become
+  /// `compute`.
   ModuleBlock(Module module, DType compute);
   void forward(BlockContext& c) override;
   void backward(BlockContext& c) override;

@@ -12,8 +12,9 @@ const ModelDefinition& model_definition(const std::string& name);
 /// As they are described, without what was measured.
 std::vector<spec::CustomOptions> model_descriptions();
 
-/// The chain, built after the generator of random numbers was seeded with `seed`, as torch::manual_seed does. Throws UserError 78 with a sentence for what
-/// trainx cannot train, and for what the model's own code throws.
+/// The chain, built after the generator of random numbers was seeded with `seed`, as
+/// torch::manual_seed does. Throws UserError 78 with a sentence for what trainx cannot train, and
+/// for what the model's own code throws.
 std::vector<Module> build_modules(const spec::CustomDims& dims, std::uint64_t seed);
 
 /// Seeds the generator that dropout and constructors of torch::nn draw from.

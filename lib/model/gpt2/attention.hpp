@@ -3,7 +3,8 @@
 
 namespace trainx::model::gpt2 {
 
-/// Norm, causal self-attention (of packed rows inside each document), output projection without its bias. Slots: spec::AttentionSlot.
+/// Norm, causal self-attention (of packed rows inside each document), output projection without its
+/// bias. Slots: spec::AttentionSlot.
 class Attention final : public Sublayer {
  public:
   Attention(const Shape& shape, bool first);

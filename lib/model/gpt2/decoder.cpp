@@ -9,20 +9,26 @@
 
 namespace trainx::model::gpt2 {
 
-using program::BlockSpec, program::Kind, program::ModelGraph, program::Op, program::SlotSpec, program::TensorSpec;
+using program::BlockSpec, program::Kind, program::ModelGraph, program::Op, program::SlotSpec,
+    program::TensorSpec;
 
 namespace {
 
 bool is_head(const BlockSpec& block) { return block.phases.contains(Op::predict); }
-const program::Phase& phase_of(const BlockSpec& block) { return block.phases.at(is_head(block) ? Op::predict : Op::forward); }
+const program::Phase& phase_of(const BlockSpec& block) {
+  return block.phases.at(is_head(block) ? Op::predict : Op::forward);
+}
 
-ModelGraph graph_of(const spec::Gpt2Dims& dims, std::int64_t length) { return spec::gpt2_graph(dims, 1, length, DType::f32, spec::Machine(1)); }
+ModelGraph graph_of(const spec::Gpt2Dims& dims, std::int64_t length) {
+  return spec::gpt2_graph(dims, 1, length, DType::f32, spec::Machine(1));
+}
 
-/// Operands of one name share memory: blocks follow one another, and leave nothing but residual, branch and cache.
+/// Operands of one name share memory: blocks follow one another, and leave nothing but residual,
+/// branch and cache.
 std::string place_name(const ModelGraph& graph, const BlockSpec& block, const SlotSpec& slot) {
   if (slot.kind == Kind::batch) return graph.batch[static_cast<std::size_t>(slot.index)].name;
   if (slot.kind == Kind::value) {
-    std::string name = graph.values[static_cast<std::size_t>(slot.index)].name;     // "residual3"
+    std::string name = graph.values[static_cast<std::size_t>(slot.index)].name;  // "residual3"
     while (name.back() >= '0' && name.back() <= '9') name.pop_back();
     return name;
   }
@@ -33,11 +39,12 @@ TensorSpec tensor_of(const ModelGraph& graph, const BlockSpec& block, const Slot
   if (slot.kind == Kind::batch) return graph.batch[static_cast<std::size_t>(slot.index)];
   if (slot.kind == Kind::value) return graph.values[static_cast<std::size_t>(slot.index)];
   TensorSpec tensor = slot.tensor;
-  if (is_head(block)) tensor.dims[0] = 1;      // it predicts from the last row alone
+  if (is_head(block)) tensor.dims[0] = 1;  // it predicts from the last row alone
   return tensor;
 }
 
-/// What lies in a decoder's memory: not the parameters, not which row to predict from, which the host reads, and not a copy of the logits.
+/// What lies in a decoder's memory: not the parameters, not which row to predict from, which the
+/// host reads, and not a copy of the logits.
 bool is_placed(const BlockSpec& block, const SlotSpec& slot) {
   if (slot.kind == Kind::batch) return slot.index == spec::Gpt2Batch::tokens;
   if (slot.kind == Kind::value) return !is_head(block) || slot.name != "logits";
@@ -56,7 +63,8 @@ std::int64_t Decoder::place(const ModelGraph& graph, Places& places) {
   for (const BlockSpec& block : graph.blocks)
     for (const program::SlotUse& use : phase_of(block).uses) {
       const SlotSpec& slot = block.slots[static_cast<std::size_t>(use.slot)];
-      if (!is_placed(block, slot) || !places.emplace(place_name(graph, block, slot), bytes).second) continue;
+      if (!is_placed(block, slot) || !places.emplace(place_name(graph, block, slot), bytes).second)
+        continue;
       bytes += (tensor_of(graph, block, slot).bytes() + 255) / 256 * 256;
     }
   return bytes;
@@ -67,20 +75,28 @@ std::int64_t Decoder::memory_bytes(const spec::Gpt2Dims& dims, std::int64_t capa
   return place(graph_of(without_dropout(dims), capacity), places);
 }
 
-Decoder::Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<at::Tensor> groups, std::byte* memory)
-    : dims_(without_dropout(dims)), capacity_(capacity), groups_(std::move(groups)), memory_(memory), logits_(static_cast<std::size_t>(dims.vocab_size)) {
+Decoder::Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<at::Tensor> groups,
+                 std::byte* memory)
+    : dims_(without_dropout(dims)),
+      capacity_(capacity),
+      groups_(std::move(groups)),
+      memory_(memory),
+      logits_(static_cast<std::size_t>(dims.vocab_size)) {
   const ModelGraph longest = graph_of(dims_, capacity);
   place(longest, places_);
-  if (groups_.size() != longest.groups.size()) throw InternalError("Decoder: not one tensor for each group of parameters");
+  if (groups_.size() != longest.groups.size())
+    throw InternalError("Decoder: not one tensor for each group of parameters");
 }
 
 at::Tensor Decoder::operand(const BlockSpec& block, const SlotSpec& slot) {
   if (slot.kind == Kind::parameter) return groups_[static_cast<std::size_t>(slot.index)];
-  if (slot.kind == Kind::batch && slot.index == spec::Gpt2Batch::targets) return tensor::view(&last_row_, DType::i32, {1, 1});
+  if (slot.kind == Kind::batch && slot.index == spec::Gpt2Batch::targets)
+    return tensor::view(&last_row_, DType::i32, {1, 1});
   if (!is_placed(block, slot)) return {};
   TensorSpec tensor = tensor_of(graph_, block, slot);
   if (slot.name == "qkv") tensor.dims[0] = capacity_;
-  return tensor::view(memory_ + places_.at(place_name(graph_, block, slot)), tensor.dtype, tensor.dims);
+  return tensor::view(memory_ + places_.at(place_name(graph_, block, slot)), tensor.dtype,
+                      tensor.dims);
 }
 
 void Decoder::prepare(std::int64_t length) {
@@ -103,15 +119,21 @@ void Decoder::prepare(std::int64_t length) {
 
 std::span<const float> Decoder::append(std::span<const std::int32_t> tokens) {
   const auto length = static_cast<std::int64_t>(tokens.size());
-  if (length < 1 || length > capacity_ - size_) throw InternalError("Decoder: " + std::to_string(length) + " tokens after " + std::to_string(size_) + " of at most " + std::to_string(capacity_));
-  if (const auto bad = std::ranges::find_if(tokens, [&](std::int32_t id) { return id < 0 || id >= dims_.vocab_size; }); bad != tokens.end())
-    throw InternalError("Decoder: token id " + std::to_string(*bad) + " of a vocabulary of " + std::to_string(dims_.vocab_size));
+  if (length < 1 || length > capacity_ - size_)
+    throw InternalError("Decoder: " + std::to_string(length) + " tokens after " +
+                        std::to_string(size_) + " of at most " + std::to_string(capacity_));
+  if (const auto bad = std::ranges::find_if(
+          tokens, [&](std::int32_t id) { return id < 0 || id >= dims_.vocab_size; });
+      bad != tokens.end())
+    throw InternalError("Decoder: token id " + std::to_string(*bad) + " of a vocabulary of " +
+                        std::to_string(dims_.vocab_size));
   const at::NoGradGuard no_grad;
   prepare(length);
   ops::copy_in(contexts_.front()[spec::EmbeddingSlot::tokens], tokens.data());
   for (std::size_t b = 0; b + 1 < blocks_.size(); ++b) blocks_[b]->forward(contexts_[b]);
   blocks_.back()->predict(contexts_.back());
-  ops::copy_out(logits_.data(), contexts_.back()[spec::HeadSlot::logits_chunk].flatten().narrow(0, 0, dims_.vocab_size));
+  ops::copy_out(logits_.data(), contexts_.back()[spec::HeadSlot::logits_chunk].flatten().narrow(
+                                    0, 0, dims_.vocab_size));
   size_ += length;
   return logits_;
 }

@@ -7,17 +7,23 @@
 
 namespace trainx::model::gpt2 {
 
-/// A text token by token: what attention needs of the tokens so far, their keys and values, is kept, so that one more costs one row of each product.
+/// A text token by token: what attention needs of the tokens so far, their keys and values, is
+/// kept, so that one more costs one row of each product.
 ///
-/// The blocks are training's own, over one sample whose rows are the tokens that are appended; attention alone looks back. A layer's cache is the output of its
-/// first linear layer, [capacity, 3, H, D]: new rows are written where they stay, and a text's first piece is computed exactly as in training.
+/// The blocks are training's own, over one sample whose rows are the tokens that are appended;
+/// attention alone looks back. A layer's cache is the output of its first linear layer, [capacity,
+/// 3, H, D]: new rows are written where they stay, and a text's first piece is computed exactly as
+/// in training.
 class Decoder {
  public:
-  /// Of the memory that a decoder works in, for texts of up to `capacity` tokens (1 to dims.max_positions).
+  /// Of the memory that a decoder works in, for texts of up to `capacity` tokens (1 to
+  /// dims.max_positions).
   static std::int64_t memory_bytes(const spec::Gpt2Dims& dims, std::int64_t capacity);
-  /// `groups`: the parameters as spec::gpt2_groups lays them out, f32, each group flat [group.elements]. `memory`: memory_bytes, aligned to 256 bytes, whatever
-  /// is in it. Both are where operations compute (ops/gpu_scope.hpp), and outlive the decoder.
-  Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<at::Tensor> groups, std::byte* memory);
+  /// `groups`: the parameters as spec::gpt2_groups lays them out, f32, each group flat
+  /// [group.elements]. `memory`: memory_bytes, aligned to 256 bytes, whatever is in it. Both are
+  /// where operations compute (ops/gpu_scope.hpp), and outlive the decoder.
+  Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<at::Tensor> groups,
+          std::byte* memory);
   Decoder(const Decoder&) = delete;
 
   std::int64_t capacity() const { return capacity_; }
@@ -25,8 +31,8 @@ class Decoder {
   std::int64_t size() const { return size_; }
   /// From here on another text.
   void clear() { size_ = 0; }
-  /// Appends at least one token, at most capacity() - size(), computed together. Returns the logits f32 [vocab_size] of what follows the last of them, in the
-  /// host's memory, until the next call.
+  /// Appends at least one token, at most capacity() - size(), computed together. Returns the logits
+  /// f32 [vocab_size] of what follows the last of them, in the host's memory, until the next call.
   std::span<const float> append(std::span<const std::int32_t> tokens);
 
  private:
@@ -42,7 +48,7 @@ class Decoder {
   std::vector<at::Tensor> groups_;
   std::byte* memory_;
   Places places_;
-  std::int32_t last_row_ = 0;           // which of the rows the head predicts from
+  std::int32_t last_row_ = 0;  // which of the rows the head predicts from
   std::vector<float> logits_;
   // Of pieces of the length that was appended last.
   program::ModelGraph graph_;

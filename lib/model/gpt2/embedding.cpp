@@ -7,12 +7,17 @@ namespace trainx::model::gpt2 {
 using spec::EmbeddingSlot;
 
 /// Undefined where a row is one document.
-at::Tensor Embedding::document_starts(const BlockContext& c) const { return shape_.dims.packed ? c[EmbeddingSlot::document_starts] : at::Tensor(); }
+at::Tensor Embedding::document_starts(const BlockContext& c) const {
+  return shape_.dims.packed ? c[EmbeddingSlot::document_starts] : at::Tensor();
+}
 
 void Embedding::forward(BlockContext& c) {
   if (!c.writes(EmbeddingSlot::residual_out)) return;
-  const at::Tensor positions = c.tensor(EmbeddingSlot::wpe, 0).narrow(0, shape_.past(), shape_.length);
-  ops::embedding(c[EmbeddingSlot::residual_out], c[EmbeddingSlot::tokens], c.tensor(EmbeddingSlot::wte, 0), positions, dropout(shape_, c, EmbeddingSlot::positions), document_starts(c));
+  const at::Tensor positions =
+      c.tensor(EmbeddingSlot::wpe, 0).narrow(0, shape_.past(), shape_.length);
+  ops::embedding(c[EmbeddingSlot::residual_out], c[EmbeddingSlot::tokens],
+                 c.tensor(EmbeddingSlot::wte, 0), positions,
+                 dropout(shape_, c, EmbeddingSlot::positions), document_starts(c));
 }
 
 void Embedding::backward(BlockContext& c) {
@@ -21,8 +26,10 @@ void Embedding::backward(BlockContext& c) {
     ops::drop_out(c[EmbeddingSlot::d_embedding], d, drop);
     d = c[EmbeddingSlot::d_embedding];
   }
-  ops::embedding_backward_tokens(c.tensor(EmbeddingSlot::d_wte, 0), d, c[EmbeddingSlot::tokens], c.accumulates(EmbeddingSlot::d_wte));
-  ops::embedding_backward_positions(c.tensor(EmbeddingSlot::d_wpe, 0), d, shape_.length, c.accumulates(EmbeddingSlot::d_wpe), document_starts(c));
+  ops::embedding_backward_tokens(c.tensor(EmbeddingSlot::d_wte, 0), d, c[EmbeddingSlot::tokens],
+                                 c.accumulates(EmbeddingSlot::d_wte));
+  ops::embedding_backward_positions(c.tensor(EmbeddingSlot::d_wpe, 0), d, shape_.length,
+                                    c.accumulates(EmbeddingSlot::d_wpe), document_starts(c));
 }
 
 }  // namespace trainx::model::gpt2

@@ -6,7 +6,8 @@
 
 namespace trainx::model::gpt2 {
 
-/// Final norm, linear layer tied to the token embedding, cross-entropy: some rows at a time. Slots: spec::HeadSlot.
+/// Final norm, linear layer tied to the token embedding, cross-entropy: some rows at a time. Slots:
+/// spec::HeadSlot.
 class Head final : public Block {
  public:
   explicit Head(const Shape& shape) : shape_(shape) {}
@@ -16,7 +17,9 @@ class Head final : public Block {
 
  private:
   /// Rows [first, first + count) of the micro-batch.
-  struct Chunk { std::int64_t first, count; };
+  struct Chunk {
+    std::int64_t first, count;
+  };
   template <class F>
   void for_chunks(const BlockContext& c, std::int64_t rows, F f) const;
   /// Residual, norm and logits of the chunk's rows.

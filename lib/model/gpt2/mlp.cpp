@@ -8,27 +8,39 @@ namespace trainx::model::gpt2 {
 using spec::MlpSlot;
 using spec::MlpTensor;
 
-Mlp::Mlp(const Shape& shape) : Sublayer(shape, {MlpSlot::residual_in, MlpSlot::branch_in, MlpSlot::d_residual_in, MlpSlot::d_branch_in, MlpTensor::ln_weight, MlpTensor::ln_bias, MlpTensor::pending_bias}) {}
+Mlp::Mlp(const Shape& shape)
+    : Sublayer(shape, {MlpSlot::residual_in, MlpSlot::branch_in, MlpSlot::d_residual_in,
+                       MlpSlot::d_branch_in, MlpTensor::ln_weight, MlpTensor::ln_bias,
+                       MlpTensor::pending_bias}) {}
 
 void Mlp::forward(BlockContext& c) {
   forward_norm(c);
   const bool expands = c.writes(MlpSlot::preactivation), activates = c.writes(MlpSlot::activated);
   if (expands && activates) {
-    ops::linear_gelu(c[MlpSlot::activated], c[MlpSlot::preactivation], c[MlpSlot::normed], c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight), c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
+    ops::linear_gelu(c[MlpSlot::activated], c[MlpSlot::preactivation], c[MlpSlot::normed],
+                     c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight),
+                     c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
   } else {
-    if (expands) ops::linear(c[MlpSlot::preactivation], c[MlpSlot::normed], c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight), c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
+    if (expands)
+      ops::linear(c[MlpSlot::preactivation], c[MlpSlot::normed],
+                  c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight),
+                  c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
     if (activates) ops::gelu(c[MlpSlot::activated], c[MlpSlot::preactivation]);
   }
-  if (c.writes(MlpSlot::branch_out)) ops::linear(c[MlpSlot::branch_out], c[MlpSlot::activated], c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight));
+  if (c.writes(MlpSlot::branch_out))
+    ops::linear(c[MlpSlot::branch_out], c[MlpSlot::activated],
+                c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight));
 }
 
 void Mlp::backward(BlockContext& c) {
   backward_linear(c, MlpTensor::c_proj_weight, -1, d_branch(c), c[MlpSlot::activated]);
-  const at::Tensor& d_preactivation = c[MlpSlot::d_activated];   // in place
-  ops::linear_gelu_backward(d_preactivation, c.tensor(MlpSlot::d_parameters, MlpTensor::c_fc_bias), d_branch(c), c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight), c[MlpSlot::preactivation],
-                            c.accumulates(MlpSlot::d_parameters));
+  const at::Tensor& d_preactivation = c[MlpSlot::d_activated];  // in place
+  ops::linear_gelu_backward(d_preactivation, c.tensor(MlpSlot::d_parameters, MlpTensor::c_fc_bias),
+                            d_branch(c), c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight),
+                            c[MlpSlot::preactivation], c.accumulates(MlpSlot::d_parameters));
   backward_linear(c, MlpTensor::c_fc_weight, -1, d_preactivation, c[MlpSlot::normed]);
-  ops::linear_backward_input(c[MlpSlot::d_normed], d_preactivation, c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight));
+  ops::linear_backward_input(c[MlpSlot::d_normed], d_preactivation,
+                             c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight));
   backward_norm(c);
 }
 

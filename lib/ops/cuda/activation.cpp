@@ -9,13 +9,20 @@ namespace {
 using kernels::GeluKind;
 
 void gelu_of(const Gpu& gpu, GeluKind kind, const at::Tensor& activated, const at::Tensor& x) {
-  with_kernel_element(x, [&]<class T>(T) { gpu::require(kernels::gelu(pointer<T>(activated), pointer<T>(x), x.numel(), kind, gpu.space.stream), "GELU"); });
+  with_kernel_element(x, [&]<class T>(T) {
+    gpu::require(
+        kernels::gelu(pointer<T>(activated), pointer<T>(x), x.numel(), kind, gpu.space.stream),
+        "GELU");
+  });
   gpu.done(Work::activation);
 }
 
-void gelu_backward_of(const Gpu& gpu, GeluKind kind, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
+void gelu_backward_of(const Gpu& gpu, GeluKind kind, const at::Tensor& dx, const at::Tensor& d_bias,
+                      const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
   with_kernel_element(x, [&]<class T>(T) {
-    const kernels::GeluBackward<T> op{x.size(0), x.size(1), pointer<T>(d_activated), pointer<T>(x), pointer<T>(dx), pointer<float>(d_bias), accumulate};
+    const kernels::GeluBackward<T> op{x.size(0),     x.size(1),      pointer<T>(d_activated),
+                                      pointer<T>(x), pointer<T>(dx), pointer<float>(d_bias),
+                                      accumulate};
     gpu::require(kernels::gelu_backward(op, kind, gpu.fold, gpu.space.stream), "GELU backward");
   });
   gpu.done(Work::activation);
@@ -23,23 +30,35 @@ void gelu_backward_of(const Gpu& gpu, GeluKind kind, const at::Tensor& dx, const
 
 }  // namespace
 
-void gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& x) { gelu_of(gpu, GeluKind::tanh, activated, x); }
-void gelu_erf(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& x) { gelu_of(gpu, GeluKind::erf, activated, x); }
-void gelu_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
+void gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& x) {
+  gelu_of(gpu, GeluKind::tanh, activated, x);
+}
+void gelu_erf(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& x) {
+  gelu_of(gpu, GeluKind::erf, activated, x);
+}
+void gelu_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias,
+                             const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
   gelu_backward_of(gpu, GeluKind::tanh, dx, d_bias, d_activated, x, accumulate);
 }
-void gelu_erf_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
+void gelu_erf_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias,
+                                 const at::Tensor& d_activated, const at::Tensor& x,
+                                 bool accumulate) {
   gelu_backward_of(gpu, GeluKind::erf, dx, d_bias, d_activated, x, accumulate);
 }
 
 void tanh(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x) {
-  with_kernel_element(x, [&]<class T>(T) { gpu::require(kernels::tanh(pointer<T>(y), pointer<T>(x), x.numel(), gpu.space.stream), "tanh"); });
+  with_kernel_element(x, [&]<class T>(T) {
+    gpu::require(kernels::tanh(pointer<T>(y), pointer<T>(x), x.numel(), gpu.space.stream), "tanh");
+  });
   gpu.done(Work::activation);
 }
 
-void tanh_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& dy, const at::Tensor& y, bool accumulate) {
+void tanh_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias,
+                             const at::Tensor& dy, const at::Tensor& y, bool accumulate) {
   with_kernel_element(y, [&]<class T>(T) {
-    const kernels::TanhBackward<T> op{y.size(0), y.size(1), pointer<T>(dy), pointer<T>(y), pointer<T>(dx), pointer<float>(d_bias), accumulate};
+    const kernels::TanhBackward<T> op{y.size(0),     y.size(1),      pointer<T>(dy),
+                                      pointer<T>(y), pointer<T>(dx), pointer<float>(d_bias),
+                                      accumulate};
     gpu::require(kernels::tanh_backward(op, gpu.fold, gpu.space.stream), "tanh backward");
   });
   gpu.done(Work::activation);
@@ -47,7 +66,8 @@ void tanh_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Ten
 
 void column_sum(const Gpu& gpu, const at::Tensor& sums, const at::Tensor& x, bool accumulate) {
   with_kernel_element(x, [&]<class T>(T) {
-    const kernels::ColumnSum<T> op{x.size(0), x.size(1), pointer<T>(x), pointer<float>(sums), accumulate};
+    const kernels::ColumnSum<T> op{x.size(0), x.size(1), pointer<T>(x), pointer<float>(sums),
+                                   accumulate};
     gpu::require(kernels::column_sum(op, gpu.fold, gpu.space.stream), "column sum");
   });
   gpu.done(Work::sum);

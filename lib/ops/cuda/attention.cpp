@@ -5,7 +5,7 @@
 namespace trainx::ops::cuda {
 namespace {
 
-gpu::AttentionProblem problem_of(const Gpu& gpu, const at::Tensor& qkv) {   // [B, T, 3, H, D]
+gpu::AttentionProblem problem_of(const Gpu& gpu, const at::Tensor& qkv) {  // [B, T, 3, H, D]
   gpu::AttentionProblem p;
   p.batch = qkv.size(0);
   p.tokens = qkv.size(1);
@@ -23,7 +23,8 @@ gpu::AttentionProblem causal(const Gpu& gpu, const at::Tensor& qkv) {
   return p;
 }
 
-// Without padding there is nothing to leave out, and the kernels that look at no lengths are faster.
+// Without padding there is nothing to leave out, and the kernels that look at no lengths are
+// faster.
 gpu::AttentionProblem bidirectional(const Gpu& gpu, const at::Tensor& qkv) {
   gpu::AttentionProblem p = problem_of(gpu, qkv);
   p.padded = gpu.needs.padded;
@@ -36,70 +37,109 @@ gpu::AttentionProblem documents(const Gpu& gpu, const at::Tensor& qkv) {
   return p;
 }
 
-const std::int32_t* lengths_of(const Gpu& gpu, const at::Tensor& lengths) { return gpu.needs.padded ? pointer<std::int32_t>(lengths) : nullptr; }
+const std::int32_t* lengths_of(const Gpu& gpu, const at::Tensor& lengths) {
+  return gpu.needs.padded ? pointer<std::int32_t>(lengths) : nullptr;
+}
 
 /// Of bidirectional attention, where it matters.
-at::Tensor lengths_seen(const Gpu& gpu, const at::Tensor& lengths) { return gpu.needs.padded ? lengths : at::Tensor(); }
+at::Tensor lengths_seen(const Gpu& gpu, const at::Tensor& lengths) {
+  return gpu.needs.padded ? lengths : at::Tensor();
+}
 
 void require_kind(AttentionKind kind, const gpu::AttentionProblem& p) {
-  if (kind == AttentionKind::cudnn && gpu::path_of(p) != gpu::AttentionPath::cudnn) throw InternalError("attention " + gpu::describe(p) + " is none of cuDNN's");
+  if (kind == AttentionKind::cudnn && gpu::path_of(p) != gpu::AttentionPath::cudnn)
+    throw InternalError("attention " + gpu::describe(p) + " is none of cuDNN's");
 }
 
-void forward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const std::int32_t* seen) {
+void forward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind,
+             const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
+             const std::int32_t* seen) {
   require_kind(kind, p);
-  gpu.attention->forward(p, qkv.const_data_ptr(), seen, out.data_ptr(), pointer<float>(lse), gpu.space);
+  gpu.attention->forward(p, qkv.const_data_ptr(), seen, out.data_ptr(), pointer<float>(lse),
+                         gpu.space);
 }
 
-void backward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
-              const at::Tensor& lse, const std::int32_t* seen) {
+void backward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind,
+              const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv,
+              const at::Tensor& out, const at::Tensor& lse, const std::int32_t* seen) {
   require_kind(kind, p);
-  gpu.attention->backward(p, qkv.const_data_ptr(), seen, out.const_data_ptr(), pointer<float>(lse), d_out.const_data_ptr(), d_qkv.data_ptr(), gpu.space);
+  gpu.attention->backward(p, qkv.const_data_ptr(), seen, out.const_data_ptr(), pointer<float>(lse),
+                          d_out.const_data_ptr(), d_qkv.data_ptr(), gpu.space);
 }
 
 }  // namespace
 
-void causal_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, AttentionKind kind) {
-  if (is_torch(kind)) torch_attention(gpu, kind, out, lse, qkv, {.causal = true});
-  else forward(gpu, causal(gpu, qkv), kind, out, lse, qkv, nullptr);
+void causal_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse,
+                      const at::Tensor& qkv, AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention(gpu, kind, out, lse, qkv, {.causal = true});
+  else
+    forward(gpu, causal(gpu, qkv), kind, out, lse, qkv, nullptr);
   gpu.done(Work::attention);
 }
 
-void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+void causal_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out,
+                               const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                                AttentionKind kind) {
-  if (is_torch(kind)) torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.causal = true});
-  else backward(gpu, causal(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, nullptr);
+  if (is_torch(kind))
+    torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.causal = true});
+  else
+    backward(gpu, causal(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, nullptr);
   gpu.done(Work::attention);
 }
 
 void cached_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& qkv) {
-  const kernels::CachedAttentionSize size{qkv.size(0) - out.size(0), out.size(0), qkv.size(2), qkv.size(3)};
-  with_kernel_element(qkv, [&]<class T>(T) { gpu::require(kernels::cached_attention(pointer<T>(qkv), pointer<T>(out), size, gpu.space.stream), "attention over a cache"); });
+  const kernels::CachedAttentionSize size{qkv.size(0) - out.size(0), out.size(0), qkv.size(2),
+                                          qkv.size(3)};
+  with_kernel_element(qkv, [&]<class T>(T) {
+    gpu::require(
+        kernels::cached_attention(pointer<T>(qkv), pointer<T>(out), size, gpu.space.stream),
+        "attention over a cache");
+  });
   gpu.done(Work::attention);
 }
 
-void bidirectional_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& lengths, AttentionKind kind) {
-  if (is_torch(kind)) torch_attention(gpu, kind, out, lse, qkv, {.lengths = lengths_seen(gpu, lengths)});
-  else forward(gpu, bidirectional(gpu, qkv), kind, out, lse, qkv, lengths_of(gpu, lengths));
+void bidirectional_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse,
+                             const at::Tensor& qkv, const at::Tensor& lengths, AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention(gpu, kind, out, lse, qkv, {.lengths = lengths_seen(gpu, lengths)});
+  else
+    forward(gpu, bidirectional(gpu, qkv), kind, out, lse, qkv, lengths_of(gpu, lengths));
   gpu.done(Work::attention);
 }
 
-void bidirectional_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+void bidirectional_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv,
+                                      const at::Tensor& d_out, const at::Tensor& qkv,
+                                      const at::Tensor& out, const at::Tensor& lse,
                                       const at::Tensor& lengths, AttentionKind kind) {
-  if (is_torch(kind)) torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.lengths = lengths_seen(gpu, lengths)});
-  else backward(gpu, bidirectional(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, lengths_of(gpu, lengths));
+  if (is_torch(kind))
+    torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse,
+                             {.lengths = lengths_seen(gpu, lengths)});
+  else
+    backward(gpu, bidirectional(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse,
+             lengths_of(gpu, lengths));
   gpu.done(Work::attention);
 }
 
-void document_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const at::Tensor& starts, AttentionKind kind) {
-  if (is_torch(kind)) torch_attention(gpu, kind, out, lse, qkv, {.causal = true, .starts = starts});
-  else forward(gpu, documents(gpu, qkv), kind, out, lse, qkv, pointer<std::int32_t>(starts));
+void document_attention(const Gpu& gpu, const at::Tensor& out, const at::Tensor& lse,
+                        const at::Tensor& qkv, const at::Tensor& starts, AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention(gpu, kind, out, lse, qkv, {.causal = true, .starts = starts});
+  else
+    forward(gpu, documents(gpu, qkv), kind, out, lse, qkv, pointer<std::int32_t>(starts));
   gpu.done(Work::attention);
 }
 
-void document_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
-                                 const at::Tensor& starts, AttentionKind kind) {
-  if (is_torch(kind)) torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.causal = true, .starts = starts});
-  else backward(gpu, documents(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, pointer<std::int32_t>(starts));
+void document_attention_backward(const Gpu& gpu, const at::Tensor& d_qkv, const at::Tensor& d_out,
+                                 const at::Tensor& qkv, const at::Tensor& out,
+                                 const at::Tensor& lse, const at::Tensor& starts,
+                                 AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse,
+                             {.causal = true, .starts = starts});
+  else
+    backward(gpu, documents(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse,
+             pointer<std::int32_t>(starts));
   gpu.done(Work::attention);
 }
 

@@ -6,10 +6,12 @@ namespace trainx::ops::cuda {
 
 namespace {
 
-constexpr std::int64_t few_tokens = 64;         // of a table that many rows name each token of: no need to sort them
+// of a table that many rows name each token of: no need to sort them
+constexpr std::int64_t few_tokens = 64;
 
 /// `token_types` and `type`, and `document_starts`, may be undefined.
-void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
+void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens,
+           const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
            const at::Tensor& type, const Dropout& dropout, const at::Tensor& document_starts = {}) {
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
@@ -30,17 +32,21 @@ void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, cons
 
 }  // namespace
 
-void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout,
+void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens,
+               const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout,
                const at::Tensor& document_starts) {
   embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts);
 }
 
-void segment_embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
-                       const at::Tensor& type) {
+void segment_embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens,
+                       const at::Tensor& token_types, const at::Tensor& word,
+                       const at::Tensor& position, const at::Tensor& type) {
   embed(gpu, out, tokens, token_types, word, position, type, {});
 }
 
-void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at::Tensor& d, const at::Tensor& tokens, bool accumulate, std::int64_t without_gradient) {
+void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at::Tensor& d,
+                               const at::Tensor& tokens, bool accumulate,
+                               std::int64_t without_gradient) {
   with_kernel_element(d, [&]<class T>(T) {
     kernels::EmbeddingBackward<T> op;
     op.rows = d.size(0);
@@ -51,16 +57,25 @@ void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at
     op.d_table = pointer<float>(d_wte);
     op.accumulate = accumulate;
     op.without_gradient = without_gradient;
-    const cudaError_t error = op.vocab_size <= few_tokens ? kernels::type_embedding_backward(op, gpu.fold, gpu.space.stream) : kernels::embedding_backward(op, gpu.sort, gpu.space.stream);
+    const cudaError_t error = op.vocab_size <= few_tokens
+                                  ? kernels::type_embedding_backward(op, gpu.fold, gpu.space.stream)
+                                  : kernels::embedding_backward(op, gpu.sort, gpu.space.stream);
     gpu::require(error, "embedding backward");
   });
   gpu.done(Work::embedding);
 }
 
-void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length, bool accumulate, const at::Tensor& document_starts) {
+void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d,
+                                  std::int64_t length, bool accumulate,
+                                  const at::Tensor& document_starts) {
   with_kernel_element(d, [&]<class T>(T) {
-    const kernels::PositionBackward<T> op{d.size(0), d.size(1), length, d_wpe.size(0), pointer<T>(d), pointer<float>(d_wpe), accumulate, pointer<std::int32_t>(document_starts)};
-    gpu::require(document_starts.defined() ? kernels::document_position_backward(op, gpu.sort, gpu.space.stream) : kernels::position_backward(op, gpu.space.stream),
+    const kernels::PositionBackward<T> op{d.size(0),     d.size(1),
+                                          length,        d_wpe.size(0),
+                                          pointer<T>(d), pointer<float>(d_wpe),
+                                          accumulate,    pointer<std::int32_t>(document_starts)};
+    gpu::require(document_starts.defined()
+                     ? kernels::document_position_backward(op, gpu.sort, gpu.space.stream)
+                     : kernels::position_backward(op, gpu.space.stream),
                  "position embedding backward");
   });
   gpu.done(Work::embedding);

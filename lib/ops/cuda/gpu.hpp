@@ -15,15 +15,16 @@ class TorchCuda;
 struct Gpu {
   gpu::Gemm* gemm = nullptr;
   gpu::Attention* attention = nullptr;
-  cuda::TorchCuda* torch = nullptr;     // where LibTorch computes attention
-  gpu::StreamSpace space;               // stream, and the workspace of whatever is launched
-  gpu::StreamSpace gemm_space;          // the same stream, with as much of the workspace as matrix products are tuned with
+  cuda::TorchCuda* torch = nullptr;  // where LibTorch computes attention
+  gpu::StreamSpace space;            // stream, and the workspace of whatever is launched
+  // the same stream, with as much of the workspace as matrix products are tuned with
+  gpu::StreamSpace gemm_space;
   kernels::FoldMemory fold;
-  void* sort = nullptr;                 // scratch of the embedding's backward
+  void* sort = nullptr;  // scratch of the embedding's backward
   bool deterministic = false;
-  bool tf32 = false;                    // of matrix products in fp32
-  BatchNeeds needs;                     // of the step that is launched
-  gpu::Timeline* timeline = nullptr;    // of a step that is timed
+  bool tf32 = false;                  // of matrix products in fp32
+  BatchNeeds needs;                   // of the step that is launched
+  gpu::Timeline* timeline = nullptr;  // of a step that is timed
 
   /// Call after each launch.
   void done(Work work, const std::string& detail = {}) const {

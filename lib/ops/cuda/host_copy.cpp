@@ -4,14 +4,19 @@ namespace trainx::ops::cuda {
 namespace {
 
 void transfer(const Gpu& gpu, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  gpu::require(cudaMemcpyAsync(to, from, bytes, kind, gpu.space.stream), "copy between host and GPU");
+  gpu::require(cudaMemcpyAsync(to, from, bytes, kind, gpu.space.stream),
+               "copy between host and GPU");
   gpu::require(cudaStreamSynchronize(gpu.space.stream), "copy between host and GPU");
   gpu.done(Work::copy);
 }
 
 }  // namespace
 
-void copy_in(const Gpu& gpu, const at::Tensor& to, const void* from) { transfer(gpu, to.data_ptr(), from, to.nbytes(), cudaMemcpyHostToDevice); }
-void copy_out(const Gpu& gpu, void* to, const at::Tensor& from) { transfer(gpu, to, from.const_data_ptr(), from.nbytes(), cudaMemcpyDeviceToHost); }
+void copy_in(const Gpu& gpu, const at::Tensor& to, const void* from) {
+  transfer(gpu, to.data_ptr(), from, to.nbytes(), cudaMemcpyHostToDevice);
+}
+void copy_out(const Gpu& gpu, void* to, const at::Tensor& from) {
+  transfer(gpu, to, from.const_data_ptr(), from.nbytes(), cudaMemcpyDeviceToHost);
+}
 
 }  // namespace trainx::ops::cuda

@@ -9,15 +9,22 @@ namespace trainx::ops::cuda {
 
 /// Null for an undefined tensor.
 template <class T>
-T* pointer(const at::Tensor& t) { return t.defined() ? static_cast<T*>(t.data_ptr()) : nullptr; }
+T* pointer(const at::Tensor& t) {
+  return t.defined() ? static_cast<T*>(t.data_ptr()) : nullptr;
+}
 
 /// Calls f(T{}) with the kernels' element type of `t`.
 template <class F>
 void with_kernel_element(const at::Tensor& t, F f) {
-  if (t.scalar_type() == at::kFloat) f(float{});
-  else if (t.scalar_type() == at::kBFloat16) f(kernels::Bf16{});
-  else if (t.scalar_type() == at::kHalf) f(kernels::Fp16{});
-  else throw InternalError(std::string("operation on elements of type ") + c10::toString(t.scalar_type()));
+  if (t.scalar_type() == at::kFloat)
+    f(float{});
+  else if (t.scalar_type() == at::kBFloat16)
+    f(kernels::Bf16{});
+  else if (t.scalar_type() == at::kHalf)
+    f(kernels::Fp16{});
+  else
+    throw InternalError(std::string("operation on elements of type ") +
+                        c10::toString(t.scalar_type()));
 }
 
 inline kernels::FusedDropout fused(const Dropout& d) {
@@ -30,6 +37,10 @@ inline kernels::FusedDropout fused(const Dropout& d) {
   return out;
 }
 
-inline DType type_of(const at::Tensor& t) { return t.scalar_type() == at::kBFloat16 ? DType::bf16 : t.scalar_type() == at::kHalf ? DType::f16 : DType::f32; }
+inline DType type_of(const at::Tensor& t) {
+  return t.scalar_type() == at::kBFloat16 ? DType::bf16
+         : t.scalar_type() == at::kHalf   ? DType::f16
+                                          : DType::f32;
+}
 
 }  // namespace trainx::ops::cuda

@@ -17,22 +17,30 @@ void multiply(const Gpu& gpu, const gpu::GemmProblem& problem, const gpu::GemmOp
   if (gpu.timeline) gpu.done(Work::matrix_product, gpu::describe(p));
 }
 
-/// Does the product with an epilogue, and what is left to do beside it, take less time than the plain one and a kernel? `*_bytes`: what either moves
-/// beside the products. Where both are not known yet they are to be measured, and it does not.
-bool pays(const Gpu& gpu, const gpu::GemmProblem& epilogue, std::int64_t with_bytes, const gpu::GemmProblem& plain, std::int64_t without_bytes) {
+/// Does the product with an epilogue, and what is left to do beside it, take less time than the
+/// plain one and a kernel? `*_bytes`: what either moves beside the products. Where both are not
+/// known yet they are to be measured, and it does not.
+bool pays(const Gpu& gpu, const gpu::GemmProblem& epilogue, std::int64_t with_bytes,
+          const gpu::GemmProblem& plain, std::int64_t without_bytes) {
   const auto with = as_computed(gpu, epilogue), without = as_computed(gpu, plain);
-  if (gpu.deterministic) return false;              // a step's bits do not depend on what was measured
+  // a step's bits do not depend on what was measured
+  if (gpu.deterministic) return false;
   gpu.gemm->consider(with);
   gpu.gemm->consider(without);
   const auto with_ms = gpu.gemm->tuned_ms(with), without_ms = gpu.gemm->tuned_ms(without);
-  constexpr double bytes_per_ms = 3.5e9;            // of the kernels of GELU and of column sums on an H200
-  return with_ms && without_ms && *with_ms + static_cast<double>(with_bytes) / bytes_per_ms < *without_ms + static_cast<double>(without_bytes) / bytes_per_ms;
+  // of the kernels of GELU and of column sums on an H200
+  constexpr double bytes_per_ms = 3.5e9;
+  return with_ms && without_ms &&
+         *with_ms + static_cast<double>(with_bytes) / bytes_per_ms <
+             *without_ms + static_cast<double>(without_bytes) / bytes_per_ms;
 }
 
 }  // namespace
 
-void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  auto p = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x), bias.defined() ? GemmEpilogue::bias : GemmEpilogue::none);
+void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight,
+            const at::Tensor& bias) {
+  auto p = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x),
+                               bias.defined() ? GemmEpilogue::bias : GemmEpilogue::none);
   gpu::GemmOperands o;
   o.a = x.const_data_ptr();
   o.b = weight.const_data_ptr();
@@ -41,7 +49,8 @@ void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::
   multiply(gpu, p, o);
 }
 
-void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& sum) {
+void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& dy,
+                           const at::Tensor& weight, const at::Tensor& sum) {
   auto p = gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), type_of(dy));
   p.accumulate = sum.defined();
   gpu::GemmOperands o;
@@ -52,7 +61,8 @@ void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tenso
   multiply(gpu, p, o);
 }
 
-void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at::Tensor& dy, const at::Tensor& x, bool accumulate) {
+void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at::Tensor& dy,
+                            const at::Tensor& x, bool accumulate) {
   auto p = gpu::linear_weight_gradient_problem(dy.size(0), dy.size(1), x.size(1), type_of(dy));
   p.accumulate = accumulate;
   gpu::GemmOperands o;
@@ -62,9 +72,12 @@ void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at
   multiply(gpu, p, o);
 }
 
-void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& preactivation, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  const auto fused = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x), GemmEpilogue::bias_gelu_tanh);
-  const auto plain = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x), GemmEpilogue::bias);
+void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& preactivation,
+                 const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const auto fused = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x),
+                                         GemmEpilogue::bias_gelu_tanh);
+  const auto plain =
+      gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x), GemmEpilogue::bias);
   const auto bytes = static_cast<std::int64_t>(activated.nbytes());
   if (weight.size(0) % 8 != 0 || !pays(gpu, fused, 0, plain, 2 * bytes)) {
     linear(gpu, preactivation, x, weight, bias);
@@ -79,8 +92,11 @@ void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& 
   multiply(gpu, fused, o);
 }
 
-void linear_gelu_backward(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& x, bool accumulate) {
-  auto fused = gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), type_of(dy));
+void linear_gelu_backward(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias,
+                          const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& x,
+                          bool accumulate) {
+  auto fused =
+      gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), type_of(dy));
   const auto plain = fused;
   fused.epilogue = GemmEpilogue::gelu_tanh_grad;
   const auto bytes = static_cast<std::int64_t>(dx.nbytes());

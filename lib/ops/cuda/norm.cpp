@@ -5,8 +5,11 @@
 
 namespace trainx::ops::cuda {
 
-void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor& residual, const at::Tensor& branch, const at::Tensor& bias, const at::Tensor& weight,
-                           const at::Tensor& shift, double epsilon, const Dropout& dropout, const PendingNorm& before, const at::Tensor& rows) {
+void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor& residual,
+                           const at::Tensor& branch, const at::Tensor& bias,
+                           const at::Tensor& weight, const at::Tensor& shift, double epsilon,
+                           const Dropout& dropout, const PendingNorm& before,
+                           const at::Tensor& rows) {
   with_kernel_element(to.sum, [&]<class T>(T) {
     kernels::ResidualLayerNorm<T> op;
     op.rows = to.sum.size(0);
@@ -24,17 +27,19 @@ void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor
     op.gamma_before = pointer<T>(before.weight);
     op.beta_before = pointer<T>(before.bias);
     op.source_rows = pointer<std::int64_t>(rows);
-    gpu::require(kernels::residual_layer_norm(op, fused(dropout), gpu.space.stream), "residual + LayerNorm");
+    gpu::require(kernels::residual_layer_norm(op, fused(dropout), gpu.space.stream),
+                 "residual + LayerNorm");
   });
   gpu.done(Work::norm);
 }
 
-void layer_norm(const Gpu& gpu, const at::Tensor& normed, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
+void layer_norm(const Gpu& gpu, const at::Tensor& normed, const at::Tensor& x,
+                const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
   with_kernel_element(x, [&]<class T>(T) {
     kernels::ResidualLayerNorm<T> op;
     op.rows = x.size(0);
     op.columns = x.size(1);
-    op.residual_out = pointer<T>(x);    // only read
+    op.residual_out = pointer<T>(x);  // only read
     op.gamma = pointer<T>(weight);
     op.beta = pointer<T>(bias);
     op.normed = pointer<T>(normed);
@@ -44,8 +49,11 @@ void layer_norm(const Gpu& gpu, const at::Tensor& normed, const at::Tensor& x, c
   gpu.done(Work::norm);
 }
 
-void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to, const at::Tensor& d_sum, const at::Tensor& d_normed, const at::Tensor& sum,
-                                    const at::Tensor& mean, const at::Tensor& rstd, const at::Tensor& weight, const Dropout& dropout) {
+void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to,
+                                    const at::Tensor& d_sum, const at::Tensor& d_normed,
+                                    const at::Tensor& sum, const at::Tensor& mean,
+                                    const at::Tensor& rstd, const at::Tensor& weight,
+                                    const Dropout& dropout) {
   with_kernel_element(sum, [&]<class T>(T) {
     kernels::LayerNormBackward<T> op;
     op.rows = sum.size(0);
@@ -62,15 +70,19 @@ void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to
     op.d_beta = pointer<float>(to.d_shift);
     op.d_bias = pointer<float>(to.d_bias);
     op.accumulate_norm = op.accumulate_bias = to.accumulate;
-    gpu::require(kernels::layer_norm_backward(op, fused(dropout), gpu.fold, gpu.space.stream), "LayerNorm backward");
+    gpu::require(kernels::layer_norm_backward(op, fused(dropout), gpu.fold, gpu.space.stream),
+                 "LayerNorm backward");
   });
   gpu.done(Work::norm);
 }
 
 void drop_out(const Gpu& gpu, const at::Tensor& out, const at::Tensor& x, const Dropout& dropout) {
   with_kernel_element(x, [&]<class T>(T) {
-    const kernels::DropoutRows rows{dropout.positions, dropout.length, x.size(1), dropout.first_row, x.size(0)};
-    gpu::require(kernels::dropout(pointer<T>(out), pointer<T>(x), rows, fused(dropout).key, gpu.space.stream), "dropout");
+    const kernels::DropoutRows rows{dropout.positions, dropout.length, x.size(1), dropout.first_row,
+                                    x.size(0)};
+    gpu::require(kernels::dropout(pointer<T>(out), pointer<T>(x), rows, fused(dropout).key,
+                                  gpu.space.stream),
+                 "dropout");
   });
   gpu.done(Work::dropout);
 }

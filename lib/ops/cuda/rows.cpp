@@ -4,9 +4,11 @@
 
 namespace trainx::ops::cuda {
 
-void scatter_rows(const Gpu& gpu, const at::Tensor& to, const at::Tensor& from, const at::Tensor& rows) {
+void scatter_rows(const Gpu& gpu, const at::Tensor& to, const at::Tensor& from,
+                  const at::Tensor& rows) {
   with_kernel_element(from, [&]<class T>(T) {
-    const kernels::CopyRows<T> op{from.size(0), from.size(1), pointer<std::int64_t>(rows), pointer<T>(from), pointer<T>(to)};
+    const kernels::CopyRows<T> op{from.size(0), from.size(1), pointer<std::int64_t>(rows),
+                                  pointer<T>(from), pointer<T>(to)};
     gpu::require(kernels::scatter_rows(op, gpu.space.stream), "rows");
   });
   gpu.done(Work::copy);
@@ -18,13 +20,17 @@ void clear(const Gpu& gpu, const at::Tensor& x) {
 }
 
 void first_rows(const Gpu& gpu, const at::Tensor& rows, std::int64_t length) {
-  gpu::require(kernels::first_rows(pointer<std::int64_t>(rows), rows.size(0), length, gpu.space.stream), "first rows of samples");
+  gpu::require(
+      kernels::first_rows(pointer<std::int64_t>(rows), rows.size(0), length, gpu.space.stream),
+      "first rows of samples");
   gpu.done(Work::scalar);
 }
 
-std::int64_t select_targets(const Gpu& gpu, const at::Tensor& rows, const at::Tensor& row_targets, const at::Tensor& targets) {
+std::int64_t select_targets(const Gpu& gpu, const at::Tensor& rows, const at::Tensor& row_targets,
+                            const at::Tensor& targets) {
   const std::int64_t wanted = std::min(gpu.needs.target_rows, targets.numel());
-  const kernels::SelectTargets op{targets.numel(), wanted, pointer<std::int32_t>(targets), pointer<std::int64_t>(rows), pointer<std::int32_t>(row_targets)};
+  const kernels::SelectTargets op{targets.numel(), wanted, pointer<std::int32_t>(targets),
+                                  pointer<std::int64_t>(rows), pointer<std::int32_t>(row_targets)};
   gpu::require(kernels::select_targets(op, gpu.space.stream), "rows with a target");
   gpu.done(Work::copy);
   return wanted;

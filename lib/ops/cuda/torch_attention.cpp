@@ -21,10 +21,14 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// While one lives LibTorch's kernels that have a deterministic variant take it. Its other effect, memory that is filled before use, is left out.
+/// While one lives LibTorch's kernels that have a deterministic variant take it. Its other effect,
+/// memory that is filled before use, is left out.
 class Deterministic {
  public:
-  explicit Deterministic(bool on) : context_(at::globalContext()), before_(context_.deterministicAlgorithms()), filled_before_(context_.deterministicFillUninitializedMemory()) {
+  explicit Deterministic(bool on)
+      : context_(at::globalContext()),
+        before_(context_.deterministicAlgorithms()),
+        filled_before_(context_.deterministicFillUninitializedMemory()) {
     context_.setDeterministicAlgorithms(on, false);
     context_.setDeterministicFillUninitializedMemory(false);
   }
@@ -40,7 +44,8 @@ class Deterministic {
 };
 
 struct Sizes {
-  explicit Sizes(const at::Tensor& qkv) : B(qkv.size(0)), T(qkv.size(1)), H(qkv.size(3)), D(qkv.size(4)) {}
+  explicit Sizes(const at::Tensor& qkv)
+      : B(qkv.size(0)), T(qkv.size(1)), H(qkv.size(3)), D(qkv.size(4)) {}
   std::int64_t B, T, H, D;
 };
 
@@ -53,51 +58,64 @@ void clear_padding(const at::Tensor& x, const at::Tensor& lengths) {
   x.masked_fill_(past.view(dims), 0);
 }
 
-void put_parts(const at::Tensor& d_qkv, const at::Tensor& d_q, const at::Tensor& d_k, const at::Tensor& d_v) {
-  const std::int64_t parts = d_qkv.dim() - 3;          // [B, T, 3, H, D] or [N, 3, H, D]
+void put_parts(const at::Tensor& d_qkv, const at::Tensor& d_q, const at::Tensor& d_k,
+               const at::Tensor& d_v) {
+  const std::int64_t parts = d_qkv.dim() - 3;  // [B, T, 3, H, D] or [N, 3, H, D]
   d_qkv.select(parts, 0).copy_(d_q);
   d_qkv.select(parts, 1).copy_(d_k);
   d_qkv.select(parts, 2).copy_(d_v);
 }
 
-/// Flash attention knows no mask, and sequences of many lengths that lie one after the other. Each sample is one, and so is its padding, whose results mean
-/// nothing and are cleared: i32 [2 B + 1], where they begin.
+/// Flash attention knows no mask, and sequences of many lengths that lie one after the other. Each
+/// sample is one, and so is its padding, whose results mean nothing and are cleared: i32 [2 B + 1],
+/// where they begin.
 at::Tensor sequences(const at::Tensor& lengths, std::int64_t tokens) {
   const std::int64_t B = lengths.size(0);
-  const at::Tensor begins = at::arange(B + 1, lengths.options()).mul_(tokens), cuts = at::empty({2 * B + 1}, lengths.options());
+  const at::Tensor begins = at::arange(B + 1, lengths.options()).mul_(tokens),
+                   cuts = at::empty({2 * B + 1}, lengths.options());
   cuts.slice(0, 0, 2 * B + 1, 2).copy_(begins);
   cuts.slice(0, 1, 2 * B + 1, 2).copy_(begins.narrow(0, 0, B) + lengths);
   return cuts;
 }
 
-void flash(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight) {
+void flash(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
+           const Sight& sight) {
   const Sizes s(qkv);
   if (!sight.lengths.defined()) {
-    const auto result = at::_flash_attention_forward(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), std::nullopt, std::nullopt, s.T, s.T, 0.0, sight.causal, false);
+    const auto result = at::_flash_attention_forward(qkv.select(2, 0), qkv.select(2, 1),
+                                                     qkv.select(2, 2), std::nullopt, std::nullopt,
+                                                     s.T, s.T, 0.0, sight.causal, false);
     out.copy_(std::get<0>(result));
     lse.view({s.B, s.H, s.T}).copy_(std::get<1>(result));
     return;
   }
   const at::Tensor rows = qkv.view({s.B * s.T, 3, s.H, s.D}), cuts = sequences(sight.lengths, s.T);
-  const auto result = at::_flash_attention_forward(rows.select(1, 0), rows.select(1, 1), rows.select(1, 2), cuts, cuts, s.T, s.T, 0.0, sight.causal, false);
+  const auto result = at::_flash_attention_forward(rows.select(1, 0), rows.select(1, 1),
+                                                   rows.select(1, 2), cuts, cuts, s.T, s.T, 0.0,
+                                                   sight.causal, false);
   out.view({s.B * s.T, s.H, s.D}).copy_(std::get<0>(result));
   lse.view({s.H, s.B * s.T}).copy_(std::get<1>(result));
   clear_padding(out, sight.lengths);
 }
 
-void flash_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse, const Sight& sight, bool deterministic) {
+void flash_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv,
+                    const at::Tensor& out, const at::Tensor& lse, const Sight& sight,
+                    bool deterministic) {
   const Sizes s(qkv);
   const Deterministic as_asked(deterministic);
-  const at::Tensor none;                // no dropout: nothing random to repeat
+  const at::Tensor none;  // no dropout: nothing random to repeat
   if (!sight.lengths.defined()) {
-    const auto [d_q, d_k, d_v] = at::_flash_attention_backward(d_out, qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), out, lse.view({s.B, s.H, s.T}), none, none, s.T, s.T, 0.0,
-                                                               sight.causal, none, none);
+    const auto [d_q, d_k, d_v] = at::_flash_attention_backward(
+        d_out, qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), out, lse.view({s.B, s.H, s.T}),
+        none, none, s.T, s.T, 0.0, sight.causal, none, none);
     return put_parts(d_qkv, d_q, d_k, d_v);
   }
   const std::int64_t N = s.B * s.T;
   const at::Tensor rows = qkv.view({N, 3, s.H, s.D}), cuts = sequences(sight.lengths, s.T);
-  const auto [d_q, d_k, d_v] = at::_flash_attention_backward(d_out.view({N, s.H, s.D}), rows.select(1, 0), rows.select(1, 1), rows.select(1, 2), out.view({N, s.H, s.D}),
-                                                             lse.view({s.H, N}), cuts, cuts, s.T, s.T, 0.0, sight.causal, none, none);
+  const auto [d_q, d_k, d_v] =
+      at::_flash_attention_backward(d_out.view({N, s.H, s.D}), rows.select(1, 0), rows.select(1, 1),
+                                    rows.select(1, 2), out.view({N, s.H, s.D}), lse.view({s.H, N}),
+                                    cuts, cuts, s.T, s.T, 0.0, sight.causal, none, none);
   put_parts(d_qkv.view({N, 3, s.H, s.D}), d_q, d_k, d_v);
   clear_padding(d_qkv, sight.lengths);
 }
@@ -105,85 +123,113 @@ void flash_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::
 // Of sdp::CustomMaskType.
 std::int64_t mask_of(const Sight& sight) { return sight.causal ? 1 : 0; }
 
-/// Added to scores: -infinity for keys that are padding. [B, H, T, T], a row for each sample; none where rows are full.
+/// Added to scores: -infinity for keys that are padding. [B, H, T, T], a row for each sample; none
+/// where rows are full.
 std::optional<at::Tensor> bias_of(const at::Tensor& qkv, const Sight& sight) {
   if (!sight.lengths.defined()) return std::nullopt;
   const Sizes s(qkv);
-  const at::Tensor rows = at::zeros({s.B, (s.T + 15) / 16 * 16}, qkv.options()).narrow(1, 0, s.T);   // each row begins at a multiple of 16 elements
+  // each row begins at a multiple of 16 elements
+  const at::Tensor rows = at::zeros({s.B, (s.T + 15) / 16 * 16}, qkv.options()).narrow(1, 0, s.T);
   rows.masked_fill_(padding(sight.lengths, s.T), -infinity);
   return rows.view({s.B, 1, 1, s.T}).expand({s.B, s.H, s.T, s.T});
 }
 
-void efficient(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight) {
+void efficient(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
+               const Sight& sight) {
   const Sizes s(qkv);
-  const auto result = at::_efficient_attention_forward(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), bias_of(qkv, sight), std::nullopt, std::nullopt, std::nullopt,
-                                                       std::nullopt, 0.0, mask_of(sight), true);
+  const auto result = at::_efficient_attention_forward(
+      qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), bias_of(qkv, sight), std::nullopt,
+      std::nullopt, std::nullopt, std::nullopt, 0.0, mask_of(sight), true);
   out.copy_(std::get<0>(result));
   lse.view({s.B, s.H, s.T}).copy_(std::get<1>(result).narrow(2, 0, s.T));
   clear_padding(out, sight.lengths);
 }
 
-void efficient_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse, const Sight& sight, bool deterministic) {
+void efficient_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv,
+                        const at::Tensor& out, const at::Tensor& lse, const Sight& sight,
+                        bool deterministic) {
   const Sizes s(qkv);
   at::Tensor sums = lse.view({s.B, s.H, s.T}), d = d_out;
-  if (const std::int64_t padded = (s.T + 31) / 32 * 32; padded != s.T) {   // its kernels want rows of a multiple of 32
+  // its kernels want rows of a multiple of 32
+  if (const std::int64_t padded = (s.T + 31) / 32 * 32; padded != s.T) {
     const at::Tensor wide = at::full({s.B, s.H, padded}, infinity, sums.options());
     wide.narrow(2, 0, s.T).copy_(sums);
     sums = wide;
   }
-  if (sight.lengths.defined()) {        // what comes into padding gives nothing to the keys that it saw
+  // what comes into padding gives nothing to the keys that it saw
+  if (sight.lengths.defined()) {
     d = d_out.clone();
     clear_padding(d, sight.lengths);
   }
-  const std::optional<std::int64_t> parts = deterministic ? std::optional<std::int64_t>(1) : std::nullopt;   // of the keys: several add up in any order
+  // of the keys: several add up in any order
+  const std::optional<std::int64_t> parts = deterministic ? std::optional<std::int64_t>(1)
+                                                          : std::nullopt;
   const at::Tensor none;
-  const auto gradients = at::_efficient_attention_backward(d, qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), bias_of(qkv, sight), out, std::nullopt, std::nullopt, s.T, s.T, sums,
-                                                           0.0, none, none, mask_of(sight), false, std::nullopt, parts);
+  const auto gradients = at::_efficient_attention_backward(
+      d, qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), bias_of(qkv, sight), out,
+      std::nullopt, std::nullopt, s.T, s.T, sums, 0.0, none, none, mask_of(sight), false,
+      std::nullopt, parts);
   put_parts(d_qkv, std::get<0>(gradients), std::get<1>(gradients), std::get<2>(gradients));
   clear_padding(d_qkv, sight.lengths);
 }
 
 TorchCuda& torch_of(const Gpu& gpu, AttentionKind kind) {
-  if (!gpu.torch) throw InternalError("attention by " + std::string(name_of(kind)) + " without LibTorch's CUDA half");
+  if (!gpu.torch)
+    throw InternalError("attention by " + std::string(name_of(kind)) +
+                        " without LibTorch's CUDA half");
   return *gpu.torch;
 }
 
 Sight there(const Sight& sight) {
-  const auto on_gpu = [](const at::Tensor& x) { return x.defined() ? TorchCuda::there(x) : at::Tensor(); };
+  const auto on_gpu = [](const at::Tensor& x) {
+    return x.defined() ? TorchCuda::there(x) : at::Tensor();
+  };
   return {sight.causal, on_gpu(sight.lengths), on_gpu(sight.starts)};
 }
 
 TorchCuda& torch_for(const Gpu& gpu, AttentionKind kind, const Sight& sight) {
-  if (sight.starts.defined() && kind != AttentionKind::math) throw InternalError("attention inside documents by " + std::string(name_of(kind)));
+  if (sight.starts.defined() && kind != AttentionKind::math)
+    throw InternalError("attention inside documents by " + std::string(name_of(kind)));
   return torch_of(gpu, kind);
 }
 
 const char* doing(AttentionKind kind, bool backward) {
-  if (kind == AttentionKind::flash) return backward ? "the backward of attention by flash" : "attention by flash";
-  if (kind == AttentionKind::efficient) return backward ? "the backward of attention by efficient" : "attention by efficient";
+  if (kind == AttentionKind::flash)
+    return backward ? "the backward of attention by flash" : "attention by flash";
+  if (kind == AttentionKind::efficient)
+    return backward ? "the backward of attention by efficient" : "attention by efficient";
   return backward ? "the backward of attention by math" : "attention by math";
 }
 
 }  // namespace
 
-void torch_attention(const Gpu& gpu, AttentionKind kind, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight) {
+void torch_attention(const Gpu& gpu, AttentionKind kind, const at::Tensor& out,
+                     const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight) {
   const at::Tensor o = TorchCuda::there(out), l = TorchCuda::there(lse), x = TorchCuda::there(qkv);
   torch_for(gpu, kind, sight).run(doing(kind, false), [&] {
     const Sight seen = there(sight);
-    if (kind == AttentionKind::flash) flash(o, l, x, seen);
-    else if (kind == AttentionKind::efficient) efficient(o, l, x, seen);
-    else math_attention(o, l.view({x.size(0), x.size(3), x.size(1)}), x, seen);
+    if (kind == AttentionKind::flash)
+      flash(o, l, x, seen);
+    else if (kind == AttentionKind::efficient)
+      efficient(o, l, x, seen);
+    else
+      math_attention(o, l.view({x.size(0), x.size(3), x.size(1)}), x, seen);
   });
 }
 
-void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
+void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const at::Tensor& d_qkv,
+                              const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
                               const at::Tensor& lse, const Sight& sight) {
-  const at::Tensor dx = TorchCuda::there(d_qkv), d = TorchCuda::there(d_out), x = TorchCuda::there(qkv), o = TorchCuda::there(out), l = TorchCuda::there(lse);
+  const at::Tensor dx = TorchCuda::there(d_qkv), d = TorchCuda::there(d_out),
+                   x = TorchCuda::there(qkv), o = TorchCuda::there(out), l = TorchCuda::there(lse);
   torch_for(gpu, kind, sight).run(doing(kind, true), [&] {
     const Sight seen = there(sight);
-    if (kind == AttentionKind::flash) flash_backward(dx, d, x, o, l, seen, gpu.deterministic);
-    else if (kind == AttentionKind::efficient) efficient_backward(dx, d, x, o, l, seen, gpu.deterministic);
-    else math_attention_backward(dx, d, x, o, seen);
+    if (kind == AttentionKind::flash)
+      flash_backward(dx, d, x, o, l, seen, gpu.deterministic);
+    else if (kind == AttentionKind::efficient)
+      efficient_backward(dx, d, x, o, l, seen, gpu.deterministic);
+    else
+      math_attention_backward(dx, d, x, o, seen);
   });
 }
 

@@ -6,11 +6,17 @@
 
 namespace trainx::ops::cuda {
 
-constexpr bool is_torch(AttentionKind kind) { return kind == AttentionKind::flash || kind == AttentionKind::efficient || kind == AttentionKind::math; }
+constexpr bool is_torch(AttentionKind kind) {
+  return kind == AttentionKind::flash || kind == AttentionKind::efficient ||
+         kind == AttentionKind::math;
+}
 
-/// As causal_attention and bidirectional_attention have it; `lse` holds B * T * H values as the kind lays them out.
-void torch_attention(const Gpu& gpu, AttentionKind kind, const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight);
-void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
+/// As causal_attention and bidirectional_attention have it; `lse` holds B * T * H values as the
+/// kind lays them out.
+void torch_attention(const Gpu& gpu, AttentionKind kind, const at::Tensor& out,
+                     const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight);
+void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const at::Tensor& d_qkv,
+                              const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
                               const at::Tensor& lse, const Sight& sight);
 
 }  // namespace trainx::ops::cuda

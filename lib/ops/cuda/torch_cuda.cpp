@@ -13,14 +13,15 @@
 #include <string>
 
 namespace c10::cuda::CUDACachingAllocator {
-class CUDAAllocator;                    // c10/cuda/CUDACachingAllocator.h; only pointers to it are handed on
-}
+// c10/cuda/CUDACachingAllocator.h; only pointers to it are handed on
+class CUDAAllocator;
+}  // namespace c10::cuda::CUDACachingAllocator
 
 namespace trainx::ops::cuda {
 namespace {
 
 const at::Device device(at::kCUDA, 0);
-TorchCuda* active = nullptr;            // whose memory LibTorch's operators are given
+TorchCuda* active = nullptr;  // whose memory LibTorch's operators are given
 
 using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 using Allocate = std::function<void*(std::size_t, int, cudaStream_t)>;
@@ -33,11 +34,14 @@ c10::Stream exchange_stream(c10::StreamId id) {
 
 }  // namespace
 
-/// What LibTorch calls: of torch/csrc/cuda/CUDAPluggableAllocator.h, by which users replace its allocator.
+/// What LibTorch calls: of torch/csrc/cuda/CUDAPluggableAllocator.h, by which users replace its
+/// allocator.
 struct Hooks {
   static void* allocate(std::size_t bytes, int, cudaStream_t) {
     if (bytes == 0) return nullptr;
-    if (!active) throw InternalError("LibTorch allocates " + std::to_string(bytes) + " bytes of a GPU outside of any operation of trainx");
+    if (!active)
+      throw InternalError("LibTorch allocates " + std::to_string(bytes) +
+                          " bytes of a GPU outside of any operation of trainx");
     return active->take(bytes);
   }
   static void free(void* block, std::size_t, int, cudaStream_t) {
@@ -48,14 +52,20 @@ struct Hooks {
 namespace {
 
 struct Loaded {
-  Loaded()
-      : library("libtorch_cpu.so", "libtorch_cuda.so", "attention by LibTorch") {
+  Loaded() : library("libtorch_cpu.so", "libtorch_cuda.so", "attention by LibTorch") {
     using Create = std::shared_ptr<Allocator>(Allocate, Free);
     using Change = void(const std::shared_ptr<Allocator>&);
-    auto* const create = library.function<Create>("_ZN5torch4cuda22CUDAPluggableAllocator21createCustomAllocatorESt8functionIFPvmiP11CUstream_stEES2_IFvS3_miS5_EE");
-    auto* const change = library.function<Change>("_ZN5torch4cuda22CUDAPluggableAllocator22changeCurrentAllocatorERKSt10shared_ptrIN3c104cuda20CUDACachingAllocator13CUDAAllocatorEE");
+    auto* const create = library.function<Create>(
+        "_ZN5torch4cuda22CUDAPluggableAllocator21createCustomAllocatorESt8functionIFPvmiP11CUstream"
+        "_stEES2_IFvS3_miS5_EE");
+    auto* const change = library.function<Change>(
+        "_ZN5torch4cuda22CUDAPluggableAllocator22changeCurrentAllocatorERKSt10shared_"
+        "ptrIN3c104cuda20CUDACachingAllocator13CUDAAllocatorEE");
     clear_product_workspaces = library.function<void()>("_ZN2at4cuda21clearCublasWorkspacesEv");
-    if (!at::globalContext().hasCUDART()) throw InternalError("LibTorch was asked for GPUs before its CUDA half was loaded, and keeps to what it found then");
+    if (!at::globalContext().hasCUDART())
+      throw InternalError(
+          "LibTorch was asked for GPUs before its CUDA half was loaded, and keeps to what it found "
+          "then");
     change(create(Hooks::allocate, Hooks::free));
   }
   gpu::Library library;
@@ -73,11 +83,15 @@ void load_torch_cuda() {
   try {
     loaded();
   } catch (const c10::Error& error) {
-    throw gpu::GpuError(ExitCode::unavailable, std::string("LibTorch's CUDA half does not take an allocator: ") + error.what_without_backtrace());
+    throw gpu::GpuError(ExitCode::unavailable,
+                        std::string("LibTorch's CUDA half does not take an allocator: ") +
+                            error.what_without_backtrace());
   }
 }
 
-TorchCuda::TorchCuda(cudaStream_t stream, void* memory, std::int64_t bytes, std::optional<TorchProducts> products) : stream_(stream), memory_(memory, bytes) {
+TorchCuda::TorchCuda(cudaStream_t stream, void* memory, std::int64_t bytes,
+                     std::optional<TorchProducts> products)
+    : stream_(stream), memory_(memory, bytes) {
   load_torch_cuda();
   if (active) throw InternalError("LibTorch's operators have the memory of another run");
   active = this;
@@ -87,7 +101,8 @@ TorchCuda::TorchCuda(cudaStream_t stream, void* memory, std::int64_t bytes, std:
       if (!products) return;
       at::globalContext().setAllowTF32CuBLAS(products->tf32);
       // cuBLAS is given its workspace with the first product, and keeps it.
-      const at::Tensor x = at::empty({1, 16, 16}, at::TensorOptions().dtype(products->type).device(device)).zero_();
+      const at::Tensor x =
+          at::empty({1, 16, 16}, at::TensorOptions().dtype(products->type).device(device)).zero_();
       at::bmm(x, x);
     });
     gpu::require(cudaStreamSynchronize(stream), "the start of LibTorch's CUDA half");
@@ -108,21 +123,33 @@ TorchCuda::~TorchCuda() {
 
 void* TorchCuda::take(std::size_t bytes) {
   const auto wanted = static_cast<std::int64_t>(bytes);
-  if (void* block = starting_ ? memory_.take(wanted, gpu::FirstFit::From::end) : memory_.take(wanted)) return block;
-  throw InternalError("LibTorch's attention asks for " + std::to_string(wanted) + " bytes beside the " + std::to_string(memory_.used_bytes()) +
-                      " that it has, and no piece of that size is left of the workspace planned for it");
+  if (void* block = starting_ ? memory_.take(wanted, gpu::FirstFit::From::end)
+                              : memory_.take(wanted))
+    return block;
+  throw InternalError(
+      "LibTorch's attention asks for " + std::to_string(wanted) + " bytes beside the " +
+      std::to_string(memory_.used_bytes()) +
+      " that it has, and no piece of that size is left of the workspace planned for it");
 }
 
 at::Tensor TorchCuda::there(const at::Tensor& x) {
-  return at::for_blob(const_cast<void*>(x.const_data_ptr()), x.sizes()).strides(x.strides()).options(x.options().device(device)).target_device(device).make_tensor();
+  return at::for_blob(const_cast<void*>(x.const_data_ptr()), x.sizes())
+      .strides(x.strides())
+      .options(x.options().device(device))
+      .target_device(device)
+      .make_tensor();
 }
 
 TorchCuda::Call::Call(TorchCuda& torch) {
-  if (torch.memory_.blocks() != torch.kept_blocks_) throw InternalError("LibTorch kept a tensor of the workspace beyond its call");
+  if (torch.memory_.blocks() != torch.kept_blocks_)
+    throw InternalError("LibTorch kept a tensor of the workspace beyond its call");
   stream_before_ = exchange_stream(reinterpret_cast<c10::StreamId>(torch.stream_)).id();
 }
 TorchCuda::Call::~Call() { exchange_stream(stream_before_); }
 
-void TorchCuda::throw_failed(const char* doing, const c10::Error& error) { throw gpu::GpuError(ExitCode::unavailable, std::string(doing) + " failed: " + error.what_without_backtrace()); }
+void TorchCuda::throw_failed(const char* doing, const c10::Error& error) {
+  throw gpu::GpuError(ExitCode::unavailable,
+                      std::string(doing) + " failed: " + error.what_without_backtrace());
+}
 
 }  // namespace trainx::ops::cuda

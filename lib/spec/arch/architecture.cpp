@@ -10,28 +10,43 @@ namespace trainx::spec {
 namespace {
 
 // The list: what each architecture's own files call these.
-program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t B, std::int64_t T, DType compute, Machine machine) { return gpt2_graph(d, B, T, compute, machine); }
+program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t B, std::int64_t T, DType compute,
+                             Machine machine) {
+  return gpt2_graph(d, B, T, compute, machine);
+}
 std::string text_of(const Gpt2Dims& d, DType saved) { return gpt2_config_text(d, saved); }
 std::vector<std::string> remarks_of(const Gpt2Dims& d, const std::string& text,
                                     const std::string& path) {
   return gpt2_dropout_remarks(text, path, d.dropout);
 }
-std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) { return gpt2_parameter_name(saved_name); }
+std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) {
+  return gpt2_parameter_name(saved_name);
+}
 
-program::ModelGraph graph_of(const BertDims& d, std::int64_t B, std::int64_t T, DType compute, Machine machine) { return bert_graph(d, B, T, compute, machine); }
+program::ModelGraph graph_of(const BertDims& d, std::int64_t B, std::int64_t T, DType compute,
+                             Machine machine) {
+  return bert_graph(d, B, T, compute, machine);
+}
 std::string text_of(const BertDims& d, DType saved) { return bert_config_text(d, saved); }
 std::vector<std::string> remarks_of(const BertDims& d, const std::string& text,
                                     const std::string& path) {
   return bert_dropout_remarks(text, path, d.dropout);
 }
-std::string parameter_of(const BertDims& d, std::string_view saved_name) { return bert_parameter_name(d, saved_name); }
+std::string parameter_of(const BertDims& d, std::string_view saved_name) {
+  return bert_parameter_name(d, saved_name);
+}
 
-program::ModelGraph graph_of(const CustomDims& d, std::int64_t B, std::int64_t T, DType compute, Machine) { return custom_graph(d, B, T, compute); }
+program::ModelGraph graph_of(const CustomDims& d, std::int64_t B, std::int64_t T, DType compute,
+                             Machine) {
+  return custom_graph(d, B, T, compute);
+}
 std::string text_of(const CustomDims& d, DType saved) { return custom_config_text(d, saved); }
 std::vector<std::string> remarks_of(const CustomDims&, const std::string&, const std::string&) {
   return {};
 }
-std::string parameter_of(const CustomDims&, std::string_view saved_name) { return std::string(saved_name); }
+std::string parameter_of(const CustomDims&, std::string_view saved_name) {
+  return std::string(saved_name);
+}
 
 std::string_view name_of(const Gpt2Dims&) { return Gpt2Options::name; }
 std::string_view name_of(const BertDims&) { return BertOptions::name; }
@@ -40,7 +55,8 @@ std::string_view name_of(const CustomDims& d) { return d.options.name; }
 }  // namespace
 
 std::string_view architecture_name(const ModelDims& dims) {
-  static_assert(std::variant_size_v<ModelDims> == std::variant_size_v<ModelOptions>, "an architecture is missing in one of the lists");
+  static_assert(std::variant_size_v<ModelDims> == std::variant_size_v<ModelOptions>,
+                "an architecture is missing in one of the lists");
   return std::visit([](const auto& d) { return name_of(d); }, dims);
 }
 
@@ -67,8 +83,10 @@ std::int64_t num_labels(const ModelDims& dims) {
 std::int64_t token_types(const ModelDims& dims) {
   return std::visit(
       [](const auto& d) -> std::int64_t {
-        if constexpr (requires { d.type_vocab_size; }) return d.type_vocab_size;
-        else return 0;
+        if constexpr (requires { d.type_vocab_size; })
+          return d.type_vocab_size;
+        else
+          return 0;
       },
       dims);
 }
@@ -84,8 +102,10 @@ double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t
   return n * static_cast<double>(length) * (drawn ? drawn->probability : 1.0);
 }
 
-program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, Machine machine) {
-  return std::visit([&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, machine); }, dims);
+program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size,
+                                std::int64_t length, DType compute, Machine machine) {
+  return std::visit(
+      [&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, machine); }, dims);
 }
 
 ModelDims dims_from_config(const std::string& text, const std::string& path) {
@@ -96,7 +116,9 @@ ModelDims dims_from_config(const std::string& text, const std::string& path) {
   }
 }
 
-ModelDims read_config(const std::string& folder) { return dims_from_config(read_file(folder + "/config.json"), folder + "/config.json"); }
+ModelDims read_config(const std::string& folder) {
+  return dims_from_config(read_file(folder + "/config.json"), folder + "/config.json");
+}
 
 std::vector<std::string> dropout_remarks(const std::string& text, const std::string& path,
                                          const ModelDims& dims) {

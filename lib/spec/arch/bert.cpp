@@ -22,7 +22,8 @@ std::int64_t BertDims::padded_vocab_size() const { return (vocab_size + 127) / 1
 const std::vector<std::pair<std::string_view, BertDims>>& bert_sizes() {
   static const std::vector<std::pair<std::string_view, BertDims>> sizes{
       {"base", {.num_layers = 12, .num_heads = 12, .hidden_size = 768, .intermediate_size = 3072}},
-      {"large", {.num_layers = 24, .num_heads = 16, .hidden_size = 1024, .intermediate_size = 4096}}};
+      {"large",
+       {.num_layers = 24, .num_heads = 16, .hidden_size = 1024, .intermediate_size = 4096}}};
   return sizes;
 }
 
@@ -39,22 +40,36 @@ std::vector<Dimension> dimensions(BertOptions& o, BertDims& d) {
                              {"max_positions", o.max_positions, d.max_positions},
                              {"vocab_size", o.vocab_size, d.vocab_size},
                              {"type_vocab_size", o.type_vocab_size, d.type_vocab_size}};
-  if (o.task == Task::classification && d.head == Task::classification) all.push_back({"num_labels", o.num_labels, d.num_labels});
+  if (o.task == Task::classification && d.head == Task::classification)
+    all.push_back({"num_labels", o.num_labels, d.num_labels});
   return all;
 }
 
 void take_settings(BertOptions& o, BertDims& d) {
-  auto refuse = [](const std::string& sentence) { throw UserError(ExitCode::invalid_recipe, "model.options." + sentence); };
+  auto refuse = [](const std::string& sentence) {
+    throw UserError(ExitCode::invalid_recipe, "model.options." + sentence);
+  };
   const BertOptions defaults;
   const bool classification = o.task == Task::classification;
-  if (o.task == Task::causal_lm) refuse("task: a bert sees the tokens on both sides and cannot learn causal_lm; give masked_lm or classification, or model.type gpt2");
-  if (classification && !o.num_labels) refuse("num_labels is missing: task classification needs the number of classes");
-  if (!classification && o.num_labels) refuse("num_labels can have no effect with task masked_lm: remove it, or write task: classification");
-  if (classification && o.mask_probability != defaults.mask_probability) refuse("mask_probability can have no effect with task classification: remove it");
-  if (classification && o.mask_token != defaults.mask_token) refuse("mask_token can have no effect with task classification: remove it");
-  if (classification && o.special_tokens != defaults.special_tokens) refuse("special_tokens can have no effect with task classification: remove it");
+  if (o.task == Task::causal_lm)
+    refuse(
+        "task: a bert sees the tokens on both sides and cannot learn causal_lm; give masked_lm or "
+        "classification, or model.type gpt2");
+  if (classification && !o.num_labels)
+    refuse("num_labels is missing: task classification needs the number of classes");
+  if (!classification && o.num_labels)
+    refuse(
+        "num_labels can have no effect with task masked_lm: remove it, or write task: "
+        "classification");
+  if (classification && o.mask_probability != defaults.mask_probability)
+    refuse("mask_probability can have no effect with task classification: remove it");
+  if (classification && o.mask_token != defaults.mask_token)
+    refuse("mask_token can have no effect with task classification: remove it");
+  if (classification && o.special_tokens != defaults.special_tokens)
+    refuse("special_tokens can have no effect with task classification: remove it");
   if (!classification && o.mask_token >= d.vocab_size)
-    refuse("mask_token (" + std::to_string(o.mask_token) + ") must be below the vocabulary's " + std::to_string(d.vocab_size) + " tokens");
+    refuse("mask_token (" + std::to_string(o.mask_token) + ") must be below the vocabulary's " +
+           std::to_string(d.vocab_size) + " tokens");
   if (!o.dropout.is_auto()) d.dropout = *o.dropout.value;
   o.dropout.value = d.dropout;
   d.initializer_range = o.initializer_range;
@@ -73,8 +88,9 @@ struct Shape {
   BertDims dims;
   std::int64_t B, T, N, C, F, H, D, V, Vp;
   DType compute;
-  bool dropout, gpu, low;               // low: a CPU computes in bf16 or fp16; weight gradients are made from fp32 casts
-  bool scaled;                          // the loss is multiplied by the scalar loss_scale
+  // low: a CPU computes in bf16 or fp16; weight gradients are made from fp32 casts
+  bool dropout, gpu, low;
+  bool scaled;  // the loss is multiplied by the scalar loss_scale
   int residual(std::int64_t k) const { return static_cast<int>(k); }
   int branch(std::int64_t k) const { return static_cast<int>(2 * dims.num_layers + k); }
   int logits() const { return static_cast<int>(4 * dims.num_layers); }
@@ -82,7 +98,10 @@ struct Shape {
 };
 
 /// Multiply-adds of all scores, or of their product with the values.
-double product_flops(const Shape& s) { return 2.0 * static_cast<double>(s.B * s.H * s.D) * static_cast<double>(s.T) * static_cast<double>(s.T); }
+double product_flops(const Shape& s) {
+  return 2.0 * static_cast<double>(s.B * s.H * s.D) * static_cast<double>(s.T) *
+         static_cast<double>(s.T);
+}
 
 BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   using S = EmbeddingSlot;
@@ -92,7 +111,8 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   b.batch(S::positions, Batch::positions);
   b.parameters(S::word, Groups::word);
   b.parameters(S::parameters, Groups::embedding);
-  b.value(S::residual_out, "residual_out", s.residual(0)).from = {S::tokens, S::token_types, S::word, S::parameters};
+  b.value(S::residual_out, "residual_out", s.residual(0)).from = {S::tokens, S::token_types,
+                                                                  S::word, S::parameters};
   b.value_gradient(S::d_residual_out, "d_residual_out", s.residual(0));
   b.gradients(S::d_word, Groups::word);
   b.gradients(S::d_parameters, Groups::embedding);
@@ -105,7 +125,7 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   use(forward, How::read, {S::tokens, S::token_types, S::word, S::parameters});
   use(backward, How::read, {S::tokens, S::token_types, S::word, S::parameters, S::d_residual_out});
   forward.other_kernels = 2;
-  backward.other_kernels = 10;          // tokens are sorted
+  backward.other_kernels = 10;  // tokens are sorted
   if (s.dropout) {
     b.block.slots[S::residual_out].from.push_back(S::positions);
     use(forward, How::read, {S::positions});
@@ -117,7 +137,8 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   return std::move(b.block);
 }
 
-/// Slots and uses around the sum and its norm, the same in both kinds of block. `k`: which of the 2 * num_layers blocks.
+/// Slots and uses around the sum and its norm, the same in both kinds of block. `k`: which of the 2
+/// * num_layers blocks.
 void begin_sublayer(BlockBuilder& b, const Shape& s, int k) {
   using S = SublayerSlot;
   b.batch(S::positions, Batch::positions);
@@ -176,7 +197,8 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   b.scratch(S::cast, "cast", DType::f32, {s.low ? s.N * 4 * s.C : 0});
   b.batch(S::lengths, Batch::lengths);
   b.saved(S::qkv, "qkv", s.compute, {s.N, 3, s.H, s.D}).from = {input, S::parameters};
-  b.saved(S::attention_out, "attention_out", s.compute, {s.N, s.H, s.D}).from = {S::qkv, S::lengths};
+  b.saved(S::attention_out, "attention_out", s.compute, {s.N, s.H, s.D}).from = {S::qkv,
+                                                                                 S::lengths};
   b.saved(S::lse, "lse", DType::f32, {s.B, s.T, s.H}).from = {S::qkv, S::lengths};
   b.block.slots[S::branch_out].from = {S::attention_out, S::parameters};
   b.scratch(S::d_qkv, "d_qkv", s.compute, {s.N, 3, s.H, s.D});
@@ -204,7 +226,8 @@ BlockSpec mlp_block(const ModelGraph& graph, const Shape& s, int layer) {
   BlockBuilder b{graph, {.name = "h" + std::to_string(layer) + ".mlp", .layer = layer}};
   begin_sublayer(b, s, 2 * layer + 1);
   b.scratch(S::cast, "cast", DType::f32, {s.low ? s.N * (s.F + s.C) : 0});
-  b.saved(S::preactivation, "preactivation", s.compute, {s.N, s.F}).from = {S::normed, S::parameters};
+  b.saved(S::preactivation, "preactivation", s.compute, {s.N, s.F}).from = {S::normed,
+                                                                            S::parameters};
   SlotSpec& activated = b.saved(S::activated, "activated", s.compute, {s.N, s.F});
   activated.from = {S::preactivation};
   activated.cheap = true;
@@ -220,7 +243,9 @@ BlockSpec mlp_block(const ModelGraph& graph, const Shape& s, int layer) {
 }
 
 /// What a head looks at: R of `rows` rows at a time, of whose logits each has `columns`.
-struct HeadRows { std::int64_t rows, R, columns; };
+struct HeadRows {
+  std::int64_t rows, R, columns;
+};
 
 /// Slots and uses that both heads have.
 void begin_head(BlockBuilder& b, const Shape& s, HeadRows at, int targets) {
@@ -241,16 +266,22 @@ void begin_head(BlockBuilder& b, const Shape& s, HeadRows at, int targets) {
   if (s.scaled) b.scalar(S::loss_scale, Scalars::loss_scale);
   b.value(S::logits, "logits", s.logits());
   b.scratch(S::rows, "rows", DType::i64, {at.rows});
-  for (const auto& [slot, name] : {std::pair{S::residual, "residual"}, {S::normed, "normed"}, {S::d_normed, "d_normed"}, {S::d_residual, "d_residual"}})
+  for (const auto& [slot, name] : {std::pair{S::residual, "residual"},
+                                   {S::normed, "normed"},
+                                   {S::d_normed, "d_normed"},
+                                   {S::d_residual, "d_residual"}})
     b.scratch(slot, name, s.compute, {at.R, s.C});
-  for (const auto& [slot, name] : {std::pair{S::mean, "mean"}, {S::rstd, "rstd"}, {S::row_loss, "row_loss"}}) b.scratch(slot, name, DType::f32, {at.R});
+  for (const auto& [slot, name] :
+       {std::pair{S::mean, "mean"}, {S::rstd, "rstd"}, {S::row_loss, "row_loss"}})
+    b.scratch(slot, name, DType::f32, {at.R});
   b.scratch(S::predictions, "predictions", DType::i32, {at.R});
   b.scratch(S::logits_chunk, "logits_chunk", s.gpu ? s.compute : DType::f32, {at.R, at.columns});
   b.scratch(S::logits_low, "logits_low", s.compute, {s.low ? at.R : 0, at.columns});
   for (Op op : {Op::loss, Op::evaluate, Op::predict}) {
     Phase& phase = b.block.phases[op];
     use(phase, How::read, {S::residual_in, S::branch_in, S::parameters, S::norm_parameters});
-    use(phase, How::overwrite, {S::rows, S::residual, S::mean, S::rstd, S::normed, S::logits_chunk});
+    use(phase, How::overwrite,
+        {S::rows, S::residual, S::mean, S::rstd, S::normed, S::logits_chunk});
     if (s.low) use(phase, How::overwrite, {S::logits_low});
     if (op == Op::predict) {
       use(phase, How::overwrite, {S::logits});
@@ -289,20 +320,28 @@ BlockSpec classifier_block(const ModelGraph& graph, const Shape& s) {
     phase.other_kernels = op == Op::loss ? 8 : 4;
     if (op != Op::loss) continue;
     if (s.dropout) use(phase, How::overwrite, {S::dropped});
-    for (const Gemm& g : {Gemm{s.B, s.C, L}, Gemm{.m = L, .n = s.C, .k = s.B, .a_transposed = true}, Gemm{s.B, s.C, s.C}, Gemm{.m = s.C, .n = s.C, .k = s.B, .a_transposed = true}}) phase.gemms.push_back(g);
+    for (const Gemm& g :
+         {Gemm{s.B, s.C, L}, Gemm{.m = L, .n = s.C, .k = s.B, .a_transposed = true},
+          Gemm{s.B, s.C, s.C}, Gemm{.m = s.C, .n = s.C, .k = s.B, .a_transposed = true}})
+      phase.gemms.push_back(g);
   }
   return std::move(b.block);
 }
 
 /// Rows with a target that the masked_lm head looks at: R at a time, of as many as are expected.
-struct MaskedRows { std::int64_t R, expected; };
+struct MaskedRows {
+  std::int64_t R, expected;
+};
 MaskedRows masked_rows(const Shape& s) {
-  const std::int64_t drawn = std::clamp<std::int64_t>(std::llround(static_cast<double>(s.N) * s.dims.mask_probability), 1, s.N);
+  const std::int64_t drawn = std::clamp<std::int64_t>(
+      std::llround(static_cast<double>(s.N) * s.dims.mask_probability), 1, s.N);
   if (!s.gpu) return {logit_rows(s.Vp, s.N), drawn};
-  // A GPU, which is not waited for, computes whole multiples of R. How many are drawn varies by sqrt(N p (1 - p)): what lies four of those above takes one
-  // turn more, about once in 30,000 batches. More than 8192 rows do not make it busier.
+  // A GPU, which is not waited for, computes whole multiples of R. How many are drawn varies by
+  // sqrt(N p (1 - p)): what lies four of those above takes one turn more, about once in 30,000
+  // batches. More than 8192 rows do not make it busier.
   const double most = static_cast<double>(drawn) + 4 * std::sqrt(static_cast<double>(drawn));
-  const auto rows = std::min(s.N, static_cast<std::int64_t>(std::ceil(most / 64)) * 64), turns = (rows + 8191) / 8192, R = (rows + turns - 1) / turns;
+  const auto rows = std::min(s.N, static_cast<std::int64_t>(std::ceil(most / 64)) * 64),
+             turns = (rows + 8191) / 8192, R = (rows + turns - 1) / turns;
   return {R, std::min(s.N, R * turns)};
 }
 
@@ -317,15 +356,20 @@ BlockSpec masked_lm_block(const ModelGraph& graph, const Shape& s) {
   b.gradients(S::d_word, Groups::word);
   b.scratch(S::row_targets, "row_targets", DType::i32, {s.N});
   b.scratch(S::cast, "cast", DType::f32, {s.low ? 2 * R * C : 0});
-  for (const auto& [slot, name] : {std::pair{S::preactivation, "preactivation"}, {S::activated, "activated"}, {S::transformed, "transformed"}})
+  for (const auto& [slot, name] : {std::pair{S::preactivation, "preactivation"},
+                                   {S::activated, "activated"},
+                                   {S::transformed, "transformed"}})
     b.scratch(slot, name, s.compute, {R, C});
   b.scratch(S::transformed_mean, "transformed_mean", DType::f32, {R});
   b.scratch(S::transformed_rstd, "transformed_rstd", DType::f32, {R});
   for (auto& [op, phase] : b.block.phases) {
-    if (op == Op::predict) use(phase, How::read, {S::targets});   // which position
-    else use(phase, How::overwrite, {S::row_targets});
+    if (op == Op::predict)
+      use(phase, How::read, {S::targets});  // which position
+    else
+      use(phase, How::overwrite, {S::row_targets});
     use(phase, How::read, {S::word});
-    use(phase, How::overwrite, {S::preactivation, S::activated, S::transformed_mean, S::transformed_rstd, S::transformed});
+    use(phase, How::overwrite,
+        {S::preactivation, S::activated, S::transformed_mean, S::transformed_rstd, S::transformed});
     const std::int64_t rows = op == Op::predict ? s.B : expected;
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, C, C}; });
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, s.Vp, C}; });
@@ -333,35 +377,60 @@ BlockSpec masked_lm_block(const ModelGraph& graph, const Shape& s) {
     if (op != Op::loss) continue;
     use(phase, How::accumulate, {S::d_word});
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, C, s.Vp}; });
-    add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{.m = s.Vp, .n = C, .k = r, .a_transposed = true}; });
+    add_chunked(phase, rows, R, [&](std::int64_t r) {
+      return Gemm{.m = s.Vp, .n = C, .k = r, .a_transposed = true};
+    });
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, C, C}; });
-    add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{.m = C, .n = C, .k = r, .a_transposed = true}; });
+    add_chunked(phase, rows, R,
+                [&](std::int64_t r) { return Gemm{.m = C, .n = C, .k = r, .a_transposed = true}; });
   }
   return std::move(b.block);
 }
 
 }  // namespace
 
-ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, Machine machine) {
-  if (dims.hidden_size % dims.num_heads != 0) throw InternalError("bert_graph: num_heads does not divide hidden_size");
-  if (length < 1 || length > dims.max_positions || micro_batch_size < 1) throw InternalError("bert_graph: length or micro_batch_size out of range");
-  if (compute != DType::f32 && size_of(compute) != 2) throw InternalError("bert_graph: compute is f32, bf16 or f16");
+ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, Machine machine) {
+  if (dims.hidden_size % dims.num_heads != 0)
+    throw InternalError("bert_graph: num_heads does not divide hidden_size");
+  if (length < 1 || length > dims.max_positions || micro_batch_size < 1)
+    throw InternalError("bert_graph: length or micro_batch_size out of range");
+  if (compute != DType::f32 && size_of(compute) != 2)
+    throw InternalError("bert_graph: compute is f32, bf16 or f16");
   const bool classification = dims.task == Task::classification;
-  if (!classification && dims.task != Task::masked_lm) throw InternalError("bert_graph: task is classification or masked_lm");
-  if (classification && dims.num_labels < 2) throw InternalError("bert_graph: classification takes at least 2 classes");
-  const Shape s{.dims = dims, .B = micro_batch_size, .T = length, .N = micro_batch_size * length, .C = dims.hidden_size, .F = dims.intermediate_size,
-                .H = dims.num_heads, .D = dims.hidden_size / dims.num_heads, .V = dims.vocab_size, .Vp = dims.padded_vocab_size(), .compute = compute,
-                .dropout = dims.dropout > 0, .gpu = machine.gpu, .low = compute != DType::f32 && !machine.gpu, .scaled = compute == DType::f16 || machine.seeded};
+  if (!classification && dims.task != Task::masked_lm)
+    throw InternalError("bert_graph: task is classification or masked_lm");
+  if (classification && dims.num_labels < 2)
+    throw InternalError("bert_graph: classification takes at least 2 classes");
+  const Shape s{.dims = dims,
+                .B = micro_batch_size,
+                .T = length,
+                .N = micro_batch_size * length,
+                .C = dims.hidden_size,
+                .F = dims.intermediate_size,
+                .H = dims.num_heads,
+                .D = dims.hidden_size / dims.num_heads,
+                .V = dims.vocab_size,
+                .Vp = dims.padded_vocab_size(),
+                .compute = compute,
+                .dropout = dims.dropout > 0,
+                .gpu = machine.gpu,
+                .low = compute != DType::f32 && !machine.gpu,
+                .scaled = compute == DType::f16 || machine.seeded};
   ModelGraph graph;
   graph.compute = compute;
   graph.tokens = s.N;
   graph.groups = bert_groups(dims);
   const auto blocks = static_cast<int>(2 * dims.num_layers);
   for (const char* part : {"residual", "branch"})
-    for (int k = 0; k < blocks; ++k) graph.values.push_back({part + std::to_string(k), compute, {s.N, s.C}});
+    for (int k = 0; k < blocks; ++k)
+      graph.values.push_back({part + std::to_string(k), compute, {s.N, s.C}});
   graph.values.push_back({"logits", DType::f32, {s.B, classification ? dims.num_labels : s.V}});
-  graph.batch = {{"tokens", DType::i32, {s.B, s.T}}, {"targets", DType::i32, {s.B, s.T}}, {"positions", DType::i64, {s.B}},
-                 {"token_types", DType::i32, {s.B, s.T}}, {"lengths", DType::i32, {s.B}}};
+  graph.batch = {{"tokens", DType::i32, {s.B, s.T}},
+                 {"targets", DType::i32, {s.B, s.T}},
+                 {"positions", DType::i64, {s.B}},
+                 {"token_types", DType::i32, {s.B, s.T}},
+                 {"lengths", DType::i32, {s.B}}};
   graph.scalars = {{"loss_sum", DType::f64, {1}}, {"target_count", DType::f64, {1}}};
   if (classification) {
     graph.batch.push_back({"labels", DType::i32, {s.B}});
@@ -378,9 +447,12 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(classification ? classifier_block(graph, s) : masked_lm_block(graph, s));
-  const std::int64_t widest = std::max({3 * dims.hidden_size, dims.intermediate_size, classification ? 0 : dims.padded_vocab_size()});
-  const LibraryCalls calls{micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, false, widest};
-  graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic) : library_bytes(calls, machine.threads);
+  const std::int64_t widest = std::max({3 * dims.hidden_size, dims.intermediate_size,
+                                        classification ? 0 : dims.padded_vocab_size()});
+  const LibraryCalls calls{
+      micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, false, widest};
+  graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic)
+                                    : library_bytes(calls, machine.threads);
   return graph;
 }
 

@@ -1,4 +1,5 @@
-// BERT (Devlin et al. 2018, arXiv:1810.04805): its options, published sizes, and its blocks in bytes and FLOPs. lib/model/bert computes what is declared here.
+// BERT (Devlin et al. 2018, arXiv:1810.04805): its options, published sizes, and its blocks in
+// bytes and FLOPs. lib/model/bert computes what is declared here.
 #pragma once
 #include "program/model_graph.hpp"
 #include "spec/arch/attention.hpp"
@@ -10,13 +11,16 @@
 
 namespace trainx::spec {
 
-/// As written in a recipe; a dimension that is not set comes from `model.size`, the Hugging Face folder or the data.
+/// As written in a recipe; a dimension that is not set comes from `model.size`, the Hugging Face
+/// folder or the data.
 struct BertOptions {
   static constexpr std::string_view name = "bert";
-  static constexpr std::string_view summary = "Bidirectional encoder for masked_lm and classification (base, large)";
+  static constexpr std::string_view summary =
+      "Bidirectional encoder for masked_lm and classification (base, large)";
   Task task = Task::masked_lm;
   std::optional<std::int64_t> num_labels;
-  std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions, vocab_size, type_vocab_size;
+  std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions,
+      vocab_size, type_vocab_size;
   Auto<double> dropout;  // of embeddings, residual branches and what the classifier sees; attention
                          // has none; auto: the folder's, else 0
   double initializer_range = 0.02;
@@ -27,21 +31,28 @@ struct BertOptions {
 
 /// Decided dimensions.
 struct BertDims {
-  std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072, max_positions = 512, vocab_size = 30522, type_vocab_size = 2;
+  std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072,
+               max_positions = 512, vocab_size = 30522, type_vocab_size = 2;
   double dropout = 0;
   double initializer_range = 0.02;
   double layer_norm_epsilon = 1e-12;
-  AttentionKind attention = AttentionKind::automatic;   // who computes it
-  std::int64_t pad_token = 0;           // its embedding begins as zero and learns from no lookup, as torch.nn.Embedding(padding_idx) has it; -1: none
+  AttentionKind attention = AttentionKind::automatic;  // who computes it
+  // its embedding begins as zero and learns from no lookup, as torch.nn.Embedding(padding_idx) has
+  // it; -1: none
+  std::int64_t pad_token = 0;
   Task task = Task::masked_lm;
-  std::int64_t num_labels = 0;          // classification
-  std::vector<std::string> labels;      // their names, where the folder has some
-  std::optional<Task> head = {};        // the head that the folder of these dimensions holds: it is complete, and num_labels are its classes
+  std::int64_t num_labels = 0;      // classification
+  std::vector<std::string> labels;  // their names, where the folder has some
+  // the head that the folder of these dimensions holds: it is complete, and num_labels are its
+  // classes
+  std::optional<Task> head = {};
   double mask_probability = 0.15;
   std::int64_t mask_token = 103;
   std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
-  static constexpr std::int64_t most_labels = 4096;   // evaluation counts each label against each prediction
-  std::int64_t padded_vocab_size() const;   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
+  // evaluation counts each label against each prediction
+  static constexpr std::int64_t most_labels = 4096;
+  // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
+  std::int64_t padded_vocab_size() const;
 };
 
 template <class Visitor>
@@ -65,7 +76,8 @@ void visit_fields(Visitor& field, BertOptions& o) {
         "auto: that of model.init_from's config.json, else 0");
   field("initializer_range", o.initializer_range, positive(),
         "Standard deviation of initial weights");
-  field("mask_probability", o.mask_probability, Limits{"greater than 0 and at most 1", 0, 1, true, false},
+  field("mask_probability", o.mask_probability,
+        Limits{"greater than 0 and at most 1", 0, 1, true, false},
         "masked_lm: share of tokens that become targets if the data names none");
   field("mask_token", o.mask_token, non_negative(), "masked_lm: id that replaces masked tokens");
   field("special_tokens", o.special_tokens, non_negative(), "masked_lm: ids that are never masked");
@@ -74,18 +86,24 @@ void visit_fields(Visitor& field, BertOptions& o) {
 /// Published sizes: "base", "large".
 const std::vector<std::pair<std::string_view, BertDims>>& bert_sizes();
 
-/// The blocks embedding, h<i>.attention, h<i>.mlp and the task's head over values residual<i> and branch<i> for a micro-batch of `micro_batch_size`
-/// samples of `length` tokens. Slots of each block: bert_slots.hpp.
-program::ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, Machine machine = {});
+/// The blocks embedding, h<i>.attention, h<i>.mlp and the task's head over values residual<i> and
+/// branch<i> for a micro-batch of `micro_batch_size` samples of `length` tokens. Slots of each
+/// block: bert_slots.hpp.
+program::ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size,
+                               std::int64_t length, DType compute, Machine machine = {});
 
-// What every architecture answers, under names that code for all of them calls (spec/arch/architecture.hpp).
+// What every architecture answers, under names that code for all of them calls
+// (spec/arch/architecture.hpp).
 inline const auto& sizes(const BertOptions&) { return bert_sizes(); }
 inline Task task(const BertOptions& o) { return o.task; }
 inline Task task(const BertDims& d) { return d.task; }
-inline std::int64_t num_labels(const BertDims& d) { return d.task == Task::classification ? d.num_labels : 0; }
+inline std::int64_t num_labels(const BertDims& d) {
+  return d.task == Task::classification ? d.num_labels : 0;
+}
 std::optional<Masking> masking(const BertDims& d);
 std::vector<Dimension> dimensions(BertOptions& o, BertDims& d);
-/// What a recipe decides beside dimensions, also for weights that come from a folder. Throws UserError 78 for settings that do not fit together.
+/// What a recipe decides beside dimensions, also for weights that come from a folder. Throws
+/// UserError 78 for settings that do not fit together.
 void take_settings(BertOptions& o, BertDims& d);
 
 }  // namespace trainx::spec

@@ -13,7 +13,8 @@ BertDims bert_dims_from_config(const std::string& text, const std::string& path)
 /// trained with; sentences about a choice of the user's are left out.
 std::vector<std::string> bert_dropout_remarks(const std::string& text, const std::string& path,
                                               double dropout);
-/// What transformers loads as BertForSequenceClassification or BertForMaskedLM; weights are saved in `saved` (torch_dtype).
+/// What transformers loads as BertForSequenceClassification or BertForMaskedLM; weights are saved
+/// in `saved` (torch_dtype).
 std::string bert_config_text(const BertDims& dims, DType saved);
 
 }  // namespace trainx::spec

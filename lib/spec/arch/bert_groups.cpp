@@ -36,23 +36,29 @@ std::vector<GroupSpec> bert_groups(const BertDims& d) {
   const double deviation = d.initializer_range;
   const std::string embeddings = "bert.embeddings.";
   std::vector<GroupSpec> groups;
-  ParameterSpec word = embedding(embeddings + "word_embeddings.weight", d.padded_vocab_size(), C, d.vocab_size, deviation);
+  ParameterSpec word = embedding(embeddings + "word_embeddings.weight", d.padded_vocab_size(), C,
+                                 d.vocab_size, deviation);
   if (d.pad_token >= 0) word.zero_row = d.pad_token;
   add(groups.emplace_back(GroupSpec{.name = "word"}), word);
   GroupSpec& other = groups.emplace_back(GroupSpec{.name = "embedding"});
-  add(other, embedding(embeddings + "position_embeddings.weight", d.max_positions, C, d.max_positions, deviation));
-  add(other, embedding(embeddings + "token_type_embeddings.weight", d.type_vocab_size, C, d.type_vocab_size, deviation));
+  add(other, embedding(embeddings + "position_embeddings.weight", d.max_positions, C,
+                       d.max_positions, deviation));
+  add(other, embedding(embeddings + "token_type_embeddings.weight", d.type_vocab_size, C,
+                       d.type_vocab_size, deviation));
   add_norm(other, embeddings + "LayerNorm", C, "");
-  std::string norm, pending;            // of the branch that the block before left open
+  std::string norm, pending;  // of the branch that the block before left open
   auto begin = [&](GroupSpec& group) {
     if (!norm.empty()) add_norm(group, norm, C, pending);
   };
   for (std::int64_t i = 0; i < d.num_layers; ++i) {
-    const std::string layer = "bert.encoder.layer." + std::to_string(i) + ".", self = layer + "attention.self.", block = "h" + std::to_string(i);
+    const std::string layer = "bert.encoder.layer." + std::to_string(i) + ".",
+                      self = layer + "attention.self.", block = "h" + std::to_string(i);
     GroupSpec& attention = groups.emplace_back(GroupSpec{.name = block + ".attention"});
-    for (const char* part : {"query", "key", "value"}) add(attention, linear_weight(self + part + ".weight", C, C, deviation), part[0] != 'q');
+    for (const char* part : {"query", "key", "value"})
+      add(attention, linear_weight(self + part + ".weight", C, C, deviation), part[0] != 'q');
     add(attention, linear_weight(layer + "attention.output.dense.weight", C, C, deviation));
-    for (const char* part : {"query", "key", "value"}) add(attention, bias(self + part + ".bias", C), part[0] != 'q');
+    for (const char* part : {"query", "key", "value"})
+      add(attention, bias(self + part + ".bias", C), part[0] != 'q');
     begin(attention);
     norm = layer + "attention.output.LayerNorm";
     pending = layer + "attention.output.dense.bias";
@@ -65,8 +71,10 @@ std::vector<GroupSpec> bert_groups(const BertDims& d) {
     pending = layer + "output.dense.bias";
   }
   GroupSpec& head = groups.emplace_back(GroupSpec{.name = "head"});
-  if (d.task == Task::classification) add_classifier(head, d);
-  else add_masked_lm(head, d);
+  if (d.task == Task::classification)
+    add_classifier(head, d);
+  else
+    add_masked_lm(head, d);
   for (ParameterSpec& p : head.parameters) p.optional = d.head != d.task;
   begin(head);
   return groups;
@@ -76,12 +84,20 @@ std::string bert_parameter_name(const BertDims& dims, std::string_view saved_nam
   std::string name(saved_name);
   for (const char* part : {"embeddings.", "encoder.", "pooler."})
     if (name.starts_with(part)) name = "bert." + name;
-  for (const auto& [old, now] : {std::pair<std::string, std::string>{"LayerNorm.gamma", "LayerNorm.weight"}, {"LayerNorm.beta", "LayerNorm.bias"}})
+  for (const auto& [old, now] :
+       {std::pair<std::string, std::string>{"LayerNorm.gamma", "LayerNorm.weight"},
+        {"LayerNorm.beta", "LayerNorm.bias"}})
     if (name.ends_with(old)) name.replace(name.size() - old.size(), old.size(), now);
   const bool classification = dims.task == Task::classification;
-  const bool of_other_head = classification ? name.starts_with("cls.") : name.starts_with("classifier.") || name.starts_with("bert.pooler.") || name.starts_with("cls.seq_relationship.");
-  const bool tied = name == "cls.predictions.decoder.weight" || name == "cls.predictions.decoder.bias";
-  if (of_other_head || tied || name == "bert.embeddings.position_ids" || name.starts_with("qa_outputs.")) return {};
+  const bool of_other_head = classification ? name.starts_with("cls.")
+                                            : name.starts_with("classifier.") ||
+                                                  name.starts_with("bert.pooler.") ||
+                                                  name.starts_with("cls.seq_relationship.");
+  const bool tied = name == "cls.predictions.decoder.weight" ||
+                    name == "cls.predictions.decoder.bias";
+  if (of_other_head || tied || name == "bert.embeddings.position_ids" ||
+      name.starts_with("qa_outputs."))
+    return {};
   return name;
 }
 

@@ -1,4 +1,5 @@
-// Puts a block's spec together: slots at their places, uses by phase, the matrix products of linear layers.
+// Puts a block's spec together: slots at their places, uses by phase, the matrix products of linear
+// layers.
 #pragma once
 #include "program/model_graph.hpp"
 #include <algorithm>
@@ -11,26 +12,41 @@ struct BlockBuilder {
   const program::ModelGraph& graph;
   program::BlockSpec block;
 
-  program::SlotSpec& slot(int at, std::string name, program::Kind kind, int index, program::TensorSpec tensor) {
+  program::SlotSpec& slot(int at, std::string name, program::Kind kind, int index,
+                          program::TensorSpec tensor) {
     if (block.slots.size() <= static_cast<std::size_t>(at)) block.slots.resize(at + 1);
     tensor.name = name;
-    return block.slots[at] = {.name = std::move(name), .kind = kind, .index = index, .tensor = std::move(tensor)};
+    return block.slots[at] = {
+               .name = std::move(name), .kind = kind, .index = index, .tensor = std::move(tensor)};
   }
-  program::SlotSpec& value(int at, std::string name, int index) { return slot(at, std::move(name), program::Kind::value, index, graph.values[index]); }
-  program::SlotSpec& value_gradient(int at, std::string name, int index) { return slot(at, std::move(name), program::Kind::value_gradient, index, graph.values[index]); }
-  program::SlotSpec& batch(int at, int index) { return slot(at, graph.batch[index].name, program::Kind::batch, index, graph.batch[index]); }
-  program::SlotSpec& scalar(int at, int index) { return slot(at, graph.scalars[index].name, program::Kind::scalar, index, graph.scalars[index]); }
+  program::SlotSpec& value(int at, std::string name, int index) {
+    return slot(at, std::move(name), program::Kind::value, index, graph.values[index]);
+  }
+  program::SlotSpec& value_gradient(int at, std::string name, int index) {
+    return slot(at, std::move(name), program::Kind::value_gradient, index, graph.values[index]);
+  }
+  program::SlotSpec& batch(int at, int index) {
+    return slot(at, graph.batch[index].name, program::Kind::batch, index, graph.batch[index]);
+  }
+  program::SlotSpec& scalar(int at, int index) {
+    return slot(at, graph.scalars[index].name, program::Kind::scalar, index, graph.scalars[index]);
+  }
   program::SlotSpec& parameters(int at, int group) {
-    return slot(at, graph.groups[group].name, program::Kind::parameter, group, {.dtype = graph.compute, .dims = {graph.groups[group].elements}});
+    return slot(at, graph.groups[group].name, program::Kind::parameter, group,
+                {.dtype = graph.compute, .dims = {graph.groups[group].elements}});
   }
   program::SlotSpec& gradients(int at, int group) {
-    return slot(at, "d_" + graph.groups[group].name, program::Kind::gradient, group, {.dtype = DType::f32, .dims = {graph.groups[group].elements}});
+    return slot(at, "d_" + graph.groups[group].name, program::Kind::gradient, group,
+                {.dtype = DType::f32, .dims = {graph.groups[group].elements}});
   }
   program::SlotSpec& saved(int at, std::string name, DType dtype, std::vector<std::int64_t> dims) {
-    return slot(at, std::move(name), program::Kind::saved, program::none, {.dtype = dtype, .dims = std::move(dims)});
+    return slot(at, std::move(name), program::Kind::saved, program::none,
+                {.dtype = dtype, .dims = std::move(dims)});
   }
-  program::SlotSpec& scratch(int at, std::string name, DType dtype, std::vector<std::int64_t> dims) {
-    return slot(at, std::move(name), program::Kind::scratch, program::none, {.dtype = dtype, .dims = std::move(dims)});
+  program::SlotSpec& scratch(int at, std::string name, DType dtype,
+                             std::vector<std::int64_t> dims) {
+    return slot(at, std::move(name), program::Kind::scratch, program::none,
+                {.dtype = dtype, .dims = std::move(dims)});
   }
 };
 
@@ -39,13 +55,16 @@ inline void use(program::Phase& phase, program::How how, std::initializer_list<i
 }
 
 /// forward, input gradient and weight gradient of y[N, n] = x[N, k] w[n, k]^T.
-inline void add_linear(BlockBuilder& b, std::int64_t N, std::int64_t n, std::int64_t k, int output) {
+inline void add_linear(BlockBuilder& b, std::int64_t N, std::int64_t n, std::int64_t k,
+                       int output) {
   b.block.phases[program::Op::forward].gemms.push_back({N, n, k, 1, output});
   b.block.phases[program::Op::backward].gemms.push_back({N, k, n});
-  b.block.phases[program::Op::backward].gemms.push_back({.m = n, .n = k, .k = N, .a_transposed = true});
+  b.block.phases[program::Op::backward].gemms.push_back(
+      {.m = n, .n = k, .k = N, .a_transposed = true});
 }
 
-/// The products over `rows` rows in chunks of `chunk`, of the shape that `make` gives for a number of rows.
+/// The products over `rows` rows in chunks of `chunk`, of the shape that `make` gives for a number
+/// of rows.
 template <class Make>
 void add_chunked(program::Phase& phase, std::int64_t rows, std::int64_t chunk, Make make) {
   program::Gemm full = make(chunk), rest = make(rows % chunk);
@@ -54,10 +73,13 @@ void add_chunked(program::Phase& phase, std::int64_t rows, std::int64_t chunk, M
   if (rows % chunk > 0) phase.gemms.push_back(rest);
 }
 
-/// What fp16's losses are multiplied by, so that small gradients do not vanish: the scale and the steps since it last changed. Read by the loss, kept from step to step.
+/// What fp16's losses are multiplied by, so that small gradients do not vanish: the scale and the
+/// steps since it last changed. Read by the loss, kept from step to step.
 inline program::TensorSpec loss_scale_scalar() { return {"loss_scale", DType::f64, {2}}; }
 
 /// Rows of logits that exist at once: 8 MiB of fp32, of `columns` each.
-inline std::int64_t logit_rows(std::int64_t columns, std::int64_t rows) { return std::clamp<std::int64_t>(std::int64_t{8} * 1024 * 1024 / 4 / columns, 1, rows); }
+inline std::int64_t logit_rows(std::int64_t columns, std::int64_t rows) {
+  return std::clamp<std::int64_t>(std::int64_t{8} * 1024 * 1024 / 4 / columns, 1, rows);
+}
 
 }  // namespace trainx::spec

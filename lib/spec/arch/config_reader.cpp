@@ -21,14 +21,21 @@ ConfigReader::ConfigReader(const std::string& text, const std::string& path) : p
   try {
     config_ = json::parse(text);
   } catch (const json::parse_error& e) {
-    throw UserError(ExitCode::bad_data, path + " is not JSON (byte " + std::to_string(e.byte) + "); it must be the config.json of a Hugging Face model");
-  } catch (const json::out_of_range&) {   // 1e999
-    throw UserError(ExitCode::bad_data, path + " has a number that is too large; it must be the config.json of a Hugging Face model");
+    throw UserError(ExitCode::bad_data,
+                    path + " is not JSON (byte " + std::to_string(e.byte) +
+                        "); it must be the config.json of a Hugging Face model");
+  } catch (const json::out_of_range&) {  // 1e999
+    throw UserError(
+        ExitCode::bad_data,
+        path +
+            " has a number that is too large; it must be the config.json of a Hugging Face model");
   }
   if (!config_.is_object()) fail("it must be a JSON object");
 }
 
-void ConfigReader::fail(const std::string& what) const { throw UserError(ExitCode::bad_data, path_ + ": " + what); }
+void ConfigReader::fail(const std::string& what) const {
+  throw UserError(ExitCode::bad_data, path_ + ": " + what);
+}
 
 const json* ConfigReader::find(const char* key) const {
   const auto it = config_.find(key);
@@ -44,7 +51,8 @@ std::int64_t ConfigReader::dimension(const char* key, std::optional<std::int64_t
   const json* j = find(key);
   if (!j && otherwise) return *otherwise;
   if (!j) fail(std::string(key) + " is missing");
-  if (!j->is_number_integer() || j->get<std::int64_t>() < 1 || j->get<std::int64_t>() > (std::int64_t{1} << 31))
+  if (!j->is_number_integer() || j->get<std::int64_t>() < 1 ||
+      j->get<std::int64_t>() > (std::int64_t{1} << 31))
     fail(std::string(key) + " is " + shown(*j) + "; it must be a whole number of at least 1");
   return j->get<std::int64_t>();
 }
@@ -52,7 +60,8 @@ std::int64_t ConfigReader::dimension(const char* key, std::optional<std::int64_t
 double ConfigReader::number(const char* key, double otherwise, const Limits& limits) const {
   const json* j = find(key);
   if (!j) return otherwise;
-  if (!j->is_number() || !limits.contains(j->get<double>())) fail(std::string(key) + " is " + shown(*j) + "; it must be " + limits.says);
+  if (!j->is_number() || !limits.contains(j->get<double>()))
+    fail(std::string(key) + " is " + shown(*j) + "; it must be " + limits.says);
   return j->get<double>();
 }
 

@@ -5,7 +5,8 @@
 
 namespace trainx::spec {
 
-/// Reads keys of one config.json; every complaint is a UserError 65 that names the file and the key.
+/// Reads keys of one config.json; every complaint is a UserError 65 that names the file and the
+/// key.
 class ConfigReader {
  public:
   ConfigReader(const std::string& text, const std::string& path);
@@ -31,7 +32,8 @@ class ConfigReader {
 /// A sentence about dropout of attention, which no architecture of trainx has.
 std::string no_attention_dropout(const std::string& path, double probability);
 
-/// A value as a sentence shows it. Lists and objects are named only: they may be nested deeper than writing them out has stack for.
+/// A value as a sentence shows it. Lists and objects are named only: they may be nested deeper than
+/// writing them out has stack for.
 std::string shown(const nlohmann::json& value);
 
 }  // namespace trainx::spec

@@ -12,12 +12,18 @@ std::string custom_config_text(const CustomDims& d, DType saved) {
   std::string task;
   for (const auto& [value, name] : enum_names(d.task))
     if (value == d.task) task = name;
-  const json config{{"model_type", d.options.name},        {"options", option_values(d.options)}, {"task", task},          {"vocab_size", d.vocab_size},
-                    {"max_positions", d.max_positions}, {"num_labels", d.num_labels},          {"torch_dtype", dtype}};
+  const json config{{"model_type", d.options.name},
+                    {"options", option_values(d.options)},
+                    {"task", task},
+                    {"vocab_size", d.vocab_size},
+                    {"max_positions", d.max_positions},
+                    {"num_labels", d.num_labels},
+                    {"torch_dtype", dtype}};
   return config.dump(2) + "\n";
 }
 
-std::optional<CustomDims> custom_dims_from_config(const std::string& text, const std::string& path) {
+std::optional<CustomDims> custom_dims_from_config(const std::string& text,
+                                                  const std::string& path) {
   if (described_models().empty()) return std::nullopt;
   const ConfigReader config(text, path);
   const json* type = config.find("model_type");
@@ -27,7 +33,8 @@ std::optional<CustomDims> custom_dims_from_config(const std::string& text, const
     CustomDims dims{model};
     const json* options = config.find("options");
     if (!options) config.fail("options is missing");
-    if (const std::string problem = set_option_values(dims.options, *options); !problem.empty()) config.fail(problem);
+    if (const std::string problem = set_option_values(dims.options, *options); !problem.empty())
+      config.fail(problem);
     dims.task = task(dims.options);
     dims.vocab_size = config.dimension("vocab_size");
     dims.max_positions = config.dimension("max_positions");

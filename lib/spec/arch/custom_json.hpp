@@ -13,7 +13,8 @@ CustomShape custom_shape_from_json(const nlohmann::json& j);
 
 /// The values alone, by key.
 nlohmann::json option_values(const CustomOptions& options);
-/// Sets the options named in `values`; returns a sentence about the first that the model does not have, or that is of another type or no such word.
+/// Sets the options named in `values`; returns a sentence about the first that the model does not
+/// have, or that is of another type or no such word.
 std::string set_option_values(CustomOptions& options, const nlohmann::json& values);
 
 }  // namespace trainx::spec

@@ -6,7 +6,7 @@ namespace trainx::spec {
 
 /// A size of a model, as a recipe may write it and as it was decided.
 struct Dimension {
-  const char* key;                      // below model.options
+  const char* key;  // below model.options
   std::optional<std::int64_t>& written;
   std::int64_t& decided;
 };

@@ -23,7 +23,8 @@ const std::vector<std::pair<std::string_view, Gpt2Dims>>& gpt2_sizes() {
       {"124m", {.num_layers = 12, .num_heads = 12, .hidden_size = 768, .intermediate_size = 3072}},
       {"350m", {.num_layers = 24, .num_heads = 16, .hidden_size = 1024, .intermediate_size = 4096}},
       {"774m", {.num_layers = 36, .num_heads = 20, .hidden_size = 1280, .intermediate_size = 5120}},
-      {"1558m", {.num_layers = 48, .num_heads = 25, .hidden_size = 1600, .intermediate_size = 6400}}};
+      {"1558m",
+       {.num_layers = 48, .num_heads = 25, .hidden_size = 1600, .intermediate_size = 6400}}};
   return sizes;
 }
 
@@ -43,15 +44,20 @@ struct Shape {
   Gpt2Dims dims;
   std::int64_t B, T, N, C, F, H, D, V, Vp;
   DType compute;
-  bool dropout, gpu, low;               // low: a CPU computes in bf16 or fp16; weight gradients are made from fp32 casts
-  bool scaled;                          // the loss is multiplied by the scalar loss_scale
+  // low: a CPU computes in bf16 or fp16; weight gradients are made from fp32 casts
+  bool dropout, gpu, low;
+  bool scaled;  // the loss is multiplied by the scalar loss_scale
   int residual(std::int64_t k) const { return static_cast<int>(k); }
   int branch(std::int64_t k) const { return static_cast<int>(2 * dims.num_layers + k); }
   int logits() const { return static_cast<int>(4 * dims.num_layers); }
 };
 
-/// Multiply-adds of scores, or of their product with the values, under a causal mask: one of the two products. Of packed rows it is the most there can be: one document a row.
-double causal_product_flops(const Shape& s) { return 2.0 * static_cast<double>(s.B * s.H * s.D) * static_cast<double>(s.T) * static_cast<double>(s.T + 1) / 2; }
+/// Multiply-adds of scores, or of their product with the values, under a causal mask: one of the
+/// two products. Of packed rows it is the most there can be: one document a row.
+double causal_product_flops(const Shape& s) {
+  return 2.0 * static_cast<double>(s.B * s.H * s.D) * static_cast<double>(s.T) *
+         static_cast<double>(s.T + 1) / 2;
+}
 
 BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   using S = EmbeddingSlot;
@@ -70,7 +76,8 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
   Phase& backward = b.block.phases[Op::backward];
   use(backward, How::read, {S::tokens, S::d_residual_out});
   forward.other_kernels = 1;
-  backward.other_kernels = s.dims.packed ? 16 : 8;   // tokens are sorted, and positions in documents
+  // tokens are sorted, and positions in documents
+  backward.other_kernels = s.dims.packed ? 16 : 8;
   if (s.dropout) {
     b.block.slots[S::residual_out].from.push_back(S::positions);
     use(forward, How::read, {S::positions});
@@ -89,9 +96,12 @@ BlockSpec embedding_block(const ModelGraph& graph, const Shape& s) {
 }
 
 /// Where an attention or MLP block keeps the slots that only blocks after the first have.
-struct Incoming { int residual_in, branch_in, d_residual_in, d_branch_in; };
+struct Incoming {
+  int residual_in, branch_in, d_residual_in, d_branch_in;
+};
 
-/// Slots and uses around the norm, the same in both kinds of block. `k`: which of the 2 * num_layers blocks.
+/// Slots and uses around the norm, the same in both kinds of block. `k`: which of the 2 *
+/// num_layers blocks.
 void begin_sublayer(BlockBuilder& b, const Shape& s, int k, Incoming in) {
   using S = SublayerSlot;
   const int group = Gpt2Groups::first_block + k;
@@ -158,7 +168,8 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
   use(backward, How::overwrite, {S::d_qkv});
   if (s.dims.packed) {
     b.batch(S::document_starts, Gpt2Batch::document_starts);
-    for (const int slot : {S::attention_out, S::lse}) b.block.slots[slot].from.push_back(S::document_starts);
+    for (const int slot : {S::attention_out, S::lse})
+      b.block.slots[slot].from.push_back(S::document_starts);
     use(forward, How::read, {S::document_starts});
     use(backward, How::read, {S::document_starts});
   }
@@ -175,9 +186,11 @@ BlockSpec attention_block(const ModelGraph& graph, const Shape& s, int layer) {
 BlockSpec mlp_block(const ModelGraph& graph, const Shape& s, int layer) {
   using S = MlpSlot;
   BlockBuilder b{graph, {.name = "h" + std::to_string(layer) + ".mlp", .layer = layer}};
-  begin_sublayer(b, s, 2 * layer + 1, {S::residual_in, S::branch_in, S::d_residual_in, S::d_branch_in});
+  begin_sublayer(b, s, 2 * layer + 1,
+                 {S::residual_in, S::branch_in, S::d_residual_in, S::d_branch_in});
   b.scratch(S::cast, "cast", DType::f32, {s.low ? s.N * (s.F + s.C) : 0});
-  b.saved(S::preactivation, "preactivation", s.compute, {s.N, s.F}).from = {S::normed, S::parameters};
+  b.saved(S::preactivation, "preactivation", s.compute, {s.N, s.F}).from = {S::normed,
+                                                                            S::parameters};
   SlotSpec& activated = b.saved(S::activated, "activated", s.compute, {s.N, s.F});
   activated.from = {S::preactivation};
   activated.cheap = true;
@@ -194,8 +207,10 @@ BlockSpec mlp_block(const ModelGraph& graph, const Shape& s, int layer) {
 
 BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
   using S = HeadSlot;
-  const std::int64_t R = s.gpu ? std::min<std::int64_t>(s.N, 8192) : logit_rows(s.Vp, s.N);   // a GPU needs many rows to be busy
-  const int last = static_cast<int>(2 * s.dims.num_layers) - 1, group = Gpt2Groups::first_block + last + 1;
+  // a GPU needs many rows to be busy
+  const std::int64_t R = s.gpu ? std::min<std::int64_t>(s.N, 8192) : logit_rows(s.Vp, s.N);
+  const int last = static_cast<int>(2 * s.dims.num_layers) - 1,
+            group = Gpt2Groups::first_block + last + 1;
   BlockBuilder b{graph, {.name = "head"}};
   b.value(S::residual_in, "residual_in", s.residual(last));
   b.value(S::branch_in, "branch_in", s.branch(last));
@@ -210,7 +225,8 @@ BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
   b.scalar(S::loss_sum, Gpt2Scalars::loss_sum);
   b.scalar(S::target_count, Gpt2Scalars::target_count);
   if (s.scaled) b.scalar(S::loss_scale, Gpt2Scalars::loss_scale);
-  b.value(S::logits, "logits", s.logits()).from = {S::residual_in, S::branch_in, S::targets, S::wte, S::parameters};
+  b.value(S::logits, "logits", s.logits()).from = {S::residual_in, S::branch_in, S::targets, S::wte,
+                                                   S::parameters};
   b.scratch(S::residual, "residual", s.compute, {R, s.C});
   b.scratch(S::mean, "mean", DType::f32, {R});
   b.scratch(S::rstd, "rstd", DType::f32, {R});
@@ -234,7 +250,8 @@ BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
       use(phase, How::overwrite, {S::d_normed});
       if (s.low) use(phase, How::overwrite, {S::normed_cast});
     }
-    if (op == Op::predict) use(phase, How::overwrite, {S::logits});
+    if (op == Op::predict)
+      use(phase, How::overwrite, {S::logits});
     else {
       use(phase, How::accumulate, {S::loss_sum, S::target_count});
       use(phase, How::overwrite, {S::row_loss});
@@ -246,29 +263,50 @@ BlockSpec head_block(const ModelGraph& graph, const Shape& s) {
     phase.other_kernels = (op == Op::loss ? 3 : 2) * ((rows + R - 1) / R);
     if (op != Op::loss) continue;
     add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{r, s.C, s.Vp}; });
-    add_chunked(phase, rows, R, [&](std::int64_t r) { return Gemm{.m = s.Vp, .n = s.C, .k = r, .a_transposed = true}; });
+    add_chunked(phase, rows, R, [&](std::int64_t r) {
+      return Gemm{.m = s.Vp, .n = s.C, .k = r, .a_transposed = true};
+    });
   }
   return std::move(b.block);
 }
 
 }  // namespace
 
-ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute, Machine machine) {
-  if (dims.hidden_size % dims.num_heads != 0) throw InternalError("gpt2_graph: num_heads does not divide hidden_size");
-  if (length < 1 || length > dims.max_positions || micro_batch_size < 1) throw InternalError("gpt2_graph: length or micro_batch_size out of range");
-  if (compute != DType::f32 && size_of(compute) != 2) throw InternalError("gpt2_graph: compute is f32, bf16 or f16");
-  const Shape s{.dims = dims, .B = micro_batch_size, .T = length, .N = micro_batch_size * length, .C = dims.hidden_size, .F = dims.intermediate_size,
-                .H = dims.num_heads, .D = dims.hidden_size / dims.num_heads, .V = dims.vocab_size, .Vp = dims.padded_vocab_size(), .compute = compute,
-                .dropout = dims.dropout > 0, .gpu = machine.gpu, .low = compute != DType::f32 && !machine.gpu, .scaled = compute == DType::f16 || machine.seeded};
+ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, Machine machine) {
+  if (dims.hidden_size % dims.num_heads != 0)
+    throw InternalError("gpt2_graph: num_heads does not divide hidden_size");
+  if (length < 1 || length > dims.max_positions || micro_batch_size < 1)
+    throw InternalError("gpt2_graph: length or micro_batch_size out of range");
+  if (compute != DType::f32 && size_of(compute) != 2)
+    throw InternalError("gpt2_graph: compute is f32, bf16 or f16");
+  const Shape s{.dims = dims,
+                .B = micro_batch_size,
+                .T = length,
+                .N = micro_batch_size * length,
+                .C = dims.hidden_size,
+                .F = dims.intermediate_size,
+                .H = dims.num_heads,
+                .D = dims.hidden_size / dims.num_heads,
+                .V = dims.vocab_size,
+                .Vp = dims.padded_vocab_size(),
+                .compute = compute,
+                .dropout = dims.dropout > 0,
+                .gpu = machine.gpu,
+                .low = compute != DType::f32 && !machine.gpu,
+                .scaled = compute == DType::f16 || machine.seeded};
   ModelGraph graph;
   graph.compute = compute;
   graph.tokens = s.N;
   graph.groups = gpt2_groups(dims);
   const auto blocks = static_cast<int>(2 * dims.num_layers);
   for (const char* part : {"residual", "branch"})
-    for (int k = 0; k < blocks; ++k) graph.values.push_back({part + std::to_string(k), compute, {s.N, s.C}});
+    for (int k = 0; k < blocks; ++k)
+      graph.values.push_back({part + std::to_string(k), compute, {s.N, s.C}});
   graph.values.push_back({"logits", DType::f32, {s.B, s.V}});
-  graph.batch = {{"tokens", DType::i32, {s.B, s.T}}, {"targets", DType::i32, {s.B, s.T}}, {"positions", DType::i64, {s.B}}};
+  graph.batch = {{"tokens", DType::i32, {s.B, s.T}},
+                 {"targets", DType::i32, {s.B, s.T}},
+                 {"positions", DType::i64, {s.B}}};
   if (dims.packed) graph.batch.push_back({"document_starts", DType::i32, {s.B, s.T}});
   graph.scalars = {{"loss_sum", DType::f64, {1}}, {"target_count", DType::f64, {1}}};
   if (s.scaled) graph.scalars.push_back(loss_scale_scalar());
@@ -278,9 +316,12 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
     graph.blocks.push_back(mlp_block(graph, s, layer));
   }
   graph.blocks.push_back(head_block(graph, s));
-  const std::int64_t widest = std::max({3 * dims.hidden_size, dims.intermediate_size, dims.padded_vocab_size()});
-  const LibraryCalls calls{micro_batch_size, length, dims.hidden_size, s.D, compute, dims.attention, dims.packed, widest};
-  graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic) : library_bytes(calls, machine.threads);
+  const std::int64_t widest =
+      std::max({3 * dims.hidden_size, dims.intermediate_size, dims.padded_vocab_size()});
+  const LibraryCalls calls{micro_batch_size, length,         dims.hidden_size, s.D,
+                           compute,          dims.attention, dims.packed,      widest};
+  graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic)
+                                    : library_bytes(calls, machine.threads);
   return graph;
 }
 

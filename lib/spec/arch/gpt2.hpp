@@ -1,4 +1,5 @@
-// GPT-2 (Radford et al. 2019): its options, published sizes, and its blocks in bytes and FLOPs. lib/model/gpt2 computes what is declared here.
+// GPT-2 (Radford et al. 2019): its options, published sizes, and its blocks in bytes and FLOPs.
+// lib/model/gpt2 computes what is declared here.
 #pragma once
 #include "program/model_graph.hpp"
 #include "spec/arch/attention.hpp"
@@ -11,11 +12,14 @@
 
 namespace trainx::spec {
 
-/// As written in a recipe; a dimension that is not set comes from `model.size`, the Hugging Face folder or the data.
+/// As written in a recipe; a dimension that is not set comes from `model.size`, the Hugging Face
+/// folder or the data.
 struct Gpt2Options {
   static constexpr std::string_view name = "gpt2";
-  static constexpr std::string_view summary = "Decoder-only transformer with learned positions (124m, 350m, 774m, 1558m)";
-  std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions, vocab_size;
+  static constexpr std::string_view summary =
+      "Decoder-only transformer with learned positions (124m, 350m, 774m, 1558m)";
+  std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions,
+      vocab_size;
   Auto<double> dropout;  // embedding and residual dropout; auto: the folder's, else 0
   double initializer_range = 0.02;
 };
@@ -41,24 +45,31 @@ void visit_fields(Visitor& field, Gpt2Options& o) {
 
 /// Decided dimensions.
 struct Gpt2Dims {
-  std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072, max_positions = 1024, vocab_size = 50257;
+  std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072,
+               max_positions = 1024, vocab_size = 50257;
   double dropout = 0;
-  double initializer_range = 0.02;      // GPT-2's; residual projections get it over sqrt(2 * num_layers)
+  // GPT-2's; residual projections get it over sqrt(2 * num_layers)
+  double initializer_range = 0.02;
   double layer_norm_epsilon = 1e-5;
-  AttentionKind attention = AttentionKind::automatic;   // who computes it
-  bool packed = false;                  // a row may hold several documents, each of which sees itself alone and counts its positions from 0
-  std::int64_t padded_vocab_size() const;   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
+  AttentionKind attention = AttentionKind::automatic;  // who computes it
+  // a row may hold several documents, each of which sees itself alone and counts its positions from
+  // 0
+  bool packed = false;
+  // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
+  std::int64_t padded_vocab_size() const;
 };
 
 /// Published sizes: "124m", "350m", "774m", "1558m".
 const std::vector<std::pair<std::string_view, Gpt2Dims>>& gpt2_sizes();
 
-/// The blocks embedding, h<i>.attention, h<i>.mlp, head over values residual<i> and branch<i> for a micro-batch of `micro_batch_size` samples of
-/// `length` tokens. Slots of each block: gpt2_slots.hpp. `machine`: what computes them.
-program::ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::int64_t length, DType compute,
-                               Machine machine = {});
+/// The blocks embedding, h<i>.attention, h<i>.mlp, head over values residual<i> and branch<i> for a
+/// micro-batch of `micro_batch_size` samples of `length` tokens. Slots of each block:
+/// gpt2_slots.hpp. `machine`: what computes them.
+program::ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size,
+                               std::int64_t length, DType compute, Machine machine = {});
 
-// What every architecture answers, under names that code for all of them calls (spec/arch/architecture.hpp).
+// What every architecture answers, under names that code for all of them calls
+// (spec/arch/architecture.hpp).
 inline const auto& sizes(const Gpt2Options&) { return gpt2_sizes(); }
 inline Task task(const Gpt2Options&) { return Task::causal_lm; }
 inline Task task(const Gpt2Dims&) { return Task::causal_lm; }

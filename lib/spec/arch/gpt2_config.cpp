@@ -26,7 +26,8 @@ Gpt2Dims gpt2_dims_from_config(const std::string& text, const std::string& path)
   dims.layer_norm_epsilon = config.number("layer_norm_epsilon", 1e-5, positive());
   dims.dropout = config.dropout("resid_pdrop");
   if (dims.hidden_size % dims.num_heads != 0)
-    config.fail("n_embd (" + std::to_string(dims.hidden_size) + ") must be a multiple of n_head (" + std::to_string(dims.num_heads) + ")");
+    config.fail("n_embd (" + std::to_string(dims.hidden_size) + ") must be a multiple of n_head (" +
+                std::to_string(dims.num_heads) + ")");
   return dims;
 }
 
@@ -67,7 +68,8 @@ std::string gpt2_config_text(const Gpt2Dims& d, DType saved) {
                     {"reorder_and_upcast_attn", false},
                     {"tie_word_embeddings", true},
                     {"torch_dtype", dtype},
-                    // Ids of the beginning and the end of a text; transformers' own default, 50256, lies beyond a small vocabulary.
+                    // Ids of the beginning and the end of a text; transformers' own default, 50256,
+                    // lies beyond a small vocabulary.
                     {"bos_token_id", d.vocab_size == 50257 ? json(50256) : json()},
                     {"eos_token_id", d.vocab_size == 50257 ? json(50256) : json()}};
   return config.dump(2) + "\n";

@@ -21,11 +21,14 @@ ParameterSpec weight(std::string name, std::int64_t out, std::int64_t in, double
 
 std::vector<GroupSpec> gpt2_groups(const Gpt2Dims& d) {
   const std::int64_t C = d.hidden_size, F = d.intermediate_size;
-  const double deviation = d.initializer_range, residual_deviation = deviation / std::sqrt(2.0 * static_cast<double>(d.num_layers));
+  const double deviation = d.initializer_range,
+               residual_deviation = deviation / std::sqrt(2.0 * static_cast<double>(d.num_layers));
   std::vector<GroupSpec> groups;
-  add(groups.emplace_back(GroupSpec{.name = "wte"}), embedding("wte.weight", d.padded_vocab_size(), C, d.vocab_size, deviation));
-  add(groups.emplace_back(GroupSpec{.name = "wpe"}), embedding("wpe.weight", d.max_positions, C, d.max_positions, deviation));
-  std::string pending;                  // bias of the branch that the block before left open
+  add(groups.emplace_back(GroupSpec{.name = "wte"}),
+      embedding("wte.weight", d.padded_vocab_size(), C, d.vocab_size, deviation));
+  add(groups.emplace_back(GroupSpec{.name = "wpe"}),
+      embedding("wpe.weight", d.max_positions, C, d.max_positions, deviation));
+  std::string pending;  // bias of the branch that the block before left open
   for (std::int64_t i = 0; i < d.num_layers; ++i) {
     const std::string layer = "h." + std::to_string(i), block = "h" + std::to_string(i);
     GroupSpec& attention = groups.emplace_back(GroupSpec{.name = block + ".attention"});
@@ -48,7 +51,9 @@ std::vector<GroupSpec> gpt2_groups(const Gpt2Dims& d) {
 std::string gpt2_parameter_name(std::string_view saved_name) {
   constexpr std::string_view prefix = "transformer.";
   if (saved_name.starts_with(prefix)) saved_name.remove_prefix(prefix.size());
-  if (saved_name == "lm_head.weight" || saved_name.ends_with(".attn.bias") || saved_name.ends_with(".attn.masked_bias")) return {};
+  if (saved_name == "lm_head.weight" || saved_name.ends_with(".attn.bias") ||
+      saved_name.ends_with(".attn.masked_bias"))
+    return {};
   return std::string(saved_name);
 }
 

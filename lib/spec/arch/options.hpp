@@ -6,6 +6,7 @@
 #include <variant>
 
 namespace trainx::spec {
-using ModelOptions = std::variant<Gpt2Options, BertOptions, CustomOptions>;   // as written in a recipe
-using ModelDims = std::variant<Gpt2Dims, BertDims, CustomDims>;            // decided
+// as written in a recipe
+using ModelOptions = std::variant<Gpt2Options, BertOptions, CustomOptions>;
+using ModelDims = std::variant<Gpt2Dims, BertDims, CustomDims>;  // decided
 }  // namespace trainx::spec

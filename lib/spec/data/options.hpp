@@ -1,4 +1,5 @@
-// Data sources that there are: a struct each, and a line in the list PlainDataOptions. `fills_rows`: every sample has sequence_length tokens.
+// Data sources that there are: a struct each, and a line in the list PlainDataOptions.
+// `fills_rows`: every sample has sequence_length tokens.
 #pragma once
 #include "core/dtype.hpp"
 #include "spec/data/file_list.hpp"
@@ -9,13 +10,15 @@
 
 namespace trainx::spec {
 
-/// Built-in simple English from a probabilistic grammar whose entropy per token is known; tokens are words.
+/// Built-in simple English from a probabilistic grammar whose entropy per token is known; tokens
+/// are words.
 struct StoriesOptions {
   static constexpr std::string_view name = "stories";
-  static constexpr std::string_view summary = "Built-in generator of simple English stories with known entropy";
+  static constexpr std::string_view summary =
+      "Built-in generator of simple English stories with known entropy";
   static constexpr bool fills_rows = true;
-  std::int64_t samples = 65536;         // training samples of an epoch
-  std::int64_t eval_samples = 256;      // held-out samples
+  std::int64_t samples = 65536;     // training samples of an epoch
+  std::int64_t eval_samples = 256;  // held-out samples
 };
 template <class Visitor>
 void visit_fields(Visitor& field, StoriesOptions& o) {
@@ -48,17 +51,20 @@ void visit_fields(Visitor& field, TextOptions& o) {
 
 enum class TokenFileType : std::uint8_t { uint16, uint32 };
 inline const EnumNames<TokenFileType>& enum_names(TokenFileType) {
-  static const EnumNames<TokenFileType> names{{TokenFileType::uint16, "uint16"}, {TokenFileType::uint32, "uint32"}};
+  static const EnumNames<TokenFileType> names{{TokenFileType::uint16, "uint16"},
+                                              {TokenFileType::uint32, "uint32"}};
   return names;
 }
 /// Token files in the .bin formats of llm.c (by magic), or headerless with an explicit dtype.
 struct TokensOptions {
   static constexpr std::string_view name = "tokens";
-  static constexpr std::string_view summary = "Token files: llm.c .bin (uint16, uint32), Megatron .bin with .idx, or headerless with data.dtype";
+  static constexpr std::string_view summary =
+      "Token files: llm.c .bin (uint16, uint32), Megatron .bin with .idx, or headerless with "
+      "data.dtype";
   static constexpr bool fills_rows = true;
   FileList train;
   std::optional<FileList> eval;
-  Auto<TokenFileType> dtype;            // auto: by the file's magic
+  Auto<TokenFileType> dtype;  // auto: by the file's magic
   std::optional<HeldOut> held_out;
 };
 template <class Visitor>
@@ -72,11 +78,12 @@ void visit_fields(Visitor& field, TokensOptions& o) {
         "Type of a file without a header. auto: by the file's magic or the .idx beside it");
 }
 
-/// JSON lines of token ids: {"input_ids": [...], "token_type_ids": [...], "label": n, "labels": [...]}, a sample each; `packed`: several documents,
-/// whose lengths "document_lengths" has.
+/// JSON lines of token ids: {"input_ids": [...], "token_type_ids": [...], "label": n, "labels":
+/// [...]}, a sample each; `packed`: several documents, whose lengths "document_lengths" has.
 struct JsonlOptions {
   static constexpr std::string_view name = "jsonl";
-  static constexpr std::string_view summary = "JSON lines of token ids, with a label or labels per token";
+  static constexpr std::string_view summary =
+      "JSON lines of token ids, with a label or labels per token";
   static constexpr bool fills_rows = false;
   FileList train;
   std::optional<FileList> eval;
@@ -104,7 +111,8 @@ inline const EnumNames<Delimiter>& enum_names(Delimiter) {
 /// The same in columns that the first line names; ids are separated by blanks.
 struct CsvOptions {
   static constexpr std::string_view name = "csv";
-  static constexpr std::string_view summary = "csv or tsv files of token ids, with a label or labels per token";
+  static constexpr std::string_view summary =
+      "csv or tsv files of token ids, with a label or labels per token";
   static constexpr bool fills_rows = false;
   FileList train;
   std::optional<FileList> eval;
@@ -125,7 +133,8 @@ void visit_fields(Visitor& field, CsvOptions& o) {
         "Delimiter of fields. auto: tab for .tsv and .tab, else comma");
 }
 
-using PlainDataOptions = std::variant<StoriesOptions, TextOptions, TokensOptions, JsonlOptions, CsvOptions>;
+using PlainDataOptions =
+    std::variant<StoriesOptions, TextOptions, TokensOptions, JsonlOptions, CsvOptions>;
 
 /// One source of a mixture. In a recipe `type` and its fields stand beside `weight`.
 struct MixtureEntry {
@@ -137,7 +146,8 @@ void visit_fields(Visitor& field, MixtureEntry& e) {
   field("weight", e.weight, positive(), "Share of the samples, relative to the other sources");
 }
 
-/// Several sources, drawn from by weight, each going through its own epochs; the eval sets one after another.
+/// Several sources, drawn from by weight, each going through its own epochs; the eval sets one
+/// after another.
 struct MixtureOptions {
   static constexpr std::string_view name = "mixture";
   static constexpr std::string_view summary = "Weighted mixture of the other sources";
@@ -146,10 +156,11 @@ struct MixtureOptions {
 template <class Visitor>
 void visit_fields(Visitor& field, MixtureOptions& o) {
   field.list("sources", o.sources,
-        "Sources, each a map of weight, type, and the keys of that type");
+             "Sources, each a map of weight, type, and the keys of that type");
 }
 
-using DataOptions = std::variant<StoriesOptions, TextOptions, TokensOptions, JsonlOptions, CsvOptions, MixtureOptions>;
+using DataOptions = std::variant<StoriesOptions, TextOptions, TokensOptions, JsonlOptions,
+                                 CsvOptions, MixtureOptions>;
 
 /// Calls `f(source)` for the source, or for each of a mixture's.
 template <class F>

@@ -10,7 +10,8 @@ namespace trainx::spec {
 /// Adafactor (Shazeer & Stern 2018, arXiv:1804.04235), in the form of transformers.Adafactor.
 struct AdafactorOptions {
   static constexpr std::string_view name = "adafactor";
-  static constexpr std::string_view summary = "Adafactor: second moments of matrices as a row and a column; own step sizes by default";
+  static constexpr std::string_view summary =
+      "Adafactor: second moments of matrices as a row and a column; own step sizes by default";
   static constexpr program::Unit unit = program::Unit::tensor;
   double eps1 = 1e-30, eps2 = 1e-3;
   double clip_threshold = 1;
@@ -53,13 +54,18 @@ inline std::vector<program::StateSpec> states(const AdafactorOptions& o) {
     dims.push_back(p.dims.back());
     return dims;
   };
-  const auto vector = [](const program::ParameterSpec& p) { return p.dims.size() == 1 ? Dims{p.dims.front()} : Dims{}; };
-  std::vector<program::StateSpec> out{{"exp_avg_sq_row", DType::f32, 0, row}, {"exp_avg_sq_col", DType::f32, 0, column}, {"exp_avg_sq", DType::f32, 0, vector}};
+  const auto vector = [](const program::ParameterSpec& p) {
+    return p.dims.size() == 1 ? Dims{p.dims.front()} : Dims{};
+  };
+  std::vector<program::StateSpec> out{{"exp_avg_sq_row", DType::f32, 0, row},
+                                      {"exp_avg_sq_col", DType::f32, 0, column},
+                                      {"exp_avg_sq", DType::f32, 0, vector}};
   if (o.beta1) out.push_back({"exp_avg", DType::f32});
   return out;
 }
 
-/// Of the weights, squared, and of the squared gradient's rows and columns, or of a vector its elements: what the second moments follow from. With them, of the direction, squared.
+/// Of the weights, squared, and of the squared gradient's rows and columns, or of a vector its
+/// elements: what the second moments follow from. With them, of the direction, squared.
 inline std::vector<program::TensorSums> tensor_sums(const AdafactorOptions& o) {
   const auto moments = [of = states(o)](const program::ParameterSpec& p) {
     std::int64_t sums = 1;
@@ -74,6 +80,8 @@ inline std::vector<program::TensorSums> tensor_sums(const AdafactorOptions& o) {
 }
 
 /// Step size t = 1, 2, ... of relative_step.
-inline double relative_step(const AdafactorOptions& o, double t) { return std::min(o.warmup_init ? 1e-6 * t : 1e-2, 1 / std::sqrt(t)); }
+inline double relative_step(const AdafactorOptions& o, double t) {
+  return std::min(o.warmup_init ? 1e-6 * t : 1e-2, 1 / std::sqrt(t));
+}
 
 }  // namespace trainx::spec

@@ -7,7 +7,8 @@ namespace trainx::spec {
 /// Adagrad (Duchi et al. 2011), in the form of torch.optim.Adagrad.
 struct AdagradOptions {
   static constexpr std::string_view name = "adagrad";
-  static constexpr std::string_view summary = "Adagrad: steps divided by the root of the sum of squared gradients";
+  static constexpr std::string_view summary =
+      "Adagrad: steps divided by the root of the sum of squared gradients";
   double lr_decay = 0;
   double initial_accumulator_value = 0;
   double eps = 1e-10;
@@ -24,6 +25,8 @@ void visit_fields(Visitor& field, AdagradOptions& o) {
   field("weight_decay", o.weight_decay, non_negative(), "Weight decay, added to the gradient");
 }
 
-inline std::vector<program::StateSpec> states(const AdagradOptions& o) { return {{"sum", DType::f32, o.initial_accumulator_value}}; }
+inline std::vector<program::StateSpec> states(const AdagradOptions& o) {
+  return {{"sum", DType::f32, o.initial_accumulator_value}};
+}
 
 }  // namespace trainx::spec

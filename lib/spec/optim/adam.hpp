@@ -21,6 +21,8 @@ void visit_fields(Visitor& field, AdamOptions& o) {
   field("weight_decay", o.weight_decay, non_negative(), "Weight decay, added to the gradient");
 }
 
-inline std::vector<program::StateSpec> states(const AdamOptions&) { return {{"exp_avg", DType::f32}, {"exp_avg_sq", DType::f32}}; }
+inline std::vector<program::StateSpec> states(const AdamOptions&) {
+  return {{"exp_avg", DType::f32}, {"exp_avg_sq", DType::f32}};
+}
 
 }  // namespace trainx::spec

@@ -22,6 +22,8 @@ void visit_fields(Visitor& field, AdamWOptions& o) {
 }
 
 /// What it keeps.
-inline std::vector<program::StateSpec> states(const AdamWOptions&) { return {{"exp_avg", DType::f32}, {"exp_avg_sq", DType::f32}}; }
+inline std::vector<program::StateSpec> states(const AdamWOptions&) {
+  return {{"exp_avg", DType::f32}, {"exp_avg_sq", DType::f32}};
+}
 
 }  // namespace trainx::spec

@@ -5,10 +5,12 @@
 
 namespace trainx::spec {
 
-/// AdamW with moments of a byte each (Dettmers et al. 2022, arXiv:2110.02861), in the form of bitsandbytes.optim.AdamW8bit.
+/// AdamW with moments of a byte each (Dettmers et al. 2022, arXiv:2110.02861), in the form of
+/// bitsandbytes.optim.AdamW8bit.
 struct AdamW8bitOptions {
   static constexpr std::string_view name = "adamw_8bit";
-  static constexpr std::string_view summary = "AdamW with moments of one byte and a scale for every 256";
+  static constexpr std::string_view summary =
+      "AdamW with moments of one byte and a scale for every 256";
   static constexpr program::Unit unit = program::Unit::block;
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
@@ -35,11 +37,19 @@ inline bool is_8bit(const AdamW8bitOptions& o, const program::ParameterSpec& p) 
 /// In the order of kernels::AdamW8bitState.
 inline std::vector<program::StateSpec> states(const AdamW8bitOptions& o) {
   using Dims = std::vector<std::int64_t>;
-  const auto exact = [o](const program::ParameterSpec& p) { return is_8bit(o, p) ? Dims{} : p.dims; };
-  const auto codes = [o](const program::ParameterSpec& p) { return is_8bit(o, p) ? p.dims : Dims{}; };
-  const auto scales = [o](const program::ParameterSpec& p) { return is_8bit(o, p) ? Dims{(p.elements() + program::state_block - 1) / program::state_block} : Dims{}; };
-  return {{"exp_avg", DType::f32, 0, exact},          {"exp_avg_sq", DType::f32, 0, exact},       {"exp_avg_codes", DType::u8, 0, codes},
-          {"exp_avg_absmax", DType::f32, 0, scales},  {"exp_avg_sq_codes", DType::u8, 0, codes},  {"exp_avg_sq_absmax", DType::f32, 0, scales}};
+  const auto exact = [o](const program::ParameterSpec& p) {
+    return is_8bit(o, p) ? Dims{} : p.dims;
+  };
+  const auto codes = [o](const program::ParameterSpec& p) {
+    return is_8bit(o, p) ? p.dims : Dims{};
+  };
+  const auto scales = [o](const program::ParameterSpec& p) {
+    return is_8bit(o, p) ? Dims{(p.elements() + program::state_block - 1) / program::state_block}
+                         : Dims{};
+  };
+  return {{"exp_avg", DType::f32, 0, exact},         {"exp_avg_sq", DType::f32, 0, exact},
+          {"exp_avg_codes", DType::u8, 0, codes},    {"exp_avg_absmax", DType::f32, 0, scales},
+          {"exp_avg_sq_codes", DType::u8, 0, codes}, {"exp_avg_sq_absmax", DType::f32, 0, scales}};
 }
 
 }  // namespace trainx::spec

@@ -14,7 +14,8 @@ inline const EnumNames<StateDtype>& enum_names(StateDtype) {
 /// AdamW with states of chosen types, in the form of torchdistx' AnyPrecisionAdamW.
 struct AdamWAnyPrecisionOptions {
   static constexpr std::string_view name = "adamw_anyprecision";
-  static constexpr std::string_view summary = "AdamW with fp32 or bf16 moments; Kahan summation for bf16 weights alone";
+  static constexpr std::string_view summary =
+      "AdamW with fp32 or bf16 moments; Kahan summation for bf16 weights alone";
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;
@@ -36,7 +37,8 @@ void visit_fields(Visitor& field, AdamWAnyPrecisionOptions& o) {
 
 inline std::vector<program::StateSpec> states(const AdamWAnyPrecisionOptions& o) {
   const auto type = [](StateDtype t) { return t == StateDtype::bf16 ? DType::bf16 : DType::f32; };
-  std::vector<program::StateSpec> out{{"exp_avg", type(o.momentum_dtype)}, {"exp_avg_sq", type(o.variance_dtype)}};
+  std::vector<program::StateSpec> out{{"exp_avg", type(o.momentum_dtype)},
+                                      {"exp_avg_sq", type(o.variance_dtype)}};
   if (o.use_kahan_summation) out.push_back({"compensation", DType::bf16});
   return out;
 }

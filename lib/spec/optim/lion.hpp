@@ -7,7 +7,8 @@ namespace trainx::spec {
 /// Lion (Chen et al. 2023, arXiv:2302.06675, Alg. 2).
 struct LionOptions {
   static constexpr std::string_view name = "lion";
-  static constexpr std::string_view summary = "Lion: the sign of a momentum; takes a third to a tenth of AdamW's lr";
+  static constexpr std::string_view summary =
+      "Lion: the sign of a momentum; takes a third to a tenth of AdamW's lr";
   double beta1 = 0.9, beta2 = 0.99;
   double weight_decay = 0;
 };
@@ -19,6 +20,8 @@ void visit_fields(Visitor& field, LionOptions& o) {
   field("weight_decay", o.weight_decay, non_negative(), "Decoupled weight decay, multiplied by lr");
 }
 
-inline std::vector<program::StateSpec> states(const LionOptions&) { return {{"exp_avg", DType::f32}}; }
+inline std::vector<program::StateSpec> states(const LionOptions&) {
+  return {{"exp_avg", DType::f32}};
+}
 
 }  // namespace trainx::spec

@@ -12,19 +12,26 @@
 #include <variant>
 
 namespace trainx::spec {
-using OptimizerOptions = std::variant<AdamWOptions, SgdOptions, AdamOptions, AdagradOptions, LionOptions, AdamWAnyPrecisionOptions, AdamW8bitOptions, AdafactorOptions, LambOptions>;
+using OptimizerOptions =
+    std::variant<AdamWOptions, SgdOptions, AdamOptions, AdagradOptions, LionOptions,
+                 AdamWAnyPrecisionOptions, AdamW8bitOptions, AdafactorOptions, LambOptions>;
 
 /// The smallest part of a tensor that the optimizer updates by itself.
 template <class Options>
 constexpr program::Unit unit_of(const Options&) {
-  if constexpr (requires { Options::unit; }) return Options::unit;
-  else return program::Unit::element;
+  if constexpr (requires { Options::unit; })
+    return Options::unit;
+  else
+    return program::Unit::element;
 }
 
-/// What it sums over whole tensors before it updates parts of them; nothing where an element's update needs none of the others.
+/// What it sums over whole tensors before it updates parts of them; nothing where an element's
+/// update needs none of the others.
 template <class Options>
 std::vector<program::TensorSums> tensor_sums_of(const Options& o) {
-  if constexpr (requires { tensor_sums(o); }) return tensor_sums(o);
-  else return {};
+  if constexpr (requires { tensor_sums(o); })
+    return tensor_sums(o);
+  else
+    return {};
 }
 }  // namespace trainx::spec

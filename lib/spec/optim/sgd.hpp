@@ -4,10 +4,12 @@
 
 namespace trainx::spec {
 
-/// Stochastic gradient descent with momentum (Sutskever et al. 2013), in the form of torch.optim.SGD.
+/// Stochastic gradient descent with momentum (Sutskever et al. 2013), in the form of
+/// torch.optim.SGD.
 struct SgdOptions {
   static constexpr std::string_view name = "sgd";
-  static constexpr std::string_view summary = "Stochastic gradient descent, with momentum or Nesterov momentum";
+  static constexpr std::string_view summary =
+      "Stochastic gradient descent, with momentum or Nesterov momentum";
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
@@ -21,7 +23,8 @@ void visit_fields(Visitor& field, SgdOptions& o) {
 }
 
 inline std::vector<program::StateSpec> states(const SgdOptions& o) {
-  return o.momentum > 0 ? std::vector<program::StateSpec>{{"momentum_buffer", DType::f32}} : std::vector<program::StateSpec>{};
+  return o.momentum > 0 ? std::vector<program::StateSpec>{{"momentum_buffer", DType::f32}}
+                        : std::vector<program::StateSpec>{};
 }
 
 }  // namespace trainx::spec

@@ -9,12 +9,12 @@
 namespace trainx::tokenizer {
 
 struct BpeOptions {
-  std::string unk_token;                // empty: what the vocabulary lacks is left out
+  std::string unk_token;  // empty: what the vocabulary lacks is left out
   std::string continuing_subword_prefix, end_of_word_suffix;
-  bool fuse_unk = false;                // of neighbouring unknown characters one token
-  bool byte_fallback = false;           // the bytes of an unknown character as <0x00> to <0xFF>
-  bool ignore_merges = false;           // a piece that is a token is not merged together
-  bool as_bytes = false;                // pieces are bytes, tokens are spelled in GPT-2's alphabet
+  bool fuse_unk = false;       // of neighbouring unknown characters one token
+  bool byte_fallback = false;  // the bytes of an unknown character as <0x00> to <0xFF>
+  bool ignore_merges = false;  // a piece that is a token is not merged together
+  bool as_bytes = false;       // pieces are bytes, tokens are spelled in GPT-2's alphabet
 };
 
 /// Ranks in the order given.
@@ -24,8 +24,10 @@ class Bpe final : public Model {
  public:
   /// `place_of(i)`: where merge i stands, for refusals (UserError 65).
   template <class PlaceOf>
-  Bpe(VocabularyTable vocabulary, const Merges& merges, BpeOptions options, PlaceOf&& place_of) : Bpe(std::move(vocabulary), merges.size(), std::move(options)) {
-    for (std::size_t i = 0; i < merges.size(); ++i) add_merge(merges[i], static_cast<std::uint32_t>(i), [&] { return place_of(i); });
+  Bpe(VocabularyTable vocabulary, const Merges& merges, BpeOptions options, PlaceOf&& place_of)
+      : Bpe(std::move(vocabulary), merges.size(), std::move(options)) {
+    for (std::size_t i = 0; i < merges.size(); ++i)
+      add_merge(merges[i], static_cast<std::uint32_t>(i), [&] { return place_of(i); });
   }
 
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const override;
@@ -51,10 +53,11 @@ class Bpe final : public Model {
   MergeTable merges_;
   BpeOptions options_;
   std::int32_t unk_ = no_id;
-  bool plain_bytes_ = false;            // each byte is one symbol, whatever stands around it
-  std::array<std::int32_t, 256> byte_ids_{};       // as_bytes: of single bytes
-  std::array<std::int32_t, 256> fallback_ids_{};   // byte_fallback
-  TextMap<std::int32_t> whole_;         // as_bytes and ignore_merges: tokens by the bytes that they mean
+  bool plain_bytes_ = false;                  // each byte is one symbol, whatever stands around it
+  std::array<std::int32_t, 256> byte_ids_{};  // as_bytes: of single bytes
+  std::array<std::int32_t, 256> fallback_ids_{};  // byte_fallback
+  // as_bytes and ignore_merges: tokens by the bytes that they mean
+  TextMap<std::int32_t> whole_;
 };
 
 }  // namespace trainx::tokenizer

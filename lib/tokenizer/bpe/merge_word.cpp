@@ -6,10 +6,11 @@
 namespace trainx::tokenizer {
 namespace {
 
-constexpr std::size_t short_word = 32;    // up to which looking through all ranks is faster than a heap
+// up to which looking through all ranks is faster than a heap
+constexpr std::size_t short_word = 32;
 
 void merge_short(std::vector<std::int32_t>& symbols, const MergeTable& merges) {
-  MergeTable::Merge next[short_word];     // of symbols i and i + 1
+  MergeTable::Merge next[short_word];  // of symbols i and i + 1
   std::size_t count = symbols.size();
   for (std::size_t i = 0; i + 1 < count; ++i) next[i] = merges.find(symbols[i], symbols[i + 1]);
   while (count > 1) {
@@ -33,7 +34,8 @@ void merge_long(std::vector<std::int32_t>& symbols, const MergeTable& merges) {
   constexpr std::int32_t gone = -2;
   const auto count = static_cast<std::uint32_t>(symbols.size());
   std::vector<std::uint32_t> before(count), after(count);
-  // Rank, then place: the smallest is the next to merge. Entries that a merge overtook are known by their rank.
+  // Rank, then place: the smallest is the next to merge. Entries that a merge overtook are known by
+  // their rank.
   std::vector<std::uint64_t> waiting;
   const auto offer = [&](std::uint32_t at, auto&& put) {
     const std::uint32_t rank = merges.find(symbols[at], symbols[after[at]]).rank;
@@ -44,7 +46,8 @@ void merge_long(std::vector<std::int32_t>& symbols, const MergeTable& merges) {
     after[i] = i + 1;
     if (i + 1 < count) offer(i, [&](std::uint64_t entry) { waiting.push_back(entry); });
   }
-  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> queue(std::greater<>(), std::move(waiting));
+  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> queue(
+      std::greater<>(), std::move(waiting));
   const auto push = [&](std::uint64_t entry) { queue.push(entry); };
   while (!queue.empty()) {
     const std::uint64_t top = queue.top();
@@ -70,8 +73,10 @@ void merge_long(std::vector<std::int32_t>& symbols, const MergeTable& merges) {
 
 void merge_word(std::vector<std::int32_t>& symbols, const MergeTable& merges) {
   if (symbols.size() < 2) return;
-  if (symbols.size() <= short_word) merge_short(symbols, merges);
-  else merge_long(symbols, merges);
+  if (symbols.size() <= short_word)
+    merge_short(symbols, merges);
+  else
+    merge_long(symbols, merges);
 }
 
 }  // namespace trainx::tokenizer

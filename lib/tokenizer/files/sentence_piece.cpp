@@ -11,10 +11,13 @@ using sentencepiece::SentencePieceProcessor;
 
 class SentencePieceEncoder final : public Encoder {
  public:
-  SentencePieceEncoder(const SentencePieceProcessor& processor, const std::string& path) : processor_(processor), path_(path) {}
+  SentencePieceEncoder(const SentencePieceProcessor& processor, const std::string& path)
+      : processor_(processor), path_(path) {}
   void append(std::string_view text, Ids& ids) override {
     const auto status = processor_.Encode(text, &now_);
-    if (!status.ok()) throw UserError(ExitCode::bad_data, path_ + ": SentencePiece cannot encode the text: " + status.message());
+    if (!status.ok())
+      throw UserError(ExitCode::bad_data,
+                      path_ + ": SentencePiece cannot encode the text: " + status.message());
     ids.insert(ids.end(), now_.begin(), now_.end());
   }
 
@@ -28,12 +31,16 @@ class SentencePieceTokenizer final : public Tokenizer {
  public:
   explicit SentencePieceTokenizer(const std::string& path) : file_(path) {
     const auto status = processor_.LoadFromSerializedProto(read_file(path));
-    if (!status.ok()) throw UserError(ExitCode::bad_data, path + " is no SentencePiece model: take the file again from where it came");
+    if (!status.ok())
+      throw UserError(ExitCode::bad_data,
+                      path + " is no SentencePiece model: take the file again from where it came");
     if (processor_.GetPieceSize() < 1) throw UserError(ExitCode::bad_data, path + " has no tokens");
     if (processor_.eos_id() >= 0) set_end_of_text(processor_.eos_id());
   }
 
-  std::unique_ptr<Encoder> make_encoder() const override { return std::make_unique<SentencePieceEncoder>(processor_, file_); }
+  std::unique_ptr<Encoder> make_encoder() const override {
+    return std::make_unique<SentencePieceEncoder>(processor_, file_);
+  }
 
   Encoding sample(Ids first, std::optional<Ids> second, bool) const override {
     Encoding out{std::move(first), {}};
@@ -51,7 +58,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     std::vector<int> part;
     const auto flush = [&] {
       std::string decoded;
-      if (const auto status = processor_.Decode(part, &decoded); !status.ok()) throw InternalError("SentencePiece cannot decode: " + status.ToString());
+      if (const auto status = processor_.Decode(part, &decoded); !status.ok())
+        throw InternalError("SentencePiece cannot decode: " + status.ToString());
       text += decoded;
       part.clear();
     };
@@ -73,7 +81,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     const int id = processor_.PieceToId(token);
     return processor_.IdToPiece(id) == token ? id : no_id;
   }
-  std::string token_of(std::int64_t id) const override { return id < 0 || id >= vocab_size() ? "" : processor_.IdToPiece(static_cast<int>(id)); }
+  std::string token_of(std::int64_t id) const override {
+    return id < 0 || id >= vocab_size() ? "" : processor_.IdToPiece(static_cast<int>(id));
+  }
 
  private:
   std::string file_;
@@ -82,6 +92,8 @@ class SentencePieceTokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> open_sentence_piece(const std::string& path) { return std::make_unique<SentencePieceTokenizer>(path); }
+std::unique_ptr<Tokenizer> open_sentence_piece(const std::string& path) {
+  return std::make_unique<SentencePieceTokenizer>(path);
+}
 
 }  // namespace trainx::tokenizer

@@ -9,7 +9,9 @@ namespace trainx::tokenizer {
 namespace {
 
 std::int32_t id_in(const nlohmann::json& value, const Component& c, const std::string& key) {
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= static_cast<std::uint64_t>(most_ids)) c.refuse("is no id from 0 to " + std::to_string(most_ids - 1), key);
+  if (!value.is_number_unsigned() ||
+      value.get<std::uint64_t>() >= static_cast<std::uint64_t>(most_ids))
+    c.refuse("is no id from 0 to " + std::to_string(most_ids - 1), key);
   return value.get<std::int32_t>();
 }
 
@@ -20,7 +22,10 @@ VocabularyTable read_vocabulary(const Component& c) {
   for (const auto& [token, id] : vocab.items()) {
     const std::int32_t n = id_in(id, c, "vocab: the id of " + yaml::excerpt(token));
     if (token.empty()) c.refuse("has an empty token", "vocab");
-    if (!out.add(token, n)) c.refuse("gives the id " + std::to_string(n) + " to " + yaml::excerpt(token) + " and to " + yaml::excerpt(out.token_of(n)), "vocab");
+    if (!out.add(token, n))
+      c.refuse("gives the id " + std::to_string(n) + " to " + yaml::excerpt(token) + " and to " +
+                   yaml::excerpt(out.token_of(n)),
+               "vocab");
   }
   if (out.count() == 0) c.refuse("has no tokens", "vocab");
   return out;
@@ -31,7 +36,10 @@ Merges read_merges(const Component& c) {
   if (!list.is_array()) c.refuse("is no list", "merges");
   Merges out;
   for (const auto& item : list) {
-    const auto refuse = [&] { c.refuse("is neither \"left right\" nor [\"left\", \"right\"]", "merges[" + std::to_string(out.size()) + "]"); };
+    const auto refuse = [&] {
+      c.refuse("is neither \"left right\" nor [\"left\", \"right\"]",
+               "merges[" + std::to_string(out.size()) + "]");
+    };
     if (item.is_string()) {
       const auto& text = item.get_ref<const std::string&>();
       const std::size_t blank = text.find(' ');
@@ -60,12 +68,16 @@ std::unique_ptr<Model> read_model(const Component& c, bool as_bytes) {
     WordPieceOptions o;
     o.unk_token = c.text("unk_token", o.unk_token);
     o.continuing_subword_prefix = c.text("continuing_subword_prefix", o.continuing_subword_prefix);
-    o.max_input_chars_per_word = c.number("max_input_chars_per_word", o.max_input_chars_per_word, 0, 1 << 20);
+    o.max_input_chars_per_word =
+        c.number("max_input_chars_per_word", o.max_input_chars_per_word, 0, 1 << 20);
     return std::make_unique<WordPiece>(read_vocabulary(c), o, c.place());
   }
   if (type == "BPE") {
-    c.allow({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
-    if (c.has("dropout") && !(c.value("dropout").is_number() && c.value("dropout").get<double>() == 0)) c.refuse("is not 0: tokens would be drawn, which trainx does not support", "dropout");
+    c.allow({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
+             "byte_fallback", "ignore_merges", "vocab", "merges"});
+    if (c.has("dropout") &&
+        !(c.value("dropout").is_number() && c.value("dropout").get<double>() == 0))
+      c.refuse("is not 0: tokens would be drawn, which trainx does not support", "dropout");
     BpeOptions o;
     o.unk_token = c.text("unk_token", "");
     o.continuing_subword_prefix = c.text("continuing_subword_prefix", "");
@@ -75,10 +87,18 @@ std::unique_ptr<Model> read_model(const Component& c, bool as_bytes) {
     o.ignore_merges = c.flag("ignore_merges", false);
     o.as_bytes = as_bytes;
     VocabularyTable vocabulary = read_vocabulary(c);
-    if (!o.unk_token.empty() && vocabulary.id_of(o.unk_token) == no_id) c.refuse("is " + yaml::excerpt(o.unk_token) + ", which the vocabulary does not have", "unk_token");
-    return std::make_unique<Bpe>(std::move(vocabulary), read_merges(c), std::move(o), [&](std::size_t i) { return c.place("merges[" + std::to_string(i) + "]"); });
+    if (!o.unk_token.empty() && vocabulary.id_of(o.unk_token) == no_id)
+      c.refuse("is " + yaml::excerpt(o.unk_token) + ", which the vocabulary does not have",
+               "unk_token");
+    return std::make_unique<Bpe>(
+        std::move(vocabulary), read_merges(c), std::move(o),
+        [&](std::size_t i) { return c.place("merges[" + std::to_string(i) + "]"); });
   }
-  if (type == "Unigram") throw UserError(ExitCode::bad_data, c.place() + ": the model 'Unigram' is not supported in this file: name the SentencePiece file (*.model) that comes with it");
+  if (type == "Unigram")
+    throw UserError(ExitCode::bad_data,
+                    c.place() +
+                        ": the model 'Unigram' is not supported in this file: name the "
+                        "SentencePiece file (*.model) that comes with it");
   c.refuse_type("model", {"BPE", "WordPiece"});
 }
 
@@ -98,9 +118,16 @@ void read_added_tokens(const Component& root, Pipeline& p) {
     const VocabularyTable& vocabulary = p.model->vocabulary();
     const std::int32_t known = vocabulary.id_of(token.content);
     const std::string& other = vocabulary.token_of(token.id);
-    if (known != no_id && known != token.id) c.refuse("is " + std::to_string(token.id) + ", but model.vocab has " + yaml::excerpt(token.content) + " as " + std::to_string(known), "id");
-    if (!other.empty() && other != token.content) c.refuse("is " + std::to_string(token.id) + ", which model.vocab gives to " + yaml::excerpt(other), "id");
-    if (p.added.by_id(token.id) || p.added.id_of(token.content) != no_id) c.refuse("adds a token or an id a second time");
+    if (known != no_id && known != token.id)
+      c.refuse("is " + std::to_string(token.id) + ", but model.vocab has " +
+                   yaml::excerpt(token.content) + " as " + std::to_string(known),
+               "id");
+    if (!other.empty() && other != token.content)
+      c.refuse(
+          "is " + std::to_string(token.id) + ", which model.vocab gives to " + yaml::excerpt(other),
+          "id");
+    if (p.added.by_id(token.id) || p.added.id_of(token.content) != no_id)
+      c.refuse("adds a token or an id a second time");
     p.added.add(std::move(token), p.normalizer.get(), space);
   }
 }
@@ -110,7 +137,8 @@ void read_added_tokens(const Component& root, Pipeline& p) {
 Pipeline read_tokenizer_json(const std::string& text, const std::string& path) {
   const nlohmann::json json = parse_tokenizer_json(text, path);
   const Component root(json, path, "");
-  root.allow({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
+  root.allow({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+              "post_processor", "decoder", "model"});
   Pipeline p;
   if (root.has("normalizer")) p.normalizer = make_normalizer(root.part("normalizer"));
   if (root.has("pre_tokenizer")) p.pre_tokenizer = make_pre_tokenizer(root.part("pre_tokenizer"));
@@ -118,7 +146,8 @@ Pipeline read_tokenizer_json(const std::string& text, const std::string& path) {
   if (root.has("added_tokens")) read_added_tokens(root, p);
   if (root.has("post_processor")) p.post_processor = PostProcessor(root.part("post_processor"));
   for (const std::int32_t id : p.post_processor.added())
-    if (!p.added.by_id(id) && !p.model->vocabulary().has(id)) root.refuse("adds the id " + std::to_string(id) + ", which is no token", "post_processor");
+    if (!p.added.by_id(id) && !p.model->vocabulary().has(id))
+      root.refuse("adds the id " + std::to_string(id) + ", which is no token", "post_processor");
   if (root.has("decoder")) p.decoder = make_decoder(root.part("decoder"));
   return p;
 }

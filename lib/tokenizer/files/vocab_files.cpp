@@ -28,7 +28,8 @@ void for_each_line(const std::string& text, Use&& use) {
 }
 
 json added_token(std::int32_t id, const std::string& content, bool normalized) {
-  return {{"id", id}, {"content", content}, {"single_word", false}, {"lstrip", false}, {"rstrip", false}, {"normalized", normalized}, {"special", true}};
+  return {{"id", id},        {"content", content},       {"single_word", false}, {"lstrip", false},
+          {"rstrip", false}, {"normalized", normalized}, {"special", true}};
 }
 
 }  // namespace
@@ -41,19 +42,26 @@ Pipeline read_gpt2_files(const std::string& vocab_path, const std::string& merge
   for_each_line(text, [&](std::string_view line, std::int64_t number) {
     if (line.starts_with("#version") || line.empty()) return;
     const std::size_t blank = line.find(' ');
-    if (blank == std::string_view::npos || line.find(' ', blank + 1) != std::string_view::npos) refuse(merges_path, number, "is no merge of two tokens with a blank between them");
+    if (blank == std::string_view::npos || line.find(' ', blank + 1) != std::string_view::npos)
+      refuse(merges_path, number, "is no merge of two tokens with a blank between them");
     merges.push_back({line.substr(0, blank), line.substr(blank + 1)});
     lines.push_back(number);
   });
-  // Where a merge names what the vocabulary lacks, the line is told; the rest is as in a tokenizer.json.
+  // Where a merge names what the vocabulary lacks, the line is told; the rest is as in a
+  // tokenizer.json.
   for (std::size_t i = 0; vocab.is_object() && i < lines.size(); ++i)
-    for (const std::string& token : {merges[i][0].get<std::string>(), merges[i][1].get<std::string>(), merges[i][0].get<std::string>() + merges[i][1].get<std::string>()})
-      if (!vocab.contains(token)) refuse(merges_path, lines[i], "the vocabulary " + vocab_path + " lacks the token " + yaml::excerpt(token));
+    for (const std::string& token :
+         {merges[i][0].get<std::string>(), merges[i][1].get<std::string>(),
+          merges[i][0].get<std::string>() + merges[i][1].get<std::string>()})
+      if (!vocab.contains(token))
+        refuse(merges_path, lines[i],
+               "the vocabulary " + vocab_path + " lacks the token " + yaml::excerpt(token));
   json whole{{"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", std::move(merges)}}},
              {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
              {"decoder", {{"type", "ByteLevel"}}}};
   const std::string end_of_text = "<|endoftext|>";
-  if (vocab.is_object() && vocab.contains(end_of_text) && vocab[end_of_text].is_number_unsigned()) whole["added_tokens"] = {added_token(vocab[end_of_text], end_of_text, false)};
+  if (vocab.is_object() && vocab.contains(end_of_text) && vocab[end_of_text].is_number_unsigned())
+    whole["added_tokens"] = {added_token(vocab[end_of_text], end_of_text, false)};
   return read_tokenizer_json(whole.dump(), vocab_path);
 }
 
@@ -62,8 +70,11 @@ Pipeline read_bert_vocab(const std::string& path, bool lowercase) {
   for_each_line(read_tokenizer_file(path), [&](std::string_view line, std::int64_t number) {
     std::string token(line);
     while (!token.empty() && (token.back() == ' ' || token.back() == '\t')) token.pop_back();
-    if (token.empty()) refuse(path, number, "is blank: each line is a token, whose number is its id");
-    if (!vocab.emplace(token, number - 1).second) refuse(path, number, "the token " + yaml::excerpt(token) + " was there before: each line is another token");
+    if (token.empty())
+      refuse(path, number, "is blank: each line is a token, whose number is its id");
+    if (!vocab.emplace(token, number - 1).second)
+      refuse(path, number,
+             "the token " + yaml::excerpt(token) + " was there before: each line is another token");
   });
   json whole{{"model", {{"type", "WordPiece"}, {"vocab", vocab}}},
              {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", lowercase}}},
@@ -71,8 +82,12 @@ Pipeline read_bert_vocab(const std::string& path, bool lowercase) {
              {"decoder", {{"type", "WordPiece"}}},
              {"added_tokens", json::array()}};
   for (const char* token : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
-    if (vocab.contains(token)) whole["added_tokens"].push_back(added_token(vocab[token], token, false));
-  if (vocab.contains("[CLS]") && vocab.contains("[SEP]")) whole["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"[SEP]", vocab["[SEP]"]}}, {"cls", {"[CLS]", vocab["[CLS]"]}}};
+    if (vocab.contains(token))
+      whole["added_tokens"].push_back(added_token(vocab[token], token, false));
+  if (vocab.contains("[CLS]") && vocab.contains("[SEP]"))
+    whole["post_processor"] = {{"type", "BertProcessing"},
+                               {"sep", {"[SEP]", vocab["[SEP]"]}},
+                               {"cls", {"[CLS]", vocab["[CLS]"]}}};
   return read_tokenizer_json(whole.dump(), path);
 }
 

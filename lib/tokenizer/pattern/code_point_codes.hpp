@@ -8,8 +8,10 @@
 
 namespace trainx::tokenizer {
 
-/// What a pattern cannot tell apart gets one code: a byte for each code point, by the sets that the pattern is made of. A text in codes has a byte for each
-/// code point, which PCRE2 matches without knowing Unicode: its tables, which are not the reference's, play no part, and a set is a bitmap of 256 bits.
+/// What a pattern cannot tell apart gets one code: a byte for each code point, by the sets that the
+/// pattern is made of. A text in codes has a byte for each code point, which PCRE2 matches without
+/// knowing Unicode: its tables, which are not the reference's, play no part, and a set is a bitmap
+/// of 256 bits.
 class CodePointCodes {
  public:
   using Codes = std::bitset<256>;

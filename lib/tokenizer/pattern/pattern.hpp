@@ -27,7 +27,8 @@ class MatchSpace {
   std::string codes_;
 };
 
-/// A regular expression of a tokenizer, compiled once by PCRE2 with its JIT. Its classes are the reference's.
+/// A regular expression of a tokenizer, compiled once by PCRE2 with its JIT. Its classes are the
+/// reference's.
 class Pattern {
  public:
   /// `place` begins the sentence of a refusal (UserError 65): file and component.
@@ -37,12 +38,13 @@ class Pattern {
   Pattern(Pattern&& other) noexcept;
   Pattern& operator=(Pattern&&) = delete;
 
-  /// Calls `use(begin, end)` with the bytes of each match, from left to right. Throws UserError 65 where PCRE2 gives up.
+  /// Calls `use(begin, end)` with the bytes of each match, from left to right. Throws UserError 65
+  /// where PCRE2 gives up.
   template <class Use>
   void for_each_match(std::string_view text, MatchSpace& space, Use&& use) const {
     codes_.encode(text, space.codes_);
     const bool ascii = space.codes_.size() == text.size();
-    std::size_t code = 0, byte = 0;     // of which `code` code points have `byte` bytes
+    std::size_t code = 0, byte = 0;  // of which `code` code points have `byte` bytes
     const auto byte_of = [&](std::size_t wanted) {
       if (ascii) return wanted;
       for (; code < wanted; ++code) byte += utf8_length(static_cast<unsigned char>(text[byte]));

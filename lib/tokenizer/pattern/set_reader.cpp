@@ -9,10 +9,17 @@ namespace {
 using Set = SetReader::Set;
 
 constexpr std::pair<std::string_view, CodePointClass> scripts[] = {
-    {"Han", CodePointClass::script_han},       {"Hiragana", CodePointClass::script_hiragana}, {"Katakana", CodePointClass::script_katakana},
-    {"Hangul", CodePointClass::script_hangul}, {"Latin", CodePointClass::script_latin},       {"Greek", CodePointClass::script_greek},
-    {"Cyrillic", CodePointClass::script_cyrillic}, {"Arabic", CodePointClass::script_arabic}, {"Hebrew", CodePointClass::script_hebrew},
-    {"Thai", CodePointClass::script_thai},     {"Devanagari", CodePointClass::script_devanagari}};
+    {"Han", CodePointClass::script_han},
+    {"Hiragana", CodePointClass::script_hiragana},
+    {"Katakana", CodePointClass::script_katakana},
+    {"Hangul", CodePointClass::script_hangul},
+    {"Latin", CodePointClass::script_latin},
+    {"Greek", CodePointClass::script_greek},
+    {"Cyrillic", CodePointClass::script_cyrillic},
+    {"Arabic", CodePointClass::script_arabic},
+    {"Hebrew", CodePointClass::script_hebrew},
+    {"Thai", CodePointClass::script_thai},
+    {"Devanagari", CodePointClass::script_devanagari}};
 
 Set make() { return std::make_unique<CodePointSet>(); }
 Set copy(const CodePointSet& set) { return std::make_unique<CodePointSet>(set); }
@@ -23,7 +30,10 @@ Set inverted(Set set) {
 
 }  // namespace
 
-void SetReader::refuse(const std::string& what) const { throw UserError(ExitCode::bad_data, place_ + ": the pattern " + yaml::excerpt(text_) + " " + what); }
+void SetReader::refuse(const std::string& what) const {
+  throw UserError(ExitCode::bad_data,
+                  place_ + ": the pattern " + yaml::excerpt(text_) + " " + what);
+}
 
 std::uint32_t SetReader::peek() const {
   if (at_ >= text_.size()) return end_of_pattern;
@@ -58,7 +68,8 @@ void SetReader::add(std::uint32_t first, std::uint32_t last, CodePointSet& set) 
   if (!caseless) return;
   for (std::uint32_t c = first; c <= last; ++c) {
     const bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z';
-    if (c >= 0x80) refuse("folds the case of a letter that is not ASCII, which trainx does not support");
+    if (c >= 0x80)
+      refuse("folds the case of a letter that is not ASCII, which trainx does not support");
     if (!upper && !lower) continue;
     for (const Folded& f : case_folds())
       if (f.letter == static_cast<char>(upper ? c + 32 : c)) set.add(f.code_point, f.code_point);
@@ -92,7 +103,10 @@ std::uint32_t SetReader::hexadecimal(std::size_t longest) {
   std::size_t digits = 0;
   for (; digits < longest && at_ < text_.size(); ++digits, ++at_) {
     const char c = text_[at_];
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
     if (digit < 0) break;
     value = value * 16 + static_cast<std::uint32_t>(digit);
   }
@@ -124,7 +138,8 @@ std::optional<std::uint32_t> SetReader::escaped_code_point(std::uint32_t c) {
     }
     default: break;
   }
-  const bool plain = c < 0x80 && !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
+  const bool plain = c < 0x80 &&
+                     !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
   return plain || c >= 0x80 ? std::optional(c) : std::nullopt;
 }
 
@@ -138,7 +153,9 @@ SetReader::Set SetReader::escaped_set(std::uint32_t c, bool in_brackets) {
     case 'D': return inverted(copy(*set_of_category("Nd")));
     case 'p':
     case 'P': return property();
-    default: refuse("has \\" + std::string(1, static_cast<char>(c)) + (in_brackets ? " in brackets" : "") + ", which trainx does not support");
+    default:
+      refuse("has \\" + std::string(1, static_cast<char>(c)) + (in_brackets ? " in brackets" : "") +
+             ", which trainx does not support");
   }
 }
 
@@ -162,7 +179,8 @@ SetReader::Set SetReader::bracket() {
       *set |= *bracket();
       continue;
     }
-    if (c == '&' && peek() == '&') refuse("intersects brackets with &&, which trainx does not support");
+    if (c == '&' && peek() == '&')
+      refuse("intersects brackets with &&, which trainx does not support");
     std::optional<std::uint32_t> low = c;
     if (c == '\\') {
       const std::uint32_t e = take();

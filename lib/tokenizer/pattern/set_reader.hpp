@@ -7,8 +7,9 @@
 
 namespace trainx::tokenizer {
 
-/// Reads a pattern code point by code point, and the sets that it names: characters, escapes, brackets. Oniguruma's syntax as far as tokenizers use it; the rest is
-/// refused by name (UserError 65), since PCRE2 might take it for something else.
+/// Reads a pattern code point by code point, and the sets that it names: characters, escapes,
+/// brackets. Oniguruma's syntax as far as tokenizers use it; the rest is refused by name (UserError
+/// 65), since PCRE2 might take it for something else.
 class SetReader {
  public:
   using Set = std::unique_ptr<CodePointSet>;

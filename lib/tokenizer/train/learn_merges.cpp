@@ -7,8 +7,10 @@
 namespace trainx::tokenizer {
 namespace {
 
-using Pair = std::uint64_t;             // left id << 32 | right id
-Pair pair_of(std::int32_t left, std::int32_t right) { return Pair{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right); }
+using Pair = std::uint64_t;  // left id << 32 | right id
+Pair pair_of(std::int32_t left, std::int32_t right) {
+  return Pair{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
+}
 
 struct Word {
   std::vector<std::int32_t> symbols;
@@ -18,7 +20,9 @@ struct Word {
 struct Candidate {
   std::int64_t count;
   Pair pair;
-  bool operator<(const Candidate& other) const { return count != other.count ? count < other.count : pair > other.pair; }
+  bool operator<(const Candidate& other) const {
+    return count != other.count ? count < other.count : pair > other.pair;
+  }
 };
 
 class Learner {
@@ -44,8 +48,11 @@ class Learner {
       queue_.pop();
       const std::int64_t count = counts_[top.pair];
       if (count < 1) continue;
-      if (count != top.count) queue_.push({count, top.pair});   // it became rarer since it was put there
-      else merge(top.pair);
+      // it became rarer since it was put there
+      if (count != top.count)
+        queue_.push({count, top.pair});
+      else
+        merge(top.pair);
     }
     return std::move(out_);
   }
@@ -73,13 +80,16 @@ class Learner {
     for (const auto& [word, count] : words)
       for (const std::string_view c : characters_of(word)) {
         const auto found = seen.find(c);
-        if (found == seen.end()) seen.emplace(c, count);
-        else found->second += count;
+        if (found == seen.end())
+          seen.emplace(c, count);
+        else
+          found->second += count;
       }
     std::vector<std::pair<std::int64_t, std::string>> commonest;
     for (auto& [c, count] : seen) commonest.emplace_back(-count, c);
     std::ranges::sort(commonest);
-    if (o_.most_characters > 0 && static_cast<std::int64_t>(commonest.size()) > o_.most_characters) commonest.resize(static_cast<std::size_t>(o_.most_characters));
+    if (o_.most_characters > 0 && static_cast<std::int64_t>(commonest.size()) > o_.most_characters)
+      commonest.resize(static_cast<std::size_t>(o_.most_characters));
     std::set<std::string> out(o_.alphabet.begin(), o_.alphabet.end());
     for (auto& [count, c] : commonest) out.insert(std::move(c));
     return out;
@@ -100,24 +110,30 @@ class Learner {
   /// The word that is built next has the pair.
   void note(Pair pair) {
     auto& in = where_[pair];
-    if (in.empty() || in.back() != words_.size()) in.push_back(static_cast<std::uint32_t>(words_.size()));
+    if (in.empty() || in.back() != words_.size())
+      in.push_back(static_cast<std::uint32_t>(words_.size()));
   }
 
   void merge(Pair pair) {
-    const auto left = static_cast<std::int32_t>(pair >> 32), right = static_cast<std::int32_t>(pair);
-    const std::string &a = out_.tokens[static_cast<std::size_t>(left)], &b = out_.tokens[static_cast<std::size_t>(right)];
+    const auto left = static_cast<std::int32_t>(pair >> 32),
+               right = static_cast<std::int32_t>(pair);
+    const std::string &a = out_.tokens[static_cast<std::size_t>(left)],
+                      &b = out_.tokens[static_cast<std::size_t>(right)];
     const std::string& prefix = o_.continuing_subword_prefix;
     const std::string together = a + (b.starts_with(prefix) ? b.substr(prefix.size()) : b);
     out_.merges.emplace_back(a, b);
     const std::int32_t made = add(together);
     std::set<Pair> commoner;
-    for (const std::uint32_t index : std::exchange(where_[pair], {})) merge_in(words_[index], index, left, right, made, commoner);
+    for (const std::uint32_t index : std::exchange(where_[pair], {}))
+      merge_in(words_[index], index, left, right, made, commoner);
     counts_.erase(pair);
     for (const Pair p : commoner)
-      if (const auto found = counts_.find(p); found != counts_.end() && found->second > 0) queue_.push({found->second, p});
+      if (const auto found = counts_.find(p); found != counts_.end() && found->second > 0)
+        queue_.push({found->second, p});
   }
 
-  void merge_in(Word& word, std::uint32_t index, std::int32_t left, std::int32_t right, std::int32_t made, std::set<Pair>& commoner) {
+  void merge_in(Word& word, std::uint32_t index, std::int32_t left, std::int32_t right,
+                std::int32_t made, std::set<Pair>& commoner) {
     auto& s = word.symbols;
     const auto change = [&](std::int32_t l, std::int32_t r, std::int64_t by) {
       const Pair p = pair_of(l, r);
@@ -152,12 +168,14 @@ class Learner {
   TextMap<std::int32_t> ids_;
   std::vector<Word> words_;
   std::unordered_map<Pair, std::int64_t> counts_;
-  std::unordered_map<Pair, std::vector<std::uint32_t>> where_;   // words that had the pair
+  std::unordered_map<Pair, std::vector<std::uint32_t>> where_;  // words that had the pair
   std::priority_queue<Candidate> queue_;
 };
 
 }  // namespace
 
-Learned learn_merges(const WordCounts& words, const LearnOptions& options) { return Learner(words, options).learn(); }
+Learned learn_merges(const WordCounts& words, const LearnOptions& options) {
+  return Learner(words, options).learn();
+}
 
 }  // namespace trainx::tokenizer

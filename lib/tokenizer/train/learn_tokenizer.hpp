@@ -4,7 +4,8 @@
 
 namespace trainx::tokenizer {
 
-/// Kinds of tokenizers that trainx makes from text: GPT-2's (byte-level BPE, <|endoftext|>) and BERT's (WordPiece, lower case, [PAD] [UNK] [CLS] [SEP] [MASK]).
+/// Kinds of tokenizers that trainx makes from text: GPT-2's (byte-level BPE, <|endoftext|>) and
+/// BERT's (WordPiece, lower case, [PAD] [UNK] [CLS] [SEP] [MASK]).
 enum class LearnedKind : std::uint8_t { bpe, wordpiece };
 
 /// Counts what a vocabulary of that kind is learned from.

@@ -8,7 +8,8 @@ class PieceCounter::Counting final : public Encoder {
   ~Counting() override {
     const std::lock_guard lock(counter_.mutex_);
     for (const auto& [piece, id] : ids_)
-      if (const std::int64_t count = counts_[static_cast<std::size_t>(id)]; count > 0) counter_.counts_[piece] += count;
+      if (const std::int64_t count = counts_[static_cast<std::size_t>(id)]; count > 0)
+        counter_.counts_[piece] += count;
   }
   void count(const Ids& ids) {
     for (const std::int32_t id : ids) ++counts_[static_cast<std::size_t>(id)];
@@ -33,17 +34,20 @@ class PieceCounter::Counting final : public Encoder {
  private:
   const PieceCounter& counter_;
   TextMap<std::int32_t> ids_;
-  std::vector<std::int64_t> counts_;    // by id
+  std::vector<std::int64_t> counts_;  // by id
   MatchSpace space_;
   Made made_;
   Pieces pieces_;
 };
 
-PieceCounter::PieceCounter(std::unique_ptr<Normalizer> normalizer, std::unique_ptr<PreTokenizer> pre_tokenizer)
+PieceCounter::PieceCounter(std::unique_ptr<Normalizer> normalizer,
+                           std::unique_ptr<PreTokenizer> pre_tokenizer)
     : normalizer_(std::move(normalizer)), pre_tokenizer_(std::move(pre_tokenizer)) {}
 PieceCounter::~PieceCounter() = default;
 
-std::unique_ptr<Encoder> PieceCounter::make_encoder() const { return std::make_unique<Counting>(*this); }
+std::unique_ptr<Encoder> PieceCounter::make_encoder() const {
+  return std::make_unique<Counting>(*this);
+}
 
 void PieceCounter::count(Encoder& by, const Ids& ids) { dynamic_cast<Counting&>(by).count(ids); }
 

@@ -9,10 +9,12 @@
 
 namespace trainx::tokenizer {
 
-/// How often each piece is in the texts: what a vocabulary is learned from. Sorted, so that what follows depends on the texts alone.
+/// How often each piece is in the texts: what a vocabulary is learned from. Sorted, so that what
+/// follows depends on the texts alone.
 using WordCounts = std::map<std::string, std::int64_t>;
 
-/// Stands where a tokenizer does: each piece is a token, whose id the encoder that met it first gave it.
+/// Stands where a tokenizer does: each piece is a token, whose id the encoder that met it first
+/// gave it.
 class PieceCounter final : public Tokenizer {
  public:
   /// `normalizer` may be null.

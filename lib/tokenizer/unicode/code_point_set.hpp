@@ -25,7 +25,7 @@ class CodePointSet {
   std::size_t size() const { return bits_.count(); }
 
  private:
-  std::bitset<code_points> bits_;       // 136 KiB: keep it off the stack
+  std::bitset<code_points> bits_;  // 136 KiB: keep it off the stack
 };
 
 /// The table of a class, made when it is first asked for.

@@ -3,7 +3,8 @@
 namespace trainx::tokenizer {
 namespace {
 
-/// Bytes at the front of `bytes` that are a sequence (`whole`) or the longest beginning of one; at least 1.
+/// Bytes at the front of `bytes` that are a sequence (`whole`) or the longest beginning of one; at
+/// least 1.
 std::size_t maximal_part(std::string_view bytes, bool& whole) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char lead = byte(0);
@@ -30,8 +31,10 @@ std::string with_replacements(std::string_view bytes) {
   while (!bytes.empty()) {
     bool whole = false;
     const std::size_t length = maximal_part(bytes, whole);
-    if (whole) out.append(bytes.substr(0, length));
-    else out.append("\xEF\xBF\xBD");
+    if (whole)
+      out.append(bytes.substr(0, length));
+    else
+      out.append("\xEF\xBF\xBD");
     bytes.remove_prefix(length);
   }
   return out;

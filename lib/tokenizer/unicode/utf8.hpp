@@ -8,11 +8,15 @@ namespace trainx::tokenizer {
 
 constexpr std::uint32_t code_points = 0x110000;
 
-constexpr std::size_t utf8_length(unsigned char lead) { return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4; }
+constexpr std::size_t utf8_length(unsigned char lead) {
+  return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
 
 /// The code point at `at`, which moves on to the next.
 inline std::uint32_t next_code_point(std::string_view text, std::size_t& at) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at + i])); };
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at + i]));
+  };
   const std::uint32_t lead = byte(0);
   std::uint32_t c = lead;
   std::size_t length = 1;
@@ -59,7 +63,8 @@ inline std::size_t count_code_points(std::string_view text) {
   return count;
 }
 
-/// The text with what is no well-formed UTF-8 replaced by U+FFFD, one for each maximal part of a sequence (Unicode 15, section 3.9).
+/// The text with what is no well-formed UTF-8 replaced by U+FFFD, one for each maximal part of a
+/// sequence (Unicode 15, section 3.9).
 std::string with_replacements(std::string_view bytes);
 
 }  // namespace trainx::tokenizer

@@ -8,7 +8,8 @@
 
 namespace trainx::train {
 
-/// Device memory beside the arena: what launches look up. It lives as long as this, and counts in `taken`.
+/// Device memory beside the arena: what launches look up. It lives as long as this, and counts in
+/// `taken`.
 class DeviceTables {
  public:
   explicit DeviceTables(std::int64_t& taken) : taken_(taken) {}
@@ -21,7 +22,8 @@ class DeviceTables {
 
   std::byte* take(std::int64_t bytes) {
     void* p = nullptr;
-    gpu::require(cudaMalloc(&p, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))), "device memory for tables");
+    gpu::require(cudaMalloc(&p, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))),
+                 "device memory for tables");
     owned_.push_back(p);
     bytes_ += bytes;
     taken_ += bytes;

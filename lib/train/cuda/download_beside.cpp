@@ -10,7 +10,8 @@ using gpu::require;
 
 namespace {
 
-constexpr std::int64_t part_bytes = std::int64_t{256} << 20;   // pinned at once: other threads' calls of the driver wait for so long
+// pinned at once: other threads' calls of the driver wait for so long
+constexpr std::int64_t part_bytes = std::int64_t{256} << 20;
 
 }  // namespace
 
@@ -22,7 +23,7 @@ DownloadBeside::DownloadBeside(Arena& to, const std::byte* from) : to_(to), from
     require(cudaEventCreate(event), "event of downloads");
     require(cudaEventRecord(*event, stream_), "event of downloads");
   }
-  const BlockedSignals blocked;   // signals are the main thread's
+  const BlockedSignals blocked;  // signals are the main thread's
   pinning_ = std::thread([this] { pin(); });
 }
 
@@ -30,7 +31,8 @@ DownloadBeside::~DownloadBeside() {
   ends_ = true;
   if (pinning_.joinable()) pinning_.join();
   cudaStreamSynchronize(stream_);
-  for (std::int64_t at = 0; at < pinned_bytes_; at += part_bytes) cudaHostUnregister(to_.data() + at);
+  for (std::int64_t at = 0; at < pinned_bytes_; at += part_bytes)
+    cudaHostUnregister(to_.data() + at);
   for (cudaEvent_t event : {ready_, begun_, done_}) cudaEventDestroy(event);
   cudaStreamDestroy(stream_);
 }
@@ -39,7 +41,8 @@ void DownloadBeside::pin() {
   if (cudaSetDevice(gpu_) != cudaSuccess) return;
   for (std::int64_t at = 0; at < to_.bytes() && !ends_; at += part_bytes) {
     const auto bytes = static_cast<std::size_t>(std::min(part_bytes, to_.bytes() - at));
-    madvise(to_.data() + at, bytes, MADV_POPULATE_WRITE);      // advice: pinning finds the pages there, or makes them
+    // advice: pinning finds the pages there, or makes them
+    madvise(to_.data() + at, bytes, MADV_POPULATE_WRITE);
     if (cudaHostRegister(to_.data() + at, bytes, cudaHostRegisterDefault) != cudaSuccess) {
       cudaGetLastError();
       return;
@@ -54,7 +57,10 @@ void DownloadBeside::begin(cudaStream_t stream) {
   require(cudaStreamWaitEvent(stream_, ready_, 0), "weights from the GPU");
   require(cudaEventRecord(begun_, stream_), "weights from the GPU");
   for (std::int64_t at = 0; at < to_.bytes(); at += part_bytes)
-    require(cudaMemcpyAsync(to_.data() + at, from_ + at, static_cast<std::size_t>(std::min(part_bytes, to_.bytes() - at)), cudaMemcpyDeviceToHost, stream_), "weights from the GPU");
+    require(cudaMemcpyAsync(to_.data() + at, from_ + at,
+                            static_cast<std::size_t>(std::min(part_bytes, to_.bytes() - at)),
+                            cudaMemcpyDeviceToHost, stream_),
+            "weights from the GPU");
   require(cudaEventRecord(done_, stream_), "weights from the GPU");
 }
 
@@ -69,7 +75,10 @@ double DownloadBeside::end() {
 void DownloadBeside::hold(cudaStream_t stream) const {
   cudaStreamCaptureStatus status{};
   require(cudaStreamIsCapturing(stream, &status), "stream of a step");
-  require(cudaStreamWaitEvent(stream, done_, status == cudaStreamCaptureStatusActive ? cudaEventWaitExternal : cudaEventWaitDefault), "weights that are being read");
+  require(cudaStreamWaitEvent(stream, done_,
+                              status == cudaStreamCaptureStatusActive ? cudaEventWaitExternal
+                                                                      : cudaEventWaitDefault),
+          "weights that are being read");
 }
 
 }  // namespace trainx::train

@@ -7,11 +7,13 @@
 
 namespace trainx::train {
 
-/// Copies what is resident on a GPU to the host while the steps that follow compute: only their first write to it waits, on the GPU, until it is read.
+/// Copies what is resident on a GPU to the host while the steps that follow compute: only their
+/// first write to it waits, on the GPU, until it is read.
 class DownloadBeside {
  public:
-  /// `from`: on the GPU that is current, as many bytes as `to` has. Both must outlive this. Pins `to` in the background, a part at a time; what the machine does not let it pin is copied
-  /// all the same, more slowly and while begin() waits.
+  /// `from`: on the GPU that is current, as many bytes as `to` has. Both must outlive this. Pins
+  /// `to` in the background, a part at a time; what the machine does not let it pin is copied all
+  /// the same, more slowly and while begin() waits.
   DownloadBeside(Arena& to, const std::byte* from);
   /// Waits for a copy under way.
   ~DownloadBeside();
@@ -22,7 +24,8 @@ class DownloadBeside {
   void begin(cudaStream_t stream);
   /// Until it is there, on any thread; how long the copy took. Throws GpuError.
   double end();
-  /// What `stream` is given from here on comes after a copy that has begun; where the stream is captured, in each replay after the newest one.
+  /// What `stream` is given from here on comes after a copy that has begun; where the stream is
+  /// captured, in each replay after the newest one.
   void hold(cudaStream_t stream) const;
 
  private:
@@ -34,7 +37,7 @@ class DownloadBeside {
   cudaStream_t stream_ = nullptr;
   cudaEvent_t ready_ = nullptr, begun_ = nullptr, done_ = nullptr;
   std::atomic<bool> ends_ = false;
-  std::int64_t pinned_bytes_ = 0;       // from the beginning on; of the thread until it is joined
+  std::int64_t pinned_bytes_ = 0;  // from the beginning on; of the thread until it is joined
   std::thread pinning_;
 };
 

@@ -28,9 +28,11 @@ class GpuDevice final : public Device {
   double end_download() override;
   std::byte* memory() override { return arena_; }
   void compute(const std::function<void()>& work) override;
-  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override;
+  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs,
+                                          ExecutorParts parts) override;
   std::int64_t arena_bytes() const override { return arena_bytes_; }
-  std::int64_t peak_bytes() const override { return taken_; }   // nothing is given back before the end
+  // nothing is given back before the end
+  std::int64_t peak_bytes() const override { return taken_; }
   std::int64_t process_bytes() const override;
   PowerReading power() const override { return meter_->read(); }
   int tune() override;
@@ -39,11 +41,16 @@ class GpuDevice final : public Device {
   const ops::Gpu& ops() const { return ops_; }
   /// Null where there is one rank.
   /// Among which ranks: program::Among. Null: there is one rank.
-  const gpu::NcclCommunicator* nccl(int group) const { return group != program::Among::all && groups_[static_cast<std::size_t>(group)] ? groups_[static_cast<std::size_t>(group)].get() : nccl_.get(); }
+  const gpu::NcclCommunicator* nccl(int group) const {
+    return group != program::Among::all && groups_[static_cast<std::size_t>(group)]
+               ? groups_[static_cast<std::size_t>(group)].get()
+               : nccl_.get();
+  }
   const plan::RunPlan& plan() const { return plan_; }
   /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
   std::int64_t& taken() { return taken_; }
-  /// What is launched on `stream` from here on may write to residents: not before a download that has begun has read them.
+  /// What is launched on `stream` from here on may write to residents: not before a download that
+  /// has begun has read them.
   void hold_for_download(cudaStream_t stream) const {
     if (beside_) beside_->hold(stream);
   }
@@ -62,13 +69,15 @@ class GpuDevice final : public Device {
   std::uint32_t* counters_ = nullptr;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Arena> residents_;
-  std::unique_ptr<DownloadBeside> beside_;   // null: no downloads are expected
+  std::unique_ptr<DownloadBeside> beside_;  // null: no downloads are expected
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
-  std::unique_ptr<ops::cuda::TorchCuda> torch_;   // where LibTorch computes attention: in the workspace
+  // where LibTorch computes attention: in the workspace
+  std::unique_ptr<ops::cuda::TorchCuda> torch_;
   std::unique_ptr<gpu::PowerMeter> meter_;
   std::unique_ptr<gpu::NcclCommunicator> nccl_;
-  std::array<std::unique_ptr<gpu::NcclCommunicator>, 3> groups_;   // by program::Among; null where one group of all ranks holds the shards
+  // by program::Among; null where one group of all ranks holds the shards
+  std::array<std::unique_ptr<gpu::NcclCommunicator>, 3> groups_;
   std::uint64_t tunings_ = 0;
   ops::Gpu ops_;
 };

@@ -22,68 +22,106 @@ using gpu::require;
 
 namespace {
 
-constexpr std::int64_t alignment = 256;         // of each tensor in a record of batches
+constexpr std::int64_t alignment = 256;  // of each tensor in a record of batches
 
 std::int64_t padded(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 std::byte* pinned_memory(std::int64_t bytes) {
   void* p = nullptr;
-  require(cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault), "pinned host memory for batches");
+  require(cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault),
+          "pinned host memory for batches");
   return static_cast<std::byte*>(p);
 }
 
 Work work_of(Op op) {
   switch (op) {
-    case Op::measure: case Op::update: case Op::grad_norm: return Work::optimizer;
-    case Op::fetch_batch: case Op::copy: case Op::cast: return Work::copy;
-    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return Work::communication;
-    case Op::advance_step: case Op::advance_applied: case Op::report: return Work::scalar;
+    case Op::measure:
+    case Op::update:
+    case Op::grad_norm: return Work::optimizer;
+    case Op::fetch_batch:
+    case Op::copy:
+    case Op::cast: return Work::copy;
+    case Op::reduce:
+    case Op::broadcast:
+    case Op::scatter:
+    case Op::gather:
+    case Op::all_to_all:
+    case Op::send:
+    case Op::recv: return Work::communication;
+    case Op::advance_step:
+    case Op::advance_applied:
+    case Op::report: return Work::scalar;
     default: return Work::other;
   }
 }
 
 template <class T>
-T* elements_at(std::byte* p) { return reinterpret_cast<T*>(p); }
+T* elements_at(std::byte* p) {
+  return reinterpret_cast<T*>(p);
+}
 
 template <class To>
-cudaError_t cast_to(To* to, std::byte* from, DType from_type, std::int64_t elements, cudaStream_t stream) {
+cudaError_t cast_to(To* to, std::byte* from, DType from_type, std::int64_t elements,
+                    cudaStream_t stream) {
   if constexpr (!std::is_same_v<To, float>)
-    if (from_type == DType::f32) return kernels::cast(to, elements_at<const float>(from), elements, stream);
+    if (from_type == DType::f32)
+      return kernels::cast(to, elements_at<const float>(from), elements, stream);
   if constexpr (!std::is_same_v<To, kernels::Bf16>)
-    if (from_type == DType::bf16) return kernels::cast(to, elements_at<const kernels::Bf16>(from), elements, stream);
+    if (from_type == DType::bf16)
+      return kernels::cast(to, elements_at<const kernels::Bf16>(from), elements, stream);
   if constexpr (!std::is_same_v<To, kernels::Fp16>)
-    if (from_type == DType::f16) return kernels::cast(to, elements_at<const kernels::Fp16>(from), elements, stream);
+    if (from_type == DType::f16)
+      return kernels::cast(to, elements_at<const kernels::Fp16>(from), elements, stream);
   return cudaErrorInvalidValue;
 }
 
-cudaError_t cast_elements(std::byte* to, DType to_type, std::byte* from, DType from_type, std::int64_t elements, cudaStream_t stream) {
+cudaError_t cast_elements(std::byte* to, DType to_type, std::byte* from, DType from_type,
+                          std::int64_t elements, cudaStream_t stream) {
   switch (to_type) {
     case DType::f32: return cast_to(elements_at<float>(to), from, from_type, elements, stream);
-    case DType::bf16: return cast_to(elements_at<kernels::Bf16>(to), from, from_type, elements, stream);
-    case DType::f16: return cast_to(elements_at<kernels::Fp16>(to), from, from_type, elements, stream);
+    case DType::bf16:
+      return cast_to(elements_at<kernels::Bf16>(to), from, from_type, elements, stream);
+    case DType::f16:
+      return cast_to(elements_at<kernels::Fp16>(to), from, from_type, elements, stream);
     default: return cudaErrorInvalidValue;
   }
 }
 
-// A kernel fails while others are on their way, and whatever is asked of the GPU next says so: one of the steps [first, last] it was. Which kernel shows where each is waited for.
+// A kernel fails while others are on their way, and whatever is asked of the GPU next says so: one
+// of the steps [first, last] it was. Which kernel shows where each is waited for.
 [[noreturn]] void throw_step_failed(cudaError_t error, std::int64_t first, std::int64_t last) {
-  const std::string which = first == last ? "step " + std::to_string(first) : "one of the steps " + std::to_string(first) + " to " + std::to_string(last);
-  throw gpu::GpuError(ExitCode::unavailable, which + " on the GPU failed: " + cudaGetErrorString(error) + " (CUDA error " + std::to_string(static_cast<int>(error)) +
-                                                 "); the run again with CUDA_LAUNCH_BLOCKING=1 and run.execution=eager goes on from the last checkpoint and names the instruction");
+  const std::string which = first == last ? "step " + std::to_string(first)
+                                          : "one of the steps " + std::to_string(first) + " to " +
+                                                std::to_string(last);
+  throw gpu::GpuError(ExitCode::unavailable,
+                      which + " on the GPU failed: " + cudaGetErrorString(error) + " (CUDA error " +
+                          std::to_string(static_cast<int>(error)) +
+                          "); the run again with CUDA_LAUNCH_BLOCKING=1 and run.execution=eager "
+                          "goes on from the last checkpoint and names the instruction");
 }
 
 }  // namespace
 
-GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts)
-    : device_(device), stream_(device.ops().space.stream), replays_(*device.plan().recipe.run.execution.value == recipe::Execution::graph), parts_(std::move(parts)), shapes_(programs.size()), tables_(device.taken()) {
-  if (programs.size() > 1 && !parts_.shape_of) throw InternalError("the executor has several programs and nothing that tells which one a step takes");
+GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs,
+                         ExecutorParts parts)
+    : device_(device),
+      stream_(device.ops().space.stream),
+      replays_(*device.plan().recipe.run.execution.value == recipe::Execution::graph),
+      parts_(std::move(parts)),
+      shapes_(programs.size()),
+      tables_(device.taken()) {
+  if (programs.size() > 1 && !parts_.shape_of)
+    throw InternalError(
+        "the executor has several programs and nothing that tells which one a step takes");
   for (std::size_t k = 0; k < programs.size(); ++k) {
     require_executable(programs[k]);
     shapes_[k].placed = &programs[k];
     shapes_[k].blocks = &parts_.blocks->at(k);
     shapes_[k].groups = own_groups(programs[k], parts_.rank);
     prepare(shapes_[k]);
-    staged_bytes_ = std::max(staged_bytes_, shapes_[k].record_bytes * static_cast<std::int64_t>(shapes_[k].fetches.size()));
+    staged_bytes_ =
+        std::max(staged_bytes_,
+                 shapes_[k].record_bytes * static_cast<std::int64_t>(shapes_[k].fetches.size()));
   }
   if (staged_bytes_ > 0) {
     staged_ = tables_.take(staged_bytes_);
@@ -92,7 +130,8 @@ GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgra
   place_metrics(programs.front());
   report_ = tables_.take(report_bytes_);
   reports_ = pinned_memory(ring * report_bytes_);
-  for (cudaEvent_t& e : done_) require(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "event");
+  for (cudaEvent_t& e : done_)
+    require(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "event");
   require(cudaEventCreateWithFlags(&settled_, cudaEventDisableTiming), "event");
   if (parts_.progress) beats_ = new (pinned_memory(sizeof(std::int64_t))) std::int64_t{0};
 }
@@ -115,9 +154,13 @@ void GpuExecutor::prepare(Shape& s) {
   s.lanes = std::make_unique<SideLanes>(*s.placed, stream_);
   s.launch_begin = launch_begin(s.placed->program);
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
-  std::vector<const Instruction*> run;          // of updates, or of sums for them: they touch different groups, so one launch does all
+  // of updates, or of sums for them: they touch different groups, so one launch does all
+  std::vector<const Instruction*> run;
   auto end_run = [&] {
-    if (!run.empty()) s.updates[run.front()] = update_launch(*s.memory, tables_, s.groups, run, device_.plan().recipe.optimizer.options, scale, parts_.rounding_seed);
+    if (!run.empty())
+      s.updates[run.front()] = update_launch(*s.memory, tables_, s.groups, run,
+                                             device_.plan().recipe.optimizer.options, scale,
+                                             parts_.rounding_seed);
     run.clear();
   };
   for (const Instruction& i : s.placed->program.steady) {
@@ -130,7 +173,8 @@ void GpuExecutor::prepare(Shape& s) {
       if (!transfers_) transfers_ = std::make_unique<WorkQueue>();
     }
     s.reports |= i.op == Op::report;
-    const bool waits = s.lanes->waits(static_cast<int>(&i - s.placed->program.steady.data()));   // for what those before it need not have: weights that come from the host
+    // for what those before it need not have: weights that come from the host
+    const bool waits = s.lanes->waits(static_cast<int>(&i - s.placed->program.steady.data()));
     if (!run.empty() && (run.front()->op != i.op || waits)) end_run();
     if (i.op == Op::update && i.lane == Lane::host) {
       end_run();
@@ -144,8 +188,12 @@ void GpuExecutor::prepare(Shape& s) {
   }
   end_run();
   const StepProgram& p = s.placed->program;
-  const auto changes = [&](const Use& u) { return writes(u.how) && p.buffers[u.buffer].resident && p.buffers[u.buffer].space == Space::device; };
-  const auto first = std::ranges::find_if(p.steady, [&](const Instruction& i) { return std::ranges::any_of(i.uses, changes); });
+  const auto changes = [&](const Use& u) {
+    return writes(u.how) && p.buffers[u.buffer].resident &&
+           p.buffers[u.buffer].space == Space::device;
+  };
+  const auto first = std::ranges::find_if(
+      p.steady, [&](const Instruction& i) { return std::ranges::any_of(i.uses, changes); });
   if (first != p.steady.end()) s.first_write = first - p.steady.begin();
 }
 
@@ -162,29 +210,46 @@ void GpuExecutor::place_metrics(const plan::PlacedProgram& placed) {
 
 void GpuExecutor::submit_step() {
   const std::int64_t place = submitted_ % ring, step = parts_.first_step + submitted_;
-  if (submitted_ >= ring) wait_for_step(submitted_ - ring + 1);   // its batches and its report were there
+  // its batches and its report were there
+  if (submitted_ >= ring) wait_for_step(submitted_ - ring + 1);
   Shape& s = shapes_[shapes_.size() == 1 ? 0 : parts_.shape_of(step)];
   std::byte* const batches = pinned_ + place * staged_bytes_;
-  ops::BatchNeeds needs = s.fetches.empty() ? ops::BatchNeeds{true, s.placed->graph.target_chunk == 0 ? 0 : s.placed->graph.tokens} : ops::BatchNeeds{.padded = false};
+  ops::BatchNeeds needs =
+      s.fetches.empty()
+          ? ops::BatchNeeds{true, s.placed->graph.target_chunk == 0 ? 0 : s.placed->graph.tokens}
+          : ops::BatchNeeds{.padded = false};
   for (std::size_t f = 0; f < s.fetches.size(); ++f) {
     const Instruction& fetch = *s.fetches[f];
     data::BatchView out;
-    for (std::size_t k = 0; k < s.field_offsets.size(); ++k) set_field(out, s.placed->graph.batch[k], batches + static_cast<std::int64_t>(f) * s.record_bytes + s.field_offsets[k]);
+    for (std::size_t k = 0; k < s.field_offsets.size(); ++k)
+      set_field(out, s.placed->graph.batch[k],
+                batches + static_cast<std::int64_t>(f) * s.record_bytes + s.field_offsets[k]);
     parts_.fetch(step, fetch.micro, fetch.peer == none ? parts_.rank : fetch.peer, out);
-    if (fetch.peer == none) needs = with_batch(needs, out, s.placed->graph);   // what is sent on is computed elsewhere
+    // what is sent on is computed elsewhere
+    if (fetch.peer == none) needs = with_batch(needs, out, s.placed->graph);
   }
   if (!s.fetches.empty())
-    require_step(cudaMemcpyAsync(staged_, batches, static_cast<std::size_t>(s.record_bytes) * s.fetches.size(), cudaMemcpyHostToDevice, stream_), std::max<std::int64_t>(submitted_, 1));
+    require_step(cudaMemcpyAsync(staged_, batches,
+                                 static_cast<std::size_t>(s.record_bytes) * s.fetches.size(),
+                                 cudaMemcpyHostToDevice, stream_),
+                 std::max<std::int64_t>(submitted_, 1));
   const Part part = next_part(s);
-  if (to_time_ > 0 && part == Part::whole) launch_timed(s, needs);
-  else launch(s, needs, part);
+  if (to_time_ > 0 && part == Part::whole)
+    launch_timed(s, needs);
+  else
+    launch(s, needs, part);
   ++submitted_;
-  require_step(cudaMemcpyAsync(reports_ + place * report_bytes_, report_, static_cast<std::size_t>(report_bytes_), cudaMemcpyDeviceToHost, stream_), submitted_);
+  require_step(
+      cudaMemcpyAsync(reports_ + place * report_bytes_, report_,
+                      static_cast<std::size_t>(report_bytes_), cudaMemcpyDeviceToHost, stream_),
+      submitted_);
   require_step(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), submitted_);
 }
 
 void GpuExecutor::require_step(cudaError_t error, std::int64_t last) const {
-  if (error != cudaSuccess) throw_step_failed(error, parts_.first_step + std::min(reported_ + 1, last), parts_.first_step + last);
+  if (error != cudaSuccess)
+    throw_step_failed(error, parts_.first_step + std::min(reported_ + 1, last),
+                      parts_.first_step + last);
 }
 
 void GpuExecutor::time_next(std::int64_t steps, OnTimes on_times) {
@@ -206,7 +271,8 @@ std::vector<std::int64_t> GpuExecutor::operand_bytes() const {
 }
 
 void GpuExecutor::wait_for_step(std::int64_t n) {
-  if (n > submitted_) throw InternalError("wait_for_step: step " + std::to_string(n) + " was never submitted");
+  if (n > submitted_)
+    throw InternalError("wait_for_step: step " + std::to_string(n) + " was never submitted");
   for (; reported_ < n; ++reported_) {
     const std::int64_t place = reported_ % ring;
     wait_for(done_[static_cast<std::size_t>(place)], reported_ + 1);
@@ -214,10 +280,12 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
     if (!shapes_.front().reports) continue;
     const std::byte* const report = reports_ + place * report_bytes_;
     const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);
-    StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps, r.lr, r.loss_scale, {}};
+    StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps,
+                          r.lr,       r.loss_scale,   {}};
     for (const Metric& m : metrics_) {
       const auto* const values = reinterpret_cast<const double*>(report + m.offset);
-      out.metrics[m.name].assign(values, values + m.bytes / static_cast<std::int64_t>(sizeof(double)));
+      out.metrics[m.name].assign(values,
+                                 values + m.bytes / static_cast<std::int64_t>(sizeof(double)));
     }
     parts_.report(out);
   }
@@ -232,20 +300,25 @@ void GpuExecutor::settle(std::int64_t step) {
   wait_for(settled_, step);
 }
 
-// Whether the GPU computes or waits for another's part of a sum cannot be told from here: that it moves, its beats tell.
+// Whether the GPU computes or waits for another's part of a sum cannot be told from here: that it
+// moves, its beats tell.
 void GpuExecutor::wait_for(cudaEvent_t event, std::int64_t step) {
   if (!parts_.progress) return require_step(cudaEventSynchronize(event), step);
   const dist::WaitsForPeers waits(*parts_.progress);
   cudaError_t error = cudaEventQuery(event);
   for (int round = 0; error == cudaErrorNotReady; ++round, error = cudaEventQuery(event)) {
     parts_.throw_failure();
-    if (const std::int64_t beats = std::atomic_ref(*beats_).load(std::memory_order_relaxed); beats != std::exchange(heard_beats_, beats)) ++parts_.progress->done;
-    round < 100 ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (const std::int64_t beats = std::atomic_ref(*beats_).load(std::memory_order_relaxed);
+        beats != std::exchange(heard_beats_, beats))
+      ++parts_.progress->done;
+    round < 100 ? std::this_thread::yield()
+                : std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   require_step(error, step);
 }
 
-void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part) {
+void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline,
+                        Part part) {
   const at::NoGradGuard no_grad;
   ops::Gpu gpu = device_.ops();
   gpu.needs = needs;
@@ -257,7 +330,9 @@ void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* t
   const std::size_t end = s.placed->program.steady.size();
   if (part != Part::head) issue(s, timeline, s.launch_begin, end);
   if (part != Part::tail) issue(s, timeline, 0, s.launch_begin);
-  if (const cudaStream_t disk = s.lanes->stream(Lane::disk)) require(cudaLaunchHostFunc(disk, &GpuExecutor::wait_for_all_disk_transfers, this), "wait for the disk");
+  if (const cudaStream_t disk = s.lanes->stream(Lane::disk))
+    require(cudaLaunchHostFunc(disk, &GpuExecutor::wait_for_all_disk_transfers, this),
+            "wait for the disk");
   s.lanes->join();
 }
 
@@ -267,73 +342,124 @@ void GpuExecutor::issue(Shape& s, gpu::Timeline* timeline, std::size_t from, std
     const Instruction& i = steady[k];
     const std::string name = timeline ? describe(*s.placed, i) : "";
     if (timeline) timeline->enter(name);
-    const cudaStream_t stream = s.lanes->enter(static_cast<int>(k), [&](int transfer, cudaStream_t waits) {
-      require(cudaLaunchHostFunc(waits, &GpuExecutor::wait_for_disk_transfer, &s.disk_transfers.at(&steady[static_cast<std::size_t>(transfer)])), "wait for the disk");
+    const cudaStream_t stream = s.lanes->enter(static_cast<int>(k), [&](int transfer,
+                                                                        cudaStream_t waits) {
+      require(cudaLaunchHostFunc(waits, &GpuExecutor::wait_for_disk_transfer,
+                                 &s.disk_transfers.at(&steady[static_cast<std::size_t>(transfer)])),
+              "wait for the disk");
     });
-    if (timeline && stream == stream_ && s.lanes->waits(static_cast<int>(k))) timeline->mark(Work::wait);
+    if (timeline && stream == stream_ && s.lanes->waits(static_cast<int>(k)))
+      timeline->mark(Work::wait);
     if (static_cast<std::ptrdiff_t>(k) == s.first_write) device_.hold_for_download(stream);
     try {
       execute(s, i, stream);
     } catch (const gpu::GpuError& error) {
-      throw gpu::GpuError(error.code(), std::string(error.what()) + " (in " + describe(*s.placed, i) + ")");
+      throw gpu::GpuError(error.code(),
+                          std::string(error.what()) + " (in " + describe(*s.placed, i) + ")");
     }
     s.lanes->leave(static_cast<int>(k), name);
-    if (timeline && stream == stream_) timeline->mark(work_of(i.op));   // what the instruction's operations have not marked themselves
+    // what the instruction's operations have not marked themselves
+    if (timeline && stream == stream_) timeline->mark(work_of(i.op));
   }
 }
 
 void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
   const auto copy_within = [&](std::byte* to, const std::byte* from, std::int64_t bytes) {
-    require(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), std::string(name_of(i.op)));
+    require(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
+                            stream_),
+            std::string(name_of(i.op)));
   };
   switch (i.op) {
     case Op::fetch_batch: return fetch_batch(s, i);
-    case Op::forward: case Op::recompute: case Op::backward: case Op::loss: case Op::evaluate: case Op::predict: {
+    case Op::forward:
+    case Op::recompute:
+    case Op::backward:
+    case Op::loss:
+    case Op::evaluate:
+    case Op::predict: {
       auto& context = s.contexts[&i];
       if (!context) context = block_context(*s.placed, i, device_.memory(), parts_);
-      if (beats_ && (i.op == Op::loss || i.op == Op::evaluate)) require(kernels::advance(beats_, nullptr, stream_), "beat of a micro-step");
+      if (beats_ && (i.op == Op::loss || i.op == Op::evaluate))
+        require(kernels::advance(beats_, nullptr, stream_), "beat of a micro-step");
       return run_block(*(*s.blocks)[static_cast<std::size_t>(i.block)], i.op, *context);
     }
     case Op::copy: {
-      if (i.lane == Lane::disk) return require(cudaLaunchHostFunc(stream, &GpuExecutor::begin_disk_transfer, &s.disk_transfers.at(&i)), "transfer with the disk");
-      const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);   // which of them is the host's, their addresses tell
-      return require(cudaMemcpyAsync(s.memory->address(to), s.memory->address(from), static_cast<std::size_t>(from.range.end - from.range.begin), cudaMemcpyDefault, stream), "copy");
+      if (i.lane == Lane::disk)
+        return require(
+            cudaLaunchHostFunc(stream, &GpuExecutor::begin_disk_transfer, &s.disk_transfers.at(&i)),
+            "transfer with the disk");
+      // which of them is the host's, their addresses tell
+      const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);
+      return require(cudaMemcpyAsync(s.memory->address(to), s.memory->address(from),
+                                     static_cast<std::size_t>(from.range.end - from.range.begin),
+                                     cudaMemcpyDefault, stream),
+                     "copy");
     }
     case Op::cast: {
       const CastTypes types = cast_types(*s.placed, i);
-      return require(cast_elements(s.memory->address(use_of(i, CopySlot::to)), types.to, s.memory->address(use_of(i, CopySlot::from)), types.from, types.elements, stream_), "cast");
+      return require(cast_elements(s.memory->address(use_of(i, CopySlot::to)), types.to,
+                                   s.memory->address(use_of(i, CopySlot::from)), types.from,
+                                   types.elements, stream_),
+                     "cast");
     }
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
-    case Op::measure: case Op::update:
-      if (i.lane == Lane::host) return require(cudaLaunchHostFunc(stream, &GpuExecutor::make_host_update, &s.host_updates.at(&i)), "update on the host");
+    case Op::measure:
+    case Op::update:
+      if (i.lane == Lane::host)
+        return require(
+            cudaLaunchHostFunc(stream, &GpuExecutor::make_host_update, &s.host_updates.at(&i)),
+            "update on the host");
       if (const auto update = s.updates.find(&i); update != s.updates.end())
         update->second.launch(stream_);
       return;
-    case Op::advance_step: return require(kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), nullptr, stream_), "step counter");
+    case Op::advance_step:
+      return require(
+          kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), nullptr, stream_),
+          "step counter");
     case Op::advance_applied:
       if (find_use(i, AdvanceSlot::loss_scale))
-        return require(kernels::advance_loss_scale(s.memory->find<double>(i, AdvanceSlot::loss_scale), s.memory->find<double>(i, AdvanceSlot::norm2), parts_.loss_scale, stream_), "loss scale");
-      return require(kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), s.memory->find<double>(i, AdvanceSlot::norm2), stream_), "step counter");
+        return require(
+            kernels::advance_loss_scale(s.memory->find<double>(i, AdvanceSlot::loss_scale),
+                                        s.memory->find<double>(i, AdvanceSlot::norm2),
+                                        parts_.loss_scale, stream_),
+            "loss scale");
+      return require(kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter),
+                                      s.memory->find<double>(i, AdvanceSlot::norm2), stream_),
+                     "step counter");
     case Op::report:
-      require(kernels::store_report(reinterpret_cast<kernels::StepReport*>(report_), report_scalars(s, i), stream_), "report");
-      for (const Metric& m : metrics_) copy_within(report_ + m.offset, s.memory->address(use_of(i, m.slot)), m.bytes);
+      require(kernels::store_report(reinterpret_cast<kernels::StepReport*>(report_),
+                                    report_scalars(s, i), stream_),
+              "report");
+      for (const Metric& m : metrics_)
+        copy_within(report_ + m.offset, s.memory->address(use_of(i, m.slot)), m.bytes);
       return;
-    case Op::reduce: case Op::broadcast: case Op::scatter: case Op::gather: case Op::all_to_all: case Op::send: case Op::recv: return communicate(s, i, stream);
+    case Op::reduce:
+    case Op::broadcast:
+    case Op::scatter:
+    case Op::gather:
+    case Op::all_to_all:
+    case Op::send:
+    case Op::recv: return communicate(s, i, stream);
   }
 }
 
 void GpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
-  const std::byte* const record = staged_ + (std::ranges::find(s.fetches, &i) - s.fetches.begin()) * s.record_bytes;
+  const std::byte* const record = staged_ + (std::ranges::find(s.fetches, &i) - s.fetches.begin()) *
+                                                s.record_bytes;
   kernels::CopiedRanges ranges;
-  if (s.field_offsets.size() > ranges.size()) throw InternalError("a batch of " + std::to_string(s.field_offsets.size()) + " tensors");
+  if (s.field_offsets.size() > ranges.size())
+    throw InternalError("a batch of " + std::to_string(s.field_offsets.size()) + " tensors");
   for (std::size_t k = 0; k < s.field_offsets.size(); ++k)
-    ranges[k] = {record + s.field_offsets[k], s.memory->address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))), s.placed->graph.batch[k].bytes()};
+    ranges[k] = {record + s.field_offsets[k],
+                 s.memory->address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))),
+                 s.placed->graph.batch[k].bytes()};
   require(kernels::copy_ranges(ranges, stream_), "fetch_batch");
 }
 
 void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t stream) {
   const gpu::NcclCommunicator* const ranks = device_.nccl(i.group);
-  if (!ranks) throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
+  if (!ranks)
+    throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
   switch (i.op) {
@@ -341,7 +467,9 @@ void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t
     case Op::scatter: return scatter(s, i, stream);
     case Op::gather: {
       const gpu::NcclCommunicator::Together together;
-      for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k) ranks->all_gather(s.memory->address(*shard), s.memory->address(use_of(i, ShardSlot::to(k))), bytes(*shard), stream);
+      for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k)
+        ranks->all_gather(s.memory->address(*shard), s.memory->address(use_of(i, ShardSlot::to(k))),
+                          bytes(*shard), stream);
       return;
     }
     case Op::broadcast: {
@@ -349,16 +477,21 @@ void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t
       for (const Use& u : i.uses) ranks->broadcast(s.memory->address(u), bytes(u), i.peer, stream);
       return;
     }
-    case Op::send: return ranks->send(s.memory->address(use_of(i, CopySlot::from)), bytes(use_of(i, CopySlot::from)), i.peer, stream);
-    case Op::recv: return ranks->recv(s.memory->address(use_of(i, CopySlot::to)), bytes(use_of(i, CopySlot::to)), i.peer, stream);
-    default: throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
+    case Op::send:
+      return ranks->send(s.memory->address(use_of(i, CopySlot::from)),
+                         bytes(use_of(i, CopySlot::from)), i.peer, stream);
+    case Op::recv:
+      return ranks->recv(s.memory->address(use_of(i, CopySlot::to)), bytes(use_of(i, CopySlot::to)),
+                         i.peer, stream);
+    default:
+      throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
   }
 }
 
 void GpuExecutor::reduce(const Shape& s, const Instruction& i, cudaStream_t stream) {
   struct Sum {
     std::byte* exact;
-    std::byte* rounded;                 // null: travels as it is
+    std::byte* rounded;  // null: travels as it is
     std::int64_t elements;
     DType dtype;
     bool is_written;
@@ -369,47 +502,65 @@ void GpuExecutor::reduce(const Shape& s, const Instruction& i, cudaStream_t stre
     if (b.kind == Kind::scratch) continue;
     const DType dtype = b.kind == Kind::gradient ? DType::f32 : DType::f64;
     const Use* rounded = find_use(i, u.slot + 1);
-    sums.push_back({s.memory->address(u), rounded ? s.memory->address(*rounded) : nullptr, (u.range.end - u.range.begin) / size_of(dtype), dtype, writes(u.how)});
+    sums.push_back({s.memory->address(u), rounded ? s.memory->address(*rounded) : nullptr,
+                    (u.range.end - u.range.begin) / size_of(dtype), dtype, writes(u.how)});
   }
   for (const Sum& sum : sums)
-    if (sum.rounded) require(cast_elements(sum.rounded, DType::bf16, sum.exact, DType::f32, sum.elements, stream), "rounding before a sum");
+    if (sum.rounded)
+      require(cast_elements(sum.rounded, DType::bf16, sum.exact, DType::f32, sum.elements, stream),
+              "rounding before a sum");
   {
     const gpu::NcclCommunicator::Together together;
     for (const Sum& sum : sums) {
       std::byte* const data = sum.rounded ? sum.rounded : sum.exact;
       const DType dtype = sum.rounded ? DType::bf16 : sum.dtype;
-      i.peer == none ? device_.nccl(i.group)->all_reduce(data, sum.elements, dtype, stream) : device_.nccl(i.group)->reduce(data, sum.elements, dtype, i.peer, stream);
+      i.peer == none ? device_.nccl(i.group)->all_reduce(data, sum.elements, dtype, stream)
+                     : device_.nccl(i.group)->reduce(data, sum.elements, dtype, i.peer, stream);
     }
   }
   for (const Sum& sum : sums)
-    if (sum.rounded && sum.is_written) require(cast_elements(sum.exact, DType::f32, sum.rounded, DType::bf16, sum.elements, stream), "sum that was rounded");
+    if (sum.rounded && sum.is_written)
+      require(cast_elements(sum.exact, DType::f32, sum.rounded, DType::bf16, sum.elements, stream),
+              "sum that was rounded");
 }
 
 void GpuExecutor::scatter(const Shape& s, const Instruction& i, cudaStream_t stream) {
   struct Part {
-    std::byte *from, *to, *sent, *arrived;   // sent, arrived: null where it travels as it is, where it arrives in its place
-    std::int64_t elements;              // of the shard
+    // sent, arrived: null where it travels as it is, where it arrives in its place
+    std::byte *from, *to, *sent, *arrived;
+    std::int64_t elements;  // of the shard
     bool adds;
   };
   std::vector<Part> parts;
   for (int k = 0; const Use* from = find_use(i, ShardSlot::from(k)); ++k) {
     const Use& to = use_of(i, ShardSlot::to(k));
-    parts.push_back({s.memory->address(*from), s.memory->address(to), s.memory->find<std::byte>(i, ShardSlot::sent(k)), s.memory->find<std::byte>(i, ShardSlot::arrived(k)),
-                     (to.range.end - to.range.begin) / size_of(DType::f32), to.how == How::accumulate});
+    parts.push_back({s.memory->address(*from), s.memory->address(to),
+                     s.memory->find<std::byte>(i, ShardSlot::sent(k)),
+                     s.memory->find<std::byte>(i, ShardSlot::arrived(k)),
+                     (to.range.end - to.range.begin) / size_of(DType::f32),
+                     to.how == How::accumulate});
   }
   const std::int64_t ranks = s.placed->program.shard_ranks;
   for (const Part& p : parts)
-    if (p.sent) require(cast_elements(p.sent, DType::bf16, p.from, DType::f32, p.elements * ranks, stream), "rounding before a sum");
+    if (p.sent)
+      require(cast_elements(p.sent, DType::bf16, p.from, DType::f32, p.elements * ranks, stream),
+              "rounding before a sum");
   {
     const gpu::NcclCommunicator::Together together;
-    for (const Part& p : parts) device_.nccl(i.group)->reduce_scatter(p.sent ? p.sent : p.from, p.arrived ? p.arrived : p.to, p.elements, p.sent ? DType::bf16 : DType::f32, stream);
+    for (const Part& p : parts)
+      device_.nccl(i.group)->reduce_scatter(p.sent ? p.sent : p.from, p.arrived ? p.arrived : p.to,
+                                            p.elements, p.sent ? DType::bf16 : DType::f32, stream);
   }
   for (const Part& p : parts) {
     auto* const sum = elements_at<float>(p.to);
     if (p.arrived && p.adds)
-      require(p.sent ? kernels::add(sum, elements_at<const kernels::Bf16>(p.arrived), p.elements, stream) : kernels::add(sum, elements_at<const float>(p.arrived), p.elements, stream), "sum over micro-steps");
+      require(p.sent ? kernels::add(sum, elements_at<const kernels::Bf16>(p.arrived), p.elements,
+                                    stream)
+                     : kernels::add(sum, elements_at<const float>(p.arrived), p.elements, stream),
+              "sum over micro-steps");
     else if (p.arrived)
-      require(cast_elements(p.to, DType::f32, p.arrived, DType::bf16, p.elements, stream), "sum that was rounded");
+      require(cast_elements(p.to, DType::f32, p.arrived, DType::bf16, p.elements, stream),
+              "sum that was rounded");
   }
 }
 
@@ -422,7 +573,8 @@ kernels::StepScalars GpuExecutor::report_scalars(const Shape& s, const Instructi
   out.loss_scale = s.memory->find<double>(i, ReportSlot::loss_scale);
   if (const Use* table = find_use(i, ReportSlot::lr_table)) {
     out.lr_table = reinterpret_cast<const double*>(s.memory->address(*table));
-    out.lr_entries = (table->range.end - table->range.begin) / static_cast<std::int64_t>(sizeof(double));
+    out.lr_entries = (table->range.end - table->range.begin) /
+                     static_cast<std::int64_t>(sizeof(double));
   } else {
     out.applied_steps = nullptr;
   }

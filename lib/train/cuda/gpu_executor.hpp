@@ -1,4 +1,5 @@
-// On a GPU: a program becomes a CUDA graph, captured from the same instructions that its first step runs one by one.
+// On a GPU: a program becomes a CUDA graph, captured from the same instructions that its first step
+// runs one by one.
 #pragma once
 #include "core/work_queue.hpp"
 #include "kernels/step/step_scalars.hpp"
@@ -14,35 +15,45 @@ namespace trainx::train {
 
 class GpuExecutor final : public Executor {
  public:
-  GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts);
+  GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs,
+              ExecutorParts parts);
   ~GpuExecutor() override;
-  /// Fills the step's batches in pinned memory and launches it; waits where it would be more than `ring` steps ahead. What the host updates behind it may be left to the next step's launch.
+  /// Fills the step's batches in pinned memory and launches it; waits where it would be more than
+  /// `ring` steps ahead. What the host updates behind it may be left to the next step's launch.
   void submit_step() override;
   /// Of the last one submitted until all of it is done.
   void wait_for_step(std::int64_t n) override;
   void wait_idle() override { wait_for_step(submitted_); }
-  /// Also the first step, whose libraries are still loading: it is better left out. Where launches end elsewhere than steps, it is whole launches that are timed: a step at rest before them is not.
+  /// Also the first step, whose libraries are still loading: it is better left out. Where launches
+  /// end elsewhere than steps, it is whole launches that are timed: a step at rest before them is
+  /// not.
   void time_next(std::int64_t steps, OnTimes on_times) override;
   const std::vector<StepEvidence>& evidence() const override { return evidence_; }
   std::int64_t kinds_of_steps() const override;
   std::vector<std::int64_t> operand_bytes() const override;
 
  private:
-  static constexpr std::int64_t ring = 4;       // steps whose batches and reports the host may hold
+  static constexpr std::int64_t ring = 4;  // steps whose batches and reports the host may hold
 
-  struct DestroyGraph { void operator()(cudaGraph_t g) const { cudaGraphDestroy(g); } };
+  struct DestroyGraph {
+    void operator()(cudaGraph_t g) const { cudaGraphDestroy(g); }
+  };
   using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
-  struct DestroyGraphExec { void operator()(cudaGraphExec_t g) const { cudaGraphExecDestroy(g); } };
+  struct DestroyGraphExec {
+    void operator()(cudaGraphExec_t g) const { cudaGraphExecDestroy(g); }
+  };
   using GraphExec = std::unique_ptr<CUgraphExec_st, DestroyGraphExec>;
 
-  /// What is launched at once of a program: all of it from where its launches begin (program/launch.hpp); after a rest, what comes before that; before a rest, what is left.
+  /// What is launched at once of a program: all of it from where its launches begin
+  /// (program/launch.hpp); after a rest, what comes before that; before a rest, what is left.
   enum class Part : std::uint8_t { whole, head, tail };
   /// Of a shape and what its steps' batches need.
   struct Launch {
-    bool warm = false;                          // its first step ran: libraries have chosen and loaded what they use
-    bool attested = false;                      // what a whole one launches was looked at
-    GraphExec whole, head;                      // where steps are replayed
-    std::uint64_t tunings = 0;                  // of the device when they were captured
+    // its first step ran: libraries have chosen and loaded what they use
+    bool warm = false;
+    bool attested = false;      // what a whole one launches was looked at
+    GraphExec whole, head;      // where steps are replayed
+    std::uint64_t tunings = 0;  // of the device when they were captured
   };
   /// A scalar of evaluation beside the loss, behind the StepReport.
   struct Metric {
@@ -57,45 +68,52 @@ class GpuExecutor final : public Executor {
     const Shape* shape = nullptr;
     const program::Instruction* instruction = nullptr;
   };
-  /// A transfer with the disk, which a thread of the executor's makes once its turn comes in the stream.
+  /// A transfer with the disk, which a thread of the executor's makes once its turn comes in the
+  /// stream.
   struct DiskTransfer {
     GpuExecutor* executor = nullptr;
     const Shape* shape = nullptr;
     const program::Instruction* instruction = nullptr;
-    std::atomic<std::uint64_t> number = 0;      // of the last one begun, among all of the executor's
+    // of the last one begun, among all of the executor's
+    std::atomic<std::uint64_t> number = 0;
   };
   /// One of the programs with what is launched for it.
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
-    std::size_t launch_begin = 0;               // program/launch.hpp
+    std::size_t launch_begin = 0;  // program/launch.hpp
     const model::Blocks* blocks = nullptr;
     std::vector<OwnGroup> groups;
     std::optional<PlacedMemory> memory;
     std::unique_ptr<SideLanes> lanes;
     BlockContexts contexts;
-    std::map<const program::Instruction*, UpdateLaunch> updates;   // and measures, of the first instruction of a run; the others have none
+    // and measures, of the first instruction of a run; the others have none
+    std::map<const program::Instruction*, UpdateLaunch> updates;
     std::map<const program::Instruction*, HostUpdate> host_updates;
     std::map<const program::Instruction*, DiskTransfer> disk_transfers;
     std::map<const program::Instruction*, NormLaunch> norms;
-    std::vector<std::int64_t> field_offsets;    // of each batch tensor in a micro-batch's record
-    std::int64_t record_bytes = 0;              // of a micro-batch
-    std::vector<const program::Instruction*> fetches;   // a record each; of dp rank 0 fetches for all ranks, the others nothing
+    std::vector<std::int64_t> field_offsets;  // of each batch tensor in a micro-batch's record
+    std::int64_t record_bytes = 0;            // of a micro-batch
+    // a record each; of dp rank 0 fetches for all ranks, the others nothing
+    std::vector<const program::Instruction*> fetches;
     bool reports = false;
-    std::ptrdiff_t first_write = program::none;         // position of the first instruction that changes a resident
+    // position of the first instruction that changes a resident
+    std::ptrdiff_t first_write = program::none;
     std::map<ops::BatchNeeds, Launch> launches;
   };
 
   void prepare(Shape& s);
   void place_metrics(const plan::PlacedProgram& placed);
-  void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part);   // its instructions, one after the other
-  void issue(Shape& s, gpu::Timeline* timeline, std::size_t from, std::size_t to);   // by position
+  // its instructions, one after the other
+  void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
+  void issue(Shape& s, gpu::Timeline* timeline, std::size_t from, std::size_t to);  // by position
   /// What is to be launched for a step of this shape.
   Part next_part(Shape& s);
   /// Launches what the last step left.
   void finish_step();
   void launch(Shape& s, const ops::BatchNeeds& needs, Part part);
   void launch_timed(Shape& s, const ops::BatchNeeds& needs);
-  /// Throws GpuError 69 that names the steps on their way, the last of them the `last` that was submitted, counted from 1.
+  /// Throws GpuError 69 that names the steps on their way, the last of them the `last` that was
+  /// submitted, counted from 1.
   void require_step(cudaError_t error, std::int64_t last) const;
   Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
   void attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph);
@@ -103,7 +121,8 @@ class GpuExecutor final : public Executor {
   void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);
   void fetch_batch(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i, cudaStream_t stream);
-  // On a thread of the driver's, which may have but one for all streams: what waits there holds up the others.
+  // On a thread of the driver's, which may have but one for all streams: what waits there holds up
+  // the others.
   static void make_host_update(void* host_update);
   static void begin_disk_transfer(void* disk_transfer);
   static void wait_for_disk_transfer(void* disk_transfer);
@@ -113,7 +132,8 @@ class GpuExecutor final : public Executor {
   void throw_host_failure();
   void reduce(const Shape& s, const program::Instruction& i, cudaStream_t stream);
   void scatter(const Shape& s, const program::Instruction& i, cudaStream_t stream);
-  /// Until the event has come, or the run has failed on another rank, whose part of a collective never will.
+  /// Until the event has come, or the run has failed on another rank, whose part of a collective
+  /// never will.
   void wait_for(cudaEvent_t event, std::int64_t step);
   /// Until all that was launched is done.
   void settle(std::int64_t step);
@@ -121,30 +141,33 @@ class GpuExecutor final : public Executor {
 
   GpuDevice& device_;
   cudaStream_t stream_;
-  bool replays_;                                // steps as CUDA graphs
+  bool replays_;  // steps as CUDA graphs
   ExecutorParts parts_;
   std::vector<Shape> shapes_;
   DeviceTables tables_;
-  std::byte* staged_ = nullptr;                 // device: the batches of the step that runs
-  std::byte* pinned_ = nullptr;                 // host: `ring` times the batches of a step
+  std::byte* staged_ = nullptr;  // device: the batches of the step that runs
+  std::byte* pinned_ = nullptr;  // host: `ring` times the batches of a step
   std::int64_t staged_bytes_ = 0;
-  std::vector<Metric> metrics_;                 // of all programs alike
-  std::int64_t report_bytes_ = sizeof(kernels::StepReport);   // with the metrics
-  std::byte* report_ = nullptr;                 // device
-  std::byte* reports_ = nullptr;                // pinned, [ring]
-  std::array<cudaEvent_t, ring> done_{};        // of the step in each place of the ring
+  std::vector<Metric> metrics_;                              // of all programs alike
+  std::int64_t report_bytes_ = sizeof(kernels::StepReport);  // with the metrics
+  std::byte* report_ = nullptr;                              // device
+  std::byte* reports_ = nullptr;                             // pinned, [ring]
+  std::array<cudaEvent_t, ring> done_{};  // of the step in each place of the ring
   cudaEvent_t settled_ = nullptr;
-  std::int64_t* beats_ = nullptr;               // pinned, counted up by the GPU in each micro-step; null: there is one rank
+  // pinned, counted up by the GPU in each micro-step; null: there is one rank
+  std::int64_t* beats_ = nullptr;
   std::int64_t heard_beats_ = 0;
   std::int64_t submitted_ = 0, reported_ = 0;
-  Shape* unfinished_ = nullptr;                 // of the last step submitted, where its tail is left to the next launch
+  // of the last step submitted, where its tail is left to the next launch
+  Shape* unfinished_ = nullptr;
   std::int64_t to_time_ = 0;
   OnTimes on_times_;
-  std::vector<StepEvidence> evidence_;          // of each graph, in the order of their captures
+  std::vector<StepEvidence> evidence_;  // of each graph, in the order of their captures
   gpu::Timeline timeline_;
   std::mutex host_mutex_;
-  std::exception_ptr host_failure_;             // of the first update on the host or transfer with the disk that failed; after it none is made
-  std::unique_ptr<WorkQueue> transfers_;   // null: the programs have nothing on a disk
+  // of the first update on the host or transfer with the disk that failed; after it none is made
+  std::exception_ptr host_failure_;
+  std::unique_ptr<WorkQueue> transfers_;  // null: the programs have nothing on a disk
 };
 
 }  // namespace trainx::train

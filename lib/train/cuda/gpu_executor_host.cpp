@@ -1,4 +1,5 @@
-// What the host does in a step on a GPU: updates and transfers with the disk, each when its turn comes in a stream.
+// What the host does in a step on a GPU: updates and transfers with the disk, each when its turn
+// comes in a stream.
 #include "train/cuda/gpu_executor.hpp"
 #include "program/operations.hpp"
 #include "train/host_update.hpp"
@@ -14,7 +15,10 @@ void GpuExecutor::make_host_update(void* host_update) {
   const Shape& s = *update.shape;
   e.on_host([&] {
     const at::NoGradGuard no_grad;
-    update_on_host(*s.placed, *update.instruction, s.groups[static_cast<std::size_t>(update.instruction->block)], [&](const Use& u) { return s.memory->address(u); }, e.parts_);
+    update_on_host(
+        *s.placed, *update.instruction,
+        s.groups[static_cast<std::size_t>(update.instruction->block)],
+        [&](const Use& u) { return s.memory->address(u); }, e.parts_);
   });
 }
 
@@ -25,7 +29,8 @@ void GpuExecutor::on_host(const std::function<void()>& work) {
       if (host_failure_) return;
     }
     work();
-    if (parts_.progress) ++parts_.progress->done;   // beside what the GPU beats: updates and transfers of a step may take long
+    // beside what the GPU beats: updates and transfers of a step may take long
+    if (parts_.progress) ++parts_.progress->done;
   } catch (const std::exception&) {
     const std::lock_guard lock(host_mutex_);
     if (!host_failure_) host_failure_ = std::current_exception();
@@ -37,11 +42,19 @@ void GpuExecutor::begin_disk_transfer(void* disk_transfer) {
   GpuExecutor& e = *transfer.executor;
   const Shape& s = *transfer.shape;
   e.on_host([&] {
-    const Use &from = use_of(*transfer.instruction, CopySlot::from), &to = use_of(*transfer.instruction, CopySlot::to);
-    const bool reads_disk = s.placed->program.buffers[static_cast<std::size_t>(from.buffer)].space == Space::disk;
-    const std::int64_t bytes = from.range.end - from.range.begin, offset = s.placed->placement.base[static_cast<std::size_t>((reads_disk ? from : to).buffer)];
+    const Use &from = use_of(*transfer.instruction, CopySlot::from),
+              &to = use_of(*transfer.instruction, CopySlot::to);
+    const bool reads_disk =
+        s.placed->program.buffers[static_cast<std::size_t>(from.buffer)].space == Space::disk;
+    const std::int64_t bytes = from.range.end - from.range.begin,
+                       offset =
+                           s.placed->placement
+                               .base[static_cast<std::size_t>((reads_disk ? from : to).buffer)];
     std::byte* const memory = s.memory->address(reads_disk ? to : from);
-    transfer.number = e.transfers_->add([disk = e.device_.disk(), reads_disk, offset, memory, bytes] { reads_disk ? disk->read(offset, memory, bytes) : disk->write(offset, memory, bytes); });
+    transfer.number =
+        e.transfers_->add([disk = e.device_.disk(), reads_disk, offset, memory, bytes] {
+          reads_disk ? disk->read(offset, memory, bytes) : disk->write(offset, memory, bytes);
+        });
   });
 }
 

@@ -1,4 +1,5 @@
-// What is launched for a step on a GPU: its instructions one by one, or a CUDA graph of them, whole or a part.
+// What is launched for a step on a GPU: its instructions one by one, or a CUDA graph of them, whole
+// or a part.
 #include "train/cuda/gpu_executor.hpp"
 #include "gpu/captured_step.hpp"
 #include "gpu/gpu_error.hpp"
@@ -13,7 +14,7 @@ using gpu::require;
 GpuExecutor::Part GpuExecutor::next_part(Shape& s) {
   if (s.launch_begin == 0) return Part::whole;
   if (unfinished_ == &s) return Part::whole;
-  finish_step();                        // of another shape, whose bytes lie elsewhere
+  finish_step();  // of another shape, whose bytes lie elsewhere
   unfinished_ = &s;
   return Part::head;
 }
@@ -44,8 +45,10 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs, Part part) {
     l.tunings = device_.tunings();
   }
   if (!replays_) return issue(s, needs, nullptr, part);
-  if (part == Part::head && !l.head) l.head = instantiate(capture(s, needs, nullptr, Part::head).get());
-  require_step(cudaGraphLaunch((part == Part::head ? l.head : l.whole).get(), stream_), submitted_ + 1);
+  if (part == Part::head && !l.head)
+    l.head = instantiate(capture(s, needs, nullptr, Part::head).get());
+  require_step(cudaGraphLaunch((part == Part::head ? l.head : l.whole).get(), stream_),
+               submitted_ + 1);
 }
 
 void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
@@ -62,14 +65,17 @@ void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
   StepTimes times;
   for (gpu::TimelineSpan& span : timeline_.spans()) {
     times.ms = span.begin_ms + span.ms;
-    times.spans.push_back({std::move(span.instruction), span.work, std::move(span.detail), Lane::compute, span.begin_ms, span.ms});
+    times.spans.push_back({std::move(span.instruction), span.work, std::move(span.detail),
+                           Lane::compute, span.begin_ms, span.ms});
   }
   for (StepSpan& span : s.lanes->spans()) times.spans.push_back(std::move(span));
-  for (const StepSpan& span : times.spans) times.ms = std::max(times.ms, span.begin_ms + span.ms);   // updates on the host end after all else
+  // updates on the host end after all else
+  for (const StepSpan& span : times.spans) times.ms = std::max(times.ms, span.begin_ms + span.ms);
   on_times_(times);
 }
 
-GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part) {
+GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs,
+                                        gpu::Timeline* timeline, Part part) {
   require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
   cudaGraph_t graph = nullptr;
   try {
@@ -85,7 +91,10 @@ GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, 
 
 void GpuExecutor::attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph) {
   gpu::CapturedStep step = gpu::read_graph(graph);
-  evidence_.push_back({replays_, static_cast<std::size_t>(&s - shapes_.data()), std::move(step.kernels), step.copies, step.copied_bytes, step.bytes_to_host, step.bytes_from_host, step.memsets, step.host_functions[&GpuExecutor::make_host_update], needs.target_rows});
+  evidence_.push_back({replays_, static_cast<std::size_t>(&s - shapes_.data()),
+                       std::move(step.kernels), step.copies, step.copied_bytes, step.bytes_to_host,
+                       step.bytes_from_host, step.memsets,
+                       step.host_functions[&GpuExecutor::make_host_update], needs.target_rows});
 }
 
 GpuExecutor::GraphExec GpuExecutor::instantiate(cudaGraph_t graph) {

@@ -16,16 +16,21 @@ struct UpdateLaunch {
   void launch(cudaStream_t stream) const;
 };
 /// `groups`: as this rank's updates see them.
-UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<OwnGroup>& groups, const std::vector<const program::Instruction*>& run, const spec::OptimizerOptions& options,
-                           const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed);
+UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
+                           const std::vector<OwnGroup>& groups,
+                           const std::vector<const program::Instruction*>& run,
+                           const spec::OptimizerOptions& options,
+                           const kernels::ScaleSettings& scale,
+                           std::optional<std::uint64_t> rounding_seed);
 
 struct NormLaunch {
   kernels::NormTable table;
   double* partial = nullptr;
   double* norm2 = nullptr;
-  bool add = false;                     // to what norm2 holds
+  bool add = false;  // to what norm2 holds
   void launch(cudaStream_t stream) const;
 };
-NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables, const std::vector<OwnGroup>& groups, const program::Instruction& i);
+NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables,
+                       const std::vector<OwnGroup>& groups, const program::Instruction& i);
 
 }  // namespace trainx::train

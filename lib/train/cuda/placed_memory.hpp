@@ -7,11 +7,13 @@ namespace trainx::train {
 class PlacedMemory {
  public:
   /// `host`: pinned memory of its buffers on the host, null where it has none.
-  PlacedMemory(const plan::PlacedProgram& placed, std::byte* base, std::byte* host = nullptr) : placed_(&placed), base_(base), host_(host) {}
+  PlacedMemory(const plan::PlacedProgram& placed, std::byte* base, std::byte* host = nullptr)
+      : placed_(&placed), base_(base), host_(host) {}
   const plan::PlacedProgram& placed() const { return *placed_; }
   std::byte* address(const program::Use& u) const {
     const auto b = static_cast<std::size_t>(u.buffer);
-    return (placed_->program.buffers[b].space == program::Space::host ? host_ : base_) + placed_->placement.base[b] + u.range.begin;
+    return (placed_->program.buffers[b].space == program::Space::host ? host_ : base_) +
+           placed_->placement.base[b] + u.range.begin;
   }
   /// What fills the slot of the instruction; null where nothing does.
   template <class T>

@@ -11,29 +11,36 @@ using gpu::require;
 SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : compute_(compute) {
   StepProgram p = placed.program;
   for (const Instruction& i : p.steady)
-    if (auto& stream = streams_[static_cast<std::size_t>(i.lane)]; is_beside(i) && !stream) stream = std::make_unique<Stream>();
+    if (auto& stream = streams_[static_cast<std::size_t>(i.lane)]; is_beside(i) && !stream)
+      stream = std::make_unique<Stream>();
   if (std::ranges::none_of(streams_, [](const auto& s) { return s != nullptr; })) return;
   // Sums that are ready go before the rest of backward: what waits for them is behind it.
   int lowest = 0, highest = 0;
   require(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "priorities of streams");
   for (std::size_t lane = 0; lane < streams_.size(); ++lane)
     if (auto& s = streams_[lane]) {
-      require(cudaStreamCreateWithPriority(&s->stream, cudaStreamNonBlocking, static_cast<Lane>(lane) == Lane::communication ? highest : lowest), "stream of a lane");
+      require(cudaStreamCreateWithPriority(
+                  &s->stream, cudaStreamNonBlocking,
+                  static_cast<Lane>(lane) == Lane::communication ? highest : lowest),
+              "stream of a lane");
       s->joined = make_event();
     }
   forked_ = make_event();
   places_.resize(p.steady.size());
   for (std::size_t k = 0; k < p.steady.size(); ++k) places_[k].lane = p.steady[k].lane;
   const std::size_t begin = launch_begin(p);
-  std::ranges::rotate(p.steady, p.steady.begin() + static_cast<std::ptrdiff_t>(begin));   // as launches go
+  // as launches go
+  std::ranges::rotate(p.steady, p.steady.begin() + static_cast<std::ptrdiff_t>(begin));
   const Order order = derive_order(p, placed.placement);
   const auto position_of = [&](std::size_t k) { return (k + begin) % places_.size(); };
   std::array<std::vector<std::size_t>, lane_count> in_lane;
-  for (std::size_t k = 0; k < p.steady.size(); ++k) in_lane[static_cast<std::size_t>(p.steady[k].lane)].push_back(position_of(k));
+  for (std::size_t k = 0; k < p.steady.size(); ++k)
+    in_lane[static_cast<std::size_t>(p.steady[k].lane)].push_back(position_of(k));
   for (std::size_t k = 0; k < p.steady.size(); ++k)
     for (const Wait& w : order.steady[k]) {
-      if (w.back > 0) continue;         // the launch before, which was joined
-      const std::size_t position = in_lane[static_cast<std::size_t>(w.lane)].at(static_cast<std::size_t>(w.index));
+      if (w.back > 0) continue;  // the launch before, which was joined
+      const std::size_t position =
+          in_lane[static_cast<std::size_t>(w.lane)].at(static_cast<std::size_t>(w.index));
       if (!places_[position].done) places_[position].done = make_event();
       places_[position_of(k)].waits.push_back(static_cast<int>(position));
     }
@@ -64,7 +71,9 @@ void SideLanes::fork(bool timed, bool captured) {
   }
 }
 
-bool SideLanes::waits(int position) const { return !places_.empty() && !places_[static_cast<std::size_t>(position)].waits.empty(); }
+bool SideLanes::waits(int position) const {
+  return !places_.empty() && !places_[static_cast<std::size_t>(position)].waits.empty();
+}
 
 cudaStream_t SideLanes::enter(int position, const WaitForTransfer& wait_for_transfer) {
   if (places_.empty()) return compute_;
@@ -88,9 +97,13 @@ void SideLanes::leave(int position, const std::string& name) {
   Stream* const beside = stream_of(place.lane);
   if (beside && timed_) {
     beside->timeline.enter(name);
-    beside->timeline.mark(place.lane == Lane::communication ? Work::communication : place.lane == Lane::host ? Work::optimizer : Work::copy);
+    beside->timeline.mark(place.lane == Lane::communication ? Work::communication
+                          : place.lane == Lane::host        ? Work::optimizer
+                                                            : Work::copy);
   }
-  if (place.done) require(cudaEventRecord(place.done, beside ? beside->stream : compute_), "end of an instruction");
+  if (place.done)
+    require(cudaEventRecord(place.done, beside ? beside->stream : compute_),
+            "end of an instruction");
 }
 
 void SideLanes::join() {
@@ -106,7 +119,9 @@ std::vector<StepSpan> SideLanes::spans() const {
   for (std::size_t lane = 0; lane < streams_.size(); ++lane) {
     if (!streams_[lane]) continue;
     for (gpu::TimelineSpan& span : streams_[lane]->timeline.spans())
-      if (span.work != Work::wait) out.push_back({std::move(span.instruction), span.work, std::move(span.detail), static_cast<Lane>(lane), span.begin_ms, span.ms});
+      if (span.work != Work::wait)
+        out.push_back({std::move(span.instruction), span.work, std::move(span.detail),
+                       static_cast<Lane>(lane), span.begin_ms, span.ms});
   }
   return out;
 }

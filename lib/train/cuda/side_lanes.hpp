@@ -1,4 +1,5 @@
-// What runs beside a GPU's computation: copies to and from the host, updates that the host makes, and collectives. Each such lane is a stream, and waits become events.
+// What runs beside a GPU's computation: copies to and from the host, updates that the host makes,
+// and collectives. Each such lane is a stream, and waits become events.
 #pragma once
 #include "gpu/timeline.hpp"
 #include "plan/run_plan.hpp"
@@ -10,7 +11,8 @@
 
 namespace trainx::train {
 
-/// Of one program. Each launch (program/launch.hpp), or a part of one, forks the lanes off the compute stream and joins them to it, so that launches never overlap and can be captured.
+/// Of one program. Each launch (program/launch.hpp), or a part of one, forks the lanes off the
+/// compute stream and joins them to it, so that launches never overlap and can be captured.
 class SideLanes {
  public:
   SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute);
@@ -20,7 +22,8 @@ class SideLanes {
 
   /// `timed`: copies are timed as well; `captured`: into a graph.
   void fork(bool timed, bool captured);
-  /// Lets a stream wait until a transfer with the disk is made. In the disk's own stream they are only begun, one after the other.
+  /// Lets a stream wait until a transfer with the disk is made. In the disk's own stream they are
+  /// only begun, one after the other.
   using WaitForTransfer = std::function<void(int position, cudaStream_t stream)>;
   /// Does the instruction at this position wait for another lane of its launch?
   bool waits(int position) const;
@@ -30,28 +33,34 @@ class SideLanes {
   void leave(int position, const std::string& name);
   void join();
   /// Null where the program has nothing in that lane.
-  cudaStream_t stream(program::Lane lane) const { return stream_of(lane) ? stream_of(lane)->stream : nullptr; }
+  cudaStream_t stream(program::Lane lane) const {
+    return stream_of(lane) ? stream_of(lane)->stream : nullptr;
+  }
   /// Once the step is done.
   std::vector<StepSpan> spans() const;
 
  private:
   struct Place {
     program::Lane lane{};
-    cudaEvent_t done = nullptr;         // where another lane waits for it
-    bool launched = false;              // since the lanes were forked; what was launched before that is done
-    std::vector<int> waits;             // for whom, by position
+    cudaEvent_t done = nullptr;  // where another lane waits for it
+    // since the lanes were forked; what was launched before that is done
+    bool launched = false;
+    std::vector<int> waits;  // for whom, by position
   };
   struct Stream {
     cudaStream_t stream = nullptr;
     cudaEvent_t joined = nullptr;
     gpu::Timeline timeline;
   };
-  Stream* stream_of(program::Lane lane) const { return streams_[static_cast<std::size_t>(lane)].get(); }
+  Stream* stream_of(program::Lane lane) const {
+    return streams_[static_cast<std::size_t>(lane)].get();
+  }
   cudaEvent_t make_event();
 
   cudaStream_t compute_;
-  std::array<std::unique_ptr<Stream>, program::lane_count> streams_;   // null where the program has nothing there
-  std::vector<Place> places_;           // by position; empty where all is on the compute stream
+  // null where the program has nothing there
+  std::array<std::unique_ptr<Stream>, program::lane_count> streams_;
+  std::vector<Place> places_;  // by position; empty where all is on the compute stream
   std::vector<cudaEvent_t> events_;
   cudaEvent_t forked_ = nullptr;
   bool timed_ = false;

@@ -5,7 +5,9 @@
 
 namespace trainx::train {
 
-/// What the batches of a step need together: `needs` (of a step without batches: not padded, no rows) and those of one more batch.
-ops::BatchNeeds with_batch(ops::BatchNeeds needs, const data::BatchView& batch, const program::ModelGraph& graph);
+/// What the batches of a step need together: `needs` (of a step without batches: not padded, no
+/// rows) and those of one more batch.
+ops::BatchNeeds with_batch(ops::BatchNeeds needs, const data::BatchView& batch,
+                           const program::ModelGraph& graph);
 
 }  // namespace trainx::train

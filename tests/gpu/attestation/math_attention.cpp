@@ -19,19 +19,28 @@ namespace {
 const at::Device device(at::kCUDA, 0);
 
 /// LibTorch's own operations go where the step's do.
-c10::cuda::CUDAStreamGuard on_stream_of_step() { return c10::cuda::CUDAStreamGuard(c10::cuda::getStreamFromExternal(ops::current_gpu()->space.stream, device.index())); }
+c10::cuda::CUDAStreamGuard on_stream_of_step() {
+  return c10::cuda::CUDAStreamGuard(
+      c10::cuda::getStreamFromExternal(ops::current_gpu()->space.stream, device.index()));
+}
 
-at::Tensor by_row(const at::Tensor& x, const model::gpt2::Shape& shape) { return x.view({shape.rows(), -1}); }
+at::Tensor by_row(const at::Tensor& x, const model::gpt2::Shape& shape) {
+  return x.view({shape.rows(), -1});
+}
 
-/// A block's operand [N, ..., D] as a tensor [B, H, T, D] that LibTorch takes for one of the GPU; of queries, keys and values the one at `part`.
+/// A block's operand [N, ..., D] as a tensor [B, H, T, D] that LibTorch takes for one of the GPU;
+/// of queries, keys and values the one at `part`.
 at::Tensor heads(const at::Tensor& x, const model::gpt2::Shape& shape, std::int64_t part = 0) {
   const std::int64_t parts = x.numel() / (shape.rows() * shape.dims.hidden_size);
-  const at::Tensor all = at::for_blob(x.data_ptr(), {shape.batch, shape.length, parts, shape.dims.num_heads, shape.head_size()})
-                             .options(x.options().device(device)).target_device(device).make_tensor();
+  const at::Tensor all = at::for_blob(x.data_ptr(), {shape.batch, shape.length, parts,
+                                                     shape.dims.num_heads, shape.head_size()})
+                             .options(x.options().device(device))
+                             .target_device(device)
+                             .make_tensor();
   return all.select(2, part).transpose(1, 2);
 }
 
-at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k) {   // [B, H, T, T]
+at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k) {  // [B, H, T, T]
   const at::Tensor later = at::ones({q.size(2), q.size(2)}, q.options().dtype(at::kBool)).triu(1);
   const at::Tensor scores = q.matmul(k.transpose(2, 3)) / std::sqrt(static_cast<double>(q.size(3)));
   return scores.masked_fill(later, -std::numeric_limits<double>::infinity()).softmax(-1);
@@ -40,29 +49,38 @@ at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k) {   // [B, H,
 }  // namespace
 
 MathAttention::MathAttention(const model::gpt2::Shape& shape, bool first)
-    : Sublayer(shape, {S::residual_in, S::branch_in, S::d_residual_in, S::d_branch_in, P::ln_weight, P::ln_bias, P::pending_bias, first}) {}
+    : Sublayer(shape, {S::residual_in, S::branch_in, S::d_residual_in, S::d_branch_in, P::ln_weight,
+                       P::ln_bias, P::pending_bias, first}) {}
 
 void MathAttention::forward(model::BlockContext& c) {
   forward_norm(c);
-  if (c.writes(S::qkv)) ops::linear(by_row(c[S::qkv], shape_), c[S::normed], c.tensor(S::parameters, P::c_attn_weight), c.tensor(S::parameters, P::c_attn_bias));
+  if (c.writes(S::qkv))
+    ops::linear(by_row(c[S::qkv], shape_), c[S::normed], c.tensor(S::parameters, P::c_attn_weight),
+                c.tensor(S::parameters, P::c_attn_bias));
   if (c.writes(S::attention_out)) {
     const auto guard = on_stream_of_step();
-    const at::Tensor q = heads(c[S::qkv], shape_, 0), k = heads(c[S::qkv], shape_, 1), v = heads(c[S::qkv], shape_, 2);
+    const at::Tensor q = heads(c[S::qkv], shape_, 0), k = heads(c[S::qkv], shape_, 1),
+                     v = heads(c[S::qkv], shape_, 2);
     heads(c[S::attention_out], shape_).copy_(probabilities(q, k).matmul(v));
   }
-  if (c.writes(S::branch_out)) ops::linear(c[S::branch_out], by_row(c[S::attention_out], shape_), c.tensor(S::parameters, P::c_proj_weight));
+  if (c.writes(S::branch_out))
+    ops::linear(c[S::branch_out], by_row(c[S::attention_out], shape_),
+                c.tensor(S::parameters, P::c_proj_weight));
 }
 
 void MathAttention::backward(model::BlockContext& c) {
   const at::Tensor d_qkv = by_row(c[S::d_qkv], shape_);
-  const at::Tensor& d_attention_out = c[S::d_normed];   // dead before d_normed is written
+  const at::Tensor& d_attention_out = c[S::d_normed];  // dead before d_normed is written
   backward_linear(c, P::c_proj_weight, -1, d_branch(c), by_row(c[S::attention_out], shape_));
-  ops::linear_backward_input(d_attention_out, d_branch(c), c.tensor(S::parameters, P::c_proj_weight));
+  ops::linear_backward_input(d_attention_out, d_branch(c),
+                             c.tensor(S::parameters, P::c_proj_weight));
   {
     const auto guard = on_stream_of_step();
-    const at::Tensor q = heads(c[S::qkv], shape_, 0), k = heads(c[S::qkv], shape_, 1), v = heads(c[S::qkv], shape_, 2), d_out = heads(d_attention_out, shape_);
+    const at::Tensor q = heads(c[S::qkv], shape_, 0), k = heads(c[S::qkv], shape_, 1),
+                     v = heads(c[S::qkv], shape_, 2), d_out = heads(d_attention_out, shape_);
     const at::Tensor p = probabilities(q, k), d_p = d_out.matmul(v.transpose(2, 3));
-    const at::Tensor d_scores = p * (d_p - (p * d_p).sum(-1, true)) / std::sqrt(static_cast<double>(q.size(3)));
+    const at::Tensor d_scores = p * (d_p - (p * d_p).sum(-1, true)) /
+                                std::sqrt(static_cast<double>(q.size(3)));
     heads(c[S::d_qkv], shape_, 0).copy_(d_scores.matmul(k));
     heads(c[S::d_qkv], shape_, 1).copy_(d_scores.transpose(2, 3).matmul(q));
     heads(c[S::d_qkv], shape_, 2).copy_(p.transpose(2, 3).matmul(d_out));

@@ -1,11 +1,13 @@
-// A sabotage: GPT-2's attention block with the same numbers by plain math. Scores exist as a whole: products and a softmax of LibTorch instead of one
-// fused kernel, on the stream of the step, so that a captured graph holds them.
+// A sabotage: GPT-2's attention block with the same numbers by plain math. Scores exist as a whole:
+// products and a softmax of LibTorch instead of one fused kernel, on the stream of the step, so
+// that a captured graph holds them.
 #pragma once
 #include "model/gpt2/sublayer.hpp"
 
 namespace trainx::train::test {
 
-/// On a GPU alone. Slots: spec::AttentionSlot; lse, which only a fused backward needs, is left unwritten.
+/// On a GPU alone. Slots: spec::AttentionSlot; lse, which only a fused backward needs, is left
+/// unwritten.
 class MathAttention final : public model::gpt2::Sublayer {
  public:
   MathAttention(const model::gpt2::Shape& shape, bool first);

@@ -1,4 +1,5 @@
-// A sabotage: a GPU whose steps are never captured. Each is the first one of an executor of its own, which launches it instruction by instruction.
+// A sabotage: a GPU whose steps are never captured. Each is the first one of an executor of its
+// own, which launches it instruction by instruction.
 #pragma once
 #include "core/error.hpp"
 #include "train/device.hpp"
@@ -13,11 +14,14 @@ class NeverCaptured final : public Device {
   std::byte* host() const override { return device_->host(); }
   offload::Disk* disk() const override { return device_->disk(); }
   bool steps_change_residents() const override { return device_->steps_change_residents(); }
-  void upload(const std::vector<std::span<const std::byte>>& zeros) override { device_->upload(zeros); }
+  void upload(const std::vector<std::span<const std::byte>>& zeros) override {
+    device_->upload(zeros);
+  }
   void download() override { device_->download(); }
   std::byte* memory() override { return device_->memory(); }
   void compute(const std::function<void()>& work) override { device_->compute(work); }
-  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override {
+  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs,
+                                          ExecutorParts parts) override {
     return std::make_unique<Steps>(*device_, programs, std::move(parts));
   }
   std::int64_t arena_bytes() const override { return device_->arena_bytes(); }
@@ -28,7 +32,8 @@ class NeverCaptured final : public Device {
  private:
   class Steps final : public Executor {
    public:
-    Steps(Device& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) : device_(device), programs_(programs), parts_(std::move(parts)) {}
+    Steps(Device& device, const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts)
+        : device_(device), programs_(programs), parts_(std::move(parts)) {}
     void submit_step() override {
       executor_ = device_.make_executor(programs_, parts_);
       executor_->submit_step();
@@ -37,8 +42,12 @@ class NeverCaptured final : public Device {
     }
     void wait_for_step(std::int64_t) override {}
     void wait_idle() override {}
-    void time_next(std::int64_t, OnTimes) override { throw InternalError("steps that are never captured are not timed"); }
-    const std::vector<StepEvidence>& evidence() const override { return executor_ ? executor_->evidence() : Executor::evidence(); }
+    void time_next(std::int64_t, OnTimes) override {
+      throw InternalError("steps that are never captured are not timed");
+    }
+    const std::vector<StepEvidence>& evidence() const override {
+      return executor_ ? executor_->evidence() : Executor::evidence();
+    }
 
    private:
     Device& device_;

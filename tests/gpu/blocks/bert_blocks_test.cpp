@@ -16,28 +16,44 @@ namespace {
 const spec::Task mlm = spec::Task::masked_lm, cls = spec::Task::classification;
 
 BertResult reference_of(PlainRun& run, const BertCase& t, at::ScalarType compute = at::kDouble) {
-  return reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed, run.loss_seed * run.loss_scale(), compute);
+  return reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed,
+                        run.loss_seed * run.loss_scale(), compute);
 }
 
-PlainRun gpu_run(const BertCase& t, DType compute) { return make_run(t, compute, spec::Machine::one_gpu()); }
+PlainRun gpu_run(const BertCase& t, DType compute) {
+  return make_run(t, compute, spec::Machine::one_gpu());
+}
 
 /// Sizes that the libraries' kernels are made for.
 const std::vector<BertCase>& wide_cases() {
   const auto dims = [](spec::Task task, double dropout) {
-    return spec::BertDims{.num_layers = 2, .num_heads = 4, .hidden_size = 256, .intermediate_size = 1024, .max_positions = 128, .vocab_size = 1000, .dropout = dropout, .task = task,
+    return spec::BertDims{.num_layers = 2,
+                          .num_heads = 4,
+                          .hidden_size = 256,
+                          .intermediate_size = 1024,
+                          .max_positions = 128,
+                          .vocab_size = 1000,
+                          .dropout = dropout,
+                          .task = task,
                           .num_labels = task == cls ? 3 : 0};
   };
-  static const std::vector<BertCase> list{{"classifier", dims(cls, 0), 8, 128},
-                                          {"classifier with padding and dropout", dims(cls, 0.1), 8, 128, {128, 5, 64, 65, 127, 1, 100, 31}},
-                                          {"masked_lm", dims(mlm, 0), 4, 128},
-                                          {"masked_lm with padding", dims(mlm, 0), 4, 128, {100, 128, 17, 64}},
-                                          {"masked_lm with dropout", dims(mlm, 0.1), 4, 128}};
+  static const std::vector<BertCase> list{
+      {"classifier", dims(cls, 0), 8, 128},
+      {"classifier with padding and dropout",
+       dims(cls, 0.1),
+       8,
+       128,
+       {128, 5, 64, 65, 127, 1, 100, 31}},
+      {"masked_lm", dims(mlm, 0), 4, 128},
+      {"masked_lm with padding", dims(mlm, 0), 4, 128, {100, 128, 17, 64}},
+      {"masked_lm with dropout", dims(mlm, 0.1), 4, 128}};
   return list;
 }
 
 /// Every token is to be predicted, many more than the graph expects.
 void give_all_targets(PlainRun& run) {
-  const at::Tensor targets = run.buffer("targets", DType::i32), tokens = run.buffer("tokens", DType::i32);
+  const at::Tensor targets = run.buffer("targets", DType::i32),
+                   tokens = run.buffer("tokens", DType::i32);
   targets.copy_(tokens);
 }
 
@@ -59,7 +75,8 @@ TEST_CASE("BERT on the GPU: loss and all gradients equal fp64 autograd's in fp32
 TEST_CASE("BERT on the GPU: bf16 and fp16 are as near to fp64 as torch's", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const BertCase& t = wide_cases().at(GENERATE(range(0, 5)));
-  const auto [compute, theirs] = GENERATE(std::pair{DType::bf16, at::kBFloat16}, std::pair{DType::f16, at::kHalf});
+  const auto [compute, theirs] =
+      GENERATE(std::pair{DType::bf16, at::kBFloat16}, std::pair{DType::f16, at::kHalf});
   INFO(t.name << " " << name_of(compute));
   PlainRun run = gpu_run(t, compute);
   const BertResult want = reference_of(run, t), torch = reference_of(run, t, theirs);
@@ -68,12 +85,14 @@ TEST_CASE("BERT on the GPU: bf16 and fp16 are as near to fp64 as torch's", "[gpu
   check_as_torch(run, want.gradients, torch.gradients);
 }
 
-TEST_CASE("BERT on the GPU: a batch without padding gives the same with its lengths looked at", "[gpu]") {
+TEST_CASE("BERT on the GPU: a batch without padding gives the same with its lengths looked at",
+          "[gpu]") {
   TRAINX_NEEDS_GPU();
   const BertCase& t = wide_cases().at(GENERATE(0, 2));
   INFO(t.name);
   PlainRun exact = gpu_run(t, DType::f32), low = gpu_run(t, DType::bf16);
-  const BertResult want = reference_of(exact, t), want_low = reference_of(low, t), torch = reference_of(low, t, at::kBFloat16);
+  const BertResult want = reference_of(exact, t), want_low = reference_of(low, t),
+                   torch = reference_of(low, t, at::kBFloat16);
   for (PlainRun* run : {&exact, &low}) {
     OnGpu gpu(*run);
     gpu.needs.padded = true;
@@ -110,7 +129,9 @@ TEST_CASE("BERT on the GPU: a second micro-step adds to gradients and sums", "[g
   for (auto& i : run.program.steady)
     for (auto& u : i.uses) {
       const program::Kind kind = run.program.buffers[u.buffer].kind;
-      if (u.how == program::How::overwrite && (kind == program::Kind::gradient || kind == program::Kind::scalar)) u.how = program::How::accumulate;
+      if (u.how == program::How::overwrite &&
+          (kind == program::Kind::gradient || kind == program::Kind::scalar))
+        u.how = program::How::accumulate;
     }
   gpu.run();
   for (auto& [name, g] : want.gradients) g = g * 2;
@@ -121,14 +142,17 @@ TEST_CASE("BERT on the GPU: what is recomputed has the same bits", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const BertCase& t = wide_cases().at(GENERATE(0, 1, 3));
   const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
-  const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::mlp, passes::CheckpointLevel::full);
+  const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::mlp,
+                              passes::CheckpointLevel::full);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = gpu_run(t, compute);
   PlainRun again(t.dims, run.graph, passes::activation_checkpoint(run.program, run.graph, level));
   again.seed = run.seed;
   again.loss_seed = run.loss_seed;
-  for (const auto& group : run.graph.groups) again.memory.at("w." + group.name).copy_(run.memory.at("w." + group.name));
-  for (const auto& field : run.graph.batch) again.memory.at(field.name).copy_(run.memory.at(field.name));
+  for (const auto& group : run.graph.groups)
+    again.memory.at("w." + group.name).copy_(run.memory.at("w." + group.name));
+  for (const auto& field : run.graph.batch)
+    again.memory.at(field.name).copy_(run.memory.at(field.name));
   OnGpu(run, true).run();
   OnGpu(again, true).run();
   for (const auto& [name, g] : run.parameters("g.", DType::f32)) {
@@ -137,7 +161,8 @@ TEST_CASE("BERT on the GPU: what is recomputed has the same bits", "[gpu]") {
   }
 }
 
-TEST_CASE("BERT on the GPU: evaluation gives the loss without dropout and counts predictions", "[gpu]") {
+TEST_CASE("BERT on the GPU: evaluation gives the loss without dropout and counts predictions",
+          "[gpu]") {
   TRAINX_NEEDS_GPU();
   const int which = GENERATE(range(0, 14));
   const BertCase& t = which < 9 ? bert_cases().at(which) : wide_cases().at(which - 9);
@@ -146,19 +171,26 @@ TEST_CASE("BERT on the GPU: evaluation gives the loss without dropout and counts
   BertCase without_dropout = t;
   without_dropout.dims.dropout = 0;
   const BertResult want = reference_of(train, without_dropout);
-  PlainRun run(t.dims, train.graph, program::forward_program(train.program, train.graph, program::Op::evaluate));
+  PlainRun run(t.dims, train.graph,
+               program::forward_program(train.program, train.graph, program::Op::evaluate));
   run.mode = model::Mode::eval;
-  for (const auto& group : train.graph.groups) run.memory.at("w." + group.name).copy_(train.memory.at("w." + group.name));
-  for (const auto& field : train.graph.batch) run.memory.at(field.name).copy_(train.memory.at(field.name));
+  for (const auto& group : train.graph.groups)
+    run.memory.at("w." + group.name).copy_(train.memory.at("w." + group.name));
+  for (const auto& field : train.graph.batch)
+    run.memory.at(field.name).copy_(train.memory.at(field.name));
   OnGpu(run).run();
-  CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <= 1e-5 * want.loss_sum);
+  CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <=
+        1e-5 * want.loss_sum);
   CHECK(run.buffer("target_count", DType::f64).item<double>() == want.target_count);
   const at::Tensor best = at::argmax(want.logits, -1);
   if (t.dims.task == cls) {
     at::Tensor confusion = at::zeros({t.dims.num_labels, t.dims.num_labels}, at::kDouble);
-    for (std::int64_t b = 0; b < t.batch; ++b) confusion[run.buffer("labels", DType::i32)[b].item<int>()][best[b].item<std::int64_t>()] += 1;
+    for (std::int64_t b = 0; b < t.batch; ++b)
+      confusion[run.buffer("labels", DType::i32)[b].item<int>()][best[b].item<std::int64_t>()] += 1;
     CHECK(run.buffer("confusion", DType::f64).view(confusion.sizes()).equal(confusion));
   } else {
-    CHECK(run.buffer("correct", DType::f64).item<double>() == best.eq(run.buffer("targets", DType::i32).view({t.batch, t.length})).sum().item<double>());
+    CHECK(
+        run.buffer("correct", DType::f64).item<double>() ==
+        best.eq(run.buffer("targets", DType::i32).view({t.batch, t.length})).sum().item<double>());
   }
 }

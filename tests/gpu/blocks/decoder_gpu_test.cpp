@@ -17,7 +17,7 @@ namespace {
 
 class DeviceMemory {
  public:
-  explicit DeviceMemory(std::int64_t bytes, int fill = 0xff) {   // NaN
+  explicit DeviceMemory(std::int64_t bytes, int fill = 0xff) {  // NaN
     gpu::require(cudaMalloc(&memory_, static_cast<std::size_t>(bytes)), "device memory");
     gpu::require(cudaMemset(memory_, fill, static_cast<std::size_t>(bytes)), "device memory");
   }
@@ -43,23 +43,31 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
   const at::Tensor ids = run.buffer("tokens", DType::i32);
   const auto* const tokens = ids.const_data_ptr<std::int32_t>();
   const at::Tensor want = reference_gpt2(t.dims, run.parameters("w.", DType::f32),
-                                         {ids.view({1, t.length}), run.buffer("targets", DType::i32).view({1, t.length}), run.buffer("positions", DType::i64)}, 1, 1).logits[0];
+                                         {ids.view({1, t.length}),
+                                          run.buffer("targets", DType::i32).view({1, t.length}),
+                                          run.buffer("positions", DType::i64)},
+                                         1, 1)
+                              .logits[0];
 
   std::vector<DeviceMemory> weights;
   std::vector<at::Tensor> groups;
   for (const auto& group : run.graph.groups) {
     const at::Tensor host = run.buffer("w." + group.name, DType::f32);
-    gpu::require(cudaMemcpy(weights.emplace_back(static_cast<std::int64_t>(host.nbytes())).data(), host.const_data_ptr(), host.nbytes(), cudaMemcpyHostToDevice), "weights");
+    gpu::require(cudaMemcpy(weights.emplace_back(static_cast<std::int64_t>(host.nbytes())).data(),
+                            host.const_data_ptr(), host.nbytes(), cudaMemcpyHostToDevice),
+                 "weights");
     groups.push_back(tensor::view(weights.back().data(), DType::f32, {group.elements}));
   }
-  const DeviceMemory memory(model::gpt2::Decoder::memory_bytes(t.dims, t.length)), workspace(64 << 20), counters(kernels::fold_counters * 4, 0);
+  const DeviceMemory memory(model::gpt2::Decoder::memory_bytes(t.dims, t.length)),
+      workspace(64 << 20), counters(kernels::fold_counters * 4, 0);
   gpu::Gemm gemm{""};
   gpu::Attention attention;
   ops::Gpu gpu;
   gpu.gemm = &gemm;
   gpu.attention = &attention;
   gpu.space = gpu.gemm_space = {nullptr, workspace.data(), 64 << 20};
-  gpu.fold = {reinterpret_cast<float*>(workspace.data()), reinterpret_cast<std::uint32_t*>(counters.data())};
+  gpu.fold = {reinterpret_cast<float*>(workspace.data()),
+              reinterpret_cast<std::uint32_t*>(counters.data())};
   gpu.deterministic = true;
   const ops::GpuScope scope(gpu);
   model::gpt2::Decoder decoder(t.dims, t.length, groups, memory.data());
@@ -69,7 +77,10 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
       const std::int64_t count = std::min(piece, t.length - at);
       const auto logits = decoder.append({tokens + at, static_cast<std::size_t>(count)});
       at += count;
-      const double error = relative_error(at::from_blob(const_cast<float*>(logits.data()), {static_cast<std::int64_t>(logits.size())}, at::kFloat), want[at - 1]);
+      const double error =
+          relative_error(at::from_blob(const_cast<float*>(logits.data()),
+                                       {static_cast<std::int64_t>(logits.size())}, at::kFloat),
+                         want[at - 1]);
       if (!(error <= 1e-5)) FAIL("pieces of " << piece << " up to " << at << ": " << error);
     }
   }

@@ -13,18 +13,48 @@ using namespace trainx::model::test;
 namespace {
 
 ReferenceResult reference_of(PlainRun& run, const Case& t, at::ScalarType compute = at::kDouble) {
-  const ReferenceBatch batch{run.buffer("tokens", DType::i32).view({t.batch, t.length}), run.buffer("targets", DType::i32).view({t.batch, t.length}), run.buffer("positions", DType::i64)};
-  return reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch, run.seed, run.loss_seed * run.loss_scale(), compute);
+  const ReferenceBatch batch{run.buffer("tokens", DType::i32).view({t.batch, t.length}),
+                             run.buffer("targets", DType::i32).view({t.batch, t.length}),
+                             run.buffer("positions", DType::i64)};
+  return reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch, run.seed,
+                        run.loss_seed * run.loss_scale(), compute);
 }
 
-PlainRun gpu_run(const Case& t, DType compute) { return make_run(t, spec::gpt2_graph(t.dims, t.batch, t.length, compute, spec::Machine::one_gpu())); }
+PlainRun gpu_run(const Case& t, DType compute) {
+  return make_run(t,
+                  spec::gpt2_graph(t.dims, t.batch, t.length, compute, spec::Machine::one_gpu()));
+}
 
 /// Sizes that the libraries' kernels are made for.
 const std::vector<Case>& wide_cases() {
-  static const std::vector<Case> list{
-      {"wide", {.num_layers = 2, .num_heads = 4, .hidden_size = 256, .intermediate_size = 1024, .max_positions = 128, .vocab_size = 1000}, 4, 128},
-      {"wide with dropout", {.num_layers = 2, .num_heads = 4, .hidden_size = 256, .intermediate_size = 1024, .max_positions = 128, .vocab_size = 1000, .dropout = 0.1}, 4, 128},
-      {"head in turns", {.num_layers = 1, .num_heads = 2, .hidden_size = 32, .intermediate_size = 64, .max_positions = 512, .vocab_size = 100}, 20, 512}};
+  static const std::vector<Case> list{{"wide",
+                                       {.num_layers = 2,
+                                        .num_heads = 4,
+                                        .hidden_size = 256,
+                                        .intermediate_size = 1024,
+                                        .max_positions = 128,
+                                        .vocab_size = 1000},
+                                       4,
+                                       128},
+                                      {"wide with dropout",
+                                       {.num_layers = 2,
+                                        .num_heads = 4,
+                                        .hidden_size = 256,
+                                        .intermediate_size = 1024,
+                                        .max_positions = 128,
+                                        .vocab_size = 1000,
+                                        .dropout = 0.1},
+                                       4,
+                                       128},
+                                      {"head in turns",
+                                       {.num_layers = 1,
+                                        .num_heads = 2,
+                                        .hidden_size = 32,
+                                        .intermediate_size = 64,
+                                        .max_positions = 512,
+                                        .vocab_size = 100},
+                                       20,
+                                       512}};
   return list;
 }
 
@@ -44,7 +74,8 @@ TEST_CASE("GPT-2 on the GPU: loss and all gradients equal fp64 autograd's in fp3
 TEST_CASE("GPT-2 on the GPU: bf16 and fp16 are as near to fp64 as torch's", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const Case& t = wide_cases().at(GENERATE(range(0, 3)));
-  const auto [compute, theirs] = GENERATE(std::pair{DType::bf16, at::kBFloat16}, std::pair{DType::f16, at::kHalf});
+  const auto [compute, theirs] =
+      GENERATE(std::pair{DType::bf16, at::kBFloat16}, std::pair{DType::f16, at::kHalf});
   INFO(t.name << " " << name_of(compute));
   PlainRun run = gpu_run(t, compute);
   const ReferenceResult want = reference_of(run, t), torch = reference_of(run, t, theirs);
@@ -63,7 +94,9 @@ TEST_CASE("GPT-2 on the GPU: a second micro-step adds to gradients and sums", "[
   for (auto& i : run.program.steady)
     for (auto& u : i.uses) {
       const program::Kind kind = run.program.buffers[u.buffer].kind;
-      if (u.how == program::How::overwrite && (kind == program::Kind::gradient || kind == program::Kind::scalar)) u.how = program::How::accumulate;
+      if (u.how == program::How::overwrite &&
+          (kind == program::Kind::gradient || kind == program::Kind::scalar))
+        u.how = program::How::accumulate;
     }
   gpu.run();
   for (auto& [name, g] : want.gradients) g = g * 2;
@@ -74,14 +107,17 @@ TEST_CASE("GPT-2 on the GPU: what is recomputed has the same bits", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const Case& t = wide_cases().at(GENERATE(0, 1));
   const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
-  const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::mlp, passes::CheckpointLevel::full);
+  const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::mlp,
+                              passes::CheckpointLevel::full);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = gpu_run(t, compute);
   PlainRun again(t.dims, run.graph, passes::activation_checkpoint(run.program, run.graph, level));
   again.seed = run.seed;
   again.loss_seed = run.loss_seed;
-  for (const auto& group : run.graph.groups) again.memory.at("w." + group.name).copy_(run.memory.at("w." + group.name));
-  for (const auto& field : run.graph.batch) again.memory.at(field.name).copy_(run.memory.at(field.name));
+  for (const auto& group : run.graph.groups)
+    again.memory.at("w." + group.name).copy_(run.memory.at("w." + group.name));
+  for (const auto& field : run.graph.batch)
+    again.memory.at(field.name).copy_(run.memory.at(field.name));
   OnGpu(run, true).run();
   OnGpu(again, true).run();
   for (const auto& [name, g] : run.parameters("g.", DType::f32)) {

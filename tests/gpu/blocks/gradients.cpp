@@ -28,8 +28,10 @@ std::map<std::string, double> relative_errors(const Gradients& got, const Gradie
   return errors;
 }
 
-void check_exact(PlainRun& run, const Gradients& want, double loss_sum, double target_count, double tolerance) {
-  CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() - loss_sum) <= tolerance * loss_sum);
+void check_exact(PlainRun& run, const Gradients& want, double loss_sum, double target_count,
+                 double tolerance) {
+  CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() - loss_sum) <=
+        tolerance * loss_sum);
   CHECK(run.buffer("target_count", DType::f64).item<double>() == target_count);
   for (const auto& [name, error] : relative_errors(run.parameters("g.", DType::f32), want)) {
     INFO(name);
@@ -38,12 +40,14 @@ void check_exact(PlainRun& run, const Gradients& want, double loss_sum, double t
 }
 
 void check_as_torch(PlainRun& run, const Gradients& want, const Gradients& torch) {
-  const auto ours = relative_errors(run.parameters("g.", DType::f32), want), theirs = relative_errors(torch, want);
+  const auto ours = relative_errors(run.parameters("g.", DType::f32), want),
+             theirs = relative_errors(torch, want);
   double worst = 0;
   for (const auto& [name, error] : ours) {
     INFO(name << ": " << error << ", torch " << theirs.at(name));
     const double bound = std::max(theirs.at(name), noise_of(run.graph.compute));
-    CHECK(error <= (run.graph.compute == DType::f16 ? 2 : 1.5) * bound);   // bf16: as promised; fp16's errors are an eighth of it
+    // bf16: as promised; fp16's errors are an eighth of it
+    CHECK(error <= (run.graph.compute == DType::f16 ? 2 : 1.5) * bound);
     worst = std::max(worst, error / bound);
   }
   std::printf("  largest error in parts of torch's: %.2f\n", worst);

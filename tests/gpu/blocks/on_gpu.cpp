@@ -8,9 +8,13 @@
 namespace trainx::model::test {
 
 OnGpu::OnGpu(PlainRun& run, bool deterministic) : run_(run) {
-  for (const at::Tensor& bytes : run.buffers()) gpu::require(cudaMemcpy(allocate(bytes.numel()), bytes.data_ptr(), bytes.nbytes(), cudaMemcpyHostToDevice), "buffer to the GPU");
+  for (const at::Tensor& bytes : run.buffers())
+    gpu::require(cudaMemcpy(allocate(bytes.numel()), bytes.data_ptr(), bytes.nbytes(),
+                            cudaMemcpyHostToDevice),
+                 "buffer to the GPU");
   // The deterministic attention keeps the gradients of all scores.
-  const std::int64_t workspace_bytes = run.graph.library_bytes + (deterministic ? std::int64_t{256} << 20 : 0);
+  const std::int64_t workspace_bytes = run.graph.library_bytes +
+                                       (deterministic ? std::int64_t{256} << 20 : 0);
   void* const workspace = allocate(workspace_bytes);
   auto* const counters = static_cast<std::uint32_t*>(allocate(kernels::fold_counters * 4));
   gpu::require(cudaMemset(counters, 0, kernels::fold_counters * 4), "counters");
@@ -21,7 +25,8 @@ OnGpu::OnGpu(PlainRun& run, bool deterministic) : run_(run) {
   gpu_.sort = workspace;
   gpu_.deterministic = deterministic;
   data::BatchView batch;
-  for (const program::TensorSpec& field : run.graph.batch) train::set_field(batch, field, static_cast<std::byte*>(run.memory.at(field.name).data_ptr()));
+  for (const program::TensorSpec& field : run.graph.batch)
+    train::set_field(batch, field, static_cast<std::byte*>(run.memory.at(field.name).data_ptr()));
   needs = train::with_batch({.padded = false}, batch, run.graph);
 }
 
@@ -46,7 +51,8 @@ void OnGpu::run() {
   gpu::require(cudaDeviceSynchronize(), "the step on the GPU");
   for (std::size_t b = 0; b < run_.buffers().size(); ++b) {
     const at::Tensor& bytes = run_.buffers()[b];
-    gpu::require(cudaMemcpy(bytes.data_ptr(), memory_[b], bytes.nbytes(), cudaMemcpyDeviceToHost), "buffer from the GPU");
+    gpu::require(cudaMemcpy(bytes.data_ptr(), memory_[b], bytes.nbytes(), cudaMemcpyDeviceToHost),
+                 "buffer from the GPU");
   }
 }
 

@@ -15,7 +15,7 @@ class OnGpu {
   /// One step without its optimizer, then all buffers back into the run's memory.
   void run();
 
-  ops::BatchNeeds needs;                // of the run's batch, as the executor takes them
+  ops::BatchNeeds needs;  // of the run's batch, as the executor takes them
 
  private:
   void* allocate(std::int64_t bytes);
@@ -24,7 +24,7 @@ class OnGpu {
   gpu::Gemm gemm_{""};
   gpu::Attention attention_;
   ops::Gpu gpu_;
-  std::vector<void*> memory_;           // of each buffer; then what belongs to none
+  std::vector<void*> memory_;  // of each buffer; then what belongs to none
 };
 
 }  // namespace trainx::model::test

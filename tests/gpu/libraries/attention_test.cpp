@@ -8,29 +8,50 @@
 
 using namespace trainx;
 using namespace trainx::gpu;
-using kernels::Bf16, kernels::Fp16, kernels::OnDevice, kernels::narrowed, kernels::relative_error, kernels::widened;
+using kernels::Bf16, kernels::Fp16, kernels::OnDevice, kernels::narrowed, kernels::relative_error,
+    kernels::widened;
 
 namespace {
 
-struct Inputs { std::vector<float> qkv, d_out; };
-struct Results { std::vector<float> out, lse, d_qkv; };
+struct Inputs {
+  std::vector<float> qkv, d_out;
+};
+struct Results {
+  std::vector<float> out, lse, d_qkv;
+};
 
-std::int64_t out_elements(const AttentionProblem& p) { return p.batch * p.tokens * p.heads * p.head_size; }
-Inputs inputs_of(const AttentionProblem& p) { return {kernels::random_values(3 * out_elements(p), 1), kernels::random_values(out_elements(p), 2)}; }
-std::vector<std::int32_t> lengths_of(const AttentionProblem& p) { return kernels::sample_lengths(p.batch, p.tokens, p.padded); }
-kernels::Padding padding_of(const AttentionProblem& p) { return {lengths_of(p), p.tokens, p.heads * p.head_size}; }
+std::int64_t out_elements(const AttentionProblem& p) {
+  return p.batch * p.tokens * p.heads * p.head_size;
+}
+Inputs inputs_of(const AttentionProblem& p) {
+  return {kernels::random_values(3 * out_elements(p), 1),
+          kernels::random_values(out_elements(p), 2)};
+}
+std::vector<std::int32_t> lengths_of(const AttentionProblem& p) {
+  return kernels::sample_lengths(p.batch, p.tokens, p.padded);
+}
+kernels::Padding padding_of(const AttentionProblem& p) {
+  return {lengths_of(p), p.tokens, p.heads * p.head_size};
+}
 
 Results reference(const AttentionProblem& p, const Inputs& in) {
-  Results r{std::vector<float>(in.d_out.size()), std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens)), std::vector<float>(in.qkv.size())};
+  Results r{std::vector<float>(in.d_out.size()),
+            std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens)),
+            std::vector<float>(in.qkv.size())};
   const auto lengths = lengths_of(p);
-  kernels::attention_reference(in.qkv.data(), p.padded ? lengths.data() : nullptr, in.d_out.data(), r.out.data(), r.lse.data(), r.d_qkv.data(),
+  kernels::attention_reference(in.qkv.data(), p.padded ? lengths.data() : nullptr, in.d_out.data(),
+                               r.out.data(), r.lse.data(), r.d_qkv.data(),
                                {p.batch, p.tokens, p.heads, p.head_size, p.causal});
   return r;
 }
 
 class Workspace {
  public:
-  explicit Workspace(std::int64_t bytes) : bytes_(bytes) { kernels::require_success(cudaMalloc(&memory_, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 256))), "cudaMalloc"); }
+  explicit Workspace(std::int64_t bytes) : bytes_(bytes) {
+    kernels::require_success(
+        cudaMalloc(&memory_, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 256))),
+        "cudaMalloc");
+  }
   ~Workspace() { cudaFree(memory_); }
   Workspace(const Workspace&) = delete;
   StreamSpace space() const { return {nullptr, memory_, bytes_}; }
@@ -42,20 +63,27 @@ class Workspace {
 
 /// Outputs hold garbage before.
 template <class T>
-Results computed(Attention& attention, const AttentionProblem& p, const Inputs& in, int backward_repeats = 1) {
-  const Workspace workspace(std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
-  const OnDevice<T> qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)), out(narrowed<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(narrowed<T>(in.qkv));
-  const OnDevice<float> lse(std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens), std::nanf("")));
+Results computed(Attention& attention, const AttentionProblem& p, const Inputs& in,
+                 int backward_repeats = 1) {
+  const Workspace workspace(
+      std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
+  const OnDevice<T> qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)),
+      out(narrowed<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(narrowed<T>(in.qkv));
+  const OnDevice<float> lse(
+      std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens), std::nanf("")));
   const OnDevice<std::int32_t> lengths(lengths_of(p));
   const std::int32_t* const given = p.padded ? lengths.data() : nullptr;
   attention.forward(p, qkv.data(), given, out.data(), lse.data(), workspace.space());
   std::vector<T> first;
   for (int i = 0; i < backward_repeats; ++i) {
     kernels::require_success(cudaMemset(d_qkv.data(), 0x55, in.qkv.size() * sizeof(T)), "memset");
-    attention.backward(p, qkv.data(), given, out.data(), lse.data(), d_out.data(), d_qkv.data(), workspace.space());
+    attention.backward(p, qkv.data(), given, out.data(), lse.data(), d_out.data(), d_qkv.data(),
+                       workspace.space());
     const auto got = d_qkv.host();
-    if (i == 0) first = got;
-    else if (!kernels::same_bits(first, got)) FAIL(describe(p) << ": repeat " << i << " of the backward has other bits");
+    if (i == 0)
+      first = got;
+    else if (!kernels::same_bits(first, got))
+      FAIL(describe(p) << ": repeat " << i << " of the backward has other bits");
   }
   return {widened(out.host()), lse.host(), widened(first)};
 }
@@ -65,9 +93,12 @@ void check(const AttentionProblem& p, const Results& got, const Results& want, d
   const auto lengths = lengths_of(p);
   const std::int64_t row = p.heads * p.head_size;
   CHECK(relative_error(got.out, want.out) <= tolerance);
-  CHECK(relative_error(got.lse, want.lse, [&](std::int64_t i) { return i % p.tokens < lengths[static_cast<std::size_t>(i / p.tokens / p.heads)]; }) <= tolerance);
+  CHECK(relative_error(got.lse, want.lse, [&](std::int64_t i) {
+          return i % p.tokens < lengths[static_cast<std::size_t>(i / p.tokens / p.heads)];
+        }) <= tolerance);
   for (std::int64_t part = 0; part < 3; ++part) {
-    INFO("gradient of " << "qkv"[part]);
+    INFO("gradient of "
+         << "qkv"[part]);
     const auto of_part = [&](std::int64_t i) { return i / row % 3 == part; };
     // One token attends to itself alone: no gradient reaches q and k, and rounding is all there is.
     if (p.tokens == 1 && part < 2) continue;
@@ -78,18 +109,35 @@ void check(const AttentionProblem& p, const Results& got, const Results& want, d
 
 }  // namespace
 
-TEST_CASE("attention and its gradients equal the reference for all lengths, head sizes, masks and types", "[gpu]") {
+TEST_CASE(
+    "attention and its gradients equal the reference for all lengths, head sizes, masks and types",
+    "[gpu]") {
   TRAINX_NEEDS_GPU();
   Attention attention;
-  struct Size { std::int64_t batch, tokens, heads, head_size; };
-  for (const Size s : {Size{3, 1, 2, 64}, {3, 2, 2, 64}, {3, 17, 3, 64}, {3, 64, 2, 80}, {2, 65, 2, 128}, {3, 130, 2, 36}, {1, 40, 1, 200}, {2, 512, 2, 80}, {1, 512, 2, 64}, {1, 1024, 1, 64}, {6, 130, 8, 64}, {9, 130, 8, 64}, {5, 160, 16, 32}})
+  struct Size {
+    std::int64_t batch, tokens, heads, head_size;
+  };
+  for (const Size s : {Size{3, 1, 2, 64},
+                       {3, 2, 2, 64},
+                       {3, 17, 3, 64},
+                       {3, 64, 2, 80},
+                       {2, 65, 2, 128},
+                       {3, 130, 2, 36},
+                       {1, 40, 1, 200},
+                       {2, 512, 2, 80},
+                       {1, 512, 2, 64},
+                       {1, 1024, 1, 64},
+                       {6, 130, 8, 64},
+                       {9, 130, 8, 64},
+                       {5, 160, 16, 32}})
     for (const bool causal : {false, true})
       for (const bool padded : {false, true}) {
-        if (s.tokens >= 512 && causal == padded) continue;      // the reference takes seconds
-        AttentionProblem p{s.batch, s.tokens, s.heads, s.head_size, DType::f32, causal, padded, false};
+        if (s.tokens >= 512 && causal == padded) continue;  // the reference takes seconds
+        AttentionProblem p{s.batch,    s.tokens, s.heads, s.head_size,
+                           DType::f32, causal,   padded,  false};
         Inputs in = inputs_of(p);
         const Results want = reference(p, in);
-        padding_of(p).fill(in.d_out, 1000);       // reaches nothing
+        padding_of(p).fill(in.d_out, 1000);  // reaches nothing
         check(p, computed<float>(attention, p, in), want, 3e-6);
         p.tf32 = true;
         check(p, computed<float>(attention, p, in), want, 2e-3);
@@ -105,25 +153,34 @@ TEST_CASE("attention and its gradients equal the reference for all lengths, head
       }
 }
 
-TEST_CASE("attention inside documents is that of the kernels in all types, within the workspace that it asks for", "[gpu]") {
+TEST_CASE(
+    "attention inside documents is that of the kernels in all types, within the workspace that it "
+    "asks for",
+    "[gpu]") {
   TRAINX_NEEDS_GPU();
   Attention attention;
   AttentionProblem p{2, 200, 3, 64, DType::bf16, true, false, true};
   p.documents = true;
   const Inputs in = inputs_of(p);
   std::vector<std::int32_t> starts;
-  for (std::int32_t t = 0; t < 400; ++t) starts.push_back(t < 200 ? (t < 90 ? 0 : t < 91 ? 90 : 91) : t < 330 ? 0 : -1);
-  Results want{std::vector<float>(in.d_out.size()), std::vector<float>(2 * 3 * 200), std::vector<float>(in.qkv.size())};
-  kernels::document_attention_reference(in.qkv.data(), starts.data(), in.d_out.data(), want.out.data(), want.lse.data(), want.d_qkv.data(), {p.batch, p.tokens, p.heads, p.head_size});
+  for (std::int32_t t = 0; t < 400; ++t)
+    starts.push_back(t < 200 ? (t < 90 ? 0 : t < 91 ? 90 : 91) : t < 330 ? 0 : -1);
+  Results want{std::vector<float>(in.d_out.size()), std::vector<float>(2 * 3 * 200),
+               std::vector<float>(in.qkv.size())};
+  kernels::document_attention_reference(in.qkv.data(), starts.data(), in.d_out.data(),
+                                        want.out.data(), want.lse.data(), want.d_qkv.data(),
+                                        {p.batch, p.tokens, p.heads, p.head_size});
   const auto compare = [&]<class T>(T, DType type, double tolerance) {
     p.dtype = type;
     REQUIRE(path_of(p) == AttentionPath::kernels);
     const Workspace workspace(attention.backward_workspace_bytes(p));
-    const OnDevice<T> qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)), out(narrowed<T>(in.d_out)), d_qkv(narrowed<T>(in.qkv));
+    const OnDevice<T> qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)),
+        out(narrowed<T>(in.d_out)), d_qkv(narrowed<T>(in.qkv));
     const OnDevice<float> lse(want.lse);
     const OnDevice<std::int32_t> seen(starts);
     attention.forward(p, qkv.data(), seen.data(), out.data(), lse.data(), workspace.space());
-    attention.backward(p, qkv.data(), seen.data(), out.data(), lse.data(), d_out.data(), d_qkv.data(), workspace.space());
+    attention.backward(p, qkv.data(), seen.data(), out.data(), lse.data(), d_out.data(),
+                       d_qkv.data(), workspace.space());
     CHECK(relative_error(widened(out.host()), want.out) <= tolerance);
     CHECK(relative_error(lse.host(), want.lse) <= tolerance);
     CHECK(relative_error(widened(d_qkv.host()), want.d_qkv) <= 1.5 * tolerance);
@@ -156,11 +213,13 @@ TEST_CASE("what is not finite shows in attention", "[gpu]") {
   Attention attention;
   AttentionProblem p{1, 128, 1, 64, DType::f32, true, false, false};
   Inputs in = inputs_of(p);
-  in.qkv[static_cast<std::size_t>(70 * 192 + 3)] = std::nanf("");        // of query 70
+  in.qkv[static_cast<std::size_t>(70 * 192 + 3)] = std::nanf("");  // of query 70
   const auto out_of = [&](const Results& r, std::size_t t) { return r.out[t * 64]; };
   for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
     p.dtype = type;
-    const Results r = type == DType::f32 ? computed<float>(attention, p, in) : type == DType::f16 ? computed<Fp16>(attention, p, in) : computed<Bf16>(attention, p, in);
+    const Results r = type == DType::f32   ? computed<float>(attention, p, in)
+                      : type == DType::f16 ? computed<Fp16>(attention, p, in)
+                                           : computed<Bf16>(attention, p, in);
     CHECK(std::isfinite(out_of(r, 69)));
     CHECK(std::isnan(out_of(r, 70)));
     CHECK(std::isfinite(out_of(r, 71)));
@@ -175,14 +234,17 @@ TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
   cudaStream_t stream = nullptr;
   kernels::require_success(cudaStreamCreate(&stream), "stream");
   {
-    const Workspace workspace(std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
+    const Workspace workspace(
+        std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
     StreamSpace space = workspace.space();
     space.stream = stream;
-    const OnDevice<Bf16> qkv(narrowed<Bf16>(in.qkv)), d_out(narrowed<Bf16>(in.d_out)), out(narrowed<Bf16>(in.d_out)), d_qkv(narrowed<Bf16>(in.qkv));
+    const OnDevice<Bf16> qkv(narrowed<Bf16>(in.qkv)), d_out(narrowed<Bf16>(in.d_out)),
+        out(narrowed<Bf16>(in.d_out)), d_qkv(narrowed<Bf16>(in.qkv));
     const OnDevice<float> lse(std::vector<float>(4 * 256 * 2));
     const auto both = [&] {
       attention.forward(p, qkv.data(), nullptr, out.data(), lse.data(), space);
-      attention.backward(p, qkv.data(), nullptr, out.data(), lse.data(), d_out.data(), d_qkv.data(), space);
+      attention.backward(p, qkv.data(), nullptr, out.data(), lse.data(), d_out.data(), d_qkv.data(),
+                         space);
     };
     both();
     const auto want_out = out.host(), want_gradient = d_qkv.host();
@@ -190,7 +252,8 @@ TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
     kernels::require_success(cudaMemset(d_qkv.data(), 0, want_gradient.size() * 2), "memset");
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;
-    kernels::require_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+    kernels::require_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                             "capture");
     both();
     kernels::require_success(cudaStreamEndCapture(stream, &graph), "capture");
     kernels::require_success(cudaGraphInstantiate(&replay, graph, 0), "instantiate");

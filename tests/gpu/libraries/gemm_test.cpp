@@ -21,7 +21,9 @@ class Workspace {
   Workspace() { kernels::require_success(cudaMalloc(&memory_, workspace_bytes), "cudaMalloc"); }
   ~Workspace() { cudaFree(memory_); }
   Workspace(const Workspace&) = delete;
-  StreamSpace space(cudaStream_t stream = nullptr) const { return {stream, memory_, workspace_bytes}; }
+  StreamSpace space(cudaStream_t stream = nullptr) const {
+    return {stream, memory_, workspace_bytes};
+  }
 
  private:
   void* memory_ = nullptr;
@@ -38,7 +40,8 @@ std::vector<float> random_values(std::int64_t n, unsigned seed) {
 /// Values of a type on the device; what the type makes of them stays in `host`.
 class Matrix {
  public:
-  Matrix(std::vector<float> values, DType type, std::size_t shift) : host(std::move(values)), type_(type) {
+  Matrix(std::vector<float> values, DType type, std::size_t shift)
+      : host(std::move(values)), type_(type) {
     if (type == DType::bf16) {
       round(bf16_, shift);
     } else if (type == DType::f16) {
@@ -47,7 +50,11 @@ class Matrix {
       f32_.emplace_back(host, shift);
     }
   }
-  void* data() const { return type_ == DType::bf16 ? static_cast<void*>(bf16_[0].data()) : type_ == DType::f16 ? static_cast<void*>(f16_[0].data()) : f32_[0].data(); }
+  void* data() const {
+    return type_ == DType::bf16  ? static_cast<void*>(bf16_[0].data())
+           : type_ == DType::f16 ? static_cast<void*>(f16_[0].data())
+                                 : f32_[0].data();
+  }
   std::vector<float> read() const {
     if (type_ == DType::f32) return f32_[0].host();
     std::vector<float> out;
@@ -76,34 +83,50 @@ class Matrix {
   std::vector<OnDevice<float>> f32_;
 };
 
-double gelu(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double gelu(double x) {
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
 double gelu_gradient(double x) {
   const double h = 1e-5;
   return (gelu(x + h) - gelu(x - h)) / (2 * h);
 }
 
 struct Options {
-  std::int64_t gap = 0;       // elements between rows
-  std::size_t shift = 0;      // elements off alignment
+  std::int64_t gap = 0;   // elements between rows
+  std::size_t shift = 0;  // elements off alignment
   bool separate_c = false;
 };
 
-// Every element against the sum in double precision; a bound per element, of the size of its sum's terms.
+// Every element against the sum in double precision; a bound per element, of the size of its sum's
+// terms.
 void check_gemm(Gemm& gemm, GemmProblem p, const Options& o, const Workspace& workspace) {
-  INFO(describe(p) << ", gap " << o.gap << ", shift " << o.shift << ", separate c " << o.separate_c);
+  INFO(describe(p) << ", gap " << o.gap << ", shift " << o.shift << ", separate c "
+                   << o.separate_c);
   p.lda += o.gap;
   p.ldb += o.gap;
   p.ldd += o.gap;
   const Matrix a(random_values((p.a_transposed ? p.k : p.m) * p.lda, 1), p.operands, o.shift);
   const Matrix b(random_values((p.b_transposed ? p.n : p.k) * p.ldb, 2), p.operands, o.shift);
-  const Matrix d(random_values(p.m * p.ldd, 3), p.result, o.shift), c(random_values(p.m * p.ldd, 4), p.result, o.shift);
-  const Matrix bias(random_values(p.n, 5), p.result, o.shift), aux(random_values(p.m * p.ldd, 6), p.result, 0);
-  const bool has_bias = p.epilogue == GemmEpilogue::bias || p.epilogue == GemmEpilogue::bias_gelu_tanh;
-  const bool has_aux = p.epilogue == GemmEpilogue::bias_gelu_tanh || p.epilogue == GemmEpilogue::gelu_tanh_grad;
-  gemm.run(p, {.a = a.data(), .b = b.data(), .d = d.data(), .c = o.separate_c ? c.data() : nullptr, .bias = has_bias ? bias.data() : nullptr,
-               .aux = has_aux ? aux.data() : nullptr}, workspace.space());
+  const Matrix d(random_values(p.m * p.ldd, 3), p.result, o.shift),
+      c(random_values(p.m * p.ldd, 4), p.result, o.shift);
+  const Matrix bias(random_values(p.n, 5), p.result, o.shift),
+      aux(random_values(p.m * p.ldd, 6), p.result, 0);
+  const bool has_bias = p.epilogue == GemmEpilogue::bias ||
+                        p.epilogue == GemmEpilogue::bias_gelu_tanh;
+  const bool has_aux = p.epilogue == GemmEpilogue::bias_gelu_tanh ||
+                       p.epilogue == GemmEpilogue::gelu_tanh_grad;
+  gemm.run(p,
+           {.a = a.data(),
+            .b = b.data(),
+            .d = d.data(),
+            .c = o.separate_c ? c.data() : nullptr,
+            .bias = has_bias ? bias.data() : nullptr,
+            .aux = has_aux ? aux.data() : nullptr},
+           workspace.space());
   const std::vector<float> got = d.read(), got_aux = aux.read();
-  const double terms_error = p.tf32 ? 1e-3 : 2e-6, rounding = p.result == DType::bf16 ? 1.0 / 256 : p.result == DType::f16 ? 1.0 / 2048 : 1e-6;
+  const double terms_error = p.tf32 ? 1e-3 : 2e-6, rounding = p.result == DType::bf16  ? 1.0 / 256
+                                                              : p.result == DType::f16 ? 1.0 / 2048
+                                                                                       : 1e-6;
   for (std::int64_t i = 0; i < p.m; ++i)
     for (std::int64_t j = 0; j < p.ldd; ++j) {
       const auto at = static_cast<std::size_t>(i * p.ldd + j);
@@ -113,8 +136,10 @@ void check_gemm(Gemm& gemm, GemmProblem p, const Options& o, const Workspace& wo
       }
       double sum = 0, terms = 0;
       for (std::int64_t l = 0; l < p.k; ++l) {
-        const double left = a.host[static_cast<std::size_t>(p.a_transposed ? l * p.lda + i : i * p.lda + l)];
-        const double right = b.host[static_cast<std::size_t>(p.b_transposed ? j * p.ldb + l : l * p.ldb + j)];
+        const double left =
+            a.host[static_cast<std::size_t>(p.a_transposed ? l * p.lda + i : i * p.lda + l)];
+        const double right =
+            b.host[static_cast<std::size_t>(p.b_transposed ? j * p.ldb + l : l * p.ldb + j)];
         sum += left * right;
         terms += std::abs(left * right);
       }
@@ -122,34 +147,53 @@ void check_gemm(Gemm& gemm, GemmProblem p, const Options& o, const Workspace& wo
       if (has_bias) sum += bias.host[static_cast<std::size_t>(j)];
       if (p.accumulate) sum += (o.separate_c ? c : d).host[at];
       // Kernels for odd sizes round to D's type before they add the bias.
-      double want = sum, tolerance = terms_error * terms + rounding * (std::abs(sum) + (has_bias ? std::abs(product) : 0)) + 1e-6;
+      double want = sum,
+             tolerance = terms_error * terms +
+                         rounding * (std::abs(sum) + (has_bias ? std::abs(product) : 0)) + 1e-6;
       if (p.epilogue == GemmEpilogue::bias_gelu_tanh) {
-        if (!(std::abs(got_aux[at] - sum) <= tolerance)) FAIL("aux " << i << " " << j << ": " << got_aux[at] << " for " << sum);
+        if (!(std::abs(got_aux[at] - sum) <= tolerance))
+          FAIL("aux " << i << " " << j << ": " << got_aux[at] << " for " << sum);
         want = gelu(sum);
-        tolerance = 1.2 * tolerance + 2e-3;                    // the library's tanh is approximate
+        tolerance = 1.2 * tolerance + 2e-3;  // the library's tanh is approximate
       }
       if (p.epilogue == GemmEpilogue::gelu_tanh_grad) {
         want = sum * gelu_gradient(aux.host[at]);
         tolerance = 1.2 * tolerance + 4e-3 * std::abs(sum);
       }
-      if (!(std::abs(got[at] - want) <= tolerance)) FAIL("element " << i << " " << j << ": " << got[at] << " for " << want << " +- " << tolerance);
+      if (!(std::abs(got[at] - want) <= tolerance))
+        FAIL("element " << i << " " << j << ": " << got[at] << " for " << want << " +- "
+                        << tolerance);
     }
 }
 
 }  // namespace
 
-TEST_CASE("matrix products of linear layers equal their sums for all sizes, types, row distances and alignments", "[gpu]") {
+TEST_CASE(
+    "matrix products of linear layers equal their sums for all sizes, types, row distances and "
+    "alignments",
+    "[gpu]") {
   TRAINX_NEEDS_GPU();
   Gemm gemm("");
   const Workspace workspace;
-  struct Size { std::int64_t rows, out, in; };
-  for (const Size s : {Size{1, 1, 1}, {3, 5, 7}, {8, 8, 8}, {1, 96, 64}, {17, 33, 65}, {130, 200, 96}, {257, 129, 64}, {64, 768, 768}})
+  struct Size {
+    std::int64_t rows, out, in;
+  };
+  for (const Size s : {Size{1, 1, 1},
+                       {3, 5, 7},
+                       {8, 8, 8},
+                       {1, 96, 64},
+                       {17, 33, 65},
+                       {130, 200, 96},
+                       {257, 129, 64},
+                       {64, 768, 768}})
     for (const DType type : {DType::bf16, DType::f16, DType::f32})
       for (const bool tf32 : {false, true}) {
         if (tf32 && type != DType::f32) continue;
         for (const Options o : {Options{}, {.gap = 8}, {.gap = 3, .shift = 1}}) {
-          GemmProblem forward = linear_problem(s.rows, s.out, s.in, type), with_bias = linear_problem(s.rows, s.out, s.in, type, GemmEpilogue::bias);
-          GemmProblem input = linear_input_gradient_problem(s.rows, s.out, s.in, type), weight = linear_weight_gradient_problem(s.rows, s.out, s.in, type);
+          GemmProblem forward = linear_problem(s.rows, s.out, s.in, type),
+                      with_bias = linear_problem(s.rows, s.out, s.in, type, GemmEpilogue::bias);
+          GemmProblem input = linear_input_gradient_problem(s.rows, s.out, s.in, type),
+                      weight = linear_weight_gradient_problem(s.rows, s.out, s.in, type);
           forward.tf32 = with_bias.tf32 = input.tf32 = weight.tf32 = tf32;
           check_gemm(gemm, forward, o, workspace);
           if (o.shift == 0) check_gemm(gemm, with_bias, o, workspace);
@@ -167,7 +211,8 @@ TEST_CASE("GELU epilogues keep the preactivation and multiply by the derivative"
   Gemm gemm("");
   const Workspace workspace;
   for (const std::int64_t rows : {1, 24, 130}) {
-    check_gemm(gemm, linear_problem(rows, 256, 64, DType::bf16, GemmEpilogue::bias_gelu_tanh), {}, workspace);
+    check_gemm(gemm, linear_problem(rows, 256, 64, DType::bf16, GemmEpilogue::bias_gelu_tanh), {},
+               workspace);
     GemmProblem gradient = linear_input_gradient_problem(rows, 64, 256, DType::bf16);
     gradient.epilogue = GemmEpilogue::gelu_tanh_grad;
     check_gemm(gemm, gradient, {}, workspace);
@@ -192,8 +237,10 @@ TEST_CASE("empty products do nothing, or write zeros", "[gpu]") {
 TEST_CASE("a product without workspace has another algorithm and the same sums", "[gpu]") {
   TRAINX_NEEDS_GPU();
   Gemm gemm("");
-  const Matrix dy(random_values(4096 * 64, 1), DType::bf16, 0), x(random_values(4096 * 64, 2), DType::bf16, 0);
-  const Matrix with(random_values(64 * 64, 3), DType::f32, 0), without(random_values(64 * 64, 4), DType::f32, 0);
+  const Matrix dy(random_values(4096 * 64, 1), DType::bf16, 0),
+      x(random_values(4096 * 64, 2), DType::bf16, 0);
+  const Matrix with(random_values(64 * 64, 3), DType::f32, 0),
+      without(random_values(64 * 64, 4), DType::f32, 0);
   const GemmProblem p = linear_weight_gradient_problem(4096, 64, 64, DType::bf16);
   const Workspace workspace;
   gemm.run(p, {.a = dy.data(), .b = x.data(), .d = with.data()}, workspace.space());
@@ -209,14 +256,17 @@ TEST_CASE("what is not finite shows in a product", "[gpu]") {
   const Workspace workspace;
   auto values = random_values(64 * 64, 1);
   values[5] = std::nanf("");
-  const Matrix x(values, DType::bf16, 0), w(random_values(64 * 64, 2), DType::bf16, 0), y(random_values(64 * 64, 3), DType::bf16, 0);
-  gemm.run(linear_problem(64, 64, 64, DType::bf16), {.a = x.data(), .b = w.data(), .d = y.data()}, workspace.space());
+  const Matrix x(values, DType::bf16, 0), w(random_values(64 * 64, 2), DType::bf16, 0),
+      y(random_values(64 * 64, 3), DType::bf16, 0);
+  gemm.run(linear_problem(64, 64, 64, DType::bf16), {.a = x.data(), .b = w.data(), .d = y.data()},
+           workspace.space());
   const auto got = y.read();
   for (std::size_t i = 0; i < got.size(); ++i)
     if (std::isnan(got[i]) != (i < 64)) FAIL("element " << i << " is " << got[i]);
 }
 
-TEST_CASE("tuned choices touch no operand, outlive the process and are replayed bit for bit", "[gpu]") {
+TEST_CASE("tuned choices touch no operand, outlive the process and are replayed bit for bit",
+          "[gpu]") {
   TRAINX_NEEDS_GPU();
   const TemporaryFolder folder;
   const std::string cache = folder.path() + "/deeper/gemm.json";
@@ -224,7 +274,8 @@ TEST_CASE("tuned choices touch no operand, outlive the process and are replayed 
   GemmProblem p = linear_weight_gradient_problem(4096, 256, 512, DType::bf16);
   p.accumulate = true;
   OnDevice<char> scratch(std::vector<char>(static_cast<std::size_t>(Gemm::tuning_bytes(p)), 0));
-  const Matrix dy(random_values(4096 * 256, 1), DType::bf16, 0), x(random_values(4096 * 512, 2), DType::bf16, 0);
+  const Matrix dy(random_values(4096 * 256, 1), DType::bf16, 0),
+      x(random_values(4096 * 512, 2), DType::bf16, 0);
   const auto gradient = [&](Gemm& gemm) {
     const OnDevice<float> dw(std::vector<float>(256 * 512, 1.0f));
     gemm.run(p, {.a = dy.data(), .b = x.data(), .d = dw.data()}, workspace.space());
@@ -234,12 +285,13 @@ TEST_CASE("tuned choices touch no operand, outlive the process and are replayed 
   std::vector<float> first;
   {
     Gemm gemm(cache);
-    const auto times = gemm.tune(p, workspace.space(), scratch.data(), Gemm::tuning_bytes(p), {.ms_per_candidate = 2});
+    const auto times = gemm.tune(p, workspace.space(), scratch.data(), Gemm::tuning_bytes(p),
+                                 {.ms_per_candidate = 2});
     REQUIRE(times);
     CHECK(times->candidates > 0);
     CHECK(times->chosen_ms <= times->heuristic_ms);
     CHECK(gemm.tuned_ms(p) == times->chosen_ms);
-    scratch.host();                         // its guards
+    scratch.host();  // its guards
     first = gradient(gemm);
     gemm.save_tuned();
     choices = gemm.choices();
@@ -267,7 +319,8 @@ TEST_CASE("a captured product gives what the uncaptured one gave", "[gpu]") {
   const Workspace workspace;
   cudaStream_t stream = nullptr;
   kernels::require_success(cudaStreamCreate(&stream), "stream");
-  const Matrix x(random_values(128 * 256, 1), DType::bf16, 0), w(random_values(64 * 256, 2), DType::bf16, 0), y(random_values(128 * 64, 3), DType::bf16, 0);
+  const Matrix x(random_values(128 * 256, 1), DType::bf16, 0),
+      w(random_values(64 * 256, 2), DType::bf16, 0), y(random_values(128 * 64, 3), DType::bf16, 0);
   const GemmProblem p = linear_problem(128, 64, 256, DType::bf16);
   const GemmOperands operands{.a = x.data(), .b = w.data(), .d = y.data()};
   gemm.run(p, operands, workspace.space(stream));
@@ -275,7 +328,8 @@ TEST_CASE("a captured product gives what the uncaptured one gave", "[gpu]") {
   kernels::require_success(cudaMemset(y.data(), 0, 128 * 64 * 2), "memset");
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t replay = nullptr;
-  kernels::require_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+  kernels::require_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                           "capture");
   gemm.run(p, operands, workspace.space(stream));
   kernels::require_success(cudaStreamEndCapture(stream, &graph), "capture");
   kernels::require_success(cudaGraphInstantiate(&replay, graph, 0), "instantiate");

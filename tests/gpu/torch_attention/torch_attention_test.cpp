@@ -1,4 +1,5 @@
-// LibTorch's kinds of attention against the reference, in memory that is planned for them, also captured.
+// LibTorch's kinds of attention against the reference, in memory that is planned for them, also
+// captured.
 #include "ops/attention.hpp"
 #include "ops/cuda/torch_cuda.hpp"
 #include "ops/gpu_scope.hpp"
@@ -13,7 +14,8 @@
 #include <memory>
 
 using namespace trainx;
-using kernels::Bf16, kernels::Fp16, kernels::OnDevice, kernels::narrowed, kernels::relative_error, kernels::widened;
+using kernels::Bf16, kernels::Fp16, kernels::OnDevice, kernels::narrowed, kernels::relative_error,
+    kernels::widened;
 
 namespace {
 
@@ -27,22 +29,33 @@ struct Problem {
 };
 
 std::string describe(const Problem& p, AttentionKind kind) {
-  return std::string(name_of(kind)) + " B " + std::to_string(p.batch) + " T " + std::to_string(p.tokens) + " H " + std::to_string(p.heads) + " D " + std::to_string(p.head_size) + " " +
-         std::string(name_of(p.type)) + (p.causal ? " causal" : "") + (p.padded ? " padded" : "") + (p.deterministic ? " deterministic" : "");
+  return std::string(name_of(kind)) + " B " + std::to_string(p.batch) + " T " +
+         std::to_string(p.tokens) + " H " + std::to_string(p.heads) + " D " +
+         std::to_string(p.head_size) + " " + std::string(name_of(p.type)) +
+         (p.causal ? " causal" : "") + (p.padded ? " padded" : "") +
+         (p.deterministic ? " deterministic" : "");
 }
 
-std::vector<std::int32_t> lengths_of(const Problem& p) { return kernels::sample_lengths(p.batch, p.tokens, p.padded); }
-kernels::Padding padding_of(const Problem& p) { return {lengths_of(p), p.tokens, p.heads * p.head_size}; }
+std::vector<std::int32_t> lengths_of(const Problem& p) {
+  return kernels::sample_lengths(p.batch, p.tokens, p.padded);
+}
+kernels::Padding padding_of(const Problem& p) {
+  return {lengths_of(p), p.tokens, p.heads * p.head_size};
+}
 
 /// A stream, and the workspace that is planned for attention of one kind.
 class Machine {
  public:
   Machine(const Problem& p, AttentionKind kind) {
     kernels::require_success(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-    const std::int64_t bytes = spec::gpu_library_bytes({p.batch, p.tokens, p.heads * p.head_size, p.head_size, p.type, kind}, p.deterministic);
+    const std::int64_t bytes = spec::gpu_library_bytes(
+        {p.batch, p.tokens, p.heads * p.head_size, p.head_size, p.type, kind}, p.deterministic);
     kernels::require_success(cudaMalloc(&memory_, static_cast<std::size_t>(bytes)), "workspace");
     torch_ = std::make_unique<ops::cuda::TorchCuda>(
-        stream_, memory_, bytes, kind == AttentionKind::math ? std::optional<ops::cuda::TorchProducts>({tensor::scalar_type(p.type), false}) : std::nullopt);
+        stream_, memory_, bytes,
+        kind == AttentionKind::math
+            ? std::optional<ops::cuda::TorchProducts>({tensor::scalar_type(p.type), false})
+            : std::nullopt);
     gpu_.torch = torch_.get();
     gpu_.space = gpu_.gemm_space = {stream_, memory_, bytes - torch_->kept_bytes()};
     gpu_.deterministic = p.deterministic;
@@ -64,13 +77,19 @@ class Machine {
   ops::Gpu gpu_;
 };
 
-struct Inputs { std::vector<float> qkv, d_out; };
+struct Inputs {
+  std::vector<float> qkv, d_out;
+};
 
 template <class T>
 struct Operands {
   Operands(const Problem& p, const Inputs& in)
-      : qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)), out(narrowed<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(narrowed<T>(std::vector<float>(in.qkv.size(), 77))),
-        lse(std::vector<float>(static_cast<std::size_t>(p.row_values()), 77)), lengths(lengths_of(p)) {}
+      : qkv(narrowed<T>(in.qkv)),
+        d_out(narrowed<T>(in.d_out)),
+        out(narrowed<T>(std::vector<float>(in.d_out.size(), 77))),
+        d_qkv(narrowed<T>(std::vector<float>(in.qkv.size(), 77))),
+        lse(std::vector<float>(static_cast<std::size_t>(p.row_values()), 77)),
+        lengths(lengths_of(p)) {}
   OnDevice<T> qkv, d_out, out, d_qkv;
   OnDevice<float> lse;
   OnDevice<std::int32_t> lengths;
@@ -78,10 +97,15 @@ struct Operands {
   void both(const Problem& p, AttentionKind kind, const ops::Gpu& gpu) const {
     const at::NoGradGuard no_grad;
     const ops::GpuScope scope(gpu);
-    const auto view = [&](const auto* at, std::vector<std::int64_t> dims, DType type) { return tensor::view(const_cast<void*>(static_cast<const void*>(at)), type, dims); };
-    const std::vector<std::int64_t> one{p.batch, p.tokens, p.heads, p.head_size}, three{p.batch, p.tokens, 3, p.heads, p.head_size};
-    const at::Tensor x = view(qkv.data(), three, p.type), d = view(d_out.data(), one, p.type), o = view(out.data(), one, p.type), dx = view(d_qkv.data(), three, p.type),
-                     l = view(lse.data(), {p.batch, p.tokens, p.heads}, DType::f32), n = view(lengths.data(), {p.batch}, DType::i32);
+    const auto view = [&](const auto* at, std::vector<std::int64_t> dims, DType type) {
+      return tensor::view(const_cast<void*>(static_cast<const void*>(at)), type, dims);
+    };
+    const std::vector<std::int64_t> one{p.batch, p.tokens, p.heads, p.head_size},
+        three{p.batch, p.tokens, 3, p.heads, p.head_size};
+    const at::Tensor x = view(qkv.data(), three, p.type), d = view(d_out.data(), one, p.type),
+                     o = view(out.data(), one, p.type), dx = view(d_qkv.data(), three, p.type),
+                     l = view(lse.data(), {p.batch, p.tokens, p.heads}, DType::f32),
+                     n = view(lengths.data(), {p.batch}, DType::i32);
     if (p.causal) {
       ops::causal_attention(o, l, x, kind);
       ops::causal_attention_backward(dx, d, x, o, l, kind);
@@ -92,7 +116,9 @@ struct Operands {
   }
 };
 
-struct Results { std::vector<float> out, d_qkv; };
+struct Results {
+  std::vector<float> out, d_qkv;
+};
 
 template <class T>
 Results results(const Operands<T>& on, const Machine& machine) {
@@ -102,7 +128,7 @@ Results results(const Operands<T>& on, const Machine& machine) {
 
 Inputs inputs_of(const Problem& p) {
   Inputs in{kernels::random_values(3 * p.rows(), 1), kernels::random_values(p.rows(), 2)};
-  padding_of(p).fill(in.d_out, 1000);                    // reaches nothing
+  padding_of(p).fill(in.d_out, 1000);  // reaches nothing
   return in;
 }
 
@@ -111,7 +137,9 @@ Results reference(const Problem& p, const Inputs& in) {
   std::vector<float> lse(static_cast<std::size_t>(p.row_values())), d_out = in.d_out;
   padding_of(p).fill(d_out, 0);
   const auto lengths = lengths_of(p);
-  kernels::attention_reference(in.qkv.data(), p.padded ? lengths.data() : nullptr, d_out.data(), r.out.data(), lse.data(), r.d_qkv.data(), {p.batch, p.tokens, p.heads, p.head_size, p.causal});
+  kernels::attention_reference(in.qkv.data(), p.padded ? lengths.data() : nullptr, d_out.data(),
+                               r.out.data(), lse.data(), r.d_qkv.data(),
+                               {p.batch, p.tokens, p.heads, p.head_size, p.causal});
   return r;
 }
 
@@ -122,7 +150,8 @@ void check(const Results& got, const Results& want, const Problem& p, double tol
 }
 
 template <class T>
-void compare(const Problem& p, AttentionKind kind, const Inputs& in, const Results& want, double tolerance) {
+void compare(const Problem& p, AttentionKind kind, const Inputs& in, const Results& want,
+             double tolerance) {
   INFO(describe(p, kind));
   const Machine machine(p, kind);
   const Operands<T> on(p, in);
@@ -140,29 +169,46 @@ void compare(const Problem& p, AttentionKind kind, const Inputs& in, const Resul
 
 }  // namespace
 
-TEST_CASE("flash, efficient and math equal the reference for all lengths, head sizes, masks and types", "[gpu]") {
+TEST_CASE(
+    "flash, efficient and math equal the reference for all lengths, head sizes, masks and types",
+    "[gpu]") {
   TRAINX_NEEDS_GPU();
-  struct Size { std::int64_t batch, tokens, heads, head_size; };
-  for (const Size s : {Size{3, 2, 2, 64}, {3, 17, 3, 64}, {3, 64, 2, 80}, {2, 65, 2, 128}, {3, 130, 2, 36}, {1, 40, 1, 200}, {4, 160, 3, 32}, {1, 512, 2, 64}})
+  struct Size {
+    std::int64_t batch, tokens, heads, head_size;
+  };
+  for (const Size s : {Size{3, 2, 2, 64},
+                       {3, 17, 3, 64},
+                       {3, 64, 2, 80},
+                       {2, 65, 2, 128},
+                       {3, 130, 2, 36},
+                       {1, 40, 1, 200},
+                       {4, 160, 3, 32},
+                       {1, 512, 2, 64}})
     for (const auto& [causal, padded] : {std::pair{true, false}, {false, true}, {false, false}})
       for (const bool deterministic : {false, true}) {
-        Problem p{s.batch, s.tokens, s.heads, s.head_size, causal, padded, DType::f32, deterministic};
+        Problem p{s.batch, s.tokens, s.heads,    s.head_size,
+                  causal,  padded,   DType::f32, deterministic};
         const Inputs in = inputs_of(p);
         const Results want = reference(p, in);
-        for (const AttentionKind kind : {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
+        for (const AttentionKind kind :
+             {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
           for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
             p.type = type;
             if (!spec::unfit_attention(kind, type, s.head_size, s.tokens).empty()) continue;
-            if (type == DType::f32) compare<float>(p, kind, in, want, 1e-5);
-            else if (type == DType::bf16) compare<Bf16>(p, kind, in, want, kind == AttentionKind::math ? 1.2e-2 : 8e-3);
-            else compare<Fp16>(p, kind, in, want, 2e-3);
+            if (type == DType::f32)
+              compare<float>(p, kind, in, want, 1e-5);
+            else if (type == DType::bf16)
+              compare<Bf16>(p, kind, in, want, kind == AttentionKind::math ? 1.2e-2 : 8e-3);
+            else
+              compare<Fp16>(p, kind, in, want, 2e-3);
           }
       }
 }
 
 TEST_CASE("large batches keep within what is planned for them", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  for (const AttentionKind kind : {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
+  for (const AttentionKind kind :
+       {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
     for (const DType type : {DType::bf16, DType::f32})
       for (const bool deterministic : {false, true})
         for (const bool padded : {false, true}) {
@@ -183,9 +229,11 @@ TEST_CASE("large batches keep within what is planned for them", "[gpu]") {
         }
 }
 
-TEST_CASE("a captured attention of LibTorch's gives what the uncaptured one gave, again and again", "[gpu]") {
+TEST_CASE("a captured attention of LibTorch's gives what the uncaptured one gave, again and again",
+          "[gpu]") {
   TRAINX_NEEDS_GPU();
-  for (const AttentionKind kind : {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
+  for (const AttentionKind kind :
+       {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
     for (const bool padded : {false, true}) {
       const Problem p{4, 256, 2, 64, !padded, padded, DType::bf16, true};
       INFO(describe(p, kind));
@@ -195,14 +243,21 @@ TEST_CASE("a captured attention of LibTorch's gives what the uncaptured one gave
       const Results want = results(on, machine);
       cudaGraph_t graph = nullptr;
       cudaGraphExec_t replay = nullptr;
-      kernels::require_success(cudaStreamBeginCapture(machine.stream(), cudaStreamCaptureModeThreadLocal), "capture");
+      kernels::require_success(
+          cudaStreamBeginCapture(machine.stream(), cudaStreamCaptureModeThreadLocal), "capture");
       on.both(p, kind, machine.gpu());
       kernels::require_success(cudaStreamEndCapture(machine.stream(), &graph), "capture");
       kernels::require_success(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
       for (int times = 0; times < 3; ++times) {
-        kernels::require_success(cudaMemset(on.out.data(), 0, static_cast<std::size_t>(p.rows()) * 2), "memset");
-        kernels::require_success(cudaMemset(on.d_qkv.data(), 0, static_cast<std::size_t>(3 * p.rows()) * 2), "memset");
-        kernels::require_success(cudaMemset(machine.gpu().space.workspace, 0xFF, static_cast<std::size_t>(machine.gpu().space.workspace_bytes)), "memset");   // as other instructions leave it
+        kernels::require_success(
+            cudaMemset(on.out.data(), 0, static_cast<std::size_t>(p.rows()) * 2), "memset");
+        kernels::require_success(
+            cudaMemset(on.d_qkv.data(), 0, static_cast<std::size_t>(3 * p.rows()) * 2), "memset");
+        // as other instructions leave it
+        kernels::require_success(
+            cudaMemset(machine.gpu().space.workspace, 0xFF,
+                       static_cast<std::size_t>(machine.gpu().space.workspace_bytes)),
+            "memset");
         kernels::require_success(cudaDeviceSynchronize(), "memset");
         kernels::require_success(cudaGraphLaunch(replay, machine.stream()), "launch");
         const Results got = results(on, machine);

@@ -10,9 +10,10 @@ namespace toy {
 using namespace trainx;
 using namespace trainx::program;
 
-constexpr std::int64_t width = 12;      // elements; 1, 2 and 3 ranks divide it
+constexpr std::int64_t width = 12;  // elements; 1, 2 and 3 ranks divide it
 
-inline SlotSpec slot(std::string name, Kind kind, int index, std::vector<Slot> from = {}, bool cheap = false) {
+inline SlotSpec slot(std::string name, Kind kind, int index, std::vector<Slot> from = {},
+                     bool cheap = false) {
   return {std::move(name), kind, index, {"", DType::f32, {width}}, std::move(from), cheap};
 }
 
@@ -36,15 +37,17 @@ inline ModelGraph empty_graph() {
 /// value = f(x, w)
 inline BlockSpec embed(const std::string& name, int group, int value) {
   BlockSpec b{name};
-  b.slots = {slot("x", Kind::batch, 0), slot("w", Kind::parameter, group), slot("out", Kind::value, value, {0, 1}),
-             slot("d_out", Kind::value_gradient, value), slot("g", Kind::gradient, group)};
+  b.slots = {slot("x", Kind::batch, 0), slot("w", Kind::parameter, group),
+             slot("out", Kind::value, value, {0, 1}), slot("d_out", Kind::value_gradient, value),
+             slot("g", Kind::gradient, group)};
   b.phases[Op::forward].uses = {{0, How::read}, {1, How::read}, {2, How::overwrite}};
   b.phases[Op::backward].uses = {{0, How::read}, {3, How::read}, {4, How::accumulate}};
   return b;
 }
 
 /// out = f(z), z = f(in.., w); saves u = f(in) and z. Reads one value, or one and the encoder's.
-inline BlockSpec middle(const std::string& name, int layer, int group, int in, int out, int memory = none) {
+inline BlockSpec middle(const std::string& name, int layer, int group, int in, int out,
+                        int memory = none) {
   BlockSpec b{name, layer};
   b.slots = {slot("in", Kind::value, in),
              slot("w", Kind::parameter, group),
@@ -77,9 +80,11 @@ inline BlockSpec head(int group, int in) {
              slot("target", Kind::batch, 1),        slot("d_in", Kind::value_gradient, in),
              slot("g", Kind::gradient, group),      slot("loss_sum", Kind::scalar, 0),
              slot("target_count", Kind::scalar, 1), slot("work", Kind::scratch, none)};
-  b.phases[Op::loss].uses = {{0, How::read},       {1, How::read},       {2, How::read},       {3, How::overwrite},
-                             {4, How::accumulate}, {5, How::accumulate}, {6, How::accumulate}, {7, How::overwrite}};
-  b.phases[Op::evaluate].uses = {{0, How::read}, {1, How::read}, {2, How::read}, {5, How::accumulate}, {6, How::accumulate}, {7, How::overwrite}};
+  b.phases[Op::loss].uses = {{0, How::read},       {1, How::read},       {2, How::read},
+                             {3, How::overwrite},  {4, How::accumulate}, {5, How::accumulate},
+                             {6, How::accumulate}, {7, How::overwrite}};
+  b.phases[Op::evaluate].uses = {{0, How::read},       {1, How::read},       {2, How::read},
+                                 {5, How::accumulate}, {6, How::accumulate}, {7, How::overwrite}};
   return b;
 }
 
@@ -104,14 +109,15 @@ inline ModelGraph encoder_decoder(int blocks) {
   g.blocks.push_back(embed("embed", add_group(g, "embed"), add_value(g, "h0")));
   for (int k = 1; k <= blocks; ++k) {
     const std::string n = std::to_string(k);
-    g.blocks.push_back(middle("b" + n, k - 1, add_group(g, "b" + n), k, add_value(g, "h" + n), memory));
+    g.blocks.push_back(
+        middle("b" + n, k - 1, add_group(g, "b" + n), k, add_value(g, "h" + n), memory));
   }
   g.blocks.push_back(head(add_group(g, "head"), blocks + 1));
   return g;
 }
 
-/// Layers of an attention and an MLP block over (residual, branch), as transformers have them: a block begins with residual + branch.
-/// The first reads a residual without a branch.
+/// Layers of an attention and an MLP block over (residual, branch), as transformers have them: a
+/// block begins with residual + branch. The first reads a residual without a branch.
 inline ModelGraph pairs(int layers) {
   ModelGraph g = empty_graph();
   const int tied = add_group(g, "tied");
@@ -122,8 +128,23 @@ inline ModelGraph pairs(int layers) {
     const std::string name = "l" + std::to_string(k / 2) + (k % 2 ? ".mlp" : ".att");
     const int group = add_group(g, name);
     BlockSpec b{name, k / 2};
-    const int residual_out = branch == none ? residual : add_value(g, "r" + n), branch_out = add_value(g, "a" + n);
-    enum : Slot { in, branch_in, w, out, normed, z, a, d_in, d_branch_in, d_out, d_a, gradient, work };
+    const int residual_out = branch == none ? residual : add_value(g, "r" + n),
+              branch_out = add_value(g, "a" + n);
+    enum : Slot {
+      in,
+      branch_in,
+      w,
+      out,
+      normed,
+      z,
+      a,
+      d_in,
+      d_branch_in,
+      d_out,
+      d_a,
+      gradient,
+      work
+    };
     b.slots = {slot("in", Kind::value, residual),
                slot("branch_in", Kind::value, branch),
                slot("w", Kind::parameter, group),
@@ -141,13 +162,18 @@ inline ModelGraph pairs(int layers) {
     auto& backward = b.phases[Op::backward].uses;
     if (branch == none) {
       forward = {{out, How::read}, {w, How::read}};
-      backward = {{out, How::read}, {normed, How::read}, {z, How::read}, {w, How::read}, {d_a, How::read}, {d_out, How::modify}};
+      backward = {{out, How::read}, {normed, How::read}, {z, How::read},
+                  {w, How::read},   {d_a, How::read},    {d_out, How::modify}};
     } else {
       forward = {{in, How::read}, {branch_in, How::read}, {w, How::read}, {out, How::overwrite}};
-      backward = {{out, How::read},   {normed, How::read}, {z, How::read},         {w, How::read},
-                  {d_out, How::read}, {d_a, How::read},    {d_in, How::overwrite}, {d_branch_in, How::overwrite}};
+      backward = {{out, How::read},       {normed, How::read},          {z, How::read},
+                  {w, How::read},         {d_out, How::read},           {d_a, How::read},
+                  {d_in, How::overwrite}, {d_branch_in, How::overwrite}};
     }
-    forward.insert(forward.end(), {{normed, How::overwrite}, {z, How::overwrite}, {a, How::overwrite}, {work, How::overwrite}});
+    forward.insert(forward.end(), {{normed, How::overwrite},
+                                   {z, How::overwrite},
+                                   {a, How::overwrite},
+                                   {work, How::overwrite}});
     backward.push_back({gradient, How::accumulate});
     g.blocks.push_back(std::move(b));
     residual = residual_out, branch = branch_out;
@@ -162,22 +188,30 @@ inline ModelGraph pairs(int layers) {
              slot("g", Kind::gradient, tied),
              slot("loss_sum", Kind::scalar, 0),
              slot("target_count", Kind::scalar, 1)};
-  b.phases[Op::loss].uses = {{0, How::read},      {1, How::read},       {2, How::read},       {3, How::read},      {4, How::overwrite},
-                             {5, How::overwrite}, {6, How::accumulate}, {7, How::accumulate}, {8, How::accumulate}};
-  b.phases[Op::evaluate].uses = {{0, How::read}, {1, How::read}, {2, How::read}, {3, How::read}, {7, How::accumulate}, {8, How::accumulate}};
+  b.phases[Op::loss].uses = {{0, How::read},       {1, How::read},       {2, How::read},
+                             {3, How::read},       {4, How::overwrite},  {5, How::overwrite},
+                             {6, How::accumulate}, {7, How::accumulate}, {8, How::accumulate}};
+  b.phases[Op::evaluate].uses = {{0, How::read}, {1, How::read},       {2, How::read},
+                                 {3, How::read}, {7, How::accumulate}, {8, How::accumulate}};
   g.blocks.push_back(std::move(b));
   return g;
 }
 
-/// embed, b1, and a loss of its own over the output y: what single-owner data parallelism can cut between output and loss.
+/// embed, b1, and a loss of its own over the output y: what single-owner data parallelism can cut
+/// between output and loss.
 inline ModelGraph unfused() {
   ModelGraph g = empty_graph();
   g.blocks.push_back(embed("embed", add_group(g, "embed"), add_value(g, "h0")));
   g.blocks.push_back(middle("b1", 0, add_group(g, "b1"), 0, add_value(g, "y")));
   BlockSpec b{"criterion"};
-  b.slots = {slot("y", Kind::value, 1), slot("target", Kind::batch, 1), slot("d_y", Kind::value_gradient, 1), slot("loss_sum", Kind::scalar, 0),
+  b.slots = {slot("y", Kind::value, 1), slot("target", Kind::batch, 1),
+             slot("d_y", Kind::value_gradient, 1), slot("loss_sum", Kind::scalar, 0),
              slot("target_count", Kind::scalar, 1)};
-  b.phases[Op::loss].uses = {{0, How::read}, {1, How::read}, {2, How::overwrite}, {3, How::accumulate}, {4, How::accumulate}};
+  b.phases[Op::loss].uses = {{0, How::read},
+                             {1, How::read},
+                             {2, How::overwrite},
+                             {3, How::accumulate},
+                             {4, How::accumulate}};
   g.blocks.push_back(std::move(b));
   return g;
 }

@@ -1,4 +1,5 @@
-// Ranks that run placed programs over doubles: in list order, all ranks in lockstep, with dead bytes poisoned; or on lane threads with random delays.
+// Ranks that run placed programs over doubles: in list order, all ranks in lockstep, with dead
+// bytes poisoned; or on lane threads with random delays.
 #pragma once
 #include "program/lanes.hpp"
 #include "program/memory.hpp"
@@ -13,11 +14,16 @@
 
 namespace toy {
 
-/// Every two bytes of an arena hold one double, that of an element which begins there: the smallest have two.
+/// Every two bytes of an arena hold one double, that of an element which begins there: the smallest
+/// have two.
 using Memory = std::vector<double>;
 
 /// A program on one rank's memory. Several programs may share a memory.
-struct RankProgram { const StepProgram* program; const Placement* at; Memory* memory; };
+struct RankProgram {
+  const StepProgram* program;
+  const Placement* at;
+  Memory* memory;
+};
 
 struct View {
   double* data = nullptr;
@@ -30,18 +36,25 @@ struct View {
   }
 };
 
-inline std::size_t arena_words(const Placement& at) { return static_cast<std::size_t>((at.peak[0] + at.peak[1] + at.peak[2]) / 2 + 128); }
+inline std::size_t arena_words(const Placement& at) {
+  return static_cast<std::size_t>((at.peak[0] + at.peak[1] + at.peak[2]) / 2 + 128);
+}
 
 inline View view(const RankProgram& r, const Use& u) {
   const Buffer& b = r.program->buffers[u.buffer];
-  const Bytes origin = b.space == Space::device ? 0 : b.space == Space::host ? r.at->peak[0] : r.at->peak[0] + r.at->peak[1];
+  const Bytes origin = b.space == Space::device ? 0
+                       : b.space == Space::host ? r.at->peak[0]
+                                                : r.at->peak[0] + r.at->peak[1];
   const std::size_t stride = b.kind == Kind::scalar ? 4 : b.rounded ? 1 : 2;
   const Bytes first = (origin + 3) / 4 * 4 + r.at->base[u.buffer] + u.range.begin;
-  return {r.memory->data() + first / 2, static_cast<std::size_t>(u.range.end - u.range.begin) / 2 / stride, stride};
+  return {r.memory->data() + first / 2,
+          static_cast<std::size_t>(u.range.end - u.range.begin) / 2 / stride, stride};
 }
 
 inline std::string role(const Buffer& b) {
-  std::string name = b.kind == Kind::parameter ? "w" : b.kind == Kind::state ? b.name.substr(0, b.name.find('.')) : b.name;
+  std::string name = b.kind == Kind::parameter ? "w"
+                     : b.kind == Kind::state   ? b.name.substr(0, b.name.find('.'))
+                                               : b.name;
   while (name.back() == '\'' || name.back() == '/') name.pop_back();
   return name;
 }
@@ -52,7 +65,10 @@ inline void load_residents(const RankProgram& r, int rank) {
     if (!buffer.resident) continue;
     const View v = view(r, whole(*r.program, static_cast<BufferId>(b), How::read));
     for (std::size_t e = 0; e < v.size; ++e)
-      v[e] = initial(role(buffer), buffer.owner, e + (buffer.sharded ? static_cast<std::size_t>(rank % r.program->shard_ranks) * v.size : 0));
+      v[e] = initial(
+          role(buffer), buffer.owner,
+          e + (buffer.sharded ? static_cast<std::size_t>(rank % r.program->shard_ranks) * v.size
+                              : 0));
   }
 }
 
@@ -61,19 +77,28 @@ using Report = std::map<Slot, double>;
 class Machine {
  public:
   Machine(const ModelGraph& graph, std::vector<RankProgram> ranks, Overflow overflow = {})
-      : reports(ranks.size()), graph_(&graph), ranks_(std::move(ranks)), overflow_(overflow), posts_(ranks_.size()) {}
+      : reports(ranks.size()),
+        graph_(&graph),
+        ranks_(std::move(ranks)),
+        overflow_(overflow),
+        posts_(ranks_.size()) {}
 
-  std::vector<std::vector<Report>> reports;         // by rank and step
+  std::vector<std::vector<Report>> reports;  // by rank and step
 
   /// All ranks in lockstep; what is dead after an instruction becomes NaN.
   void run_in_order(int steps) {
-    struct Cursor { std::vector<std::pair<const Instruction*, int>> todo; std::size_t next = 0; std::vector<std::vector<Interval>> lives; };
+    struct Cursor {
+      std::vector<std::pair<const Instruction*, int>> todo;
+      std::size_t next = 0;
+      std::vector<std::vector<Interval>> lives;
+    };
     std::vector<Cursor> cursors;
     for (const RankProgram& r : ranks_) {
       Cursor c;
       int position = 0;
       auto add = [&](const std::vector<Instruction>& list) {
-        for (std::size_t k = 0; k < list.size(); ++k) c.todo.emplace_back(&list[k], position + static_cast<int>(k));
+        for (std::size_t k = 0; k < list.size(); ++k)
+          c.todo.emplace_back(&list[k], position + static_cast<int>(k));
       };
       add(r.program->prologue);
       position += static_cast<int>(r.program->prologue.size());
@@ -84,7 +109,8 @@ class Machine {
       cursors.push_back(std::move(c));
     }
     auto advance = [&](std::size_t r) {
-      poison(ranks_[r], cursors[r].lives, *cursors[r].todo[cursors[r].next].first, cursors[r].todo[cursors[r].next].second);
+      poison(ranks_[r], cursors[r].lives, *cursors[r].todo[cursors[r].next].first,
+             cursors[r].todo[cursors[r].next].second);
       ++cursors[r].next;
     };
     for (bool moved = true; moved;) {
@@ -96,17 +122,22 @@ class Machine {
           execute(i, static_cast<int>(r));
         }
       std::vector<const Instruction*> waiting;
-      for (const Cursor& c : cursors) waiting.push_back(c.next < c.todo.size() ? c.todo[c.next].first : nullptr);
+      for (const Cursor& c : cursors)
+        waiting.push_back(c.next < c.todo.size() ? c.todo[c.next].first : nullptr);
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
         if (!waiting[r] || waiting[r]->op != Op::send) continue;
         const auto peer = static_cast<std::size_t>(waiting[r]->peer);
-        if (!waiting[peer] || waiting[peer]->op != Op::recv || waiting[peer]->peer != static_cast<int>(r)) continue;
+        if (!waiting[peer] || waiting[peer]->op != Op::recv ||
+            waiting[peer]->peer != static_cast<int>(r))
+          continue;
         transfer(*waiting[r], static_cast<int>(r), *waiting[peer], static_cast<int>(peer));
         advance(r), advance(peer);
         waiting[r] = waiting[peer] = nullptr;
         moved = true;
       }
-      if (!moved && std::all_of(waiting.begin(), waiting.end(), [](const Instruction* i) { return i && i->op != Op::send && i->op != Op::recv; })) {
+      if (!moved && std::all_of(waiting.begin(), waiting.end(), [](const Instruction* i) {
+            return i && i->op != Op::send && i->op != Op::recv;
+          })) {
         collective(waiting);
         for (std::size_t r = 0; r < ranks_.size(); ++r) advance(r);
         moved = true;
@@ -122,7 +153,8 @@ class Machine {
     if (i.op == Op::send || i.op == Op::recv) {
       const auto peer = static_cast<std::size_t>(i.peer);
       if (posts_[peer] && posts_[peer]->peer == rank && is_pair(i, *posts_[peer])) {
-        i.op == Op::send ? transfer(i, rank, *posts_[peer], i.peer) : transfer(*posts_[peer], i.peer, i, rank);
+        i.op == Op::send ? transfer(i, rank, *posts_[peer], i.peer)
+                         : transfer(*posts_[peer], i.peer, i, rank);
         posts_[peer] = nullptr;
         return all_.notify_all();
       }
@@ -131,7 +163,8 @@ class Machine {
       return;
     }
     posts_[r] = &i;
-    if (std::all_of(posts_.begin(), posts_.end(), [](const Instruction* x) { return x != nullptr; })) {
+    if (std::all_of(posts_.begin(), posts_.end(),
+                    [](const Instruction* x) { return x != nullptr; })) {
       collective(posts_);
       std::fill(posts_.begin(), posts_.end(), nullptr);
       return all_.notify_all();
@@ -146,7 +179,10 @@ class Machine {
         if (u.slot == s) return view(r, u);
       return std::nullopt;
     };
-    auto scalar = [&](Slot s) -> const double* { const auto v = at(s); return v ? v->data : nullptr; };
+    auto scalar = [&](Slot s) -> const double* {
+      const auto v = at(s);
+      return v ? v->data : nullptr;
+    };
     switch (i.op) {
       case Op::fetch_batch: {
         const double* step = scalar(FetchSlot::step);
@@ -154,11 +190,14 @@ class Machine {
           if (writes(u.how)) {
             const View v = view(r, u);
             for (std::size_t e = 0; e < v.size; ++e)
-              v[e] = sample(overflow_, step ? *step : nothing(), i.micro, i.peer == none ? rank : i.peer, u.slot - FetchSlot::first_batch, e);
+              v[e] = sample(overflow_, step ? *step : nothing(), i.micro,
+                            i.peer == none ? rank : i.peer, u.slot - FetchSlot::first_batch, e);
           }
         return;
       }
-      case Op::copy: move(*at(CopySlot::from), *at(CopySlot::to), i.uses[1].how == How::accumulate); return;
+      case Op::copy:
+        move(*at(CopySlot::from), *at(CopySlot::to), i.uses[1].how == How::accumulate);
+        return;
       case Op::cast: {
         const View from = *at(CopySlot::from), to = *at(CopySlot::to);
         for (std::size_t e = 0; e < to.size; ++e) to[e] = rounded(from[e]);
@@ -170,13 +209,17 @@ class Machine {
           if (u.slot >= NormSlot::first_gradient)
             for (const double x : view(r, u).numbers()) sum += norm_term(x);
         for (const Use& u : i.uses)
-          if (u.slot == NormSlot::norm2) view(r, u)[0] = sum + (u.how == How::accumulate ? view(r, u)[0] : 0);
+          if (u.slot == NormSlot::norm2)
+            view(r, u)[0] = sum + (u.how == How::accumulate ? view(r, u)[0] : 0);
         return;
       }
       case Op::update: return update(i, at);
-      case Op::advance_step: case Op::advance_applied:
+      case Op::advance_step:
+      case Op::advance_applied:
         for (const Use& u : i.uses)
-          if (u.slot != AdvanceSlot::norm2) view(r, u)[0] = advanced(role(r.program->buffers[u.buffer]), view(r, u)[0], scalar(AdvanceSlot::norm2));
+          if (u.slot != AdvanceSlot::norm2)
+            view(r, u)[0] = advanced(role(r.program->buffers[u.buffer]), view(r, u)[0],
+                                     scalar(AdvanceSlot::norm2));
         return;
       case Op::report: {
         Report report;
@@ -215,15 +258,18 @@ class Machine {
       if (!writes(u.how)) continue;
       const View v = view(r, u);
       const Numbers& made = slots[u.slot];
-      for (std::size_t e = 0; e < v.size; ++e) v[e] = u.how == How::accumulate ? v[e] + made[e] : made[e];
+      for (std::size_t e = 0; e < v.size; ++e)
+        v[e] = u.how == How::accumulate ? v[e] + made[e] : made[e];
     }
   }
 
   template <class At>
   static void update(const Instruction& i, At at) {
-    const auto parameter = at(UpdateSlot::parameter), gradient = at(UpdateSlot::gradient), master = at(UpdateSlot::master),
-               applied = at(UpdateSlot::applied), table = at(UpdateSlot::lr_table);
-    const auto norm2 = at(UpdateSlot::norm2), target_count = at(UpdateSlot::target_count), loss_scale = at(UpdateSlot::loss_scale);
+    const auto parameter = at(UpdateSlot::parameter), gradient = at(UpdateSlot::gradient),
+               master = at(UpdateSlot::master), applied = at(UpdateSlot::applied),
+               table = at(UpdateSlot::lr_table);
+    const auto norm2 = at(UpdateSlot::norm2), target_count = at(UpdateSlot::target_count),
+               loss_scale = at(UpdateSlot::loss_scale);
     if (!parameter) return;
     std::vector<View> states;
     for (const Use& u : i.uses)
@@ -252,7 +298,8 @@ class Machine {
   }
 
   void transfer(const Instruction& send, int from, const Instruction& recv, int to) const {
-    move(operand(send, ranks_[static_cast<std::size_t>(from)], CopySlot::from), operand(recv, ranks_[static_cast<std::size_t>(to)], CopySlot::to),
+    move(operand(send, ranks_[static_cast<std::size_t>(from)], CopySlot::from),
+         operand(recv, ranks_[static_cast<std::size_t>(to)], CopySlot::to),
          recv.uses[0].how == How::accumulate);
   }
 
@@ -260,27 +307,36 @@ class Machine {
   void collective(const std::vector<const Instruction*>& of_rank) const {
     if (of_rank[0]->group == Among::all) return collective_of(of_rank, ranks_);
     for (std::size_t r = 0; r < of_rank.size(); ++r) {
-      const std::vector<int> members = ranks_among(*ranks_[0].program, of_rank[0]->group, static_cast<int>(r));
+      const std::vector<int> members =
+          ranks_among(*ranks_[0].program, of_rank[0]->group, static_cast<int>(r));
       if (members.front() != static_cast<int>(r)) continue;
       std::vector<const Instruction*> instructions;
       std::vector<RankProgram> ranks;
-      for (const int m : members) instructions.push_back(of_rank[static_cast<std::size_t>(m)]), ranks.push_back(ranks_[static_cast<std::size_t>(m)]);
+      for (const int m : members)
+        instructions.push_back(of_rank[static_cast<std::size_t>(m)]),
+            ranks.push_back(ranks_[static_cast<std::size_t>(m)]);
       collective_of(instructions, ranks);
     }
   }
 
-  static void collective_of(const std::vector<const Instruction*>& of_rank, const std::vector<RankProgram>& ranks) {
+  static void collective_of(const std::vector<const Instruction*>& of_rank,
+                            const std::vector<RankProgram>& ranks) {
     const std::size_t world = of_rank.size();
     if (of_rank[0]->op == Op::reduce) {
       for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k) {
-        if (ranks[0].program->buffers[static_cast<std::size_t>(of_rank[0]->uses[k].buffer)].kind == Kind::scratch) continue;   // rounding is left out here
+        // rounding is left out here
+        if (ranks[0].program->buffers[static_cast<std::size_t>(of_rank[0]->uses[k].buffer)].kind ==
+            Kind::scratch)
+          continue;
         std::vector<View> views;
-        for (std::size_t r = 0; r < world; ++r) views.push_back(view(ranks[r], of_rank[r]->uses[k]));
+        for (std::size_t r = 0; r < world; ++r)
+          views.push_back(view(ranks[r], of_rank[r]->uses[k]));
         for (std::size_t e = 0; e < views[0].size; ++e) {
           double sum = 0;
           for (const View& v : views) sum += v[e];
           for (std::size_t r = 0; r < world; ++r)
-            if (of_rank[r]->peer == none || of_rank[r]->peer == static_cast<int>(r)) views[r][e] = sum;
+            if (of_rank[r]->peer == none || of_rank[r]->peer == static_cast<int>(r))
+              views[r][e] = sum;
         }
       }
       return;
@@ -289,34 +345,47 @@ class Machine {
       const auto root = static_cast<std::size_t>(of_rank[0]->peer);
       for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k)
         for (std::size_t r = 0; r < world; ++r)
-          if (r != root) move(view(ranks[root], of_rank[root]->uses[k]), view(ranks[r], of_rank[r]->uses[k]), false);
+          if (r != root)
+            move(view(ranks[root], of_rank[root]->uses[k]), view(ranks[r], of_rank[r]->uses[k]),
+                 false);
       return;
     }
-    for (int k = 0; operand(*of_rank[0], ranks[0], ShardSlot::from(k)).data; ++k) shard_move(of_rank, ranks, k);
+    for (int k = 0; operand(*of_rank[0], ranks[0], ShardSlot::from(k)).data; ++k)
+      shard_move(of_rank, ranks, k);
   }
 
-  static void shard_move(const std::vector<const Instruction*>& of_rank, const std::vector<RankProgram>& ranks, int thing) {
+  static void shard_move(const std::vector<const Instruction*>& of_rank,
+                         const std::vector<RankProgram>& ranks, int thing) {
     std::vector<Numbers> from;
-    for (std::size_t r = 0; r < of_rank.size(); ++r) from.push_back(operand(*of_rank[r], ranks[r], ShardSlot::from(thing)).numbers());
+    for (std::size_t r = 0; r < of_rank.size(); ++r)
+      from.push_back(operand(*of_rank[r], ranks[r], ShardSlot::from(thing)).numbers());
     for (std::size_t r = 0; r < of_rank.size(); ++r) {
       const View to = operand(*of_rank[r], ranks[r], ShardSlot::to(thing));
-      const bool adds = std::ranges::any_of(of_rank[r]->uses, [&](const Use& u) { return u.slot == ShardSlot::to(thing) && u.how == How::accumulate; });
+      const bool adds = std::ranges::any_of(of_rank[r]->uses, [&](const Use& u) {
+        return u.slot == ShardSlot::to(thing) && u.how == How::accumulate;
+      });
       for (std::size_t e = 0; e < to.size; ++e) {
         double made = 0;
-        if (of_rank[r]->op == Op::gather) made = from[e / from[0].size()][e % from[0].size()];
-        else for (const Numbers& n : from) made += n[r * to.size + e];
+        if (of_rank[r]->op == Op::gather)
+          made = from[e / from[0].size()][e % from[0].size()];
+        else
+          for (const Numbers& n : from) made += n[r * to.size + e];
         to[e] = adds ? to[e] + made : made;
       }
     }
   }
 
-  static void poison(const RankProgram& r, const std::vector<std::vector<Interval>>& lives, const Instruction& i, int position) {
-    const int steady = static_cast<int>(r.program->prologue.size()), drain = steady + static_cast<int>(r.program->steady.size());
+  static void poison(const RankProgram& r, const std::vector<std::vector<Interval>>& lives,
+                     const Instruction& i, int position) {
+    const int steady = static_cast<int>(r.program->prologue.size()),
+              drain = steady + static_cast<int>(r.program->steady.size());
     auto alive_at = [&](BufferId b, int at) {
-      return std::any_of(lives[b].begin(), lives[b].end(), [&](const Interval& x) { return x.first <= at && at <= x.last; });
+      return std::any_of(lives[b].begin(), lives[b].end(),
+                         [&](const Interval& x) { return x.first <= at && at <= x.last; });
     };
     for (const Use& u : i.uses) {
-      if (alive_at(u.buffer, position + 1) || (position + 1 == drain && alive_at(u.buffer, steady))) continue;
+      if (alive_at(u.buffer, position + 1) || (position + 1 == drain && alive_at(u.buffer, steady)))
+        continue;
       if (position + 1 == steady && alive_at(u.buffer, drain)) continue;
       const View v = view(r, whole(*r.program, u.buffer, How::read));
       if (!r.program->buffers[u.buffer].resident)
@@ -329,7 +398,7 @@ class Machine {
   Overflow overflow_;
   std::mutex mutex_;
   std::condition_variable all_;
-  std::vector<const Instruction*> posts_;           // by rank: the collective where it waits
+  std::vector<const Instruction*> posts_;  // by rank: the collective where it waits
 };
 
 /// Sleeps now and then; by lane, so that each thread has its own.
@@ -348,16 +417,21 @@ class RandomDelays {
 };
 
 /// The machine's ranks, each with a LaneRunner. Rounds are submitted ahead. seed 0: no delays.
-inline void run_on_lanes(Machine& machine, const std::vector<const Order*>& orders, int steps, unsigned seed) {
+inline void run_on_lanes(Machine& machine, const std::vector<const Order*>& orders, int steps,
+                         unsigned seed) {
   std::vector<std::unique_ptr<LaneRunner>> runners;
   std::vector<std::shared_ptr<RandomDelays>> delays;
   for (std::size_t r = 0; r < machine.ranks().size(); ++r) {
-    auto delay = delays.emplace_back(std::make_shared<RandomDelays>(seed + 7 * static_cast<unsigned>(r)));
+    auto delay =
+        delays.emplace_back(std::make_shared<RandomDelays>(seed + 7 * static_cast<unsigned>(r)));
     runners.push_back(std::make_unique<LaneRunner>(
-        *machine.ranks()[r].program, *orders[r], [&machine, r](const Instruction& i, int) { machine.execute_on_lane(i, static_cast<int>(r)); },
+        *machine.ranks()[r].program, *orders[r],
+        [&machine, r](const Instruction& i, int) {
+          machine.execute_on_lane(i, static_cast<int>(r));
+        },
         seed == 0 ? std::function<void(Lane)>() : [delay](Lane lane) { (*delay)(lane); }));
   }
-  std::vector<std::thread> hosts;       // each rank has a host of its own
+  std::vector<std::thread> hosts;  // each rank has a host of its own
   for (std::size_t r = 0; r < runners.size(); ++r)
     hosts.emplace_back([&, r] {
       const int rounds = steps - machine.ranks()[r].program->prologue_steps;

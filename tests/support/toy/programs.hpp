@@ -6,7 +6,8 @@
 
 namespace toy {
 
-/// (a) two micro-steps, full activation checkpointing, gradients reduced over ranks beside the rest of backward, tied embeddings.
+/// (a) two micro-steps, full activation checkpointing, gradients reduced over ranks beside the rest
+/// of backward, tied embeddings.
 inline const char* const text_a = R"(
 m0 fetch_batch                      step              > x target
 m0 forward     embed                x w.tied          > h0
@@ -33,8 +34,8 @@ m1 backward    embed                x dh0             > + g.tied
    report                           loss_sum target_count norm2 applied lr_table
 )";
 
-/// (b) ZeRO-3: parameters, states and gradients in shards; each use gathered one ahead into a short-lived buffer,
-/// recomputation.
+/// (b) ZeRO-3: parameters, states and gradients in shards; each use gathered one ahead into a
+/// short-lived buffer, recomputation.
 inline const char* const text_b = R"(
 m0 fetch_batch                      step              > x target
 m0 gather            @communication w.tied/           > w.tied
@@ -65,7 +66,8 @@ m0 scatter           @communication g.tied            > = g.tied/
    report                           loss_sum target_count norm2 applied lr_table
 )";
 
-/// (c) states and exact weights on the host; the update, clipped by the global norm, runs beside the next step's forward.
+/// (c) states and exact weights on the host; the update, clipped by the global norm, runs beside
+/// the next step's forward.
 inline const char* const text_c = R"(
 prologue:
 m0 fetch_batch                      step              > x target
@@ -110,7 +112,8 @@ drain:
    report            @host          loss_sum' target_count' norm2' applied lr_table
 )";
 
-/// (d) a loss scale that lives from step to step; all ranks skip a step of which the summed gradients are not finite.
+/// (d) a loss scale that lives from step to step; all ranks skip a step of which the summed
+/// gradients are not finite.
 inline const char* const text_d = R"(
 m0 fetch_batch                      step              > x target
 m0 forward     embed                x w.embed         > h0
@@ -132,7 +135,8 @@ m0 backward    embed                x dh0             > = g.embed
    advance_applied                  norm2             > ~ loss_scale
 )";
 
-/// (e) each update inside backward, one block after its reduce: gradients die early, and no norm of all of them exists.
+/// (e) each update inside backward, one block after its reduce: gradients die early, and no norm of
+/// all of them exists.
 inline const char* const text_e = R"(
 m0 fetch_batch                      step              > x target
 m0 forward     embed                x w.embed         > h0
@@ -156,7 +160,8 @@ m0 backward    embed                x dh0             > = g.embed
    report                           loss_sum target_count applied lr_table
 )";
 
-/// (f) single-owner data parallelism: batch out, parameters out, outputs in, output gradients out, gradients in. Rank 0 owns everything.
+/// (f) single-owner data parallelism: batch out, parameters out, outputs in, output gradients out,
+/// gradients in. Rank 0 owns everything.
 inline const char* const text_f0 = R"(
 m0 fetch_batch                           step               > x target
 m0 fetch_batch(1)                        step               > x(1) target(1)
@@ -196,7 +201,8 @@ m0 backward    embed                x dh0             > = g.embed
 m0 send(0)           @communication g.embed
 )";
 
-/// (g) every block of a decoder reads the encoder's value, whose gradient they add up; recomputed from it.
+/// (g) every block of a decoder reads the encoder's value, whose gradient they add up; recomputed
+/// from it.
 inline const char* const text_g = R"(
 m0 fetch_batch                      step              > x target
 m0 forward     encoder              x w.encoder       > memory
@@ -250,15 +256,23 @@ inline ModelGraph in_bucket(ModelGraph g, std::int64_t elements) {
 struct Example {
   std::string name;
   ModelGraph graph;
-  std::vector<const char*> texts;       // by role
+  std::vector<const char*> texts;  // by role
   std::vector<std::size_t> role_of_rank;
   bool update_reads_norm2 = true;
   Overflow overflow = {};
 
-  Training training() const { return {&graph, momentum(), name == "a" ? 2 : 1, static_cast<int>(role_of_rank.size()), update_reads_norm2, overflow}; }
+  Training training() const {
+    return {&graph,
+            momentum(),
+            name == "a" ? 2 : 1,
+            static_cast<int>(role_of_rank.size()),
+            update_reads_norm2,
+            overflow};
+  }
   Roles roles() const {
     Roles r{{}, role_of_rank};
-    for (const char* t : texts) r.programs.push_back(parse(graph, momentum(), static_cast<int>(role_of_rank.size()), t));
+    for (const char* t : texts)
+      r.programs.push_back(parse(graph, momentum(), static_cast<int>(role_of_rank.size()), t));
     for (StepProgram& p : r.programs) p.prologue_steps = p.prologue.empty() ? 0 : 1;
     return r;
   }

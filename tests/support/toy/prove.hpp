@@ -1,5 +1,6 @@
-// All that is asked of a program: checked before and after placement, ordered, run in list order over poisoned bytes and on lanes with random
-// delays, each time bit-equal to loops. Returns the first thing that does not hold.
+// All that is asked of a program: checked before and after placement, ordered, run in list order
+// over poisoned bytes and on lanes with random delays, each time bit-equal to loops. Returns the
+// first thing that does not hold.
 #pragma once
 #include "program/check.hpp"
 #include "support/toy/reference.hpp"
@@ -10,13 +11,24 @@ struct Proof {
   int steps = 5;
   bool on_lanes = true;
   unsigned seed = 1;
-  std::vector<PlacementOptions> placements = {{.alignment = 8, .overlap = 0}, {.alignment = 256, .overlap = 1}};
+  std::vector<PlacementOptions> placements = {{.alignment = 8, .overlap = 0},
+                                              {.alignment = 256, .overlap = 1}};
 };
 
-inline Reference as_reference(const Training& t) { return {t.graph, t.update, t.micro_steps, t.update_reads_norm2, t.update_in_backward, t.rounded_gradients}; }
+inline Reference as_reference(const Training& t) {
+  return {t.graph,
+          t.update,
+          t.micro_steps,
+          t.update_reads_norm2,
+          t.update_in_backward,
+          t.rounded_gradients};
+}
 
 /// Programs by role, and the role of each rank.
-struct Roles { std::vector<StepProgram> programs; std::vector<std::size_t> of_rank; };
+struct Roles {
+  std::vector<StepProgram> programs;
+  std::vector<std::size_t> of_rank;
+};
 
 /// Ranks with memories of their own, residents loaded, everything else NaN.
 struct Cluster {
@@ -39,14 +51,16 @@ inline std::string check(const Roles& roles, const std::vector<Placement>& at, c
   return check_program(ranks, &reference);
 }
 
-inline std::string run_in_order(const Roles& roles, const std::vector<Placement>& at, const Training& t, const Trained& want, int steps) {
+inline std::string run_in_order(const Roles& roles, const std::vector<Placement>& at,
+                                const Training& t, const Trained& want, int steps) {
   Cluster cluster(roles, at);
   Machine machine(*t.graph, cluster.ranks, t.overflow);
   machine.run_in_order(steps);
   return difference(machine, want);
 }
 
-inline std::string run_lanes(const Roles& roles, const std::vector<Placement>& at, const std::vector<Order>& orders, const Training& t,
+inline std::string run_lanes(const Roles& roles, const std::vector<Placement>& at,
+                             const std::vector<Order>& orders, const Training& t,
                              const Trained& want, int steps, unsigned seed) {
   Cluster cluster(roles, at);
   Machine machine(*t.graph, cluster.ranks, t.overflow);
@@ -61,7 +75,8 @@ inline std::string prove(const Roles& roles, const Training& t, const Proof& pro
   for (const StepProgram& p : roles.programs) at.push_back(unplaced(p));
   if (const auto s = check(roles, at, t); !s.empty()) return "before placement: " + s;
   const Trained want = train(t, proof.steps);
-  if (const auto s = run_in_order(roles, at, t, want, proof.steps); !s.empty()) return "in order, before placement: " + s;
+  if (const auto s = run_in_order(roles, at, t, want, proof.steps); !s.empty())
+    return "in order, before placement: " + s;
   for (const PlacementOptions& options : proof.placements) {
     std::vector<Order> orders;
     at.clear();
@@ -71,15 +86,18 @@ inline std::string prove(const Roles& roles, const Training& t, const Proof& pro
       if (!is_ordered(p, at.back(), orders.back())) return "not ordered";
     }
     if (const auto s = check(roles, at, t); !s.empty()) return "placed: " + s;
-    if (const auto s = run_in_order(roles, at, t, want, proof.steps); !s.empty()) return "in order: " + s;
+    if (const auto s = run_in_order(roles, at, t, want, proof.steps); !s.empty())
+      return "in order: " + s;
     if (!proof.on_lanes) continue;
-    if (const auto s = run_lanes(roles, at, orders, t, want, proof.steps, proof.seed); !s.empty()) return "on lanes: " + s;
+    if (const auto s = run_lanes(roles, at, orders, t, want, proof.steps, proof.seed); !s.empty())
+      return "on lanes: " + s;
   }
   return "";
 }
 
 inline std::string prove(const StepProgram& p, const Training& t, const Proof& proof = {}) {
-  return prove(Roles{{p}, std::vector<std::size_t>(static_cast<std::size_t>(t.world), 0)}, t, proof);
+  return prove(Roles{{p}, std::vector<std::size_t>(static_cast<std::size_t>(t.world), 0)}, t,
+               proof);
 }
 
 }  // namespace toy

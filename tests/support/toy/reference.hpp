@@ -1,4 +1,5 @@
-// The same arithmetic as loops over steps, ranks, micro-steps and blocks: no program, no placement, no lanes.
+// The same arithmetic as loops over steps, ranks, micro-steps and blocks: no program, no placement,
+// no lanes.
 #pragma once
 #include "support/toy/machine.hpp"
 #include <cstdint>
@@ -6,7 +7,8 @@
 
 namespace toy {
 
-/// Residents by role and group, e.g. {"w", 0}, {"m", 0}, {"step", none}; and what each step reports.
+/// Residents by role and group, e.g. {"w", 0}, {"m", 0}, {"step", none}; and what each step
+/// reports.
 struct Trained {
   std::map<std::pair<std::string, int>, Numbers> residents;
   std::vector<Report> reports;
@@ -19,7 +21,7 @@ struct Training {
   bool update_reads_norm2 = true;
   Overflow overflow = {};
   bool update_in_backward = false;
-  std::vector<bool> rounded_gradients = {};   // as program::Reference has them
+  std::vector<bool> rounded_gradients = {};  // as program::Reference has them
 };
 
 inline Trained initially(const Training& t) {
@@ -34,7 +36,8 @@ inline Trained initially(const Training& t) {
     if (t.update.master != Master::none) add("master", static_cast<int>(g), n);
     for (const StateSpec& state : t.update.states) add(state.name, static_cast<int>(g), n);
   }
-  add("step", none, 1), add("applied", none, 1), add("lr_table", none, static_cast<std::size_t>(t.update.lr_table_entries));
+  add("step", none, 1), add("applied", none, 1),
+      add("lr_table", none, static_cast<std::size_t>(t.update.lr_table_entries));
   for (std::size_t k = 0; k < t.graph->scalars.size(); ++k)
     if (is_kept_scalar(*t.graph, static_cast<int>(k))) add(t.graph->scalars[k].name, none, 1);
   return s;
@@ -43,13 +46,17 @@ inline Trained initially(const Training& t) {
 /// One step of `t` on `s`.
 inline void train_step(const Training& t, Trained& s) {
   const ModelGraph& graph = *t.graph;
-  auto resident = [&](const std::string& what, int group = none) -> Numbers& { return s.residents.at({what, group}); };
+  auto resident = [&](const std::string& what, int group = none) -> Numbers& {
+    return s.residents.at({what, group});
+  };
   std::vector<Numbers> gradients(graph.groups.size()), sums(graph.scalars.size());
   auto add = [](Numbers& to, const Numbers& x) {
-    if (to.empty()) to = x;
-    else for (std::size_t e = 0; e < x.size(); ++e) to[e] += x[e];
+    if (to.empty())
+      to = x;
+    else
+      for (std::size_t e = 0; e < x.size(); ++e) to[e] += x[e];
   };
-  const Trained before = s;             // weights as all of the step reads them
+  const Trained before = s;  // weights as all of the step reads them
   double norm2 = 0;
   const double* guard = t.update_reads_norm2 ? &norm2 : nullptr;
   double& applied = resident("applied")[0];
@@ -62,7 +69,8 @@ inline void train_step(const Training& t, Trained& s) {
       for (const double x : gradients[static_cast<std::size_t>(g)]) norm2 += norm_term(x);
     for (const int group : groups) {
       const Numbers& gradient = gradients[static_cast<std::size_t>(group)];
-      const bool is_rounded = !t.rounded_gradients.empty() && t.rounded_gradients[static_cast<std::size_t>(group)];
+      const bool is_rounded = !t.rounded_gradients.empty() &&
+                              t.rounded_gradients[static_cast<std::size_t>(group)];
       for (std::size_t e = 0; e < gradient.size(); ++e) {
         Element x{is_rounded ? rounded(gradient[e]) : gradient[e],
                   guard,
@@ -73,14 +81,16 @@ inline void train_step(const Training& t, Trained& s) {
                   &resident("w", group)[e],
                   t.update.master == Master::none ? nullptr : &resident("master", group)[e],
                   {}};
-        for (const StateSpec& state : t.update.states) x.states.push_back(&resident(state.name, group)[e]);
+        for (const StateSpec& state : t.update.states)
+          x.states.push_back(&resident(state.name, group)[e]);
         update_element(x);
       }
     }
   };
   std::vector<int> groups(gradients.size());
   std::iota(groups.begin(), groups.end(), 0);
-  std::map<int, std::pair<Op, int>> last_use;   // of each group, the last operation that has to do with it
+  // of each group, the last operation that has to do with it
+  std::map<int, std::pair<Op, int>> last_use;
   const auto each_operation = [&](const auto& use) {
     const int blocks = static_cast<int>(graph.blocks.size());
     for (int b = 0; b < blocks; ++b) use(b, Op::forward);
@@ -91,11 +101,14 @@ inline void train_step(const Training& t, Trained& s) {
     const auto& phases = graph.blocks[static_cast<std::size_t>(block)].phases;
     if (const auto phase = phases.find(op); phase != phases.end())
       for (const SlotUse& u : phase->second.uses)
-        if (const SlotSpec& x = graph.blocks[static_cast<std::size_t>(block)].slots[static_cast<std::size_t>(u.slot)]; x.kind == Kind::parameter || x.kind == Kind::gradient) last_use[x.index] = {op, block};
+        if (const SlotSpec& x = graph.blocks[static_cast<std::size_t>(block)]
+                                    .slots[static_cast<std::size_t>(u.slot)];
+            x.kind == Kind::parameter || x.kind == Kind::gradient)
+          last_use[x.index] = {op, block};
   });
   for (int rank = 0; rank < t.world; ++rank)
     for (int micro = 0; micro < t.micro_steps; ++micro) {
-      std::map<std::string, Numbers> at;   // operands of this micro-step by name
+      std::map<std::string, Numbers> at;  // operands of this micro-step by name
       auto run = [&](int block, Op op) {
         const BlockSpec& spec = graph.blocks[block];
         const auto phase = spec.phases.find(op);
@@ -103,7 +116,8 @@ inline void train_step(const Training& t, Trained& s) {
         std::vector<Numbers> slots(spec.slots.size());
         std::vector<std::size_t> sizes(spec.slots.size());
         auto key = [&](const SlotSpec& x) {
-          if (x.kind == Kind::value || x.kind == Kind::value_gradient) return (x.kind == Kind::value ? "v" : "d") + std::to_string(x.index);
+          if (x.kind == Kind::value || x.kind == Kind::value_gradient)
+            return (x.kind == Kind::value ? "v" : "d") + std::to_string(x.index);
           return spec.name + "." + x.name;
         };
         for (const SlotUse& u : phase->second.uses) {
@@ -112,26 +126,35 @@ inline void train_step(const Training& t, Trained& s) {
           Numbers& in = slots[u.slot];
           std::int64_t size = x.tensor.elements();
           if (x.kind == Kind::gradient) size = graph.groups[index].elements;
-          if (x.kind == Kind::value || x.kind == Kind::value_gradient) size = graph.values[index].elements();
+          if (x.kind == Kind::value || x.kind == Kind::value_gradient)
+            size = graph.values[index].elements();
           if (x.kind == Kind::scalar) size = 1;
           sizes[u.slot] = static_cast<std::size_t>(size);
           if (u.how != How::read && u.how != How::modify) continue;
-          if (x.kind == Kind::parameter) in = before.residents.at({"w", x.index});
-          else if (x.kind == Kind::scalar) in = resident(graph.scalars[index].name);
+          if (x.kind == Kind::parameter)
+            in = before.residents.at({"w", x.index});
+          else if (x.kind == Kind::scalar)
+            in = resident(graph.scalars[index].name);
           else if (x.kind == Kind::batch)
             for (std::int64_t e = 0; e < graph.batch[index].elements(); ++e)
-              in.push_back(sample(t.overflow, resident("step")[0], micro, rank, x.index, static_cast<std::size_t>(e)));
-          else in = at[key(x)];
+              in.push_back(sample(t.overflow, resident("step")[0], micro, rank, x.index,
+                                  static_cast<std::size_t>(e)));
+          else
+            in = at[key(x)];
         }
         compute_block(graph, block, op, phase->second.uses, sizes, slots);
         for (const SlotUse& u : phase->second.uses) {
           if (!writes(u.how)) continue;
           const SlotSpec& x = spec.slots[u.slot];
           const Numbers& made = slots[u.slot];
-          if (x.kind == Kind::gradient) add(gradients[x.index], made);
-          else if (x.kind == Kind::scalar) add(sums[x.index], made);
-          else if (x.kind == Kind::value_gradient && u.how == How::accumulate) add(at[key(x)], made);
-          else at[key(x)] = made;
+          if (x.kind == Kind::gradient)
+            add(gradients[x.index], made);
+          else if (x.kind == Kind::scalar)
+            add(sums[x.index], made);
+          else if (x.kind == Kind::value_gradient && u.how == How::accumulate)
+            add(at[key(x)], made);
+          else
+            at[key(x)] = made;
         }
       };
       const bool last = rank + 1 == t.world && micro + 1 == t.micro_steps;
@@ -149,7 +172,8 @@ inline void train_step(const Training& t, Trained& s) {
   applied = advanced("applied", applied, guard);
   for (std::size_t k = 0; k < graph.scalars.size(); ++k)
     if (is_kept_scalar(graph, static_cast<int>(k)))
-      resident(graph.scalars[k].name)[0] = advanced(graph.scalars[k].name, resident(graph.scalars[k].name)[0], guard);
+      resident(graph.scalars[k].name)[0] =
+          advanced(graph.scalars[k].name, resident(graph.scalars[k].name)[0], guard);
   Report r{{ReportSlot::loss_sum, sums[0][0]},
            {ReportSlot::target_count, sums[1][0]},
            {ReportSlot::applied, applied},
@@ -167,26 +191,34 @@ inline Trained train(const Training& t, int steps) {
 
 inline bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// The first resident or report of the machine that is not bit-equal to the reference; empty when there is none. NaN in a resident is never equal.
+/// The first resident or report of the machine that is not bit-equal to the reference; empty when
+/// there is none. NaN in a resident is never equal.
 inline std::string difference(const Machine& machine, const Trained& want) {
   for (std::size_t r = 0; r < machine.ranks().size(); ++r) {
     const RankProgram& rank = machine.ranks()[r];
     for (std::size_t b = 0; b < rank.program->buffers.size(); ++b) {
       const Buffer& buffer = rank.program->buffers[b];
       if (!buffer.resident) continue;
-      const auto it = want.residents.find({role(buffer), buffer.kind == Kind::scalar ? none : buffer.owner});
+      const auto it =
+          want.residents.find({role(buffer), buffer.kind == Kind::scalar ? none : buffer.owner});
       const View have = view(rank, whole(*rank.program, static_cast<BufferId>(b), How::read));
       if (it == want.residents.end()) return buffer.name + " is unknown";
       for (std::size_t e = 0; e < have.size; ++e)
-        if (!(have[e] == it->second[e + (buffer.sharded ? r % static_cast<std::size_t>(rank.program->shard_ranks) * have.size : 0)]))
+        if (!(have[e] ==
+              it->second[e +
+                         (buffer.sharded
+                              ? r % static_cast<std::size_t>(rank.program->shard_ranks) * have.size
+                              : 0)]))
           return buffer.name + " on rank " + std::to_string(r) + ", element " + std::to_string(e);
     }
     const auto& reports = machine.reports[r];
     if (reports.empty()) continue;
-    if (reports.size() != want.reports.size()) return "number of reports on rank " + std::to_string(r);
+    if (reports.size() != want.reports.size())
+      return "number of reports on rank " + std::to_string(r);
     for (std::size_t s = 0; s < reports.size(); ++s)
       for (const auto& [slot, value] : want.reports[s])
-        if (const auto it = reports[s].find(slot); it == reports[s].end() || !same(it->second, value))
+        if (const auto it = reports[s].find(slot);
+            it == reports[s].end() || !same(it->second, value))
           return "report of step " + std::to_string(s) + " on rank " + std::to_string(r);
   }
   return "";

@@ -1,5 +1,6 @@
 // Programs written by hand as the text that print() makes of them.
-// Names of buffers: as plain_program's, and with endings: ^ a second one of the same, ' on the host, / this rank's shard, + fetched ahead, (r) of rank r.
+// Names of buffers: as plain_program's, and with endings: ^ a second one of the same, ' on the
+// host, / this rank's shard, + fetched ahead, (r) of rank r.
 #pragma once
 #include "support/toy/graphs.hpp"
 #include "core/error.hpp"
@@ -25,7 +26,10 @@ inline std::string squeezed(const std::string& text) {
 
 class TextProgram {
  public:
-  TextProgram(const ModelGraph& graph, const UpdateSpec& update, int world) : graph_(graph), update_(update) { p_.world_size = p_.shard_ranks = world; }
+  TextProgram(const ModelGraph& graph, const UpdateSpec& update, int world)
+      : graph_(graph), update_(update) {
+    p_.world_size = p_.shard_ranks = world;
+  }
 
   StepProgram parse(const std::string& text) {
     sharded_text_ = text;
@@ -33,23 +37,32 @@ class TextProgram {
     std::vector<Instruction>* list = &p_.steady;
     for (std::string line; std::getline(in, line);) {
       if (line.find_first_not_of(' ') == std::string::npos) continue;
-      if (line == "prologue:") list = &p_.prologue;
-      else if (line == "steady:") list = &p_.steady;
-      else if (line == "drain:") list = &p_.drain;
-      else list->push_back(instruction(line));
+      if (line == "prologue:")
+        list = &p_.prologue;
+      else if (line == "steady:")
+        list = &p_.steady;
+      else if (line == "drain:")
+        list = &p_.drain;
+      else
+        list->push_back(instruction(line));
     }
     return p_;
   }
 
  private:
   static std::string base_of(std::string name) {
-    while (!name.empty() && (std::string("^'/+").find(name.back()) != std::string::npos || name.back() == ')')) {
-      if (name.back() == ')') name = name.substr(0, name.find('('));
-      else name.pop_back();
+    while (!name.empty() &&
+           (std::string("^'/+").find(name.back()) != std::string::npos || name.back() == ')')) {
+      if (name.back() == ')')
+        name = name.substr(0, name.find('('));
+      else
+        name.pop_back();
     }
     return name;
   }
-  bool ends(const std::string& name, char c) const { return name.substr(base_of(name).size()).find(c) != std::string::npos; }
+  bool ends(const std::string& name, char c) const {
+    return name.substr(base_of(name).size()).find(c) != std::string::npos;
+  }
 
   int group_named(const std::string& name) const {
     for (std::size_t g = 0; g < graph_.groups.size(); ++g)
@@ -66,16 +79,19 @@ class TextProgram {
   Buffer describe(const std::string& name, int micro) {
     const std::string base = base_of(name);
     const auto dot = base.find('.');
-    const std::string head = base.substr(0, dot), tail = dot == std::string::npos ? "" : base.substr(dot + 1);
+    const std::string head = base.substr(0, dot),
+                      tail = dot == std::string::npos ? "" : base.substr(dot + 1);
     Buffer b{name};
     b.space = ends(name, '\'') ? Space::host : Space::device;
     b.sharded = ends(name, '/');
     const int group = group_named(tail);
-    if (group != none && (head == "w" || head == "g" || head == "master" || state_named(head) != none)) {
+    if (group != none &&
+        (head == "w" || head == "g" || head == "master" || state_named(head) != none)) {
       b.kind = head == "w" ? Kind::parameter : head == "g" ? Kind::gradient : Kind::state;
       b.owner = group;
       b.size = graph_.groups[group].elements * 4 / (b.sharded ? p_.world_size : 1);
-      b.resident = head != "g" && !ends(name, '(') && (b.sharded || sharded_text_.find(" " + name + "/") == std::string::npos);
+      b.resident = head != "g" && !ends(name, '(') &&
+                   (b.sharded || sharded_text_.find(" " + name + "/") == std::string::npos);
       return b;
     }
     if (base == "step" || base == "applied" || base == "norm2" || base == "lr_table") {
@@ -85,10 +101,13 @@ class TextProgram {
       return b;
     }
     for (std::size_t k = 0; k < graph_.scalars.size(); ++k)
-      if (graph_.scalars[k].name == base) return b.kind = Kind::scalar, b.size = 8, b.resident = is_kept_scalar(graph_, static_cast<int>(k)), b;
+      if (graph_.scalars[k].name == base)
+        return b.kind = Kind::scalar, b.size = 8,
+               b.resident = is_kept_scalar(graph_, static_cast<int>(k)), b;
     b.micro = micro;
     for (std::size_t k = 0; k < graph_.batch.size(); ++k)
-      if (graph_.batch[k].name == base) return b.kind = Kind::batch, b.size = graph_.batch[k].bytes(), b;
+      if (graph_.batch[k].name == base)
+        return b.kind = Kind::batch, b.size = graph_.batch[k].bytes(), b;
     for (std::size_t k = 0; k < graph_.values.size(); ++k)
       for (const bool gradient : {false, true})
         if ((gradient ? "d" : "") + graph_.values[k].name == base) {
@@ -123,9 +142,14 @@ class TextProgram {
         for (std::size_t k = 0; k < graph_.batch.size(); ++k)
           if (graph_.batch[k].name == base) return FetchSlot::first_batch + static_cast<Slot>(k);
         return FetchSlot::step;
-      case Op::copy: case Op::scatter: case Op::gather: case Op::send: case Op::recv: return how == How::read ? CopySlot::from : CopySlot::to;
+      case Op::copy:
+      case Op::scatter:
+      case Op::gather:
+      case Op::send:
+      case Op::recv: return how == How::read ? CopySlot::from : CopySlot::to;
       case Op::reduce: return 0;
-      case Op::grad_norm: return how == How::read ? NormSlot::first_gradient + b.owner : NormSlot::norm2;
+      case Op::grad_norm:
+        return how == How::read ? NormSlot::first_gradient + b.owner : NormSlot::norm2;
       case Op::update:
         if (state_named(head) != none) return UpdateSlot::first_state + state_named(head);
         if (b.kind == Kind::gradient) return UpdateSlot::gradient;
@@ -136,7 +160,11 @@ class TextProgram {
                        {"applied", UpdateSlot::applied},
                        {"lr_table", UpdateSlot::lr_table},
                        {"loss_scale", UpdateSlot::loss_scale}});
-      case Op::advance_step: case Op::advance_applied: return how == How::read ? AdvanceSlot::norm2 : base == "loss_scale" ? AdvanceSlot::loss_scale : AdvanceSlot::counter;
+      case Op::advance_step:
+      case Op::advance_applied:
+        return how == How::read       ? AdvanceSlot::norm2
+               : base == "loss_scale" ? AdvanceSlot::loss_scale
+                                      : AdvanceSlot::counter;
       case Op::report:
         return one_of({{"loss_sum", ReportSlot::loss_sum},
                        {"target_count", ReportSlot::target_count},
@@ -150,8 +178,10 @@ class TextProgram {
     for (std::size_t s = 0; s < block.slots.size(); ++s) {
       const SlotSpec& x = block.slots[s];
       if (x.kind != b.kind) continue;
-      if (x.kind == Kind::saved ? block.name + "." + x.name == base : x.kind == Kind::batch || x.kind == Kind::scalar
-              ? base == (x.kind == Kind::batch ? graph_.batch : graph_.scalars)[x.index].name : x.index == b.owner)
+      if (x.kind == Kind::saved ? block.name + "." + x.name == base
+          : x.kind == Kind::batch || x.kind == Kind::scalar
+              ? base == (x.kind == Kind::batch ? graph_.batch : graph_.scalars)[x.index].name
+              : x.index == b.owner)
         return static_cast<Slot>(s);
     }
     throw InternalError("block " + block.name + " has no slot for " + b.name);
@@ -163,23 +193,30 @@ class TextProgram {
     for (std::string t; in >> t;) tokens.push_back(t);
     std::size_t at = 0;
     Instruction i;
-    if (tokens[0][0] == 'm' && tokens[0].size() > 1 && std::isdigit(tokens[0][1])) i.micro = std::stoi(tokens[at++].substr(1));
+    if (tokens[0][0] == 'm' && tokens[0].size() > 1 && std::isdigit(tokens[0][1]))
+      i.micro = std::stoi(tokens[at++].substr(1));
     std::string op = tokens.at(at++);
-    if (const auto paren = op.find('('); paren != std::string::npos) i.peer = std::stoi(op.substr(paren + 1)), op = op.substr(0, paren);
+    if (const auto paren = op.find('('); paren != std::string::npos)
+      i.peer = std::stoi(op.substr(paren + 1)), op = op.substr(0, paren);
     for (int k = 0; k <= static_cast<int>(Op::report); ++k)
       if (name_of(static_cast<Op>(k)) == op) i.op = static_cast<Op>(k);
     if (op != name_of(i.op)) throw InternalError("no operation is called '" + op + "'");
     if (i.op == Op::update) i.block = group_named(tokens.at(at++));
     for (std::size_t k = 0; k < graph_.blocks.size() && i.block == none; ++k)
-      if (at < tokens.size() && graph_.blocks[k].name == tokens[at]) i.block = static_cast<int>(k), ++at;
+      if (at < tokens.size() && graph_.blocks[k].name == tokens[at])
+        i.block = static_cast<int>(k), ++at;
     for (int l = 0; l < lane_count && at < tokens.size(); ++l)
-      if (tokens[at] == "@" + std::string(name_of(static_cast<Lane>(l)))) i.lane = static_cast<Lane>(l), ++at;
+      if (tokens[at] == "@" + std::string(name_of(static_cast<Lane>(l))))
+        i.lane = static_cast<Lane>(l), ++at;
     How how = How::read;
     for (; at < tokens.size(); ++at) {
       const std::string& t = tokens[at];
-      if (t == ">") how = How::overwrite;
-      else if (t == "+") how = How::accumulate;
-      else if (t == "~") how = How::modify;
+      if (t == ">")
+        how = How::overwrite;
+      else if (t == "+")
+        how = How::accumulate;
+      else if (t == "~")
+        how = How::modify;
       else if (t != "=") {
         std::string name = t;
         Range range{-1, -1};
@@ -192,7 +229,9 @@ class TextProgram {
         const Buffer& b = p_.buffers[u.buffer];
         u.slot = slot_of(i, b, how);
         i.uses.push_back(u);
-        if (how != How::read && (i.op == Op::recv || i.op == Op::gather) && b.kind == Kind::parameter) p_.buffers[u.buffer].resident = false;
+        if (how != How::read && (i.op == Op::recv || i.op == Op::gather) &&
+            b.kind == Kind::parameter)
+          p_.buffers[u.buffer].resident = false;
         if (how != How::read) how = How::overwrite;
       }
     }
@@ -200,7 +239,8 @@ class TextProgram {
     return i;
   }
 
-  /// Scratch is not printed: that of the operation, and what a forward saves where its text saves nothing.
+  /// Scratch is not printed: that of the operation, and what a forward saves where its text saves
+  /// nothing.
   void add_scratch(Instruction& i) {
     if (i.block == none || i.op == Op::update) return;
     const BlockSpec& block = graph_.blocks[i.block];
@@ -209,8 +249,10 @@ class TextProgram {
     for (const SlotUse& u : phase->second.uses) {
       const SlotSpec& s = block.slots[u.slot];
       if ((s.kind != Kind::scratch && s.kind != Kind::saved) || !writes(u.how)) continue;
-      if (std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& x) { return x.slot == u.slot; })) continue;
-      const BufferId b = add_buffer(p_, {block.name + "." + s.name, Kind::scratch, i.block, i.micro, s.tensor.bytes()});
+      if (std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& x) { return x.slot == u.slot; }))
+        continue;
+      const BufferId b = add_buffer(
+          p_, {block.name + "." + s.name, Kind::scratch, i.block, i.micro, s.tensor.bytes()});
       i.uses.push_back(whole(p_, b, How::overwrite, u.slot));
     }
   }
@@ -222,7 +264,8 @@ class TextProgram {
   std::map<std::pair<std::string, int>, BufferId> ids_;
 };
 
-inline StepProgram parse(const ModelGraph& graph, const UpdateSpec& update, int world, const std::string& text) {
+inline StepProgram parse(const ModelGraph& graph, const UpdateSpec& update, int world,
+                         const std::string& text) {
   return TextProgram(graph, update, world).parse(text);
 }
 

@@ -8,8 +8,8 @@
 #include "support/catch.hpp"
 
 using namespace trainx;
-using model::test::BertCase;
 using model::test::bert_cases;
+using model::test::BertCase;
 using model::test::BertResult;
 using model::test::make_run;
 using model::test::PlainRun;
@@ -18,19 +18,28 @@ using model::test::relative_error;
 namespace {
 
 BertResult reference_of(PlainRun& run, const BertCase& t) {
-  return model::test::reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed, run.loss_seed * run.loss_scale());
+  return model::test::reference_bert(t.dims, run.parameters("w.", run.graph.compute),
+                                     batch_of(run, t), run.seed, run.loss_seed * run.loss_scale());
 }
 
 /// Largest of the relative differences of the loss and of each gradient.
 double worst_difference(PlainRun& run, const BertResult& want, std::string* where = nullptr) {
-  double worst = want.loss_sum == 0 ? run.buffer("loss_sum", DType::f64).item<double>() : std::abs(run.buffer("loss_sum", DType::f64).item<double>() / want.loss_sum - 1);
+  double worst =
+      want.loss_sum == 0
+          ? run.buffer("loss_sum", DType::f64).item<double>()
+          : std::abs(run.buffer("loss_sum", DType::f64).item<double>() / want.loss_sum - 1);
   if (!std::isfinite(worst)) return worst;
-  double largest = 0;                   // of all gradients
-  for (const auto& [name, g] : want.gradients) largest = std::max(largest, g.abs().max().item<double>());
+  double largest = 0;  // of all gradients
+  for (const auto& [name, g] : want.gradients)
+    largest = std::max(largest, g.abs().max().item<double>());
   for (const auto& [name, got] : run.parameters("g.", DType::f32)) {
     const at::Tensor g = want.gradients.at(name);
-    // A key's bias moves all scores of a row alike: its gradient is zero, and what is computed is rounding.
-    const double error = name.ends_with("key.bias") ? (got.to(at::kDouble) - g).abs().max().item<double>() / std::max(largest, 1e-30) : relative_error(got, g);
+    // A key's bias moves all scores of a row alike: its gradient is zero, and what is computed is
+    // rounding.
+    const double error = name.ends_with("key.bias")
+                             ? (got.to(at::kDouble) - g).abs().max().item<double>() /
+                                   std::max(largest, 1e-30)
+                             : relative_error(got, g);
     if (!(error <= worst)) {
       worst = error;
       if (where) *where = name;
@@ -51,19 +60,30 @@ void compare(PlainRun& run, const BertResult& want, double tolerance) {
 PlainRun forward_run(PlainRun& train, const BertCase& t, program::Op last) {
   PlainRun run(t.dims, train.graph, program::forward_program(train.program, train.graph, last));
   run.mode = model::Mode::eval;
-  for (const auto& group : train.graph.groups) run.memory.at("w." + group.name).copy_(train.memory.at("w." + group.name));
-  for (const auto& field : train.graph.batch) run.memory.at(field.name).copy_(train.memory.at(field.name));
+  for (const auto& group : train.graph.groups)
+    run.memory.at("w." + group.name).copy_(train.memory.at("w." + group.name));
+  for (const auto& field : train.graph.batch)
+    run.memory.at(field.name).copy_(train.memory.at(field.name));
   return run;
 }
 
-/// Hidden states of the last layer, from what the last block leaves: norm(norm before(residual) + branch + bias).
+/// Hidden states of the last layer, from what the last block leaves: norm(norm before(residual) +
+/// branch + bias).
 at::Tensor hidden_of(PlainRun& run, const BertCase& t) {
   const std::int64_t C = t.dims.hidden_size, last = 2 * t.dims.num_layers - 1;
   const std::string layer = "bert.encoder.layer." + std::to_string(t.dims.num_layers - 1) + ".";
   const auto w = run.parameters("w.", DType::f32);
-  auto norm = [&](const at::Tensor& x, const std::string& name) { return at::layer_norm(x, {C}, w.at(name + ".weight"), w.at(name + ".bias"), t.dims.layer_norm_epsilon); };
-  const at::Tensor residual = run.buffer("residual" + std::to_string(last), DType::f32).view({-1, C}), branch = run.buffer("branch" + std::to_string(last), DType::f32).view({-1, C});
-  return norm(norm(residual, layer + "attention.output.LayerNorm") + branch + w.at(layer + "output.dense.bias"), layer + "output.LayerNorm").view({t.batch, t.length, C});
+  auto norm = [&](const at::Tensor& x, const std::string& name) {
+    return at::layer_norm(x, {C}, w.at(name + ".weight"), w.at(name + ".bias"),
+                          t.dims.layer_norm_epsilon);
+  };
+  const at::Tensor residual =
+                       run.buffer("residual" + std::to_string(last), DType::f32).view({-1, C}),
+                   branch = run.buffer("branch" + std::to_string(last), DType::f32).view({-1, C});
+  return norm(norm(residual, layer + "attention.output.LayerNorm") + branch +
+                  w.at(layer + "output.dense.bias"),
+              layer + "output.LayerNorm")
+      .view({t.batch, t.length, C});
 }
 
 }  // namespace
@@ -104,11 +124,14 @@ TEST_CASE("BERT: a second micro-step adds to gradients and sums") {
   run.run();
   std::map<std::string, at::Tensor> once;
   for (const auto& [name, g] : run.parameters("g.", DType::f32)) once[name] = g.clone();
-  const double loss = run.buffer("loss_sum", DType::f64).item<double>(), count = run.buffer("target_count", DType::f64).item<double>();
+  const double loss = run.buffer("loss_sum", DType::f64).item<double>(),
+               count = run.buffer("target_count", DType::f64).item<double>();
   for (auto& i : run.program.steady)
     for (auto& u : i.uses) {
       const program::Kind kind = run.program.buffers[u.buffer].kind;
-      if (u.how == program::How::overwrite && (kind == program::Kind::gradient || kind == program::Kind::scalar)) u.how = program::How::accumulate;
+      if (u.how == program::How::overwrite &&
+          (kind == program::Kind::gradient || kind == program::Kind::scalar))
+        u.how = program::How::accumulate;
     }
   run.run();
   CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() - 2 * loss) <= 1e-12 * loss);
@@ -140,7 +163,8 @@ TEST_CASE("BERT: samples one by one without padding give what they give together
     one.buffer("lengths", DType::i32).fill_(alone.length);
     one.run();
     loss += one.buffer("loss_sum", DType::f64).item<double>();
-    for (const auto& [name, g] : one.parameters("g.", DType::f32)) sums[name] = b == 0 ? g.clone() : sums.at(name) + g;
+    for (const auto& [name, g] : one.parameters("g.", DType::f32))
+      sums[name] = b == 0 ? g.clone() : sums.at(name) + g;
   }
   CHECK(std::abs(loss / whole.buffer("loss_sum", DType::f64).item<double>() - 1) <= 1e-6);
   for (const auto& [name, g] : whole.parameters("g.", DType::f32)) {
@@ -149,7 +173,9 @@ TEST_CASE("BERT: samples one by one without padding give what they give together
   }
 }
 
-TEST_CASE("BERT: evaluate gives the loss without dropout and the scores, predict the logits, the blocks before the head the hidden states") {
+TEST_CASE(
+    "BERT: evaluate gives the loss without dropout and the scores, predict the logits, the blocks "
+    "before the head the hidden states") {
   const BertCase& t = bert_cases().at(GENERATE(0, 1, 2, 3, 4, 5, 6, 7, 8));
   INFO(t.name);
   PlainRun train = make_run(t, DType::f32);
@@ -159,29 +185,40 @@ TEST_CASE("BERT: evaluate gives the loss without dropout and the scores, predict
   const bool classification = t.dims.task == spec::Task::classification;
   PlainRun evaluation = forward_run(train, t, program::Op::evaluate);
   evaluation.run();
-  CHECK(std::abs(evaluation.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <= 1e-5 * want.loss_sum);
+  CHECK(std::abs(evaluation.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <=
+        1e-5 * want.loss_sum);
   CHECK(evaluation.buffer("target_count", DType::f64).item<double>() == want.target_count);
-  const at::Tensor best = at::argmax(want.logits, -1), targets = classification ? train.buffer("labels", DType::i32) : train.buffer("targets", DType::i32).view({t.batch, t.length});
+  const at::Tensor best = at::argmax(want.logits, -1),
+                   targets = classification
+                                 ? train.buffer("labels", DType::i32)
+                                 : train.buffer("targets", DType::i32).view({t.batch, t.length});
   if (classification) {
     at::Tensor confusion = at::zeros({t.dims.num_labels, t.dims.num_labels}, at::kDouble);
-    for (std::int64_t b = 0; b < t.batch; ++b) confusion[targets[b].item<int>()][best[b].item<std::int64_t>()] += 1;
+    for (std::int64_t b = 0; b < t.batch; ++b)
+      confusion[targets[b].item<int>()][best[b].item<std::int64_t>()] += 1;
     CHECK(evaluation.buffer("confusion", DType::f64).view(confusion.sizes()).equal(confusion));
   } else {
-    CHECK(evaluation.buffer("correct", DType::f64).item<double>() == best.eq(targets).sum().item<double>());
+    CHECK(evaluation.buffer("correct", DType::f64).item<double>() ==
+          best.eq(targets).sum().item<double>());
   }
 
   PlainRun prediction = forward_run(train, t, program::Op::predict);
   if (!classification)
-    for (std::int64_t b = 0; b < t.batch; ++b) prediction.buffer("targets", DType::i32)[b * t.length].fill_((3 + 5 * b) % t.length);
+    for (std::int64_t b = 0; b < t.batch; ++b)
+      prediction.buffer("targets", DType::i32)[b * t.length].fill_((3 + 5 * b) % t.length);
   prediction.run();
   const at::Tensor logits = prediction.buffer("logits", DType::f32).view({t.batch, -1});
   for (std::int64_t b = 0; b < t.batch; ++b) {
     const bool padding = !t.lengths.empty() && (3 + 5 * b) % t.length >= t.lengths.at(b);
-    if (classification || !padding) CHECK(relative_error(logits[b], classification ? want.logits[b] : want.logits[b][(3 + 5 * b) % t.length]) <= 1e-5);
+    if (classification || !padding)
+      CHECK(relative_error(logits[b], classification
+                                          ? want.logits[b]
+                                          : want.logits[b][(3 + 5 * b) % t.length]) <= 1e-5);
   }
   const at::Tensor hidden = hidden_of(prediction, t);
   for (std::int64_t b = 0; b < t.batch; ++b) {
     const std::int64_t length = t.lengths.empty() ? t.length : t.lengths.at(b);
-    CHECK(relative_error(hidden[b].narrow(0, 0, length), want.hidden[b].narrow(0, 0, length)) <= 1e-5);
+    CHECK(relative_error(hidden[b].narrow(0, 0, length), want.hidden[b].narrow(0, 0, length)) <=
+          1e-5);
   }
 }

@@ -9,7 +9,7 @@ struct Case {
   const char* name;
   spec::Gpt2Dims dims;
   std::int64_t batch, length;
-  double without_target = 0.2;          // share of targets that are -100
+  double without_target = 0.2;  // share of targets that are -100
 };
 
 const std::vector<Case>& cases();

@@ -6,7 +6,8 @@
 namespace trainx::model::test {
 
 /// Dropout factors of [B, T, C], fp64, straight from the definition.
-at::Tensor reference_dropout(double probability, std::uint64_t seed, std::uint32_t block, const at::Tensor& positions, std::int64_t length, std::int64_t columns,
+at::Tensor reference_dropout(double probability, std::uint64_t seed, std::uint32_t block,
+                             const at::Tensor& positions, std::int64_t length, std::int64_t columns,
                              std::uint32_t site = 0);
 
 /// Largest |a - b| over largest |b|; infinite where a NaN is.

@@ -1,4 +1,5 @@
-// A chain of a user's modules as blocks: gradients against one autograd graph over the whole chain; bytes against what was measured; what is refused.
+// A chain of a user's modules as blocks: gradients against one autograd graph over the whole chain;
+// bytes against what was measured; what is refused.
 #include "model/custom/measure.hpp"
 #include "model/custom/module_block.hpp"
 #include "compare.hpp"
@@ -25,10 +26,12 @@ namespace {
 
 constexpr std::int64_t vocab = 11, width = 6, classes = 3;
 
-Module link(std::string name, std::vector<std::pair<std::string, at::Tensor>> parameters, std::function<at::Tensor(const std::vector<at::Tensor>&, const at::Tensor&, bool)> f) {
+Module link(std::string name, std::vector<std::pair<std::string, at::Tensor>> parameters,
+            std::function<at::Tensor(const std::vector<at::Tensor>&, const at::Tensor&, bool)> f) {
   Module m{.name = std::move(name)};
   std::vector<at::Tensor> own;
-  for (auto& [key, tensor] : parameters) own.push_back(tensor.requires_grad_(true)), m.parameters.push_back({key, tensor});
+  for (auto& [key, tensor] : parameters)
+    own.push_back(tensor.requires_grad_(true)), m.parameters.push_back({key, tensor});
   const auto training = std::make_shared<bool>(true);
   m.set_training = [training](bool now) { *training = now; };
   m.forward = [own, f, training](const at::Tensor& x) { return f(own, x, *training); };
@@ -40,17 +43,28 @@ std::vector<Module> chain(bool classification, double dropout = 0) {
   using Own = const std::vector<at::Tensor>&;
   using X = const at::Tensor&;
   std::vector<Module> modules;
-  modules.push_back(link("embedding", {{"weight", at::randn({vocab, width})}}, [](Own w, X x, bool) { return at::embedding(w[0], x); }));
+  modules.push_back(link("embedding", {{"weight", at::randn({vocab, width})}},
+                         [](Own w, X x, bool) { return at::embedding(w[0], x); }));
   modules.push_back(link("squash", {}, [](Own, X x, bool) { return at::tanh(x); }));
-  modules.push_back(link("inner", {{"bias", at::randn({width})}, {"weight", at::randn({width, width})}},
-                         [dropout](Own w, X x, bool training) { return at::dropout(at::linear(x, w[1], w[0]), dropout, training); }));
-  if (classification) modules.push_back(link("head", {{"weight", at::randn({classes, width})}}, [](Own w, X x, bool) { return at::linear(x.mean(1), w[0]); }));
-  else modules.push_back(link("head", {{"weight", at::randn({vocab, width})}}, [](Own w, X x, bool) { return at::linear(x, w[0]); }));
+  modules.push_back(link("inner",
+                         {{"bias", at::randn({width})}, {"weight", at::randn({width, width})}},
+                         [dropout](Own w, X x, bool training) {
+                           return at::dropout(at::linear(x, w[1], w[0]), dropout, training);
+                         }));
+  if (classification)
+    modules.push_back(link("head", {{"weight", at::randn({classes, width})}},
+                           [](Own w, X x, bool) { return at::linear(x.mean(1), w[0]); }));
+  else
+    modules.push_back(link("head", {{"weight", at::randn({vocab, width})}},
+                           [](Own w, X x, bool) { return at::linear(x, w[0]); }));
   return modules;
 }
 
 void define(const std::string& name, std::function<std::vector<Module>()> build) {
-  add_model_definition({name, "of a test", {}, [build = std::move(build)](const auto&, const ModelShape&) { return build(); }});
+  add_model_definition(
+      {name, "of a test", {}, [build = std::move(build)](const auto&, const ModelShape&) {
+         return build();
+       }});
 }
 
 spec::CustomDims dims_of(const std::string& name, bool classification = false) {
@@ -72,14 +86,17 @@ struct Run {
     blocks = model::build_blocks(dims, graph);
     const auto fill = model::weight_initializer(dims, 5);
     for (std::size_t g = 0; g < graph.groups.size(); ++g) {
-      at::Tensor& w = memory[{program::Kind::parameter, static_cast<int>(g)}] = at::zeros({graph.groups[g].elements});
+      at::Tensor& w = memory[{program::Kind::parameter, static_cast<int>(g)}] =
+          at::zeros({graph.groups[g].elements});
       fill(graph.groups[g], w.data_ptr<float>());
       memory[{program::Kind::gradient, static_cast<int>(g)}] = at::zeros_like(w);
     }
   }
   at::Tensor& of(const program::SlotSpec& s) {
     at::Tensor& t = memory[{s.kind, s.kind == program::Kind::saved ? -1 : s.index}];
-    if (!t.defined()) t = at::zeros(s.kind == program::Kind::saved ? std::vector<std::int64_t>{0} : s.tensor.dims, tensor::scalar_type(s.tensor.dtype));
+    if (!t.defined())
+      t = at::zeros(s.kind == program::Kind::saved ? std::vector<std::int64_t>{0} : s.tensor.dims,
+                    tensor::scalar_type(s.tensor.dtype));
     return t;
   }
   void step(std::size_t block, program::Op op, bool keeps, model::Mode mode = model::Mode::train) {
@@ -92,10 +109,14 @@ struct Run {
       how[u.slot] = u.how;
     }
     model::BlockContext c(graph, b, operands, how, mode, 9, 0.25);
-    if (op == program::Op::forward) blocks[block]->forward(c);
-    else if (op == program::Op::backward) blocks[block]->backward(c);
-    else if (op == program::Op::loss) blocks[block]->loss(c);
-    else blocks[block]->evaluate(c);
+    if (op == program::Op::forward)
+      blocks[block]->forward(c);
+    else if (op == program::Op::backward)
+      blocks[block]->backward(c);
+    else if (op == program::Op::loss)
+      blocks[block]->loss(c);
+    else
+      blocks[block]->evaluate(c);
   }
   /// `recompute`: forward keeps nothing and is run again before backward.
   void run(bool recompute) {
@@ -113,8 +134,11 @@ struct Run {
         if (s.kind == program::Kind::batch) of(s);
     auto* tokens = memory.at({program::Kind::batch, 0}).data_ptr<std::int32_t>();
     at::Tensor& targets = memory.at({program::Kind::batch, 2});
-    for (std::int64_t i = 0; i < memory.at({program::Kind::batch, 0}).numel(); ++i) tokens[i] = static_cast<std::int32_t>(i * 5 % vocab);
-    for (std::int64_t i = 0; i < targets.numel(); ++i) targets.data_ptr<std::int32_t>()[i] = i == 1 ? -100 : static_cast<std::int32_t>(i * 7 % (classification ? classes : vocab));
+    for (std::int64_t i = 0; i < memory.at({program::Kind::batch, 0}).numel(); ++i)
+      tokens[i] = static_cast<std::int32_t>(i * 5 % vocab);
+    for (std::int64_t i = 0; i < targets.numel(); ++i)
+      targets.data_ptr<std::int32_t>()[i] =
+          i == 1 ? -100 : static_cast<std::int32_t>(i * 7 % (classification ? classes : vocab));
   }
   double scalar(int index) { return memory.at({program::Kind::scalar, index}).item<double>(); }
 };
@@ -124,7 +148,8 @@ std::map<std::string, at::Tensor> gradients_of_one_graph(Run& run, const spec::C
   at::Tensor x = run.memory.at({program::Kind::batch, 0}).to(at::kLong);
   for (auto& m : modules) x = m.forward(x);
   const at::Tensor targets = run.memory.at({program::Kind::batch, 2}).to(at::kLong).view({-1});
-  const at::Tensor loss = at::cross_entropy_loss(x.reshape({targets.numel(), -1}), targets, {}, at::Reduction::Sum, -100);
+  const at::Tensor loss = at::cross_entropy_loss(x.reshape({targets.numel(), -1}), targets, {},
+                                                 at::Reduction::Sum, -100);
   (loss * 0.25).backward();
   CHECK(std::abs(run.scalar(0) - loss.item<double>()) <= 1e-5 * loss.item<double>());
   CHECK(run.scalar(1) == static_cast<double>(targets.numel() - 1));
@@ -148,16 +173,20 @@ TEST_CASE("a chain's gradients are those of one autograd graph, kept or recomput
   std::size_t seen = 0;
   for (std::size_t g = 0; g < run.graph.groups.size(); ++g)
     for (const auto& p : run.graph.groups[g].parameters) {
-      const at::Tensor got = run.memory.at({program::Kind::gradient, static_cast<int>(g)}).narrow(0, p.offset, p.elements()).view(p.dims);
+      const at::Tensor got = run.memory.at({program::Kind::gradient, static_cast<int>(g)})
+                                 .narrow(0, p.offset, p.elements())
+                                 .view(p.dims);
       INFO(p.name);
       CHECK(model::test::relative_error(got, want.at(p.name)) <= 1e-6);
       ++seen;
     }
   CHECK(seen == want.size());
-  CHECK(run.graph.groups[1].parameters[0].name == "inner.weight");   // decayed ones first
-  run.run(recompute);                                                // added to what is there
+  CHECK(run.graph.groups[1].parameters[0].name == "inner.weight");  // decayed ones first
+  run.run(recompute);                                               // added to what is there
   const auto& head = run.memory.at({program::Kind::gradient, 2});
-  CHECK(model::test::relative_error(head.narrow(0, 0, want.at("head.weight").numel()).view_as(want.at("head.weight")), 2 * want.at("head.weight")) <= 1e-6);
+  CHECK(model::test::relative_error(
+            head.narrow(0, 0, want.at("head.weight").numel()).view_as(want.at("head.weight")),
+            2 * want.at("head.weight")) <= 1e-6);
 }
 
 TEST_CASE("dropout is drawn again when a module is recomputed, and not in evaluation") {
@@ -168,7 +197,8 @@ TEST_CASE("dropout is drawn again when a module is recomputed, and not in evalua
     if (key.first == program::Kind::gradient) CHECK(at::equal(tensor, recomputed.memory.at(key)));
   auto evaluated = [&] {
     kept.memory.at({program::Kind::scalar, 0}).zero_();
-    for (std::size_t k = 0; k + 1 < kept.blocks.size(); ++k) kept.step(k, program::Op::forward, false, model::Mode::eval);
+    for (std::size_t k = 0; k + 1 < kept.blocks.size(); ++k)
+      kept.step(k, program::Op::forward, false, model::Mode::eval);
     kept.step(kept.blocks.size() - 1, program::Op::evaluate, false, model::Mode::eval);
     return kept.scalar(0);
   };
@@ -181,7 +211,7 @@ TEST_CASE("what blocks allocate is what was measured") {
   define("measured", [] { return chain(false, 0.1); });
   Run run(dims_of("measured"), 4, 8);
   run.fill_batch(false);
-  run.run(false);                       // operands are made
+  run.run(false);  // operands are made
   const bool recompute = GENERATE(false, true);
   program::Bytes graphs = 0, largest = 0;
   for (const auto& b : run.graph.blocks) {
@@ -192,7 +222,8 @@ TEST_CASE("what blocks allocate is what was measured") {
   const auto before = tensor::allocator_bytes().current;
   tensor::reset_allocator_peak();
   run.run(recompute);
-  const auto peak = tensor::allocator_bytes().peak - before, planned = (recompute ? largest : graphs) + run.graph.library_bytes;
+  const auto peak = tensor::allocator_bytes().peak - before,
+             planned = (recompute ? largest : graphs) + run.graph.library_bytes;
   INFO("peak " << peak << " planned " << planned);
   CHECK(peak <= planned);
   CHECK(planned <= 2 * peak + 4096);
@@ -218,13 +249,17 @@ TEST_CASE("what trainx cannot train is told") {
   has(refused([](auto& m) { m.pop_back(); }), "logits are [2, 4, 11]");
   has(refused([](auto& m) { m[1].name = "embedding"; }), "two modules are called 'embedding'");
   has(refused([](auto& m) { m[1].name = "a.b"; }), "letters");
-  has(refused([](auto& m) { m[2].parameters[0].tensor.requires_grad_(false); }), "wants no gradient");
-  has(refused([](auto& m) { m[3].parameters.push_back(m[0].parameters[0]); }), "shared with module 'embedding'");
+  has(refused([](auto& m) { m[2].parameters[0].tensor.requires_grad_(false); }),
+      "wants no gradient");
+  has(refused([](auto& m) { m[3].parameters.push_back(m[0].parameters[0]); }),
+      "shared with module 'embedding'");
   has(refused([](auto& m) { std::swap(m[0], m[2]); }), "fails on [2, 4]");
   has(refused([](auto& m) {
         const at::Tensor count = at::zeros({1});
         m[1].buffers.push_back({"count", count});
         m[1].forward = [count](const at::Tensor& x) { return count.add_(1), x * 1; };
-      }), "changes its buffer 'count'");
-  has(refused([](auto&) { throw std::runtime_error("no such file"); }), "cannot be built: no such file");
+      }),
+      "changes its buffer 'count'");
+  has(refused([](auto&) { throw std::runtime_error("no such file"); }),
+      "cannot be built: no such file");
 }

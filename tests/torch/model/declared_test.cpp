@@ -1,4 +1,5 @@
-// What the spec declares against what the blocks do: slots that recomputing takes, matrix products, bytes that libraries allocate.
+// What the spec declares against what the blocks do: slots that recomputing takes, matrix products,
+// bytes that libraries allocate.
 #include "bert_cases.hpp"
 #include "cases.hpp"
 #include "ops/issued_gemms.hpp"
@@ -30,10 +31,16 @@ struct AnyCase {
   spec::ModelDims dims;
 };
 AnyCase gpt2_case(const model::test::Case& t) {
-  return {t.name, [t](DType compute, std::int64_t threads) { return make_run(t, spec::gpt2_graph(t.dims, t.batch, t.length, compute, threads)); }, t.dims};
+  return {t.name,
+          [t](DType compute, std::int64_t threads) {
+            return make_run(t, spec::gpt2_graph(t.dims, t.batch, t.length, compute, threads));
+          },
+          t.dims};
 }
 AnyCase bert_case(const model::test::BertCase& t) {
-  return {t.name, [t](DType compute, std::int64_t threads) { return make_run(t, compute, threads); }, t.dims};
+  return {t.name,
+          [t](DType compute, std::int64_t threads) { return make_run(t, compute, threads); },
+          t.dims};
 }
 
 /// Operands of a block's operation by slot, as the run holds them.
@@ -44,18 +51,24 @@ std::vector<at::Tensor> operands_of(PlainRun& run, int block, Op op) {
     if (i.op == op && i.block == block)
       for (const auto& u : i.uses) {
         const program::TensorSpec& t = spec.slots[u.slot].tensor;
-        operands[u.slot] = tensor::view(run.memory.at(run.program.buffers[u.buffer].name).data_ptr(), t.dtype, t.dims);
+        operands[u.slot] = tensor::view(
+            run.memory.at(run.program.buffers[u.buffer].name).data_ptr(), t.dtype, t.dims);
       }
   return operands;
 }
 
-bool bit_equal(const at::Tensor& a, const at::Tensor& b) { return a.nbytes() == b.nbytes() && std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0; }
+bool bit_equal(const at::Tensor& a, const at::Tensor& b) {
+  return a.nbytes() == b.nbytes() &&
+         std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
+}
 
 /// Outputs of one kernel, which a pass drops and recomputes together.
 std::vector<Slot> computed_with(const program::BlockSpec& spec, Slot s) {
   std::vector<Slot> together;
   for (Slot other = 0; other < static_cast<Slot>(spec.slots.size()); ++other)
-    if (spec.slots[other].kind == program::Kind::saved && spec.slots[s].kind == program::Kind::saved && spec.slots[other].from == spec.slots[s].from) together.push_back(other);
+    if (spec.slots[other].kind == program::Kind::saved &&
+        spec.slots[s].kind == program::Kind::saved && spec.slots[other].from == spec.slots[s].from)
+      together.push_back(other);
   return together.empty() ? std::vector<Slot>{s} : together;
 }
 
@@ -70,7 +83,8 @@ std::multiset<std::vector<std::int64_t>> declared(const program::Phase& phase) {
 
 TEST_CASE("each forward output follows from the slots it declares, bit for bit") {
   const int which = GENERATE(0, 1, 3, 100, 101, 102, 105, 106);
-  const AnyCase t = which < 100 ? gpt2_case(cases().at(which)) : bert_case(bert_cases().at(which - 100));
+  const AnyCase t = which < 100 ? gpt2_case(cases().at(which))
+                                : bert_case(bert_cases().at(which - 100));
   const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = t.make(compute, 2);
@@ -89,7 +103,8 @@ TEST_CASE("each forward output follows from the slots it declares, bit for bit")
         how[s] = How::overwrite;
       }
       const at::Tensor made = operands[use.slot];
-      BlockContext c(run.graph, spec, std::move(operands), std::move(how), model::Mode::train, run.seed, run.loss_seed);
+      BlockContext c(run.graph, spec, std::move(operands), std::move(how), model::Mode::train,
+                     run.seed, run.loss_seed);
       run.blocks[k]->forward(c);
       CHECK(bit_equal(made, kept[use.slot]));
     }
@@ -98,26 +113,32 @@ TEST_CASE("each forward output follows from the slots it declares, bit for bit")
 
 TEST_CASE("the matrix products of the spec are those that are issued") {
   const int which = GENERATE(0, 2, 6, 100, 103, 104, 108);
-  const AnyCase t = which < 100 ? gpt2_case(cases().at(which)) : bert_case(bert_cases().at(which - 100));
+  const AnyCase t = which < 100 ? gpt2_case(cases().at(which))
+                                : bert_case(bert_cases().at(which - 100));
   const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   INFO(t.name << " " << name_of(compute));
   PlainRun train = t.make(compute, 2);
   std::vector<std::pair<PlainRun*, Op>> runs{{&train, Op::loss}};
-  PlainRun evaluation(t.dims, train.graph, program::forward_program(train.program, train.graph, Op::evaluate));
-  PlainRun prediction(t.dims, train.graph, program::forward_program(train.program, train.graph, Op::predict));
+  PlainRun evaluation(t.dims, train.graph,
+                      program::forward_program(train.program, train.graph, Op::evaluate));
+  PlainRun prediction(t.dims, train.graph,
+                      program::forward_program(train.program, train.graph, Op::predict));
   runs.push_back({&evaluation, Op::evaluate});
   runs.push_back({&prediction, Op::predict});
   for (auto& [run, last] : runs) {
     if (run != &train) {
-      for (const auto& group : train.graph.groups) run->memory.at("w." + group.name).copy_(train.memory.at("w." + group.name));
-      for (const auto& field : train.graph.batch) run->memory.at(field.name).copy_(train.memory.at(field.name));
+      for (const auto& group : train.graph.groups)
+        run->memory.at("w." + group.name).copy_(train.memory.at("w." + group.name));
+      for (const auto& field : train.graph.batch)
+        run->memory.at(field.name).copy_(train.memory.at(field.name));
     }
     if (last == Op::predict) run->buffer("targets", DType::i32).zero_();
     if (last != Op::loss) run->mode = model::Mode::eval;
     std::multiset<std::vector<std::int64_t>> want, got;
     for (const auto& block : run->graph.blocks)
       for (Op op : {Op::forward, Op::backward, last})
-        if (block.phases.count(op) && !(op == Op::backward && last != Op::loss)) want.merge(declared(block.phases.at(op)));
+        if (block.phases.count(op) && !(op == Op::backward && last != Op::loss))
+          want.merge(declared(block.phases.at(op)));
     ops::IssuedGemms issued;
     run->run();
     for (const auto& g : issued.gemms) got.insert({g.m, g.n, g.k});
@@ -126,18 +147,41 @@ TEST_CASE("the matrix products of the spec are those that are issued") {
   }
 }
 
-TEST_CASE("libraries allocate no more than the graph says, and the graph does not say far too much") {
+TEST_CASE(
+    "libraries allocate no more than the graph says, and the graph does not say far too much") {
   tensor::install_allocator_meter();
   const int threads_before = at::get_num_threads();
   const int threads = GENERATE(1, 2);
   const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   const int which = GENERATE(0, 1, 2, 3, 98, 7, 99, 100, 103, 104, 106, 198, 109, 199);
-  const model::test::Case wide{"wide", {.num_layers = 1, .num_heads = 4, .hidden_size = 256, .intermediate_size = 512, .max_positions = 256, .vocab_size = 300}, 4, 200};
-  const model::test::BertCase wide_bert{"wide BERT", {.num_layers = 1, .num_heads = 4, .hidden_size = 256, .intermediate_size = 512, .max_positions = 256, .vocab_size = 300}, 4, 200};
-  model::test::Case large_head = cases().at(6);   // a vocabulary whose rows are no narrower than what is declared for
+  const model::test::Case wide{"wide",
+                               {.num_layers = 1,
+                                .num_heads = 4,
+                                .hidden_size = 256,
+                                .intermediate_size = 512,
+                                .max_positions = 256,
+                                .vocab_size = 300},
+                               4,
+                               200};
+  const model::test::BertCase wide_bert{"wide BERT",
+                                        {.num_layers = 1,
+                                         .num_heads = 4,
+                                         .hidden_size = 256,
+                                         .intermediate_size = 512,
+                                         .max_positions = 256,
+                                         .vocab_size = 300},
+                                        4,
+                                        200};
+  // a vocabulary whose rows are no narrower than what is declared for
+  model::test::Case large_head = cases().at(6);
   model::test::BertCase large_masked_head = bert_cases().at(8);
   large_head.dims.hidden_size = large_masked_head.dims.hidden_size = 64;
-  const AnyCase t = which == 98 ? gpt2_case(large_head) : which == 198 ? bert_case(large_masked_head) : which == 99 ? gpt2_case(wide) : which == 199 ? bert_case(wide_bert) : which < 99 ? gpt2_case(cases().at(which)) : bert_case(bert_cases().at(which - 100));
+  const AnyCase t = which == 98    ? gpt2_case(large_head)
+                    : which == 198 ? bert_case(large_masked_head)
+                    : which == 99  ? gpt2_case(wide)
+                    : which == 199 ? bert_case(wide_bert)
+                    : which < 99   ? gpt2_case(cases().at(which))
+                                   : bert_case(bert_cases().at(which - 100));
   at::set_num_threads(threads);
   PlainRun run = t.make(compute, threads);
   const std::int64_t before = tensor::allocator_bytes().current;
@@ -145,8 +189,14 @@ TEST_CASE("libraries allocate no more than the graph says, and the graph does no
   run.run();
   const std::int64_t peak = tensor::allocator_bytes().peak - before;
   at::set_num_threads(threads_before);
-  INFO(t.name << " " << name_of(compute) << " threads " << threads << " peak " << peak << " declared " << run.graph.library_bytes);
+  INFO(t.name << " " << name_of(compute) << " threads " << threads << " peak " << peak
+              << " declared " << run.graph.library_bytes);
   CHECK(peak <= run.graph.library_bytes);
-  CHECK(run.graph.library_bytes <= 2 * peak + threads * std::max<std::int64_t>(256 * 1024, spec::product_scratchpad_bytes(compute, which == 98 || which == 198 ? large_head.dims.vocab_size : 0)));
+  CHECK(run.graph.library_bytes <=
+        2 * peak + threads * std::max<std::int64_t>(256 * 1024,
+                                                    spec::product_scratchpad_bytes(
+                                                        compute, which == 98 || which == 198
+                                                                     ? large_head.dims.vocab_size
+                                                                     : 0)));
   CHECK(tensor::allocator_bytes().current == before);
 }

@@ -16,13 +16,17 @@ using model::test::relative_error;
 namespace {
 
 model::test::ReferenceResult reference_of(PlainRun& run, const Case& t) {
-  const model::test::ReferenceBatch batch{run.buffer("tokens", DType::i32).view({t.batch, t.length}), run.buffer("targets", DType::i32).view({t.batch, t.length}),
-                                          run.buffer("positions", DType::i64)};
-  return model::test::reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch, run.seed, run.loss_seed * run.loss_scale());
+  const model::test::ReferenceBatch batch{
+      run.buffer("tokens", DType::i32).view({t.batch, t.length}),
+      run.buffer("targets", DType::i32).view({t.batch, t.length}),
+      run.buffer("positions", DType::i64)};
+  return model::test::reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch,
+                                     run.seed, run.loss_seed * run.loss_scale());
 }
 
 void compare(PlainRun& run, const model::test::ReferenceResult& want, double tolerance) {
-  CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <= tolerance * std::abs(want.loss_sum));
+  CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <=
+        tolerance * std::abs(want.loss_sum));
   CHECK(run.buffer("target_count", DType::f64).item<double>() == want.target_count);
   for (const auto& [name, got] : run.parameters("g.", DType::f32)) {
     INFO(name << ", largest gradient " << want.gradients.at(name).abs().max().item<double>());
@@ -34,8 +38,10 @@ void compare(PlainRun& run, const model::test::ReferenceResult& want, double tol
 PlainRun forward_run(PlainRun& train, const Case& t, program::Op last) {
   PlainRun run(t.dims, train.graph, program::forward_program(train.program, train.graph, last));
   run.mode = model::Mode::eval;
-  for (const auto& group : train.graph.groups) run.memory.at("w." + group.name).copy_(train.memory.at("w." + group.name));
-  for (const char* name : {"tokens", "targets", "positions"}) run.memory.at(name).copy_(train.memory.at(name));
+  for (const auto& group : train.graph.groups)
+    run.memory.at("w." + group.name).copy_(train.memory.at("w." + group.name));
+  for (const char* name : {"tokens", "targets", "positions"})
+    run.memory.at(name).copy_(train.memory.at(name));
   return run;
 }
 
@@ -65,7 +71,8 @@ TEST_CASE("another dropout seed gives another loss and other gradients") {
   run.seed += 1;
   run.run();
   CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() / want.loss_sum - 1) > 1e-3);
-  CHECK(relative_error(run.parameters("g.", DType::f32).at("wte.weight"), want.gradients.at("wte.weight")) > 1e-2);
+  CHECK(relative_error(run.parameters("g.", DType::f32).at("wte.weight"),
+                       want.gradients.at("wte.weight")) > 1e-2);
 }
 
 TEST_CASE("a second micro-step adds to gradients and sums") {
@@ -75,11 +82,14 @@ TEST_CASE("a second micro-step adds to gradients and sums") {
   run.run();
   std::map<std::string, at::Tensor> once;
   for (const auto& [name, g] : run.parameters("g.", DType::f32)) once[name] = g.clone();
-  const double loss = run.buffer("loss_sum", DType::f64).item<double>(), count = run.buffer("target_count", DType::f64).item<double>();
+  const double loss = run.buffer("loss_sum", DType::f64).item<double>(),
+               count = run.buffer("target_count", DType::f64).item<double>();
   for (auto& i : run.program.steady)
     for (auto& u : i.uses) {
       const program::Kind kind = run.program.buffers[u.buffer].kind;
-      if (u.how == program::How::overwrite && (kind == program::Kind::gradient || kind == program::Kind::scalar)) u.how = program::How::accumulate;
+      if (u.how == program::How::overwrite &&
+          (kind == program::Kind::gradient || kind == program::Kind::scalar))
+        u.how = program::How::accumulate;
     }
   run.run();
   CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() - 2 * loss) <= 1e-12 * loss);
@@ -105,10 +115,12 @@ TEST_CASE("dropout does not depend on how the batch is cut") {
     }
     part.run();
     loss += part.buffer("loss_sum", DType::f64).item<double>();
-    for (const auto& [name, g] : part.parameters("g.", DType::f32)) sums[name] = k == 0 ? g.clone() : sums.at(name) + g;
+    for (const auto& [name, g] : part.parameters("g.", DType::f32))
+      sums[name] = k == 0 ? g.clone() : sums.at(name) + g;
   }
   CHECK(std::abs(loss - together.buffer("loss_sum", DType::f64).item<double>()) <= 1e-6 * loss);
-  for (const auto& [name, g] : together.parameters("g.", DType::f32)) CHECK(relative_error(sums.at(name), g) <= 1e-5);
+  for (const auto& [name, g] : together.parameters("g.", DType::f32))
+    CHECK(relative_error(sums.at(name), g) <= 1e-5);
 }
 
 TEST_CASE("evaluate gives the loss without dropout, predict the logits of the position asked for") {
@@ -120,12 +132,16 @@ TEST_CASE("evaluate gives the loss without dropout, predict the logits of the po
   const auto want = reference_of(train, without_dropout);
   PlainRun evaluation = forward_run(train, t, program::Op::evaluate);
   evaluation.run();
-  CHECK(std::abs(evaluation.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <= 1e-5 * want.loss_sum);
+  CHECK(std::abs(evaluation.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <=
+        1e-5 * want.loss_sum);
   CHECK(evaluation.buffer("target_count", DType::f64).item<double>() == want.target_count);
 
   PlainRun prediction = forward_run(train, t, program::Op::predict);
-  for (std::int64_t b = 0; b < t.batch; ++b) prediction.buffer("targets", DType::i32)[b * t.length].fill_((3 + 5 * b) % t.length);
+  for (std::int64_t b = 0; b < t.batch; ++b)
+    prediction.buffer("targets", DType::i32)[b * t.length].fill_((3 + 5 * b) % t.length);
   prediction.run();
-  const at::Tensor logits = prediction.buffer("logits", DType::f32).view({t.batch, t.dims.vocab_size});
-  for (std::int64_t b = 0; b < t.batch; ++b) CHECK(relative_error(logits[b], want.logits[b][(3 + 5 * b) % t.length]) <= 1e-5);
+  const at::Tensor logits =
+      prediction.buffer("logits", DType::f32).view({t.batch, t.dims.vocab_size});
+  for (std::int64_t b = 0; b < t.batch; ++b)
+    CHECK(relative_error(logits[b], want.logits[b][(3 + 5 * b) % t.length]) <= 1e-5);
 }

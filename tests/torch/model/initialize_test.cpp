@@ -13,20 +13,29 @@ using namespace trainx;
 
 namespace {
 
-const spec::Gpt2Dims dims{.num_layers = 3, .num_heads = 2, .hidden_size = 64, .intermediate_size = 256, .max_positions = 100, .vocab_size = 301};
+const spec::Gpt2Dims dims{.num_layers = 3,
+                          .num_heads = 2,
+                          .hidden_size = 64,
+                          .intermediate_size = 256,
+                          .max_positions = 100,
+                          .vocab_size = 301};
 
-std::map<std::string, std::vector<float>> initialized(const std::vector<program::GroupSpec>& groups, std::uint64_t seed) {
+std::map<std::string, std::vector<float>> initialized(const std::vector<program::GroupSpec>& groups,
+                                                      std::uint64_t seed) {
   std::map<std::string, std::vector<float>> found;
   for (const auto& g : groups) {
     std::vector<float> memory(g.elements, std::nanf(""));
     model::initialize_parameters(g, seed, memory.data());
-    for (float x : memory) REQUIRE(std::isfinite(x));   // gaps too
-    for (const auto& p : g.parameters) found[p.name].assign(memory.begin() + p.offset, memory.begin() + p.offset + p.elements());
+    for (float x : memory) REQUIRE(std::isfinite(x));  // gaps too
+    for (const auto& p : g.parameters)
+      found[p.name].assign(memory.begin() + p.offset, memory.begin() + p.offset + p.elements());
   }
   return found;
 }
 
-std::map<std::string, std::vector<float>> initialized(const spec::Gpt2Dims& d, std::uint64_t seed) { return initialized(spec::gpt2_groups(d), seed); }
+std::map<std::string, std::vector<float>> initialized(const spec::Gpt2Dims& d, std::uint64_t seed) {
+  return initialized(spec::gpt2_groups(d), seed);
+}
 
 double deviation(const std::vector<float>& x, std::size_t n) {
   double sum = 0;
@@ -39,11 +48,15 @@ double deviation(const std::vector<float>& x, std::size_t n) {
 TEST_CASE("initial weights are GPT-2's") {
   const auto w = initialized(dims, 7);
   CHECK(std::abs(deviation(w.at("wte.weight"), 301 * 64) / 0.02 - 1) < 0.03);
-  for (std::size_t i = 301 * 64; i < w.at("wte.weight").size(); ++i) CHECK(w.at("wte.weight")[i] == 0);   // padded rows
+  // padded rows
+  for (std::size_t i = 301 * 64; i < w.at("wte.weight").size(); ++i)
+    CHECK(w.at("wte.weight")[i] == 0);
   CHECK(std::abs(deviation(w.at("wpe.weight"), 6400) / 0.02 - 1) < 0.05);
   CHECK(std::abs(deviation(w.at("h.1.mlp.c_fc.weight"), 256 * 64) / 0.02 - 1) < 0.03);
-  CHECK(std::abs(deviation(w.at("h.1.mlp.c_proj.weight"), 256 * 64) / (0.02 / std::sqrt(6.0)) - 1) < 0.03);
-  CHECK(std::abs(deviation(w.at("h.2.attn.c_proj.weight"), 64 * 64) / (0.02 / std::sqrt(6.0)) - 1) < 0.06);
+  CHECK(std::abs(deviation(w.at("h.1.mlp.c_proj.weight"), 256 * 64) / (0.02 / std::sqrt(6.0)) - 1) <
+        0.03);
+  CHECK(std::abs(deviation(w.at("h.2.attn.c_proj.weight"), 64 * 64) / (0.02 / std::sqrt(6.0)) - 1) <
+        0.06);
   for (float x : w.at("h.0.ln_1.weight")) CHECK(x == 1);
   for (float x : w.at("h.0.attn.c_attn.bias")) CHECK(x == 0);
   double sum = 0;
@@ -52,12 +65,20 @@ TEST_CASE("initial weights are GPT-2's") {
 }
 
 TEST_CASE("initial weights are BERT's: the padding token's row is zero") {
-  const spec::BertDims bert{.num_layers = 2, .num_heads = 2, .hidden_size = 64, .intermediate_size = 256, .vocab_size = 301, .pad_token = 3};
+  const spec::BertDims bert{.num_layers = 2,
+                            .num_heads = 2,
+                            .hidden_size = 64,
+                            .intermediate_size = 256,
+                            .vocab_size = 301,
+                            .pad_token = 3};
   const auto w = initialized(spec::bert_groups(bert), 7);
   const auto& word = w.at("bert.embeddings.word_embeddings.weight");
   CHECK(std::abs(deviation(word, 301 * 64) / (0.02 * std::sqrt(300.0 / 301)) - 1) < 0.03);
-  for (std::size_t i = 0; i < word.size(); ++i) CHECK((word[i] == 0) == (i / 64 == 3 || i >= 301 * 64));
-  CHECK(std::abs(deviation(w.at("bert.encoder.layer.1.output.dense.weight"), 256 * 64) / 0.02 - 1) < 0.03);   // not scaled with the depth
+  for (std::size_t i = 0; i < word.size(); ++i)
+    CHECK((word[i] == 0) == (i / 64 == 3 || i >= 301 * 64));
+  // not scaled with the depth
+  CHECK(std::abs(deviation(w.at("bert.encoder.layer.1.output.dense.weight"), 256 * 64) / 0.02 - 1) <
+        0.03);
   for (float x : w.at("cls.predictions.transform.LayerNorm.weight")) CHECK(x == 1);
   for (float x : w.at("cls.predictions.bias")) CHECK(x == 0);
 }
@@ -88,8 +109,10 @@ TEST_CASE("a context refuses slots that its instruction does not use") {
   CHECK_FALSE(c.has(spec::MlpSlot::normed));
   CHECK_FALSE(c.writes(spec::MlpSlot::normed));
   CHECK_THROWS_AS(c[spec::MlpSlot::normed], InternalError);
-  CHECK(c.tensor(spec::MlpSlot::parameters, spec::MlpTensor::c_fc_weight).sizes() == at::IntArrayRef({256, 64}));
+  CHECK(c.tensor(spec::MlpSlot::parameters, spec::MlpTensor::c_fc_weight).sizes() ==
+        at::IntArrayRef({256, 64}));
   CHECK(c.random_key(0).block == 2);
   CHECK(c.random_key(0).seed == 9);
-  CHECK_THROWS_AS(model::BlockContext(graph, block, {}, {}, model::Mode::train, 9, 1.0), InternalError);
+  CHECK_THROWS_AS(model::BlockContext(graph, block, {}, {}, model::Mode::train, 9, 1.0),
+                  InternalError);
 }

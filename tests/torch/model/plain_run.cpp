@@ -8,10 +8,11 @@ namespace trainx::model::test {
 
 using program::Op;
 
-PlainRun::PlainRun(const spec::ModelDims& dims, program::ModelGraph g, program::StepProgram p) : graph(std::move(g)), program(std::move(p)), blocks(build_blocks(dims, graph)) {
+PlainRun::PlainRun(const spec::ModelDims& dims, program::ModelGraph g, program::StepProgram p)
+    : graph(std::move(g)), program(std::move(p)), blocks(build_blocks(dims, graph)) {
   for (const program::Buffer& b : program.buffers) {
     at::Tensor bytes = at::empty({std::max<std::int64_t>(b.size, 1)}, at::kByte);
-    bytes.fill_(0xff);                  // NaN in every floating type
+    bytes.fill_(0xff);  // NaN in every floating type
     by_buffer_.push_back(bytes);
     memory[b.name] = bytes;
     if (b.name == "loss_scale") buffer("loss_scale", DType::f64).fill_(loss_scale());
@@ -31,27 +32,38 @@ void PlainRun::fill_parameters(std::uint64_t parameter_seed) {
     std::normal_distribution<float> normal;
     for (const auto& p : group.parameters)
       for (std::int64_t i = 0; i < p.elements(); ++i)
-        if (p.dims.size() == 1) exact[p.offset + i] += 0.1f * normal(random);
-        else exact[p.offset + i] *= 5;
-    buffer("w." + group.name, graph.compute).copy_(tensor::view(exact.data(), DType::f32, {group.elements}));
+        if (p.dims.size() == 1)
+          exact[p.offset + i] += 0.1f * normal(random);
+        else
+          exact[p.offset + i] *= 5;
+    buffer("w." + group.name, graph.compute)
+        .copy_(tensor::view(exact.data(), DType::f32, {group.elements}));
   }
 }
 
-void PlainRun::fill_batch(std::uint64_t batch_seed, std::int64_t vocab_size, double share_without_target) {
+void PlainRun::fill_batch(std::uint64_t batch_seed, std::int64_t vocab_size,
+                          double share_without_target) {
   std::mt19937_64 random(batch_seed);
-  const at::Tensor tokens = buffer("tokens", DType::i32), targets = buffer("targets", DType::i32), positions = buffer("positions", DType::i64);
+  const at::Tensor tokens = buffer("tokens", DType::i32), targets = buffer("targets", DType::i32),
+                   positions = buffer("positions", DType::i64);
   for (std::int64_t i = 0; i < tokens.numel(); ++i) {
     tokens.data_ptr<std::int32_t>()[i] = static_cast<std::int32_t>(random() % vocab_size);
     const bool none = static_cast<double>(random() % 1000) < 1000 * share_without_target;
-    targets.data_ptr<std::int32_t>()[i] = none ? -100 : static_cast<std::int32_t>(random() % vocab_size);
+    targets.data_ptr<std::int32_t>()[i] = none ? -100
+                                               : static_cast<std::int32_t>(random() % vocab_size);
   }
-  for (std::int64_t i = 0; i < positions.numel(); ++i) positions.data_ptr<std::int64_t>()[i] = static_cast<std::int64_t>(1000 + 7 * i) + (std::int64_t{1} << 33);
+  for (std::int64_t i = 0; i < positions.numel(); ++i)
+    positions.data_ptr<std::int64_t>()[i] = static_cast<std::int64_t>(1000 + 7 * i) +
+                                            (std::int64_t{1} << 33);
   for (const auto& field : graph.batch) {
     if (field.name != "token_types" && field.name != "lengths" && field.name != "labels") continue;
     const at::Tensor ids = buffer(field.name, DType::i32);
-    const std::int64_t limit = field.name == "labels" ? graph.values.back().dims.at(1) : 2;   // of the last value, logits
+    // of the last value, logits
+    const std::int64_t limit = field.name == "labels" ? graph.values.back().dims.at(1) : 2;
     for (std::int64_t i = 0; i < ids.numel(); ++i)
-      ids.data_ptr<std::int32_t>()[i] = field.name == "lengths" ? static_cast<std::int32_t>(tokens.numel() / ids.numel()) : static_cast<std::int32_t>(random() % limit);
+      ids.data_ptr<std::int32_t>()[i] =
+          field.name == "lengths" ? static_cast<std::int32_t>(tokens.numel() / ids.numel())
+                                  : static_cast<std::int32_t>(random() % limit);
   }
 }
 
@@ -63,7 +75,8 @@ void PlainRun::run() {
 
 void PlainRun::run_at(const std::vector<void*>& addresses) {
   for (const program::Instruction& i : program.steady) {
-    const bool of_block = i.op == Op::forward || i.op == Op::recompute || i.op == Op::loss || i.op == Op::backward || i.op == Op::evaluate || i.op == Op::predict;
+    const bool of_block = i.op == Op::forward || i.op == Op::recompute || i.op == Op::loss ||
+                          i.op == Op::backward || i.op == Op::evaluate || i.op == Op::predict;
     if (!of_block) continue;
     const program::BlockSpec& spec = graph.blocks.at(i.block);
     std::vector<at::Tensor> operands(spec.slots.size());
@@ -88,7 +101,9 @@ void PlainRun::run_at(const std::vector<void*>& addresses) {
 std::map<std::string, at::Tensor> PlainRun::parameters(const std::string& prefix, DType dtype) {
   std::map<std::string, at::Tensor> found;
   for (const auto& group : graph.groups)
-    for (const auto& p : group.parameters) found[p.name] = buffer(prefix + group.name, dtype).narrow(0, p.offset, p.elements()).view(p.dims);
+    for (const auto& p : group.parameters)
+      found[p.name] =
+          buffer(prefix + group.name, dtype).narrow(0, p.offset, p.elements()).view(p.dims);
   return found;
 }
 

@@ -1,4 +1,5 @@
-// Runs a program's block instructions one after another in list order, each buffer an array of its own that starts as NaN.
+// Runs a program's block instructions one after another in list order, each buffer an array of its
+// own that starts as NaN.
 #pragma once
 #include "model/model.hpp"
 #include "program/plain.hpp"
@@ -12,7 +13,7 @@ struct PlainRun {
   program::ModelGraph graph;
   program::StepProgram program;
   Blocks blocks;
-  std::map<std::string, at::Tensor> memory;   // by buffer name, bytes as u8; scratch shares names
+  std::map<std::string, at::Tensor> memory;  // by buffer name, bytes as u8; scratch shares names
   Mode mode = Mode::train;
   std::uint64_t seed = 1;
   double loss_seed = 1;

@@ -1,4 +1,5 @@
-// GPT-2 written plainly over differentiable ATen operations, in fp64: what the explicit blocks are held against.
+// GPT-2 written plainly over differentiable ATen operations, in fp64: what the explicit blocks are
+// held against.
 #pragma once
 #include "compare.hpp"
 #include "spec/arch/gpt2.hpp"
@@ -9,17 +10,23 @@
 
 namespace trainx::model::test {
 
-struct ReferenceBatch { at::Tensor tokens, targets, positions; };   // as in the graph
+struct ReferenceBatch {
+  at::Tensor tokens, targets, positions;
+};  // as in the graph
 
 struct ReferenceResult {
   double loss_sum = 0, target_count = 0;
-  std::map<std::string, at::Tensor> gradients;   // by Hugging Face name, fp64, of loss_seed * loss_sum; padded rows included
-  at::Tensor logits;                    // [B, T, V]
+  // by Hugging Face name, fp64, of loss_seed * loss_sum; padded rows included
+  std::map<std::string, at::Tensor> gradients;
+  at::Tensor logits;  // [B, T, V]
 };
 
-/// Weights by Hugging Face name, [out, in]. With dims.dropout > 0 factors come from Philox, element by element. In another type than fp64 each operation is
-/// what torch does in that type (attention its own fused one), the loss in fp32: what that costs in accuracy.
-ReferenceResult reference_gpt2(const spec::Gpt2Dims& dims, const std::map<std::string, at::Tensor>& weights, const ReferenceBatch& batch, std::uint64_t seed, double loss_seed,
+/// Weights by Hugging Face name, [out, in]. With dims.dropout > 0 factors come from Philox, element
+/// by element. In another type than fp64 each operation is what torch does in that type (attention
+/// its own fused one), the loss in fp32: what that costs in accuracy.
+ReferenceResult reference_gpt2(const spec::Gpt2Dims& dims,
+                               const std::map<std::string, at::Tensor>& weights,
+                               const ReferenceBatch& batch, std::uint64_t seed, double loss_seed,
                                at::ScalarType compute = at::kDouble);
 
 }  // namespace trainx::model::test

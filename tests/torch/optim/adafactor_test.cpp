@@ -18,7 +18,7 @@ std::vector<spec::AdafactorOptions> forms() {
   all.weight_decay = 0.1;
   all.decay_rate = -0.5;
   all.eps1 = 1e-8;
-  all.eps2 = 0.6;                       // above some tensors' root mean square
+  all.eps2 = 0.6;  // above some tensors' root mean square
   return {plain, fixed, momentum, all};
 }
 
@@ -26,57 +26,68 @@ std::vector<spec::AdafactorOptions> forms() {
 
 TEST_CASE("adafactor equals its formula in double over 50 steps") {
   const spec::AdafactorOptions o = forms()[GENERATE(0u, 1u, 2u, 3u)];
-  const auto [rows, columns] = GENERATE(std::pair{1, 1}, std::pair{1, 257}, std::pair{257, 1}, std::pair{64, 64}, std::pair{77, 301});
+  const auto [rows, columns] = GENERATE(std::pair{1, 1}, std::pair{1, 257}, std::pair{257, 1},
+                                        std::pair{64, 64}, std::pair{77, 301});
   GroupFixture f(matrix_group(rows, columns), spec::states(o), DType::f32, Master::none, 83);
-  struct State { std::vector<double> row, column, second, first; };
+  struct State {
+    std::vector<double> row, column, second, first;
+  };
   std::vector<State> states(2);
   // Shazeer & Stern 2018, Alg. 4 and 5, with the choices of transformers.Adafactor.
-  const auto want = follow_tensors(f, *make_optimizer(o), [&](const FormulaStep& s, const auto& p, std::size_t k, const std::vector<double>& g, double* w) {
-    const std::size_t n = g.size(), c = static_cast<std::size_t>(p.dims.back()), r = n / c;
-    const auto rms = [&](const auto* x) {
-      double sum = 0;
-      for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-      return std::sqrt(sum / static_cast<double>(n));
-    };
-    State& state = states[k];
-    const double beta2 = 1 - std::pow(s.t, o.decay_rate), lr = s.lr * (o.scale_parameter ? std::max(o.eps2, rms(w)) : 1);
-    std::vector<double> u(n);
-    if (p.dims.size() == 2) {
-      state.row.resize(r);
-      state.column.resize(c);
-      for (double& x : state.row) x *= beta2;
-      for (double& x : state.column) x *= beta2;
-      for (std::size_t i = 0; i < n; ++i) {
-        const double squared = g[i] * g[i] + o.eps1;
-        state.row[i / c] += (1 - beta2) * squared / static_cast<double>(c);
-        state.column[i % c] += (1 - beta2) * squared / static_cast<double>(r);
-      }
-      double mean = 0;
-      for (const double x : state.row) mean += x / static_cast<double>(r);
-      for (std::size_t i = 0; i < n; ++i) u[i] = g[i] / std::sqrt(state.row[i / c] * state.column[i % c] / mean);
-    } else {
-      state.second.resize(n);
-      for (std::size_t i = 0; i < n; ++i) {
-        state.second[i] = beta2 * state.second[i] + (1 - beta2) * (g[i] * g[i] + o.eps1);
-        u[i] = g[i] / std::sqrt(state.second[i]);
-      }
-    }
-    const double clip = std::max(1.0, rms(u.data()) / o.clip_threshold);
-    state.first.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      u[i] *= lr / clip;
-      if (o.beta1) u[i] = state.first[i] = *o.beta1 * state.first[i] + (1 - *o.beta1) * u[i];
-      if (p.decay) w[i] -= o.weight_decay * lr * w[i];
-      w[i] -= u[i];
-    }
-  }, 83);
+  const auto want = follow_tensors(
+      f, *make_optimizer(o),
+      [&](const FormulaStep& s, const auto& p, std::size_t k, const std::vector<double>& g,
+          double* w) {
+        const std::size_t n = g.size(), c = static_cast<std::size_t>(p.dims.back()), r = n / c;
+        const auto rms = [&](const auto* x) {
+          double sum = 0;
+          for (std::size_t i = 0; i < n; ++i)
+            sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+          return std::sqrt(sum / static_cast<double>(n));
+        };
+        State& state = states[k];
+        const double beta2 = 1 - std::pow(s.t, o.decay_rate),
+                     lr = s.lr * (o.scale_parameter ? std::max(o.eps2, rms(w)) : 1);
+        std::vector<double> u(n);
+        if (p.dims.size() == 2) {
+          state.row.resize(r);
+          state.column.resize(c);
+          for (double& x : state.row) x *= beta2;
+          for (double& x : state.column) x *= beta2;
+          for (std::size_t i = 0; i < n; ++i) {
+            const double squared = g[i] * g[i] + o.eps1;
+            state.row[i / c] += (1 - beta2) * squared / static_cast<double>(c);
+            state.column[i % c] += (1 - beta2) * squared / static_cast<double>(r);
+          }
+          double mean = 0;
+          for (const double x : state.row) mean += x / static_cast<double>(r);
+          for (std::size_t i = 0; i < n; ++i)
+            u[i] = g[i] / std::sqrt(state.row[i / c] * state.column[i % c] / mean);
+        } else {
+          state.second.resize(n);
+          for (std::size_t i = 0; i < n; ++i) {
+            state.second[i] = beta2 * state.second[i] + (1 - beta2) * (g[i] * g[i] + o.eps1);
+            u[i] = g[i] / std::sqrt(state.second[i]);
+          }
+        }
+        const double clip = std::max(1.0, rms(u.data()) / o.clip_threshold);
+        state.first.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          u[i] *= lr / clip;
+          if (o.beta1) u[i] = state.first[i] = *o.beta1 * state.first[i] + (1 - *o.beta1) * u[i];
+          if (p.decay) w[i] -= o.weight_decay * lr * w[i];
+          w[i] -= u[i];
+        }
+      },
+      83);
   CHECK(largest_difference(f, f.exact, want) <= 2e-5);
   CHECK(f.gaps_untouched());
 }
 
 TEST_CASE("adafactor: rows that pad a vocabulary change nothing") {
   const spec::AdafactorOptions o = forms()[GENERATE(0u, 3u)];
-  GroupFixture padded(matrix_group(64, 33, 7), spec::states(o), DType::f32, Master::none, 89), plain(matrix_group(57, 33), spec::states(o), DType::f32, Master::none, 89);
+  GroupFixture padded(matrix_group(64, 33, 7), spec::states(o), DType::f32, Master::none, 89),
+      plain(matrix_group(57, 33), spec::states(o), DType::f32, Master::none, 89);
   const auto matrix = [](std::vector<float>& x) { return std::span(x.data(), 57 * 33); };
   std::fill_n(padded.exact.begin(), 64 * 33, 0.0f);
   std::ranges::copy(matrix(plain.exact), padded.exact.begin());

@@ -10,7 +10,8 @@ using program::Master;
 
 namespace {
 
-// Dettmers et al. 2022: a sign, an exponent of base ten that as many zeros tell, and the bits that are left cut the power of ten evenly. In double, plainly.
+// Dettmers et al. 2022: a sign, an exponent of base ten that as many zeros tell, and the bits that
+// are left cut the power of ten evenly. In double, plainly.
 std::vector<double> map_of(bool is_signed) {
   std::vector<double> map{0, 1};
   for (int power = 0; power < 7; ++power) {
@@ -26,7 +27,7 @@ std::vector<double> map_of(bool is_signed) {
 }
 
 struct Quantised {
-  std::vector<double> value;            // as the bytes say
+  std::vector<double> value;  // as the bytes say
   void store(const std::vector<double>& map, const std::vector<double>& x) {
     value = x;
     for (std::size_t begin = 0; begin < x.size(); begin += 256) {
@@ -34,7 +35,12 @@ struct Quantised {
       double most = 0;
       for (std::size_t i = begin; i < end; ++i) most = std::max(most, std::abs(x[i]));
       for (std::size_t i = begin; i < end; ++i)
-        value[i] = most > 0 ? most * *std::min_element(map.begin(), map.end(), [&](double a, double b) { return std::abs(a - x[i] / most) < std::abs(b - x[i] / most); }) : 0;
+        value[i] = most > 0 ? most * *std::min_element(map.begin(), map.end(),
+                                                       [&](double a, double b) {
+                                                         return std::abs(a - x[i] / most) <
+                                                                std::abs(b - x[i] / most);
+                                                       })
+                            : 0;
     }
   }
 };
@@ -49,8 +55,13 @@ TEST_CASE("the dynamic maps are those of the paper") {
     for (std::size_t i = 0; i < 256; ++i) {
       CHECK(std::abs(map[i] - want[i]) <= 2e-7 * std::abs(want[i]));
       CHECK(kernels::nearest_code(map, map[i]) == i);
-      if (i > 0) CHECK(kernels::nearest_code(map, static_cast<float>(0.5 * (want[i - 1] + want[i]) + 0.1 * (want[i] - want[i - 1]))) == i);
-      if (i > 0) CHECK(kernels::nearest_code(map, static_cast<float>(0.5 * (want[i - 1] + want[i]) - 0.1 * (want[i] - want[i - 1]))) == i - 1);
+      if (i > 0)
+        CHECK(kernels::nearest_code(map, static_cast<float>(0.5 * (want[i - 1] + want[i]) +
+                                                            0.1 * (want[i] - want[i - 1]))) == i);
+      if (i > 0)
+        CHECK(kernels::nearest_code(map, static_cast<float>(0.5 * (want[i - 1] + want[i]) -
+                                                            0.1 * (want[i] - want[i - 1]))) ==
+              i - 1);
     }
     CHECK(kernels::nearest_code(map, 2) == 255);
     CHECK(kernels::nearest_code(map, -2) == 0);
@@ -66,7 +77,9 @@ TEST_CASE("codes found from where their exponents lead are the nearest ones") {
     for (int code = 0; code < 256; ++code) starts.fill(map, code);
     const auto check = [&](float x) {
       if (!is_signed) x = std::abs(x);
-      if (starts.nearest(map, x) != kernels::nearest_code(map, x)) FAIL("x " << x << ": " << int(starts.nearest(map, x)) << " and not " << int(kernels::nearest_code(map, x)));
+      if (starts.nearest(map, x) != kernels::nearest_code(map, x))
+        FAIL("x " << x << ": " << int(starts.nearest(map, x)) << " and not "
+                  << int(kernels::nearest_code(map, x)));
     };
     for (int i = 0; i < 256; ++i)
       for (const float x : {map[i], i > 0 ? (map[i - 1] + map[i]) / 2 : -1.0f}) {
@@ -74,7 +87,9 @@ TEST_CASE("codes found from where their exponents lead are the nearest ones") {
         check(std::nextafter(x, 2.0f));
         check(std::nextafter(x, -2.0f));
       }
-    for (int bits = 0; bits <= 0x3f8; ++bits) check(kernels::float_of(static_cast<std::uint32_t>(bits) << 20)), check(-kernels::float_of(static_cast<std::uint32_t>(bits) << 20));
+    for (int bits = 0; bits <= 0x3f8; ++bits)
+      check(kernels::float_of(static_cast<std::uint32_t>(bits) << 20)),
+          check(-kernels::float_of(static_cast<std::uint32_t>(bits) << 20));
     for (int i = 0; i < 1000000; ++i) check(uniform(random) * std::exp2(exponent(random)));
     for (const float x : {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f}) check(x);
   }
@@ -86,31 +101,39 @@ TEST_CASE("adamw_8bit equals its formula in double over 50 steps") {
   GroupFixture f(n, o, DType::f32, Master::none, 67);
   std::vector<Quantised> m(3), v(3);
   const auto signed_map = map_of(true), unsigned_map = map_of(false);
-  const auto want = follow_tensors(f, *make_optimizer(o), [&](const FormulaStep& s, const auto& p, std::size_t k, const std::vector<double>& g, double* w) {
-    m[k].value.resize(g.size());
-    v[k].value.resize(g.size());
-    auto new_m = m[k].value, new_v = v[k].value;
-    for (std::size_t i = 0; i < g.size(); ++i) {
-      new_m[i] = o.beta1 * new_m[i] + (1 - o.beta1) * g[i];
-      new_v[i] = o.beta2 * new_v[i] + (1 - o.beta2) * g[i] * g[i];
-      const double m_hat = new_m[i] / (1 - std::pow(o.beta1, s.t)), v_hat = new_v[i] / (1 - std::pow(o.beta2, s.t));
-      w[i] -= s.lr * (m_hat / (std::sqrt(v_hat) + o.eps) + (p.decay ? o.weight_decay * w[i] : 0));
-    }
-    if (p.elements() >= o.min_8bit_size) {
-      m[k].store(signed_map, new_m);
-      v[k].store(unsigned_map, new_v);
-    } else {
-      m[k].value = new_m;
-      v[k].value = new_v;
-    }
-  }, 67);
-  // A moment on the border between two bytes may go to the other one; from then on this element takes other steps.
+  const auto want = follow_tensors(
+      f, *make_optimizer(o),
+      [&](const FormulaStep& s, const auto& p, std::size_t k, const std::vector<double>& g,
+          double* w) {
+        m[k].value.resize(g.size());
+        v[k].value.resize(g.size());
+        auto new_m = m[k].value, new_v = v[k].value;
+        for (std::size_t i = 0; i < g.size(); ++i) {
+          new_m[i] = o.beta1 * new_m[i] + (1 - o.beta1) * g[i];
+          new_v[i] = o.beta2 * new_v[i] + (1 - o.beta2) * g[i] * g[i];
+          const double m_hat = new_m[i] / (1 - std::pow(o.beta1, s.t)),
+                       v_hat = new_v[i] / (1 - std::pow(o.beta2, s.t));
+          w[i] -= s.lr *
+                  (m_hat / (std::sqrt(v_hat) + o.eps) + (p.decay ? o.weight_decay * w[i] : 0));
+        }
+        if (p.elements() >= o.min_8bit_size) {
+          m[k].store(signed_map, new_m);
+          v[k].store(unsigned_map, new_v);
+        } else {
+          m[k].value = new_m;
+          v[k].value = new_v;
+        }
+      },
+      67);
+  // A moment on the border between two bytes may go to the other one; from then on this element
+  // takes other steps.
   std::size_t apart = 0, all = 0;
   for (std::size_t i = 0; i < f.used.size(); ++i) {
     if (!f.used[i]) continue;
     ++all;
     apart += !(std::abs(f.exact[i] - want[i]) <= 1e-4);
-    if (!(std::abs(f.exact[i] - want[i]) <= 0.2)) FAIL("n " << n << " element " << i << ": " << f.exact[i] << " instead of " << want[i]);
+    if (!(std::abs(f.exact[i] - want[i]) <= 0.2))
+      FAIL("n " << n << " element " << i << ": " << f.exact[i] << " instead of " << want[i]);
   }
   CHECK(apart <= all / 100);
   CHECK(f.gaps_untouched());
@@ -131,7 +154,8 @@ TEST_CASE("small tensors, and embeddings where it is asked, have moments in fp32
   CHECK(spec::states(o)[0].dims(p) == p.dims);
   const spec::AdamW8bitOptions never{0.9, 0.999, 1e-8, 0.01, 1LL << 40};
   const spec::AdamWOptions adamw;
-  GroupFixture f(20003, never, DType::bf16, Master::split, 71), same(20003, adamw, DType::bf16, Master::split, 71);
+  GroupFixture f(20003, never, DType::bf16, Master::split, 71),
+      same(20003, adamw, DType::bf16, Master::split, 71);
   for (std::int64_t step = 0; step < 5; ++step) {
     f.new_gradient(static_cast<unsigned>(step));
     same.gradient = f.gradient;

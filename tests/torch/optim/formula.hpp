@@ -1,4 +1,5 @@
-// An optimizer beside its formula, which a test writes out in double, and beside LibTorch's own step.
+// An optimizer beside its formula, which a test writes out in double, and beside LibTorch's own
+// step.
 #pragma once
 #include "group_fixture.hpp"
 #include <cstdint>
@@ -7,9 +8,9 @@ namespace trainx::optim {
 
 /// What a step of a formula sees.
 struct FormulaStep {
-  double t = 0;                         // 1, 2, ...
+  double t = 0;  // 1, 2, ...
   double lr = 0;
-  double factor = 0;                    // of the gradient: its scale and clipping
+  double factor = 0;  // of the gradient: its scale and clipping
 };
 
 inline StepScalars scalars_of(const GroupFixture& f, std::int64_t applied) {
@@ -23,19 +24,24 @@ inline StepScalars scalars_of(const GroupFixture& f, std::int64_t applied) {
 }
 inline FormulaStep formula_step(const StepScalars& s) {
   const double norm = std::sqrt(s.norm2) * s.gradient_scale;
-  return {static_cast<double>(s.applied_steps + 1), s.lr, s.gradient_scale * (s.max_grad_norm > 0 ? std::min(1.0, s.max_grad_norm / (norm + 1e-6)) : 1.0)};
+  return {static_cast<double>(s.applied_steps + 1), s.lr,
+          s.gradient_scale *
+              (s.max_grad_norm > 0 ? std::min(1.0, s.max_grad_norm / (norm + 1e-6)) : 1.0)};
 }
 
-/// 50 steps of the optimizer and of `formula(step, parameter, i, gradient, weight)` on each element; the weights after them.
+/// 50 steps of the optimizer and of `formula(step, parameter, i, gradient, weight)` on each
+/// element; the weights after them.
 template <class Formula>
-std::vector<double> follow(GroupFixture& f, const Optimizer& optimizer, Formula formula, unsigned seed) {
+std::vector<double> follow(GroupFixture& f, const Optimizer& optimizer, Formula formula,
+                           unsigned seed) {
   std::vector<double> w(f.exact.begin(), f.exact.end());
   for (unsigned step = 0; step < 50; ++step) {
     f.new_gradient(seed * 100 + step);
     const StepScalars s = scalars_of(f, step);
     optimizer.update(f.memory(), s);
     for (const auto& p : f.group.parameters)
-      for (auto i = static_cast<std::size_t>(p.offset); i < static_cast<std::size_t>(p.offset + p.elements()); ++i) {
+      for (auto i = static_cast<std::size_t>(p.offset);
+           i < static_cast<std::size_t>(p.offset + p.elements()); ++i) {
         const FormulaStep now = formula_step(s);
         formula(now, p, i, f.gradient[i] * now.factor, w[i]);
       }
@@ -43,9 +49,11 @@ std::vector<double> follow(GroupFixture& f, const Optimizer& optimizer, Formula 
   return w;
 }
 
-/// The same for a formula over whole tensors: `formula(step, parameter, index of it, gradients, weights)`, elements from the tensor's first.
+/// The same for a formula over whole tensors: `formula(step, parameter, index of it, gradients,
+/// weights)`, elements from the tensor's first.
 template <class Formula>
-std::vector<double> follow_tensors(GroupFixture& f, const Optimizer& optimizer, Formula formula, unsigned seed) {
+std::vector<double> follow_tensors(GroupFixture& f, const Optimizer& optimizer, Formula formula,
+                                   unsigned seed) {
   std::vector<double> w(f.exact.begin(), f.exact.end());
   for (unsigned step = 0; step < 50; ++step) {
     f.new_gradient(seed * 100 + step);
@@ -55,7 +63,8 @@ std::vector<double> follow_tensors(GroupFixture& f, const Optimizer& optimizer, 
       const auto& p = f.group.parameters[k];
       const FormulaStep now = formula_step(s);
       std::vector<double> g(static_cast<std::size_t>(p.elements()));
-      for (std::size_t i = 0; i < g.size(); ++i) g[i] = f.gradient[static_cast<std::size_t>(p.offset) + i] * now.factor;
+      for (std::size_t i = 0; i < g.size(); ++i)
+        g[i] = f.gradient[static_cast<std::size_t>(p.offset) + i] * now.factor;
       formula(now, p, k, g, &w[static_cast<std::size_t>(p.offset)]);
     }
   }
@@ -63,7 +72,8 @@ std::vector<double> follow_tensors(GroupFixture& f, const Optimizer& optimizer, 
 }
 
 /// The largest |got - want| / (scale + |want|) over the tensors; infinite where one is NaN.
-inline double largest_difference(const GroupFixture& f, const std::vector<float>& got, const std::vector<double>& want, double scale = 1) {
+inline double largest_difference(const GroupFixture& f, const std::vector<float>& got,
+                                 const std::vector<double>& want, double scale = 1) {
   double largest = 0;
   for (std::size_t i = 0; i < f.used.size(); ++i) {
     if (!f.used[i]) continue;

@@ -26,9 +26,18 @@ struct KernelTable {
   std::vector<kernels::Chunk> chunks;
   explicit KernelTable(GroupFixture& f) {
     const auto add = [&](std::int64_t begin, std::int64_t elements, bool decays) {
-      kernels::UpdateRange r{f.gradient.data() + begin, f.dtype == DType::f32 ? static_cast<void*>(f.exact.data() + begin) : f.bf16.data() + begin, nullptr,
-          {}, elements, decays, {f.rounding_seed.value_or(0), 5, begin}};
-      for (std::size_t k = 0; k < f.states.size(); ++k) if (f.states[k].layout.entries == f.group.elements) r.states[k] = static_cast<std::byte*>(f.states[k].data()) + begin * size_of(f.states[k].spec.dtype);
+      kernels::UpdateRange r{f.gradient.data() + begin,
+                             f.dtype == DType::f32 ? static_cast<void*>(f.exact.data() + begin)
+                                                   : f.bf16.data() + begin,
+                             nullptr,
+                             {},
+                             elements,
+                             decays,
+                             {f.rounding_seed.value_or(0), 5, begin}};
+      for (std::size_t k = 0; k < f.states.size(); ++k)
+        if (f.states[k].layout.entries == f.group.elements)
+          r.states[k] = static_cast<std::byte*>(f.states[k].data()) +
+                        begin * size_of(f.states[k].spec.dtype);
       if (f.kind == Master::fp32) r.master = f.exact.data() + begin;
       if (f.kind == Master::split) r.master = f.low.data() + begin;
       ranges.push_back(r);
@@ -42,19 +51,26 @@ struct KernelTable {
     for (const auto& r : ranges) elements.push_back(r.elements);
     chunks = kernels::chunks_of(elements);
   }
-  kernels::UpdateTable table() const { return {ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())}; }
+  kernels::UpdateTable table() const {
+    return {ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())};
+  }
 };
 
 }  // namespace
 
 namespace {
 
-// Ten steps by the CPU's optimizer and by the kernel's reference: the sixth with an infinite gradient, the eighth without targets, every second clipped.
+// Ten steps by the CPU's optimizer and by the kernel's reference: the sixth with an infinite
+// gradient, the eighth without targets, every second clipped.
 template <class Options, class Reference>
 void check_reference(const Options& options, Reference run_reference, bool bf16_alone = false) {
-  const auto [dtype, master, kind] = GENERATE(std::tuple{DType::f32, Master::none, kernels::WeightKind::fp32}, std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16},
-      std::tuple{DType::bf16, Master::fp32, kernels::WeightKind::bf16_with_master}, std::tuple{DType::bf16, Master::split, kernels::WeightKind::bf16_split},
-      std::tuple{DType::f16, Master::fp32, kernels::WeightKind::fp16_with_master}, std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16_stochastic});
+  const auto [dtype, master, kind] =
+      GENERATE(std::tuple{DType::f32, Master::none, kernels::WeightKind::fp32},
+               std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16},
+               std::tuple{DType::bf16, Master::fp32, kernels::WeightKind::bf16_with_master},
+               std::tuple{DType::bf16, Master::split, kernels::WeightKind::bf16_split},
+               std::tuple{DType::f16, Master::fp32, kernels::WeightKind::fp16_with_master},
+               std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16_stochastic});
   const std::int64_t n = GENERATE(1, 129, 20003);
   if (bf16_alone && kind != kernels::WeightKind::bf16) return;
   GroupFixture cpu(n, options, dtype, master, 31);
@@ -72,15 +88,19 @@ void check_reference(const Options& options, Reference run_reference, bool bf16_
     s.lr = lr_table[static_cast<std::size_t>(std::min<std::int64_t>(step, 3))];
     s.max_grad_norm = step % 2 ? 0.5 : 0;
     const double count = step == 7 ? 0 : 96;
-    s.gradient_scale = count > 0 ? 128 / count : 0;          // a step without targets is one without a gradient
+    // a step without targets is one without a gradient
+    s.gradient_scale = count > 0 ? 128 / count : 0;
     optimizer->update(cpu.memory(), s);
     const KernelTable table(reference);
-    run_reference(table.table(), kind, kernels::UpdateScalars{&s.norm2, &count, &step, lr_table.data(), 4}, kernels::ScaleSettings{128, s.max_grad_norm});
+    run_reference(table.table(), kind,
+                  kernels::UpdateScalars{&s.norm2, &count, &step, lr_table.data(), 4},
+                  kernels::ScaleSettings{128, s.max_grad_norm});
   }
   CHECK(same_bits(cpu.exact, reference.exact));
   CHECK(same_bits(cpu.bf16, reference.bf16));
   CHECK(same_bits(cpu.low, reference.low));
-  for (std::size_t k = 0; k < cpu.states.size(); ++k) CHECK(same_bits(cpu.states[k], reference.states[k]));
+  for (std::size_t k = 0; k < cpu.states.size(); ++k)
+    CHECK(same_bits(cpu.states[k], reference.states[k]));
   CHECK(std::isfinite(reference.weights()[0]));
 }
 
@@ -89,12 +109,14 @@ void check_reference(const Options& options, Reference run_reference, bool bf16_
 TEST_CASE("the adamw kernel's reference gives the bits of the CPU's optimizer") {
   const spec::AdamWOptions o{0.9, 0.95, 1e-8, 0.1};
   check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
-    kernels::adamw_reference(table, kind, scalars, {o.beta1, o.beta2, o.eps, o.weight_decay, scale});
+    kernels::adamw_reference(table, kind, scalars,
+                             {o.beta1, o.beta2, o.eps, o.weight_decay, scale});
   });
 }
 
 TEST_CASE("the sgd kernel's reference gives the bits of the CPU's optimizer") {
-  const auto o = GENERATE(spec::SgdOptions{0, false, 0}, spec::SgdOptions{0, false, 0.1}, spec::SgdOptions{0.9, false, 0.1}, spec::SgdOptions{0.9, true, 0});
+  const auto o = GENERATE(spec::SgdOptions{0, false, 0}, spec::SgdOptions{0, false, 0.1},
+                          spec::SgdOptions{0.9, false, 0.1}, spec::SgdOptions{0.9, true, 0});
   check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
     kernels::sgd_reference(table, kind, scalars, {o.momentum, o.nesterov, o.weight_decay, scale});
   });
@@ -113,15 +135,21 @@ Settings scaled(Settings settings, const kernels::ScaleSettings& scale) {
 TEST_CASE("the kernels' references of the other rules give the bits of the CPU's optimizers") {
   SECTION("adam") {
     const spec::AdamOptions o{0.9, 0.95, 1e-8, 0.1};
-    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) { kernels::adam_reference(table, kind, scalars, scaled(settings_of(o), scale)); });
+    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
+      kernels::adam_reference(table, kind, scalars, scaled(settings_of(o), scale));
+    });
   }
   SECTION("adagrad") {
     const spec::AdagradOptions o{0.1, 0.5, 1e-10, 0.1};
-    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) { kernels::adagrad_reference(table, kind, scalars, scaled(settings_of(o), scale)); });
+    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
+      kernels::adagrad_reference(table, kind, scalars, scaled(settings_of(o), scale));
+    });
   }
   SECTION("lion") {
     const spec::LionOptions o{0.9, 0.99, 0.1};
-    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) { kernels::lion_reference(table, kind, scalars, scaled(settings_of(o), scale)); });
+    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
+      kernels::lion_reference(table, kind, scalars, scaled(settings_of(o), scale));
+    });
   }
   SECTION("adamw_anyprecision") {
     using spec::StateDtype;
@@ -129,7 +157,12 @@ TEST_CASE("the kernels' references of the other rules give the bits of the CPU's
     o.momentum_dtype = GENERATE(StateDtype::fp32, StateDtype::bf16);
     o.variance_dtype = GENERATE(StateDtype::fp32, StateDtype::bf16);
     o.use_kahan_summation = GENERATE(false, true);
-    check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) { kernels::adamw_anyprecision_reference(table, kind, scalars, scaled(settings_of(o), scale)); },
+    check_reference(
+        o,
+        [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
+          kernels::adamw_anyprecision_reference(table, kind, scalars,
+                                                scaled(settings_of(o), scale));
+        },
         o.use_kahan_summation);
   }
 }
@@ -145,21 +178,27 @@ TEST_CASE("the norm kernel's reference sums the squares of all ranges") {
   }
   const auto chunks = kernels::chunks_of(elements);
   double norm2 = -1;
-  kernels::squared_norm_reference({ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())}, &norm2);
+  kernels::squared_norm_reference(
+      {ranges.data(), chunks.data(), static_cast<std::int64_t>(chunks.size())}, &norm2);
   CHECK(std::abs(norm2 - squared_norm(f.group, f.gradient.data())) <= 1e-12 * norm2);
   kernels::squared_norm_reference({}, &norm2);
   CHECK(norm2 == 0);
 }
 
-TEST_CASE("the kernels' random words are those of the random keys, and of the paper's known answers") {
+TEST_CASE(
+    "the kernels' random words are those of the random keys, and of the paper's known answers") {
   const auto zeros = kernels::philox({{0, 0, 0, 0}}, 0);
-  CHECK((zeros.at[0] == 0x6627e8d5 && zeros.at[1] == 0xe169c58d && zeros.at[2] == 0xbc57ac4c && zeros.at[3] == 0x9b00dbd8));
+  CHECK((zeros.at[0] == 0x6627e8d5 && zeros.at[1] == 0xe169c58d && zeros.at[2] == 0xbc57ac4c &&
+         zeros.at[3] == 0x9b00dbd8));
   std::mt19937_64 random(5);
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t a = random(), b = random(), key = random();
-    const std::uint32_t c[4] = {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32)};
+    const std::uint32_t c[4] = {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32),
+                                static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32)};
     const auto words = kernels::philox({{c[0], c[1], c[2], c[3]}}, key);
-    const auto want = tensor::philox({c[0], c[1], c[2], c[3]}, {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+    const auto want =
+        tensor::philox({c[0], c[1], c[2], c[3]},
+                       {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
     CHECK(std::equal(want.begin(), want.end(), words.at));
   }
 }
@@ -168,12 +207,15 @@ TEST_CASE("the dropout kernel's reference drops the elements that the CPU's oper
   const std::int64_t columns = GENERATE(1, 3, 4, 7, 64, 129);
   const double probability = GENERATE(0.0, 0.1, 0.5);
   const std::int64_t positions[] = {3, 1ll << 40, 7};
-  const std::int64_t length = 5, first_row = 3, rows = 9;   // from the middle of the first sample into the third
+  // from the middle of the first sample into the third
+  const std::int64_t length = 5, first_row = 3, rows = 9;
   const tensor::RandomKey key{0x123456789abcdefull, 11, 2};
   const ops::Dropout want{probability, key, positions, length, first_row};
   const auto n = static_cast<std::size_t>(rows * columns);
   std::vector<float> in(n, 1.0f), out(n, -1.0f), factors(n);
-  kernels::dropout_reference(out.data(), in.data(), {positions, length, columns, first_row, rows}, {probability, key.seed, key.block, key.site});
-  for (std::int64_t r = 0; r < rows; ++r) ops::dropout_factors(want, r, columns, 0, columns, factors.data() + r * columns);
+  kernels::dropout_reference(out.data(), in.data(), {positions, length, columns, first_row, rows},
+                             {probability, key.seed, key.block, key.site});
+  for (std::int64_t r = 0; r < rows; ++r)
+    ops::dropout_factors(want, r, columns, 0, columns, factors.data() + r * columns);
   CHECK(same_bits(out, factors));
 }

@@ -18,15 +18,22 @@ void check_split(const std::vector<float>& exact) {
   for (std::size_t i = 0; i < exact.size(); ++i) {
     const float x = exact[i];
     if (std::isnan(x)) {
-      if (!std::isnan(joined[i]) || !std::isnan(rounded[i])) FAIL("NaN " << std::hex << bits_of(x) << " becomes " << bits_of(joined[i]));
+      if (!std::isnan(joined[i]) || !std::isnan(rounded[i]))
+        FAIL("NaN " << std::hex << bits_of(x) << " becomes " << bits_of(joined[i]));
       continue;
     }
-    if (bits_of(joined[i]) != bits_of(x)) FAIL("bits " << std::hex << bits_of(x) << " become " << bits_of(joined[i]));
-    // Nearest: no bf16 beside it is nearer; distances are exact in double. The step after the largest is infinity.
+    if (bits_of(joined[i]) != bits_of(x))
+      FAIL("bits " << std::hex << bits_of(x) << " become " << bits_of(joined[i]));
+    // Nearest: no bf16 beside it is nearer; distances are exact in double. The step after the
+    // largest is infinity.
     const double away = std::abs(static_cast<double>(rounded[i]) - x);
-    const double beside = std::min(std::abs(static_cast<double>(float_of(bits_of(rounded[i]) + 0x10000)) - x),
-        (bits_of(rounded[i]) & 0x7fff0000) == 0 ? 1e300 : std::abs(static_cast<double>(float_of(bits_of(rounded[i]) - 0x10000)) - x));
-    if (std::isfinite(rounded[i]) && !(away <= beside)) FAIL("bits " << std::hex << bits_of(x) << " are rounded to " << bits_of(rounded[i]));
+    const double beside =
+        std::min(std::abs(static_cast<double>(float_of(bits_of(rounded[i]) + 0x10000)) - x),
+                 (bits_of(rounded[i]) & 0x7fff0000) == 0
+                     ? 1e300
+                     : std::abs(static_cast<double>(float_of(bits_of(rounded[i]) - 0x10000)) - x));
+    if (std::isfinite(rounded[i]) && !(away <= beside))
+      FAIL("bits " << std::hex << bits_of(x) << " are rounded to " << bits_of(rounded[i]));
   }
 }
 
@@ -35,8 +42,10 @@ void check_split(const std::vector<float>& exact) {
 TEST_CASE("split and join are exact for special floats") {
   std::vector<float> special;
   for (const std::uint32_t sign : {0u, 0x80000000u})
-    for (const std::uint32_t high : {0u, 1u, 0x7fu, 0x80u, 0x3f80u, 0x3f81u, 0x7f7fu, 0x7f80u, 0x7fc0u, 0x7fffu})
-      for (const std::uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) special.push_back(float_of(sign | high << 16 | low));
+    for (const std::uint32_t high :
+         {0u, 1u, 0x7fu, 0x80u, 0x3f80u, 0x3f81u, 0x7f7fu, 0x7f80u, 0x7fc0u, 0x7fffu})
+      for (const std::uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+        special.push_back(float_of(sign | high << 16 | low));
   check_split(special);
 }
 

@@ -1,5 +1,6 @@
 #include "core/half.hpp"
-// What all optimizers promise: kinds of masters, guard, clipping, gaps, independence of the number of threads.
+// What all optimizers promise: kinds of masters, guard, clipping, gaps, independence of the number
+// of threads.
 #include <ATen/Parallel.h>
 #include "group_fixture.hpp"
 #include "support/catch.hpp"
@@ -22,14 +23,24 @@ spec::AdafactorOptions adafactor(bool with_momentum) {
   if (with_momentum) o.beta1 = 0.9;
   return o;
 }
-const spec::OptimizerOptions optimizers[] = {spec::AdamWOptions{0.9, 0.99, 1e-8, 0.1}, spec::SgdOptions{}, spec::SgdOptions{0.9, false, 0.1}, spec::SgdOptions{0.9, true, 0.1},
-                                             spec::AdamOptions{0.9, 0.99, 1e-8, 0.1}, spec::AdagradOptions{0.1, 0.1, 1e-10, 0.1}, spec::LionOptions{0.9, 0.99, 0.1}, any_precision(),
-                                             spec::AdamW8bitOptions{}, adafactor(false), adafactor(true), spec::LambOptions{}};
+const spec::OptimizerOptions optimizers[] = {spec::AdamWOptions{0.9, 0.99, 1e-8, 0.1},
+                                             spec::SgdOptions{},
+                                             spec::SgdOptions{0.9, false, 0.1},
+                                             spec::SgdOptions{0.9, true, 0.1},
+                                             spec::AdamOptions{0.9, 0.99, 1e-8, 0.1},
+                                             spec::AdagradOptions{0.1, 0.1, 1e-10, 0.1},
+                                             spec::LionOptions{0.9, 0.99, 0.1},
+                                             any_precision(),
+                                             spec::AdamW8bitOptions{},
+                                             adafactor(false),
+                                             adafactor(true),
+                                             spec::LambOptions{}};
 constexpr int optimizer_count = static_cast<int>(std::size(optimizers));
 
-enum class Gradients { fp32, rounded, bf16 };   // rounded: what bf16 holds, in fp32
+enum class Gradients { fp32, rounded, bf16 };  // rounded: what bf16 holds, in fp32
 
-void run(GroupFixture& f, const spec::OptimizerOptions& o, unsigned steps, unsigned seed, Gradients gradients = Gradients::fp32) {
+void run(GroupFixture& f, const spec::OptimizerOptions& o, unsigned steps, unsigned seed,
+         Gradients gradients = Gradients::fp32) {
   const auto optimizer = make_optimizer(o);
   for (unsigned step = 0; step < steps; ++step) {
     f.new_gradient(seed + step);
@@ -44,14 +55,16 @@ void run(GroupFixture& f, const spec::OptimizerOptions& o, unsigned steps, unsig
     s.lr = 3e-3;
     s.max_grad_norm = 1;
     GroupMemory memory = f.memory();
-    if (gradients == Gradients::bf16) memory.gradient = bf16.data(), memory.gradient_dtype = DType::bf16;
+    if (gradients == Gradients::bf16)
+      memory.gradient = bf16.data(), memory.gradient_dtype = DType::bf16;
     optimizer->update(memory, s);
   }
 }
 
 bool same_state(const GroupFixture& a, const GroupFixture& b) {
   bool same = same_bits(a.exact, b.exact) && same_bits(a.bf16, b.bf16) && same_bits(a.low, b.low);
-  for (std::size_t s = 0; s < a.states.size(); ++s) same = same && same_bits(a.states[s], b.states[s]);
+  for (std::size_t s = 0; s < a.states.size(); ++s)
+    same = same && same_bits(a.states[s], b.states[s]);
   return same;
 }
 
@@ -60,14 +73,18 @@ bool same_state(const GroupFixture& a, const GroupFixture& b) {
 TEST_CASE("16-bit weights with an fp32 or a split master train bit for bit like fp32") {
   const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
   const std::int64_t n = GENERATE(1, 127, 128, 129, 100003);
-  GroupFixture fp32(n, o, DType::f32, Master::none, 5), master(n, o, DType::bf16, Master::fp32, 5), split(n, o, DType::bf16, Master::split, 5), half(n, o, DType::f16, Master::fp32, 5);
+  GroupFixture fp32(n, o, DType::f32, Master::none, 5), master(n, o, DType::bf16, Master::fp32, 5),
+      split(n, o, DType::bf16, Master::split, 5), half(n, o, DType::f16, Master::fp32, 5);
   run(fp32, o, 50, 500);
   run(master, o, 50, 500);
   run(split, o, 50, 500);
   run(half, o, 50, 500);
   const auto exact = fp32.weights(), with_master = master.weights(), with_split = split.weights();
   for (std::size_t i = 0; i < exact.size(); ++i)
-    if (fp32.used[i] && !(exact[i] == with_master[i] && exact[i] == with_split[i] && master.bf16[i] == split.bf16[i] && half.exact[i] == exact[i] && half.bf16[i] == round_to_f16(exact[i]))) FAIL("n " << n << " element " << i);
+    if (fp32.used[i] && !(exact[i] == with_master[i] && exact[i] == with_split[i] &&
+                          master.bf16[i] == split.bf16[i] && half.exact[i] == exact[i] &&
+                          half.bf16[i] == round_to_f16(exact[i])))
+      FAIL("n " << n << " element " << i);
   for (std::size_t s = 0; s < fp32.states.size(); ++s) {
     CHECK(same_bits(fp32.states[s], master.states[s]));
     CHECK(same_bits(fp32.states[s], split.states[s]));
@@ -77,40 +94,52 @@ TEST_CASE("16-bit weights with an fp32 or a split master train bit for bit like 
   CHECK(split.gaps_untouched());
 }
 
-TEST_CASE("gradients in bf16 give the bits of the same gradients in fp32, and others than exact ones") {
+TEST_CASE(
+    "gradients in bf16 give the bits of the same gradients in fp32, and others than exact ones") {
   const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
-  const auto [dtype, kind] = GENERATE(std::pair{DType::f32, Master::none}, std::pair{DType::bf16, Master::none}, std::pair{DType::bf16, Master::fp32}, std::pair{DType::bf16, Master::split}, std::pair{DType::f16, Master::fp32});
+  const auto [dtype, kind] =
+      GENERATE(std::pair{DType::f32, Master::none}, std::pair{DType::bf16, Master::none},
+               std::pair{DType::bf16, Master::fp32}, std::pair{DType::bf16, Master::split},
+               std::pair{DType::f16, Master::fp32});
   const std::int64_t n = GENERATE(1, 129, 16384, 100003);
-  GroupFixture widened(n, o, dtype, kind, 5), bf16(n, o, dtype, kind, 5), exact(n, o, dtype, kind, 5);
+  GroupFixture widened(n, o, dtype, kind, 5), bf16(n, o, dtype, kind, 5),
+      exact(n, o, dtype, kind, 5);
   run(widened, o, 3, 500, Gradients::rounded);
   run(bf16, o, 3, 500, Gradients::bf16);
   run(exact, o, 3, 500);
   CHECK(same_state(bf16, widened));
   CHECK(bf16.gaps_untouched());
-  const bool is_exact = dtype == DType::f32 || kind != Master::none;   // else bf16 weights may hide it
+  // else bf16 weights may hide it
+  const bool is_exact = dtype == DType::f32 || kind != Master::none;
   if (n > 1 && is_exact) CHECK_FALSE(same_state(bf16, exact));
 }
 
 TEST_CASE("bf16 alone follows fp32 as far as its digits go") {
   const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
-  GroupFixture fp32(1000, o, DType::f32, Master::none, 5), bf16(1000, o, DType::bf16, Master::none, 5);
+  GroupFixture fp32(1000, o, DType::f32, Master::none, 5),
+      bf16(1000, o, DType::bf16, Master::none, 5);
   run(fp32, o, 1, 500);
   run(bf16, o, 1, 500);
   const auto weights = bf16.weights();
   for (std::size_t i = 0; i < weights.size(); ++i)
-    if (fp32.used[i] && !(std::abs(weights[i] - fp32.exact[i]) <= 0.011f * (std::abs(fp32.exact[i]) + 1e-2f))) FAIL("element " << i);
+    if (fp32.used[i] &&
+        !(std::abs(weights[i] - fp32.exact[i]) <= 0.011f * (std::abs(fp32.exact[i]) + 1e-2f)))
+      FAIL("element " << i);
   CHECK(bf16.gaps_untouched());
 }
 
 TEST_CASE("nothing non-finite reaches weights or states") {
   const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
   const auto kind = GENERATE(Master::none, Master::fp32, Master::split);
-  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity(),
+               nan = std::numeric_limits<double>::quiet_NaN();
   GroupFixture f(300, o, kind == Master::none ? DType::f32 : DType::bf16, kind, 9);
   run(f, o, 2, 900);
   const GroupFixture before = f;
   f.new_gradient(1);
-  f.gradient[0] = GENERATE(std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN());
+  f.gradient[0] = GENERATE(std::numeric_limits<float>::infinity(),
+                           -std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::quiet_NaN());
   StepScalars s;
   s.lr = 1e-2;
   s.max_grad_norm = GENERATE(0.0, 1.0);
@@ -120,7 +149,8 @@ TEST_CASE("nothing non-finite reaches weights or states") {
   optimizer->update(f.memory(), s);
   CHECK(same_state(f, before));
   f.new_gradient(1);
-  for (const auto& [norm2, scale] : {std::pair{nan, 1.0}, {inf, 1.0}, {1.0, inf}, {0.0, inf}, {1.0, nan}}) {
+  for (const auto& [norm2, scale] :
+       {std::pair{nan, 1.0}, {inf, 1.0}, {1.0, inf}, {0.0, inf}, {1.0, nan}}) {
     s.norm2 = norm2;
     s.gradient_scale = scale;
     optimizer->update(f.memory(), s);
@@ -178,8 +208,10 @@ TEST_CASE("the squared norm is that of the tensors, without the gaps") {
   f.new_gradient(static_cast<unsigned>(n));
   long double want = 0;
   for (std::size_t i = 0; i < f.used.size(); ++i)
-    if (f.used[i]) want += static_cast<long double>(f.gradient[i]) * static_cast<long double>(f.gradient[i]);
-  CHECK(std::abs(squared_norm(f.group, f.gradient.data()) - static_cast<double>(want)) <= 1e-13 * static_cast<double>(want));
-  f.gradient[0] = 3e38f;   // beyond fp32 when squared
+    if (f.used[i])
+      want += static_cast<long double>(f.gradient[i]) * static_cast<long double>(f.gradient[i]);
+  CHECK(std::abs(squared_norm(f.group, f.gradient.data()) - static_cast<double>(want)) <=
+        1e-13 * static_cast<double>(want));
+  f.gradient[0] = 3e38f;  // beyond fp32 when squared
   CHECK(squared_norm(f.group, f.gradient.data()) >= 9e76 * 0.99);
 }

@@ -1,4 +1,5 @@
-// Weights in bf16 alone, rounded up or down at random: right on average, and the same bits whenever and however it is done again.
+// Weights in bf16 alone, rounded up or down at random: right on average, and the same bits whenever
+// and however it is done again.
 #include "kernels/optimizer/stochastic_rounding.hpp"
 #include "core/error.hpp"
 #include "group_fixture.hpp"
@@ -12,8 +13,16 @@ using kernels::RoundingKey;
 namespace {
 
 const std::vector<spec::OptimizerOptions>& all_optimizers() {
-  static const std::vector<spec::OptimizerOptions> all{spec::AdamWOptions{}, spec::SgdOptions{}, spec::SgdOptions{0.9, true, 0}, spec::AdamOptions{}, spec::AdagradOptions{}, spec::LionOptions{},
-                                                       spec::AdamWAnyPrecisionOptions{}, spec::AdamW8bitOptions{}, spec::LambOptions{}, spec::AdafactorOptions{}};
+  static const std::vector<spec::OptimizerOptions> all{spec::AdamWOptions{},
+                                                       spec::SgdOptions{},
+                                                       spec::SgdOptions{0.9, true, 0},
+                                                       spec::AdamOptions{},
+                                                       spec::AdagradOptions{},
+                                                       spec::LionOptions{},
+                                                       spec::AdamWAnyPrecisionOptions{},
+                                                       spec::AdamW8bitOptions{},
+                                                       spec::LambOptions{},
+                                                       spec::AdafactorOptions{}};
   return all;
 }
 
@@ -33,7 +42,8 @@ GroupFixture fixture(const spec::OptimizerOptions& o, std::optional<std::uint64_
 
 }  // namespace
 
-TEST_CASE("of all 65536 words as many round away from zero as the value is beyond the lower neighbour") {
+TEST_CASE(
+    "of all 65536 words as many round away from zero as the value is beyond the lower neighbour") {
   for (const float x : {1.0f, 1.00390625f, -1.001f, 0.3f, -0.1f, 1e-20f, -3e-40f, 65535.7f}) {
     const std::uint32_t low = kernels::bits_of(x) & 0xffff;
     std::uint32_t away = 0;
@@ -47,15 +57,20 @@ TEST_CASE("of all 65536 words as many round away from zero as the value is beyon
     }
     CAPTURE(x);
     CHECK(away == low);
-    CHECK(std::abs(sum / 65536 - static_cast<double>(x)) <= 1e-9 * std::abs(static_cast<double>(x)));   // exact within a power of two, and this in double
+    // exact within a power of two, and this in double
+    CHECK(std::abs(sum / 65536 - static_cast<double>(x)) <=
+          1e-9 * std::abs(static_cast<double>(x)));
   }
-  CHECK(std::isnan(kernels::widened(kernels::stochastic_weight(std::numeric_limits<float>::quiet_NaN(), ~0u))));
+  CHECK(std::isnan(
+      kernels::widened(kernels::stochastic_weight(std::numeric_limits<float>::quiet_NaN(), ~0u))));
   CHECK(kernels::stochastic_weight(std::numeric_limits<float>::infinity(), ~0u).bits == 0x7f80);
 }
 
-TEST_CASE("the mean of many roundings is the value, over elements and over steps, with the words that updates take") {
+TEST_CASE(
+    "the mean of many roundings is the value, over elements and over steps, with the words that "
+    "updates take") {
   const RoundingKey key{42, 3, 8};
-  const float x = kernels::float_of(0x3f804000);           // a quarter of the way
+  const float x = kernels::float_of(0x3f804000);  // a quarter of the way
   const std::int64_t n = 200'000;
   const double want = 0.25, sigma = std::sqrt(0.25 * 0.75 / static_cast<double>(n));
   const auto share = [&](const auto& round) {
@@ -63,20 +78,33 @@ TEST_CASE("the mean of many roundings is the value, over elements and over steps
     for (std::int64_t k = 0; k < n; ++k) up += round(k).bits != 0x3f80;
     return static_cast<double>(up) / static_cast<double>(n);
   };
-  CHECK(std::abs(share([&](std::int64_t k) { return kernels::stochastic_weight(x, key, k, 0); }) - want) < 5 * sigma);
-  CHECK(std::abs(share([&](std::int64_t k) { return kernels::stochastic_weight(x, key, 17, k); }) - want) < 5 * sigma);
-  CHECK(std::abs(share([&](std::int64_t k) { return kernels::stochastic_weight(x, {42, k, 8}, 17, 0); }) - want) < 5 * sigma);
-  CHECK(std::abs(share([&](std::int64_t k) { return kernels::stochastic_weight(x, {static_cast<std::uint64_t>(k), 3, 8}, 17, 0); }) - want) < 5 * sigma);
+  CHECK(std::abs(share([&](std::int64_t k) { return kernels::stochastic_weight(x, key, k, 0); }) -
+                 want) < 5 * sigma);
+  CHECK(std::abs(share([&](std::int64_t k) { return kernels::stochastic_weight(x, key, 17, k); }) -
+                 want) < 5 * sigma);
+  CHECK(std::abs(share([&](std::int64_t k) {
+                   return kernels::stochastic_weight(x, {42, k, 8}, 17, 0);
+                 }) -
+                 want) < 5 * sigma);
+  CHECK(
+      std::abs(share([&](std::int64_t k) {
+                 return kernels::stochastic_weight(x, {static_cast<std::uint64_t>(k), 3, 8}, 17, 0);
+               }) -
+               want) < 5 * sigma);
 }
 
-TEST_CASE("random words are an element's own, wherever its range begins, and differ by seed, group, element and step") {
+TEST_CASE(
+    "random words are an element's own, wherever its range begins, and differ by seed, group, "
+    "element and step") {
   const float x = kernels::float_of(0x3f808000);
   std::set<std::uint32_t> words;
   const auto add = [&](const RoundingKey& key, std::int64_t i, std::int64_t step) {
     const auto quad = kernels::rounding_words(key, (key.first + i) / 4, step);
     words.insert(quad.at[(key.first + i) % 4]);
-    CHECK(kernels::stochastic_weight(x, key, i, step).bits == kernels::stochastic_weight(x, quad.at[(key.first + i) % 4]).bits);
-    CHECK(kernels::stochastic_weight(x, key, i, step).bits == kernels::stochastic_weight(x, {key.seed, key.group, 0}, key.first + i, step).bits);
+    CHECK(kernels::stochastic_weight(x, key, i, step).bits ==
+          kernels::stochastic_weight(x, quad.at[(key.first + i) % 4]).bits);
+    CHECK(kernels::stochastic_weight(x, key, i, step).bits ==
+          kernels::stochastic_weight(x, {key.seed, key.group, 0}, key.first + i, step).bits);
   };
   for (std::int64_t i = 0; i < 9; ++i) add({42, 3, 5}, i, 7);
   add({43, 3, 5}, 0, 7);
@@ -87,17 +115,21 @@ TEST_CASE("random words are an element's own, wherever its range begins, and dif
   CHECK(words.size() == 14);
 }
 
-TEST_CASE("updates that are too small for bf16 stand still when rounded to nearest, and add up when rounded stochastically") {
+TEST_CASE(
+    "updates that are too small for bf16 stand still when rounded to nearest, and add up when "
+    "rounded stochastically") {
   const spec::SgdOptions o{0, false, 0};
   GroupFixture nearest = fixture(o, std::nullopt), stochastic = fixture(o, 42);
   for (GroupFixture* f : {&nearest, &stochastic})
     for (std::size_t i = 0; i < f->used.size(); ++i)
-      if (f->used[i]) f->gradient[i] = -1, f->bf16[i] = 0x3f80;      // 1, whose neighbour is 2^-7 away
+      // 1, whose neighbour is 2^-7 away
+      if (f->used[i]) f->gradient[i] = -1, f->bf16[i] = 0x3f80;
   const auto optimizer = make_optimizer(o);
   constexpr int steps = 64;
   const double lr = 0x1p-12;
   for (int t = 0; t < steps; ++t)
-    for (GroupFixture* f : {&nearest, &stochastic}) optimizer->update(f->memory(), scalars_of(t, lr));
+    for (GroupFixture* f : {&nearest, &stochastic})
+      optimizer->update(f->memory(), scalars_of(t, lr));
   double sum = 0, n = 0;
   const auto weights = stochastic.weights();
   for (std::size_t i = 0; i < nearest.used.size(); ++i) {
@@ -111,7 +143,9 @@ TEST_CASE("updates that are too small for bf16 stand still when rounded to neare
   CHECK(stochastic.gaps_untouched());
 }
 
-TEST_CASE("every optimizer rounds stochastically: again the same bits, with another seed others, without it others, and gaps are left alone") {
+TEST_CASE(
+    "every optimizer rounds stochastically: again the same bits, with another seed others, without "
+    "it others, and gaps are left alone") {
   for (const auto& o : all_optimizers()) {
     CAPTURE(o.index());
     const auto run = [&](std::optional<std::uint64_t> seed) {
@@ -124,7 +158,8 @@ TEST_CASE("every optimizer rounds stochastically: again the same bits, with anot
       CHECK(f.gaps_untouched());
       return f;
     };
-    const GroupFixture first = run(42), again = run(42), other = run(43), nearest = run(std::nullopt);
+    const GroupFixture first = run(42), again = run(42), other = run(43),
+                       nearest = run(std::nullopt);
     CHECK(same_bits(first.bf16, again.bf16));
     CHECK_FALSE(same_bits(first.bf16, other.bf16));
     CHECK_FALSE(same_bits(first.bf16, nearest.bf16));
@@ -133,10 +168,12 @@ TEST_CASE("every optimizer rounds stochastically: again the same bits, with anot
   }
 }
 
-TEST_CASE("weights that are exact are not rounded stochastically, and none beside Kahan summation") {
+TEST_CASE(
+    "weights that are exact are not rounded stochastically, and none beside Kahan summation") {
   GroupFixture split(100, spec::SgdOptions{}, DType::bf16, program::Master::split, 1);
   split.rounding_seed = 1;
-  CHECK_THROWS_AS(make_optimizer(spec::SgdOptions{})->update(split.memory(), scalars_of(0, 1)), InternalError);
+  CHECK_THROWS_AS(make_optimizer(spec::SgdOptions{})->update(split.memory(), scalars_of(0, 1)),
+                  InternalError);
   spec::AdamWAnyPrecisionOptions kahan;
   kahan.use_kahan_summation = true;
   GroupFixture f = fixture(kahan, 1);

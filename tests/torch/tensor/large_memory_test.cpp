@@ -30,7 +30,9 @@ TEST_CASE("parts are all of it, each once; one thread takes it as one") {
   at::set_num_threads(3);
   for (const std::int64_t n : {0, 1, 7, 1000}) {
     CAPTURE(n);
-    const auto each_once = [&](const std::vector<int>& times) { return std::ranges::all_of(times, [](int t) { return t == 1; }); };
+    const auto each_once = [&](const std::vector<int>& times) {
+      return std::ranges::all_of(times, [](int t) { return t == 1; });
+    };
     CHECK(each_once(given(n, 1).first));
     CHECK((given(n, 1).second > 1) == (n > 1));
     CHECK(given(n, 2000).second == (n > 0));

@@ -10,10 +10,14 @@ using namespace trainx;
 
 TEST_CASE("Philox gives the known answers of Random123") {
   using Counter = std::array<std::uint32_t, 4>;
-  CHECK(tensor::philox({0, 0, 0, 0}, {0, 0}) == Counter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  CHECK(tensor::philox({0, 0, 0, 0}, {0, 0}) ==
+        Counter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   const std::uint32_t ones = 0xffffffff;
-  CHECK(tensor::philox({ones, ones, ones, ones}, {ones, ones}) == Counter{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
-  CHECK(tensor::philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) == Counter{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+  CHECK(tensor::philox({ones, ones, ones, ones}, {ones, ones}) ==
+        Counter{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  CHECK(
+      tensor::philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+      Counter{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
 TEST_CASE("views have the memory's type and shape and own nothing") {
@@ -24,8 +28,10 @@ TEST_CASE("views have the memory's type and shape and own nothing") {
   v.fill_(7);
   CHECK(memory[5] == 7);
   CHECK(tensor::view(nullptr, DType::i64, {0}).numel() == 0);
-  CHECK_THROWS_AS(tensor::view(reinterpret_cast<char*>(memory) + 1, DType::f32, {1}), InternalError);
-  for (DType t : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i16, DType::u16, DType::u8}) {
+  CHECK_THROWS_AS(tensor::view(reinterpret_cast<char*>(memory) + 1, DType::f32, {1}),
+                  InternalError);
+  for (DType t : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
+                  DType::i16, DType::u16, DType::u8}) {
     CHECK(tensor::dtype(tensor::scalar_type(t)) == t);
     CHECK(static_cast<std::int64_t>(c10::elementSize(tensor::scalar_type(t))) == size_of(t));
   }
@@ -34,7 +40,7 @@ TEST_CASE("views have the memory's type and shape and own nothing") {
 
 TEST_CASE("the meter counts what ATen allocates, on all threads, and its peak") {
   tensor::install_allocator_meter();
-  tensor::install_allocator_meter();    // once
+  tensor::install_allocator_meter();  // once
   const auto before = tensor::allocator_bytes();
   tensor::reset_allocator_peak();
   {

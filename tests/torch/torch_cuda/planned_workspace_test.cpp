@@ -1,4 +1,5 @@
-// What math attention allocates, one piece after the other as it does on a GPU, finds room in the workspace that is planned for it there.
+// What math attention allocates, one piece after the other as it does on a GPU, finds room in the
+// workspace that is planned for it there.
 #include "gpu/first_fit.hpp"
 #include "ops/attention.hpp"
 #include "spec/arch/library_bytes.hpp"
@@ -22,23 +23,37 @@ class InWorkspace final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t n) override {
     void* const p = n == 0 ? nullptr : fit->take(static_cast<std::int64_t>(n));
-    if (n > 0 && !p) throw std::runtime_error("the workspace has no piece of " + std::to_string(n) + " bytes left");
+    if (n > 0 && !p)
+      throw std::runtime_error("the workspace has no piece of " + std::to_string(n) +
+                               " bytes left");
     return {p, p, raw_deleter(), c10::Device(c10::DeviceType::CPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override {
     return [](void* p) { fit->give(p); };
   }
-  void copy_data(void* to, const void* from, std::size_t n) const override { default_copy_data(to, from, n); }
+  void copy_data(void* to, const void* from, std::size_t n) const override {
+    default_copy_data(to, from, n);
+  }
 };
 
 /// Forward and backward of B rows of T tokens and H heads of D elements.
-void check_room(at::ScalarType type, bool causal, std::int64_t B, std::int64_t T, std::int64_t H, std::int64_t D) {
-  INFO(c10::toString(type) << (causal ? " causal " : " padded ") << B << " x " << T << " x " << H << " x " << D);
-  const at::Tensor qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kFloat).to(type), d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kFloat).to(type);
-  const at::Tensor out = at::full({B, T, H, D}, 7, type), lse = at::full({B, T, H}, 7, at::kFloat), d_qkv = at::full({B, T, 3, H, D}, 7, type), lengths = at::full({B}, T - 3, at::kInt);
-  const std::int64_t planned = spec::gpu_library_bytes({B, T, H * D, D, tensor::dtype(type), AttentionKind::math}, false) - spec::kept_product_bytes;
+void check_room(at::ScalarType type, bool causal, std::int64_t B, std::int64_t T, std::int64_t H,
+                std::int64_t D) {
+  INFO(c10::toString(type) << (causal ? " causal " : " padded ") << B << " x " << T << " x " << H
+                           << " x " << D);
+  const at::Tensor
+      qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kFloat).to(type),
+      d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kFloat).to(type);
+  const at::Tensor out = at::full({B, T, H, D}, 7, type), lse = at::full({B, T, H}, 7, at::kFloat),
+                   d_qkv = at::full({B, T, 3, H, D}, 7, type),
+                   lengths = at::full({B}, T - 3, at::kInt);
+  const std::int64_t planned =
+      spec::gpu_library_bytes({B, T, H * D, D, tensor::dtype(type), AttentionKind::math}, false) -
+      spec::kept_product_bytes;
   std::vector<std::byte> memory(static_cast<std::size_t>(planned) + 512);
-  gpu::FirstFit workspace(reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 511) / 512 * 512), planned);
+  gpu::FirstFit workspace(
+      reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 511) / 512 * 512),
+      planned);
   fit = &workspace;
   InWorkspace in_workspace;
   c10::Allocator* const usual = c10::GetCPUAllocator();
@@ -50,11 +65,10 @@ void check_room(at::ScalarType type, bool causal, std::int64_t B, std::int64_t T
       ops::causal_attention_backward(d_qkv, d_out, qkv, out, lse, AttentionKind::math);
     } else {
       ops::bidirectional_attention(out, lse, qkv, lengths, AttentionKind::math);
-      ops::bidirectional_attention_backward(d_qkv, d_out, qkv, out, lse, lengths, AttentionKind::math);
+      ops::bidirectional_attention_backward(d_qkv, d_out, qkv, out, lse, lengths,
+                                            AttentionKind::math);
     }
-  } catch (const std::exception& e) {
-    problem = e.what();
-  }
+  } catch (const std::exception& e) { problem = e.what(); }
   c10::SetCPUAllocator(usual, 255);
   CHECK(problem == "");
   CHECK(workspace.blocks() == 0);

@@ -1,4 +1,5 @@
-// LibTorch's CUDA half loads and registers where no GPU is. In a process of its own: LibTorch looks for it once, at the latest with the first backward of autograd.
+// LibTorch's CUDA half loads and registers where no GPU is. In a process of its own: LibTorch looks
+// for it once, at the latest with the first backward of autograd.
 #include "ops/cuda/torch_cuda.hpp"
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
@@ -16,12 +17,14 @@ TEST_CASE("LibTorch's CUDA half is loaded when it is asked for, and brings its k
     REQUIRE(op);
     return op->hasKernelForDispatchKey(key);
   };
-  const char* const names[] = {"aten::_flash_attention_forward", "aten::_flash_attention_backward", "aten::_efficient_attention_forward", "aten::_efficient_attention_backward", "aten::bmm"};
+  const char* const names[] = {"aten::_flash_attention_forward", "aten::_flash_attention_backward",
+                               "aten::_efficient_attention_forward",
+                               "aten::_efficient_attention_backward", "aten::bmm"};
   CHECK(dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD) == nullptr);
   for (const char* name : names) CHECK(!has(name, c10::DispatchKey::CUDA));
   ops::cuda::load_torch_cuda();
   CHECK(dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD) != nullptr);
   for (const char* name : names) CHECK(has(name, c10::DispatchKey::CUDA));
   CHECK(at::globalContext().hasCUDART());
-  ops::cuda::load_torch_cuda();         // a second time does nothing
+  ops::cuda::load_torch_cuda();  // a second time does nothing
 }

@@ -8,17 +8,23 @@ namespace {
 /// A CPU that counts what is prepared for downloads, and says of its steps what it is told to.
 class CountingDevice final : public Device {
  public:
-  CountingDevice(std::unique_ptr<Device> device, bool steps_change_residents) : device_(std::move(device)), steps_change_residents_(steps_change_residents) {}
+  CountingDevice(std::unique_ptr<Device> device, bool steps_change_residents)
+      : device_(std::move(device)), steps_change_residents_(steps_change_residents) {}
   Arena& residents() override { return device_->residents(); }
   std::byte* host() const override { return device_->host(); }
   offload::Disk* disk() const override { return device_->disk(); }
   bool steps_change_residents() const override { return steps_change_residents_; }
-  void upload(const std::vector<std::span<const std::byte>>& zeros) override { device_->upload(zeros); }
+  void upload(const std::vector<std::span<const std::byte>>& zeros) override {
+    device_->upload(zeros);
+  }
   void download() override { device_->download(); }
   void expect_downloads() override { ++expected; }
   std::byte* memory() override { return device_->memory(); }
   void compute(const std::function<void()>& work) override { device_->compute(work); }
-  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs, ExecutorParts parts) override { return device_->make_executor(programs, std::move(parts)); }
+  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs,
+                                          ExecutorParts parts) override {
+    return device_->make_executor(programs, std::move(parts));
+  }
   std::int64_t arena_bytes() const override { return device_->arena_bytes(); }
   std::int64_t peak_bytes() const override { return device_->peak_bytes(); }
   std::int64_t process_bytes() const override { return device_->process_bytes(); }
@@ -33,7 +39,9 @@ class CountingDevice final : public Device {
 
 }  // namespace
 
-TEST_CASE("memory for downloads is prepared by what saves beside training, where steps leave what is read as it is") {
+TEST_CASE(
+    "memory for downloads is prepared by what saves beside training, where steps leave what is "
+    "read as it is") {
   for (const bool asynchronous : {true, false})
     for (const bool change : {true, false}) {
       CAPTURE(asynchronous, change);
@@ -45,7 +53,7 @@ TEST_CASE("memory for downloads is prepared by what saves beside training, where
       parts.device = std::move(counting);
       parts.resident.initialize(5);
       parts.start({});
-      CHECK(device.expected == 0);      // so far this could be a benchmark, which saves nothing
+      CHECK(device.expected == 0);  // so far this could be a benchmark, which saves nothing
       metrics::Console console({});
       const CheckpointObserver observer(parts, nullptr, console, std::nullopt, 1, {}, {});
       CHECK(device.expected == (asynchronous && !change ? 1 : 0));

@@ -1,4 +1,5 @@
-// A pretrained BERT from a Hugging Face folder against hidden states that transformers computed (tests/e2e/bert_test.py makes both).
+// A pretrained BERT from a Hugging Face folder against hidden states that transformers computed
+// (tests/e2e/bert_test.py makes both).
 #include "model/model.hpp"
 #include "train/cpu_executor.hpp"
 #include "train/resident_state.hpp"
@@ -17,11 +18,14 @@ using namespace trainx;
 namespace {
 
 /// A program that leaves residual<last> and branch<last> behind.
-plan::PlacedProgram forward_of(const spec::ModelDims& dims, std::int64_t batch, std::int64_t length) {
+plan::PlacedProgram forward_of(const spec::ModelDims& dims, std::int64_t batch,
+                               std::int64_t length) {
   plan::PlacedProgram placed;
   placed.graph = spec::model_graph(dims, batch, length, DType::f32, 2);
-  placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph, program::Op::predict);
-  placed.placement = program::unplaced(placed.program);   // nothing is overwritten: what blocks hand on can be read afterwards
+  placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph,
+                                            program::Op::predict);
+  // nothing is overwritten: what blocks hand on can be read afterwards
+  placed.placement = program::unplaced(placed.program);
   placed.order = program::derive_order(placed.program, placed.placement);
   return placed;
 }
@@ -35,11 +39,12 @@ void copy_in(const checkpoint::TensorEntry& from, std::span<T> to) {
 }  // namespace
 
 TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_states]") {
-  const char *folder = std::getenv("TRAINX_TEST_FOLDER"), *expected = std::getenv("TRAINX_TEST_HIDDEN");
+  const char *folder = std::getenv("TRAINX_TEST_FOLDER"),
+             *expected = std::getenv("TRAINX_TEST_HIDDEN");
   REQUIRE(folder);
   REQUIRE(expected);
   auto dims = std::get<spec::BertDims>(spec::read_config(folder));
-  dims.task = spec::Task::classification;   // whose pooler such folders hold
+  dims.task = spec::Task::classification;  // whose pooler such folders hold
   dims.num_labels = 2;
   const checkpoint::SafetensorsReader file(expected);
   const std::int64_t C = dims.hidden_size, last = 2 * dims.num_layers - 1;
@@ -66,21 +71,37 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
     train::CpuExecutor executor(programs, arena, {&blocks, nullptr, fetch, {}, model::Mode::eval});
     executor.submit_step();
     executor.wait_idle();
-    auto rows = [&](const std::string& name) { return tensor::view(const_cast<std::byte*>(executor.output(name + std::to_string(last))), DType::f32, {B, T, C}); };
+    auto rows = [&](const std::string& name) {
+      return tensor::view(const_cast<std::byte*>(executor.output(name + std::to_string(last))),
+                          DType::f32, {B, T, C});
+    };
     auto weight = [&](const std::string& name) {
       for (std::size_t g = 0; g < placed.graph.groups.size(); ++g)
         for (const auto& p : placed.graph.groups[g].parameters)
-          if (p.name == name) return tensor::view(const_cast<std::byte*>(executor.output("w." + placed.graph.groups[g].name)) + p.offset * 4, DType::f32, p.dims);
+          if (p.name == name)
+            return tensor::view(
+                const_cast<std::byte*>(executor.output("w." + placed.graph.groups[g].name)) +
+                    p.offset * 4,
+                DType::f32, p.dims);
       FAIL("no parameter " << name);
       return at::Tensor();
     };
     const std::string layer = "bert.encoder.layer." + std::to_string(dims.num_layers - 1) + ".";
-    auto norm = [&](const at::Tensor& x, const std::string& name) { return at::layer_norm(x, {C}, weight(name + ".weight"), weight(name + ".bias"), dims.layer_norm_epsilon); };
-    const at::Tensor hidden = norm(norm(rows("residual"), layer + "attention.output.LayerNorm") + rows("branch") + weight(layer + "output.dense.bias"), layer + "output.LayerNorm");
-    const at::Tensor want = tensor::view(const_cast<std::byte*>(file.tensors().at("hidden" + suffix).data.data()), DType::f32, {B, T, C});
-    const auto* lengths = reinterpret_cast<const std::int32_t*>(file.tensors().at("lengths" + suffix).data.data());
+    auto norm = [&](const at::Tensor& x, const std::string& name) {
+      return at::layer_norm(x, {C}, weight(name + ".weight"), weight(name + ".bias"),
+                            dims.layer_norm_epsilon);
+    };
+    const at::Tensor hidden = norm(norm(rows("residual"), layer + "attention.output.LayerNorm") +
+                                       rows("branch") + weight(layer + "output.dense.bias"),
+                                   layer + "output.LayerNorm");
+    const at::Tensor want =
+        tensor::view(const_cast<std::byte*>(file.tensors().at("hidden" + suffix).data.data()),
+                     DType::f32, {B, T, C});
+    const auto* lengths =
+        reinterpret_cast<const std::int32_t*>(file.tensors().at("lengths" + suffix).data.data());
     for (std::int64_t b = 0; b < B; ++b) {
-      const double difference = (hidden[b] - want[b]).narrow(0, 0, lengths[b]).abs().max().item<double>();
+      const double difference =
+          (hidden[b] - want[b]).narrow(0, 0, lengths[b]).abs().max().item<double>();
       CHECK(difference <= 1e-5);
       worst = std::max(worst, difference);
       largest = std::max(largest, want[b].narrow(0, 0, lengths[b]).abs().max().item<double>());

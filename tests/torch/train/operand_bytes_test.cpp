@@ -1,4 +1,5 @@
-// What the executor hands to operations is what memory was planned for, buffer by buffer; what operations on a CPU take is told by their kind.
+// What the executor hands to operations is what memory was planned for, buffer by buffer; what
+// operations on a CPU take is told by their kind.
 #include "plan/operations.hpp"
 #include "small_run.hpp"
 #include "support/catch.hpp"
@@ -18,7 +19,8 @@ struct RunningExecutor {
       const auto length = static_cast<std::size_t>(run.plan.recipe.data.sequence_length);
       for (std::size_t b = 0; b < out.positions.size(); ++b) {
         out.positions[b] = static_cast<std::int64_t>(b);
-        run.source->read(out.positions[b], {out.tokens.subspan(b * length, length), out.targets.subspan(b * length, length)});
+        run.source->read(out.positions[b], {out.tokens.subspan(b * length, length),
+                                            out.targets.subspan(b * length, length)});
       }
     };
     parts.report = [](const StepScalarsReport&) {};
@@ -36,7 +38,7 @@ TEST_CASE("every buffer of a step is given to an operation whole") {
     for (const char* level : {"none", "full"}) {
       const auto plan = small_plan({.precision = precision, .activation_checkpoint = level});
       RunningExecutor running(plan);
-      CHECK(running.executor->operand_bytes().empty());          // nothing ran
+      CHECK(running.executor->operand_bytes().empty());  // nothing ran
       running.executor->submit_step();
       running.executor->wait_idle();
       const auto bytes = running.executor->operand_bytes();
@@ -62,7 +64,8 @@ TEST_CASE("a timed step on a CPU is told apart by kinds of work, and its spans d
       if (kind == w) return took;
     return 0.0;
   };
-  for (const Work w : {Work::matrix_product, Work::attention, Work::norm, Work::activation, Work::loss, Work::embedding, Work::optimizer}) {
+  for (const Work w : {Work::matrix_product, Work::attention, Work::norm, Work::activation,
+                       Work::loss, Work::embedding, Work::optimizer}) {
     CAPTURE(name_of(w));
     CHECK(ms(w) > 0);
   }

@@ -1,4 +1,5 @@
-// Which tokens are drawn, and how often: against the distribution after temperature, top-k and top-p, written out.
+// Which tokens are drawn, and how often: against the distribution after temperature, top-k and
+// top-p, written out.
 #include "core/error.hpp"
 #include "train/sampling.hpp"
 #include <algorithm>
@@ -24,12 +25,18 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 std::vector<double> distribution(const std::vector<float>& logits, const SamplingOptions& o) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
   if (o.temperature == 0) order.resize(1);
-  if (o.top_k > 0 && static_cast<std::size_t>(o.top_k) < order.size()) order.resize(static_cast<std::size_t>(o.top_k));
+  if (o.top_k > 0 && static_cast<std::size_t>(o.top_k) < order.size())
+    order.resize(static_cast<std::size_t>(o.top_k));
   std::vector<double> p(logits.size());
   double sum = 0;
-  for (const std::size_t i : order) sum += p[i] = o.temperature == 0 ? 1 : std::exp((static_cast<double>(logits[i]) - logits[order[0]]) / o.temperature);
+  for (const std::size_t i : order)
+    sum += p[i] =
+        o.temperature == 0
+            ? 1
+            : std::exp((static_cast<double>(logits[i]) - logits[order[0]]) / o.temperature);
   double reached = 0, kept = 0;
   for (const std::size_t i : order) {
     if (reached >= o.top_p) p[i] = 0;
@@ -40,16 +47,21 @@ std::vector<double> distribution(const std::vector<float>& logits, const Samplin
   return p;
 }
 
-void check_frequencies(const std::vector<float>& logits, const SamplingOptions& o, std::uint64_t seed) {
+void check_frequencies(const std::vector<float>& logits, const SamplingOptions& o,
+                       std::uint64_t seed) {
   constexpr int draws = 40000;
   std::vector<int> counts(logits.size());
-  for (int i = 0; i < draws; ++i) ++counts[static_cast<std::size_t>(draw_token(logits, o, uniform_at(seed, i)))];
+  for (int i = 0; i < draws; ++i)
+    ++counts[static_cast<std::size_t>(draw_token(logits, o, uniform_at(seed, i)))];
   const std::vector<double> p = distribution(logits, o);
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    INFO("token " << i << " of probability " << p[i] << " was drawn " << counts[i] << " times of " << draws << "; temperature " << o.temperature << " top_k " << o.top_k << " top_p "
+    INFO("token " << i << " of probability " << p[i] << " was drawn " << counts[i] << " times of "
+                  << draws << "; temperature " << o.temperature << " top_k " << o.top_k << " top_p "
                   << o.top_p << " seed " << seed);
-    if (p[i] == 0) CHECK(counts[i] == 0);
-    else CHECK(std::abs(counts[i] - draws * p[i]) <= 6 * std::sqrt(draws * p[i] * (1 - p[i])) + 6);
+    if (p[i] == 0)
+      CHECK(counts[i] == 0);
+    else
+      CHECK(std::abs(counts[i] - draws * p[i]) <= 6 * std::sqrt(draws * p[i] * (1 - p[i])) + 6);
   }
 }
 
@@ -63,12 +75,14 @@ std::vector<float> random_logits(std::size_t n, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("tokens are drawn as often as their probability after temperature, top-k and top-p says") {
+TEST_CASE(
+    "tokens are drawn as often as their probability after temperature, top-k and top-p says") {
   const unsigned seed = std::random_device{}();
   const std::vector<float> logits = random_logits(40, seed);
   for (const double temperature : {0.3, 1.0, 2.5})
     for (const std::int64_t top_k : {0, 1, 2, 7, 40, 1000})
-      for (const double top_p : {0.05, 0.5, 0.9, 1.0}) check_frequencies(logits, {temperature, top_k, top_p}, seed + 1);
+      for (const double top_p : {0.05, 0.5, 0.9, 1.0})
+        check_frequencies(logits, {temperature, top_k, top_p}, seed + 1);
   check_frequencies({0.5F}, {1, 0, 0.5}, seed);
   check_frequencies({-1e30F, 0, 1e30F}, {1, 0, 1}, seed);
 }
@@ -87,7 +101,8 @@ TEST_CASE("top-p keeps the fewest likeliest tokens that reach p, and always one"
   CHECK(drawn(0.76) == std::set<std::int32_t>{1, 2, 3});
   CHECK(drawn(0.91) == std::set<std::int32_t>{0, 1, 2, 3});
   CHECK(drawn(1) == std::set<std::int32_t>{0, 1, 2, 3});
-  CHECK(drawn(0.6, 2) == std::set<std::int32_t>{1});                   // of two tokens' 0.75 the first has two thirds
+  // of two tokens' 0.75 the first has two thirds
+  CHECK(drawn(0.6, 2) == std::set<std::int32_t>{1});
   CHECK(drawn(0.7, 2) == std::set<std::int32_t>{1, 3});
 }
 
@@ -100,7 +115,8 @@ TEST_CASE("greedy is the likeliest token, the first of equal ones, however it is
     CHECK(draw_token(logits, {1, 0, 1e-12}, u) == 1);
     CHECK(draw_token(logits, {7, 0, std::numeric_limits<double>::denorm_min()}, u) == 1);
   }
-  CHECK(draw_token(std::vector<float>{0, 1}, {1e-300, 0, 1}, 0.999999) == 1);            // as cold as it may be
+  // as cold as it may be
+  CHECK(draw_token(std::vector<float>{0, 1}, {1e-300, 0, 1}, 0.999999) == 1);
 }
 
 TEST_CASE("what is impossible is never drawn, at either end of the random numbers") {
@@ -111,19 +127,20 @@ TEST_CASE("what is impossible is never drawn, at either end of the random number
       CHECK(draw_token(logits, {1, top_k, top_p}, 0) == 1);
       CHECK(draw_token(logits, {1, top_k, top_p}, last) == 3);
     }
-  CHECK(draw_token(std::vector<float>{0, -10000}, {1, 0, 1}, last) == 0);                // whose probability is 0 in double precision
+  // whose probability is 0 in double precision
+  CHECK(draw_token(std::vector<float>{0, -10000}, {1, 0, 1}, last) == 0);
 }
 
 TEST_CASE("outputs that are no numbers are an error, greedy or not") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const SamplingOptions& o : {SamplingOptions{}, SamplingOptions{0, 0, 1}, SamplingOptions{1, 1, 1}, SamplingOptions{1, 2, 0.5}})
-    for (const auto& logits : std::vector<std::vector<float>>{{0, nan, 1}, {nan, nan}, {1, 2, nan}, {0, infinity}, {-infinity, -infinity}, {}}) {
+  for (const SamplingOptions& o : {SamplingOptions{}, SamplingOptions{0, 0, 1},
+                                   SamplingOptions{1, 1, 1}, SamplingOptions{1, 2, 0.5}})
+    for (const auto& logits : std::vector<std::vector<float>>{
+             {0, nan, 1}, {nan, nan}, {1, 2, nan}, {0, infinity}, {-infinity, -infinity}, {}}) {
       try {
         draw_token(logits, o, 0.5);
         FAIL("drawn");
-      } catch (const UserError& e) {
-        CHECK(e.code() == ExitCode::bad_data);
-      }
+      } catch (const UserError& e) { CHECK(e.code() == ExitCode::bad_data); }
     }
 }
 
@@ -140,7 +157,8 @@ TEST_CASE("random numbers are uniform, and a function of seed and position alone
     all.insert(u);
     all.insert(uniform_at(8, i));
   }
-  for (const auto& [tenth, count] : tenths) CHECK(std::abs(count - n / 10) <= 6 * std::sqrt(n * 0.09));
+  for (const auto& [tenth, count] : tenths)
+    CHECK(std::abs(count - n / 10) <= 6 * std::sqrt(n * 0.09));
   CHECK(tenths.size() == 10);
   CHECK(all.size() == 2 * n);
   CHECK(uniform_at(0, 1) != uniform_at(std::uint64_t{1} << 32, 1));

@@ -19,7 +19,7 @@ TEST_CASE("short spins hold a second team, and give it up") {
   const std::ptrdiff_t before = threads_here();
   {
     const ShortSpins spins(2);
-    CHECK(threads_here() >= before + 2);   // the holder and at least one of its team
+    CHECK(threads_here() >= before + 2);  // the holder and at least one of its team
   }
   // Threads of the team end soon after their owner.
   for (int i = 0; i < 1000 && threads_here() > before; ++i)

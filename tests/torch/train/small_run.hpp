@@ -12,10 +12,13 @@ namespace trainx::train {
 struct SmallOptions {
   int layers = 2, micro_batch_size = 2, global_batch_size = 4;
   double dropout = 0;
-  std::string precision = "fp32", activation_checkpoint = "none", optimizer = "{type: adamw, lr: 1e-2}", memory;   // memory: more of its keys
+  // memory: more of its keys
+  std::string precision = "fp32", activation_checkpoint = "none",
+              optimizer = "{type: adamw, lr: 1e-2}", memory;
 };
 
-/// Of a machine with two cores, and of the stories that the recipes of these tests have (samples: 64, eval_samples: 7).
+/// Of a machine with two cores, and of the stories that the recipes of these tests have (samples:
+/// 64, eval_samples: 7).
 inline facts::Facts small_facts() {
   facts::Facts facts;
   facts.hardware.cpu_cores = 2;
@@ -27,21 +30,39 @@ inline facts::Facts small_facts() {
 }
 
 inline plan::RunPlan small_plan(const SmallOptions& o) {
-  const std::string text = "run: {name: small, seed: 5, duration: 10 steps}\nmodel: {type: gpt2, options: {num_layers: " + std::to_string(o.layers) +
-                           ", num_heads: 2, hidden_size: 16, max_positions: 12, vocab_size: 500, dropout: " + std::to_string(o.dropout) +
-                           "}}\ndata: {type: stories, sequence_length: 12, samples: 64, eval_samples: 7}\nbatch: {global_batch_size: " + std::to_string(o.global_batch_size) +
-                           ", micro_batch_size: " + std::to_string(o.micro_batch_size) + "}\nprecision: " + o.precision +
-                           "\noptimizer: " + o.optimizer + "\nmemory: {activation_checkpoint: " + o.activation_checkpoint + (o.memory.empty() ? "" : ", " + o.memory) + "}\n";
+  const std::string text =
+      "run: {name: small, seed: 5, duration: 10 steps}\nmodel: {type: gpt2, options: "
+      "{num_layers: " +
+      std::to_string(o.layers) +
+      ", num_heads: 2, hidden_size: 16, max_positions: 12, vocab_size: 500, dropout: " +
+      std::to_string(o.dropout) +
+      "}}\ndata: {type: stories, sequence_length: 12, samples: 64, eval_samples: 7}\nbatch: "
+      "{global_batch_size: " +
+      std::to_string(o.global_batch_size) +
+      ", micro_batch_size: " + std::to_string(o.micro_batch_size) + "}\nprecision: " + o.precision +
+      "\noptimizer: " + o.optimizer +
+      "\nmemory: {activation_checkpoint: " + o.activation_checkpoint +
+      (o.memory.empty() ? "" : ", " + o.memory) + "}\n";
   return plan::make_run_plan(recipe::parse_recipe(text, "small").recipe, small_facts());
 }
 
-/// Runs `steps` steps of `placed` (the plan's training program or a variation of it) and returns the bytes of all resident buffers.
+/// Runs `steps` steps of `placed` (the plan's training program or a variation of it) and returns
+/// the bytes of all resident buffers.
 struct SmallRun {
-  explicit SmallRun(const plan::RunPlan& p, const plan::PlacedProgram* variation = nullptr, std::int64_t spare_bytes = 0)
-      : plan(p), programs{variation ? *variation : p.train[0]}, placed(programs[0]), arena(placed.placement.peak_of(program::Space::device) + spare_bytes), host(std::max<std::int64_t>(1, placed.placement.peak_of(program::Space::host))), disk(disk_for(placed)),
+  explicit SmallRun(const plan::RunPlan& p, const plan::PlacedProgram* variation = nullptr,
+                    std::int64_t spare_bytes = 0)
+      : plan(p),
+        programs{variation ? *variation : p.train[0]},
+        placed(programs[0]),
+        arena(placed.placement.peak_of(program::Space::device) + spare_bytes),
+        host(std::max<std::int64_t>(1, placed.placement.peak_of(program::Space::host))),
+        disk(disk_for(placed)),
         resident(placed, {arena, host.data(), disk.get()}, p.update.states),
-        blocks(build_blocks(p.dims, programs)), optimizer(optim::make_optimizer(p.recipe.optimizer.options)), source(open_split(p, data::Split::train)) {
-    std::memset(arena.data(), 0xFF, static_cast<std::size_t>(arena.bytes()));   // NaN in every floating type
+        blocks(build_blocks(p.dims, programs)),
+        optimizer(optim::make_optimizer(p.recipe.optimizer.options)),
+        source(open_split(p, data::Split::train)) {
+    // NaN in every floating type
+    std::memset(arena.data(), 0xFF, static_cast<std::size_t>(arena.bytes()));
     std::memset(host.data(), 0xFF, static_cast<std::size_t>(host.bytes()));
     resident.initialize(5);
     resident.set_counters(0, 0);
@@ -55,8 +76,12 @@ struct SmallRun {
     parts.fetch = [&](std::int64_t step, int micro, int, data::BatchView out) {
       const auto length = static_cast<std::size_t>(plan.recipe.data.sequence_length);
       for (std::size_t b = 0; b < out.positions.size(); ++b) {
-        out.positions[b] = step * plan.batch.global_batch_size + micro * static_cast<std::int64_t>(out.positions.size()) + static_cast<std::int64_t>(b);
-        source->read(out.positions[b] % source->samples(), {out.tokens.subspan(b * length, length), out.targets.subspan(b * length, length)});
+        out.positions[b] = step * plan.batch.global_batch_size +
+                           micro * static_cast<std::int64_t>(out.positions.size()) +
+                           static_cast<std::int64_t>(b);
+        source->read(
+            out.positions[b] % source->samples(),
+            {out.tokens.subspan(b * length, length), out.targets.subspan(b * length, length)});
       }
     };
     parts.report = [&](const StepScalarsReport& r) { reports.push_back(r); };
@@ -69,14 +94,16 @@ struct SmallRun {
     std::vector<std::byte> out;
     for (std::size_t b = 0; b < placed.program.buffers.size(); ++b) {
       const auto& buffer = placed.program.buffers[b];
-      if (!buffer.resident || buffer.name.ends_with('\'')) continue;   // what updates on the host have a copy of
+      // what updates on the host have a copy of
+      if (!buffer.resident || buffer.name.ends_with('\'')) continue;
       if (buffer.space == program::Space::disk) {
         Arena seen(buffer.size);
         disk->read(placed.placement.base[b], seen.data(), buffer.size);
         out.insert(out.end(), seen.data(), seen.data() + buffer.size);
         continue;
       }
-      const std::byte* at = (buffer.space == program::Space::host ? host : arena).data() + placed.placement.base[b];
+      const std::byte* at = (buffer.space == program::Space::host ? host : arena).data() +
+                            placed.placement.base[b];
       out.insert(out.end(), at, at + buffer.size);
     }
     return out;
@@ -85,7 +112,8 @@ struct SmallRun {
   /// Null where the program has nothing there.
   static std::unique_ptr<offload::Disk> disk_for(const plan::PlacedProgram& placed) {
     const std::int64_t bytes = placed.placement.peak_of(program::Space::disk);
-    return bytes > 0 ? std::make_unique<offload::Disk>(TemporaryFolder().path(), bytes) : nullptr;   // the file outlives its folder
+    // the file outlives its folder
+    return bytes > 0 ? std::make_unique<offload::Disk>(TemporaryFolder().path(), bytes) : nullptr;
   }
 
   const plan::RunPlan& plan;

@@ -7,7 +7,9 @@
 
 using namespace trainx;
 
-TEST_CASE("a step is padded where one of its samples is, and computes whole chunks of rows with a target, at least one") {
+TEST_CASE(
+    "a step is padded where one of its samples is, and computes whole chunks of rows with a "
+    "target, at least one") {
   std::vector<std::int32_t> tokens(12), targets(12, data::no_target), lengths{4, 4, 4};
   std::vector<std::int64_t> positions(3);
   data::BatchView batch{tokens, targets, positions};
@@ -17,8 +19,10 @@ TEST_CASE("a step is padded where one of its samples is, and computes whole chun
   const ops::BatchNeeds none{.padded = false};
   CHECK(train::with_batch(none, batch, all_rows) == none);
   CHECK(train::with_batch(none, batch, chunks) == ops::BatchNeeds{false, 5});
-  for (const auto& [found, rows] : {std::pair{1, 5}, {5, 5}, {6, 10}, {10, 10}, {11, 12}, {12, 12}}) {
-    for (int i = 0; i < 12; ++i) targets[static_cast<std::size_t>(i)] = i < found ? 3 : data::no_target;
+  for (const auto& [found, rows] :
+       {std::pair{1, 5}, {5, 5}, {6, 10}, {10, 10}, {11, 12}, {12, 12}}) {
+    for (int i = 0; i < 12; ++i)
+      targets[static_cast<std::size_t>(i)] = i < found ? 3 : data::no_target;
     CHECK(train::with_batch(none, batch, chunks) == ops::BatchNeeds{false, rows});
     CHECK(train::with_batch(none, batch, all_rows) == none);
   }
@@ -27,7 +31,8 @@ TEST_CASE("a step is padded where one of its samples is, and computes whole chun
   CHECK(padded == ops::BatchNeeds{true, 12});
   lengths[1] = 4;
   std::ranges::fill(targets, data::no_target);
-  CHECK(train::with_batch(padded, batch, chunks) == padded);   // of the step's micro-batches together
+  // of the step's micro-batches together
+  CHECK(train::with_batch(padded, batch, chunks) == padded);
   batch.lengths = {};
   CHECK(train::with_batch(none, batch, all_rows) == none);
 }

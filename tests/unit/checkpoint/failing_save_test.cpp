@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 namespace {
 
 std::size_t entries_in(const std::string& folder) {
-  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
 // Older checkpoints as they were; nothing half-written.
@@ -39,7 +40,8 @@ TEST_CASE("a disk that takes no more leaves the older checkpoint and no half of 
   store.save(1, contents_of(1), 2, false);
   {
     const LimitedFileSize limit(100'000);
-    const std::string error = user_error_of([&] { store.save(2, contents_of(2, 50'000), 2, false); });
+    const std::string error =
+        user_error_of([&] { store.save(2, contents_of(2, 50'000), 2, false); });
     CHECK(error.find("74: ") == 0);
     CHECK(error.find("model.safetensors") != std::string::npos);
     CHECK(error.find(std::strerror(EFBIG)) != std::string::npos);
@@ -59,9 +61,11 @@ TEST_CASE("a full file system does the same") {
   {
     Store store(disk / "run");
     store.save(1, contents_of(1), 2, false);
-    // Whatever the size, the second save fits or leaves no trace; sizes step by less than a page around what is free.
+    // Whatever the size, the second save fits or leaves no trace; sizes step by less than a page
+    // around what is free.
     for (std::int64_t elements = 48'000; elements <= 66'000; elements += 500) {
-      const std::string error = user_error_of([&] { store.save(2, contents_of(2, elements), 2, false); });
+      const std::string error =
+          user_error_of([&] { store.save(2, contents_of(2, elements), 2, false); });
       INFO(elements << " elements: " << error);
       if (error == "nothing thrown") {
         CHECK(store.newest_valid(nullptr).step == 2);
@@ -73,7 +77,9 @@ TEST_CASE("a full file system does the same") {
       }
       check_untouched(store, disk / "run");
     }
-    CHECK(user_error_of([&] { store.save(2, contents_of(2, 100'000), 2, false); }).find(std::strerror(ENOSPC)) != std::string::npos);
+    CHECK(user_error_of([&] {
+            store.save(2, contents_of(2, 100'000), 2, false);
+          }).find(std::strerror(ENOSPC)) != std::string::npos);
     check_untouched(store, disk / "run");
   }
   CHECK(::umount(disk.path().c_str()) == 0);
@@ -84,7 +90,8 @@ TEST_CASE("an exception while a tensor is filled leaves no trace") {
   Store store(run.path());
   store.save(1, contents_of(1), 2, false);
   Contents contents = contents_of(2);
-  contents.tensor_files["model.safetensors"].push_back({"x", DType::f32, {3}, [](std::span<std::byte>) { throw InternalError("no such tensor"); }});
+  contents.tensor_files["model.safetensors"].push_back(
+      {"x", DType::f32, {3}, [](std::span<std::byte>) { throw InternalError("no such tensor"); }});
   CHECK_THROWS_AS(store.save(2, contents, 2, false), InternalError);
   check_untouched(store, run.path());
 }
@@ -98,17 +105,22 @@ TEST_CASE("a save killed at any moment leaves a sound newest checkpoint") {
   store.save(0, contents_of(0), 2, true);
   const auto start = std::chrono::steady_clock::now();
   store.save(0, contents_of(0, 20'000), 2, true);
-  const auto one_save = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count();
+  const auto one_save = std::chrono::duration_cast<std::chrono::microseconds>(
+                            std::chrono::steady_clock::now() - start)
+                            .count();
   std::int64_t newest = 0;
   int moved = 0;
   for (int round = 0; round < 40; ++round) {
     const pid_t child = ::fork();
     if (child == 0) {
       // Steps are saved twice, as a resumed run does; every third is the best so far.
-      for (std::int64_t i = 0; i < 100'000; ++i) store.save(newest + (i + 1) / 2, contents_of(static_cast<unsigned>(i), 20'000), 2, i % 3 == 0);
+      for (std::int64_t i = 0; i < 100'000; ++i)
+        store.save(newest + (i + 1) / 2, contents_of(static_cast<unsigned>(i), 20'000), 2,
+                   i % 3 == 0);
       ::_exit(0);
     }
-    ::usleep(std::uniform_int_distribution<unsigned>(0, static_cast<unsigned>(8 * one_save))(random));
+    ::usleep(
+        std::uniform_int_distribution<unsigned>(0, static_cast<unsigned>(8 * one_save))(random));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     std::vector<Skipped> skipped;
@@ -122,5 +134,5 @@ TEST_CASE("a save killed at any moment leaves a sound newest checkpoint") {
   }
   CHECK(moved > 0);
   store.save(newest + 1, contents_of(1), 1, true);
-  CHECK(entries_in(run.path()) == 3);   // one checkpoint, latest, best: nothing of the killed ones
+  CHECK(entries_in(run.path()) == 3);  // one checkpoint, latest, best: nothing of the killed ones
 }

@@ -16,7 +16,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-TensorSource bytes_tensor(const std::string& name, std::int64_t n) { return tensor_of(name, DType::u8, {n}, bytes_from(n, 1)); }
+TensorSource bytes_tensor(const std::string& name, std::int64_t n) {
+  return tensor_of(name, DType::u8, {n}, bytes_from(n, 1));
+}
 
 std::vector<std::size_t> sizes_of(const std::vector<std::vector<TensorSource>>& shards) {
   std::vector<std::size_t> sizes;
@@ -27,7 +29,9 @@ std::vector<std::size_t> sizes_of(const std::vector<std::vector<TensorSource>>& 
 }  // namespace
 
 TEST_CASE("shards are cut in order, none beyond the limit unless one tensor alone is") {
-  const std::vector<TensorSource> tensors{bytes_tensor("a", 4), bytes_tensor("b", 6), bytes_tensor("c", 1), bytes_tensor("d", 30), bytes_tensor("e", 10)};
+  const std::vector<TensorSource> tensors{bytes_tensor("a", 4), bytes_tensor("b", 6),
+                                          bytes_tensor("c", 1), bytes_tensor("d", 30),
+                                          bytes_tensor("e", 10)};
   CHECK(sizes_of(cut_into_shards(tensors, 10)) == std::vector<std::size_t>{2, 1, 1, 1});
   CHECK(sizes_of(cut_into_shards(tensors, 11)) == std::vector<std::size_t>{3, 1, 1});
   CHECK(sizes_of(cut_into_shards(tensors, 51)) == std::vector<std::size_t>{5});
@@ -38,8 +42,10 @@ TEST_CASE("shards are cut in order, none beyond the limit unless one tensor alon
 TEST_CASE("a written model folder reads back, in one file or in shards") {
   const TemporaryFolder folder;
   const std::int64_t limit = GENERATE(std::int64_t{1} << 30, 10);
-  const std::vector<TensorSource> tensors{bytes_tensor("a", 4), bytes_tensor("b", 6), bytes_tensor("c", 9)};
-  const std::string path = folder / "new/deep/";                      // a slash at the end changes nothing
+  const std::vector<TensorSource> tensors{bytes_tensor("a", 4), bytes_tensor("b", 6),
+                                          bytes_tensor("c", 9)};
+  // a slash at the end changes nothing
+  const std::string path = folder / "new/deep/";
   write_model_folder(path, {tensors, {{"config.json", "{}"}, {"vocab.txt", "[PAD]\n"}}, limit});
   CHECK(fs::exists(path + "model.safetensors") == (limit > 10));
   CHECK(fs::exists(path + "model-00002-of-00002.safetensors") == (limit == 10));
@@ -48,18 +54,24 @@ TEST_CASE("a written model folder reads back, in one file or in shards") {
   const WeightsFolder weights(path);
   CHECK(weights.tensors().size() == 3);
   CHECK(std::ranges::equal(weights.tensors().at("c").entry->data, bytes_from(9, 1)));
-  CHECK(std::distance(fs::directory_iterator(folder / "new"), {}) == 1);   // nothing left aside
+  CHECK(std::distance(fs::directory_iterator(folder / "new"), {}) == 1);  // nothing left aside
 }
 
-TEST_CASE("of a tokenizer its file goes along, with what belongs to it and under a name that a folder's has") {
+TEST_CASE(
+    "of a tokenizer its file goes along, with what belongs to it and under a name that a folder's "
+    "has") {
   const TemporaryFolder folder;
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "mine.json", "mine.model", "mine.txt", "spiece.model", "generation_config.json", "config.json"})
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "mine.json",
+        "mine.model", "mine.txt", "spiece.model", "generation_config.json", "config.json"})
     write_file_atomic(folder / name, name);
   const auto files = [&](const char* name) { return read_tokenizer_files(folder / name); };
   using Files = std::map<std::string, std::string>;
-  const std::pair<const std::string, std::string> settings{"tokenizer_config.json", "tokenizer_config.json"};
+  const std::pair<const std::string, std::string> settings{"tokenizer_config.json",
+                                                           "tokenizer_config.json"};
   CHECK(files("tokenizer.json") == Files{settings, {"tokenizer.json", "tokenizer.json"}});
-  CHECK(files("merges.txt") == Files{settings, {"vocab.json", "vocab.json"}, {"merges.txt", "merges.txt"}});
+  CHECK(files("merges.txt") ==
+        Files{settings, {"vocab.json", "vocab.json"}, {"merges.txt", "merges.txt"}});
   CHECK(files("vocab.json") == files("merges.txt"));
   CHECK(files("spiece.model") == Files{settings, {"spiece.model", "spiece.model"}});
   CHECK(files("mine.json") == Files{settings, {"tokenizer.json", "mine.json"}});
@@ -72,12 +84,16 @@ TEST_CASE("only an empty folder is written over, and a failure leaves nothing") 
   const ModelFolder model{{bytes_tensor("a", 4)}, {{"config.json", "{}"}}, 100};
   fs::create_directory(folder / "empty");
   write_model_folder(folder / "empty", model);
-  check_error("checkpoint.model_folder/empty_there_already_not_empty", 73, user_error_of([&] { write_model_folder(folder / "empty", model); }));
+  check_error("checkpoint.model_folder/empty_there_already_not_empty", 73,
+              user_error_of([&] { write_model_folder(folder / "empty", model); }));
   write_file_atomic(folder / "file", "x");
-  check_error("checkpoint.model_folder/file_there_already_no_folder", 73, user_error_of([&] { write_model_folder(folder / "file", model); }));
+  check_error("checkpoint.model_folder/file_there_already_no_folder", 73,
+              user_error_of([&] { write_model_folder(folder / "file", model); }));
   CHECK(user_error_of([&] { write_model_folder(folder / "file/below", model); }).find("73: ") == 0);
   ModelFolder failing = model;
-  failing.tensors.push_back({"z", DType::u8, {1}, [](std::span<std::byte>) { throw UserError(ExitCode::bad_data, "no"); }});
+  failing.tensors.push_back({"z", DType::u8, {1}, [](std::span<std::byte>) {
+                               throw UserError(ExitCode::bad_data, "no");
+                             }});
   CHECK(user_error_of([&] { write_model_folder(folder / "out", failing); }) == "65: no");
-  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 2);    // empty, file
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 2);  // empty, file
 }

@@ -22,7 +22,8 @@ Contents several(int tensors) {
     for (int t = 0; t < tensors; ++t) {
       const DType dtype = t % 3 == 0 ? DType::f32 : t % 3 == 1 ? DType::bf16 : DType::u8;
       const std::int64_t elements = 10 + 37 * t;
-      list.push_back(tensor_of("t" + std::to_string(t), dtype, {elements}, bytes_from(elements * size_of(dtype), static_cast<unsigned>(t))));
+      list.push_back(tensor_of("t" + std::to_string(t), dtype, {elements},
+                               bytes_from(elements * size_of(dtype), static_cast<unsigned>(t))));
     }
   }
   c.text_files["config.json"] = "{}";
@@ -31,7 +32,9 @@ Contents several(int tensors) {
 
 }  // namespace
 
-TEST_CASE("shards that ranks write, however many, hold each tensor once, and are read and verified as one") {
+TEST_CASE(
+    "shards that ranks write, however many, hold each tensor once, and are read and verified as "
+    "one") {
   for (const int tensors : {0, 1, 2, 7})
     for (const int world : {1, 2, 3, 5}) {
       CAPTURE(tensors, world);
@@ -39,18 +42,21 @@ TEST_CASE("shards that ranks write, however many, hold each tensor once, and are
       Contents contents = several(tensors);
       std::vector<std::string> prepared;
       for (auto& [file, list] : contents.tensor_files)
-        for (TensorSource& t : list) t.prepare = [&prepared, name = file + t.name] { prepared.push_back(name); };
+        for (TensorSource& t : list)
+          t.prepare = [&prepared, name = file + t.name] { prepared.push_back(name); };
       Store store(folder.path());
       Pending pending(folder.path(), 3);
       std::vector<std::vector<std::string>> order;
       for (int r = 0; r < world; ++r) {
         prepared.clear();
-        for (const auto& [name, file] : write_shared(pending.path(), contents, r, world)) pending.add(name, file);
+        for (const auto& [name, file] : write_shared(pending.path(), contents, r, world))
+          pending.add(name, file);
         order.push_back(prepared);
         CHECK(prepared.size() == static_cast<std::size_t>(2 * tensors));
         CHECK(order.front() == prepared);
       }
-      for (const auto& [name, text] : shared_indices(contents, world)) pending.write_text(name, text);
+      for (const auto& [name, text] : shared_indices(contents, world))
+        pending.write_text(name, text);
       const std::string path = store.finish(pending, 1, true);
       CHECK(store.verify(path) == "");
       for (const char* stem : {"model", "optimizer"}) {

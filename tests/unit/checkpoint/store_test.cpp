@@ -15,7 +15,8 @@ namespace {
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -36,7 +37,8 @@ TEST_CASE("a saved checkpoint holds its files, is sound, and is the latest") {
   CHECK(store.newest_valid(nullptr).path.empty());
   const std::string path = store.save(10, contents_of(1), 2, true);
   CHECK(path == run / "outputs/run/checkpoint-10");
-  CHECK(names_in(path) == Names{"config.json", "manifest.json", "model.safetensors", "optimizer.safetensors", "trainer_state.json"});
+  CHECK(names_in(path) == Names{"config.json", "manifest.json", "model.safetensors",
+                                "optimizer.safetensors", "trainer_state.json"});
   CHECK(names_in(run / "outputs/run") == Names{"best", "checkpoint-10", "latest"});
   CHECK(fs::read_symlink(run / "outputs/run/latest") == "checkpoint-10");
   CHECK(store.verify(path) == "");
@@ -51,8 +53,10 @@ TEST_CASE("a saved checkpoint holds its files, is sound, and is the latest") {
 TEST_CASE("the newest are kept, and best for ever") {
   const TemporaryFolder run;
   Store store(run.path());
-  for (const int step : {5, 10, 15, 20, 100}) store.save(step, contents_of(static_cast<unsigned>(step)), 2, step == 5 || step == 10);
-  CHECK(names_in(run.path()) == Names{"best", "checkpoint-10", "checkpoint-100", "checkpoint-20", "latest"});
+  for (const int step : {5, 10, 15, 20, 100})
+    store.save(step, contents_of(static_cast<unsigned>(step)), 2, step == 5 || step == 10);
+  CHECK(names_in(run.path()) ==
+        Names{"best", "checkpoint-10", "checkpoint-100", "checkpoint-20", "latest"});
   CHECK(fs::read_symlink(run / "best") == "checkpoint-10");
   CHECK(fs::read_symlink(run / "latest") == "checkpoint-100");
   std::vector<std::int64_t> steps;
@@ -97,7 +101,9 @@ TEST_CASE("damage is named, and the older checkpoint is used") {
     want = "manifest.json is damaged";
   }
   SECTION("a manifest that reaches outside") {
-    write_file_atomic(path + "/manifest.json", R"({"version": 1, "step": 2, "files": {"../x": {"bytes": 1, "xxh3_128": ""}}})");
+    write_file_atomic(
+        path + "/manifest.json",
+        R"({"version": 1, "step": 2, "files": {"../x": {"bytes": 1, "xxh3_128": ""}}})");
     want = "manifest.json is damaged: it names a file '../x'";
   }
   SECTION("a manifest of a later version") {
@@ -105,7 +111,8 @@ TEST_CASE("damage is named, and the older checkpoint is used") {
     want = "manifest.json has version 7, newer than this trainx reads (1)";
   }
   SECTION("a manifest of another step") {
-    fs::copy_file(run / "checkpoint-1/manifest.json", path + "/manifest.json", fs::copy_options::overwrite_existing);
+    fs::copy_file(run / "checkpoint-1/manifest.json", path + "/manifest.json",
+                  fs::copy_options::overwrite_existing);
     want = "manifest.json is of step 1";
   }
   std::vector<Skipped> skipped;
@@ -132,7 +139,7 @@ TEST_CASE("every flipped byte of the manifest is noticed or harmless") {
   for (std::size_t i = 0; i < manifest.size(); ++i) {
     std::string flipped = manifest;
     flipped[i] ^= 0x10;
-    std::ofstream(path + "/manifest.json") << flipped;   // no fsync: there are many
+    std::ofstream(path + "/manifest.json") << flipped;  // no fsync: there are many
     if (store.verify(path).empty()) unnoticed += manifest[i];
   }
   CHECK(unnoticed == "");
@@ -156,12 +163,15 @@ TEST_CASE("leftovers of killed saves go with the next one; other names are left 
   make_folders(run / ".checkpoint-7.partial-999");
   write_file_atomic(run / ".checkpoint-7.partial-999/model.safetensors", "half");
   fs::create_symlink("checkpoint-7", run / ".latest.partial-999");
-  for (const char* mine : {"checkpoint-07", "checkpoint-", "checkpoint-1x", "checkpoint--1", ".mine.partial-1", "checkpoint-99999999999999999999"}) make_folders(run / mine);
+  for (const char* mine : {"checkpoint-07", "checkpoint-", "checkpoint-1x", "checkpoint--1",
+                           ".mine.partial-1", "checkpoint-99999999999999999999"})
+    make_folders(run / mine);
   write_file_atomic(run / "checkpoint-12", "a file");
   CHECK(store.list().empty());
   store.save(8, contents_of(1), 1, false);
-  CHECK(names_in(run.path()) == Names{".mine.partial-1", "checkpoint-", "checkpoint--1", "checkpoint-07", "checkpoint-12", "checkpoint-1x",
-                                    "checkpoint-8", "checkpoint-99999999999999999999", "latest"});
+  CHECK(names_in(run.path()) == Names{".mine.partial-1", "checkpoint-", "checkpoint--1",
+                                      "checkpoint-07", "checkpoint-12", "checkpoint-1x",
+                                      "checkpoint-8", "checkpoint-99999999999999999999", "latest"});
 }
 
 TEST_CASE("file names that would leave the folder or hide the manifest are a broken promise") {

@@ -23,7 +23,8 @@ namespace {
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -41,8 +42,10 @@ TEST_CASE("a file reads back as it was written") {
 
 TEST_CASE("reading what is not there, or is a folder, is 66 and says where") {
   const TemporaryFolder folder;
-  check_error("core.files/no_cannot_read_no_such", 66, user_error_of([&] { read_file(folder / "no"); }));
-  check_error("core.files/cannot_read_directory", 66, user_error_of([&] { read_file(folder.path()); }));
+  check_error("core.files/no_cannot_read_no_such", 66,
+              user_error_of([&] { read_file(folder / "no"); }));
+  check_error("core.files/cannot_read_directory", 66,
+              user_error_of([&] { read_file(folder.path()); }));
 }
 
 TEST_CASE("a write that fails leaves the old file and nothing else") {
@@ -50,19 +53,27 @@ TEST_CASE("a write that fails leaves the old file and nothing else") {
   write_file_atomic(folder / "f", "old");
   {
     const LimitedFileSize limit(1 << 16);
-    check_error("core.files/cannot_written_file_too_large", 74, user_error_of([&] { write_file_atomic(folder / "f", std::string(1 << 17, 'n')); }));
+    check_error("core.files/cannot_written_file_too_large", 74,
+                user_error_of([&] { write_file_atomic(folder / "f", std::string(1 << 17, 'n')); }));
   }
   CHECK(read_file(folder / "f") == "old");
-  { FileWriter given_up(folder / "f"); given_up.write(std::as_bytes(std::span("half", 4))); }
+  {
+    FileWriter given_up(folder / "f");
+    given_up.write(std::as_bytes(std::span("half", 4)));
+  }
   CHECK(read_file(folder / "f") == "old");
   CHECK(names_in(folder.path()) == std::vector<std::string>{"f"});
-  check_error("core.files/no_cannot_written_no_such", 74, user_error_of([&] { write_file_atomic(folder / "no/f", "x"); }));
+  check_error("core.files/no_cannot_written_no_such", 74,
+              user_error_of([&] { write_file_atomic(folder / "no/f", "x"); }));
 }
 
-TEST_CASE("a large file, written behind, reads back as it was written, and one that fails leaves nothing") {
+TEST_CASE(
+    "a large file, written behind, reads back as it was written, and one that fails leaves "
+    "nothing") {
   constexpr std::int64_t large = FileWriter::large_bytes;
   const TemporaryFolder folder;
-  const std::int64_t bytes = large + GENERATE(std::int64_t{0}, std::int64_t{4096}, std::int64_t{13}, std::int64_t{10'000'019});
+  const std::int64_t bytes = large + GENERATE(std::int64_t{0}, std::int64_t{4096}, std::int64_t{13},
+                                              std::int64_t{10'000'019});
   std::string text(static_cast<std::size_t>(bytes), '\0');
   std::mt19937_64 generator(static_cast<std::uint64_t>(bytes));
   for (std::size_t i = 0; i + 8 <= text.size(); i += 8) {
@@ -71,7 +82,9 @@ TEST_CASE("a large file, written behind, reads back as it was written, and one t
   }
   const auto write_all = [&](FileWriter& file) {
     const auto all = std::as_bytes(std::span(text));
-    for (std::size_t at = 0, n = 1; at < all.size(); at += n, n = std::min(3 * n + 1, all.size() - at)) file.write(all.subspan(at, n));
+    for (std::size_t at = 0, n = 1; at < all.size();
+         at += n, n = std::min(3 * n + 1, all.size() - at))
+      file.write(all.subspan(at, n));
   };
   {
     FileWriter file(folder / "f", bytes);
@@ -85,10 +98,11 @@ TEST_CASE("a large file, written behind, reads back as it was written, and one t
   {
     const LimitedFileSize limit(limit_bytes);
     check_error("core.files/g_cannot_written_file_too", 74, user_error_of([&] {
-            FileWriter behind(folder / "g", bytes);   // refused here where the file system reserves, else while it is written
-            write_all(behind);
-            behind.commit();
-          }));
+                  // refused here where the file system reserves, else while it is written
+                  FileWriter behind(folder / "g", bytes);
+                  write_all(behind);
+                  behind.commit();
+                }));
   }
   CHECK((read_file(folder / "f") == text));
   CHECK(names_in(folder.path()) == std::vector<std::string>{"f"});
@@ -118,9 +132,12 @@ TEST_CASE("folders are made with those above; a file in the way is 73") {
   make_folders(folder / "a/b/c");
   CHECK(std::filesystem::is_directory(folder / "a/b/c"));
   write_file_atomic(folder / "f", "");
-  check_error("core.files/folder_cannot_made_not_directory", 73, user_error_of([&] { make_folders(folder / "f"); }));
-  check_error("core.files/folder_g_cannot_made_not", 73, user_error_of([&] { make_folders(folder / "f/g"); }));
-  check_error("core.files/folder_g_cannot_made_not_2", 73, user_error_of([&] { FolderLock lock(folder / "f/g"); }));
+  check_error("core.files/folder_cannot_made_not_directory", 73,
+              user_error_of([&] { make_folders(folder / "f"); }));
+  check_error("core.files/folder_g_cannot_made_not", 73,
+              user_error_of([&] { make_folders(folder / "f/g"); }));
+  check_error("core.files/folder_g_cannot_made_not_2", 73,
+              user_error_of([&] { FolderLock lock(folder / "f/g"); }));
 }
 
 TEST_CASE("free disk space is that of the nearest folder that is there") {
@@ -143,7 +160,9 @@ TEST_CASE("a folder is locked for one run at a time; the sentence names the hold
   FolderLock again(run);
 }
 
-TEST_CASE("a killed holder's lock is free at once, and a program that the holder executes does not keep it") {
+TEST_CASE(
+    "a killed holder's lock is free at once, and a program that the holder executes does not keep "
+    "it") {
   const TemporaryFolder folder;
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
@@ -161,11 +180,14 @@ TEST_CASE("a killed holder's lock is free at once, and a program that the holder
   }
   pid_t grandchild = 0;
   REQUIRE(::read(ready[0], &grandchild, sizeof grandchild) == sizeof grandchild);
-  CHECK(user_error_of([&] { FolderLock mine(folder / "run"); }).find(" " + std::to_string(child) + " ") != std::string::npos);
+  CHECK(user_error_of([&] {
+          FolderLock mine(folder / "run");
+        }).find(" " + std::to_string(child) + " ") != std::string::npos);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   std::string error = "not tried";
-  for (int i = 0; i < 200 && error != "nothing thrown"; ++i) {  // the grandchild may still be between fork and exec
+  // the grandchild may still be between fork and exec
+  for (int i = 0; i < 200 && error != "nothing thrown"; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     error = user_error_of([&] { FolderLock mine(folder / "run"); });
   }

@@ -4,11 +4,12 @@
 namespace trainx {
 
 TEST_CASE("a near miss gets the word that was meant") {
-  const std::vector<std::string> commands{"train", "validate", "plan", "show", "init", "list", "eval", "generate", "ckpt", "version"};
-  CHECK(suggest("trian", commands) == "train");        // neighbours swapped
+  const std::vector<std::string> commands{"train", "validate", "plan",     "show", "init",
+                                          "list",  "eval",     "generate", "ckpt", "version"};
+  CHECK(suggest("trian", commands) == "train");  // neighbours swapped
   CHECK(suggest("validat", commands) == "validate");
   CHECK(suggest("TRAIN", commands) == "train");
-  CHECK(suggest("gen", commands) == "generate");       // its beginning, and no other's
+  CHECK(suggest("gen", commands) == "generate");  // its beginning, and no other's
   CHECK(suggest("shwo", commands) == "show");
   CHECK_FALSE(suggest("frobnicate", commands));
   CHECK_FALSE(suggest("", commands));
@@ -18,7 +19,7 @@ TEST_CASE("a near miss gets the word that was meant") {
   CHECK(suggest("max-grad-norm", {"max_grad_norm"}) == "max_grad_norm");
   CHECK(suggest("bf61", {"fp32", "bf16"}) == "bf16");
   CHECK(suggest("global_batch", {"global_batch_size", "micro_batch_size"}) == "global_batch_size");
-  CHECK_FALSE(suggest("beta", {"beta1_of_first", "beta2_of_second"}));   // two fit
+  CHECK_FALSE(suggest("beta", {"beta1_of_first", "beta2_of_second"}));  // two fit
   CHECK(did_you_mean("trian", commands) == " (did you mean 'train'?)");
   CHECK(did_you_mean("xyzzy", commands).empty());
 }

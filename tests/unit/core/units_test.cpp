@@ -66,7 +66,9 @@ TEST_CASE("a duration that is none says what it should be") {
   check_sentence("core.units/must_not_negative", duration_problem("-1 steps"));
   check_sentence("core.units/must_whole_number_steps_not", duration_problem("1.5 steps"));
   check_sentence("core.units/must_whole_number_tokens_not", duration_problem("0.5 tokens"));
-  for (const char* text : {"", " ", "steps", "nan steps", "inf s", "1e400 steps", "1e30 steps", "0x10 steps", "010 steps", "+1 steps", "1,5 epochs", "1 2 steps", "1 k M tokens", "1 step epoch", "1 steps!"}) {
+  for (const char* text : {"", " ", "steps", "nan steps", "inf s", "1e400 steps", "1e30 steps",
+                           "0x10 steps", "010 steps", "+1 steps", "1,5 epochs", "1 2 steps",
+                           "1 k M tokens", "1 step epoch", "1 steps!"}) {
     INFO(text);
     CHECK_FALSE(duration_problem(text).empty());
   }
@@ -86,7 +88,8 @@ TEST_CASE("sizes carry their unit") {
   check_sentence("core.units/must_whole_number_bytes_not", size_problem("0.3 B"));
   check_sentence("core.units/too_large", size_problem("9223372036854775808 B"));
   check_sentence("core.units/too_large_2", size_problem("100000000 TiB"));
-  for (const char* text : {"", "MiB", "-1 MiB", "1 2 MiB", "nan B", "1e300 GiB"}) CHECK_FALSE(size_problem(text).empty());
+  for (const char* text : {"", "MiB", "-1 MiB", "1 2 MiB", "nan B", "1e300 GiB"})
+    CHECK_FALSE(size_problem(text).empty());
 }
 
 TEST_CASE("written quantities are short and parse back to themselves") {
@@ -103,7 +106,9 @@ TEST_CASE("written quantities are short and parse back to themselves") {
   std::mt19937_64 random(seed);
   for (int i = 0; i < 3000; ++i) {
     const auto whole = static_cast<double>(random() >> (11 + random() % 53));
-    for (const Duration& d : {Duration{whole, Unit::steps}, Duration{whole, Unit::tokens}, Duration{whole / 8, Unit::epochs}, Duration{whole / 7, Unit::seconds}}) {
+    for (const Duration& d :
+         {Duration{whole, Unit::steps}, Duration{whole, Unit::tokens},
+          Duration{whole / 8, Unit::epochs}, Duration{whole / 7, Unit::seconds}}) {
       INFO(to_string(d));
       CHECK(duration(to_string(d)) == d);
     }
@@ -116,7 +121,8 @@ TEST_CASE("written quantities are short and parse back to themselves") {
 TEST_CASE("numbers are JSON's") {
   CHECK(parse_decimal("3e-4") == 3e-4);
   CHECK(parse_decimal("-0.5E+2") == -50);
-  for (const char* text : {"010", "+1", ".5", "5.", "1_0", "0x1", "1e", "", "-", "nan", "inf", "1e999", " 1", "1 ", "--1", "1.e5"}) {
+  for (const char* text : {"010", "+1", ".5", "5.", "1_0", "0x1", "1e", "", "-", "nan", "inf",
+                           "1e999", " 1", "1 ", "--1", "1.e5"}) {
     INFO(text);
     CHECK_FALSE(parse_decimal(text));
   }

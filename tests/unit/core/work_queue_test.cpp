@@ -8,7 +8,7 @@ using trainx::WorkQueue;
 
 TEST_CASE("work is done in the order of asking, each once") {
   WorkQueue queue;
-  std::vector<int> made;                // by one thread
+  std::vector<int> made;  // by one thread
   std::uint64_t last = 0;
   for (int k = 0; k < 1000; ++k) last = queue.add([&made, k] { made.push_back(k); });
   CHECK(last == 1000);

@@ -9,14 +9,17 @@ namespace trainx::corpus {
 struct MadeTokenizer {
   explicit MadeTokenizer(tokenizer::LearnedKind kind = tokenizer::LearnedKind::bpe) {
     const auto counter = tokenizer::make_counter(kind);
-    const std::string text = "the cat sat on the mat, and the rat ran to the cat; that was that. the end of the rat, the cat and the mat.";
+    const std::string text =
+        "the cat sat on the mat, and the rat ran to the cat; that was that. the end of the rat, "
+        "the cat and the mat.";
     {
       const auto encoder = counter->make_encoder();
       tokenizer::Ids ids;
       encoder->append(text, ids);
       tokenizer::PieceCounter::count(*encoder, ids);
     }
-    path = folder.write("made/tokenizer.json", tokenizer::learn_tokenizer(kind, counter->counts(), 300));
+    path = folder.write("made/tokenizer.json",
+                        tokenizer::learn_tokenizer(kind, counter->counts(), 300));
     tokenizer = tokenizer::open_tokenizer(path);
   }
   tokenizer::Ids encode(std::string_view text) const {

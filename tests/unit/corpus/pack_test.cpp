@@ -24,7 +24,10 @@ std::vector<nlohmann::json> lines_of(const std::string& path) {
   return out;
 }
 
-PackOptions options(const std::string& path, const std::string& out, std::int64_t length, std::optional<std::int32_t> end_of_text = {}) { return {path, out, length, end_of_text}; }
+PackOptions options(const std::string& path, const std::string& out, std::int64_t length,
+                    std::optional<std::int32_t> end_of_text = {}) {
+  return {path, out, length, end_of_text};
+}
 
 }  // namespace
 
@@ -38,10 +41,13 @@ TEST_CASE("first-fit takes the first row that has room, as trying them one after
     for (auto& l : lengths) l = std::uniform_int_distribution(1, row_length)(random);
     std::vector<std::int64_t> want, used;
     for (const std::int32_t l : lengths) {
-      const auto fits = std::ranges::find_if(used, [&](std::int64_t u) { return u + l <= row_length; });
+      const auto fits =
+          std::ranges::find_if(used, [&](std::int64_t u) { return u + l <= row_length; });
       want.push_back(fits - used.begin());
-      if (fits == used.end()) used.push_back(l);
-      else *fits += l;
+      if (fits == used.end())
+        used.push_back(l);
+      else
+        *fits += l;
     }
     REQUIRE(first_fit_rows(lengths, row_length) == want);
   }
@@ -49,7 +55,8 @@ TEST_CASE("first-fit takes the first row that has room, as trying them one after
   CHECK_THROWS_AS(first_fit_rows(Ids{0}, 4), InternalError);
 }
 
-TEST_CASE("every token of every document is in one row once, and the documents say where they end") {
+TEST_CASE(
+    "every token of every document is in one row once, and the documents say where they end") {
   const data::ScratchFolder folder;
   std::mt19937 random(7);
   std::string text;
@@ -60,7 +67,8 @@ TEST_CASE("every token of every document is in one row once, and the documents s
     want.insert(document);
     text += nlohmann::json{{"input_ids", document}}.dump() + "\n";
   }
-  const PackReport report = pack(options(folder.write("a.jsonl", text), folder.path("packed.jsonl"), 20));
+  const PackReport report =
+      pack(options(folder.write("a.jsonl", text), folder.path("packed.jsonl"), 20));
   CHECK(report.documents == 300);
   CHECK(report.cut == 0);
   CHECK(report.padding_share < 0.1);
@@ -81,14 +89,18 @@ TEST_CASE("every token of every document is in one row once, and the documents s
   CHECK(found == want);
 }
 
-TEST_CASE("a document longer than a row is cut so that each of its tokens but the first is predicted once") {
+TEST_CASE(
+    "a document longer than a row is cut so that each of its tokens but the first is predicted "
+    "once") {
   const data::ScratchFolder folder;
   for (const int length : {4, 5, 7, 8, 100}) {
     std::vector<int> ids(static_cast<std::size_t>(length)), labels;
     std::iota(ids.begin(), ids.end(), 1);
     for (const int id : ids) labels.push_back(id % 3 == 0 ? -100 : id);
     const std::string out = folder.path("packed" + std::to_string(length) + ".jsonl");
-    pack(options(folder.write("long.jsonl", nlohmann::json{{"input_ids", ids}, {"labels", labels}}.dump() + "\n"), out, 4));
+    pack(options(folder.write("long.jsonl",
+                              nlohmann::json{{"input_ids", ids}, {"labels", labels}}.dump() + "\n"),
+                 out, 4));
     std::vector<int> predicted, wanted;
     for (const auto& line : lines_of(out)) {
       std::size_t at = 0;
@@ -113,7 +125,8 @@ TEST_CASE("a token file is packed by its documents, and what comes out can be lo
   bytes.replace(0, sizeof header, reinterpret_cast<const char*>(header), sizeof header);
   for (const std::int32_t id : ids) bytes.append(reinterpret_cast<const char*>(&id), 2);
   const std::string path = folder.write("a.bin", bytes), out = folder.path("rows.jsonl");
-  data::expect_user_error(ExitCode::bad_data, {"a.bin", "--end-of-text"}, [&] { pack(options(path, out, 6)); });
+  data::expect_user_error(ExitCode::bad_data, {"a.bin", "--end-of-text"},
+                          [&] { pack(options(path, out, 6)); });
   const PackReport report = pack(options(path, out, 6, 0));
   CHECK(report.documents == 4);
   CHECK(report.rows == 2);
@@ -138,7 +151,8 @@ TEST_CASE("a token file is packed by its documents, and what comes out can be lo
 
 TEST_CASE("rows say whose tokens they are, as far as the file that was packed does") {
   const data::ScratchFolder folder;
-  const std::string path = folder.write("a.jsonl", "{\"input_ids\": [1, 2]}\n"), with = folder.path("with.jsonl"), without = folder.path("without.jsonl");
+  const std::string path = folder.write("a.jsonl", "{\"input_ids\": [1, 2]}\n"),
+                    with = folder.path("with.jsonl"), without = folder.path("without.jsonl");
   write_about(path, {{"tokenizer", "tok/tokenizer.json"}, {"vocab_size", 300}, {"end_of_text", 7}});
   pack(options(path, with, 4));
   CHECK(read_about(with).tokenizer == "tok/tokenizer.json");
@@ -149,7 +163,9 @@ TEST_CASE("rows say whose tokens they are, as far as the file that was packed do
   CHECK(read_about(named.out).vocab_size == 400);
   CHECK(read_about(with).vocab_size == 300);
   CHECK_FALSE(read_about(with).end_of_text);
-  for (const char* other : {"[1]", "{", "{\"tokenizer\": 3, \"vocab_size\": -1, \"end_of_text\": 5000000000}"}) {   // a file of somebody else's
+  // a file of somebody else's
+  for (const char* other :
+       {"[1]", "{", "{\"tokenizer\": 3, \"vocab_size\": -1, \"end_of_text\": 5000000000}"}) {
     folder.write("a.jsonl.json", other);
     CHECK(read_about(path).tokenizer.empty());
     CHECK(read_about(path).vocab_size == 0);
@@ -163,7 +179,10 @@ TEST_CASE("rows say whose tokens they are, as far as the file that was packed do
 TEST_CASE("what cannot be packed is named with its line") {
   const data::ScratchFolder folder;
   const auto refused = [&](const std::string& lines, const std::string& says) {
-    data::expect_user_error(ExitCode::bad_data, {"x.jsonl:2", says}, [&] { pack(options(folder.write("x.jsonl", "{\"input_ids\": [1]}\n" + lines), folder.path("y.jsonl"), 4)); });
+    data::expect_user_error(ExitCode::bad_data, {"x.jsonl:2", says}, [&] {
+      pack(options(folder.write("x.jsonl", "{\"input_ids\": [1]}\n" + lines),
+                   folder.path("y.jsonl"), 4));
+    });
   };
   refused("{\"input_ids\": [1], \"label\": 1}\n", "has a label");
   refused("{\"input_ids\": [1], \"labels\": [1]}\n", "lines before have none");
@@ -177,9 +196,13 @@ TEST_CASE("what cannot be packed is named with its line") {
   o.path = folder.write("left.jsonl", "{\"input_ids\": [1, 2, 3], \"document_lengths\": [2]}\n");
   data::expect_user_error(ExitCode::bad_data, {"left.jsonl:1", "leaves 1"}, [&] { inspect(o); });
   const std::string there = folder.write("there.jsonl", "{\"input_ids\": [1]}\n");
-  data::expect_user_error(ExitCode::cannot_create, {"there.jsonl"}, [&] { pack(options(there, there, 4)); });
-  data::expect_user_error(ExitCode::usage, {".jsonl"}, [&] { pack(options(there, folder.path("z.bin"), 4)); });
-  data::expect_user_error(ExitCode::input_missing, {"none.bin"}, [&] { pack(options(folder.path("none.bin"), folder.path("z.jsonl"), 4)); });
+  data::expect_user_error(ExitCode::cannot_create, {"there.jsonl"},
+                          [&] { pack(options(there, there, 4)); });
+  data::expect_user_error(ExitCode::usage, {".jsonl"},
+                          [&] { pack(options(there, folder.path("z.bin"), 4)); });
+  data::expect_user_error(ExitCode::input_missing, {"none.bin"}, [&] {
+    pack(options(folder.path("none.bin"), folder.path("z.jsonl"), 4));
+  });
 }
 
 }  // namespace trainx::corpus

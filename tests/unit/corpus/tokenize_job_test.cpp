@@ -26,17 +26,22 @@ Ids tokens_in(const std::string& path) {
 }
 
 std::string random_text(std::mt19937& random, std::size_t bytes) {
-  static const char* const words[] = {"the", "cat", "sat", "rat", "mat,", "x1", "\n", "\n\n", "é", "中文", "  ", "'s", "--", "1234"};
+  static const char* const words[] = {"the",  "cat", "sat",  "rat", "mat,", "x1", "\n",
+                                      "\n\n", "é",   "中文", "  ",  "'s",   "--", "1234"};
   std::string text;
-  while (text.size() < bytes) text += std::string(words[random() % std::size(words)]) + (random() % 5 ? " " : "");
+  while (text.size() < bytes)
+    text += std::string(words[random() % std::size(words)]) + (random() % 5 ? " " : "");
   return text;
 }
 
-JobReport run(const MadeTokenizer& made, const JobOptions& o) { return run_tokenize_job(*made.tokenizer, o, [](const JobProgress&) {}); }
+JobReport run(const MadeTokenizer& made, const JobOptions& o) {
+  return run_tokenize_job(*made.tokenizer, o, [](const JobProgress&) {});
+}
 
 }  // namespace
 
-TEST_CASE("a long document has the tokens of the whole, piece by piece and in any number of threads") {
+TEST_CASE(
+    "a long document has the tokens of the whole, piece by piece and in any number of threads") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random(seed);
@@ -69,7 +74,9 @@ TEST_CASE("a text without blanks is cut too") {
   }
 }
 
-TEST_CASE("byte order marks and carriage returns are no text; files are documents in the order of their names") {
+TEST_CASE(
+    "byte order marks and carriage returns are no text; files are documents in the order of their "
+    "names") {
   const MadeTokenizer made;
   made.folder.write("in/b.txt", "the cat\r\nsat\r\n");
   made.folder.write("in/a/x.txt", "\xEF\xBB\xBFthe mat");
@@ -89,7 +96,9 @@ TEST_CASE("byte order marks and carriage returns are no text; files are document
 
 TEST_CASE("bad text is refused with file and line") {
   const MadeTokenizer made;
-  const auto expect = [&](const std::string& name, const std::string& contents, const std::vector<std::string>& says, const std::string& out = "out.bin") {
+  const auto expect = [&](const std::string& name, const std::string& contents,
+                          const std::vector<std::string>& says,
+                          const std::string& out = "out.bin") {
     JobOptions o;
     o.inputs = {made.folder.write(name, contents)};
     o.out = made.folder.path(out);
@@ -122,7 +131,9 @@ TEST_CASE("bad text is refused with file and line") {
 
 TEST_CASE("sentence pairs become labelled lines, from each notation the same") {
   const MadeTokenizer made(tokenizer::LearnedKind::wordpiece);
-  made.folder.write("a.jsonl", "{\"text\": \"the cat\", \"text_pair\": \"the \\\"rat\\\"\", \"label\": 1}\r\n{\"text\": \"mat\", \"label\": 0, \"id\": 7}\n\n");
+  made.folder.write("a.jsonl",
+                    "{\"text\": \"the cat\", \"text_pair\": \"the \\\"rat\\\"\", \"label\": "
+                    "1}\r\n{\"text\": \"mat\", \"label\": 0, \"id\": 7}\n\n");
   made.folder.write("a.csv", "label,text,text_pair\n1,the cat,\"the \"\"rat\"\"\"\n0,mat,\n");
   made.folder.write("a.tsv", "text_pair\tid\ttext\tlabel\nthe \"rat\"\t5\tthe cat\t1\n");
   std::vector<std::string> lines;
@@ -134,10 +145,12 @@ TEST_CASE("sentence pairs become labelled lines, from each notation the same") {
     const std::string out = contents_of(o.out);
     lines.push_back(out.substr(0, out.find('\n')));
   }
-  const auto sample = made.tokenizer->sample(made.encode("the cat"), made.encode("the \"rat\""), true);
+  const auto sample =
+      made.tokenizer->sample(made.encode("the cat"), made.encode("the \"rat\""), true);
   CHECK(lines[0].starts_with("{\"input_ids\": [2, "));
   CHECK(lines[0].ends_with("\"label\": 1}"));
-  CHECK(std::ranges::count(lines[0], '1') >= static_cast<std::ptrdiff_t>(std::ranges::count(sample.type_ids, 1)));
+  CHECK(std::ranges::count(lines[0], '1') >=
+        static_cast<std::ptrdiff_t>(std::ranges::count(sample.type_ids, 1)));
   CHECK(lines[1] == lines[0]);
   CHECK(lines[2] == lines[0]);
 }
@@ -156,7 +169,11 @@ TEST_CASE("an interrupted job goes on where it was, and begins anew where the in
 
   o.out = made.folder.path("again.bin");
   int calls = 0;
-  CHECK_THROWS_AS(run_tokenize_job(*made.tokenizer, o, [&](const JobProgress&) { if (++calls == 3) throw std::runtime_error("stopped"); }), std::runtime_error);
+  CHECK_THROWS_AS(run_tokenize_job(*made.tokenizer, o,
+                                   [&](const JobProgress&) {
+                                     if (++calls == 3) throw std::runtime_error("stopped");
+                                   }),
+                  std::runtime_error);
   REQUIRE_FALSE(std::filesystem::exists(o.out));
   const JobReport report = run(made, o);
   CHECK(report.parts_before == 3);
@@ -165,14 +182,20 @@ TEST_CASE("an interrupted job goes on where it was, and begins anew where the in
 
   o.out = made.folder.path("changed.bin");
   calls = 0;
-  CHECK_THROWS_AS(run_tokenize_job(*made.tokenizer, o, [&](const JobProgress&) { if (++calls == 3) throw std::runtime_error("stopped"); }), std::runtime_error);
+  CHECK_THROWS_AS(run_tokenize_job(*made.tokenizer, o,
+                                   [&](const JobProgress&) {
+                                     if (++calls == 3) throw std::runtime_error("stopped");
+                                   }),
+                  std::runtime_error);
   made.folder.write("b.txt", "the rats");
   CHECK(run(made, o).parts_before == 0);
 }
 
 TEST_CASE("a large vocabulary makes a file of four bytes a token") {
   const data::ScratchFolder folder;
-  folder.write("tokenizer.json", R"({"model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "cat": 70000}}, "pre_tokenizer": {"type": "WhitespaceSplit"}})");
+  folder.write(
+      "tokenizer.json",
+      R"({"model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "cat": 70000}}, "pre_tokenizer": {"type": "WhitespaceSplit"}})");
   const auto tokenizer = tokenizer::open_tokenizer(folder.path());
   JobOptions o;
   o.inputs = {folder.write("a.txt", "cat dog cat")};

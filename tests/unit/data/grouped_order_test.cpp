@@ -22,11 +22,14 @@ class Lengths final : public Source {
   std::int64_t samples_;
 };
 
-Order grouped(std::int64_t samples, std::int64_t batch, std::uint64_t seed = 42) { return make_order(std::make_shared<Lengths>(samples), {seed, true, true, batch}); }
+Order grouped(std::int64_t samples, std::int64_t batch, std::uint64_t seed = 42) {
+  return make_order(std::make_shared<Lengths>(samples), {seed, true, true, batch});
+}
 
 }  // namespace
 
-TEST_CASE("grouped by length every sample still comes once an epoch, wherever batches and epochs meet") {
+TEST_CASE(
+    "grouped by length every sample still comes once an epoch, wherever batches and epochs meet") {
   for (const std::int64_t samples : {1, 7, 100, 640, 641, 1000, 5000})
     for (const std::int64_t batch : {1, 3, 8, 10}) {
       INFO("samples " << samples << ", batch " << batch);
@@ -49,7 +52,9 @@ TEST_CASE("batches are even in length, and their order is not") {
   for (std::int64_t step = 0; step < 3 * samples / batch; ++step) {
     const auto range = [&](const Order& o) {
       std::int64_t low = 1000, high = 0;
-      for (std::int64_t p = step * batch; p < (step + 1) * batch; ++p) low = std::min(low, source.length(o.sample_at(p))), high = std::max(high, source.length(o.sample_at(p)));
+      for (std::int64_t p = step * batch; p < (step + 1) * batch; ++p)
+        low = std::min(low, source.length(o.sample_at(p))),
+        high = std::max(high, source.length(o.sample_at(p)));
       return std::pair{low, high};
     };
     const auto [low, high] = range(order);
@@ -60,10 +65,12 @@ TEST_CASE("batches are even in length, and their order is not") {
     plain_spread += static_cast<double>(plain_high - plain_low);
     ++steps;
   }
-  INFO("mean spread " << spread / steps << " tokens, " << plain_spread / steps << " without grouping");
+  INFO("mean spread " << spread / steps << " tokens, " << plain_spread / steps
+                      << " without grouping");
   CHECK(spread / steps < 4);
   CHECK(plain_spread / steps > 80);
-  // Neighbouring batches have nothing to do with one another: a sorted order would climb nearly always.
+  // Neighbouring batches have nothing to do with one another: a sorted order would climb nearly
+  // always.
   std::int64_t climbs = 0;
   for (std::size_t i = 1; i < longest.size(); ++i) climbs += longest[i] > longest[i - 1];
   CHECK(climbs > 0.4 * static_cast<double>(longest.size()));
@@ -75,19 +82,22 @@ TEST_CASE("a position's sample depends on nothing that was asked before, nor on 
   std::vector<std::int64_t> expected;
   for (std::int64_t p = 0; p < 15'000; ++p) expected.push_back(order.sample_at(p));
   const Order fresh = grouped(5000, 8);
-  for (const std::int64_t p : {14'999, 3, 9000, 4999, 5000, 12'345, 0}) CHECK(fresh.sample_at(p) == expected[static_cast<std::size_t>(p)]);
+  for (const std::int64_t p : {14'999, 3, 9000, 4999, 5000, 12'345, 0})
+    CHECK(fresh.sample_at(p) == expected[static_cast<std::size_t>(p)]);
   const Order shared = grouped(5000, 8);
   std::vector<std::thread> threads;
   std::vector<int> wrong(4);
   for (std::size_t t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
-      for (std::size_t p = t; p < expected.size(); p += 4) wrong[t] += shared.sample_at(static_cast<std::int64_t>(p)) != expected[p];
+      for (std::size_t p = t; p < expected.size(); p += 4)
+        wrong[t] += shared.sample_at(static_cast<std::int64_t>(p)) != expected[p];
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == std::vector<int>(4));
   std::int64_t same = 0;
   const Order other = grouped(5000, 8, 43);
-  for (std::int64_t p = 0; p < 5000; ++p) same += other.sample_at(p) == expected[static_cast<std::size_t>(p)];
+  for (std::int64_t p = 0; p < 5000; ++p)
+    same += other.sample_at(p) == expected[static_cast<std::size_t>(p)];
   CHECK(same < 50);
   CHECK_THROWS_AS(grouped(100, 0).sample_at(0), InternalError);
 }

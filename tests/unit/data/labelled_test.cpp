@@ -18,38 +18,61 @@ SourceOptions how(Targets targets, std::int64_t length = 6) {
   return options;
 }
 
-std::unique_ptr<Source> open_lines(const std::string& path, const SourceOptions& options, bool truncate = false) {
-  if (path.ends_with(".jsonl")) return open_source(spec::JsonlOptions{path, std::nullopt, truncate}, Split::train, options);
+std::unique_ptr<Source> open_lines(const std::string& path, const SourceOptions& options,
+                                   bool truncate = false) {
+  if (path.ends_with(".jsonl"))
+    return open_source(spec::JsonlOptions{path, std::nullopt, truncate}, Split::train, options);
   return open_source(spec::CsvOptions{path, std::nullopt, truncate, {}}, Split::train, options);
 }
 
 /// The same samples in each notation, with all columns.
 std::vector<std::string> three_files(const ScratchFolder& folder) {
-  return {folder.write("a.jsonl", "{\"input_ids\": [5, 6, 7], \"token_type_ids\": [0, 1, 1], \"label\": 2, \"labels\": [-100, 8, 9], \"text\": {\"a\": [[1.5, null]]}}\n"
-                                  "  {\"label\":0,\"labels\":null, \"input_ids\":[99]}\r\n"),
-          folder.write("a.csv", "label,text,input_ids,token_type_ids,labels\n2,\"a, \"\"b\"\"\",5 6 7,0 1 1,-100 8 9\n0,,\" 99 \",,\n\n \n"),
-          folder.write("a.tsv", "label\ttext\t input_ids\ttoken_type_ids\tlabels\r\n2\t,\t5 6  7\t\"0 1 1\"\t-100 8 9\r\n0\t\t99\t\t")};
+  return {folder.write("a.jsonl",
+                       "{\"input_ids\": [5, 6, 7], \"token_type_ids\": [0, 1, 1], \"label\": 2, "
+                       "\"labels\": [-100, 8, 9], \"text\": {\"a\": [[1.5, null]]}}\n"
+                       "  {\"label\":0,\"labels\":null, \"input_ids\":[99]}\r\n"),
+          folder.write("a.csv",
+                       "label,text,input_ids,token_type_ids,labels\n2,\"a, \"\"b\"\"\",5 6 7,0 1 "
+                       "1,-100 8 9\n0,,\" 99 \",,\n\n \n"),
+          folder.write("a.tsv",
+                       "label\ttext\t input_ids\ttoken_type_ids\tlabels\r\n2\t,\t5 6  7\t\"0 1 "
+                       "1\"\t-100 8 9\r\n0\t\t99\t\t")};
 }
 
 }  // namespace
 
 TEST_CASE("a packed line is several documents, each of which predicts itself alone") {
   const ScratchFolder folder;
-  const std::string path = folder.write("p.jsonl", "{\"input_ids\": [1, 2, 3, 4, 5], \"document_lengths\": [2, 3]}\n{\"input_ids\": [6, 7]}\n"
-                                                   "{\"input_ids\": [8, 9, 8], \"labels\": [8, 9, -100], \"document_lengths\": [3]}\n");
-  const auto source = open_source(spec::JsonlOptions{path, std::nullopt, false, true}, Split::train, how(Targets::next_token));
+  const std::string path = folder.write(
+      "p.jsonl",
+      "{\"input_ids\": [1, 2, 3, 4, 5], \"document_lengths\": [2, 3]}\n{\"input_ids\": [6, 7]}\n"
+      "{\"input_ids\": [8, 9, 8], \"labels\": [8, 9, -100], \"document_lengths\": [3]}\n");
+  const auto source = open_source(spec::JsonlOptions{path, std::nullopt, false, true}, Split::train,
+                                  how(Targets::next_token));
   const auto row = [&](std::int64_t index) {
     Ids tokens(6), targets(6, no), starts(6, 0);
     source->read(index, {.tokens = tokens, .targets = targets, .document_starts = starts});
     return std::vector{tokens, targets, starts};
   };
   CHECK(row(0) == std::vector<Ids>{{1, 2, 3, 4, 5, 0}, {2, no, 4, 5, no, no}, {0, 0, 2, 2, 2, -1}});
-  CHECK(row(1) == std::vector<Ids>{{6, 7, 0, 0, 0, 0}, {7, no, no, no, no, no}, {0, 0, -1, -1, -1, -1}});
-  CHECK(row(2) == std::vector<Ids>{{8, 9, 8, 0, 0, 0}, {9, no, no, no, no, no}, {0, 0, 0, -1, -1, -1}});
-  expect_user_error(ExitCode::bad_data, {"p.jsonl:1", "document_lengths", "packed: true"}, [&] { open_lines(path, how(Targets::next_token)); });
-  for (const auto& [lengths, says] : {std::pair{"[2, 2]", "leaves 1"}, {"[2, 4]", "4 where 3"}, {"[0, 5]", "0 where 5"}, {"[-1, 6]", "-1 where 5"}, {"[]", "leaves 5"}}) {
-    const std::string bad = folder.write("bad.jsonl", std::string("{\"input_ids\": [1, 2, 3, 4, 5], \"document_lengths\": ") + lengths + "}\n");
-    expect_user_error(ExitCode::bad_data, {"bad.jsonl:1", says}, [&] { open_source(spec::JsonlOptions{bad, std::nullopt, false, true}, Split::train, how(Targets::next_token)); });
+  CHECK(row(1) ==
+        std::vector<Ids>{{6, 7, 0, 0, 0, 0}, {7, no, no, no, no, no}, {0, 0, -1, -1, -1, -1}});
+  CHECK(row(2) ==
+        std::vector<Ids>{{8, 9, 8, 0, 0, 0}, {9, no, no, no, no, no}, {0, 0, 0, -1, -1, -1}});
+  expect_user_error(ExitCode::bad_data, {"p.jsonl:1", "document_lengths", "packed: true"},
+                    [&] { open_lines(path, how(Targets::next_token)); });
+  for (const auto& [lengths, says] : {std::pair{"[2, 2]", "leaves 1"},
+                                      {"[2, 4]", "4 where 3"},
+                                      {"[0, 5]", "0 where 5"},
+                                      {"[-1, 6]", "-1 where 5"},
+                                      {"[]", "leaves 5"}}) {
+    const std::string bad = folder.write(
+        "bad.jsonl",
+        std::string("{\"input_ids\": [1, 2, 3, 4, 5], \"document_lengths\": ") + lengths + "}\n");
+    expect_user_error(ExitCode::bad_data, {"bad.jsonl:1", says}, [&] {
+      open_source(spec::JsonlOptions{bad, std::nullopt, false, true}, Split::train,
+                  how(Targets::next_token));
+    });
   }
 }
 
@@ -65,7 +88,8 @@ TEST_CASE("a line is a sample: classes") {
       CHECK(source->vocab_size() == 0);
       CHECK(source->length(0) == 3);
       CHECK(source->length(1) == 1);
-      const Sample first = read_sample(*source, 0, 4);                 // a row need not be sequence_length long
+      // a row need not be sequence_length long
+      const Sample first = read_sample(*source, 0, 4);
       CHECK(first.tokens == Ids{5, 6, 7, 0});
       CHECK(first.token_types == Ids{0, 1, 1, 0});
       CHECK(first.targets == Ids{no, no, no, no});
@@ -80,22 +104,29 @@ TEST_CASE("a line is a sample: classes") {
   }
 }
 
-TEST_CASE("a line is a sample: tokens in their own place, and next tokens, which labels replace one to the left") {
+TEST_CASE(
+    "a line is a sample: tokens in their own place, and next tokens, which labels replace one to "
+    "the left") {
   const ScratchFolder folder;
   for (const std::string& path : three_files(folder)) {
     INFO(path);
-    const auto own = open_lines(path, how(Targets::own_token)), next = open_lines(path, how(Targets::next_token));
+    const auto own = open_lines(path, how(Targets::own_token)),
+               next = open_lines(path, how(Targets::next_token));
     CHECK(read_sample(*own, 0, 4).targets == Ids{no, 8, 9, no});
-    CHECK(read_sample(*own, 1, 4).targets == Ids{no, no, no, no});     // to be drawn
+    CHECK(read_sample(*own, 1, 4).targets == Ids{no, no, no, no});  // to be drawn
     CHECK(read_sample(*next, 0, 4).targets == Ids{8, 9, no, no});
-    CHECK(read_sample(*next, 1, 4).targets == Ids{no, no, no, no});    // one token has no next one
+    CHECK(read_sample(*next, 1, 4).targets == Ids{no, no, no, no});  // one token has no next one
     CHECK(read_sample(*next, 0, 4).label == Ids{no});
   }
-  const auto silent = open_lines(folder.write("silent.jsonl", "{\"input_ids\": [5, 6], \"labels\": [-100, -100]}\n{\"input_ids\": [5, 6]}"), how(Targets::own_token));
+  const auto silent = open_lines(
+      folder.write("silent.jsonl",
+                   "{\"input_ids\": [5, 6], \"labels\": [-100, -100]}\n{\"input_ids\": [5, 6]}"),
+      how(Targets::own_token));
   Ids tokens(2), targets(2, no);
-  CHECK(silent->read(0, {tokens, targets}));             // says that there are none
-  CHECK_FALSE(silent->read(1, {tokens, targets}));       // says nothing
-  const auto plain = open_lines(folder.write("plain.jsonl", R"({"input_ids": [5, 6, 7]})"), how(Targets::next_token));
+  CHECK(silent->read(0, {tokens, targets}));        // says that there are none
+  CHECK_FALSE(silent->read(1, {tokens, targets}));  // says nothing
+  const auto plain = open_lines(folder.write("plain.jsonl", R"({"input_ids": [5, 6, 7]})"),
+                                how(Targets::next_token));
   CHECK(read_sample(*plain, 0, 5).targets == Ids{6, 7, no, no, no});
 }
 
@@ -110,8 +141,11 @@ TEST_CASE("a row without room for segments, length and label is filled with what
 
 TEST_CASE("a sample longer than the row is refused, or cut: its last token then has no target") {
   const ScratchFolder folder;
-  const std::string path = folder.write("long.jsonl", "{\"input_ids\": [1]}\n{\"input_ids\": [1, 2, 3, 4, 5]}");
-  expect_user_error(ExitCode::bad_data, {path + ":2: ", "5 tokens", "data.sequence_length (4)", "data.truncate"}, [&] { open_lines(path, how(Targets::next_token, 4)); });
+  const std::string path =
+      folder.write("long.jsonl", "{\"input_ids\": [1]}\n{\"input_ids\": [1, 2, 3, 4, 5]}");
+  expect_user_error(ExitCode::bad_data,
+                    {path + ":2: ", "5 tokens", "data.sequence_length (4)", "data.truncate"},
+                    [&] { open_lines(path, how(Targets::next_token, 4)); });
   const auto cut = open_lines(path, how(Targets::next_token, 4), true);
   CHECK(cut->length(1) == 4);
   CHECK(read_sample(*cut, 1, 4).tokens == Ids{1, 2, 3, 4});
@@ -119,10 +153,15 @@ TEST_CASE("a sample longer than the row is refused, or cut: its last token then 
   CHECK(open_lines(path, how(Targets::next_token, 5))->length(1) == 5);
 }
 
-TEST_CASE("JSON lines that are no samples are refused with file and line, at opening or, unscanned, at reading") {
+TEST_CASE(
+    "JSON lines that are no samples are refused with file and line, at opening or, unscanned, at "
+    "reading") {
   const ScratchFolder folder;
-  const auto refused = [&](Targets targets, const std::string& line, const std::vector<std::string>& parts) {
-    const std::string path = folder.write("bad.jsonl", "{\"input_ids\": [1, 2], \"label\": 1}\n" + line + "\n{\"input_ids\": [3], \"label\": 1}\n");
+  const auto refused = [&](Targets targets, const std::string& line,
+                           const std::vector<std::string>& parts) {
+    const std::string path =
+        folder.write("bad.jsonl", "{\"input_ids\": [1, 2], \"label\": 1}\n" + line +
+                                      "\n{\"input_ids\": [3], \"label\": 1}\n");
     std::vector<std::string> said{path + ":2: "};
     said.insert(said.end(), parts.begin(), parts.end());
     INFO(line.substr(0, 200));
@@ -143,12 +182,16 @@ TEST_CASE("JSON lines that are no samples are refused with file and line, at ope
   refused(label, R"({"input_ids": [1, 2], "label": null})", {"no label"});
   refused(label, R"({"input_ids": [1, 2], "label": [1]})", {"label is a list"});
   refused(label, R"({"input_ids": [1, 2], "label": "positive"})", {"label is text", "integer"});
-  refused(label, R"({"input_ids": [1, 2], "label": 1.0})", {"label is a number that is no integer"});
+  refused(label, R"({"input_ids": [1, 2], "label": 1.0})",
+          {"label is a number that is no integer"});
   refused(label, R"({"input_ids": [1, 2], "label": true})", {"label is a truth value"});
-  refused(next, R"({"input_ids": [1, 100]})", {"input_ids[1] is 100", "vocabulary of 100", "vocab_size"});
+  refused(next, R"({"input_ids": [1, 100]})",
+          {"input_ids[1] is 100", "vocabulary of 100", "vocab_size"});
   refused(next, R"({"input_ids": [-5, 1]})", {"input_ids[0] is -5", "less than 0"});
-  refused(next, R"({"input_ids": [1, 9223372036854775807]})", {"input_ids[1] is 9223372036854775807", "vocabulary"});
-  refused(next, R"({"input_ids": [1, 9223372036854775808]})", {"input_ids[1] is an integer beyond 64 bits"});
+  refused(next, R"({"input_ids": [1, 9223372036854775807]})",
+          {"input_ids[1] is 9223372036854775807", "vocabulary"});
+  refused(next, R"({"input_ids": [1, 9223372036854775808]})",
+          {"input_ids[1] is an integer beyond 64 bits"});
   refused(next, R"({"input_ids": [1, 99999999999999999999]})", {"input_ids[1] is"});
   refused(next, R"({"input_ids": [1, 2.5]})", {"input_ids[1] is a number that is no integer"});
   refused(next, R"({"input_ids": [1, 1e2]})", {"no integer"});
@@ -164,12 +207,17 @@ TEST_CASE("JSON lines that are no samples are refused with file and line, at ope
   refused(next, R"([1, 2])", {"a list", "object"});
   refused(next, R"(7)", {"a number", "object"});
   refused(next, R"(null)", {"null", "object"});
-  refused(next, R"({"input_ids": [1, 2], "labels": [1]})", {"labels has 1 values, but input_ids 2"});
+  refused(next, R"({"input_ids": [1, 2], "labels": [1]})",
+          {"labels has 1 values, but input_ids 2"});
   refused(next, R"({"input_ids": [1, 2], "labels": []})", {"labels has 0 values"});
-  refused(next, R"({"input_ids": [1, 2], "token_type_ids": [0, 0, 0]})", {"token_type_ids has 3 values, but input_ids 2"});
-  refused(next, R"({"input_ids": [1, 2], "token_type_ids": [0, 2]})", {"token_type_ids[1] is 2", "2 token types"});
-  refused(next, R"({"input_ids": [1, 2], "attention_mask": [1, 0]})", {"attention_mask", "padding"});
-  refused(own, R"({"input_ids": [1, 2], "labels": [-100, 100]})", {"labels[1] is 100", "vocabulary"});
+  refused(next, R"({"input_ids": [1, 2], "token_type_ids": [0, 0, 0]})",
+          {"token_type_ids has 3 values, but input_ids 2"});
+  refused(next, R"({"input_ids": [1, 2], "token_type_ids": [0, 2]})",
+          {"token_type_ids[1] is 2", "2 token types"});
+  refused(next, R"({"input_ids": [1, 2], "attention_mask": [1, 0]})",
+          {"attention_mask", "padding"});
+  refused(own, R"({"input_ids": [1, 2], "labels": [-100, 100]})",
+          {"labels[1] is 100", "vocabulary"});
   refused(own, R"({"input_ids": [1, 2], "labels": [-1, 5]})", {"labels[0] is -1"});
   refused(next, R"({"input_ids": [1, 2], "input_ids": [3]})", {"given twice", "\"input_ids\""});
   refused(next, R"({"input_ids": [1, 2], "x": 1, "x": 2})", {"given twice"});
@@ -186,7 +234,8 @@ TEST_CASE("JSON lines that are no samples are refused with file and line, at ope
   const std::string deep(100'000, '[');
   refused(next, deep, {"a list", "object"});
   refused(next, "{\"input_ids\": " + deep, {"input_ids[0] is a list"});
-  refused(next, "{\"x\": " + deep + std::string(100'000, ']') + ", \"input_ids\": [1]}", {"deeper than 100"});
+  refused(next, "{\"x\": " + deep + std::string(100'000, ']') + ", \"input_ids\": [1]}",
+          {"deeper than 100"});
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += "{\"x\":";
   refused(next, objects, {"deeper than 100"});
@@ -194,18 +243,28 @@ TEST_CASE("JSON lines that are no samples are refused with file and line, at ope
 
 TEST_CASE("what another task needs is no error here") {
   const ScratchFolder folder;
-  const std::string path = folder.write("a.jsonl", R"({"input_ids": [1, 2], "label": "positive", "labels": 1, "attention_mask": [1, 1]})" "\n\n  \n");
-  expect_user_error(ExitCode::bad_data, {"label is text"}, [&] { open_lines(path, how(Targets::label)); });
-  expect_user_error(ExitCode::bad_data, {"labels is a number"}, [&] { open_lines(path, how(Targets::own_token)); });
-  const std::string classes = folder.write("b.jsonl", R"({"input_ids": [1, 2], "label": 1, "labels": "x"})");
+  const std::string path = folder.write(
+      "a.jsonl",
+      R"({"input_ids": [1, 2], "label": "positive", "labels": 1, "attention_mask": [1, 1]})"
+      "\n\n  \n");
+  expect_user_error(ExitCode::bad_data, {"label is text"},
+                    [&] { open_lines(path, how(Targets::label)); });
+  expect_user_error(ExitCode::bad_data, {"labels is a number"},
+                    [&] { open_lines(path, how(Targets::own_token)); });
+  const std::string classes =
+      folder.write("b.jsonl", R"({"input_ids": [1, 2], "label": 1, "labels": "x"})");
   CHECK(open_lines(classes, how(Targets::label))->samples() == 1);
-  const std::string text = folder.write("c.jsonl", "\xEF\xBB\xBF" R"({"input_ids": [1, 2], "label": "positive"})" "\n\n \r\n");
+  const std::string text = folder.write("c.jsonl",
+                                        "\xEF\xBB\xBF"
+                                        R"({"input_ids": [1, 2], "label": "positive"})"
+                                        "\n\n \r\n");
   CHECK(open_lines(text, how(Targets::next_token))->samples() == 1);
 }
 
 TEST_CASE("lines of csv that are no samples are refused with file and line") {
   const ScratchFolder folder;
-  const auto refused = [&](const std::string& text, const std::vector<std::string>& parts, const std::string& name = "bad.csv") {
+  const auto refused = [&](const std::string& text, const std::vector<std::string>& parts,
+                           const std::string& name = "bad.csv") {
     INFO(text);
     const std::string path = folder.write(name, text);
     std::vector<std::string> said{path};
@@ -238,10 +297,15 @@ TEST_CASE("lines of csv that are no samples are refused with file and line") {
 TEST_CASE("of many bad lines the first is told, however many threads look") {
   const ScratchFolder folder;
   std::string text;
-  for (int i = 1; i <= 50'000; ++i) text += i >= 31'234 && i % 2 == 0 ? "{\"input_ids\": [100]}\n" : "{\"input_ids\": [" + std::to_string(i % 100) + ", 1]}\n";
+  for (int i = 1; i <= 50'000; ++i)
+    text += i >= 31'234 && i % 2 == 0 ? "{\"input_ids\": [100]}\n"
+                                      : "{\"input_ids\": [" + std::to_string(i % 100) + ", 1]}\n";
   const std::string path = folder.write("many.jsonl", text);
-  expect_user_error(ExitCode::bad_data, {path + ":31234: ", "input_ids[0] is 100"}, [&] { open_lines(path, how(Targets::next_token)); });
-  const auto source = open_lines(folder.write("good.jsonl", text.substr(0, text.find("[100]") - 14)), how(Targets::next_token));
+  expect_user_error(ExitCode::bad_data, {path + ":31234: ", "input_ids[0] is 100"},
+                    [&] { open_lines(path, how(Targets::next_token)); });
+  const auto source =
+      open_lines(folder.write("good.jsonl", text.substr(0, text.find("[100]") - 14)),
+                 how(Targets::next_token));
   REQUIRE(source->samples() == 31'233);
   for (std::int64_t i = 0; i < source->samples(); ++i) REQUIRE(source->length(i) == 2);
   CHECK(read_sample(*source, 31'232, 2).tokens == Ids{33, 1});
@@ -250,19 +314,29 @@ TEST_CASE("of many bad lines the first is told, however many threads look") {
 TEST_CASE("the delimiter is the extension's, or as it is said") {
   const ScratchFolder folder;
   const std::string path = folder.write("a.txt", "input_ids\tlabel\n1 2\t1\n");
-  expect_user_error(ExitCode::bad_data, {"data.delimiter"}, [&] { open_lines(path, how(Targets::label)); });
-  const auto source = open_source(spec::CsvOptions{path, std::nullopt, false, {spec::Delimiter::tab}}, Split::train, how(Targets::label));
+  expect_user_error(ExitCode::bad_data, {"data.delimiter"},
+                    [&] { open_lines(path, how(Targets::label)); });
+  const auto source =
+      open_source(spec::CsvOptions{path, std::nullopt, false, {spec::Delimiter::tab}}, Split::train,
+                  how(Targets::label));
   CHECK(read_sample(*source, 0, 2).tokens == Ids{1, 2});
 }
 
 TEST_CASE("files without samples and files that are not there") {
   const ScratchFolder folder;
-  expect_user_error(ExitCode::bad_data, {"no samples"}, [&] { open_lines(folder.write("empty.jsonl", ""), how(Targets::next_token)); });
-  expect_user_error(ExitCode::bad_data, {"no samples"}, [&] { open_lines(folder.write("blank.jsonl", "\n \n"), how(Targets::next_token)); });
-  expect_user_error(ExitCode::input_missing, {"none.jsonl", "missing"}, [&] { open_lines(folder.path("none.jsonl"), how(Targets::next_token)); });
-  expect_user_error(ExitCode::input_missing, {"none.csv", "missing"}, [&] { open_lines(folder.path("none.csv"), how(Targets::next_token)); });
-  CHECK(open_source(spec::JsonlOptions{"x", std::nullopt, false}, Split::eval, how(Targets::label)) == nullptr);
-  CHECK(open_source(spec::CsvOptions{"x", std::nullopt, false, {}}, Split::eval, how(Targets::label)) == nullptr);
+  expect_user_error(ExitCode::bad_data, {"no samples"},
+                    [&] { open_lines(folder.write("empty.jsonl", ""), how(Targets::next_token)); });
+  expect_user_error(ExitCode::bad_data, {"no samples"}, [&] {
+    open_lines(folder.write("blank.jsonl", "\n \n"), how(Targets::next_token));
+  });
+  expect_user_error(ExitCode::input_missing, {"none.jsonl", "missing"},
+                    [&] { open_lines(folder.path("none.jsonl"), how(Targets::next_token)); });
+  expect_user_error(ExitCode::input_missing, {"none.csv", "missing"},
+                    [&] { open_lines(folder.path("none.csv"), how(Targets::next_token)); });
+  CHECK(open_source(spec::JsonlOptions{"x", std::nullopt, false}, Split::eval,
+                    how(Targets::label)) == nullptr);
+  CHECK(open_source(spec::CsvOptions{"x", std::nullopt, false, {}}, Split::eval,
+                    how(Targets::label)) == nullptr);
 }
 
 TEST_CASE("text, tokens and stories have no targets in their own place and no classes") {
@@ -276,7 +350,8 @@ TEST_CASE("text, tokens and stories have no targets in their own place and no cl
   CHECK(own->vocab_size() == 256);
   CHECK(own->length(0) == 0);
   options.targets = Targets::label;
-  expect_user_error(ExitCode::bad_data, {"class", "jsonl"}, [&] { open_source(text, Split::train, options); });
+  expect_user_error(ExitCode::bad_data, {"class", "jsonl"},
+                    [&] { open_source(text, Split::train, options); });
 }
 
 }  // namespace trainx::data

@@ -12,16 +12,21 @@ namespace {
 
 constexpr std::int64_t row = 3;
 
-/// Sample i holds i*10, i*10+1, ...; reading takes a random while, so that workers overtake each other. `bad` throws.
+/// Sample i holds i*10, i*10+1, ...; reading takes a random while, so that workers overtake each
+/// other. `bad` throws.
 class SlowSource final : public Source {
  public:
-  explicit SlowSource(std::int64_t samples, std::int64_t bad = -1, int microseconds = 0) : samples_(samples), bad_(bad), microseconds_(microseconds) {}
+  explicit SlowSource(std::int64_t samples, std::int64_t bad = -1, int microseconds = 0)
+      : samples_(samples), bad_(bad), microseconds_(microseconds) {}
   std::int64_t samples() const override { return samples_; }
   std::int64_t vocab_size() const override { return 0; }
   bool read(std::int64_t index, SampleView out) const override {
     const int count = reads++;
-    if (microseconds_ > 0) std::this_thread::sleep_for(std::chrono::microseconds((index * 7919 + count * 104729) % microseconds_));
-    if (index == bad_) throw UserError(ExitCode::bad_data, "sample " + std::to_string(index) + " is bad");
+    if (microseconds_ > 0)
+      std::this_thread::sleep_for(
+          std::chrono::microseconds((index * 7919 + count * 104729) % microseconds_));
+    if (index == bad_)
+      throw UserError(ExitCode::bad_data, "sample " + std::to_string(index) + " is bad");
     for (std::size_t i = 0; i < row; ++i) {
       out.tokens[i] = static_cast<std::int32_t>(index * 10 + static_cast<std::int64_t>(i));
       out.targets[i] = out.tokens[i] + 1;
@@ -36,14 +41,18 @@ class SlowSource final : public Source {
 };
 
 struct Batch {
-  explicit Batch(std::int64_t b) : tokens(static_cast<std::size_t>(b * row)), targets(tokens.size()), positions(static_cast<std::size_t>(b)) {}
+  explicit Batch(std::int64_t b)
+      : tokens(static_cast<std::size_t>(b * row)),
+        targets(tokens.size()),
+        positions(static_cast<std::size_t>(b)) {}
   BatchView view() { return {tokens, targets, positions}; }
   std::vector<std::int32_t> tokens, targets;
   std::vector<std::int64_t> positions;
 };
 
 /// Whether the loader gives for (step, micro_step) what the definition says.
-void check_fetch(Loader& loader, const Order& order, const LoaderOptions& o, std::int64_t step, int micro_step) {
+void check_fetch(Loader& loader, const Order& order, const LoaderOptions& o, std::int64_t step,
+                 int micro_step) {
   Batch batch(o.micro_batch_size);
   loader.fetch(step, micro_step, batch.view());
   INFO("step " << step << ", micro-step " << micro_step);
@@ -51,13 +60,16 @@ void check_fetch(Loader& loader, const Order& order, const LoaderOptions& o, std
     const std::int64_t position = step * o.global_batch_size + micro_step * o.micro_batch_size + i;
     REQUIRE(batch.positions[static_cast<std::size_t>(i)] == position);
     for (std::int64_t t = 0; t < row; ++t) {
-      REQUIRE(batch.tokens[static_cast<std::size_t>(i * row + t)] == order.sample_at(position) * 10 + t);
-      REQUIRE(batch.targets[static_cast<std::size_t>(i * row + t)] == order.sample_at(position) * 10 + t + 1);
+      REQUIRE(batch.tokens[static_cast<std::size_t>(i * row + t)] ==
+              order.sample_at(position) * 10 + t);
+      REQUIRE(batch.targets[static_cast<std::size_t>(i * row + t)] ==
+              order.sample_at(position) * 10 + t + 1);
     }
   }
 }
 
-LoaderOptions cut(std::int64_t global, std::int64_t micro, std::int64_t workers, std::int64_t prefetch) {
+LoaderOptions cut(std::int64_t global, std::int64_t micro, std::int64_t workers,
+                  std::int64_t prefetch) {
   LoaderOptions o;
   o.global_batch_size = global;
   o.micro_batch_size = micro;
@@ -71,7 +83,8 @@ LoaderOptions cut(std::int64_t global, std::int64_t micro, std::int64_t workers,
 
 TEST_CASE("batches come in order over epoch edges, with any number of workers and any depth") {
   const std::int64_t workers = GENERATE(1, 2, 5), prefetch = GENERATE(1, 2, 7);
-  const Order order(10, 42, true);                        // 6 does not divide 10: steps straddle epochs
+  // 6 does not divide 10: steps straddle epochs
+  const Order order(10, 42, true);
   const LoaderOptions o = cut(6, 2, workers, prefetch);
   Loader loader(std::make_shared<SlowSource>(10, -1, 200), order, o);
   for (std::int64_t step = 0; step < 12; ++step) {
@@ -118,14 +131,15 @@ TEST_CASE("any step may be asked for: ahead, back, again, far away") {
   }
 }
 
-TEST_CASE("preparing is bounded by prefetch and by the last step, beyond which steps are still given") {
+TEST_CASE(
+    "preparing is bounded by prefetch and by the last step, beyond which steps are still given") {
   const Order order(1000, 42, false);
   LoaderOptions o = cut(2, 2, 2, 3);
   {
     const auto source = std::make_shared<SlowSource>(1000);
     Loader loader(source, order, o);
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    CHECK(source->reads <= 3 * 2);                        // three micro-batches of two samples
+    CHECK(source->reads <= 3 * 2);  // three micro-batches of two samples
     check_fetch(loader, order, o, 0, 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     CHECK(source->reads <= 4 * 2);
@@ -142,10 +156,11 @@ TEST_CASE("preparing is bounded by prefetch and by the last step, beyond which s
   check_fetch(loader, order, o, 1, 0);
 }
 
-TEST_CASE("what a worker meets is thrown where its batch is asked for, each time, and nowhere else") {
+TEST_CASE(
+    "what a worker meets is thrown where its batch is asked for, each time, and nowhere else") {
   const Order order(100, 42, false);
   const LoaderOptions o = cut(2, 2, 2, 4);
-  Loader loader(std::make_shared<SlowSource>(100, 5, 100), order, o);     // sample 5 is in step 2
+  Loader loader(std::make_shared<SlowSource>(100, 5, 100), order, o);  // sample 5 is in step 2
   check_fetch(loader, order, o, 0, 0);
   check_fetch(loader, order, o, 1, 0);
   Batch batch(2);
@@ -166,7 +181,8 @@ TEST_CASE("a loader may end at any time") {
   const Order order(1000, 42, true);
   for (int i = 0; i < 60; ++i) {
     const LoaderOptions o = cut(4, 2, 1 + i % 4, 1 + i % 5);
-    Loader loader(std::make_shared<SlowSource>(1000, i % 7 == 0 ? order.sample_at(1) : -1, 300), order, o);
+    Loader loader(std::make_shared<SlowSource>(1000, i % 7 == 0 ? order.sample_at(1) : -1, 300),
+                  order, o);
     std::this_thread::sleep_for(std::chrono::microseconds(i * 37 % 500));
     if (i % 3 == 0) check_fetch(loader, order, o, 5, 1);
     if (i % 3 == 1) check_fetch(loader, order, o, 90, 0);

@@ -10,13 +10,15 @@ namespace {
 
 std::vector<std::int64_t> epoch(const Order& order, std::int64_t index) {
   std::vector<std::int64_t> samples;
-  for (std::int64_t i = 0; i < order.samples(); ++i) samples.push_back(order.sample_at(index * order.samples() + i));
+  for (std::int64_t i = 0; i < order.samples(); ++i)
+    samples.push_back(order.sample_at(index * order.samples() + i));
   return samples;
 }
 
 bool is_permutation_of_all(const std::vector<std::int64_t>& samples) {
   const std::set<std::int64_t> distinct(samples.begin(), samples.end());
-  return distinct.size() == samples.size() && *distinct.begin() == 0 && *distinct.rbegin() == static_cast<std::int64_t>(samples.size()) - 1;
+  return distinct.size() == samples.size() && *distinct.begin() == 0 &&
+         *distinct.rbegin() == static_cast<std::int64_t>(samples.size()) - 1;
 }
 
 }  // namespace
@@ -46,14 +48,16 @@ TEST_CASE("shuffling moves samples about: neither near their place nor in runs")
   for (const std::int64_t count : {100, 1000, 50'000}) {
     const auto samples = epoch(Order(count, 1, true), 0);
     std::int64_t runs = 0;
-    double moved = 0;                                                    // mean |sample - place| over the count; a third in a random permutation
+    // mean |sample - place| over the count; a third in a random permutation
+    double moved = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       moved += std::abs(static_cast<double>(samples[i]) - static_cast<double>(i));
       if (i > 0 && samples[i] == samples[i - 1] + 1) ++runs;
     }
     moved /= static_cast<double>(count * count);
     INFO("samples " << count << ": " << runs << " neighbours stay neighbours, mean move " << moved);
-    CHECK(runs <= 8);                                                    // about 1 of a random permutation
+    // about 1 of a random permutation
+    CHECK(runs <= 8);
     CHECK(std::abs(moved - 1.0 / 3) < 0.05);
   }
 }

@@ -7,8 +7,12 @@ namespace trainx::data {
 
 /// Room for one sample with every field.
 struct Sample {
-  explicit Sample(std::size_t row) : tokens(row), targets(row), token_types(row), positions(1), length(1), label(1) {}
-  SampleView view() { return BatchView{tokens, targets, positions, token_types, length, label}.row(0); }   // made to padding
+  explicit Sample(std::size_t row)
+      : tokens(row), targets(row), token_types(row), positions(1), length(1), label(1) {}
+  // made to padding
+  SampleView view() {
+    return BatchView{tokens, targets, positions, token_types, length, label}.row(0);
+  }
   std::vector<std::int32_t> tokens, targets, token_types;
   std::vector<std::int64_t> positions;
   std::vector<std::int32_t> length, label;

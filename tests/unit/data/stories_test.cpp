@@ -14,7 +14,8 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-Ids draw(std::uint64_t seed, Split split, std::int64_t index, std::size_t count, std::vector<double>* nats = nullptr) {
+Ids draw(std::uint64_t seed, Split split, std::int64_t index, std::size_t count,
+         std::vector<double>* nats = nullptr) {
   Ids ids(count);
   if (nats) nats->resize(count);
   draw_sample(seed, split, index, ids, nats ? std::span<double>(*nats) : std::span<double>{});
@@ -57,7 +58,9 @@ TEST_CASE("stories have at least 300 words, all of which occur") {
   CHECK(seen.size() == grammar.words().size());
 }
 
-TEST_CASE("at every state the next words are distinct and their probabilities sum to 1; what is drawn is recorded with its own") {
+TEST_CASE(
+    "at every state the next words are distinct and their probabilities sum to 1; what is drawn is "
+    "recorded with its own") {
   const Grammar& grammar = Grammar::english();
   std::vector<Choice> choices;
   for (int i = 0; i < 300; ++i) {
@@ -74,7 +77,8 @@ TEST_CASE("at every state the next words are distinct and their probabilities su
         if (c.token == ids[t]) recorded = -std::log(c.probability);
       }
       INFO("sample " << i << ", token " << t);
-      REQUIRE(distinct.size() == choices.size());         // so the text says which way the grammar went
+      // so the text says which way the grammar went
+      REQUIRE(distinct.size() == choices.size());
       REQUIRE(std::abs(sum - 1) < 1e-12);
       REQUIRE(std::abs(recorded - nats[t]) < 1e-12);
       REQUIRE(grammar.advance(at, ids[t]));
@@ -84,7 +88,11 @@ TEST_CASE("at every state the next words are distinct and their probabilities su
 
 TEST_CASE("recorded probabilities are the frequencies of what follows the same beginning") {
   constexpr std::size_t length = 14, samples = 40'000;
-  struct Count { double all = 0; std::map<std::int32_t, std::pair<double, double>> next; };   // token: how often, its recorded p
+  // token: how often, its recorded p
+  struct Count {
+    double all = 0;
+    std::map<std::int32_t, std::pair<double, double>> next;
+  };
   std::map<Ids, Count> counts;
   for (std::size_t i = 0; i < samples; ++i) {
     std::vector<double> nats;
@@ -104,14 +112,16 @@ TEST_CASE("recorded probabilities are the frequencies of what follows the same b
     for (const auto& [token, entry] : count.next) {
       const auto [often, p] = entry;
       const double deviation = std::sqrt(p * (1 - p) / count.all);
-      INFO("after " << prefix.size() << " words, token " << token << ": p " << p << ", frequency " << often / count.all);
+      INFO("after " << prefix.size() << " words, token " << token << ": p " << p << ", frequency "
+                    << often / count.all);
       REQUIRE(std::abs(often / count.all - p) <= 5 * deviation + 1e-12);
     }
   }
   CHECK(states >= 50);
 }
 
-TEST_CASE("the floor is the mean of what was recorded, and unigram entropy is at least twice as high") {
+TEST_CASE(
+    "the floor is the mean of what was recorded, and unigram entropy is at least twice as high") {
   const spec::StoriesOptions options;
   const SourceOptions how{128, 0, 42};
   const auto floor = entropy_floor_nats(options, Split::eval, how);
@@ -163,7 +173,9 @@ TEST_CASE("the source gives tokens and, shifted by one, targets") {
   CHECK(targets == Ids(whole.begin() + 1, whole.end()));
   CHECK_THROWS_AS(train->read(100, {tokens, targets}), InternalError);
   CHECK_THROWS_AS(eval->read(7, {tokens, targets}), InternalError);
-  expect_user_error(ExitCode::bad_data, {"vocabulary only 100"}, [] { open_source(spec::StoriesOptions{}, Split::train, {40, 100}); });
+  expect_user_error(ExitCode::bad_data, {"vocabulary only 100"}, [] {
+    open_source(spec::StoriesOptions{}, Split::train, {40, 100});
+  });
 }
 
 TEST_CASE("two readers accept the stories: the grammar's own and one that knows nothing of it") {
@@ -181,10 +193,12 @@ TEST_CASE("two readers accept the stories: the grammar's own and one that knows 
 }
 
 TEST_CASE("both readers reject broken agreement, also over more than ten words") {
-  const std::map<std::string, std::string> swaps{{"was", "were"},      {"were", "was"},        {"himself", "herself"}, {"herself", "himself"},
-                                                 {"themselves", "himself"}, {"He", "She"},     {"She", "They"},        {"They", "He"},
-                                                 {"him", "them"},      {"them", "him"},        {"they", "she"},        {"their", "his"}};
-  const std::set<std::string> names{"Tom", "Jack", "Ben", "Max", "Anna", "Lily", "Mia", "Rose"}, things{"key", "ring", "ball", "drum", "book", "lamp", "hat"};
+  const std::map<std::string, std::string> swaps{
+      {"was", "were"},           {"were", "was"}, {"himself", "herself"}, {"herself", "himself"},
+      {"themselves", "himself"}, {"He", "She"},   {"She", "They"},        {"They", "He"},
+      {"him", "them"},           {"them", "him"}, {"they", "she"},        {"their", "his"}};
+  const std::set<std::string> names{"Tom", "Jack", "Ben", "Max", "Anna", "Lily", "Mia", "Rose"},
+      things{"key", "ring", "ball", "drum", "book", "lamp", "hat"};
   std::map<std::string, int> broken;
   std::size_t far = 0;
   for (int i = 0; i < 1500; ++i) {
@@ -194,11 +208,13 @@ TEST_CASE("both readers reject broken agreement, also over more than ten words")
       auto wrong = words;
       const bool again = !seen.insert(words[t]).second;
       if (const auto swap = swaps.find(words[t]); swap != swaps.end()) {
-        if (words[t - 1] == "there") continue;            // "there was a", before anybody is known: left to the grammar's reader
+        // "there was a", before anybody is known: left to the grammar's reader
+        if (words[t - 1] == "there") continue;
         wrong[t] = swap->second;
       } else if (again && names.contains(words[t])) {
         wrong[t] = words[t] == "Tom" ? "Jack" : "Tom";
-        if (std::find(words.begin(), words.end(), wrong[t]) != words.end()) continue;      // the other one's name
+        // the other one's name
+        if (std::find(words.begin(), words.end(), wrong[t]) != words.end()) continue;
       } else if (again && things.contains(words[t])) {
         wrong[t] = words[t] == "key" ? "ring" : "key";
       } else {
@@ -209,10 +225,15 @@ TEST_CASE("both readers reject broken agreement, also over more than ten words")
       REQUIRE_FALSE(check_story(ids_of(wrong)).ok());
       REQUIRE(objection_to_story(wrong) != "");
       ++broken[words[t]];
-      if ((words[t] == "was" || words[t] == "were") && words[t - 1] == ",") {              // "The fox , who ... , was"
-        const auto sentence = std::find(std::make_reverse_iterator(words.begin() + static_cast<std::ptrdiff_t>(t)), words.rend(), ".");
-        const auto distance = static_cast<std::size_t>(sentence - std::make_reverse_iterator(words.begin() + static_cast<std::ptrdiff_t>(t)));
-        REQUIRE(distance - 3 > 10);                       // words between the noun and its verb: those of the sentence so far less "The fox" and ","
+      // "The fox , who ... , was"
+      if ((words[t] == "was" || words[t] == "were") && words[t - 1] == ",") {
+        const auto sentence =
+            std::find(std::make_reverse_iterator(words.begin() + static_cast<std::ptrdiff_t>(t)),
+                      words.rend(), ".");
+        const auto distance = static_cast<std::size_t>(
+            sentence - std::make_reverse_iterator(words.begin() + static_cast<std::ptrdiff_t>(t)));
+        // words between the noun and its verb: those of the sentence so far less "The fox" and ","
+        REQUIRE(distance - 3 > 10);
         ++far;
       }
     }
@@ -229,7 +250,9 @@ TEST_CASE("the checker says how far a text is a story, and where it is none") {
   CHECK(is_story_text(""));
   CHECK_FALSE(is_story_text("Once upon a time there was were"));
   CHECK_FALSE(is_story_text("Once upon a xylophone"));
-  const StoryReport report = check_story_text("Once a clever goat named Sam lived in a tiny cabin near the sunny orchard. Every day she ate");
+  const StoryReport report = check_story_text(
+      "Once a clever goat named Sam lived in a tiny cabin near the sunny orchard. Every day she "
+      "ate");
   CHECK(report.accepted == 18);
   CHECK(report.sentences == 1);
   CHECK(report.stories == 0);

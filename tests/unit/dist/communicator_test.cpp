@@ -46,7 +46,9 @@ int names_in_shm() {
 
 }  // namespace
 
-TEST_CASE("every collective is what plain loops in rank order make, for all types, sizes, roots and transports") {
+TEST_CASE(
+    "every collective is what plain loops in rank order make, for all types, sizes, roots and "
+    "transports") {
   const int world = GENERATE(1, 2, 3, 4);
   const std::string transport = GENERATE(std::string("shared memory"), std::string("TCP"));
   const int before = names_in_shm();
@@ -57,8 +59,11 @@ TEST_CASE("every collective is what plain loops in rank order make, for all type
     std::uint64_t seed = 7;
     for (const DType dtype : dtypes)
       for (const std::int64_t n : {0, 1, 63, 1025, 4097, 80'001})
-        for (int kind = 0; kind < 7; ++kind, ++seed) collectives::check_call(*c, kind, n, dtype, static_cast<int>(seed) % m.world_size, seed);
-    for (int kind = 0; kind < 7; ++kind) collectives::check_call(*c, kind, 1'500'007, DType::f32, 0, ++seed);   // goes through all slots several times
+        for (int kind = 0; kind < 7; ++kind, ++seed)
+          collectives::check_call(*c, kind, n, dtype, static_cast<int>(seed) % m.world_size, seed);
+    // goes through all slots several times
+    for (int kind = 0; kind < 7; ++kind)
+      collectives::check_call(*c, kind, 1'500'007, DType::f32, 0, ++seed);
     control->leave();
     return std::string();
   });
@@ -76,10 +81,12 @@ TEST_CASE("random calls with random pauses stay right") {
     const auto c = make_communicator(*control, transport);
     std::mt19937_64 calls(seed), pauses(seed + static_cast<std::uint64_t>(m.rank) + 1);
     for (int i = 0; i < 150; ++i) {
-      const int kind = static_cast<int>(calls() % 7), root = static_cast<int>(calls() % static_cast<std::uint64_t>(m.world_size));
+      const int kind = static_cast<int>(calls() % 7),
+                root = static_cast<int>(calls() % static_cast<std::uint64_t>(m.world_size));
       const auto n = static_cast<std::int64_t>(calls() % (std::uint64_t{1} << (calls() % 18)));
       const DType dtype = dtypes[calls() % dtypes.size()];
-      if (pauses() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(pauses() % 3000));
+      if (pauses() % 4 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(pauses() % 3000));
       collectives::check_call(*c, kind, n, dtype, root, calls());
       if (i % 10 == 0) control->exchange("between");
     }
@@ -99,14 +106,24 @@ TEST_CASE("what collectives take", "[.bench]") {
     collectives::Bytes large(4 << 20), small(64);
     double best_large = 1e9, all_large = 0, best_small = 1e9, all_small = 0;
     for (int round = 0; round < 20; ++round) {
-      const double l = seconds_of([&] { for (int i = 0; i < 10; ++i) c->all_reduce(large.data(), 1 << 20, DType::f32); }) / 10;
-      const double s = seconds_of([&] { for (int i = 0; i < 1000; ++i) c->all_reduce(small.data(), 16, DType::f32); }) / 1000;
+      const double l = seconds_of([&] {
+                         for (int i = 0; i < 10; ++i)
+                           c->all_reduce(large.data(), 1 << 20, DType::f32);
+                       }) /
+                       10;
+      const double s = seconds_of([&] {
+                         for (int i = 0; i < 1000; ++i) c->all_reduce(small.data(), 16, DType::f32);
+                       }) /
+                       1000;
       best_large = std::min(best_large, l), best_small = std::min(best_small, s);
       all_large += l / 20, all_small += s / 20;
     }
     control->leave();
     char text[200];
-    std::snprintf(text, sizeof text, "all_reduce of 4 MB: best %.3f ms, mean %.3f ms; of 64 bytes: best %.2f us, mean %.2f us", best_large * 1e3, all_large * 1e3, best_small * 1e6, all_small * 1e6);
+    std::snprintf(
+        text, sizeof text,
+        "all_reduce of 4 MB: best %.3f ms, mean %.3f ms; of 64 bytes: best %.2f us, mean %.2f us",
+        best_large * 1e3, all_large * 1e3, best_small * 1e6, all_small * 1e6);
     return std::string(text);
   });
   WARN(world << " ranks over " << transport << ": " << ranks.wait(120)[0].said);

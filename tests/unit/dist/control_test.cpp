@@ -32,19 +32,24 @@ TEST_CASE("ranks join, exchange what they have, and leave") {
     const auto control = Control::join(m, options());
     std::string got;
     for (int round = 0; round < 50; ++round) {
-      const std::string mine = std::string(static_cast<std::size_t>(round), 'x') + std::to_string(m.rank);
+      const std::string mine = std::string(static_cast<std::size_t>(round), 'x') +
+                               std::to_string(m.rank);
       const auto all = control->exchange(mine);
       for (int r = 0; r < m.world_size; ++r)
-        if (all.at(r) != std::string(static_cast<std::size_t>(round), 'x') + std::to_string(r)) throw InternalError("round " + std::to_string(round));
+        if (all.at(r) != std::string(static_cast<std::size_t>(round), 'x') + std::to_string(r))
+          throw InternalError("round " + std::to_string(round));
     }
     const auto big = control->exchange(std::string(5'000'000, static_cast<char>('a' + m.rank)));
     for (int r = 0; r < m.world_size; ++r)
-      if (big.at(r) != std::string(5'000'000, static_cast<char>('a' + r))) throw InternalError("large");
-    if (!control->one_host() || control->addresses().at(m.world_size - 1) != "127.0.0.1") throw InternalError("where");
+      if (big.at(r) != std::string(5'000'000, static_cast<char>('a' + r)))
+        throw InternalError("large");
+    if (!control->one_host() || control->addresses().at(m.world_size - 1) != "127.0.0.1")
+      throw InternalError("where");
     control->leave();
     return std::string("left");
   });
-  CHECK(said_by(ranks.wait(20)) == std::vector<std::string>(static_cast<std::size_t>(world), "left"));
+  CHECK(said_by(ranks.wait(20)) ==
+        std::vector<std::string>(static_cast<std::size_t>(world), "left"));
 }
 
 TEST_CASE("an exchange takes little time", "[.bench]") {
@@ -54,7 +59,10 @@ TEST_CASE("an exchange takes little time", "[.bench]") {
     control->exchange("");
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < 2000; ++i) control->exchange("twelve bytes");
-    const double us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / 2000;
+    const double us =
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+            .count() /
+        2000;
     control->leave();
     return std::to_string(us) + " us";
   });
@@ -82,7 +90,9 @@ TEST_CASE("a rank that is killed is lost to all others, at once and by name") {
     }
     CHECK(ends[r].code == 82);
     CHECK(ends[r].seconds < 5);
-    CHECK_THAT(ends[r].said, Catch::Matchers::StartsWith("82: rank " + std::to_string(victim) + " (host "));
-    CHECK_THAT(ends[r].said, ContainsSubstring("last at step 3: forward of rank " + std::to_string(victim)));
+    CHECK_THAT(ends[r].said,
+               Catch::Matchers::StartsWith("82: rank " + std::to_string(victim) + " (host "));
+    CHECK_THAT(ends[r].said,
+               ContainsSubstring("last at step 3: forward of rank " + std::to_string(victim)));
   }
 }

@@ -8,12 +8,20 @@ using namespace trainx::dist;
 namespace {
 
 Identity rank(int r, const std::string& host = "a") {
-  return {.rank = r, .world_size = 3, .pid = 100 + r, .host = host, .boot_id = "boot of " + host, .device = "", .equal_on_all = {{"plan", "p"}, {"trainx", "t"}}, .address = ""};
+  return {.rank = r,
+          .world_size = 3,
+          .pid = 100 + r,
+          .host = host,
+          .boot_id = "boot of " + host,
+          .device = "",
+          .equal_on_all = {{"plan", "p"}, {"trainx", "t"}},
+          .address = ""};
 }
 
 std::string said(const std::vector<Identity>& arrived) {
   const auto failure = difference(arrived);
-  return failure ? std::to_string(static_cast<int>(failure->code)) + ": " + failure->sentence : "nothing";
+  return failure ? std::to_string(static_cast<int>(failure->code)) + ": " + failure->sentence
+                 : "nothing";
 }
 
 }  // namespace
@@ -42,6 +50,7 @@ TEST_CASE("what differs is said with the ranks and what to do, whatever the orde
 }
 
 TEST_CASE("who is missing is named") {
-  check_sentence("dist.roll_call/ranks_did_not_arrive_within", missing({rank(1)}, 3, 2.5, "a:29500").sentence);
+  check_sentence("dist.roll_call/ranks_did_not_arrive_within",
+                 missing({rank(1)}, 3, 2.5, "a:29500").sentence);
   CHECK(missing({rank(1), rank(0)}, 3, 300, "a:1").code == ExitCode::unavailable);
 }

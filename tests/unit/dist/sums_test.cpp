@@ -11,7 +11,8 @@ using namespace trainx::dist;
 namespace {
 
 std::uint16_t sum_of_two(std::uint16_t a, std::uint16_t b, DType dtype) {
-  const std::byte* parts[] = {reinterpret_cast<const std::byte*>(&a), reinterpret_cast<const std::byte*>(&b)};
+  const std::byte* parts[] = {reinterpret_cast<const std::byte*>(&a),
+                              reinterpret_cast<const std::byte*>(&b)};
   std::uint16_t sum = 0;
   sum_parts(reinterpret_cast<std::byte*>(&sum), parts, 1, dtype);
   return sum;
@@ -35,7 +36,9 @@ TEST_CASE("sums are those of plain loops, at block borders, also where a part is
   CHECK((data.back() == want));
 }
 
-TEST_CASE("16-bit sums widen and round as core does: every value, and every tie, edge and special one between two of them") {
+TEST_CASE(
+    "16-bit sums widen and round as core does: every value, and every tie, edge and special one "
+    "between two of them") {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     const auto widen = dtype == DType::bf16 ? widen_bf16 : widen_f16;
     const auto round = dtype == DType::bf16 ? round_to_bf16 : round_to_f16;
@@ -43,7 +46,11 @@ TEST_CASE("16-bit sums widen and round as core does: every value, and every tie,
     std::mt19937 random(11);
     for (std::uint32_t a = 0; a < 65536; ++a)
       for (int i = 0; i < 20; ++i) {
-        const auto x = static_cast<std::uint16_t>(a), y = static_cast<std::uint16_t>(i == 0 ? 0x8000 : i < 4 ? a ^ (0x0400u << i) : random());   // -0 changes nothing
+        // -0 changes nothing
+        const auto x = static_cast<std::uint16_t>(a),
+                   y = static_cast<std::uint16_t>(i == 0  ? 0x8000
+                                                  : i < 4 ? a ^ (0x0400u << i)
+                                                          : random());
         const float sum = widen(x) + widen(y);
         const std::uint16_t got = sum_of_two(x, y, dtype), want = round(sum);
         if (std::isnan(sum) ? !std::isnan(widen(got)) : got != want) ++wrong;

@@ -14,7 +14,8 @@ struct Played {
   Time now{};
   std::vector<Pulse> pulses = std::vector<Pulse>(3);
   std::vector<bool> silent = std::vector<bool>(3, false);
-  Watch watch{{"rank 0 (host a, pid 1)", "rank 1 (host a, pid 2)", "rank 2 (host b, pid 3)"}, 10, Time{}};
+  Watch watch{
+      {"rank 0 (host a, pid 1)", "rank 1 (host a, pid 2)", "rank 2 (host b, pid 3)"}, 10, Time{}};
 
   Played() {
     for (int r = 0; r < 3; ++r) pulses[r].at = "step " + std::to_string(r);
@@ -37,11 +38,15 @@ struct Played {
 
 TEST_CASE("ranks that move, or that nobody waits for, are left alone") {
   Played p;
-  CHECK(!p.play(100, [&] { for (Pulse& x : p.pulses) ++x.done; }));
-  CHECK(!p.play(100));                  // all compute for long
+  CHECK(!p.play(100, [&] {
+    for (Pulse& x : p.pulses) ++x.done;
+  }));
+  CHECK(!p.play(100));  // all compute for long
 }
 
-TEST_CASE("a silent rank is stopped, before the limit is over, and named with what it was at and who waits") {
+TEST_CASE(
+    "a silent rank is stopped, before the limit is over, and named with what it was at and who "
+    "waits") {
   Played p;
   CHECK(!p.play(1));
   p.silent[2] = true;
@@ -54,16 +59,19 @@ TEST_CASE("a silent rank is stopped, before the limit is over, and named with wh
   check_sentence("dist.watch/stopped", failure->sentence);
 }
 
-TEST_CASE("a rank that stands still while others wait is named, counted from when they began to wait") {
+TEST_CASE(
+    "a rank that stands still while others wait is named, counted from when they began to wait") {
   Played p;
   p.pulses[1].waits_for_peers = p.pulses[2].waits_for_peers = false;
   CHECK(!p.play(50));
-  p.pulses[1].waits_for_peers = true;   // the others are 50 s into their work, which is no hang at once
+  // the others are 50 s into their work, which is no hang at once
+  p.pulses[1].waits_for_peers = true;
   CHECK(!p.play(9, [&] { ++p.pulses[2].done; }));
   const auto failure = p.play(2, [&] { ++p.pulses[2].done; });
   REQUIRE(failure);
   CHECK(failure->code == ExitCode::hang);
-  CHECK_THAT(failure->sentence, StartsWith("rank 0 (host a, pid 1) ") && ContainsSubstring("run.hang_limit (10 s)"));
+  CHECK_THAT(failure->sentence,
+             StartsWith("rank 0 (host a, pid 1) ") && ContainsSubstring("run.hang_limit (10 s)"));
   check_sentence("dist.watch/stands_still", failure->sentence);
 }
 
@@ -83,14 +91,17 @@ TEST_CASE("all that wait for each other without end are named") {
   const auto failure = p.play(2);
   REQUIRE(failure);
   CHECK(failure->code == ExitCode::hang);
-  for (const std::string rank : {"rank 0 (host a, pid 1) at step 0", "rank 1 (host a, pid 2) at step 1", "rank 2 (host b, pid 3) at step 2"})
+  for (const std::string rank :
+       {"rank 0 (host a, pid 1) at step 0", "rank 1 (host a, pid 2) at step 1",
+        "rank 2 (host b, pid 3) at step 2"})
     CHECK_THAT(failure->sentence, ContainsSubstring(rank));
   check_sentence("dist.watch/all_wait", failure->sentence);
 }
 
 TEST_CASE("a rank waits while any of its threads does, in whatever order they end") {
   Progress progress;
-  auto lane = std::make_unique<WaitsForPeers>(progress), trainer = std::make_unique<WaitsForPeers>(progress);
+  auto lane = std::make_unique<WaitsForPeers>(progress),
+       trainer = std::make_unique<WaitsForPeers>(progress);
   lane.reset();
   CHECK(progress.waiting == 1);
   lane = std::make_unique<WaitsForPeers>(progress);
@@ -115,5 +126,6 @@ TEST_CASE("without a limit standing still is no failure, and a loss still is one
   CHECK(!watch.look(Time{} + std::chrono::milliseconds(500)));
   const Failure failure = watch.lost(1);
   CHECK(failure.code == ExitCode::peer_lost);
-  CHECK_THAT(failure.sentence, StartsWith("rank 1 (host a, pid 2) is lost") && ContainsSubstring("while rank 0 waits at step 4: reduce"));
+  CHECK_THAT(failure.sentence, StartsWith("rank 1 (host a, pid 2) is lost") &&
+                                   ContainsSubstring("while rank 0 waits at step 4: reduce"));
 }

@@ -21,9 +21,7 @@ ExitCode code_of_gather(const recipe::Recipe& r) {
   try {
     gather_facts(r);
     return ExitCode::ok;
-  } catch (const UserError& error) {
-    return error.code();
-  }
+  } catch (const UserError& error) { return error.code(); }
 }
 
 }  // namespace
@@ -39,14 +37,16 @@ TEST_CASE("cgroup version 2: the tightest limit up to the root counts, max is no
   CHECK(t.limits().cpus == 1.5);
 }
 
-TEST_CASE("what is left below a cgroup's limits: version 2 by its tightest group, the page cache given back; version 1 alike; none without a limit") {
+TEST_CASE(
+    "what is left below a cgroup's limits: version 2 by its tightest group, the page cache given "
+    "back; version 1 alike; none without a limit") {
   const Tree t;
   t.write("proc/self/cgroup", "0::/job/step\n");
   t.write("sys/fs/cgroup/job/memory.max", "1000000\n");
   t.write("sys/fs/cgroup/job/memory.current", "700000\n");
   t.write("sys/fs/cgroup/job/memory.stat", "anon 400000\ninactive_file 300000\n");
   t.write("sys/fs/cgroup/job/pids.max", "100\n");
-  t.write("sys/fs/cgroup/job/pids.current", "120\n");        // begun before the limit was set
+  t.write("sys/fs/cgroup/job/pids.current", "120\n");  // begun before the limit was set
   t.write("sys/fs/cgroup/job/step/pids.max", "max\n");
   CHECK(t.limits().memory_left_bytes == 600000);
   CHECK(t.limits().processes == 100);
@@ -61,7 +61,9 @@ TEST_CASE("what is left below a cgroup's limits: version 2 by its tightest group
   CHECK_FALSE(t.limits().memory_left_bytes);
 }
 
-TEST_CASE("cgroup version 1: controllers of one hierarchy, -1 and 2^63 are none, a container's own mount is found") {
+TEST_CASE(
+    "cgroup version 1: controllers of one hierarchy, -1 and 2^63 are none, a container's own mount "
+    "is found") {
   const Tree t;
   t.write("proc/self/cgroup", "9:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n0::/\n");
   t.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824\n");
@@ -80,19 +82,23 @@ TEST_CASE("no cgroups, no limits") {
   CHECK_FALSE(t.limits().cpus.has_value());
 }
 
-TEST_CASE("what was detected is remembered until the key is another; a broken or unwritable file is asked past") {
+TEST_CASE(
+    "what was detected is remembered until the key is another; a broken or unwritable file is "
+    "asked past") {
   const Tree t;
   const std::string file = t.root / "cache/gpus.json";
   int asked = 0;
   auto ask = [&](const std::string& where, const std::string& key) {
-    return remembered(where, key, [&] { return ++asked, std::vector<std::string>{"GPU of " + key}; });
+    return remembered(where, key,
+                      [&] { return ++asked, std::vector<std::string>{"GPU of " + key}; });
   };
   CHECK(ask(file, "a") == std::vector<std::string>{"GPU of a"});
   CHECK(ask(file, "a") == std::vector<std::string>{"GPU of a"});
   CHECK(asked == 1);
   CHECK(ask(file, "b") == std::vector<std::string>{"GPU of b"});
   CHECK(asked == 2);
-  for (const char* broken : {"", "{", "[1]", R"({"key": "b"})", R"({"key": "b", "gpus": [1]})", R"({"key": 1, "gpus": ["x"]})"}) {
+  for (const char* broken : {"", "{", "[1]", R"({"key": "b"})", R"({"key": "b", "gpus": [1]})",
+                             R"({"key": 1, "gpus": ["x"]})"}) {
     t.write("cache/gpus.json", broken);
     CHECK(ask(file, "b") == std::vector<std::string>{"GPU of b"});
   }
@@ -113,8 +119,10 @@ TEST_CASE("facts survive JSON, every field of them") {
   Facts f;
   f.hardware = {"host", "a CPU", 3, 12345678901, {"GPU a", "GPU b"}, 2, 4e11, 1e-5, 5e10, 1.4e11};
   f.data = {true, false, 11, 7, 513, 1.0 / 3, "train is gone", "eval is gone"};
-  const std::string config = R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 64, "n_inner": 200, "n_positions": 128, "vocab_size": 513, "layer_norm_epsilon": 1e-6})";
-  f.model_folder = ModelFolderFacts{"models/x", config, spec::dims_from_config(config, "config.json")};
+  const std::string config =
+      R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 64, "n_inner": 200, "n_positions": 128, "vocab_size": 513, "layer_norm_epsilon": 1e-6})";
+  f.model_folder =
+      ModelFolderFacts{"models/x", config, spec::dims_from_config(config, "config.json")};
   const auto j = to_json(f);
   const Facts g = facts_from_json(nlohmann::json::parse(j.dump()));
   CHECK(to_json(g) == j);
@@ -195,7 +203,9 @@ TEST_CASE("a model folder's dimensions are facts; a missing one is input missing
   recipe::Recipe r;
   r.model.init_from = t.root / "model";
   CHECK(code_of_gather(r) == ExitCode::input_missing);
-  t.write("model/config.json", R"({"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 32, "n_positions": 64, "vocab_size": 300})");
+  t.write(
+      "model/config.json",
+      R"({"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 32, "n_positions": 64, "vocab_size": 300})");
   const Facts f = gather_facts(r);
   REQUIRE(f.model_folder);
   CHECK(std::get<spec::Gpt2Dims>(f.model_folder->dims).num_layers == 2);

@@ -22,13 +22,16 @@ TEST_CASE("how fast the host updates is measured once, for as many threads") {
   CHECK(rate > 1e8);
   CHECK(rate < 1e13);
   CHECK(remembered_host_update_rate(2) == rate);
-  CHECK(known_host_update_rate(2) == rate);        // two measurements would differ in some digit
+  CHECK(known_host_update_rate(2) == rate);  // two measurements would differ in some digit
   CHECK(remembered_host_update_rate(1) == 0);
 }
 
-TEST_CASE("a rate of another boot or in an unreadable file is measured again; nowhere to keep it is no problem") {
+TEST_CASE(
+    "a rate of another boot or in an unreadable file is measured again; nowhere to keep it is no "
+    "problem") {
   const Cache t;
-  for (const char* broken : {"", "{", "[1]", R"({"state": 3})", R"({"state": "another boot", "bytes_per_second": 1e9})"}) {
+  for (const char* broken : {"", "{", "[1]", R"({"state": 3})",
+                             R"({"state": "another boot", "bytes_per_second": 1e9})"}) {
     t.write("trainx/host_updates.json", broken);
     CHECK(remembered_host_update_rate(1) == 0);
   }

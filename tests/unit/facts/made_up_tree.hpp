@@ -8,7 +8,8 @@ namespace trainx::facts {
 
 /// A folder of files that stands in for /proc, /sys, /dev or a data folder.
 struct MadeUpTree {
-  std::filesystem::path root = std::filesystem::temp_directory_path() / ("trainx-facts-" + std::to_string(::getpid()));
+  std::filesystem::path root = std::filesystem::temp_directory_path() /
+                               ("trainx-facts-" + std::to_string(::getpid()));
   MadeUpTree() { std::filesystem::create_directories(root); }
   ~MadeUpTree() { std::filesystem::remove_all(root); }
   void write(const std::string& path, const std::string& text) const {

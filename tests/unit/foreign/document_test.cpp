@@ -16,12 +16,17 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
-std::string place(const yaml::Node& root, const char* key) { return yaml::to_string(root.find(key)->where); }
+std::string place(const yaml::Node& root, const char* key) {
+  return yaml::to_string(root.find(key)->where);
+}
 
 }  // namespace
 
 TEST_CASE("JSON and YAML become the same tree, whose keys know their places") {
-  const yaml::Node json = read_document("{\n  \"a\": 5e-05, \"q\\\"\\\\\": {\"in\": [1, -2, \"x\"]},\n  \"\xC3\xA9\": null, \"z\": true}", "f");
+  const yaml::Node json = read_document(
+      "{\n  \"a\": 5e-05, \"q\\\"\\\\\": {\"in\": [1, -2, \"x\"]},\n  \"\xC3\xA9\": null, \"z\": "
+      "true}",
+      "f");
   REQUIRE(json.entries.size() == 4);
   CHECK(json.find("a")->value.text == "5e-05");
   CHECK_FALSE(json.find("a")->value.quoted);
@@ -46,15 +51,18 @@ TEST_CASE("what is no map of settings is refused with its place") {
   CHECK(refusal("[1]").starts_with("f:1:1: "));
   check_sentence("foreign.document/must_map_settings_not_list", refusal("[1]"));
   CHECK(refusal("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}").starts_with("f:3:2: "));
-  check_sentence("foreign.document/there_twice_first_line", refusal("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}"));
+  check_sentence("foreign.document/there_twice_first_line",
+                 refusal("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}"));
   CHECK(refusal("{\"a\": 1,\n \"b\" 2}").starts_with("f:2:6: "));
   check_sentence("foreign.document/not_json_from_here", refusal("{\"a\": 1,\n \"b\" 2}"));
   check_sentence("foreign.document/not_json_from_here_2", refusal("{\"a\": NaN}"));
   check_sentence("foreign.document/not_json_from_here_3", refusal("{\"a\": 1} x"));
   check_sentence("foreign.document/number_too_large", refusal("{\"a\": 1e999}"));
-  check_sentence("foreign.document/nested_deeper_than_levels", refusal("{\"a\": " + std::string(100000, '[')));
+  check_sentence("foreign.document/nested_deeper_than_levels",
+                 refusal("{\"a\": " + std::string(100000, '[')));
   CHECK(refusal("{\"a\": \"" + std::string(1 << 20, 'x') + "\"}").starts_with("f:1:1: "));
-  check_sentence("foreign.document/larger_than_mib_no_settings", refusal("{\"a\": \"" + std::string(1 << 20, 'x') + "\"}"));
+  check_sentence("foreign.document/larger_than_mib_no_settings",
+                 refusal("{\"a\": \"" + std::string(1 << 20, 'x') + "\"}"));
   CHECK(refusal("{\"a\": \"\xFF\"}").find("is not UTF-8") != std::string::npos);
   CHECK(refusal("a: [1\n").starts_with("f:1:4: "));
   CHECK(refusal("a: 1\na: 2\n").starts_with("f:2:1: "));

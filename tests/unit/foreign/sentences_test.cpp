@@ -35,8 +35,10 @@ std::vector<std::string> literals_in(const std::string& folder) {
           if (code[i] == '\\') ++i;
           literal += code[i];
         }
-        if (is_joined) out.back() += literal;
-        else out.push_back(literal);
+        if (is_joined)
+          out.back() += literal;
+        else
+          out.push_back(literal);
         is_joined = true;
       } else if (!std::isspace(static_cast<unsigned char>(code[i]))) {
         is_joined = false;

@@ -23,9 +23,7 @@ inline std::map<std::string, std::string> recipe_of(const Imported& imported) {
   try {
     const auto keys = recipe::flatten(recipe::parse_recipe(imported.recipe, "r.yaml").recipe);
     return {keys.begin(), keys.end()};
-  } catch (const UserError& e) {
-    FAIL(e.what());
-  }
+  } catch (const UserError& e) { FAIL(e.what()); }
   return {};
 }
 
@@ -70,9 +68,7 @@ inline std::string refusal(const std::vector<SourceFile>& files,
                            const Choices& choices = all_chosen()) {
   try {
     import_settings(files, choices);
-  } catch (const UserError& e) {
-    return e.what();
-  }
+  } catch (const UserError& e) { return e.what(); }
   return "";
 }
 

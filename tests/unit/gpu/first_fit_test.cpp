@@ -5,7 +5,8 @@
 
 using trainx::gpu::FirstFit;
 
-TEST_CASE("blocks lie in the first gap that holds them, from either end, and gaps grow together again") {
+TEST_CASE(
+    "blocks lie in the first gap that holds them, from either end, and gaps grow together again") {
   alignas(512) static std::byte memory[8 * 512 + 100];
   FirstFit fit(memory, sizeof memory);
   CHECK(fit.largest_gap() == 8 * 512);
@@ -22,7 +23,7 @@ TEST_CASE("blocks lie in the first gap that holds them, from either end, and gap
   CHECK(fit.take(512) == memory);
   fit.give(b);
   CHECK(fit.take(1024) == b);
-  fit.give(memory + 5);                 // none of its blocks
+  fit.give(memory + 5);  // none of its blocks
   fit.give(&fit);
   CHECK(fit.blocks() == 4);
 }
@@ -44,7 +45,8 @@ TEST_CASE("no two blocks overlap, whatever the order") {
   for (int i = 0; i < 4000; ++i) {
     if (held.empty() || random() % 3) {
       const std::int64_t bytes = 1 + random() % 40000;
-      auto* const p = static_cast<std::byte*>(fit.take(bytes, random() % 4 ? FirstFit::From::begin : FirstFit::From::end));
+      auto* const p = static_cast<std::byte*>(
+          fit.take(bytes, random() % 4 ? FirstFit::From::begin : FirstFit::From::end));
       if (!p) {
         REQUIRE(fit.largest_gap() < bytes + FirstFit::alignment);
         continue;

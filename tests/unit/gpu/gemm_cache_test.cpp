@@ -9,7 +9,9 @@ using namespace trainx::gpu;
 
 namespace {
 
-GemmChoice choice(std::uint64_t word) { return {{word, 0, 0, 0, 0, 0, 0, ~std::uint64_t{0}}, 4096, 2.5, 2.0, 7}; }
+GemmChoice choice(std::uint64_t word) {
+  return {{word, 0, 0, 0, 0, 0, 0, ~std::uint64_t{0}}, 4096, 2.5, 2.0, 7};
+}
 
 }  // namespace
 
@@ -35,8 +37,10 @@ TEST_CASE("choices come back from the file they were added to, under their machi
 TEST_CASE("what is no choice is left out, and a broken file is begun anew") {
   const TemporaryFolder folder;
   const std::string path = folder / "gemm.json";
-  for (const char* broken : {"", "{", "[]", "null", "{\"one\": 3}", "{\"one\": {\"m 1\": {\"algorithm\": [1, 2]}}}",
-                             "{\"one\": {\"m 1\": {\"algorithm\": [1,2,3,4,5,6,7,-8], \"workspace_bytes\": 1, \"heuristic_ms\": 1, \"chosen_ms\": 1, \"candidates\": 1}}}"}) {
+  for (const char* broken :
+       {"", "{", "[]", "null", "{\"one\": 3}", "{\"one\": {\"m 1\": {\"algorithm\": [1, 2]}}}",
+        "{\"one\": {\"m 1\": {\"algorithm\": [1,2,3,4,5,6,7,-8], \"workspace_bytes\": 1, "
+        "\"heuristic_ms\": 1, \"chosen_ms\": 1, \"candidates\": 1}}}"}) {
     INFO(broken);
     write_file_atomic(path, broken);
     CHECK(load_choices(path, "one").empty());

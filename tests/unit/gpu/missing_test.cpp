@@ -1,4 +1,5 @@
-// What users read where a library or a GPU is missing; on a machine with a GPU the second half has nothing to say.
+// What users read where a library or a GPU is missing; on a machine with a GPU the second half has
+// nothing to say.
 #include <cuda_runtime_api.h>
 #include "gpu/attention.hpp"
 #include "gpu/gemm.hpp"
@@ -31,7 +32,8 @@ TEST_CASE("a library that cannot be loaded is named, with what needs it and wher
   CHECK(words.find("LD_LIBRARY_PATH") != std::string::npos);
   const Library math("libm.so.6", "tests");
   CHECK(math.function<double(double)>("cos")(0) == 1);
-  CHECK(sentence_of([&] { math.function<void()>("no_such_function"); }).find("no_such_function") != std::string::npos);
+  CHECK(sentence_of([&] { math.function<void()>("no_such_function"); }).find("no_such_function") !=
+        std::string::npos);
 }
 
 TEST_CASE("without a GPU matrix products and cuDNN's attention say so") {
@@ -39,12 +41,17 @@ TEST_CASE("without a GPU matrix products and cuDNN's attention say so") {
   if (cudaGetDeviceCount(&count) == cudaSuccess && count > 0) return;
   CHECK(!sentence_of([] { Gemm gemm(""); }).empty());
   Attention attention;
-  CHECK(!sentence_of([&] { attention.forward_workspace_bytes({2, 64, 2, 64, DType::bf16, true, false, false}); }).empty());
-  CHECK(attention.backward_workspace_bytes({2, 64, 2, 64, DType::f32, true, false, false}) == 2 * 2 * 64 * 4);
+  CHECK(!sentence_of([&] {
+           attention.forward_workspace_bytes({2, 64, 2, 64, DType::bf16, true, false, false});
+         }).empty());
+  CHECK(attention.backward_workspace_bytes({2, 64, 2, 64, DType::f32, true, false, false}) ==
+        2 * 2 * 64 * 4);
 }
 
 TEST_CASE("who computes an attention follows from the problem alone") {
-  const auto path = [](std::int64_t tokens, std::int64_t head_size, DType type) { return path_of({1, tokens, 1, head_size, type, true, false, true}); };
+  const auto path = [](std::int64_t tokens, std::int64_t head_size, DType type) {
+    return path_of({1, tokens, 1, head_size, type, true, false, true});
+  };
   CHECK(path(2, 64, DType::bf16) == AttentionPath::cudnn);
   CHECK(path(1024, 128, DType::bf16) == AttentionPath::cudnn);
   CHECK(path(1, 64, DType::bf16) == AttentionPath::kernels);

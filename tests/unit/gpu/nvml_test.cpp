@@ -13,12 +13,18 @@ struct Fake {
     NvmlFunctions f;
     f.energy = [](NvmlDevice, unsigned long long* mj) { return *mj = 12'500, 0; };
     f.power = [](NvmlDevice, unsigned* mw) { return *mw = 689'000, 0; };
-    f.violation = [](NvmlDevice, int policy, NvmlViolationTime* t) { return *t = {0, policy == 0 ? 2'000'000'000ULL : 0ULL}, 0; };
+    f.violation = [](NvmlDevice, int policy, NvmlViolationTime* t) {
+      return *t = {0, policy == 0 ? 2'000'000'000ULL : 0ULL}, 0;
+    };
     f.clock = [](NvmlDevice, int type, unsigned* mhz) { return *mhz = type == 1 ? 1455 : 0, 0; };
-    f.highest_clock = [](NvmlDevice, int type, unsigned* mhz) { return *mhz = type == 1 ? 1980 : 0, 0; };
+    f.highest_clock = [](NvmlDevice, int type, unsigned* mhz) {
+      return *mhz = type == 1 ? 1980 : 0, 0;
+    };
     f.reasons = [](NvmlDevice, unsigned long long* r) { return *r = reasons, 0; };
     f.utilization = [](NvmlDevice, NvmlUtilization* u) { return *u = {98, 43}, 0; };
-    f.temperature = [](NvmlDevice, int sensor, unsigned* c) { return *c = sensor == 0 ? 64 : 0, 0; };
+    f.temperature = [](NvmlDevice, int sensor, unsigned* c) {
+      return *c = sensor == 0 ? 64 : 0, 0;
+    };
     f.memory = [](NvmlDevice, NvmlMemory* m) { return *m = {100, 30, 70}, 0; };
     return f;
   }
@@ -53,16 +59,19 @@ TEST_CASE("a function that is missing or fails leaves out what it tells, and not
   CHECK(none.clock_limits.empty());
   NvmlFunctions some = Fake::functions();
   some.temperature = nullptr;
-  some.utilization = [](NvmlDevice, NvmlUtilization* u) { return *u = {7, 7}, 3; };   // not supported
+  // not supported
+  some.utilization = [](NvmlDevice, NvmlUtilization* u) { return *u = {7, 7}, 3; };
   const PowerReading r = read_power(some, nullptr);
   CHECK_FALSE(r.temperature_celsius.has_value());
   CHECK_FALSE(r.utilization.has_value());
   CHECK(r.watts == 689.0);
 }
 
-TEST_CASE("what holds the clock down is named by its cause; the hardware's slowdown alone where none is told") {
+TEST_CASE(
+    "what holds the clock down is named by its cause; the hardware's slowdown alone where none is "
+    "told") {
   CHECK(limits(0).empty());
-  CHECK(limits(0x1).empty());                                                        // idle
+  CHECK(limits(0x1).empty());  // idle
   CHECK(limits(0x4) == std::vector{ClockLimit::power_limit});
   CHECK(limits(0x4 | 0x20) == std::vector{ClockLimit::power_limit, ClockLimit::temperature});
   CHECK(limits(0x8 | 0x40) == std::vector{ClockLimit::hardware_temperature});

@@ -1,4 +1,5 @@
-// Asking a worker: what it answers is kept until its file or the question is another; what it cannot answer is told.
+// Asking a worker: what it answers is kept until its file or the question is another; what it
+// cannot answer is told.
 #include "launch/ask_worker.hpp"
 #include "core/files.hpp"
 #include "support/catch.hpp"
@@ -22,7 +23,11 @@ struct Worker {
     std::ofstream(path) << "#!/bin/sh\necho x >> " << folder.path() << "/asked\n" << body << "\n";
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   }
-  std::size_t asked() const { return std::filesystem::exists(folder.path() + "/asked") ? read_file(folder.path() + "/asked").size() / 2 : 0; }
+  std::size_t asked() const {
+    return std::filesystem::exists(folder.path() + "/asked")
+               ? read_file(folder.path() + "/asked").size() / 2
+               : 0;
+  }
 };
 
 }  // namespace
@@ -40,7 +45,7 @@ TEST_CASE("an answer is kept until the worker or the question is another") {
   worker.write("printf 'rebuilt:'; cat");
   CHECK(launch::ask_worker(worker.path, "--describe", "input") == "rebuilt:input");
   CHECK(worker.asked() == 4);
-  const std::string large(3 << 20, 'a');                     // no pipe fills up
+  const std::string large(3 << 20, 'a');  // no pipe fills up
   CHECK(launch::ask_worker(worker.path, "--describe", large) == "rebuilt:" + large);
 }
 
@@ -60,10 +65,14 @@ TEST_CASE("a damaged cache is asked past, and one that cannot be written is no p
 TEST_CASE("what a worker cannot answer is told, and not kept") {
   Worker worker;
   worker.write("echo first >&2; echo it broke >&2; exit 3");
-  const std::string told = user_error_of([&] { launch::ask_worker(worker.path, "--describe", ""); });
+  const std::string told =
+      user_error_of([&] { launch::ask_worker(worker.path, "--describe", ""); });
   check_error("launch.ask_worker/worker_did_not_answer_describe", 69, told);
   user_error_of([&] { launch::ask_worker(worker.path, "--describe", ""); });
   CHECK(worker.asked() == 2);
-  check_error("launch.ask_worker/worker_nowhere_worker_cannot_started", 69, user_error_of([&] { launch::ask_worker("/nowhere/worker", "--describe", ""); }));
-  CHECK(user_error_of([&] { launch::ask_worker(worker.folder.path(), "--describe", ""); }).starts_with("69: "));
+  check_error("launch.ask_worker/worker_nowhere_worker_cannot_started", 69,
+              user_error_of([&] { launch::ask_worker("/nowhere/worker", "--describe", ""); }));
+  CHECK(user_error_of([&] {
+          launch::ask_worker(worker.folder.path(), "--describe", "");
+        }).starts_with("69: "));
 }

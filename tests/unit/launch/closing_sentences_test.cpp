@@ -29,7 +29,8 @@ TEST_CASE("the same sentence is told once, for all that said it") {
   CHECK(closing.keep(3, "  with a detail", now + 500ms));
   CHECK_FALSE(closing.keep(4, "  with a detail", now));
   CHECK(closing.due() == now + 1s);
-  CHECK(closing.release() == Lines{"[ranks 1-2] trainx: lost", "[rank 3] trainx: other", "[rank 3]   with a detail"});
+  CHECK(closing.release() ==
+        Lines{"[ranks 1-2] trainx: lost", "[rank 3] trainx: other", "[rank 3]   with a detail"});
   CHECK(closing.release().empty());
   CHECK(closing.keep(5, "trainx: lost", now + 5s));
   CHECK(closing.keep(6, "trainx: mine", now + 5s));

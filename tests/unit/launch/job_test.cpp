@@ -20,7 +20,9 @@ TEST_CASE("a job survives JSON, every field of it") {
   job.fork_name = "y";
   job.checkpoint = "outputs/x/best";
   job.argv = {"trainx", "train"};
-  job.generate = {"Once\n\"upon\"", "folders/t", 5, {0.1, 3, 0.7}, 18446744073709551615ULL, true, launch::GenerateOn::gpu};
+  job.generate = {
+      "Once\n\"upon\"",       "folders/t", 5, {0.1, 3, 0.7}, 18446744073709551615ULL, true,
+      launch::GenerateOn::gpu};
   job.membership = {3, 8, 1, 2, "host", 29500, 4, "secret", "flags"};
   job.output = {true, false, true, true, 5};
   job.directory = "/home/x";
@@ -56,11 +58,17 @@ TEST_CASE("a job survives JSON, every field of it") {
 TEST_CASE("the version that trainx prints is the project's") {
   std::ifstream in(source_dir() + "/CMakeLists.txt");
   bool found = false;
-  for (std::string line; std::getline(in, line);) found = found || line.find("project(trainx VERSION " + std::string(version) + " ") != std::string::npos;
+  for (std::string line; std::getline(in, line);)
+    found = found ||
+            line.find("project(trainx VERSION " + std::string(version) + " ") != std::string::npos;
   CHECK(found);
 }
 
 TEST_CASE("UTF-8 is told from what is not") {
-  for (const char* good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"}) CHECK(is_utf8(good));
-  for (const char* bad : {"\xff", "\x80", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "a\xe2(\xa1"}) CHECK_FALSE(is_utf8(bad));
+  for (const char* good :
+       {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
+    CHECK(is_utf8(good));
+  for (const char* bad : {"\xff", "\x80", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                          "\xe2\x82", "a\xe2(\xa1"})
+    CHECK_FALSE(is_utf8(bad));
 }

@@ -19,7 +19,9 @@ struct Pipe {
     writing = Descriptor(ends[1]);
     return launch::LineReader(Descriptor(ends[0]));
   }
-  void write(const std::string& text) const { REQUIRE(::write(writing.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())); }
+  void write(const std::string& text) const {
+    REQUIRE(::write(writing.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
   Lines read() {
     reader.read(use);
     return std::exchange(lines, {});
@@ -41,7 +43,8 @@ TEST_CASE("lines come whole, however they were written") {
   CHECK(pipe.read().empty());
 }
 
-TEST_CASE("a line without an end is handed out in pieces, and at the end though others hold the pipe") {
+TEST_CASE(
+    "a line without an end is handed out in pieces, and at the end though others hold the pipe") {
   Pipe pipe;
   for (const std::size_t size : {16383, 16384, 16385, 40000}) {
     INFO(size);

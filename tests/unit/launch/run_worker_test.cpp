@@ -1,4 +1,5 @@
-// run_worker against small shell scripts in the worker's place, each in a launcher process of its own.
+// run_worker against small shell scripts in the worker's place, each in a launcher process of its
+// own.
 #include "core/files.hpp"
 #include "launch/job.hpp"
 #include "support/catch.hpp"
@@ -22,7 +23,8 @@ using namespace std::chrono_literals;
 
 class Launch {
  public:
-  /// Starts a launcher whose worker is this shell script; $OUT is a file. `worker`: a file that stands in its place.
+  /// Starts a launcher whose worker is this shell script; $OUT is a file. `worker`: a file that
+  /// stands in its place.
   explicit Launch(const std::string& script, const launch::Job& job = {}, fs::path worker = {}) {
     fs::create_directories(folder_);
     std::ofstream(folder_ / "worker") << "#!/bin/bash\nOUT=" << out().string() << "\n" << script;
@@ -60,14 +62,13 @@ class Launch {
     int code = 0;
     try {
       code = launch::run_worker(job);
-    } catch (const UserError& error) {
-      code = static_cast<int>(error.code());
-    }
+    } catch (const UserError& error) { code = static_cast<int>(error.code()); }
     _exit(code);
   }
 
   static inline int count_ = 0;
-  fs::path folder_ = fs::temp_directory_path() / ("trainx-launch-" + std::to_string(::getpid()) + "-" + std::to_string(count_++));
+  fs::path folder_ = fs::temp_directory_path() / ("trainx-launch-" + std::to_string(::getpid()) +
+                                                  "-" + std::to_string(count_++));
   pid_t pid_ = 0;
   bool ended_ = false;
 };
@@ -104,33 +105,43 @@ bool has_ended(pid_t pid) { return state_of(pid) == 0 || state_of(pid) == 'Z'; }
 
 }  // namespace
 
-TEST_CASE("the exit code passes through, a signal n that ends the worker becomes 128 + n, a missing worker 69") {
+TEST_CASE(
+    "the exit code passes through, a signal n that ends the worker becomes 128 + n, a missing "
+    "worker 69") {
   CHECK(Launch("exit 0").wait() == 0);
   CHECK(Launch("exit 75").wait() == 75);
   CHECK(Launch("exit 143").wait() == 143);
   CHECK(Launch("kill -9 $$").wait() == 137);
   CHECK(Launch("kill -SEGV $$").wait() == 139);
   CHECK(Launch("", {}, "/nonexistent/worker").wait() == 69);
-  CHECK(Launch("", {}, "/etc/passwd").wait() == 69);   // not executable
+  CHECK(Launch("", {}, "/etc/passwd").wait() == 69);  // not executable
 }
 
-TEST_CASE("the worker reads the whole job from descriptor 3, nothing from stdin, and leads a process group of its own") {
+TEST_CASE(
+    "the worker reads the whole job from descriptor 3, nothing from stdin, and leads a process "
+    "group of its own") {
   launch::Job job;
-  job.recipe_source = std::string(3 << 20, 'x');   // more than a pipe holds
-  Launch launch("read line; echo \"stdin $? $line\" >$OUT; cat <&3 >$OUT.job; exec python3 -c 'import os; print(os.getpid() == os.getpgrp())' >>$OUT", job);
+  job.recipe_source = std::string(3 << 20, 'x');  // more than a pipe holds
+  Launch launch(
+      "read line; echo \"stdin $? $line\" >$OUT; cat <&3 >$OUT.job; exec python3 -c 'import os; "
+      "print(os.getpid() == os.getpgrp())' >>$OUT",
+      job);
   CHECK(launch.wait() == 0);
-  CHECK(launch::job_from_json(nlohmann::json::parse(read_file(launch.out().string() + ".job"))).recipe_source == job.recipe_source);
+  CHECK(launch::job_from_json(nlohmann::json::parse(read_file(launch.out().string() + ".job")))
+            .recipe_source == job.recipe_source);
   CHECK(launch.text() == "stdin 1 \nTrue\n");
 }
 
 TEST_CASE("signals reach the worker, each once, also those sent before it listens") {
-  const auto before = std::signal(SIGHUP, SIG_DFL);   // nohup may run the tests; then SIGHUP is not forwarded
+  // nohup may run the tests; then SIGHUP is not forwarded
+  const auto before = std::signal(SIGHUP, SIG_DFL);
   Launch launch("echo begun >$OUT; sleep 0.3; " + signal_writer);
   REQUIRE(launch.wait_for("begun"));
   launch.signal(SIGUSR1);
   REQUIRE(launch.wait_for("SIGUSR1 "));
   REQUIRE(launch.wait_for("ready"));
-  CHECK(launch.text().find("held back: HUP INT TERM USR1 USR2 ready") != std::string::npos);   // and no other
+  // and no other
+  CHECK(launch.text().find("held back: HUP INT TERM USR1 USR2 ready") != std::string::npos);
   std::signal(SIGHUP, before);
   launch.signal(SIGUSR2);
   REQUIRE(launch.wait_for("SIGUSR2 "));
@@ -138,7 +149,7 @@ TEST_CASE("signals reach the worker, each once, also those sent before it listen
   REQUIRE(launch.wait_for("SIGHUP "));
   launch.signal(SIGINT);
   std::this_thread::sleep_for(5ms);
-  launch.signal(SIGINT);                // as `timeout` does, to the process and to its group
+  launch.signal(SIGINT);  // as `timeout` does, to the process and to its group
   REQUIRE(launch.wait_for("SIGINT "));
   launch.signal(SIGTERM);
   CHECK(launch.wait() == 143);

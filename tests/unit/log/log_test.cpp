@@ -20,8 +20,8 @@ std::vector<std::string> lines_of(const std::string& path) {
 
 bool says(const std::string& line, const std::string& level, int rank, int step,
           const std::string& text) {
-  const std::string place =
-      " rank " + std::to_string(rank) + " step " + std::to_string(step) + ": ";
+  const std::string place = " rank " + std::to_string(rank) + " step " + std::to_string(step) +
+                            ": ";
   return std::regex_match(
       line, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z )" + level + " *" + place + text));
 }
@@ -89,8 +89,6 @@ TEST_CASE("TRAINX_LOG names a level") {
   try {
     log::level_from_environment();
     FAIL("an unknown level was taken");
-  } catch (const UserError& e) {
-    CHECK(e.code() == ExitCode::usage);
-  }
+  } catch (const UserError& e) { CHECK(e.code() == ExitCode::usage); }
   ::unsetenv("TRAINX_LOG");
 }

@@ -29,8 +29,11 @@ TEST_CASE("each cause that holds the clock down is told once, the power limit ne
   REQUIRE(first.size() == 1);
   check_sentence("metrics.clock_watch/temperature", first[0]);
   CHECK(watch.news(limited_by({})).empty());
-  CHECK(watch.news(limited_by({ClockLimit::temperature})).empty());            // again: told already
-  const auto others = watch.news(limited_by({ClockLimit::application_clocks, ClockLimit::temperature, ClockLimit::power_brake, ClockLimit::hardware_slowdown}));
+  // again: told already
+  CHECK(watch.news(limited_by({ClockLimit::temperature})).empty());
+  const auto others =
+      watch.news(limited_by({ClockLimit::application_clocks, ClockLimit::temperature,
+                             ClockLimit::power_brake, ClockLimit::hardware_slowdown}));
   REQUIRE(others.size() == 3);
   CHECK(others[0].find("nvidia-smi -rac") != std::string::npos);
   PowerReading mute;
@@ -42,10 +45,13 @@ TEST_CASE("the power limit is reported, and no reason to call a clock held down"
   CHECK_FALSE(is_held_down({}));
   CHECK_FALSE(is_held_down(limited_by({ClockLimit::power_limit})));
   CHECK(is_held_down(limited_by({ClockLimit::power_limit, ClockLimit::power_brake})));
-  CHECK(limited_by({ClockLimit::power_limit, ClockLimit::power_brake}).clock_reason() == "power limit, power brake");
+  CHECK(limited_by({ClockLimit::power_limit, ClockLimit::power_brake}).clock_reason() ==
+        "power limit, power brake");
 }
 
-TEST_CASE("what the driver tells is in metrics.jsonl where it tells it, and in the status line where it helps") {
+TEST_CASE(
+    "what the driver tells is in metrics.jsonl where it tells it, and in the status line where it "
+    "helps") {
   StepReport r;
   CHECK_FALSE(to_json(r).contains("gpu_utilization"));
   CHECK_FALSE(to_json(r).contains("temperature_celsius"));
@@ -58,7 +64,12 @@ TEST_CASE("what the driver tells is in metrics.jsonl where it tells it, and in t
   r.clock_mhz = 1410;
   r.clock_reason = "power limit";
   const auto j = to_json(r);
-  for (const auto& [key, value] : {std::pair("gpu_utilization", 0.5), {"memory_utilization", 0.25}, {"temperature_celsius", 61.0}, {"device_used_bytes", 5.0}, {"device_total_bytes", 9.0}, {"watts", 690.0}})
+  for (const auto& [key, value] : {std::pair("gpu_utilization", 0.5),
+                                   {"memory_utilization", 0.25},
+                                   {"temperature_celsius", 61.0},
+                                   {"device_used_bytes", 5.0},
+                                   {"device_total_bytes", 9.0},
+                                   {"watts", 690.0}})
     CHECK(j.at(key).get<double>() == value);
   CHECK(status_line(r, {}, -1, false, 200).find("MHz") == std::string::npos);
   const std::string verbose = status_line(r, {}, -1, true, 200);

@@ -17,7 +17,8 @@ struct Recorded {
   int columns = 80;
   double now = 0;
   Screen screen(bool live) {
-    return {[this](std::string_view s) { out += s; }, [this](std::string_view s) { err += s; }, live, [this] { return columns; }, [this] { return now; }};
+    return {[this](std::string_view s) { out += s; }, [this](std::string_view s) { err += s; },
+            live, [this] { return columns; }, [this] { return now; }};
   }
 };
 
@@ -29,18 +30,22 @@ StepReport report_of(std::int64_t step) {
   r.tokens_per_second = 12345;
   r.step_time_ms = 1000;
   r.peak_memory_bytes = std::int64_t{1} << 29;
-  r.device_memory_bytes = std::int64_t{3} << 29;   // the process, which the plan is compared with
+  r.device_memory_bytes = std::int64_t{3} << 29;  // the process, which the plan is compared with
   return r;
 }
 
-// What a terminal shows after these bytes: carriage return goes to the line's start, ESC [K clears the rest of it.
+// What a terminal shows after these bytes: carriage return goes to the line's start, ESC [K clears
+// the rest of it.
 std::vector<std::string> shown(const std::string& bytes) {
   std::vector<std::string> lines(1);
   std::size_t column = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] == '\n') lines.emplace_back(), column = 0;
-    else if (bytes[i] == '\r') column = 0;
-    else if (bytes.compare(i, 3, "\033[K") == 0) lines.back().resize(column), i += 2;
+    if (bytes[i] == '\n')
+      lines.emplace_back(), column = 0;
+    else if (bytes[i] == '\r')
+      column = 0;
+    else if (bytes.compare(i, 3, "\033[K") == 0)
+      lines.back().resize(column), i += 2;
     else {
       if (lines.back().size() <= column) lines.back().resize(column + 1, ' ');
       lines.back()[column++] = bytes[i];
@@ -49,7 +54,9 @@ std::vector<std::string> shown(const std::string& bytes) {
   return lines;
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -57,12 +64,15 @@ TEST_CASE("without a terminal only logged steps are printed, a plain line each")
   Recorded r;
   {
     Console console({}, r.screen(false));
-    console.start("training", "outputs/x", {{"memory", "little"}}, {{"run.seed", "7", "r.yaml:1:2"}}, Goal{100, 0, 0, std::int64_t{1} << 31});
+    console.start("training", "outputs/x", {{"memory", "little"}},
+                  {{"run.seed", "7", "r.yaml:1:2"}}, Goal{100, 0, 0, std::int64_t{1} << 31});
     console.step(report_of(1), false);
     console.step(report_of(10), true);
   }
-  CHECK(r.err == "training\n  memory    little\n  set       run.seed=7\n"
-                 "step  10/100 | loss 3.5000 | lr 6.00e-04 | 12.3k tokens/s | 1.5 GiB of 2.0 GiB planned | 1 min 30 s left\n");
+  CHECK(r.err ==
+        "training\n  memory    little\n  set       run.seed=7\n"
+        "step  10/100 | loss 3.5000 | lr 6.00e-04 | 12.3k tokens/s | 1.5 GiB of 2.0 GiB planned | "
+        "1 min 30 s left\n");
   CHECK(r.out.empty());
 }
 
@@ -76,14 +86,15 @@ TEST_CASE("on a terminal one line rewrites itself and messages stand above it") 
     console.checkpoint({2, "outputs/x/checkpoint-2", 0.5, 0.5});
     console.warning("careful");
     r.now = 1.01;
-    console.step(report_of(3), false);   // too soon to redraw
+    console.step(report_of(3), false);  // too soon to redraw
   }
   const auto lines = shown(r.err);
   REQUIRE(lines.size() == 5);
-  CHECK(lines[0].starts_with("step 1 | loss 3.5"));   // logged: it stays
+  CHECK(lines[0].starts_with("step 1 | loss 3.5"));  // logged: it stays
   CHECK(lines[1] == "step 2: saved outputs/x/checkpoint-2");
   CHECK(lines[2] == "warning: careful");
-  CHECK(lines[3].starts_with("step 3 | loss 3.5"));   // the end brings the last step onto the screen
+  // the end brings the last step onto the screen
+  CHECK(lines[3].starts_with("step 3 | loss 3.5"));
   CHECK(lines[4].empty());
 }
 
@@ -104,14 +115,19 @@ TEST_CASE("an error's problems stand above it, and beside it in JSON") {
   Recorded plain, json;
   ConsoleOptions events;
   events.json = true;
-  const std::vector<trainx::Problem> problems = {{"x.yaml", 1, 2, "k", "a"}, {.file = "command line", .message = "b"}};
+  const std::vector<trainx::Problem> problems = {{"x.yaml", 1, 2, "k", "a"},
+                                                 {.file = "command line", .message = "b"}};
   Console({}, plain.screen(false)).error(78, "two problems", problems);
   Console(events, json.screen(false)).error(78, "two problems", problems);
   CHECK(plain.err == "x.yaml:1:2: k: a\ncommand line: b\ntrainx: two problems\n");
   const auto told = nlohmann::json::parse(json.out).at("problems");
   REQUIRE(told.size() == 2);
-  CHECK(told[0] == nlohmann::json{{"file", "x.yaml"}, {"line", 1}, {"column", 2}, {"key", "k"}, {"message", "a"}});
-  CHECK(told[1] == nlohmann::json{{"file", "command line"}, {"line", 0}, {"column", 0}, {"key", ""}, {"message", "b"}});
+  CHECK(told[0] ==
+        nlohmann::json{
+            {"file", "x.yaml"}, {"line", 1}, {"column", 2}, {"key", "k"}, {"message", "a"}});
+  CHECK(told[1] ==
+        nlohmann::json{
+            {"file", "command line"}, {"line", 0}, {"column", 0}, {"key", ""}, {"message", "b"}});
 }
 
 TEST_CASE("an error's only problem is its sentence, and has its place in JSON") {
@@ -131,8 +147,11 @@ TEST_CASE("the status line never reaches the terminal's last column and leaves o
     CHECK((line.empty() || line.back() != ' '));
   }
   CHECK(status_line(report_of(5), Goal{10}, -1, false, 20) == "step  5/10");
-  const std::string narrow = status_line(report_of(5), Goal{10, 0, 0, std::int64_t{1} << 31}, 90, true, 79);
-  for (const char* part : {"step  5/10", "loss 3.5000", "tokens/s", "1 min 30 s left"}) CHECK(contains(narrow, part));   // the memory and -v's parts go first
+  const std::string narrow =
+      status_line(report_of(5), Goal{10, 0, 0, std::int64_t{1} << 31}, 90, true, 79);
+  // the memory and -v's parts go first
+  for (const char* part : {"step  5/10", "loss 3.5000", "tokens/s", "1 min 30 s left"})
+    CHECK(contains(narrow, part));
   CHECK(status_line(report_of(5), Goal{10}, -1, false, 24) == "step  5/10 | loss 3.5000");
   Recorded r;
   r.columns = 25;
@@ -140,7 +159,8 @@ TEST_CASE("the status line never reaches the terminal's last column and leaves o
     Console console({}, r.screen(true));
     console.step(report_of(5), true);
   }
-  CHECK(shown(r.err)[1].empty());       // the logged line is plain and wraps; the live one is gone at the end
+  // the logged line is plain and wraps; the live one is gone at the end
+  CHECK(shown(r.err)[1].empty());
 }
 
 TEST_CASE("--json: every event is one object a line on stdout, and nothing else is there") {
@@ -168,14 +188,17 @@ TEST_CASE("--json: every event is one object a line on stdout, and nothing else 
   for (std::string line; std::getline(in, line);) events.push_back(nlohmann::json::parse(line));
   std::vector<std::string> names;
   for (const auto& e : events) names.push_back(e.at("event"));
-  CHECK(names == std::vector<std::string>{"start", "resume", "skipped_checkpoint", "step", "eval", "checkpoint", "warning", "done", "error"});
+  CHECK(names == std::vector<std::string>{"start", "resume", "skipped_checkpoint", "step", "eval",
+                                          "checkpoint", "warning", "done", "error"});
   CHECK(events[0]["settings"]["run.seed"] == "42");
   CHECK(events[0]["origins"]["run.seed"] == "command line");
   CHECK(events[3]["step"] == 2);
   CHECK(events[3]["loss"].is_null());
   CHECK(events[4]["eval_loss"] == 1.25);
   CHECK(events[8]["exit_code"] == 74);
-  CHECK(shown(r.err) == std::vector<std::string>{"warning: skipped outputs/x/checkpoint-9: hash differs", "warning: not UTF-8: \xff", "trainx: disk gone", ""});
+  CHECK(shown(r.err) ==
+        std::vector<std::string>{"warning: skipped outputs/x/checkpoint-9: hash differs",
+                                 "warning: not UTF-8: \xff", "trainx: disk gone", ""});
 }
 
 TEST_CASE("-q keeps warnings and errors, -v adds details") {
@@ -183,7 +206,8 @@ TEST_CASE("-q keeps warnings and errors, -v adds details") {
   ConsoleOptions q, v;
   q.quiet = true;
   v.verbose = true;
-  for (auto* console : {new Console(q, quiet.screen(true)), new Console(v, verbose.screen(false))}) {
+  for (auto* console :
+       {new Console(q, quiet.screen(true)), new Console(v, verbose.screen(false))}) {
     const std::unique_ptr<Console> owner(console);
     console->start("training", "outputs/x", {}, {{"run.seed", "42", "default"}}, Goal{10});
     console->step(report_of(1), true);
@@ -195,7 +219,8 @@ TEST_CASE("-q keeps warnings and errors, -v adds details") {
   CHECK(quiet.err == "warning: careful\n");
   Console(q, quiet.screen(true)).answer({2, 1.25, 512, {{"perplexity", 3.5}}, 1.0});
   check_sentence("metrics.console/answer", quiet.out);
-  for (const char* part : {"detail\n", "grad norm", "data wait", "run.seed  42  default\n"}) CHECK(contains(verbose.err, part));
+  for (const char* part : {"detail\n", "grad norm", "data wait", "run.seed  42  default\n"})
+    CHECK(contains(verbose.err, part));
 }
 
 TEST_CASE("colour only where asked for, and the time left of a run measured in time") {
@@ -214,7 +239,8 @@ TEST_CASE("colour only where asked for, and the time left of a run measured in t
   CHECK(contains(timed.err, "| 30 s left"));
 }
 
-TEST_CASE("on a terminal logged steps stay at sensible distances, and the closing sentence is last") {
+TEST_CASE(
+    "on a terminal logged steps stay at sensible distances, and the closing sentence is last") {
   Recorded r;
   {
     Console console({}, r.screen(true));
@@ -226,7 +252,8 @@ TEST_CASE("on a terminal logged steps stay at sensible distances, and the closin
     console.stopped("stopped at step 100");
   }
   const auto lines = shown(r.err);
-  const auto steps = std::ranges::count_if(lines, [](const std::string& line) { return line.starts_with("step "); });
+  const auto steps = std::ranges::count_if(
+      lines, [](const std::string& line) { return line.starts_with("step "); });
   CHECK(steps >= 2);
   CHECK(steps <= 10);
   REQUIRE(lines.size() >= 2);

@@ -22,9 +22,11 @@ int told_after(double step_s, double wait_s) {
 
 TEST_CASE("a wait for data above a twentieth of the steps' time is told once") {
   CHECK(told_after(1, 0.04) == 0);
-  CHECK(told_after(1, 0.06) == 8);                      // three steps are left out, then five seconds
-  CHECK(told_after(0.01, 0.005) == 0);                  // too short a time so far
-  CHECK(told_after(1, 3) == 8);                         // waits of several lanes may add up to more than the step
+  // three steps are left out, then five seconds
+  CHECK(told_after(1, 0.06) == 8);
+  CHECK(told_after(0.01, 0.005) == 0);  // too short a time so far
+  // waits of several lanes may add up to more than the step
+  CHECK(told_after(1, 3) == 8);
 }
 
 TEST_CASE("the first steps, whose queues are empty, do not count") {

@@ -27,7 +27,8 @@ struct Folder {
 std::vector<std::int64_t> steps_in(const fs::path& file) {
   std::vector<std::int64_t> steps;
   std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) steps.push_back(nlohmann::json::parse(line).at("step"));
+  for (std::string line; std::getline(in, line);)
+    steps.push_back(nlohmann::json::parse(line).at("step"));
   return steps;
 }
 
@@ -39,13 +40,15 @@ nlohmann::ordered_json line_of(std::int64_t step) {
 
 }  // namespace
 
-TEST_CASE("metrics.jsonl goes on after the resumed step, without repeated steps or a cut-off line") {
+TEST_CASE(
+    "metrics.jsonl goes on after the resumed step, without repeated steps or a cut-off line") {
   const Folder folder;
   const std::string path = folder.path / "metrics.jsonl";
   {
     MetricsFile file(path, 0);
     for (int step = 10; step <= 50; step += 10) file.append(line_of(step));
-    CHECK(steps_in(path) == std::vector<std::int64_t>{10, 20, 30, 40, 50});   // each line is there at once
+    // each line is there at once
+    CHECK(steps_in(path) == std::vector<std::int64_t>{10, 20, 30, 40, 50});
   }
   std::ofstream(path, std::ios::app) << "{\"step\":60,\"lo";
   {
@@ -57,7 +60,7 @@ TEST_CASE("metrics.jsonl goes on after the resumed step, without repeated steps 
   std::ofstream(path, std::ios::app) << std::string("\0\0garbage\n", 10);
   MetricsFile file(path, 1000);
   CHECK(steps_in(path) == std::vector<std::int64_t>{10, 20, 30, 40});
-  MetricsFile again(path, 0);           // a run that begins anew
+  MetricsFile again(path, 0);  // a run that begins anew
   CHECK(fs::file_size(path) == 0);
 }
 
@@ -88,14 +91,26 @@ TEST_CASE("a disk without room keeps lines back until there is room, and no half
 TEST_CASE("status.json and run.json hold what scripts look for") {
   const Folder folder;
   for (const Durability durability : {Durability::survives_power_loss, Durability::survives_kill}) {
-    write_status(folder.path / "status.json", {"stopped", "SIGTERM", 143, 12, true, 10, 2.5, 0.25, 48}, durability);
+    write_status(folder.path / "status.json",
+                 {"stopped", "SIGTERM", 143, 12, true, 10, 2.5, 0.25, 48}, durability);
     auto status = nlohmann::json::parse(trainx::read_file(folder.path / "status.json"));
-    CHECK(std::abs(status["unix_time_s"].get<double>() - static_cast<double>(std::time(nullptr))) < 60);
+    CHECK(std::abs(status["unix_time_s"].get<double>() - static_cast<double>(std::time(nullptr))) <
+          60);
     status.erase("unix_time_s");
-    CHECK(status == nlohmann::json{{"state", "stopped"}, {"reason", "SIGTERM"}, {"exit_code", 143}, {"step", 12}, {"saved_step", 10}, {"resumable", true}, {"seconds", 2.5}, {"epoch", 0.25}, {"samples_per_second", 48}});
+    CHECK(status == nlohmann::json{{"state", "stopped"},
+                                   {"reason", "SIGTERM"},
+                                   {"exit_code", 143},
+                                   {"step", 12},
+                                   {"saved_step", 10},
+                                   {"resumable", true},
+                                   {"seconds", 2.5},
+                                   {"epoch", 0.25},
+                                   {"samples_per_second", 48}});
   }
-  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);   // nothing is left aside
-  CHECK_THROWS_AS(write_status(folder.path / "none" / "status.json", {}, Durability::survives_kill), trainx::UserError);
+  // nothing is left aside
+  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
+  CHECK_THROWS_AS(write_status(folder.path / "none" / "status.json", {}, Durability::survives_kill),
+                  trainx::UserError);
   write_run_info(folder.path / "run.json", {.build = {{"version", "0.1.0"}, {"commit", "c0ffee"}},
                                             .host = "host",
                                             .devices = {"a CPU"},
@@ -110,6 +125,6 @@ TEST_CASE("status.json and run.json hold what scripts look for") {
   CHECK(run["libtorch"] == "unknown");
   CHECK_FALSE(run.contains("overwrite"));
   CHECK(run_info_text(folder.path / "run.json", "directory") == "/home/x");
-  CHECK(run_info_text(folder.path / "run.json", "argv").empty());   // not a text
+  CHECK(run_info_text(folder.path / "run.json", "argv").empty());  // not a text
   CHECK(run_info_text(folder.path / "none.json", "directory").empty());
 }

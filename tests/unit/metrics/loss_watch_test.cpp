@@ -7,7 +7,8 @@ namespace {
 using trainx::metrics::LossWatch;
 using trainx::metrics::RunningLoss;
 
-constexpr double infinity = std::numeric_limits<double>::infinity(), not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity(),
+                 not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Counts what is told, step after step.
 struct Told {
@@ -27,7 +28,8 @@ struct Told {
 }  // namespace
 
 TEST_CASE("the first value that is not finite is told with its samples, later ones are counted") {
-  for (const auto& [loss, norm] : {std::pair(not_a_number, 1.0), std::pair(infinity, 1.0), std::pair(2.0, not_a_number), std::pair(2.0, infinity)}) {
+  for (const auto& [loss, norm] : {std::pair(not_a_number, 1.0), std::pair(infinity, 1.0),
+                                   std::pair(2.0, not_a_number), std::pair(2.0, infinity)}) {
     Told told;
     CHECK(told(2) == 0);
     CHECK_FALSE(told.asked_for_samples);
@@ -45,20 +47,21 @@ TEST_CASE("steps that fp16's search for a loss scale skips are told only below s
   CHECK(told(2, infinity, true, 0.5) == 1);
   CHECK(told(2, infinity, true, 0.25) == 0);
   CHECK(told.watch.non_finite_steps() == 0);
-  CHECK(told(not_a_number, infinity, true, 65536) == 1);         // no scale mends a loss that is not finite
+  // no scale mends a loss that is not finite
+  CHECK(told(not_a_number, infinity, true, 65536) == 1);
   Told fixed;
   CHECK(fixed(2, infinity, false, 65536) == 1);
 }
 
 TEST_CASE("a loss far above its running mean is told once each time") {
   Told told;
-  CHECK(told(2000) == 0);                               // nothing to compare with
+  CHECK(told(2000) == 0);  // nothing to compare with
   Told steady;
   for (int i = 0; i < 5; ++i) CHECK(steady(2) == 0);
   CHECK(steady(19.9) == 0);
   const double mean = steady.running.mean;
   CHECK(steady(10 * mean + 1) == 1);
-  CHECK(steady(100 * mean) == 0);                       // the same event
+  CHECK(steady(100 * mean) == 0);  // the same event
   CHECK(steady.running.mean == mean);
   CHECK(steady(mean) == 0);
   CHECK(steady(11 * mean) == 1);

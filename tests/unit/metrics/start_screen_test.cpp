@@ -38,11 +38,10 @@ TEST_CASE("a start is one screen of at most 20 lines of 80 columns, whatever is 
 
 TEST_CASE("what is set and planned is named, what is default is counted, what has no room too") {
   const std::string few = start_screen("training", {{"memory", "little"}}, settings(2, 1, 3));
-  CHECK(lines_of(few) ==
-        std::vector<std::string>{"training", "  memory    little",
-                                 "  set       section.key0=vvv, section.key1=vvv",
-                                 "  planned   plan.key0=7",
-                                 "  3 more settings are defaults; -v lists them"});
+  CHECK(lines_of(few) == std::vector<std::string>{"training", "  memory    little",
+                                                  "  set       section.key0=vvv, section.key1=vvv",
+                                                  "  planned   plan.key0=7",
+                                                  "  3 more settings are defaults; -v lists them"});
   const std::string many = start_screen("training", {}, settings(400, 0, 0));
   CHECK(many.find(" more (-v)") != std::string::npos);
   CHECK(many.find("section.key0=vvv") != std::string::npos);

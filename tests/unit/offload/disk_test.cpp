@@ -21,14 +21,20 @@ struct Free {
 };
 using Blocks = std::unique_ptr<std::byte, Free>;
 
-Blocks blocks(std::int64_t bytes) { return Blocks(static_cast<std::byte*>(std::aligned_alloc(block_bytes, static_cast<std::size_t>(bytes)))); }
+Blocks blocks(std::int64_t bytes) {
+  return Blocks(
+      static_cast<std::byte*>(std::aligned_alloc(block_bytes, static_cast<std::size_t>(bytes))));
+}
 
 void fill(std::byte* at, std::int64_t bytes, unsigned seed) {
   std::mt19937 random(seed);
   for (std::int64_t k = 0; k < bytes; ++k) at[k] = static_cast<std::byte>(random());
 }
 
-std::size_t entries_in(const std::string& folder) { return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator())); }
+std::size_t entries_in(const std::string& folder) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder),
+                                                std::filesystem::directory_iterator()));
+}
 
 /// Fails from the n-th transfer on.
 class FailingIo final : public BlockIo {
@@ -43,7 +49,8 @@ class FailingIo final : public BlockIo {
 
 }  // namespace
 
-TEST_CASE("what is written is read back, whoever moves it and whatever its size; nothing has a name") {
+TEST_CASE(
+    "what is written is read back, whoever moves it and whatever its size; nothing has a name") {
   const TemporaryFolder folder;
   const auto seed = std::random_device{}();
   CAPTURE(seed);
@@ -56,10 +63,16 @@ TEST_CASE("what is written is read back, whoever moves it and whatever its size;
     const Blocks zeros = blocks(block_bytes);
     fill(zeros.get(), block_bytes, 1);
     disk.read(all - block_bytes, zeros.get(), block_bytes);
-    CHECK(std::all_of(zeros.get(), zeros.get() + block_bytes, [](std::byte b) { return b == std::byte{0}; }));
-    for (const std::int64_t size : {std::int64_t{1}, block_bytes - 1, block_bytes, block_bytes + 1, (std::int64_t{1} << 20) + 5, (std::int64_t{4} << 20) + block_bytes, std::int64_t{45} << 20}) {
+    CHECK(std::all_of(zeros.get(), zeros.get() + block_bytes,
+                      [](std::byte b) { return b == std::byte{0}; }));
+    for (const std::int64_t size :
+         {std::int64_t{1}, block_bytes - 1, block_bytes, block_bytes + 1,
+          (std::int64_t{1} << 20) + 5, (std::int64_t{4} << 20) + block_bytes,
+          std::int64_t{45} << 20}) {
       const std::int64_t whole = (size + block_bytes - 1) / block_bytes * block_bytes;
-      const std::int64_t offset = static_cast<std::int64_t>(random() % static_cast<unsigned>((all - whole) / block_bytes)) * block_bytes;
+      const std::int64_t offset =
+          static_cast<std::int64_t>(random() % static_cast<unsigned>((all - whole) / block_bytes)) *
+          block_bytes;
       const Blocks out = blocks(whole), in = blocks(whole);
       fill(out.get(), whole, seed + 1);
       disk.write(offset, out.get(), size);
@@ -71,13 +84,14 @@ TEST_CASE("what is written is read back, whoever moves it and whatever its size;
 }
 
 TEST_CASE("a device that is full is an error of the first transfer, and the next one is made") {
-  const int full = ::open("/dev/full", O_RDWR | O_CLOEXEC), zero = ::open("/dev/zero", O_RDWR | O_CLOEXEC);
+  const int full = ::open("/dev/full", O_RDWR | O_CLOEXEC),
+            zero = ::open("/dev/zero", O_RDWR | O_CLOEXEC);
   REQUIRE(full >= 0);
   const Descriptor closes_full(full), closes_zero(zero);
   const Blocks memory = blocks(std::int64_t{64} << 20);
   std::unique_ptr<BlockIo> all[] = {make_uring_io(zero), make_thread_io()};
   for (auto& io : all) {
-    if (!io) continue;                  // a container without io_uring
+    if (!io) continue;  // a container without io_uring
     CAPTURE(io->name());
     for (int round = 0; round < 3; ++round) {
       CHECK(io->move({Transfer::write, full, 0, memory.get(), std::int64_t{64} << 20}) == ENOSPC);
@@ -92,7 +106,8 @@ TEST_CASE("a file that ends early is an error") {
   const Blocks memory = blocks(4 * block_bytes);
   std::unique_ptr<BlockIo> all[] = {make_uring_io(file.descriptor()), make_thread_io()};
   for (auto& io : all)
-    if (io) CHECK(io->move({Transfer::read, file.descriptor(), 0, memory.get(), 4 * block_bytes}) == EIO);
+    if (io)
+      CHECK(io->move({Transfer::read, file.descriptor(), 0, memory.get(), 4 * block_bytes}) == EIO);
 }
 
 TEST_CASE("a disk that fails in training says so, and that the checkpoint stays") {
@@ -100,20 +115,25 @@ TEST_CASE("a disk that fails in training says so, and that the checkpoint stays"
   const Blocks memory = blocks(block_bytes);
   Disk disk(folder.path(), block_bytes, std::make_unique<FailingIo>(EIO, 1));
   disk.write(0, memory.get(), block_bytes);
-  check_error("offload.disk/reading_fails", 74, user_error_of([&] { disk.read(0, memory.get(), block_bytes); }));
+  check_error("offload.disk/reading_fails", 74,
+              user_error_of([&] { disk.read(0, memory.get(), block_bytes); }));
 }
 
-TEST_CASE("a folder that is not there, and space that is not, are told before anything is written") {
+TEST_CASE(
+    "a folder that is not there, and space that is not, are told before anything is written") {
   const TemporaryFolder folder;
-  check_error("offload.disk/no_folder", 73, user_error_of([&] { Disk(folder.path() + "/nowhere", block_bytes); }));
-  check_error("offload.disk/no_room", 71, user_error_of([&] { Disk(folder.path(), std::int64_t{1} << 50); }), Numbers::any);
+  check_error("offload.disk/no_folder", 73,
+              user_error_of([&] { Disk(folder.path() + "/nowhere", block_bytes); }));
+  check_error("offload.disk/no_room", 71,
+              user_error_of([&] { Disk(folder.path(), std::int64_t{1} << 50); }), Numbers::any);
   CHECK(entries_in(folder.path()) == 0);
 }
 
 TEST_CASE("memory that direct transfers do not reach is written through the page cache") {
   const TemporaryFolder folder;
   const Blocks memory = blocks(block_bytes);
-  Disk fine(folder.path(), block_bytes), not_reached(folder.path(), block_bytes, std::make_unique<FailingIo>(EFAULT, 0));
+  Disk fine(folder.path(), block_bytes),
+      not_reached(folder.path(), block_bytes, std::make_unique<FailingIo>(EFAULT, 0));
   const bool is_direct = fine.is_direct();
   fine.try_memory(memory.get());
   CHECK(fine.is_direct() == is_direct);

@@ -10,13 +10,16 @@ using namespace toy;
 namespace {
 
 std::string printed(const StepProgram& p, const ModelGraph& graph, std::size_t lines) {
-  const std::vector<Instruction> head(p.steady.begin(), p.steady.begin() + static_cast<std::ptrdiff_t>(lines));
+  const std::vector<Instruction> head(p.steady.begin(),
+                                      p.steady.begin() + static_cast<std::ptrdiff_t>(lines));
   return print(p, head, &graph);
 }
 
 }  // namespace
 
-TEST_CASE("accumulation repeats the micro-step; the first writer overwrites, tied weights have two per micro-step") {
+TEST_CASE(
+    "accumulation repeats the micro-step; the first writer overwrites, tied weights have two per "
+    "micro-step") {
   const ModelGraph graph = chain(1, true);
   const StepProgram plain = plain_program(graph, momentum());
   CHECK(squeezed(printed(plain, graph, 6)) == printed_micro_step(0));
@@ -41,7 +44,9 @@ TEST_CASE("passes are applied in one order only") {
   const StepProgram plain = plain_program(graph, momentum());
   using passes::CheckpointLevel;
   const auto checkpointed = passes::activation_checkpoint(plain, graph, CheckpointLevel::none);
-  CHECK_THROWS_WITH(passes::accumulation(checkpointed, 2), "pass accumulation cannot follow pass activation_checkpoint");
+  CHECK_THROWS_WITH(passes::accumulation(checkpointed, 2),
+                    "pass accumulation cannot follow pass activation_checkpoint");
   CHECK_THROWS_AS(passes::accumulation(passes::accumulation(plain, 2), 2), InternalError);
-  CHECK_THROWS_AS(passes::activation_checkpoint(checkpointed, graph, CheckpointLevel::full), InternalError);
+  CHECK_THROWS_AS(passes::activation_checkpoint(checkpointed, graph, CheckpointLevel::full),
+                  InternalError);
 }

@@ -10,7 +10,8 @@ using passes::CheckpointLevel;
 namespace {
 
 StepProgram offloaded(const ModelGraph& graph, CheckpointLevel level, int micro_steps = 1) {
-  return passes::activation_offload(passes::activation_checkpoint(passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, level));
+  return passes::activation_offload(passes::activation_checkpoint(
+      passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, level));
 }
 
 /// As the executors have it: bytes that a copy touches stay for one more block.
@@ -20,13 +21,16 @@ Placement placed(const StepProgram& p) { return plan_memory(p, {.alignment = 4, 
 std::vector<std::string> copied(const StepProgram& p, Lane lane) {
   std::vector<std::string> names;
   for (const Instruction& i : p.steady)
-    if (i.op == Op::copy && i.lane == lane) names.push_back(p.buffers[static_cast<std::size_t>(i.uses[1].buffer)].name);
+    if (i.op == Op::copy && i.lane == lane)
+      names.push_back(p.buffers[static_cast<std::size_t>(i.uses[1].buffer)].name);
   return names;
 }
 
 }  // namespace
 
-TEST_CASE("what layers keep goes out behind forward and comes back one block ahead of its backward; the last layers' stays") {
+TEST_CASE(
+    "what layers keep goes out behind forward and comes back one block ahead of its backward; the "
+    "last layers' stays") {
   const ModelGraph graph = chain(4, true);
   const StepProgram p = offloaded(graph, CheckpointLevel::none);
   CHECK(print(p, &graph) ==
@@ -42,7 +46,8 @@ TEST_CASE("what layers keep goes out behind forward and comes back one block ahe
         "m0 copy                  @copy_out  b3.u                       > b3.u'\n"
         "m0 copy                  @copy_out  b3.z                       > b3.z'\n"
         "m0 forward         b4               h3 w.b4                    > h4 b4.u b4.z\n"
-        "m0 loss            head             h4 w.tied target           > dh4 = g.tied loss_sum target_count\n"
+        "m0 loss            head             h4 w.tied target           > dh4 = g.tied loss_sum "
+        "target_count\n"
         "m0 copy                  @copy_in   b3.u'                      > b3.u^\n"
         "m0 copy                  @copy_in   b3.z'                      > b3.z^\n"
         "m0 backward        b4               b4.u b4.z dh4 w.b4         > dh3 = g.b4\n"
@@ -56,11 +61,16 @@ TEST_CASE("what layers keep goes out behind forward and comes back one block ahe
         "m0 backward        embed            x dh0                      > + g.tied\n"
         "   advance_step                                                > ~ step\n"
         "   grad_norm                        g.tied g.b1 g.b2 g.b3 g.b4 > norm2\n"
-        "   update          tied             g.tied norm2 target_count applied lr_table > ~ m.tied ~ w.tied\n"
-        "   update          b1               g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ w.b1\n"
-        "   update          b2               g.b2 norm2 target_count applied lr_table > ~ m.b2 ~ w.b2\n"
-        "   update          b3               g.b3 norm2 target_count applied lr_table > ~ m.b3 ~ w.b3\n"
-        "   update          b4               g.b4 norm2 target_count applied lr_table > ~ m.b4 ~ w.b4\n"
+        "   update          tied             g.tied norm2 target_count applied lr_table > ~ m.tied "
+        "~ w.tied\n"
+        "   update          b1               g.b1 norm2 target_count applied lr_table > ~ m.b1 ~ "
+        "w.b1\n"
+        "   update          b2               g.b2 norm2 target_count applied lr_table > ~ m.b2 ~ "
+        "w.b2\n"
+        "   update          b3               g.b3 norm2 target_count applied lr_table > ~ m.b3 ~ "
+        "w.b3\n"
+        "   update          b4               g.b4 norm2 target_count applied lr_table > ~ m.b4 ~ "
+        "w.b4\n"
         "   advance_applied                  norm2                      > ~ applied\n"
         "   report                           loss_sum target_count norm2 applied lr_table\n");
   CHECK(prove(p, {&graph, momentum(), 1, 1}) == "");
@@ -74,9 +84,13 @@ TEST_CASE("with full recomputation one hidden a layer is what goes out") {
   CHECK(prove(p, {&graph, momentum(), 1, 1}) == "");
 }
 
-TEST_CASE("offloading means the same for every model, level, number of micro-steps, with updates in backward or at the end") {
-  for (const ModelGraph& graph : {chain(1, true), chain(5, false), encoder_decoder(4), pairs(4), unfused()})
-    for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::mlp, CheckpointLevel::full})
+TEST_CASE(
+    "offloading means the same for every model, level, number of micro-steps, with updates in "
+    "backward or at the end") {
+  for (const ModelGraph& graph :
+       {chain(1, true), chain(5, false), encoder_decoder(4), pairs(4), unfused()})
+    for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective,
+                             CheckpointLevel::mlp, CheckpointLevel::full})
       for (const int micro_steps : {1, 3}) {
         StepProgram p = offloaded(graph, level, micro_steps);
         CAPTURE(print(p, &graph));
@@ -87,19 +101,23 @@ TEST_CASE("offloading means the same for every model, level, number of micro-ste
       }
 }
 
-TEST_CASE("the device holds as much of what is kept for 30 layers as for 10; the host holds the rest") {
+TEST_CASE(
+    "the device holds as much of what is kept for 30 layers as for 10; the host holds the rest") {
   const auto beyond_residents = [](const StepProgram& p) {
     Bytes residents = 0;
     for (const Buffer& b : p.buffers)
       if (b.resident) residents += b.size;
-    return placed(passes::update_in_backward(p)).peak_of(Space::device) - residents;   // gradients, of which all the layers' come together at the end, not counted
+    // gradients, of which all the layers' come together at the end, not counted
+    return placed(passes::update_in_backward(p)).peak_of(Space::device) - residents;
   };
-  for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::full}) {
+  for (const auto level :
+       {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::full}) {
     const ModelGraph few = pairs(10), many = pairs(30);
     CAPTURE(static_cast<int>(level));
     CHECK(beyond_residents(offloaded(many, level)) == beyond_residents(offloaded(few, level)));
     const auto kept = passes::activation_checkpoint(plain_program(many, momentum()), many, level);
-    const Bytes saved = beyond_residents(kept) - beyond_residents(offloaded(many, level)), on_host = placed(offloaded(many, level)).peak_of(Space::host);
+    const Bytes saved = beyond_residents(kept) - beyond_residents(offloaded(many, level)),
+                on_host = placed(offloaded(many, level)).peak_of(Space::host);
     CHECK(saved > on_host * 3 / 4);
     CHECK(on_host > 0);
   }
@@ -120,7 +138,11 @@ TEST_CASE("copies that are deleted, late or of something else are refused") {
     std::rotate(at, at + 1, late.steady.end());
     CHECK(check_program(late, unplaced(late), &reference) != "");
     for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-      if (static_cast<BufferId>(b) == p.steady[k].uses[0].buffer || p.buffers[b].space != p.buffers[static_cast<std::size_t>(p.steady[k].uses[0].buffer)].space || p.buffers[b].kind != Kind::saved) continue;
+      if (static_cast<BufferId>(b) == p.steady[k].uses[0].buffer ||
+          p.buffers[b].space !=
+              p.buffers[static_cast<std::size_t>(p.steady[k].uses[0].buffer)].space ||
+          p.buffers[b].kind != Kind::saved)
+        continue;
       other.steady[k].uses[0].buffer = static_cast<BufferId>(b);
       CHECK(check_program(other, unplaced(other), &reference) != "");
       ++mutants;

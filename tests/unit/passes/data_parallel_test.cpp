@@ -19,7 +19,9 @@ std::string squeezed(const std::string& text) {
 }
 
 Roles roles_of(const StepProgram& p, int world, Bytes bucket_bytes = 0) {
-  Roles roles{{data_parallel(p, {world, bucket_bytes}, 0), data_parallel(p, {world, bucket_bytes}, 1)}, {0}};
+  Roles roles{
+      {data_parallel(p, {world, bucket_bytes}, 0), data_parallel(p, {world, bucket_bytes}, 1)},
+      {0}};
   for (int r = 1; r < world; ++r) roles.of_rank.push_back(1);
   return roles;
 }
@@ -78,9 +80,11 @@ TEST_CASE("single-owner training means what one rank's over all micro-batches me
       for (const int world : {2, 3})
         for (const int micro_steps : {1, 2})
           for (const Bytes bucket_bytes : {0, 1 << 20}) {
-            const auto p = passes::activation_checkpoint(passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, level);
+            const auto p = passes::activation_checkpoint(
+                passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, level);
             const Roles roles = roles_of(p, world, bucket_bytes);
-            CAPTURE(world, micro_steps, print(roles.programs[0], &graph), print(roles.programs[1], &graph));
+            CAPTURE(world, micro_steps, print(roles.programs[0], &graph),
+                    print(roles.programs[1], &graph));
             CHECK(prove(roles, {&graph, momentum(), micro_steps, world}, {.steps = 3}) == "");
           }
 }
@@ -89,13 +93,16 @@ TEST_CASE("a replica that misses any of what it is sent or gives is refused") {
   const ModelGraph graph = chain(2, false);
   const Roles roles = roles_of(plain_program(graph, momentum()), 2);
   const Training t{&graph, momentum(), 1, 2};
-  const auto problem_of = [&](const Roles& of) { return check(of, {unplaced(of.programs[0]), unplaced(of.programs[1])}, t); };
+  const auto problem_of = [&](const Roles& of) {
+    return check(of, {unplaced(of.programs[0]), unplaced(of.programs[1])}, t);
+  };
   REQUIRE(problem_of(roles) == "");
   for (const std::size_t role : {0, 1})
     for (std::size_t k = 0; k < roles.programs[role].steady.size(); ++k) {
       if (!is_collective(roles.programs[role].steady[k].op)) continue;
       Roles without = roles;
-      without.programs[role].steady.erase(without.programs[role].steady.begin() + static_cast<std::ptrdiff_t>(k));
+      without.programs[role].steady.erase(without.programs[role].steady.begin() +
+                                          static_cast<std::ptrdiff_t>(k));
       CAPTURE(role, k);
       CHECK(problem_of(without) != "");
     }

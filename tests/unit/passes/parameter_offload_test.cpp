@@ -23,7 +23,9 @@ Bytes most_weights(const StepProgram& p, Space space = Space::device) {
     Bytes alive = 0;
     for (std::size_t b = 0; b < lives.size(); ++b)
       for (const Interval& i : lives[b])
-        if (p.buffers[b].kind == Kind::parameter && p.buffers[b].space == space && i.first <= k && k <= i.last) alive += p.buffers[b].size;
+        if (p.buffers[b].kind == Kind::parameter && p.buffers[b].space == space && i.first <= k &&
+            k <= i.last)
+          alive += p.buffers[b].size;
     most = std::max(most, alive);
   }
   return most;
@@ -38,7 +40,9 @@ Bytes resident_weights(const StepProgram& p, Space space) {
 
 }  // namespace
 
-TEST_CASE("weights come in one block ahead, forward and backward; an update has its group's brought in one group ahead, and takes them out") {
+TEST_CASE(
+    "weights come in one block ahead, forward and backward; an update has its group's brought in "
+    "one group ahead, and takes them out") {
   const ModelGraph graph = chain(4, false);
   const StepProgram p = passes::parameter_offload(plain_program(graph, momentum()));
   CHECK(squeezed(print(p, &graph)) ==
@@ -88,9 +92,12 @@ TEST_CASE("weights come in one block ahead, forward and backward; an update has 
   CHECK(prove(p, {&graph, momentum(), 1, 1}) == "");
 }
 
-TEST_CASE("weights on a disk are read into the host ahead of their copies to the device; an update there has its group's written back") {
+TEST_CASE(
+    "weights on a disk are read into the host ahead of their copies to the device; an update there "
+    "has its group's written back") {
   const ModelGraph graph = chain(2, false);
-  const StepProgram p = passes::parameter_offload(plain_program(graph, momentum()), {.on_disk = true, .read_ahead = 1});
+  const StepProgram p = passes::parameter_offload(plain_program(graph, momentum()),
+                                                  {.on_disk = true, .read_ahead = 1});
   CHECK(squeezed(print(p, &graph)) ==
         "m0 copy @disk w.embed > w.embed'\n"
         "m0 copy @copy_in w.embed' > w.embed^\n"
@@ -137,28 +144,35 @@ TEST_CASE("weights on a disk are read into the host ahead of their copies to the
   CHECK(prove(p, {&graph, momentum(), 1, 1}) == "");
 }
 
-TEST_CASE("an update on the host of weights on a disk is made over what was read ahead of it, and written behind it; whoever keeps the states") {
+TEST_CASE(
+    "an update on the host of weights on a disk is made over what was read ahead of it, and "
+    "written behind it; whoever keeps the states") {
   const ModelGraph graph = chain(1, false);
   const auto behind_report = [&](passes::Keeper keeper) {
-    const auto p = passes::parameter_offload(passes::optimizer_offload(plain_program(graph, momentum()), {.keepers = std::vector<passes::Keeper>(3, keeper)}), {.on_disk = true, .read_ahead = 1});
+    const auto p = passes::parameter_offload(
+        passes::optimizer_offload(plain_program(graph, momentum()),
+                                  {.keepers = std::vector<passes::Keeper>(3, keeper)}),
+        {.on_disk = true, .read_ahead = 1});
     CHECK(prove(p, {&graph, momentum(), 1, 1}) == "");
     const std::string text = squeezed(print(p, &graph));
     return text.substr(text.find("report"));
   };
-  CHECK(behind_report(passes::Keeper::host) ==
-        "report loss_sum target_count norm2 applied lr_table\n"
-        "copy @disk w.b1 > w.b1'2\n"
-        "update embed @host g.embed' norm2' target_count' applied' lr_table > ~ m.embed ~ w.embed'2\n"
-        "copy @disk w.embed'2 > w.embed\n"
-        "copy @disk w.head > w.head'2\n"
-        "update b1 @host g.b1' norm2' target_count' applied' lr_table > ~ m.b1 ~ w.b1'2\n"
-        "copy @disk w.b1'2 > w.b1\n"
-        "update head @host g.head' norm2' target_count' applied' lr_table > ~ m.head ~ w.head'2\n"
-        "copy @disk w.head'2 > w.head\n");
+  CHECK(
+      behind_report(passes::Keeper::host) ==
+      "report loss_sum target_count norm2 applied lr_table\n"
+      "copy @disk w.b1 > w.b1'2\n"
+      "update embed @host g.embed' norm2' target_count' applied' lr_table > ~ m.embed ~ w.embed'2\n"
+      "copy @disk w.embed'2 > w.embed\n"
+      "copy @disk w.head > w.head'2\n"
+      "update b1 @host g.b1' norm2' target_count' applied' lr_table > ~ m.b1 ~ w.b1'2\n"
+      "copy @disk w.b1'2 > w.b1\n"
+      "update head @host g.head' norm2' target_count' applied' lr_table > ~ m.head ~ w.head'2\n"
+      "copy @disk w.head'2 > w.head\n");
   CHECK(behind_report(passes::Keeper::disk) ==
         "report loss_sum target_count norm2 applied lr_table\n"
         "copy @disk w.b1 > w.b1'2\n"
-        "update embed @host g.embed' norm2' target_count' applied' lr_table > ~ m.embed' ~ w.embed'2\n"
+        "update embed @host g.embed' norm2' target_count' applied' lr_table > ~ m.embed' ~ "
+        "w.embed'2\n"
         "copy @disk w.embed'2 > w.embed\n"
         "copy @disk m.embed' > m.embed\n"
         "copy @disk m.head > m.head'\n"
@@ -171,20 +185,32 @@ TEST_CASE("an update on the host of weights on a disk is made over what was read
         "copy @disk m.head' > m.head\n");
 }
 
-TEST_CASE("weights elsewhere mean the same for every model, number of ranks and micro-steps, with and without shards and every other method") {
-  struct Where { bool updates_on_host = false, on_disk = false; };
-  for (const ModelGraph& graph : {chain(3, true), chain(5, false), encoder_decoder(3), pairs(3), with_loss_scale(chain(2, true))})
+TEST_CASE(
+    "weights elsewhere mean the same for every model, number of ranks and micro-steps, with and "
+    "without shards and every other method") {
+  struct Where {
+    bool updates_on_host = false, on_disk = false;
+  };
+  for (const ModelGraph& graph : {chain(3, true), chain(5, false), encoder_decoder(3), pairs(3),
+                                  with_loss_scale(chain(2, true))})
     for (const UpdateSpec& update : {momentum(), with_master()})
       for (const int world : {1, 2, 3, 4})
         for (const int stage : {0, 3})
           for (const int micro_steps : {1, 3})
             for (const bool in_backward : {false, true})
-              for (const auto [updates_on_host, on_disk] : {Where{}, Where{true}, Where{false, true}, Where{true, true}}) {
-                if (width % world != 0 || (in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
-                auto p = passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph, micro_steps == 1 ? CheckpointLevel::full : CheckpointLevel::none);
+              for (const auto [updates_on_host, on_disk] :
+                   {Where{}, Where{true}, Where{false, true}, Where{true, true}}) {
+                if (width % world != 0 || (in_backward && stage > 0) || (world == 1 && stage > 0))
+                  continue;
+                auto p = passes::activation_checkpoint(
+                    passes::accumulation(plain_program(graph, update), micro_steps), graph,
+                    micro_steps == 1 ? CheckpointLevel::full : CheckpointLevel::none);
                 if (micro_steps > 1) p = passes::activation_offload(std::move(p));
-                if (stage > 0) p = passes::zero(std::move(p), graph, update, {world}, {stage});
-                else if (world > 1) p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20, true});
+                if (stage > 0)
+                  p = passes::zero(std::move(p), graph, update, {world}, {stage});
+                else if (world > 1)
+                  p = passes::distributed_data_parallel(std::move(p),
+                                                        {world, in_backward ? 0 : 1 << 20, true});
                 if (in_backward) p = passes::update_in_backward(std::move(p));
                 if (updates_on_host) p = passes::optimizer_offload(std::move(p));
                 p = passes::parameter_offload(std::move(p), {on_disk, world});
@@ -192,12 +218,16 @@ TEST_CASE("weights elsewhere mean the same for every model, number of ranks and 
                 t.overflow = {1, world - 1};
                 t.update_in_backward = in_backward;
                 if (in_backward) t.overflow = {};
-                CAPTURE(world, stage, micro_steps, in_backward, updates_on_host, on_disk, print(p, &graph));
-                CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
+                CAPTURE(world, stage, micro_steps, in_backward, updates_on_host, on_disk,
+                        print(p, &graph));
+                CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) ==
+                      "");
               }
 }
 
-TEST_CASE("weights elsewhere go together with an optimizer in three places, in every order of its groups") {
+TEST_CASE(
+    "weights elsewhere go together with an optimizer in three places, in every order of its "
+    "groups") {
   for (const ModelGraph& graph : {chain(3, true), encoder_decoder(2)})
     for (const int world : {1, 2})
       for (const int stage : {0, 3})
@@ -207,27 +237,42 @@ TEST_CASE("weights elsewhere go together with an optimizer in three places, in e
               for (const int read_ahead : {1, 4}) {
                 if ((in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
                 auto p = passes::accumulation(plain_program(graph, with_master()), 2);
-                if (stage > 0) p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
-                else if (world > 1) p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20, true});
+                if (stage > 0)
+                  p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
+                else if (world > 1)
+                  p = passes::distributed_data_parallel(std::move(p),
+                                                        {world, in_backward ? 0 : 1 << 20, true});
                 if (in_backward) p = passes::update_in_backward(std::move(p));
                 passes::OptimizerOffloadOptions keep{{}, read_ahead};
-                for (std::size_t g = 0; g < graph.groups.size(); ++g) keep.keepers.push_back(static_cast<passes::Keeper>((static_cast<int>(g) + first) % 3));
-                p = passes::parameter_offload(passes::optimizer_offload(std::move(p), keep), {on_disk, read_ahead});
+                for (std::size_t g = 0; g < graph.groups.size(); ++g)
+                  keep.keepers.push_back(
+                      static_cast<passes::Keeper>((static_cast<int>(g) + first) % 3));
+                p = passes::parameter_offload(passes::optimizer_offload(std::move(p), keep),
+                                              {on_disk, read_ahead});
                 Training t{&graph, with_master(), 2, world};
                 t.overflow = in_backward ? Overflow{} : Overflow{1, world - 1};
                 t.update_in_backward = in_backward;
                 CAPTURE(world, stage, in_backward, on_disk, first, read_ahead, print(p, &graph));
                 CHECK(resident_weights(p, Space::device) == 0);
                 CHECK(resident_weights(p, on_disk ? Space::host : Space::disk) == 0);
-                CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
+                CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) ==
+                      "");
               }
 }
 
-TEST_CASE("the host holds the weights on a disk of as many blocks as are read ahead, however many there are") {
+TEST_CASE(
+    "the host holds the weights on a disk of as many blocks as are read ahead, however many there "
+    "are") {
   const auto most_on_host = [](int layers, int read_ahead, bool updates_on_host) {
     auto p = plain_program(chain(layers, false), with_master());
-    if (updates_on_host) p = passes::optimizer_offload(std::move(p), {.keepers = std::vector<passes::Keeper>(static_cast<std::size_t>(layers) + 2, passes::Keeper::disk), .read_ahead = read_ahead});
-    return most_weights(passes::parameter_offload(std::move(p), {.on_disk = true, .read_ahead = read_ahead}), Space::host);
+    if (updates_on_host)
+      p = passes::optimizer_offload(
+          std::move(p), {.keepers = std::vector<passes::Keeper>(
+                             static_cast<std::size_t>(layers) + 2, passes::Keeper::disk),
+                         .read_ahead = read_ahead});
+    return most_weights(
+        passes::parameter_offload(std::move(p), {.on_disk = true, .read_ahead = read_ahead}),
+        Space::host);
   };
   for (const bool updates_on_host : {false, true}) {
     CHECK(most_on_host(24, 2, updates_on_host) == most_on_host(10, 2, updates_on_host));
@@ -236,7 +281,9 @@ TEST_CASE("the host holds the weights on a disk of as many blocks as are read ah
   }
 }
 
-TEST_CASE("the device holds the weights of a few blocks, however many there are; with updates on the host there is one copy, and nothing is copied back") {
+TEST_CASE(
+    "the device holds the weights of a few blocks, however many there are; with updates on the "
+    "host there is one copy, and nothing is copied back") {
   for (const bool updates_on_host : {false, true}) {
     const auto with = [&](int layers) {
       auto p = plain_program(chain(layers, false), with_master());
@@ -246,10 +293,14 @@ TEST_CASE("the device holds the weights of a few blocks, however many there are;
     const StepProgram few = with(6), many = with(24);
     CHECK(most_weights(many) == most_weights(few));
     CHECK(resident_weights(many, Space::device) == 0);
-    CHECK(resident_weights(many, Space::host) == resident_weights(plain_program(chain(24, false), with_master()), Space::device));
+    CHECK(resident_weights(many, Space::host) ==
+          resident_weights(plain_program(chain(24, false), with_master()), Space::device));
     int out = 0;
     for (const Instruction& i : many.steady)
-      for (const Use& u : i.uses) out += i.op == Op::copy && u.how == How::overwrite && many.buffers[static_cast<std::size_t>(u.buffer)].kind == Kind::parameter && many.buffers[static_cast<std::size_t>(u.buffer)].space == Space::host;
+      for (const Use& u : i.uses)
+        out += i.op == Op::copy && u.how == How::overwrite &&
+               many.buffers[static_cast<std::size_t>(u.buffer)].kind == Kind::parameter &&
+               many.buffers[static_cast<std::size_t>(u.buffer)].space == Space::host;
     CHECK(out == (updates_on_host ? 0 : 26));
   }
 }
@@ -257,7 +308,8 @@ TEST_CASE("the device holds the weights of a few blocks, however many there are;
 TEST_CASE("a copy that is missing, in another place or of another group is found out") {
   const ModelGraph graph = chain(3, false);
   for (const bool on_disk : {false, true}) {
-    const StepProgram p = passes::parameter_offload(plain_program(graph, momentum()), {.on_disk = on_disk});
+    const StepProgram p =
+        passes::parameter_offload(plain_program(graph, momentum()), {.on_disk = on_disk});
     const Training t{&graph, momentum(), 1, 1};
     REQUIRE(prove(p, t) == "");
     const Reference reference = as_reference(t);

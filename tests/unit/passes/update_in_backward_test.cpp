@@ -20,11 +20,15 @@ std::string problem_of(const StepProgram& p, const Training& t) {
   return check_program(p, unplaced(p), &reference);
 }
 
-Bytes peak(const StepProgram& p) { return plan_memory(p, {.alignment = 4, .overlap = 0}).peak_of(Space::device); }
+Bytes peak(const StepProgram& p) {
+  return plan_memory(p, {.alignment = 4, .overlap = 0}).peak_of(Space::device);
+}
 
 }  // namespace
 
-TEST_CASE("each update comes right behind what completes its gradient; tied weights, which the first block uses last, come last") {
+TEST_CASE(
+    "each update comes right behind what completes its gradient; tied weights, which the first "
+    "block uses last, come last") {
   const ModelGraph graph = chain(2, true);
   const StepProgram p = passes::update_in_backward(plain_program(graph, momentum()));
   CHECK(print(p, &graph) ==
@@ -48,14 +52,19 @@ TEST_CASE("each update comes right behind what completes its gradient; tied weig
   CHECK(prove(p, in_backward(graph, momentum())) == "");
 }
 
-TEST_CASE("updates in backward mean what sequential training with them means, for every model, level and optimizer") {
-  for (const ModelGraph& graph : {chain(3, true), chain(3, false), encoder_decoder(3), pairs(3), unfused()})
-    for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::mlp, CheckpointLevel::full})
+TEST_CASE(
+    "updates in backward mean what sequential training with them means, for every model, level and "
+    "optimizer") {
+  for (const ModelGraph& graph :
+       {chain(3, true), chain(3, false), encoder_decoder(3), pairs(3), unfused()})
+    for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective,
+                             CheckpointLevel::mlp, CheckpointLevel::full})
       for (const Unit unit : {Unit::element, Unit::tensor})
         for (const Master master : {Master::none, Master::fp32})
           for (const int micro_steps : {1, 3}) {
             const UpdateSpec update{{{"m"}}, master, 4, unit};
-            const auto p = passes::update_in_backward(passes::activation_checkpoint(passes::accumulation(plain_program(graph, update), micro_steps), graph, level));
+            const auto p = passes::update_in_backward(passes::activation_checkpoint(
+                passes::accumulation(plain_program(graph, update), micro_steps), graph, level));
             CAPTURE(print(p, &graph));
             CHECK(prove(p, in_backward(graph, update, micro_steps), {.steps = 3}) == "");
           }
@@ -68,9 +77,11 @@ TEST_CASE("a step with an infinity leaves the groups behind it and the applied s
   CHECK(prove(passes::update_in_backward(plain_program(graph, momentum())), t) == "");
 }
 
-TEST_CASE("gradients die early: memory falls by nearly all of their bytes where they are what counts") {
+TEST_CASE(
+    "gradients die early: memory falls by nearly all of their bytes where they are what counts") {
   ModelGraph graph = chain(12, false);
-  for (GroupSpec& g : graph.groups) g.parameters[0].dims = {64 * width}, g.elements = 64 * width;   // of activations there is next to nothing
+  // of activations there is next to nothing
+  for (GroupSpec& g : graph.groups) g.parameters[0].dims = {64 * width}, g.elements = 64 * width;
   const StepProgram plain = plain_program(graph, momentum()), p = passes::update_in_backward(plain);
   Bytes gradients = 0, largest = 0;
   for (const Buffer& b : plain.buffers)
@@ -81,10 +92,11 @@ TEST_CASE("gradients die early: memory falls by nearly all of their bytes where 
 TEST_CASE("updates left at the end, too early or doubled are refused") {
   const ModelGraph graph = chain(2, true);
   const Training t = in_backward(graph, momentum());
-  CHECK(problem_of(plain_program(graph, momentum()), t) != "");         // a pass that does nothing
+  CHECK(problem_of(plain_program(graph, momentum()), t) != "");  // a pass that does nothing
   const StepProgram p = passes::update_in_backward(plain_program(graph, momentum()));
   REQUIRE(problem_of(p, t).empty());
-  CHECK(problem_of(p, {&graph, momentum()}) != "");                     // nor is it what the plain run is
+  // nor is it what the plain run is
+  CHECK(problem_of(p, {&graph, momentum()}) != "");
   int moved = 0;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     if (p.steady[k].op != Op::update && p.steady[k].op != Op::grad_norm) continue;
@@ -94,16 +106,23 @@ TEST_CASE("updates left at the end, too early or doubled are refused") {
     CHECK(problem_of(twice, t) != "");
     missing.steady.erase(missing.steady.begin() + static_cast<std::ptrdiff_t>(k));
     CHECK(problem_of(missing, t) != "");
-    for (std::size_t to = 1; to < k; ++to) {                            // before what it has to follow
-      if (std::none_of(p.steady.begin() + static_cast<std::ptrdiff_t>(to), p.steady.begin() + static_cast<std::ptrdiff_t>(k), [&](const Instruction& other) { return meet(other, i); })) continue;
+    // before what it has to follow
+    for (std::size_t to = 1; to < k; ++to) {
+      if (std::none_of(p.steady.begin() + static_cast<std::ptrdiff_t>(to),
+                       p.steady.begin() + static_cast<std::ptrdiff_t>(k),
+                       [&](const Instruction& other) { return meet(other, i); }))
+        continue;
       StepProgram early = p;
-      std::rotate(early.steady.begin() + static_cast<std::ptrdiff_t>(to), early.steady.begin() + static_cast<std::ptrdiff_t>(k), early.steady.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+      std::rotate(early.steady.begin() + static_cast<std::ptrdiff_t>(to),
+                  early.steady.begin() + static_cast<std::ptrdiff_t>(k),
+                  early.steady.begin() + static_cast<std::ptrdiff_t>(k) + 1);
       CHECK(problem_of(early, t) != "");
       ++moved;
     }
-    if (i.op != Op::update || i.block == 0) continue;                   // the last one stands where it would stand at the end
+    // the last one stands where it would stand at the end
+    if (i.op != Op::update || i.block == 0) continue;
     at_the_end.steady.erase(at_the_end.steady.begin() + static_cast<std::ptrdiff_t>(k));
-    at_the_end.steady.insert(at_the_end.steady.end() - 2, i);           // before advance_applied
+    at_the_end.steady.insert(at_the_end.steady.end() - 2, i);  // before advance_applied
     CHECK(problem_of(at_the_end, t) != "");
   }
   CHECK(moved > 20);
@@ -112,7 +131,8 @@ TEST_CASE("updates left at the end, too early or doubled are refused") {
 TEST_CASE("the pass comes after those that add readers and writers") {
   const ModelGraph graph = chain(1, true);
   const auto p = passes::update_in_backward(plain_program(graph, momentum()));
-  CHECK_THROWS_AS(passes::activation_checkpoint(p, graph, CheckpointLevel::full), trainx::InternalError);
+  CHECK_THROWS_AS(passes::activation_checkpoint(p, graph, CheckpointLevel::full),
+                  trainx::InternalError);
   CHECK_THROWS_AS(passes::activation_offload(p), trainx::InternalError);
   CHECK_THROWS_AS(passes::update_in_backward(p), trainx::InternalError);
 }

@@ -4,7 +4,9 @@
 
 using namespace trainx::plan;
 
-TEST_CASE("the rules of thumb are 18 bytes for mixed precision with AdamW, 12 with its states in 8 bits, 6 for inference") {
+TEST_CASE(
+    "the rules of thumb are 18 bytes for mixed precision with AdamW, 12 with its states in 8 bits, "
+    "6 for inference") {
   const auto rules = rules_of_thumb();
   const auto total = [&](const std::string& name) {
     for (const auto& r : rules)
@@ -22,13 +24,13 @@ TEST_CASE("the rules of thumb are 18 bytes for mixed precision with AdamW, 12 wi
 TEST_CASE("the optimizers' table of a model of 3B parameters: 24 GB, more than 12 GB, 6 GB") {
   const auto model = t5_3b();
   const double n = parameters_of(model);
-  CHECK(n == 2'851'598'336);                       // as published: 2.85B
+  CHECK(n == 2'851'598'336);  // as published: 2.85B
   const auto table = optimizer_table(model);
   REQUIRE(table.size() == 3);
   CHECK(3 * table[0].per_parameter == 24);
   CHECK(table[0].bytes == 8 * n);
   CHECK(3 * table[1].per_parameter == 12);
-  CHECK(table[1].extra_bytes > 0);                 // "slightly more than 4 bytes"
+  CHECK(table[1].extra_bytes > 0);  // "slightly more than 4 bytes"
   CHECK(table[1].bytes < 4.01 * n);
   CHECK(3 * table[2].per_parameter == 6);
   CHECK(table[2].bytes < 2.01 * n);

@@ -9,12 +9,18 @@ using namespace trainx;
 
 namespace {
 
-const std::string single = "parallel: {mode: single}\n", updates_away = "memory: {optimizer_offload: cpu}\n", asked = "checkpoint: {asynchronous: true}\n";
+const std::string single = "parallel: {mode: single}\n",
+                  updates_away = "memory: {optimizer_offload: cpu}\n",
+                  asked = "checkpoint: {asynchronous: true}\n";
 constexpr std::int64_t gibibyte = std::int64_t{1} << 30;
 
 /// On a machine with one GPU and so much memory; 0: it does not say.
-plan::RunPlan plan_on(std::int64_t memory_bytes, const recipe::Recipe& recipe) { return planned(recipe, {memory_bytes, "", {"NVIDIA H200"}}); }
-plan::RunPlan plan_on(std::int64_t memory_bytes, const std::string& more = single) { return plan_on(memory_bytes, gpt2_recipe("precision: bf16\n" + more)); }
+plan::RunPlan plan_on(std::int64_t memory_bytes, const recipe::Recipe& recipe) {
+  return planned(recipe, {memory_bytes, "", {"NVIDIA H200"}});
+}
+plan::RunPlan plan_on(std::int64_t memory_bytes, const std::string& more = single) {
+  return plan_on(memory_bytes, gpt2_recipe("precision: bf16\n" + more));
+}
 
 /// What is said of it; empty where there was no choice.
 std::string said(const plan::RunPlan& plan) {
@@ -33,7 +39,8 @@ std::int64_t residents_on_gpu(const plan::RunPlan& plan) {
 
 }  // namespace
 
-TEST_CASE("checkpoints are written beside training on a GPU whose host is known to hold their copy") {
+TEST_CASE(
+    "checkpoints are written beside training on a GPU whose host is known to hold their copy") {
   const auto roomy = plan_on(64 * gibibyte);
   CHECK(roomy.writes_beside_training());
   check_sentence("plan.choose_saving/roomy", said(roomy), Numbers::any);
@@ -52,20 +59,24 @@ TEST_CASE("checkpoints are written beside training on a GPU whose host is known 
   check_sentence("plan.choose_saving/unknown", said(unknown));
 }
 
-TEST_CASE("without a GPU, or with the optimizer on a disk, training waits for checkpoints, and that is no choice") {
+TEST_CASE(
+    "without a GPU, or with the optimizer on a disk, training waits for checkpoints, and that is "
+    "no choice") {
   const auto cpu = planned(gpt2_recipe("precision: bf16\n" + single), {64 * gibibyte, "", {}});
   CHECK_FALSE(cpu.writes_beside_training());
   CHECK_FALSE(cpu.recipe.checkpoint.asynchronous.is_auto());
   CHECK(said(cpu).empty());
   for (const std::string where : {"disk", "cpu+disk"}) {
-    const auto disk = plan_on(64 * gibibyte, single + "memory: {optimizer_offload: " + where + "}\n");
+    const auto disk =
+        plan_on(64 * gibibyte, single + "memory: {optimizer_offload: " + where + "}\n");
     CHECK_FALSE(disk.writes_beside_training());
     CHECK(said(disk).empty());
   }
 }
 
 TEST_CASE("what is written about checkpoints stands, and what does not fit then is refused") {
-  const auto true_one = plan_on(64 * gibibyte, single + asked), false_one = plan_on(64 * gibibyte, single + "checkpoint: {asynchronous: false}\n");
+  const auto true_one = plan_on(64 * gibibyte, single + asked),
+             false_one = plan_on(64 * gibibyte, single + "checkpoint: {asynchronous: false}\n");
   CHECK(true_one.writes_beside_training());
   CHECK_FALSE(false_one.writes_beside_training());
   CHECK(said(true_one) + said(false_one) == "");
@@ -78,13 +89,16 @@ TEST_CASE("what is written about checkpoints stands, and what does not fit then 
 }
 
 TEST_CASE("the copy gives way to all else that the host is to hold") {
-  const auto roomy = plan_on(64 * gibibyte, single + updates_away), tight = plan_on(3 * gibibyte, single + updates_away);
+  const auto roomy = plan_on(64 * gibibyte, single + updates_away),
+             tight = plan_on(3 * gibibyte, single + updates_away);
   CHECK(roomy.writes_beside_training());
   CHECK_FALSE(tight.writes_beside_training());
   CHECK(said(tight).starts_with("checkpoint.asynchronous false: "));
   CHECK(plan::host_need(tight.memory) <= 3 * gibibyte);
-  CHECK(plan::host_need(roomy.memory) > 3 * gibibyte);             // which a true is refused for
-  CHECK(user_error_of([] { plan_on(3 * gibibyte, single + updates_away + asked); }).starts_with("71: "));
+  CHECK(plan::host_need(roomy.memory) > 3 * gibibyte);  // which a true is refused for
+  CHECK(user_error_of([] {
+          plan_on(3 * gibibyte, single + updates_away + asked);
+        }).starts_with("71: "));
 
   const std::string fitted = single + "memory: {fit: true, budget: 2500 MiB}\n";
   const auto much = plan_on(64 * gibibyte, fitted), little = plan_on(3 * gibibyte, fitted);
@@ -98,15 +112,18 @@ TEST_CASE("the ranks of shards need room for what each saves, beside the shards"
   const std::string shards = "parallel: {mode: zero1, world_size: 2}\n";
   const auto plan = plan_on(64 * gibibyte, shards);
   CHECK(plan.writes_beside_training());
-  CHECK(plan.memory.beside_host_bytes > residents_on_gpu(plan) + std::int64_t{124'000'000} * 12 / 2);
+  CHECK(plan.memory.beside_host_bytes >
+        residents_on_gpu(plan) + std::int64_t{124'000'000} * 12 / 2);
 }
 
-TEST_CASE("hosts may choose otherwise for the same run, and what was chosen is read back as it is") {
+TEST_CASE(
+    "hosts may choose otherwise for the same run, and what was chosen is read back as it is") {
   const auto roomy = plan_on(64 * gibibyte), tight = plan_on(gibibyte);
   REQUIRE(roomy.writes_beside_training() != tight.writes_beside_training());
   CHECK(plan::fingerprint(roomy) == plan::fingerprint(tight));
   for (const auto& plan : {roomy, tight}) {
-    const auto again = plan_on(64 * gibibyte, recipe::parse_recipe(recipe::dump(plan.recipe), "resolved").recipe);
+    const auto again =
+        plan_on(64 * gibibyte, recipe::parse_recipe(recipe::dump(plan.recipe), "resolved").recipe);
     CHECK(again.writes_beside_training() == plan.writes_beside_training());
     CHECK(said(again).empty());
   }

@@ -8,9 +8,17 @@ using namespace trainx;
 namespace {
 
 /// The words of the refusal, which must be 78; "" if the recipe is planned.
-std::string refusal(const std::string& model, const std::string& batch, const std::string& more = "") {
-  const auto recipe = recipe::parse_recipe("model: {type: gpt2, options: {num_heads: 1, hidden_size: 64" + model + "}}\nbatch: {" + batch + "}\n" +
-                                           (more.find("data:") == std::string::npos ? "data: {type: stories, sequence_length: 64}\n" : "") + more, "test").recipe;
+std::string refusal(const std::string& model, const std::string& batch,
+                    const std::string& more = "") {
+  const auto recipe =
+      recipe::parse_recipe("model: {type: gpt2, options: {num_heads: 1, hidden_size: 64" + model +
+                               "}}\nbatch: {" + batch + "}\n" +
+                               (more.find("data:") == std::string::npos
+                                    ? "data: {type: stories, sequence_length: 64}\n"
+                                    : "") +
+                               more,
+                           "test")
+          .recipe;
   try {
     planned(recipe, {.host_bytes = std::int64_t{1} << 50, .gpu = ""});
   } catch (const UserError& e) {
@@ -20,7 +28,9 @@ std::string refusal(const std::string& model, const std::string& batch, const st
   return "";
 }
 
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -41,18 +51,32 @@ TEST_CASE("a product that 64 bits do not hold is refused") {
 
 TEST_CASE("sizes beyond the limits are refused with the number") {
   CHECK(refusal(", num_layers: 2", "global_batch_size: 64, micro_batch_size: 16").empty());
-  CHECK(holds(refusal(", num_layers: 2", "global_batch_size: 1000000000, micro_batch_size: 16"), "62,500,000"));
+  CHECK(holds(refusal(", num_layers: 2", "global_batch_size: 1000000000, micro_batch_size: 16"),
+              "62,500,000"));
   CHECK(holds(refusal(", num_layers: 100000", "global_batch_size: 1"), "100,000"));
-  CHECK(holds(refusal(", num_layers: 2, vocab_size: 9223372036854775807", "global_batch_size: 1"), "vocab_size"));
-  CHECK(holds(refusal(", num_layers: 2, intermediate_size: 2147483648", "global_batch_size: 1"), "intermediate_size"));
-  CHECK(holds(refusal(", num_layers: 2", "global_batch_size: 1073741824, micro_batch_size: 1073741824"), "1 PiB"));
-  CHECK(holds(refusal(", num_layers: 2", "global_batch_size: 1", "run: {duration: 10000001 steps}\nschedule: {type: cosine}\n"), "10,000,001"));
-  CHECK(refusal(", num_layers: 2", "global_batch_size: 1", "run: {duration: 10000001 steps}\n").empty());
+  CHECK(holds(refusal(", num_layers: 2, vocab_size: 9223372036854775807", "global_batch_size: 1"),
+              "vocab_size"));
+  CHECK(holds(refusal(", num_layers: 2, intermediate_size: 2147483648", "global_batch_size: 1"),
+              "intermediate_size"));
+  CHECK(holds(
+      refusal(", num_layers: 2", "global_batch_size: 1073741824, micro_batch_size: 1073741824"),
+      "1 PiB"));
+  CHECK(holds(refusal(", num_layers: 2", "global_batch_size: 1",
+                      "run: {duration: 10000001 steps}\nschedule: {type: cosine}\n"),
+              "10,000,001"));
+  CHECK(refusal(", num_layers: 2", "global_batch_size: 1", "run: {duration: 10000001 steps}\n")
+            .empty());
   CHECK(holds(refusal(", num_layers: 65", "global_batch_size: 4"), "at most 64 layers"));
-  CHECK(holds(refusal(", num_layers: 65", "global_batch_size: 4, micro_batch_size: 4", "memory: {fit: true}\n"), "at most 64 layers"));
+  CHECK(holds(refusal(", num_layers: 65", "global_batch_size: 4, micro_batch_size: 4",
+                      "memory: {fit: true}\n"),
+              "at most 64 layers"));
   CHECK(refusal(", num_layers: 65", "global_batch_size: 4, micro_batch_size: 4").empty());
-  CHECK(holds(refusal(", num_layers: 33", "global_batch_size: 1", "memory: {activation_checkpoint: full, checkpoint_segment: 33}\n"), "checkpoint_segment"));
-  CHECK(refusal(", num_layers: 2", "global_batch_size: 1", "memory: {activation_checkpoint: full, checkpoint_segment: 33}\n").empty());
+  CHECK(holds(refusal(", num_layers: 33", "global_batch_size: 1",
+                      "memory: {activation_checkpoint: full, checkpoint_segment: 33}\n"),
+              "checkpoint_segment"));
+  CHECK(refusal(", num_layers: 2", "global_batch_size: 1",
+                "memory: {activation_checkpoint: full, checkpoint_segment: 33}\n")
+            .empty());
 }
 
 TEST_CASE("what is at a limit is planned, and one more is not") {
@@ -74,7 +98,12 @@ TEST_CASE("what is at a limit is planned, and one more is not") {
 }
 
 TEST_CASE("a batch that is left to trainx is cut into micro-steps that can be planned") {
-  const auto recipe = recipe::parse_recipe("model: {type: gpt2, options: {num_layers: 1, num_heads: 1, hidden_size: 64}}\nbatch: {global_batch_size: 1048576}\ndata: {type: stories, sequence_length: 8}\n", "test").recipe;
+  const auto recipe =
+      recipe::parse_recipe(
+          "model: {type: gpt2, options: {num_layers: 1, num_heads: 1, hidden_size: 64}}\nbatch: "
+          "{global_batch_size: 1048576}\ndata: {type: stories, sequence_length: 8}\n",
+          "test")
+          .recipe;
   const auto plan = planned(recipe, {.host_bytes = std::int64_t{1} << 40, .gpu = ""});
   CHECK(plan.batch.global_batch_size == 1048576);
   CHECK(plan.batch.grad_accum_steps <= plan::most_micro_steps_of(plan));

@@ -8,16 +8,21 @@ using namespace trainx;
 
 namespace {
 
-plan::RunPlan planned(const std::string& more, std::int64_t micro_steps, std::int64_t ranks, bool every_micro_step) {
-  const std::string text = "model: {type: gpt2, options: {num_layers: 3, num_heads: 2, hidden_size: 128}}\ndata: {type: stories, sequence_length: 64}\nbatch: {global_batch_size: " +
-                           std::to_string(2 * micro_steps * ranks) + ", micro_batch_size: 2}\nparallel: {world_size: " + std::to_string(ranks) +
-                           (more.find("zero") == std::string::npos && more.find("dp") == std::string::npos ? "}\n" : "");
+plan::RunPlan planned(const std::string& more, std::int64_t micro_steps, std::int64_t ranks,
+                      bool every_micro_step) {
+  const std::string text =
+      "model: {type: gpt2, options: {num_layers: 3, num_heads: 2, hidden_size: 128}}\ndata: {type: "
+      "stories, sequence_length: 64}\nbatch: {global_batch_size: " +
+      std::to_string(2 * micro_steps * ranks) +
+      ", micro_batch_size: 2}\nparallel: {world_size: " + std::to_string(ranks) +
+      (more.find("zero") == std::string::npos && more.find("dp") == std::string::npos ? "}\n" : "");
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = std::int64_t{64} << 30;
   f.offload_folder = {{"/scratch", std::int64_t{1} << 40, 1e9}};
   f.data = {true, true, 100000, 100, 0, {}, ""};
-  return plan::make_run_plan(recipe::parse_recipe(text + more, "test").recipe, f, {.gpu = "h200", .rank = 0, .every_micro_step = every_micro_step});
+  return plan::make_run_plan(recipe::parse_recipe(text + more, "test").recipe, f,
+                             {.gpu = "h200", .rank = 0, .every_micro_step = every_micro_step});
 }
 
 bool close(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); }
@@ -25,12 +30,21 @@ bool close(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); }
 }  // namespace
 
 TEST_CASE("a plan that leaves out micro-steps has the numbers of the whole step") {
-  struct Case { std::string more; std::int64_t micro_steps, ranks; };
-  const auto c = GENERATE(Case{"", 1500, 1}, Case{"memory: {activation_checkpoint: full}\n", 1500, 1}, Case{"memory: {activation_offload: cpu}\n", 1500, 1},
-                          Case{"memory: {optimizer_offload: cpu}\nprecision: bf16\n", 1500, 1}, Case{"memory: {parameter_offload: cpu}\n", 1500, 1}, Case{"run: {execution: eager}\n", 1500, 1},
-                          Case{", mode: ddp}\n", 1500, 2}, Case{", mode: dp}\n", 300, 2}, Case{", mode: zero1}\n", 300, 2}, Case{", mode: zero2}\n", 300, 2}, Case{", mode: zero3}\n", 300, 2});
+  struct Case {
+    std::string more;
+    std::int64_t micro_steps, ranks;
+  };
+  const auto c =
+      GENERATE(Case{"", 1500, 1}, Case{"memory: {activation_checkpoint: full}\n", 1500, 1},
+               Case{"memory: {activation_offload: cpu}\n", 1500, 1},
+               Case{"memory: {optimizer_offload: cpu}\nprecision: bf16\n", 1500, 1},
+               Case{"memory: {parameter_offload: cpu}\n", 1500, 1},
+               Case{"run: {execution: eager}\n", 1500, 1}, Case{", mode: ddp}\n", 1500, 2},
+               Case{", mode: dp}\n", 300, 2}, Case{", mode: zero1}\n", 300, 2},
+               Case{", mode: zero2}\n", 300, 2}, Case{", mode: zero3}\n", 300, 2});
   CAPTURE(c.more);
-  const auto some = planned(c.more, c.micro_steps, c.ranks, false), all = planned(c.more, c.micro_steps, c.ranks, true);
+  const auto some = planned(c.more, c.micro_steps, c.ranks, false),
+             all = planned(c.more, c.micro_steps, c.ranks, true);
   const auto &p = some.train.back().program, &q = all.train.back().program;
   REQUIRE(p.repeats > 0);
   REQUIRE(q.repeats == 0);
@@ -51,7 +65,8 @@ TEST_CASE("a plan that leaves out micro-steps has the numbers of the whole step"
   REQUIRE(some.time);
   CHECK(close(some.time->step_s, all.time->step_s));
   CHECK(close(some.time->gemm_s, all.time->gemm_s));
-  for (std::size_t lane = 0; lane < program::lane_count; ++lane) CHECK(close(some.time->busy_s[lane], all.time->busy_s[lane]));
+  for (std::size_t lane = 0; lane < program::lane_count; ++lane)
+    CHECK(close(some.time->busy_s[lane], all.time->busy_s[lane]));
   CHECK(some.time->bottleneck == all.time->bottleneck);
 }
 

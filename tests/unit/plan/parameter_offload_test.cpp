@@ -11,8 +11,11 @@ using namespace trainx;
 
 namespace {
 
-plan::RunPlan plan_of(const std::string& memory, const std::string& more = "precision: bf16\n", std::int64_t host_bytes = std::int64_t{64} << 30, const std::string& gpu = "h200") {
-  return planned(gpt2_recipe("memory: {" + memory + "}\n" + more), {host_bytes, gpu, {"NVIDIA H200"}});
+plan::RunPlan plan_of(const std::string& memory, const std::string& more = "precision: bf16\n",
+                      std::int64_t host_bytes = std::int64_t{64} << 30,
+                      const std::string& gpu = "h200") {
+  return planned(gpt2_recipe("memory: {" + memory + "}\n" + more),
+                 {host_bytes, gpu, {"NVIDIA H200"}});
 }
 
 std::int64_t category(const plan::RunPlan& plan, const std::string& name) {
@@ -42,29 +45,38 @@ plan::ParameterCopies copies_claimed(const plan::RunPlan& plan) {
 
 }  // namespace
 
-TEST_CASE("weights are the host's; the GPU has those of the blocks under way, or of its share of them") {
-  const auto here = plan_of("activation_checkpoint: none"), plan = plan_of(away), both = plan_of(away + ", optimizer_offload: cpu");
+TEST_CASE(
+    "weights are the host's; the GPU has those of the blocks under way, or of its share of them") {
+  const auto here = plan_of("activation_checkpoint: none"), plan = plan_of(away),
+             both = plan_of(away + ", optimizer_offload: cpu");
   const std::int64_t elements = elements_of(plan);
   CHECK(on_host(plan, "weights on the host") == 2 * elements);
-  CHECK(on_host(both, "weights on the host") == 2 * elements);   // those that updates write, and no others
+  // those that updates write, and no others
+  CHECK(on_host(both, "weights on the host") == 2 * elements);
   CHECK(category(here, "weights") == 2 * elements);
   std::vector<std::int64_t> sizes;
   for (const auto& g : plan.train.back().graph.groups) sizes.push_back(2 * g.elements);
   std::ranges::sort(sizes, std::greater<>());
-  CHECK(category(plan, "weights") <= sizes[0] + sizes[1] + sizes[2]);   // of 26
+  CHECK(category(plan, "weights") <= sizes[0] + sizes[1] + sizes[2]);  // of 26
   CHECK(here.memory.arena_bytes - plan.memory.arena_bytes > elements);
   CHECK(both.memory.arena_bytes < plan_of("optimizer_offload: cpu").memory.arena_bytes - elements);
   const std::string shards = "precision: bf16\nparallel: {mode: zero3, world_size: 2}\n";
   const auto sharded = plan_of(away, shards);
   CHECK(on_host(sharded, "weights on the host") < elements + elements / 100);
-  CHECK(sharded.memory.arena_bytes < plan_of("activation_checkpoint: none", shards).memory.arena_bytes);
+  CHECK(sharded.memory.arena_bytes <
+        plan_of("activation_checkpoint: none", shards).memory.arena_bytes);
 }
 
-TEST_CASE("what is claimed of weights on the host is what the program does at least, in every precision and mode, wherever updates are made") {
+TEST_CASE(
+    "what is claimed of weights on the host is what the program does at least, in every precision "
+    "and mode, wherever updates are made") {
   for (const std::string precision : {"fp32", "bf16", "fp16"})
     for (const std::string mode : {"single", "ddp", "zero3"})
       for (const bool updates_on_host : {false, true}) {
-        const auto plan = plan_of(away + (updates_on_host ? ", optimizer_offload: cpu" : ""), "precision: " + precision + (mode == "single" ? "\n" : "\nparallel: {mode: " + mode + ", world_size: 2}\n"));
+        const auto plan = plan_of(
+            away + (updates_on_host ? ", optimizer_offload: cpu" : ""),
+            "precision: " + precision +
+                (mode == "single" ? "\n" : "\nparallel: {mode: " + mode + ", world_size: 2}\n"));
         CAPTURE(precision, mode, updates_on_host);
         const auto copies = copies_claimed(plan);
         CHECK((copies.out > 0) == !updates_on_host);
@@ -78,25 +90,36 @@ TEST_CASE("what is claimed of weights on the host is what the program does at le
 TEST_CASE("what is claimed holds wherever the optimizer and weights are") {
   for (const std::string weights : {"cpu", "disk"})
     for (const std::string mode : {"single", "zero3"})
-      for (const std::string offload : {"none", "cpu", "{where: disk}", "{where: cpu, share: 0.4}", "{where: disk, share: 0.4}"}) {
-        const auto plan = plan_of("parameter_offload: " + weights + ", optimizer_offload: " + offload, "precision: bf16\nparallel: {mode: " + mode + (mode == "single" ? "}\n" : ", world_size: 2}\n"));
+      for (const std::string offload : {"none", "cpu", "{where: disk}", "{where: cpu, share: 0.4}",
+                                        "{where: disk, share: 0.4}"}) {
+        const auto plan =
+            plan_of("parameter_offload: " + weights + ", optimizer_offload: " + offload,
+                    "precision: bf16\nparallel: {mode: " + mode +
+                        (mode == "single" ? "}\n" : ", world_size: 2}\n"));
         CAPTURE(weights, mode, offload);
         const auto copies = copies_claimed(plan);
         CHECK((copies.out > 0) == (offload == "none" || plan.groups_on_device > 0));
-        CHECK(plan::claims_of(plan, plan.train.back().graph).weights_on_disk == (weights == "disk"));
+        CHECK(plan::claims_of(plan, plan.train.back().graph).weights_on_disk ==
+              (weights == "disk"));
         CHECK((copies.disk.from > 0) == (weights == "disk"));
         CHECK((copies.disk.to > 0) == (weights == "disk"));
-        CHECK((plan::optimizer_copies(plan.train.back().program).disk.to > 0) == (offload.find("disk") != std::string::npos));
+        CHECK((plan::optimizer_copies(plan.train.back().program).disk.to > 0) ==
+              (offload.find("disk") != std::string::npos));
       }
 }
 
-TEST_CASE("weights on a disk take host memory for those that are read ahead, and their bytes of the file") {
-  const std::string on_disk = "parameter_offload: disk, optimizer_offload: {folder: /scratch, read_ahead: ";
-  const auto host = plan_of(away), disk = plan_of(on_disk + "1}"), far = plan_of(on_disk + "8}"), both = plan_of("parameter_offload: disk, optimizer_offload: disk");
+TEST_CASE(
+    "weights on a disk take host memory for those that are read ahead, and their bytes of the "
+    "file") {
+  const std::string on_disk =
+      "parameter_offload: disk, optimizer_offload: {folder: /scratch, read_ahead: ";
+  const auto host = plan_of(away), disk = plan_of(on_disk + "1}"), far = plan_of(on_disk + "8}"),
+             both = plan_of("parameter_offload: disk, optimizer_offload: disk");
   const std::int64_t elements = elements_of(disk);
   CHECK(disk.memory.disk_bytes >= 2 * elements);
   CHECK(disk.memory.disk_bytes < 2 * elements + elements / 100);
-  CHECK(both.memory.disk_bytes >= 12 * elements);   // and both moments, and the low 16 bits of each weight
+  // and both moments, and the low 16 bits of each weight
+  CHECK(both.memory.disk_bytes >= 12 * elements);
   CHECK(on_host(disk, "weights on the host") == 0);
   CHECK(on_host(disk, "weights on their way") > 0);
   CHECK(disk.memory.host_bytes < host.memory.host_bytes);
@@ -106,10 +129,15 @@ TEST_CASE("weights on a disk take host memory for those that are read ahead, and
   const auto copies = plan::parameter_copies(disk.train.back().program);
   CHECK(copies.disk.from == copies.in);
   CHECK(copies.disk.to == copies.out);
-  const auto timed = [&](const std::string& memory) { return planned(gpt2_recipe("memory: {" + memory + "}\nprecision: bf16\n"), {std::int64_t{64} << 30, "", {"NVIDIA H200"}, 3e9}); };
+  const auto timed = [&](const std::string& memory) {
+    return planned(gpt2_recipe("memory: {" + memory + "}\nprecision: bf16\n"),
+                   {std::int64_t{64} << 30, "", {"NVIDIA H200"}, 3e9});
+  };
   const auto slow = timed(on_disk + "1}");
   CHECK(slow.time->step_s > timed(away).time->step_s);
-  CHECK(std::abs(slow.time->busy_s[static_cast<std::size_t>(program::Lane::disk)] / (static_cast<double>(copies.disk.from + copies.disk.to) / 3e9) - 1) < 0.01);
+  CHECK(std::abs(slow.time->busy_s[static_cast<std::size_t>(program::Lane::disk)] /
+                     (static_cast<double>(copies.disk.from + copies.disk.to) / 3e9) -
+                 1) < 0.01);
 }
 
 TEST_CASE("the time of a step has the copies that nothing hides") {
@@ -118,10 +146,16 @@ TEST_CASE("the time of a step has the copies that nothing hides") {
   CHECK(plan.time->step_s > here.time->step_s);
 }
 
-TEST_CASE("a machine that cannot hold the weights is refused; the modes that hold all of them on the GPU are too") {
-  const std::string refusal = user_error_of([] { plan_of(away, "precision: bf16\nparallel: {mode: single}\n", std::int64_t{1} << 28, ""); });
+TEST_CASE(
+    "a machine that cannot hold the weights is refused; the modes that hold all of them on the GPU "
+    "are too") {
+  const std::string refusal = user_error_of([] {
+    plan_of(away, "precision: bf16\nparallel: {mode: single}\n", std::int64_t{1} << 28, "");
+  });
   CHECK(refusal.find("memory.parameter_offload: disk") != std::string::npos);
   check_error("plan.parameter_offload/refused", 71, refusal, Numbers::any);
   for (const std::string mode : {"dp", "zero1", "zero2"})
-    CHECK(user_error_of([&] { plan_of(away, "precision: bf16\nparallel: {mode: " + mode + ", world_size: 2}\n"); }).find("parallel.mode: " + mode) != std::string::npos);
+    CHECK(user_error_of([&] {
+            plan_of(away, "precision: bf16\nparallel: {mode: " + mode + ", world_size: 2}\n");
+          }).find("parallel.mode: " + mode) != std::string::npos);
 }

@@ -14,40 +14,59 @@ using namespace trainx;
 TEST_CASE("the rates that plan uses are the measured ones") {
   for (const char* name : {"h100", "h200"}) {
     const plan::Device device = plan::device_named(name);
-    const auto measured = nlohmann::json::parse(read_file(source_dir() + "/bench/results/" + name + "/rates.json"));
+    const auto measured =
+        nlohmann::json::parse(read_file(source_dir() + "/bench/results/" + name + "/rates.json"));
     CHECK(device.memory_bytes == measured.at("memory_bytes").get<std::int64_t>());
-    auto close = [](double table, const nlohmann::json& figure) { return std::abs(table - figure.get<double>()) <= 0.01 * table; };
-    for (const auto& [rates, key] : {std::pair(&device.bf16, "bf16"), std::pair(&device.fp32, "fp32")}) {
+    auto close = [](double table, const nlohmann::json& figure) {
+      return std::abs(table - figure.get<double>()) <= 0.01 * table;
+    };
+    for (const auto& [rates, key] :
+         {std::pair(&device.bf16, "bf16"), std::pair(&device.fp32, "fp32")}) {
       CAPTURE(name, key);
       CHECK(close(rates->gemm_flops_per_s, measured.at(key).at("gemm_flops_per_s")));
-      if (rates->attention_fill_rows == 0) CHECK(close(rates->attention_flops_per_s, measured.at(key).at("attention_flops_per_s")));
+      if (rates->attention_fill_rows == 0)
+        CHECK(close(rates->attention_flops_per_s, measured.at(key).at("attention_flops_per_s")));
       CHECK(close(rates->memory_bytes_per_s, measured.at("memory_bytes_per_s")));
       CHECK(close(rates->launch_s, measured.at("launch_s")));
     }
   }
-  const auto h200 = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/rates.json"));
-  CHECK(std::abs(plan::device_named("h200").tf32.gemm_flops_per_s / h200.at("tf32").at("gemm_flops_per_s").get<double>() - 1) < 0.01);
-  for (const program::Rates* rates : {&plan::device_named("h200").bf16, &plan::device_named("h200").tf32, &plan::device_named("h200").fp32})
+  const auto h200 =
+      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/rates.json"));
+  CHECK(std::abs(plan::device_named("h200").tf32.gemm_flops_per_s /
+                     h200.at("tf32").at("gemm_flops_per_s").get<double>() -
+                 1) < 0.01);
+  for (const program::Rates* rates :
+       {&plan::device_named("h200").bf16, &plan::device_named("h200").tf32,
+        &plan::device_named("h200").fp32})
     CHECK(std::abs(rates->host_bytes_per_s / h200.at("host_bytes_per_s").get<double>() - 1) < 0.01);
   CHECK_THROWS_AS(plan::device_named("h300"), UserError);
 }
 
-TEST_CASE("attention by own kernels takes what was measured of it, also where it does not fill the GPU") {
-  const auto file = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/attention.json"));
+TEST_CASE(
+    "attention by own kernels takes what was measured of it, also where it does not fill the GPU") {
+  const auto file =
+      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/attention.json"));
   int rows = 0;
   for (const auto& row : file.at("rows")) {
     const std::string name = row.at("attention");
     long batch = 0, length = 0, heads = 0, head = 0;
-    REQUIRE(std::sscanf(name.c_str(), "B %ld T %ld H %ld D %ld", &batch, &length, &heads, &head) == 4);
-    if (name.find("causal") != std::string::npos) continue;             // of which half of the tiles on the diagonal is computed and not counted
+    REQUIRE(std::sscanf(name.c_str(), "B %ld T %ld H %ld D %ld", &batch, &length, &heads, &head) ==
+            4);
+    // of which half of the tiles on the diagonal is computed and not counted
+    if (name.find("causal") != std::string::npos) continue;
     CAPTURE(name);
     program::Phase both;
     both.attention_rows = batch * heads * length;
     both.attention_flops = 3.5 * 4 * static_cast<double>(both.attention_rows * length * head);
     both.attention_head = head;
-    const program::Rates& rates = name.find("tf32") == std::string::npos ? plan::device_named("h200").fp32 : plan::device_named("h200").tf32;
-    const double seconds = (row.at("forward_ms").get<double>() + row.at("backward_ms").get<double>()) / 1e3;
-    CHECK(std::abs(program::attention_s(both, rates) / seconds - 1) < (name.find("padded") == std::string::npos ? 0.02 : 0.6));   // there the rest of rows is passed over
+    const program::Rates& rates = name.find("tf32") == std::string::npos
+                                      ? plan::device_named("h200").fp32
+                                      : plan::device_named("h200").tf32;
+    const double seconds =
+        (row.at("forward_ms").get<double>() + row.at("backward_ms").get<double>()) / 1e3;
+    // there the rest of rows is passed over
+    CHECK(std::abs(program::attention_s(both, rates) / seconds - 1) <
+          (name.find("padded") == std::string::npos ? 0.02 : 0.6));
     ++rows;
   }
   CHECK(rows == 6);
@@ -55,12 +74,15 @@ TEST_CASE("attention by own kernels takes what was measured of it, also where it
 
 namespace {
 
-struct MeasuredProduct { double m = 0, n = 0, k = 0, seconds = 0; };
+struct MeasuredProduct {
+  double m = 0, n = 0, k = 0, seconds = 0;
+};
 
 /// Of bench/results/h200/gemm.json, without those that compute GELU beside.
 std::vector<MeasuredProduct> measured_products() {
   std::vector<MeasuredProduct> all;
-  const auto measured = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/gemm.json"));
+  const auto measured =
+      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/gemm.json"));
   for (const auto& [machine, products] : measured.items())
     for (const auto& [problem, choice] : products.items()) {
       MeasuredProduct p;
@@ -76,15 +98,19 @@ double median(std::vector<double> x) {
   return x.size() % 2 ? x[x.size() / 2] : (x[x.size() / 2 - 1] + x[x.size() / 2]) / 2;
 }
 
-struct Errors { double mean = 0, middle = 0, ninth_tenth = 0; };
+struct Errors {
+  double mean = 0, middle = 0, ninth_tenth = 0;
+};
 
 /// Of predictions without their sign, as shares of what was measured.
 Errors errors_of(const program::Rates& rates) {
   std::vector<double> all;
   double sum = 0;
   for (const MeasuredProduct& p : measured_products()) {
-    const program::Gemm g{static_cast<std::int64_t>(p.m), static_cast<std::int64_t>(p.n), static_cast<std::int64_t>(p.k)};
-    all.push_back(std::abs((program::product_time(g, DType::bf16, rates).seconds + rates.kernel_s) / p.seconds - 1));
+    const program::Gemm g{static_cast<std::int64_t>(p.m), static_cast<std::int64_t>(p.n),
+                          static_cast<std::int64_t>(p.k)};
+    all.push_back(std::abs(
+        (program::product_time(g, DType::bf16, rates).seconds + rates.kernel_s) / p.seconds - 1));
     sum += all.back();
   }
   std::ranges::sort(all);
@@ -106,8 +132,11 @@ TEST_CASE("waves of tiles bring predicted matrix products closer to the measured
   program::Rates with = plan::device_named("h200").bf16, without = with;
   without.tiles = {};
   const Errors before = errors_of(without), after = errors_of(with);
-  std::printf("  errors of predicted products: mean %.1f %%, median %.1f %%, nine tenths below %.1f %%; without tiles %.1f %%, %.1f %%, %.1f %%\n", 100 * after.mean, 100 * after.middle,
-              100 * after.ninth_tenth, 100 * before.mean, 100 * before.middle, 100 * before.ninth_tenth);
+  std::printf(
+      "  errors of predicted products: mean %.1f %%, median %.1f %%, nine tenths below %.1f %%; "
+      "without tiles %.1f %%, %.1f %%, %.1f %%\n",
+      100 * after.mean, 100 * after.middle, 100 * after.ninth_tenth, 100 * before.mean,
+      100 * before.middle, 100 * before.ninth_tenth);
   CHECK(after.mean < 0.75 * before.mean);
   CHECK(after.mean < 0.06);
   CHECK(after.middle < 0.04);
@@ -122,39 +151,54 @@ TEST_CASE("waves of tiles bring predicted matrix products closer to the measured
     }
 }
 
-TEST_CASE("what a kernel takes beyond its work is the median over the measured small matrix products") {
+TEST_CASE(
+    "what a kernel takes beyond its work is the median over the measured small matrix products") {
   const auto device = plan::device_named("h200");
-  const auto measured = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/gemm.json"));
+  const auto measured =
+      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/gemm.json"));
   std::vector<double> beyond;
   for (const auto& [machine, products] : measured.items())
     for (const auto& [problem, choice] : products.items()) {
       double m = 0, n = 0, k = 0;
       REQUIRE(std::sscanf(problem.c_str(), "m %lf n %lf k %lf", &m, &n, &k) == 3);
       const double ideal_s = 2 * m * n * k / device.bf16.gemm_flops_per_s;
-      if (ideal_s < 40e-6 && problem.find("gelu") == std::string::npos) beyond.push_back(choice.at("chosen_ms").get<double>() / 1e3 - ideal_s);
+      if (ideal_s < 40e-6 && problem.find("gelu") == std::string::npos)
+        beyond.push_back(choice.at("chosen_ms").get<double>() / 1e3 - ideal_s);
     }
   REQUIRE(beyond.size() > 10);
   std::ranges::sort(beyond);
-  const double median = beyond.size() % 2 ? beyond[beyond.size() / 2] : (beyond[beyond.size() / 2 - 1] + beyond[beyond.size() / 2]) / 2;
+  const double median = beyond.size() % 2
+                            ? beyond[beyond.size() / 2]
+                            : (beyond[beyond.size() / 2 - 1] + beyond[beyond.size() / 2]) / 2;
   CHECK(std::abs(device.bf16.kernel_s / median - 1) < 0.01);
 }
 
-TEST_CASE("rows off 16 bytes, and heads that fused attention does not take, are the medians of measured ones") {
+TEST_CASE(
+    "rows off 16 bytes, and heads that fused attention does not take, are the medians of measured "
+    "ones") {
   const auto device = plan::device_named("h200");
-  const auto file = nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/dimensions.json"));
-  std::map<std::string, double> aligned;                  // of 1024 columns, by the kind of product
+  const auto file =
+      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/dimensions.json"));
+  std::map<std::string, double> aligned;  // of 1024 columns, by the kind of product
   std::map<std::int64_t, std::vector<double>> shares;
   const auto each = [&](const auto& use) {
     for (const auto& row : file.at("rows")) {
       if (!row.contains("gemm")) continue;
       std::int64_t m = 0, n = 0, k = 0;
       int kind = 0;
-      REQUIRE(std::sscanf(row.at("gemm").get<std::string>().c_str(), "m %ld n %ld k %ld %n", &m, &n, &k, &kind) == 3);
-      if (n > 1015 && n < 1025) use(n, row.at("gemm").get<std::string>().substr(static_cast<std::size_t>(kind)), row.at("tuned_tflops").get<double>());
+      REQUIRE(std::sscanf(row.at("gemm").get<std::string>().c_str(), "m %ld n %ld k %ld %n", &m, &n,
+                          &k, &kind) == 3);
+      if (n > 1015 && n < 1025)
+        use(n, row.at("gemm").get<std::string>().substr(static_cast<std::size_t>(kind)),
+            row.at("tuned_tflops").get<double>());
     }
   };
-  each([&](std::int64_t n, const std::string& kind, double tflops) { if (n == 1024) aligned[kind] = tflops; });
-  each([&](std::int64_t n, const std::string& kind, double tflops) { if (n % 8 != 0) shares[n % 2].push_back(tflops / aligned.at(kind)); });
+  each([&](std::int64_t n, const std::string& kind, double tflops) {
+    if (n == 1024) aligned[kind] = tflops;
+  });
+  each([&](std::int64_t n, const std::string& kind, double tflops) {
+    if (n % 8 != 0) shares[n % 2].push_back(tflops / aligned.at(kind));
+  });
   REQUIRE(shares[0].size() == 6);
   REQUIRE(shares[1].size() == 3);
   CHECK(std::abs(device.bf16.tiles.share_of_4 / median(shares[0]) - 1) < 0.01);
@@ -162,11 +206,18 @@ TEST_CASE("rows off 16 bytes, and heads that fused attention does not take, are 
 
   for (const auto& row : file.at("rows")) {
     std::int64_t batch = 0, length = 0, heads = 0, head = 0;
-    if (!row.contains("attention") || std::sscanf(row.at("attention").get<std::string>().c_str(), "B %ld T %ld H %ld D %ld", &batch, &length, &heads, &head) != 4) continue;
+    if (!row.contains("attention") ||
+        std::sscanf(row.at("attention").get<std::string>().c_str(), "B %ld T %ld H %ld D %ld",
+                    &batch, &length, &heads, &head) != 4)
+      continue;
     CAPTURE(head);
     CHECK((row.at("path") == "cudnn") == program::has_fused_attention(head));
     if (row.at("path") == "cudnn") continue;
-    const double flops = 3.5 * 2 * static_cast<double>(batch * heads * length * length * head);   // causal; backward is 2.5 times forward
-    CHECK(std::abs(device.bf16.plain_attention_flops_per_s * (row.at("forward_ms").get<double>() + row.at("backward_ms").get<double>()) * 1e-3 / flops - 1) < 0.01);
+    // causal; backward is 2.5 times forward
+    const double flops = 3.5 * 2 * static_cast<double>(batch * heads * length * length * head);
+    CHECK(std::abs(device.bf16.plain_attention_flops_per_s *
+                       (row.at("forward_ms").get<double>() + row.at("backward_ms").get<double>()) *
+                       1e-3 / flops -
+                   1) < 0.01);
   }
 }

@@ -9,7 +9,9 @@ using namespace toy;
 namespace {
 
 /// The part if the sentence holds it, else the sentence: a failing comparison shows what was said.
-std::string part_of(const std::string& sentence, const std::string& part) { return sentence.find(part) == std::string::npos ? sentence : part; }
+std::string part_of(const std::string& sentence, const std::string& part) {
+  return sentence.find(part) == std::string::npos ? sentence : part;
+}
 
 struct Checked {
   ModelGraph graph = chain(2, true);
@@ -56,7 +58,7 @@ TEST_CASE("the check says what is wrong, and where") {
   SECTION("a recompute that lacks what its output is made from") {
     Instruction r = c.p.steady[2];
     r.op = Op::recompute;
-    std::erase_if(r.uses, [](const Use& u) { return u.slot == 1 || u.slot == 5; });   // w, u
+    std::erase_if(r.uses, [](const Use& u) { return u.slot == 1 || u.slot == 5; });  // w, u
     for (Use& u : r.uses)
       if (writes(u.how)) u.buffer = add_buffer(c.p, {"again", Kind::scratch, none, 0, width * 4});
     c.p.steady.insert(c.p.steady.begin() + 5, r);
@@ -70,8 +72,11 @@ TEST_CASE("the check says what is wrong, and where") {
   SECTION("ranks that do not meet") {
     Roles roles{{c.p, c.p}, {0, 1}};
     for (StepProgram& p : roles.programs) p.world_size = 2;
-    roles.programs[0].steady.push_back({Op::reduce, none, none, Lane::communication, {whole(c.p, 0, How::modify)}});
-    const std::string problem = check(roles, {unplaced(roles.programs[0]), unplaced(roles.programs[1])}, {&c.graph, momentum(), 1, 2});
+    roles.programs[0].steady.push_back(
+        {Op::reduce, none, none, Lane::communication, {whole(c.p, 0, How::modify)}});
+    const std::string problem = check(roles,
+                                      {unplaced(roles.programs[0]), unplaced(roles.programs[1])},
+                                      {&c.graph, momentum(), 1, 2});
     CHECK(part_of(problem, "do not meet") == "do not meet");
   }
 }
@@ -90,31 +95,39 @@ TEST_CASE("uses may be ranges: a reduce in two halves is as good as one") {
   Roles roles = e.roles();
   auto& steady = roles.programs[0].steady;
   for (std::size_t k = 0; k < steady.size(); ++k)
-    if (steady[k].op == Op::reduce && roles.programs[0].buffers[steady[k].uses[0].buffer].kind == Kind::gradient) {
+    if (steady[k].op == Op::reduce &&
+        roles.programs[0].buffers[steady[k].uses[0].buffer].kind == Kind::gradient) {
       Instruction second = steady[k];
       steady[k].uses[0].range.end = second.uses[0].range.begin = 20;
       steady.insert(steady.begin() + static_cast<std::ptrdiff_t>(k++) + 1, second);
     }
   CHECK(prove(roles, e.training()) == "");
-  steady[steady.size() - 8].uses[0].range.begin += 4;                                   // one element is in no half
+  // one element is in no half
+  steady[steady.size() - 8].uses[0].range.begin += 4;
   REQUIRE(steady[steady.size() - 8].op == Op::reduce);
   CHECK_FALSE(check(roles, {unplaced(roles.programs[0])}, e.training()).empty());
 }
 
 TEST_CASE("states of tensors and blocks: their own bytes, and an update that is taken as one") {
-  const auto rows = [](const ParameterSpec& p) { return p.dims.size() < 2 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{p.dims[0]}; };
+  const auto rows = [](const ParameterSpec& p) {
+    return p.dims.size() < 2 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{p.dims[0]};
+  };
   ModelGraph graph = chain(2, true);
   for (GroupSpec& g : graph.groups) {
     g.parameters = {{.name = "matrix", .dims = {3, g.elements / 3}}};
-    if (g.name == "b1") g.parameters[0].dims = {g.elements};      // a vector: nothing is kept of it
+    if (g.name == "b1") g.parameters[0].dims = {g.elements};  // a vector: nothing is kept of it
   }
   const UpdateSpec update{{{"m"}, {"row", DType::u8, 0, rows}}, Master::none, 4, Unit::tensor};
   const StepProgram p = plain_program(graph, update);
   const Reference reference{&graph, update, 1};
-  const auto find = [&](const std::string& name) { return std::find_if(p.buffers.begin(), p.buffers.end(), [&](const Buffer& b) { return b.name == name; }); };
+  const auto find = [&](const std::string& name) {
+    return std::find_if(p.buffers.begin(), p.buffers.end(),
+                        [&](const Buffer& b) { return b.name == name; });
+  };
   CHECK(find("row.b1") == p.buffers.end());
   REQUIRE(find("row.b2") != p.buffers.end());
-  CHECK(find("row.b2")->size == group_alignment);                 // a byte for each of three rows, and the gap behind them
+  // a byte for each of three rows, and the gap behind them
+  CHECK(find("row.b2")->size == group_alignment);
   CHECK(find("m.b1")->size == graph.groups[0].elements * 4);
   CHECK(check_program(p, unplaced(p), &reference) == "");
   CHECK(check_program(p, plan_memory(p), &reference) == "");
@@ -126,10 +139,12 @@ TEST_CASE("states of tensors and blocks: their own bytes, and an update that is 
     return check_program(other, unplaced(other), &reference);
   };
   const auto use_of = [&](Instruction& i, const std::string& name) -> Use& {
-    return *std::find_if(i.uses.begin(), i.uses.end(), [&](const Use& u) { return p.buffers[u.buffer].name == name; });
+    return *std::find_if(i.uses.begin(), i.uses.end(),
+                         [&](const Use& u) { return p.buffers[u.buffer].name == name; });
   };
-  CHECK(part_of(with([&](Instruction& i) { use_of(i, "row.b2").range.end -= 8; }), "part of row.b2") == "part of row.b2");
+  CHECK(part_of(with([&](Instruction& i) { use_of(i, "row.b2").range.end -= 8; }),
+                "part of row.b2") == "part of row.b2");
   CHECK(with([&](Instruction& i) { use_of(i, "g.b2").range.end -= 4; }) != "");
   CHECK(with([&](Instruction& i) { use_of(i, "row.b2").how = How::read; }) != "");
-  CHECK(with([&](Instruction& i) { i.uses.erase(i.uses.begin()); }) != "");   // its gradient
+  CHECK(with([&](Instruction& i) { i.uses.erase(i.uses.begin()); }) != "");  // its gradient
 }

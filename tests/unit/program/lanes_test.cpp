@@ -11,9 +11,11 @@ namespace {
 
 StepProgram two_lanes() {
   StepProgram p;
-  const BufferId a = add_buffer(p, {"a", Kind::value, none, none, 8}), b = add_buffer(p, {"b", Kind::value, none, none, 8});
+  const BufferId a = add_buffer(p, {"a", Kind::value, none, none, 8}),
+                 b = add_buffer(p, {"b", Kind::value, none, none, 8});
   p.steady.push_back({Op::copy, none, none, Lane::copy_in, {whole(p, a, How::overwrite)}});
-  p.steady.push_back({Op::copy, none, none, Lane::compute, {whole(p, a, How::read), whole(p, b, How::overwrite)}});
+  p.steady.push_back(
+      {Op::copy, none, none, Lane::compute, {whole(p, a, How::read), whole(p, b, How::overwrite)}});
   return p;
 }
 
@@ -26,14 +28,18 @@ TEST_CASE("rounds run ahead until bytes say wait") {
   int in = 0, allowed = 0;
   LaneRunner runner(p, derive_order(p, unplaced(p)), [&](const Instruction& i, int) {
     std::unique_lock lock(mutex);
-    if (i.lane == Lane::copy_in) ++in;
-    else moved.wait(lock, [&] { return allowed > 0; }), --allowed;
+    if (i.lane == Lane::copy_in)
+      ++in;
+    else
+      moved.wait(lock, [&] { return allowed > 0; }), --allowed;
     moved.notify_all();
   });
-  for (int r = 0; r < 3; ++r) runner.submit_round();           // returns at once although compute is held
+  // returns at once although compute is held
+  for (int r = 0; r < 3; ++r) runner.submit_round();
   {
     std::unique_lock lock(mutex);
-    moved.wait(lock, [&] { return in == 1; });                 // the second fetch waits for the bytes
+    // the second fetch waits for the bytes
+    moved.wait(lock, [&] { return in == 1; });
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   CHECK(runner.finished_rounds() == 0);
@@ -84,11 +90,9 @@ TEST_CASE("what a lane throws ends all lanes and reaches whoever waits") {
   LaneRunner runner(p, derive_order(p, unplaced(p)), [&](const Instruction& i, int) {
     if (i.lane == Lane::compute && ++computed == 2) throw std::runtime_error("lane broke");
   });
-  for (int r = 0; r < 5; ++r)
-    try {
+  for (int r = 0; r < 5; ++r) try {
       runner.submit_round();
-    } catch (const std::runtime_error&) {
-    }
+    } catch (const std::runtime_error&) {}
   CHECK_THROWS_WITH(runner.wait_for_round(3), "lane broke");
   CHECK_THROWS_WITH(runner.wait_idle(), "lane broke");
   CHECK_THROWS_WITH(runner.submit_round(), "lane broke");
@@ -96,7 +100,9 @@ TEST_CASE("what a lane throws ends all lanes and reaches whoever waits") {
   CHECK(runner.finished_rounds() == 1);
 }
 
-TEST_CASE("waiting for what was never submitted is refused; a runner may be destroyed with rounds to go") {
+TEST_CASE(
+    "waiting for what was never submitted is refused; a runner may be destroyed with rounds to "
+    "go") {
   const StepProgram p = two_lanes();
   std::atomic<bool> held = true;
   std::thread release;

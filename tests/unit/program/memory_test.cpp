@@ -34,11 +34,14 @@ TEST_CASE("lifetimes: from the write to the last read; around the end of steady;
   CHECK(intervals_of(p, "b1.u") == Intervals{{2, 4}});
   CHECK(intervals_of(p, "target") == Intervals{{0, 3}});
   CHECK(intervals_of(p, "g.tied") == Intervals{{3, 8}});
-  CHECK(intervals_of(p, "head.work") == Intervals{{3, 3}});            // scratch: only inside its instruction
+  // scratch: only inside its instruction
+  CHECK(intervals_of(p, "head.work") == Intervals{{3, 3}});
   CHECK(intervals_of(p, "w.tied") == Intervals{{0, static_cast<int>(p.steady.size()) - 1}});
 
-  StepProgram c = examples()[2].roles().programs[0];                   // update beside the next forward
-  const int steady = static_cast<int>(c.prologue.size()), drain = steady + static_cast<int>(c.steady.size());
+  // update beside the next forward
+  StepProgram c = examples()[2].roles().programs[0];
+  const int steady = static_cast<int>(c.prologue.size()),
+            drain = steady + static_cast<int>(c.steady.size());
   CHECK(intervals_of(c, "g.tied'") == Intervals{{7, steady + 1}, {steady + 13, drain}});
   CHECK(intervals_of(c, "h1") == Intervals{{2, 3}, {steady + 6, steady + 9}});
 }
@@ -46,7 +49,9 @@ TEST_CASE("lifetimes: from the write to the last read; around the end of steady;
 TEST_CASE("only the part of a buffer that is read later is alive") {
   StepProgram p;
   const BufferId b = add_buffer(p, {"b", Kind::value, none, none, 8});
-  auto use = [&](Bytes begin, Bytes end, How how) { p.steady.push_back({Op::copy, none, none, Lane::compute, {{b, {begin, end}, how}}}); };
+  auto use = [&](Bytes begin, Bytes end, How how) {
+    p.steady.push_back({Op::copy, none, none, Lane::compute, {{b, {begin, end}, how}}});
+  };
   use(0, 8, How::overwrite);
   use(0, 4, How::read);
   p.steady.push_back({Op::report});
@@ -58,17 +63,22 @@ TEST_CASE("only the part of a buffer that is read later is alive") {
 TEST_CASE("what the next round reads is alive around the end of steady") {
   StepProgram p;
   const BufferId b = add_buffer(p, {"b", Kind::value, none, none, 8});
-  auto copy = [&](How how) { return Instruction{Op::copy, none, none, Lane::compute, {whole(p, b, how)}}; };
+  auto copy = [&](How how) {
+    return Instruction{Op::copy, none, none, Lane::compute, {whole(p, b, how)}};
+  };
   p.prologue = {copy(How::overwrite), {Op::report}};
   p.steady = {{Op::report}, copy(How::read), {Op::report}, copy(How::overwrite), {Op::report}};
   CHECK(intervals_of(p, "b") == Intervals{{0, 3}, {5, 6}});
   p.prologue.clear();
   p.steady[3] = {Op::report};
-  p.drain = {copy(How::read)};          // read in drain alone: alive through steady, which does not write it
+  // read in drain alone: alive through steady, which does not write it
+  p.drain = {copy(How::read)};
   CHECK(intervals_of(p, "b") == Intervals{{0, 5}});
 }
 
-TEST_CASE("placement: residents at the bottom, nothing alive together shares bytes, peak near the bound") {
+TEST_CASE(
+    "placement: residents at the bottom, nothing alive together shares bytes, peak near the "
+    "bound") {
   for (const Example& e : examples())
     for (const StepProgram& p : e.roles().programs) {
       INFO("program (" << e.name << ")");
@@ -77,8 +87,10 @@ TEST_CASE("placement: residents at the bottom, nothing alive together shares byt
       for (std::size_t b = 0; b < p.buffers.size(); ++b) {
         CHECK(at.base[b] % 16 == 0);
         if (p.buffers[b].space != Space::device) continue;
-        if (p.buffers[b].resident) residents = std::max(residents, at.base[b] + p.buffers[b].size);
-        else others = others < 0 ? at.base[b] : std::min(others, at.base[b]);
+        if (p.buffers[b].resident)
+          residents = std::max(residents, at.base[b] + p.buffers[b].size);
+        else
+          others = others < 0 ? at.base[b] : std::min(others, at.base[b]);
       }
       if (others >= 0) CHECK(others >= residents);
       const auto lives = lifetimes(p);
@@ -88,7 +100,8 @@ TEST_CASE("placement: residents at the bottom, nothing alive together shares byt
           bool together = false;
           for (const Interval& x : lives[a])
             for (const Interval& y : lives[b]) together |= x.first <= y.last && y.first <= x.last;
-          const bool overlap = at.base[a] < at.base[b] + p.buffers[b].size && at.base[b] < at.base[a] + p.buffers[a].size;
+          const bool overlap = at.base[a] < at.base[b] + p.buffers[b].size &&
+                               at.base[b] < at.base[a] + p.buffers[a].size;
           CHECK_FALSE((together && overlap));
         }
     }
@@ -106,13 +119,16 @@ TEST_CASE("bytes that another lane touched are kept for one more compute instruc
   StepProgram p;
   auto value = [&](const char* name) { return add_buffer(p, {name, Kind::value, none, none, 64}); };
   const BufferId a = value("a"), b = value("b"), c = value("c");
-  auto step = [&](Lane lane, std::vector<Use> uses) { p.steady.push_back({Op::copy, none, none, lane, std::move(uses)}); };
+  auto step = [&](Lane lane, std::vector<Use> uses) {
+    p.steady.push_back({Op::copy, none, none, lane, std::move(uses)});
+  };
   step(Lane::copy_in, {whole(p, a, How::overwrite)});
   step(Lane::copy_out, {whole(p, a, How::read)});
   step(Lane::compute, {whole(p, b, How::overwrite)});
   step(Lane::compute, {whole(p, b, How::read), whole(p, c, How::overwrite)});
   step(Lane::compute, {whole(p, c, How::read)});
-  const Placement tight = plan_memory(p, {.alignment = 64, .overlap = 0}), roomy = plan_memory(p, {.alignment = 64, .overlap = 1});
+  const Placement tight = plan_memory(p, {.alignment = 64, .overlap = 0}),
+                  roomy = plan_memory(p, {.alignment = 64, .overlap = 1});
   CHECK(tight.base[0] == tight.base[1]);
   CHECK(roomy.base[0] != roomy.base[1]);
   CHECK(roomy.peak_of(Space::device) == tight.peak_of(Space::device));

@@ -1,4 +1,5 @@
-// Every instruction and every wait matters: what is deleted, swapped or flipped is refused; what may be swapped comes out bit-equal.
+// Every instruction and every wait matters: what is deleted, swapped or flipped is refused; what
+// may be swapped comes out bit-equal.
 #include "support/toy/programs.hpp"
 #include "support/catch.hpp"
 #include <utility>
@@ -18,13 +19,17 @@ Outcome outcome(const Roles& roles, const Training& t, const Trained& want) {
   return run_in_order(roles, at, t, want, 5).empty() ? Outcome::equal : Outcome::different;
 }
 
-std::vector<Instruction>& list_of(StepProgram& p, int number) { return number == 0 ? p.prologue : number == 1 ? p.steady : p.drain; }
+std::vector<Instruction>& list_of(StepProgram& p, int number) {
+  return number == 0 ? p.prologue : number == 1 ? p.steady : p.drain;
+}
 
 /// Do the two add to the same thing, and share nothing else?
 bool commute(const Instruction& a, const Instruction& b) {
   for (const Use& x : a.uses)
     for (const Use& y : b.uses)
-      if (x.buffer == y.buffer && (writes(x.how) || writes(y.how)) && !(x.how == How::accumulate && y.how == How::accumulate)) return false;
+      if (x.buffer == y.buffer && (writes(x.how) || writes(y.how)) &&
+          !(x.how == How::accumulate && y.how == How::accumulate))
+        return false;
   return true;
 }
 
@@ -58,7 +63,7 @@ TEST_CASE("a deleted instruction is noticed") {
     each_instruction(example, [&](Roles mutant, std::size_t role, int number, std::size_t k) {
       auto& list = list_of(mutant.programs[role], number);
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(k));
-      CHECK(outcome(mutant, t, want) == Outcome::refused);   // before anything ran
+      CHECK(outcome(mutant, t, want) == Outcome::refused);  // before anything ran
     });
   }
 }
@@ -70,8 +75,11 @@ TEST_CASE("swapped neighbours that meet are noticed, others change nothing") {
     each_instruction(example, [&](Roles mutant, std::size_t role, int number, std::size_t k) {
       auto& list = list_of(mutant.programs[role], number);
       if (k + 1 == list.size()) return;
-      const bool cross_ranks = mutant.programs.size() > 1 && is_collective(list[k].op) && is_collective(list[k + 1].op);   // they meet the other role's
-      const bool must_matter = cross_ranks || (meet(list[k], list[k + 1]) && !commute(list[k], list[k + 1]));
+      // they meet the other role's
+      const bool cross_ranks = mutant.programs.size() > 1 && is_collective(list[k].op) &&
+                               is_collective(list[k + 1].op);
+      const bool must_matter = cross_ranks ||
+                               (meet(list[k], list[k + 1]) && !commute(list[k], list[k + 1]));
       std::swap(list[k], list[k + 1]);
       CHECK(outcome(mutant, t, want) == (must_matter ? Outcome::refused : Outcome::equal));
     });
@@ -88,9 +96,10 @@ TEST_CASE("overwriting where accumulating is meant, and the reverse, is noticed"
       for (Use& u : list_of(mutant.programs[role], number)[k].uses) {
         if (u.how != How::overwrite && u.how != How::accumulate) continue;
         if (mutant.programs[role].buffers[u.buffer].kind == Kind::scratch) continue;
-        const How before = std::exchange(u.how, u.how == How::overwrite ? How::accumulate : How::overwrite);
+        const How before =
+            std::exchange(u.how, u.how == How::overwrite ? How::accumulate : How::overwrite);
         ++flipped;
-        CHECK(outcome(mutant, t, want) == Outcome::refused);   // before anything ran
+        CHECK(outcome(mutant, t, want) == Outcome::refused);  // before anything ran
         u.how = before;
       }
     });
@@ -133,8 +142,10 @@ TEST_CASE("a buffer moved to other bytes is refused or harmless") {
       const std::size_t b = random() % p.buffers.size();
       const Bytes room = at.peak_of(p.buffers[b].space) - p.buffers[b].size;
       at.base[b] = static_cast<Bytes>(random() % static_cast<unsigned>(room / 8 + 1)) * 8;
-      if (!check(roles, {at}, t).empty()) ++refused;
-      else CHECK(run_in_order(roles, {at}, t, want, 5) == "");
+      if (!check(roles, {at}, t).empty())
+        ++refused;
+      else
+        CHECK(run_in_order(roles, {at}, t, want, 5) == "");
     }
   }
   CHECK(refused > 50);

@@ -14,12 +14,14 @@ TEST_CASE("the plain program, printed") {
   const StepProgram p = plain_program(graph, {{{"exp_avg"}, {"exp_avg_sq"}}, Master::split, 10});
   CHECK(squeezed(print(p, &graph)) ==
         printed_micro_step(0) +
-        "advance_step > ~ step\n"
-        "grad_norm g.tied g.b1 > norm2\n"
-        "update tied g.tied norm2 target_count applied lr_table > ~ exp_avg.tied ~ exp_avg_sq.tied ~ master.tied ~ w.tied\n"
-        "update b1 g.b1 norm2 target_count applied lr_table > ~ exp_avg.b1 ~ exp_avg_sq.b1 ~ master.b1 ~ w.b1\n"
-        "advance_applied norm2 > ~ applied\n"
-        "report loss_sum target_count norm2 applied lr_table\n");
+            "advance_step > ~ step\n"
+            "grad_norm g.tied g.b1 > norm2\n"
+            "update tied g.tied norm2 target_count applied lr_table > ~ exp_avg.tied ~ "
+            "exp_avg_sq.tied ~ master.tied ~ w.tied\n"
+            "update b1 g.b1 norm2 target_count applied lr_table > ~ exp_avg.b1 ~ exp_avg_sq.b1 ~ "
+            "master.b1 ~ w.b1\n"
+            "advance_applied norm2 > ~ applied\n"
+            "report loss_sum target_count norm2 applied lr_table\n");
 }
 
 TEST_CASE("residents come first, with the bytes of their dtypes") {
@@ -48,7 +50,8 @@ TEST_CASE("residents come first, with the bytes of their dtypes") {
 
 TEST_CASE("forward programs share the residents and keep nothing") {
   const ModelGraph graph = chain(2, true);
-  const StepProgram train = plain_program(graph, momentum()), p = forward_program(train, graph, Op::evaluate);
+  const StepProgram train = plain_program(graph, momentum()),
+                    p = forward_program(train, graph, Op::evaluate);
   CHECK(print(p, &graph) ==
         "m0 fetch_batch        step                  > x target\n"
         "m0 forward     embed  x w.tied              > h0\n"
@@ -56,12 +59,15 @@ TEST_CASE("forward programs share the residents and keep nothing") {
         "m0 forward     b2     h1 w.b2               > h2\n"
         "m0 evaluate    head   h2 w.tied target      > loss_sum target_count\n"
         "   report             loss_sum target_count\n");
-  for (std::size_t b = 0; train.buffers[b].resident; ++b) CHECK(p.buffers[b].name == train.buffers[b].name);
+  for (std::size_t b = 0; train.buffers[b].resident; ++b)
+    CHECK(p.buffers[b].name == train.buffers[b].name);
   CHECK(check_program(p, plan_memory(p)) == "");
   CHECK_THROWS_AS(forward_program(train, graph, Op::loss), InternalError);
 }
 
-TEST_CASE("a forward program in another type casts parameters before the blocks that use them, and drops them behind") {
+TEST_CASE(
+    "a forward program in another type casts parameters before the blocks that use them, and drops "
+    "them behind") {
   const ModelGraph graph = chain(2, true);
   ModelGraph half = graph;
   half.compute = DType::bf16;
@@ -81,14 +87,15 @@ TEST_CASE("a forward program in another type casts parameters before the blocks 
   const Placement at = plan_memory(p);
   CHECK(check_program(p, at) == "");
   const auto lives = lifetimes(p);
-  for (std::size_t k = 0; k < p.steady.size(); ++k) {   // no cast lives beside another
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {  // no cast lives beside another
     int casts = 0;
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       if (p.buffers[b].kind == Kind::parameter && !p.buffers[b].resident)
-        for (const Interval& i : lives[b]) casts += i.first <= static_cast<int>(k) && static_cast<int>(k) <= i.last;
+        for (const Interval& i : lives[b])
+          casts += i.first <= static_cast<int>(k) && static_cast<int>(k) <= i.last;
     CHECK(casts <= 1);
   }
-  for (std::size_t k = 0; k < p.steady.size(); ++k) {   // sabotage: none can be left out
+  for (std::size_t k = 0; k < p.steady.size(); ++k) {  // sabotage: none can be left out
     if (p.steady[k].op != Op::cast) continue;
     StepProgram without = p;
     without.steady.erase(without.steady.begin() + static_cast<std::ptrdiff_t>(k));
@@ -104,14 +111,25 @@ TEST_CASE("a cast parameter is not the parameter: training with one is not seque
   StepProgram p = plain_program(graph, momentum());
   const Reference reference{&graph, momentum()};
   REQUIRE(check_program(p, plan_memory(p), &reference) == "");
-  const auto forward = std::ranges::find_if(p.steady, [&](const Instruction& i) { return i.op == Op::forward && i.block == 1; });
-  const auto use = std::ranges::find_if(forward->uses, [&](const Use& u) { return p.buffers[u.buffer].kind == Kind::parameter; });
+  const auto forward = std::ranges::find_if(
+      p.steady, [&](const Instruction& i) { return i.op == Op::forward && i.block == 1; });
+  const auto use = std::ranges::find_if(
+      forward->uses, [&](const Use& u) { return p.buffers[u.buffer].kind == Kind::parameter; });
   const Buffer parameter = p.buffers[use->buffer];
   const Use read = *use;
-  use->buffer = add_buffer(p, {"cast." + parameter.name, Kind::parameter, parameter.owner, 0, parameter.size});
-  p.steady.insert(forward, {Op::cast, parameter.owner, 0, Lane::compute, {{read.buffer, read.range, How::read, CopySlot::from}, {static_cast<BufferId>(p.buffers.size()) - 1, read.range, How::overwrite, CopySlot::to}}});
+  use->buffer = add_buffer(
+      p, {"cast." + parameter.name, Kind::parameter, parameter.owner, 0, parameter.size});
+  p.steady.insert(
+      forward,
+      {Op::cast,
+       parameter.owner,
+       0,
+       Lane::compute,
+       {{read.buffer, read.range, How::read, CopySlot::from},
+        {static_cast<BufferId>(p.buffers.size()) - 1, read.range, How::overwrite, CopySlot::to}}});
   CHECK(check_program(p, plan_memory(p)) == "");
-  CHECK(check_program(p, plan_memory(p), &reference).find("sequential training") != std::string::npos);
+  CHECK(check_program(p, plan_memory(p), &reference).find("sequential training") !=
+        std::string::npos);
 }
 
 TEST_CASE("the first writer of a gradient overwrites, wherever it stands") {
@@ -126,7 +144,8 @@ TEST_CASE("the first writer of a gradient overwrites, wherever it stands") {
     for (const Use& u : i.uses)
       if (p.buffers[u.buffer].name == "dmemory" && writes(u.how)) writers.push_back(u.how);
   CHECK(writers == std::vector<How>{How::overwrite, How::accumulate});
-  for (Instruction& i : p.steady)       // the first writer writes only half: the second would have to do both
+  // the first writer writes only half: the second would have to do both
+  for (Instruction& i : p.steady)
     for (Use& u : i.uses)
       if (p.buffers[u.buffer].name == "dmemory" && u.how == How::overwrite) u.range.end /= 2;
   CHECK_THROWS_AS(first_writer_overwrites(p), InternalError);

@@ -15,7 +15,8 @@ ModelGraph random_graph(std::mt19937& random) {
     std::int64_t end = 0;
     for (int t = 0, tensors = 1 + static_cast<int>(random() % 6); t < tensors; ++t) {
       const bool continues = t > 0 && random() % 4 == 0;
-      ParameterSpec p{group.name + "." + std::to_string(t), {static_cast<std::int64_t>(1 + random() % (random() % 3 ? 900 : 40'000))}};
+      ParameterSpec p{group.name + "." + std::to_string(t),
+                      {static_cast<std::int64_t>(1 + random() % (random() % 3 ? 900 : 40'000))}};
       p.offset = continues ? end : (end + group_alignment - 1) / group_alignment * group_alignment;
       p.decay = random() % 2;
       end = p.offset + p.elements();
@@ -32,7 +33,8 @@ ModelGraph random_graph(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("shards are equal, hold each element of each tensor once, and end on the optimizer's units") {
+TEST_CASE(
+    "shards are equal, hold each element of each tensor once, and end on the optimizer's units") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -52,11 +54,14 @@ TEST_CASE("shards are equal, hold each element of each tensor once, and end on t
           const ParameterSpec& p = group.parameters[t];
           CHECK(p.offset + p.elements() <= group.elements);
           if (t > 0) {
-            const bool continues = before.parameters[t].offset == before.parameters[t - 1].offset + before.parameters[t - 1].elements();
-            const std::int64_t end = group.parameters[t - 1].offset + group.parameters[t - 1].elements();
+            const bool continues = before.parameters[t].offset ==
+                                   before.parameters[t - 1].offset +
+                                       before.parameters[t - 1].elements();
+            const std::int64_t end = group.parameters[t - 1].offset +
+                                     group.parameters[t - 1].elements();
             CHECK((continues ? p.offset == end : p.offset >= end));
           }
-          std::int64_t next = 0;        // element of the tensor
+          std::int64_t next = 0;  // element of the tensor
           for (int r = 0; r < world; ++r) {
             const GroupSpec shard = shard_of(group, r, world);
             CHECK(shard.elements == size);
@@ -84,8 +89,14 @@ TEST_CASE("the shards of a state have room for the rank with the most of it") {
   ModelGraph graph;
   graph.groups.push_back({"g", {{"large", {1000}, 0}, {"small", {10}, 1024}}, 1152});
   const ModelGraph cut = divisible(graph, 2, Unit::block);
-  const StateSpec scales{"scale", DType::f32, 0, [](const ParameterSpec& p) { return p.tensor_elements() >= 100 ? std::vector<std::int64_t>{(p.elements() + 255) / 256} : std::vector<std::int64_t>{}; }};
-  CHECK(shard_entries(scales, cut.groups[0], 2) == group_alignment);   // three blocks and one: each a piece of its own
-  CHECK(state_layout(scales, shard_of(cut.groups[0], 1, 2)).entries > 0);   // the tensor's end, though that alone is small
+  const StateSpec scales{"scale", DType::f32, 0, [](const ParameterSpec& p) {
+                           return p.tensor_elements() >= 100
+                                      ? std::vector<std::int64_t>{(p.elements() + 255) / 256}
+                                      : std::vector<std::int64_t>{};
+                         }};
+  // three blocks and one: each a piece of its own
+  CHECK(shard_entries(scales, cut.groups[0], 2) == group_alignment);
+  // the tensor's end, though that alone is small
+  CHECK(state_layout(scales, shard_of(cut.groups[0], 1, 2)).entries > 0);
   CHECK(shard_entries({"exp_avg", DType::f32}, cut.groups[0], 2) == cut.groups[0].elements / 2);
 }

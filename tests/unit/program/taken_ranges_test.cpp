@@ -5,7 +5,9 @@
 
 using namespace trainx::program;
 
-TEST_CASE("the lowest place is below, between or behind what is taken at the same time; other times do not matter") {
+TEST_CASE(
+    "the lowest place is below, between or behind what is taken at the same time; other times do "
+    "not matter") {
   TakenRanges taken(200, 256);
   CHECK(taken.lowest_free(512, 100, {{0, 199}}) == 512);
   taken.take({512, 700}, {{0, 63}});
@@ -16,7 +18,7 @@ TEST_CASE("the lowest place is below, between or behind what is taken at the sam
   CHECK(taken.lowest_free(512, 1000, {{65, 129}}) == 512);
   CHECK(taken.lowest_free(512, 1000, {{65, 130}}) == 1280);
   CHECK(taken.lowest_free(512, 1000, {}) == 512);
-  taken.take({512, 700}, {{129, 129}});           // the same bytes at another time
+  taken.take({512, 700}, {{129, 129}});  // the same bytes at another time
   CHECK(taken.lowest_free(512, 256, {{65, 129}}) == 768);
 }
 
@@ -25,7 +27,10 @@ TEST_CASE("a place is the lowest of all, by trying each") {
   constexpr Bytes alignment = 4;
   std::mt19937 random(7);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-  struct Block { Range bytes; std::vector<Interval> when; };
+  struct Block {
+    Range bytes;
+    std::vector<Interval> when;
+  };
   for (int round = 0; round < 20; ++round) {
     TakenRanges taken(positions, alignment);
     std::vector<Block> blocks;
@@ -38,7 +43,10 @@ TEST_CASE("a place is the lowest of all, by trying each") {
       const Bytes size = below(13);
       const auto is_free = [&](Bytes base) {
         return std::ranges::none_of(blocks, [&](const Block& b) {
-          const bool alive = std::ranges::any_of(b.when, [&](const Interval& x) { return std::ranges::any_of(when, [&](const Interval& y) { return x.first <= y.last && y.first <= x.last; }); });
+          const bool alive = std::ranges::any_of(b.when, [&](const Interval& x) {
+            return std::ranges::any_of(
+                when, [&](const Interval& y) { return x.first <= y.last && y.first <= x.last; });
+          });
           return alive && base < b.bytes.end && b.bytes.begin < base + size;
         });
       };
@@ -53,9 +61,11 @@ TEST_CASE("a place is the lowest of all, by trying each") {
 }
 
 TEST_CASE("thousands of stacked buffers are placed in well under a second of work") {
-  constexpr int layers = 20000;         // a scan of all ranges would compare 2e8 pairs, each over 600 words
+  // a scan of all ranges would compare 2e8 pairs, each over 600 words
+  constexpr int layers = 20000;
   TakenRanges taken(2 * layers, 256);
-  for (int k = 0; k < layers; ++k) {    // kept from forward to backward, as a deep model's activations
+  // kept from forward to backward, as a deep model's activations
+  for (int k = 0; k < layers; ++k) {
     const std::vector<Interval> when{{k, 2 * layers - 1 - k}};
     REQUIRE(taken.lowest_free(0, 100, when) == 256 * k);
     taken.take({256 * k, 256 * k + 100}, when);

@@ -19,9 +19,15 @@ const Rates only_copies{"test", "", 0, 0, 0, 4, 0, 0, 0};
 StepProgram copies(std::initializer_list<std::pair<Lane, Bytes>> list) {
   StepProgram p;
   for (const auto& [lane, bytes] : list) {
-    const BufferId from = add_buffer(p, {"a", Kind::value, none, none, bytes, Space::device, false, true}),
+    const BufferId from = add_buffer(
+                       p, {"a", Kind::value, none, none, bytes, Space::device, false, true}),
                    to = add_buffer(p, {"b", Kind::value, none, none, bytes});
-    p.steady.push_back({Op::copy, none, none, lane, {whole(p, from, How::read, CopySlot::from), whole(p, to, How::overwrite, CopySlot::to)}});
+    p.steady.push_back(
+        {Op::copy,
+         none,
+         none,
+         lane,
+         {whole(p, from, How::read, CopySlot::from), whole(p, to, How::overwrite, CopySlot::to)}});
   }
   return p;
 }
@@ -37,33 +43,40 @@ TEST_CASE("lanes run beside each other, and after each other where bytes meet") 
   CHECK(time_of(p, only_copies).step_s == approx(5));
   CHECK(time_of(p, only_copies).bottleneck == "copy_out");
   CHECK(time_of(p, only_copies).busy_s[static_cast<int>(Lane::copy_in)] == approx(3));
-  p.steady[1].uses[0].buffer = p.steady[0].uses[1].buffer;    // reads what the other writes, and the next step's write waits for it
+  // reads what the other writes, and the next step's write waits for it
+  p.steady[1].uses[0].buffer = p.steady[0].uses[1].buffer;
   CHECK(time_of(p, only_copies).step_s == approx(8));
 }
 
-TEST_CASE("a block takes its products at the GEMM rate, attention at its own, operands at the memory's; a recomputation its part") {
+TEST_CASE(
+    "a block takes its products at the GEMM rate, attention at its own, operands at the memory's; "
+    "a recomputation its part") {
   ModelGraph graph = chain(1, true);
   Phase& forward = graph.blocks[1].phases[Op::forward];
-  forward.gemms = {{10, 20, 30, 2, 2}, {1, 1, 100, 1, 6}};   // of slots out and z
+  forward.gemms = {{10, 20, 30, 2, 2}, {1, 1, 100, 1, 6}};  // of slots out and z
   forward.attention_flops = 500;
   forward.attention_output = 2;
   const StepProgram p = plain_program(graph, momentum());
   const Rates rates{"test", "", 100, 50, 48, 0, 0, 0, 0.25};
   const Instruction& i = p.steady[2];
-  const double operands = 5;                                 // h0 w h1 u z of 48 bytes
-  CHECK(duration_s(i, p, graph, rates) == approx((24000 + 200) / 100.0 + 500 / 50.0 + operands + 0.25));
+  const double operands = 5;  // h0 w h1 u z of 48 bytes
+  CHECK(duration_s(i, p, graph, rates) ==
+        approx((24000 + 200) / 100.0 + 500 / 50.0 + operands + 0.25));
   Instruction r = i;
   r.op = Op::recompute;
   std::erase_if(r.uses, [](const Use& u) { return u.slot == 2; });
   CHECK(duration_s(r, p, graph, rates) == approx(200 / 100.0 + 4 + 0.25));
-  CHECK(duration_s(p.steady[8], p, graph, rates) == approx(0.25 + (48 + 8 + 8 + 8 + 32 + 96 + 96) / 48.0));   // update modifies m and w
+  // update modifies m and w
+  CHECK(duration_s(p.steady[8], p, graph, rates) ==
+        approx(0.25 + (48 + 8 + 8 + 8 + 32 + 96 + 96) / 48.0));
   CHECK(time_of(p, rates, graph).bottleneck == "compute: matrix products");
 }
 
-TEST_CASE("steps that are launched one by one wait for the host, from the end of the step before on") {
+TEST_CASE(
+    "steps that are launched one by one wait for the host, from the end of the step before on") {
   const StepProgram p = copies({{Lane::copy_in, 12}, {Lane::copy_out, 20}});
   Rates rates = only_copies;
-  rates.host_kernel_s = 0.5;            // the second is launched after a second
+  rates.host_kernel_s = 0.5;  // the second is launched after a second
   CHECK(time_of(p, rates).step_s == approx(6));
   CHECK(time_of(p, rates).bottleneck == "copy_out");
   rates.host_kernel_s = 30;
@@ -78,19 +91,20 @@ TEST_CASE("an update takes its kernels' own rates, and all that follow each othe
   REQUIRE(update.op == Op::update);
   REQUIRE(p.steady[9].op == Op::update);
   Rates rates{"test", "", 100, 50, 48, 0, 0, 0, 0.25};
-  constexpr double bytes = 48 + 8 + 8 + 8 + 32 + 96 + 96;    // of 12 elements; m and w are modified
+  constexpr double bytes = 48 + 8 + 8 + 8 + 32 + 96 + 96;  // of 12 elements; m and w are modified
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 48));
   rates.memory_bytes_per_s = 24;
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 24));
   rates.update.reads_twice = true;
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + (bytes + 96) / 24));
-  rates.update.element_s = 10;                               // longer than memory takes
+  rates.update.element_s = 10;  // longer than memory takes
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + 120));
   rates.update.element_s = 0.1;
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + (bytes + 96) / 24));
   rates.kernel_s = 1;
   rates.update.kernels = 3;
-  CHECK(duration_s(update, p, graph, rates) == approx(3 + (bytes + 96) / 24));   // a launch is part of what a kernel takes
+  // a launch is part of what a kernel takes
+  CHECK(duration_s(update, p, graph, rates) == approx(3 + (bytes + 96) / 24));
   const double three = time_of(p, rates, graph).step_s;
   rates.update.kernels = 1;
   CHECK(three - time_of(p, rates, graph).step_s == approx(2));
@@ -120,29 +134,41 @@ TEST_CASE("the update on the host hides behind the next forward") {
   CHECK(t.step_s >= *std::max_element(t.busy_s.begin(), t.busy_s.end()) * (1 - 1e-9));
 }
 
-TEST_CASE("an update on the host takes the host's memory, which is that fast as copies where it is not known") {
+TEST_CASE(
+    "an update on the host takes the host's memory, which is that fast as copies where it is not "
+    "known") {
   const ModelGraph graph = chain(1, true);
   const StepProgram p = plain_program(graph, momentum());
   Instruction update = p.steady[8];
   REQUIRE(update.op == Op::update);
   update.lane = Lane::host;
   Rates rates{"test", "", 100, 50, 48, 24, 0, 0, 0.25};
-  constexpr double bytes = 48 + 8 + 8 + 8 + 32 + 96 + 96;    // m and w are modified
+  constexpr double bytes = 48 + 8 + 8 + 8 + 32 + 96 + 96;  // m and w are modified
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 24));
   rates.host_update_bytes_per_s = 60;
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 60));
   rates.host_update_bytes_per_s = 120;
   CHECK(duration_s(update, p, graph, rates) == approx(0.25 + bytes / 120));
-  CHECK(duration_s(p.steady[8], p, graph, rates) == approx(0.25 + bytes / 48));   // on the device
+  CHECK(duration_s(p.steady[8], p, graph, rates) == approx(0.25 + bytes / 48));  // on the device
 }
 
-TEST_CASE("what the host updates runs beside the next step's beginning, where a launch ends before it") {
-  // 3 s of copying in, 4 s of copying out what the host then takes 10 s for: the next launch copies in meanwhile, and out when the host has read what was there.
+TEST_CASE(
+    "what the host updates runs beside the next step's beginning, where a launch ends before it") {
+  // 3 s of copying in, 4 s of copying out what the host then takes 10 s for: the next launch copies
+  // in meanwhile, and out when the host has read what was there.
   StepProgram p;
-  const auto buffer = [&](const char* name) { return add_buffer(p, {name, Kind::value, none, none, 20, Space::device, false, true}); };
-  const BufferId batch = buffer("batch"), hidden = buffer("hidden"), gradient = buffer("gradient"), weights = buffer("weights");
+  const auto buffer = [&](const char* name) {
+    return add_buffer(p, {name, Kind::value, none, none, 20, Space::device, false, true});
+  };
+  const BufferId batch = buffer("batch"), hidden = buffer("hidden"), gradient = buffer("gradient"),
+                 weights = buffer("weights");
   const auto add = [&](Op op, Lane lane, Bytes bytes, BufferId from, BufferId to) {
-    p.steady.push_back({op, none, none, lane, {{from, {0, bytes}, How::read, CopySlot::from}, {to, {0, bytes}, How::overwrite, CopySlot::to}}});
+    p.steady.push_back({op,
+                        none,
+                        none,
+                        lane,
+                        {{from, {0, bytes}, How::read, CopySlot::from},
+                         {to, {0, bytes}, How::overwrite, CopySlot::to}}});
   };
   add(Op::copy, Lane::copy_in, 12, batch, hidden);
   add(Op::copy, Lane::copy_out, 16, hidden, gradient);
@@ -152,7 +178,8 @@ TEST_CASE("what the host updates runs beside the next step's beginning, where a 
   const Rates& rates = only_copies;
   CHECK(launch_begin(p) == 3);
   CHECK(predict_time(p, order, {}, rates).step_s == approx(14));
-  p.steady.back().lane = Lane::copy_out;          // no host, no launch that goes over the step's end
+  // no host, no launch that goes over the step's end
+  p.steady.back().lane = Lane::copy_out;
   CHECK(launch_begin(p) == 0);
   CHECK(predict_time(p, derive_order(p, unplaced(p)), {}, rates).step_s == approx(12));
 }

@@ -14,16 +14,23 @@ namespace {
 
 struct Described {
   Described() {
-    spec::CustomOptions mixer{"mixer", "a mixer", {{"vocab_size", std::int64_t{0}, non_negative(), "tokens"}, {"wide", true, {}, "or not"}, {"rate", 0.5, unit_interval(), "of what"},
-                                                   {"path", std::string(), {}, "a file"}, {"activation", Choice{"gelu", {"relu", "gelu"}}, {}, "which"}}};
+    spec::CustomOptions mixer{"mixer",
+                              "a mixer",
+                              {{"vocab_size", std::int64_t{0}, non_negative(), "tokens"},
+                               {"wide", true, {}, "or not"},
+                               {"rate", 0.5, unit_interval(), "of what"},
+                               {"path", std::string(), {}, "a file"},
+                               {"activation", Choice{"gelu", {"relu", "gelu"}}, {}, "which"}}};
     // As a worker's answer arrives.
-    spec::set_described_models({spec::custom_options_from_json(nlohmann::json::parse(spec::to_json(mixer).dump()))});
+    spec::set_described_models(
+        {spec::custom_options_from_json(nlohmann::json::parse(spec::to_json(mixer).dump()))});
   }
   ~Described() { spec::set_described_models({}); }
 };
 
 std::string recipe_with(const std::string& options) {
-  return "run: {name: a}\nmodel: {type: mixer, options: {" + options + "}}\ndata: {type: stories}\nbatch: {global_batch_size: 2, micro_batch_size: 1}\n";
+  return "run: {name: a}\nmodel: {type: mixer, options: {" + options +
+         "}}\ndata: {type: stories}\nbatch: {global_batch_size: 2, micro_batch_size: 1}\n";
 }
 recipe::LoadedRecipe read(const std::string& text) { return recipe::parse_recipe(text, "r.yaml"); }
 
@@ -39,7 +46,8 @@ TEST_CASE("options of a described model are read, with their defaults, and writt
   CHECK(loaded.origins.at("model.options.rate") == "r.yaml:2:47");
   const std::string text = recipe::dump(loaded.recipe);
   CHECK(recipe::dump(read(text).recipe) == text);
-  CHECK(recipe::list_alternatives("models").back() == std::pair<std::string, std::string>("mixer", "a mixer"));
+  CHECK(recipe::list_alternatives("models").back() ==
+        std::pair<std::string, std::string>("mixer", "a mixer"));
 }
 
 TEST_CASE("what is wrong with them is told with its place") {
@@ -49,15 +57,19 @@ TEST_CASE("what is wrong with them is told with its place") {
     INFO(text);
     CHECK(text.find(part) != std::string::npos);
   };
-  const std::string all = told(recipe_with("wid: true, rate: 2, activation: gleu, vocab_size: many"));
+  const std::string all =
+      told(recipe_with("wid: true, rate: 2, activation: gleu, vocab_size: many"));
   has(all, "r.yaml:2:");
   has(all, "model.options.wid: unknown key (did you mean 'wide'?)");
   has(all, "model.options.rate: must be at least 0 and less than 1, not 2");
-  has(all, "model.options.activation: must be one of relu, gelu, not 'gleu' (did you mean 'gelu'?)");
+  has(all,
+      "model.options.activation: must be one of relu, gelu, not 'gleu' (did you mean 'gelu'?)");
   has(all, "model.options.vocab_size: must be a whole number");
   has(all, "model.options.path: is missing: a file");
-  has(told(recipe_with("path: x, num_heads: 2")), "unknown key of type mixer (it belongs to type gpt2");
-  has(told(recipe_with("path: x") + "memory: {activation_checkpoint: selective}\n"), "can have no effect with mixer");
+  has(told(recipe_with("path: x, num_heads: 2")),
+      "unknown key of type mixer (it belongs to type gpt2");
+  has(told(recipe_with("path: x") + "memory: {activation_checkpoint: selective}\n"),
+      "can have no effect with mixer");
 }
 
 TEST_CASE("without its worker a model is unknown, and its options are nobody's") {
@@ -66,13 +78,19 @@ TEST_CASE("without its worker a model is unknown, and its options are nobody's")
 }
 
 TEST_CASE("descriptions that cannot be used are refused") {
-  const auto problem = [](std::vector<spec::CustomOptions> models) { return spec::check_description(models, {"gpt2"}); };
+  const auto problem = [](std::vector<spec::CustomOptions> models) {
+    return spec::check_description(models, {"gpt2"});
+  };
   CHECK(problem({{"a", "", {}}, {"b", "", {}}}).empty());
-  check_sentence("recipe.described_model/there_two_models", problem({{"a", "", {}}, {"a", "", {}}}));
+  check_sentence("recipe.described_model/there_two_models",
+                 problem({{"a", "", {}}, {"a", "", {}}}));
   check_sentence("recipe.described_model/there_two_models_2", problem({{"gpt2", "", {}}}));
   CHECK_FALSE(problem({{"a b", "", {}}}).empty());
   CHECK_FALSE(problem({{"a", "", {{"k", true, {}, ""}, {"k", true, {}, ""}}}}).empty());
   CHECK_FALSE(problem({{"a", "", {{"vocab_size", 1.0, {}, ""}}}}).empty());
   CHECK_FALSE(problem({{"a", "", {{"task", Choice{"sing", {"sing"}}, {}, ""}}}}).empty());
-  CHECK(problem({{"a", "", {{"task", Choice{"classification", {"classification", "causal_lm"}}, {}, ""}}}}).empty());
+  CHECK(problem({{"a",
+                  "",
+                  {{"task", Choice{"classification", {"classification", "causal_lm"}}, {}, ""}}}})
+            .empty());
 }

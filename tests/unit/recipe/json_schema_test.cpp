@@ -1,4 +1,5 @@
-// What tests/e2e/schema_test.py does not see: that every field is told with what the reader knows of it, and described models too.
+// What tests/e2e/schema_test.py does not see: that every field is told with what the reader knows
+// of it, and described models too.
 #include "recipe/json_schema.hpp"
 #include "core/number.hpp"
 #include "recipe/recipe.hpp"
@@ -18,13 +19,20 @@ Json field_at(const Json& schema, const std::string& key, const std::string& of_
   const std::size_t last = key.rfind('.');
   std::string map = key.substr(0, last);
   const std::string name = key.substr(last + 1);
-  if (map == "data.sources[]") return schema.at("$defs").at("data.mixture").at("properties").at("sources").at("items").at("properties").value(name, Json());
+  if (map == "data.sources[]")
+    return schema.at("$defs")
+        .at("data.mixture")
+        .at("properties")
+        .at("sources")
+        .at("items")
+        .at("properties")
+        .value(name, Json());
   if (!of_type.empty()) {
     const Json& fields = schema.at("$defs").at(map + "." + of_type).at("properties");
     return fields.contains(name) ? fields.at(name) : Json();
   }
   const Json* fields = &schema.at("properties");
-  for (std::size_t begin = 0; begin < map.size();) {     // a map may stand in another
+  for (std::size_t begin = 0; begin < map.size();) {  // a map may stand in another
     const std::size_t end = std::min(map.find('.', begin), map.size());
     const Json& section = fields->at(map.substr(begin, end - begin));
     fields = &(section.contains("anyOf") ? section.at("anyOf").back() : section).at("properties");
@@ -47,7 +55,8 @@ std::string written(const Json& value) {
 
 TEST_CASE("every key is in the JSON Schema with its description, its default and its words") {
   const Json schema = json_schema();
-  std::set<std::string> types;          // keys are collected once: the described model of another test may be among them
+  // keys are collected once: the described model of another test may be among them
+  std::set<std::string> types;
   for (const char* what : {"models", "optimizers", "data", "schedules"})
     for (const auto& [name, summary] : list_alternatives(what)) types.insert(name);
   std::size_t defaults = 0;
@@ -58,15 +67,22 @@ TEST_CASE("every key is in the JSON Schema with its description, its default and
     REQUIRE(field.is_object());
     CHECK(field.at("description").get<std::string>().starts_with(help.doc));
     const std::size_t comma = help.type.rfind(", ");
-    if (comma != std::string::npos) CHECK(field.at("description").get<std::string>().ends_with("(" + help.type.substr(comma + 2) + ")"));
+    if (comma != std::string::npos)
+      CHECK(field.at("description")
+                .get<std::string>()
+                .ends_with("(" + help.type.substr(comma + 2) + ")"));
     std::vector<Json> forms;
     if (field.contains("anyOf")) forms = field.at("anyOf").get<std::vector<Json>>();
     for (const std::string& word : help.words) {
       if (help.key.ends_with(".type") && !types.contains(word)) continue;
       const bool there = std::any_of(forms.begin(), forms.end(), [&](const Json& form) {
-        if (form.contains("enum")) return std::find(form.at("enum").begin(), form.at("enum").end(), Json(word)) != form.at("enum").end();
+        if (form.contains("enum"))
+          return std::find(form.at("enum").begin(), form.at("enum").end(), Json(word)) !=
+                 form.at("enum").end();
         if (form.contains("const")) return form.at("const") == word;
-        return form.value("type", "") == (word == "null" ? "null" : word == "true" || word == "false" ? "boolean" : "none");
+        return form.value("type", "") == (word == "null"                      ? "null"
+                                          : word == "true" || word == "false" ? "boolean"
+                                                                              : "none");
       });
       CHECKED_ELSE(there) FAIL_CHECK(word);
     }
@@ -78,16 +94,30 @@ TEST_CASE("every key is in the JSON Schema with its description, its default and
 }
 
 TEST_CASE("models that a worker described are in the JSON Schema") {
-  spec::set_described_models({{"mixer", "a mixer", {{"rate", 0.5, unit_interval(), "of what"}, {"path", std::string(), {}, "a file"}, {"activation", Choice{"gelu", {"relu", "gelu"}}, {}, "which"}}}});
+  spec::set_described_models({{"mixer",
+                               "a mixer",
+                               {{"rate", 0.5, unit_interval(), "of what"},
+                                {"path", std::string(), {}, "a file"},
+                                {"activation", Choice{"gelu", {"relu", "gelu"}}, {}, "which"}}}});
   const Json schema = json_schema();
   spec::set_described_models({});
   const Json& options = schema.at("$defs").at("model.options.mixer");
   CHECK(options.at("description") == "mixer: a mixer");
   CHECK_FALSE(options.at("additionalProperties").get<bool>());
-  CHECK(options.at("properties").at("rate").at("anyOf").front() == Json::parse(R"({"type": "number", "minimum": 0, "exclusiveMaximum": 1})"));
-  CHECK(options.at("properties").at("activation").at("anyOf").front().at("enum") == Json::array({"relu", "gelu"}));
-  CHECK(schema.at("properties").at("model").at("properties").at("type").at("anyOf").dump().find("\"mixer\"") != std::string::npos);
-  CHECK(schema.at("else").dump().find(R"({"required":["options"],"properties":{"options":{"required":["path"]}}})") != std::string::npos);
+  CHECK(options.at("properties").at("rate").at("anyOf").front() ==
+        Json::parse(R"({"type": "number", "minimum": 0, "exclusiveMaximum": 1})"));
+  CHECK(options.at("properties").at("activation").at("anyOf").front().at("enum") ==
+        Json::array({"relu", "gelu"}));
+  CHECK(schema.at("properties")
+            .at("model")
+            .at("properties")
+            .at("type")
+            .at("anyOf")
+            .dump()
+            .find("\"mixer\"") != std::string::npos);
+  CHECK(schema.at("else").dump().find(
+            R"({"required":["options"],"properties":{"options":{"required":["path"]}}})") !=
+        std::string::npos);
   CHECK_FALSE(json_schema().dump().find("mixer") != std::string::npos);
 }
 

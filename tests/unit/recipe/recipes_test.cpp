@@ -1,4 +1,5 @@
-// tests/recipes/good are read; tests/recipes/bad have the problems of their leading `# expect: line:column: key` comments.
+// tests/recipes/good are read; tests/recipes/bad have the problems of their leading `# expect:
+// line:column: key` comments.
 #include "support.hpp"
 #include "support/golden.hpp"
 #include "support/source_dir.hpp"
@@ -34,10 +35,9 @@ TEST_CASE("good recipes are read, and read the same after a dump") {
       const LoadedRecipe again = parse_recipe(text, "resolved.yaml");
       CHECK(flatten(again.recipe) == flatten(loaded.recipe));
       CHECK(dump(again.recipe) == text);
-      CHECK(parse_recipe(dump(loaded.recipe, &loaded.origins), "resolved.yaml").recipe.run.name == loaded.recipe.run.name);
-    } catch (const UserError& e) {
-      FAIL(e.what());
-    }
+      CHECK(parse_recipe(dump(loaded.recipe, &loaded.origins), "resolved.yaml").recipe.run.name ==
+            loaded.recipe.run.name);
+    } catch (const UserError& e) { FAIL(e.what()); }
   }
 }
 
@@ -57,8 +57,8 @@ TEST_CASE("bad recipes complain about everything that is wrong, and nothing else
     } catch (const RecipeError& e) {
       for (const Problem& p : e.problems()) {
         lines += (lines.empty() ? "" : "\n") + p.text();
-        problems.push_back(p.file + ":" + std::to_string(p.line) + ":" + std::to_string(p.column) + ":" +
-                           (p.key.empty() ? "" : " " + p.key));
+        problems.push_back(p.file + ":" + std::to_string(p.line) + ":" + std::to_string(p.column) +
+                           ":" + (p.key.empty() ? "" : " " + p.key));
       }
       CHECK(e.code() == ExitCode::invalid_recipe);
       CHECK(e.what() == lines);
@@ -73,9 +73,7 @@ TEST_CASE("a recipe that is not there is exit code 66, with the file that was me
   const auto code_and_sentence = [](const std::string& path) {
     try {
       load_recipe(path);
-    } catch (const UserError& e) {
-      return std::pair{e.code(), std::string(e.what())};
-    }
+    } catch (const UserError& e) { return std::pair{e.code(), std::string(e.what())}; }
     return std::pair{ExitCode::ok, std::string()};
   };
   const auto [code, sentence] = code_and_sentence("tests/recipes/good/minimla.yaml");

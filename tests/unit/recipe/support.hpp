@@ -5,7 +5,8 @@
 
 namespace trainx::recipe {
 
-inline LoadedRecipe parse(const std::string& text, const std::vector<std::string>& overrides = {}, const std::string& environment_set = "") {
+inline LoadedRecipe parse(const std::string& text, const std::vector<std::string>& overrides = {},
+                          const std::string& environment_set = "") {
   LoadOptions options;
   options.overrides = overrides;
   options.environment_set = environment_set;
@@ -21,7 +22,9 @@ inline std::vector<std::string> lines_of(const RecipeError& error) {
 }
 
 /// The problems of a recipe, empty where it is good.
-inline std::vector<std::string> problems_of(const std::string& text, const std::vector<std::string>& overrides = {}, const std::string& environment_set = "") {
+inline std::vector<std::string> problems_of(const std::string& text,
+                                            const std::vector<std::string>& overrides = {},
+                                            const std::string& environment_set = "") {
   try {
     parse(text, overrides, environment_set);
   } catch (const RecipeError& e) {

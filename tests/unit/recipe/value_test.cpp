@@ -23,8 +23,14 @@ std::string problem_of(const std::string& text, const Limits& limits = {}) {
 
 }  // namespace
 
-TEST_CASE("lists of integers: a number alone is a list of one, limits hold for each, and what is written reads back") {
-  for (const auto& [text, expected] : {std::pair{"[]", Integers{}}, {"[7]", {7}}, {"7", {7}}, {"[32, 64, -1]", {32, 64, -1}}, {"- 1\n- 2\n", {1, 2}}}) {
+TEST_CASE(
+    "lists of integers: a number alone is a list of one, limits hold for each, and what is written "
+    "reads back") {
+  for (const auto& [text, expected] : {std::pair{"[]", Integers{}},
+                                       {"[7]", {7}},
+                                       {"7", {7}},
+                                       {"[32, 64, -1]", {32, 64, -1}},
+                                       {"- 1\n- 2\n", {1, 2}}}) {
     INFO(text);
     Integers value{99};
     REQUIRE_FALSE(read_value(node_of(text), value, {}));
@@ -35,7 +41,8 @@ TEST_CASE("lists of integers: a number alone is a list of one, limits hold for e
   }
   CHECK(write_value(Integers{32, 64}) == "[32, 64]");
   CHECK(type_text(spec::Auto<Integers>{}) == "list of integers | auto");
-  check_sentence("recipe.value/item_must_least_not", problem_of<Integers>("[1, 0]", spec::at_least(1)));
+  check_sentence("recipe.value/item_must_least_not",
+                 problem_of<Integers>("[1, 0]", spec::at_least(1)));
   check_sentence("recipe.value/must_least_not", problem_of<Integers>("0", spec::at_least(1)));
   check_sentence("recipe.value/item_must_whole_number_not", problem_of<Integers>("[1, 010]"));
   check_sentence("recipe.value/item_must_whole_number_not_2", problem_of<Integers>("[1, [2]]"));
@@ -55,7 +62,8 @@ TEST_CASE("auto or a list of integers") {
   CHECK(*value.value == Integers{16, 32});
   REQUIRE_FALSE(read_value(node_of("auto"), value, {}));
   CHECK(value.is_auto());
-  check_sentence("recipe.value/must_whole_number_not_auto", problem_of<spec::Auto<Integers>>("long"));
+  check_sentence("recipe.value/must_whole_number_not_auto",
+                 problem_of<spec::Auto<Integers>>("long"));
 }
 
 }  // namespace trainx::recipe

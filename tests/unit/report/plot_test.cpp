@@ -41,21 +41,34 @@ TEST_CASE("thinned curves keep their spikes, their ends and their gaps") {
 }
 
 TEST_CASE("numbers are short") {
-  for (const auto& [x, text] : std::vector<std::pair<double, std::string>>{{0, "0"}, {0.5, "0.5"}, {3e-5, "3e-05"}, {1234, "1234"}, {12345, "12.35k"}, {6.2e8, "620M"}, {1e300, "1e+300"}, {-20000, "-20k"}}) CHECK(short_number(x) == text);
+  for (const auto& [x, text] : std::vector<std::pair<double, std::string>>{{0, "0"},
+                                                                           {0.5, "0.5"},
+                                                                           {3e-5, "3e-05"},
+                                                                           {1234, "1234"},
+                                                                           {12345, "12.35k"},
+                                                                           {6.2e8, "620M"},
+                                                                           {1e300, "1e+300"},
+                                                                           {-20000, "-20k"}})
+    CHECK(short_number(x) == text);
 }
 
-TEST_CASE("a figure of nothing is nothing, one point is a figure, what diverged interrupts the curve") {
+TEST_CASE(
+    "a figure of nothing is nothing, one point is a figure, what diverged interrupts the curve") {
   CHECK(figure({"t", "u", {{"a", {}}}}).empty());
   CHECK(figure({"t", "u", {{"a", {{1, NAN}}}}}).empty());
   CHECK(figure({"t", "u", {{"a", {{1, -3}}}}, true}).empty());
   const std::string one = figure({"t", "u", {{"a", {{1, 5}}}}});
   CHECK(one.find("nan") == std::string::npos);
   CHECK(one.find("inf") == std::string::npos);
-  const std::string gap = figure({"<t>", "u", {{"a", {{1, 5}, {2, 6}, {3, NAN}, {4, INFINITY}, {5, 6}, {6, 7}}}}});
+  const std::string gap =
+      figure({"<t>", "u", {{"a", {{1, 5}, {2, 6}, {3, NAN}, {4, INFINITY}, {5, 6}, {6, 7}}}}});
   CHECK(gap.find("&lt;t&gt;") != std::string::npos);
   CHECK(gap.find("nan") == std::string::npos);
-  const auto path = gap.substr(gap.find(" d='"), gap.find("'/>", gap.find(" d='")) - gap.find(" d='"));
+  const auto path =
+      gap.substr(gap.find(" d='"), gap.find("'/>", gap.find(" d='")) - gap.find(" d='"));
   CHECK(std::ranges::count(path, 'M') == 2);
 }
 
-TEST_CASE("text cannot become markup") { CHECK(escaped("<a href=\"x\">&'") == "&lt;a href=&quot;x&quot;&gt;&amp;&#39;"); }
+TEST_CASE("text cannot become markup") {
+  CHECK(escaped("<a href=\"x\">&'") == "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+}

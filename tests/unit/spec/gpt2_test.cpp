@@ -14,7 +14,12 @@ using namespace trainx::spec;
 
 namespace {
 
-const Gpt2Dims small{.num_layers = 2, .num_heads = 2, .hidden_size = 8, .intermediate_size = 32, .max_positions = 10, .vocab_size = 11};
+const Gpt2Dims small{.num_layers = 2,
+                     .num_heads = 2,
+                     .hidden_size = 8,
+                     .intermediate_size = 32,
+                     .max_positions = 10,
+                     .vocab_size = 11};
 
 std::int64_t saved_parameters(const Gpt2Dims& dims) {
   std::int64_t n = 0;
@@ -28,16 +33,20 @@ std::int64_t saved_parameters(const Gpt2Dims& dims) {
 TEST_CASE("published sizes have the published numbers of parameters") {
   std::vector<std::pair<std::string_view, std::int64_t>> counts;
   for (const auto& [name, dims] : gpt2_sizes()) counts.emplace_back(name, saved_parameters(dims));
-  CHECK(counts == std::vector<std::pair<std::string_view, std::int64_t>>{{"124m", 124439808}, {"350m", 354823168}, {"774m", 774030080}, {"1558m", 1557611200}});
+  CHECK(counts ==
+        std::vector<std::pair<std::string_view, std::int64_t>>{
+            {"124m", 124439808}, {"350m", 354823168}, {"774m", 774030080}, {"1558m", 1557611200}});
 }
 
 TEST_CASE("parameters have the names and saved shapes of a Hugging Face folder") {
   std::map<std::string, std::vector<std::int64_t>> found;
   for (const auto& g : gpt2_groups(small))
     for (const auto& p : g.parameters) CHECK(found.emplace(p.name, p.saved_dims).second);
-  std::map<std::string, std::vector<std::int64_t>> want{{"wte.weight", {11, 8}}, {"wpe.weight", {10, 8}}, {"ln_f.weight", {8}}, {"ln_f.bias", {8}}};
+  std::map<std::string, std::vector<std::int64_t>> want{
+      {"wte.weight", {11, 8}}, {"wpe.weight", {10, 8}}, {"ln_f.weight", {8}}, {"ln_f.bias", {8}}};
   for (const std::string h : {"h.0.", "h.1."}) {
-    for (const std::string ln : {"ln_1", "ln_2"}) want[h + ln + ".weight"] = want[h + ln + ".bias"] = {8};
+    for (const std::string ln : {"ln_1", "ln_2"})
+      want[h + ln + ".weight"] = want[h + ln + ".bias"] = {8};
     want[h + "attn.c_attn.weight"] = {8, 24};
     want[h + "attn.c_attn.bias"] = {24};
     want[h + "attn.c_proj.weight"] = {8, 8};
@@ -50,11 +59,16 @@ TEST_CASE("parameters have the names and saved shapes of a Hugging Face folder")
   CHECK(found == want);
   CHECK(gpt2_parameter_name("transformer.h.0.attn.c_attn.bias") == "h.0.attn.c_attn.bias");
   CHECK(gpt2_parameter_name("wte.weight") == "wte.weight");
-  for (const char* other : {"lm_head.weight", "h.3.attn.bias", "transformer.h.3.attn.masked_bias"}) CHECK(gpt2_parameter_name(other).empty());
+  for (const char* other : {"lm_head.weight", "h.3.attn.bias", "transformer.h.3.attn.masked_bias"})
+    CHECK(gpt2_parameter_name(other).empty());
 }
 
 TEST_CASE("in a group decayed tensors come first, aligned, without overlap") {
-  for (const auto& g : gpt2_groups({.num_layers = 3, .num_heads = 3, .hidden_size = 33, .intermediate_size = 70, .vocab_size = 200})) {
+  for (const auto& g : gpt2_groups({.num_layers = 3,
+                       .num_heads = 3,
+                       .hidden_size = 33,
+                       .intermediate_size = 70,
+                       .vocab_size = 200})) {
     std::int64_t end = 0;
     bool decay = true;
     for (const auto& p : g.parameters) {
@@ -84,7 +98,9 @@ TEST_CASE("pending biases stand with the norm that adds them") {
   CHECK(name(5, MlpTensor::c_fc_bias) == "h.1.mlp.c_fc.bias");
 }
 
-TEST_CASE("the graph is sound: slots name what exists, outputs say what they come from, writers come before readers") {
+TEST_CASE(
+    "the graph is sound: slots name what exists, outputs say what they come from, writers come "
+    "before readers") {
   Gpt2Dims dims = small;
   dims.dropout = GENERATE(0.0, 0.1);
   const DType compute = GENERATE(DType::f32, DType::bf16);
@@ -104,12 +120,14 @@ TEST_CASE("the graph is sound: slots name what exists, outputs say what they com
         CHECK(s.tensor.elements() > 0);
         if (s.kind == program::Kind::value) {
           CHECK(s.tensor.bytes() == graph.values.at(s.index).bytes());
-          if (u.how == program::How::read && op != program::Op::backward) CHECK(written.count(s.index) == 1);
+          if (u.how == program::How::read && op != program::Op::backward)
+            CHECK(written.count(s.index) == 1);
           if (u.how != program::How::read) written.insert(s.index);
         }
         if (op != program::Op::forward || u.how == program::How::read) continue;
         CHECK(!s.from.empty());
-        for (int from : s.from) CHECK(slots.count(from) == 1);   // listed before: a read or an earlier output
+        // listed before: a read or an earlier output
+        for (int from : s.from) CHECK(slots.count(from) == 1);
       }
     }
   }
@@ -127,8 +145,10 @@ TEST_CASE("floating-point operations of a step are those of the usual count") {
         gemm += phase.gemm_flops();
         attention += phase.attention_flops;
       }
-  // 6 per weight of a matrix (wte once, padded) and token; attention 12 T C per token and layer, half of it under the causal mask, and a fifth product.
-  const double tokens = static_cast<double>(B * T), weights = 12.0 * (12 * 768 * 768) + 50304.0 * 768;
+  // 6 per weight of a matrix (wte once, padded) and token; attention 12 T C per token and layer,
+  // half of it under the causal mask, and a fifth product.
+  const double tokens = static_cast<double>(B * T),
+               weights = 12.0 * (12 * 768 * 768) + 50304.0 * 768;
   CHECK(std::abs(gemm / (6 * weights * tokens) - 1) < 1e-12);
   CHECK(std::abs(attention / (tokens * 12 * (14.0 * (T + 1) / 2 * 768)) - 1) < 1e-12);
 }
@@ -155,15 +175,20 @@ TEST_CASE("packing and unpacking transpose, pad, and come back") {
       for (std::size_t i = 0; i < saved.size(); ++i) saved[i] = static_cast<float>(i + 1);
       std::fill_n(memory.begin() + p.offset, p.elements(), 0.0f);
       const Rows all = saved_rows(p);
-      for (const std::int64_t cut : {all.end / 3, all.end}) {      // in two parts, or one and nothing
+      // in two parts, or one and nothing
+      for (const std::int64_t cut : {all.end / 3, all.end}) {
         std::ranges::fill(again, -2.0f);
-        for (const Rows rows : {Rows{cut, all.end}, Rows{0, cut}}) unpack_saved(p, saved, memory.data(), rows);
-        for (const Rows rows : {Rows{cut, all.end}, Rows{0, cut}}) pack_saved(p, memory.data(), again, rows);
+        for (const Rows rows : {Rows{cut, all.end}, Rows{0, cut}})
+          unpack_saved(p, saved, memory.data(), rows);
+        for (const Rows rows : {Rows{cut, all.end}, Rows{0, cut}})
+          pack_saved(p, memory.data(), again, rows);
         CHECK(again == saved);
       }
-      CHECK(std::count(memory.begin() + p.offset, memory.begin() + p.offset + p.elements(), 0.0f) == p.elements() - static_cast<std::int64_t>(saved.size()));
+      CHECK(std::count(memory.begin() + p.offset, memory.begin() + p.offset + p.elements(), 0.0f) ==
+            p.elements() - static_cast<std::int64_t>(saved.size()));
       CHECK(std::count(memory.begin(), memory.end(), -1.0f) == g.elements - p.elements());
-      if (p.saved_transposed) CHECK(memory[p.offset + 1] == saved[p.dims[0]]);   // element [0, 1] inside is [1, 0] in the file
+      // element [0, 1] inside is [1, 0] in the file
+      if (p.saved_transposed) CHECK(memory[p.offset + 1] == saved[p.dims[0]]);
       std::vector<float> wrong(saved.size() + 1);
       CHECK_THROWS_AS(unpack_saved(p, wrong, memory.data(), all), InternalError);
     }
@@ -187,7 +212,8 @@ TEST_CASE("config.json comes back as written") {
 TEST_CASE("a config.json that trainx does not compute is refused by the key's name") {
   using nlohmann::json;
   // As the folder `gpt2` on the Hugging Face hub has it, shortened.
-  const json good = json::parse(R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "embd_pdrop": 0.1, "initializer_range": 0.02,
+  const json good = json::parse(
+      R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "embd_pdrop": 0.1, "initializer_range": 0.02,
     "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "n_inner": null, "resid_pdrop": 0.1,
     "summary_type": "cls_index", "vocab_size": 50257})");
   const Gpt2Dims dims = gpt2_dims_from_config(good.dump(), "here/config.json");
@@ -239,16 +265,16 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
       CHECK(std::string(e.what()).find(key) != std::string::npos);
     }
   }
-  for (const char* missing : {"n_layer", "n_head", "n_embd", "n_positions", "vocab_size", "model_type"}) {
+  for (const char* missing :
+       {"n_layer", "n_head", "n_embd", "n_positions", "vocab_size", "model_type"}) {
     json bad = good;
     bad.erase(missing);
     CHECK_THROWS_AS(gpt2_dims_from_config(bad.dump(), "config.json"), UserError);
   }
-  for (const char* text : {"", "{", "[]", "{\"n_layer\": 1}"}) CHECK_THROWS_AS(gpt2_dims_from_config(text, "config.json"), UserError);
+  for (const char* text : {"", "{", "[]", "{\"n_layer\": 1}"})
+    CHECK_THROWS_AS(gpt2_dims_from_config(text, "config.json"), UserError);
   try {
     read_config("/nowhere");
     FAIL("accepted");
-  } catch (const UserError& e) {
-    CHECK(e.code() == ExitCode::input_missing);
-  }
+  } catch (const UserError& e) { CHECK(e.code() == ExitCode::input_missing); }
 }

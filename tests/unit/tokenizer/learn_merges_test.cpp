@@ -32,7 +32,8 @@ Learned learn_plainly(const WordCounts& words, std::int64_t vocab_size) {
     if (best == counts.end()) break;
     const auto [left, right] = best->first;
     out.merges.emplace_back(out.tokens[left], out.tokens[right]);
-    const auto [place, is_new] = ids.emplace(out.tokens[left] + out.tokens[right], out.tokens.size());
+    const auto [place, is_new] =
+        ids.emplace(out.tokens[left] + out.tokens[right], out.tokens.size());
     if (is_new) out.tokens.push_back(place->first);
     for (auto& [s, count] : all)
       for (std::size_t i = 0; i + 1 < s.size(); ++i)
@@ -67,9 +68,12 @@ TEST_CASE("merges are learned as the algorithm says, ties by the lower ids") {
 
 TEST_CASE("a learned tokenizer is a file that reads back") {
   const WordCounts words{{"hello", 9}, {"help", 5}, {" world", 3}};
-  data::expect_user_error(ExitCode::usage, {"257"}, [&] { learn_tokenizer(LearnedKind::bpe, words, 256); });
-  data::expect_user_error(ExitCode::bad_data, {"no words"}, [&] { learn_tokenizer(LearnedKind::bpe, {}, 300); });
-  CHECK(learn_tokenizer(LearnedKind::bpe, words, 260) == learn_tokenizer(LearnedKind::bpe, words, 260));
+  data::expect_user_error(ExitCode::usage, {"257"},
+                          [&] { learn_tokenizer(LearnedKind::bpe, words, 256); });
+  data::expect_user_error(ExitCode::bad_data, {"no words"},
+                          [&] { learn_tokenizer(LearnedKind::bpe, {}, 300); });
+  CHECK(learn_tokenizer(LearnedKind::bpe, words, 260) ==
+        learn_tokenizer(LearnedKind::bpe, words, 260));
   const auto json = nlohmann::json::parse(learn_tokenizer(LearnedKind::wordpiece, words, 64));
   CHECK(json["model"]["vocab"]["[MASK]"] == 4);
   CHECK(json["model"]["vocab"].contains("##l"));

@@ -38,14 +38,19 @@ TEST_CASE("words of every length merge lowest rank first, leftmost first") {
     const int letters = 1 + static_cast<int>(random() % 4);
     std::int32_t next = letters;
     for (std::uint32_t rank = 0; rank < 40; ++rank) {
-      const auto left = static_cast<std::int32_t>(random() % static_cast<unsigned>(next)), right = static_cast<std::int32_t>(random() % static_cast<unsigned>(next));
-      if (rules.try_emplace({left, right}, MergeTable::Merge{rank, static_cast<std::uint32_t>(next)}).second) ++next;
+      const auto left = static_cast<std::int32_t>(random() % static_cast<unsigned>(next)),
+                 right = static_cast<std::int32_t>(random() % static_cast<unsigned>(next));
+      if (rules
+              .try_emplace({left, right}, MergeTable::Merge{rank, static_cast<std::uint32_t>(next)})
+              .second)
+        ++next;
     }
     MergeTable table(rules.size());
     for (const auto& [pair, merge] : rules) table.add(pair.first, pair.second, merge);
     for (const std::size_t length : {0, 1, 2, 3, 31, 32, 33, 34, 100, 257}) {
       std::vector<std::int32_t> symbols(length);
-      for (auto& s : symbols) s = static_cast<std::int32_t>(random() % static_cast<unsigned>(letters));
+      for (auto& s : symbols)
+        s = static_cast<std::int32_t>(random() % static_cast<unsigned>(letters));
       auto merged = symbols;
       merge_word(merged, table);
       INFO("length " << length << ", round " << round);
@@ -56,7 +61,8 @@ TEST_CASE("words of every length merge lowest rank first, leftmost first") {
 
 TEST_CASE("a word of a million symbols merges in less than its square") {
   MergeTable table(20);
-  for (std::uint32_t rank = 0; rank < 20; ++rank) table.add(static_cast<std::int32_t>(rank), static_cast<std::int32_t>(rank), {rank, rank + 1});
+  for (std::uint32_t rank = 0; rank < 20; ++rank)
+    table.add(static_cast<std::int32_t>(rank), static_cast<std::int32_t>(rank), {rank, rank + 1});
   std::vector<std::int32_t> symbols(1 << 20, 0);
   merge_word(symbols, table);
   CHECK(symbols == std::vector<std::int32_t>{20});

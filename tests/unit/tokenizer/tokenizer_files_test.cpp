@@ -7,14 +7,20 @@
 namespace trainx::tokenizer {
 namespace {
 
-using nlohmann::json;
 using data::ScratchFolder;
+using nlohmann::json;
 
 json small_bpe() {
   return {{"version", "1.0"},
-          {"added_tokens", {{{"id", 6}, {"content", "<s>"}, {"special", true}}, {{"id", 7}, {"content", "ab ab"}, {"special", false}, {"normalized", false}}}},
+          {"added_tokens",
+           {{{"id", 6}, {"content", "<s>"}, {"special", true}},
+            {{"id", 7}, {"content", "ab ab"}, {"special", false}, {"normalized", false}}}},
           {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
-          {"model", {{"type", "BPE"}, {"unk_token", "<unk>"}, {"vocab", {{"<unk>", 0}, {"a", 1}, {"b", 2}, {"ab", 3}, {"abab", 4}, {"c", 5}}}, {"merges", {"a b", "ab ab"}}}}};
+          {"model",
+           {{"type", "BPE"},
+            {"unk_token", "<unk>"},
+            {"vocab", {{"<unk>", 0}, {"a", 1}, {"b", 2}, {"ab", 3}, {"abab", 4}, {"c", 5}}},
+            {"merges", {"a b", "ab ab"}}}}};
 }
 
 std::unique_ptr<Tokenizer> open(const json& contents) {
@@ -42,7 +48,7 @@ void expect_refused(const std::string& path, json contents, const std::vector<st
 TEST_CASE("a tokenizer.json encodes and decodes") {
   const auto t = open(small_bpe());
   CHECK(t->vocab_size() == 8);
-  CHECK(encode(*t, "ab abab  c") == Ids{7, 3, 5});          // the longest added token first
+  CHECK(encode(*t, "ab abab  c") == Ids{7, 3, 5});  // the longest added token first
   CHECK(encode(*t, "<s>ababc x") == Ids{6, 4, 5, 0});
   CHECK(encode(*t, "").empty());
   const Ids ids{6, 4, 5, 99, -1};
@@ -75,7 +81,8 @@ TEST_CASE("malformed tokenizer files are refused in a sentence with the place") 
     out[json::json_pointer(pointer)] = value;
     return out;
   };
-  expect_refused("model.merges[1]", changed("/model/merges/1", "ab zz"), {"'zz'", "vocabulary does not have"});
+  expect_refused("model.merges[1]", changed("/model/merges/1", "ab zz"),
+                 {"'zz'", "vocabulary does not have"});
   expect_refused("model.merges[1]", changed("/model/merges/1", json{"b", "a"}), {"'ba'"});
   expect_refused("model.merges[0]", changed("/model/merges/0", "a b c"), {"left right"});
   expect_refused("model.merges[0]", changed("/model/merges/0", 3), {});
@@ -88,13 +95,30 @@ TEST_CASE("malformed tokenizer files are refused in a sentence with the place") 
   expect_refused("model", changed("/model/type", "Unigram"), {"'Unigram'", "*.model"});
   expect_refused("model", changed("/model/type", "WordLevel"), {"'WordLevel' is not supported"});
   expect_refused("model", changed("/model/other", true), {"'other'"});
-  expect_refused("pre_tokenizer", changed("/pre_tokenizer/type", "UnicodeScripts"), {"'UnicodeScripts' is not supported"});
-  expect_refused("pre_tokenizer", changed("/pre_tokenizer/type", "Bytelevel"), {"did you mean 'ByteLevel'"});
-  expect_refused("normalizer", changed("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", ""}}), {"'Precompiled' is not supported"});
-  expect_refused("normalizer.pattern", changed("/normalizer", {{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", "x"}}), {"Regex"});
-  expect_refused("normalizer.pattern", changed("/normalizer", {{"type", "Replace"}, {"pattern", {{"Regex", "(?P<x>a)"}}}, {"content", "x"}}), {"(?P"});
+  expect_refused("pre_tokenizer", changed("/pre_tokenizer/type", "UnicodeScripts"),
+                 {"'UnicodeScripts' is not supported"});
+  expect_refused("pre_tokenizer", changed("/pre_tokenizer/type", "Bytelevel"),
+                 {"did you mean 'ByteLevel'"});
+  expect_refused("normalizer",
+                 changed("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", ""}}),
+                 {"'Precompiled' is not supported"});
+  expect_refused("normalizer.pattern",
+                 changed("/normalizer",
+                         {{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", "x"}}),
+                 {"Regex"});
+  expect_refused(
+      "normalizer.pattern",
+      changed("/normalizer",
+              {{"type", "Replace"}, {"pattern", {{"Regex", "(?P<x>a)"}}}, {"content", "x"}}),
+      {"(?P"});
   expect_refused("decoder", changed("/decoder", {{"type", "CTC"}}), {"'CTC' is not supported"});
-  expect_refused("post_processor.special_tokens", changed("/post_processor", {{"type", "TemplateProcessing"}, {"single", {{{"SpecialToken", {{"id", "[CLS]"}, {"type_id", 0}}}}}}, {"pair", json::array()}, {"special_tokens", json::object()}}), {"'[CLS]'"});
+  expect_refused("post_processor.special_tokens",
+                 changed("/post_processor",
+                         {{"type", "TemplateProcessing"},
+                          {"single", {{{"SpecialToken", {{"id", "[CLS]"}, {"type_id", 0}}}}}},
+                          {"pair", json::array()},
+                          {"special_tokens", json::object()}}),
+                 {"'[CLS]'"});
   expect_refused("added_tokens[0].id", changed("/added_tokens/0/id", 5), {"'c'"});
   expect_refused("added_tokens[0].id", changed("/added_tokens/0/content", "c"), {"as 5"});
   expect_refused("added_tokens[1]", changed("/added_tokens/1/id", 6), {"second time"});
@@ -103,39 +127,50 @@ TEST_CASE("malformed tokenizer files are refused in a sentence with the place") 
   json nested = {{"type", "NFC"}};
   for (int i = 0; i < 30; ++i) nested = {{"type", "Sequence"}, {"normalizers", {nested}}};
   expect_refused("normalizers[0]", changed("/normalizer", nested), {"too deep"});
-  json bytes_first = changed("/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {{{"type", "ByteLevel"}}, {{"type", "Digits"}}}}});
+  json bytes_first = changed(
+      "/pre_tokenizer",
+      {{"type", "Sequence"}, {"pretokenizers", {{{"type", "ByteLevel"}}, {{"type", "Digits"}}}}});
   expect_refused("pretokenizers[1]", bytes_first, {"last"});
 }
 
 TEST_CASE("malformed JSON is refused with line and column, other files by their names") {
   const ScratchFolder folder;
   const std::string broken = folder.write("tokenizer.json", "{\n  \"model\": {,}\n}");
-  data::expect_user_error(ExitCode::bad_data, {broken + ":2:13: malformed JSON"}, [&] { open_tokenizer(broken); });
+  data::expect_user_error(ExitCode::bad_data, {broken + ":2:13: malformed JSON"},
+                          [&] { open_tokenizer(broken); });
   const std::string deep = folder.write("deep.json", std::string(100'000, '['));
-  data::expect_user_error(ExitCode::bad_data, {deep, "nests deeper"}, [&] { open_tokenizer(deep); });
+  data::expect_user_error(ExitCode::bad_data, {deep, "nests deeper"},
+                          [&] { open_tokenizer(deep); });
   const std::string latin = folder.write("latin.json", "{\"a\": \"\xe9\"}");
   data::expect_user_error(ExitCode::bad_data, {latin, "UTF-8"}, [&] { open_tokenizer(latin); });
   const std::string model = folder.write("spm.model", "no model");
-  data::expect_user_error(ExitCode::bad_data, {model, "SentencePiece"}, [&] { open_tokenizer(model); });
+  data::expect_user_error(ExitCode::bad_data, {model, "SentencePiece"},
+                          [&] { open_tokenizer(model); });
   const std::string other = folder.write("other.zip", "x");
-  data::expect_user_error(ExitCode::bad_data, {other, "tokenizer.json"}, [&] { open_tokenizer(other); });
-  data::expect_user_error(ExitCode::input_missing, {"nowhere"}, [&] { open_tokenizer(folder.path("nowhere")); });
+  data::expect_user_error(ExitCode::bad_data, {other, "tokenizer.json"},
+                          [&] { open_tokenizer(other); });
+  data::expect_user_error(ExitCode::input_missing, {"nowhere"},
+                          [&] { open_tokenizer(folder.path("nowhere")); });
   folder.write("empty/readme", "");
-  data::expect_user_error(ExitCode::input_missing, {"holds no tokenizer"}, [&] { open_tokenizer(folder.path("empty")); });
+  data::expect_user_error(ExitCode::input_missing, {"holds no tokenizer"},
+                          [&] { open_tokenizer(folder.path("empty")); });
 }
 
 TEST_CASE("vocab.json with merges.txt, and vocab.txt") {
   const ScratchFolder folder;
-  folder.write("gpt/vocab.json", R"({"a": 0, "b": 1, "ab": 2, "Ġ": 3, "Ġab": 4, "<|endoftext|>": 5})");
+  folder.write("gpt/vocab.json",
+               R"({"a": 0, "b": 1, "ab": 2, "Ġ": 3, "Ġab": 4, "<|endoftext|>": 5})");
   folder.write("gpt/merges.txt", "#version: 0.2\na b\nĠ ab\n");
   const auto gpt = open_tokenizer(folder.path("gpt"));
   CHECK(encode(*gpt, "ab ab<|endoftext|>b") == Ids{2, 4, 5, 1});
   CHECK(gpt->end_of_text() == 5);
   CHECK(gpt->decode(Ids{2, 4, 5}, true) == "ab ab");
   folder.write("gpt/merges.txt", "#version: 0.2\na b\nĠ ba\n");
-  data::expect_user_error(ExitCode::bad_data, {"merges.txt:3:", "'ba'"}, [&] { open_tokenizer(folder.path("gpt")); });
+  data::expect_user_error(ExitCode::bad_data, {"merges.txt:3:", "'ba'"},
+                          [&] { open_tokenizer(folder.path("gpt")); });
   folder.write("gpt/merges.txt", "a b\r\nab\r\n");
-  data::expect_user_error(ExitCode::bad_data, {"merges.txt:2:", "blank between"}, [&] { open_tokenizer(folder.path("gpt")); });
+  data::expect_user_error(ExitCode::bad_data, {"merges.txt:2:", "blank between"},
+                          [&] { open_tokenizer(folder.path("gpt")); });
 
   folder.write("bert/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nhello\n##s\nworld\n");
   const auto bert = open_tokenizer(folder.path("bert"));
@@ -143,9 +178,11 @@ TEST_CASE("vocab.json with merges.txt, and vocab.txt") {
   CHECK(sample.ids == Ids{2, 4, 5, 3, 6, 6, 5, 1, 3});
   CHECK(sample.type_ids == Ids{0, 0, 0, 0, 1, 1, 1, 1, 1});
   folder.write("bert/vocab.txt", "[UNK]\nhello\nhello\n");
-  data::expect_user_error(ExitCode::bad_data, {"vocab.txt:3:", "'hello'"}, [&] { open_tokenizer(folder.path("bert")); });
+  data::expect_user_error(ExitCode::bad_data, {"vocab.txt:3:", "'hello'"},
+                          [&] { open_tokenizer(folder.path("bert")); });
   folder.write("bert/vocab.txt", "[PAD]\nhello\n");
-  data::expect_user_error(ExitCode::bad_data, {"vocab.txt", "'[UNK]'"}, [&] { open_tokenizer(folder.path("bert")); });
+  data::expect_user_error(ExitCode::bad_data, {"vocab.txt", "'[UNK]'"},
+                          [&] { open_tokenizer(folder.path("bert")); });
 }
 
 TEST_CASE("a tokenizer that does not fit the model beside it is refused") {
@@ -154,7 +191,8 @@ TEST_CASE("a tokenizer that does not fit the model beside it is refused") {
   folder.write("config.json", R"({"vocab_size": 8})");
   CHECK(open_tokenizer(folder.path())->vocab_size() == 8);
   folder.write("config.json", R"({"vocab_size": 7})");
-  data::expect_user_error(ExitCode::bad_data, {"config.json", "vocab_size is 7", "ids up to 7"}, [&] { open_tokenizer(folder.path()); });
+  data::expect_user_error(ExitCode::bad_data, {"config.json", "vocab_size is 7", "ids up to 7"},
+                          [&] { open_tokenizer(folder.path()); });
 }
 
 }  // namespace trainx::tokenizer

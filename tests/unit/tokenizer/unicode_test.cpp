@@ -11,7 +11,8 @@ TEST_CASE("normal forms") {
   CHECK(normalize("\ufb01\u2460\uff21", NormalForm::nfkc) == "fi1A");
   CHECK(normalize("\u1112\u1161\u11ab", NormalForm::nfc) == "\ud55c");
   CHECK(normalize("\ud55c", NormalForm::nfkd) == "\u1112\u1161\u11ab");
-  CHECK(normalize("a\u0315\u0300\u05ae\u0301", NormalForm::nfd) == "a\u05ae\u0300\u0301\u0315");   // marks in canonical order
+  // marks in canonical order
+  CHECK(normalize("a\u0315\u0300\u05ae\u0301", NormalForm::nfd) == "a\u05ae\u0300\u0301\u0315");
   CHECK(normalize("\u0344", NormalForm::nfc) == "\u0308\u0301");
   CHECK(normalize("plain", NormalForm::nfkd) == "plain");
   CHECK(normalize("", NormalForm::nfc).empty());
@@ -32,13 +33,17 @@ TEST_CASE("normalising twice changes nothing more, and NFC undoes NFD") {
       while (c >= 0xd800 && c < 0xe000);
       append_utf8(c, text);
     }
-    for (const auto form : {NormalForm::nfc, NormalForm::nfd, NormalForm::nfkc, NormalForm::nfkd}) REQUIRE(normalize(normalize(text, form), form) == normalize(text, form));
-    REQUIRE(normalize(normalize(text, NormalForm::nfd), NormalForm::nfc) == normalize(text, NormalForm::nfc));
+    for (const auto form : {NormalForm::nfc, NormalForm::nfd, NormalForm::nfkc, NormalForm::nfkd})
+      REQUIRE(normalize(normalize(text, form), form) == normalize(text, form));
+    REQUIRE(normalize(normalize(text, NormalForm::nfd), NormalForm::nfc) ==
+            normalize(text, NormalForm::nfc));
   }
 }
 
 TEST_CASE("lower case goes code point by code point") {
-  CHECK(lowercase("ÀÉ\u0130ΣΑΣ STRASSE ß \u1e9e\u2160") == "àé" "i\u0307σασ strasse ß ß\u2170");
+  CHECK(lowercase("ÀÉ\u0130ΣΑΣ STRASSE ß \u1e9e\u2160") ==
+        "àé"
+        "i\u0307σασ strasse ß ß\u2170");
 }
 
 TEST_CASE("categories make up all code points, each in one") {

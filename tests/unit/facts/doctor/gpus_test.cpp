@@ -19,7 +19,7 @@ GpusFacts sound() {
   GpuFacts gpu;
   gpu.name = "NVIDIA H200";
   gpu.performance_state = 0;
-  gpu.clock_limits = {ClockLimit::power_limit};     // the rule under load
+  gpu.clock_limits = {ClockLimit::power_limit};  // the rule under load
   gpu.compute_mode = "default";
   gpu.compute_capability = 90;
   gpu.pcie = {5, 5, 16, 16};
@@ -40,7 +40,10 @@ Finding only(const GpusFacts& facts, const std::string& part) {
 
 LinkRates good_links() {
   return {{{"0000:17:00.0", 55e9, 54e9}, {"0000:b3:00.0", 55e9, 53e9}},
-          {{"0000:17:00.0", "0000:b3:00.0", 40e9, 390e9, 9e-6}, {"0000:b3:00.0", "0000:17:00.0", 41e9, 389e9, 9e-6}}, SumRate{2, 300e9, 14e-6}, ""};
+          {{"0000:17:00.0", "0000:b3:00.0", 40e9, 390e9, 9e-6},
+           {"0000:b3:00.0", "0000:17:00.0", 41e9, 389e9, 9e-6}},
+          SumRate{2, 300e9, 14e-6},
+          ""};
 }
 
 /// The same two with addresses, so that rates find them.
@@ -53,7 +56,9 @@ GpusFacts measured() {
 
 }  // namespace
 
-TEST_CASE("measured links come back from JSON as they were, and are remembered for this host's GPUs alone") {
+TEST_CASE(
+    "measured links come back from JSON as they were, and are remembered for this host's GPUs "
+    "alone") {
   LinkRates rates = good_links();
   rates.pairs[1].direct_bytes_per_second.reset();
   const auto json = to_json(rates);
@@ -77,13 +82,18 @@ TEST_CASE("links far below their kind are named, good ones are not") {
   GpusFacts facts = measured();
   CHECK(findings_of(facts).empty());
   facts.links->pairs[1].direct_bytes_per_second = 150e9;
-  only(facts, "copies from GPU 1 (NVIDIA H200) to GPU 0 (NVIDIA H200) reach 150 GB/s of the 478 GB/s that 18 NVLinks have");
-  facts.links->pairs[1].direct_bytes_per_second.reset();        // no peer access: what goes through the host counts
+  only(facts,
+       "copies from GPU 1 (NVIDIA H200) to GPU 0 (NVIDIA H200) reach 150 GB/s of the 478 GB/s that "
+       "18 NVLinks have");
+  // no peer access: what goes through the host counts
+  facts.links->pairs[1].direct_bytes_per_second.reset();
   only(facts, "reach 41 GB/s of the 478 GB/s");
   facts = measured();
   facts.links->hosts[0].to_host_bytes_per_second = 12e9;
-  only(facts, "copies between the host and GPU 0 (NVIDIA H200) reach 12 GB/s of the 63 GB/s that PCIe 5 x16 has");
-  facts.gpus[0].address.reset();                                // whose rate it is cannot be told
+  only(facts,
+       "copies between the host and GPU 0 (NVIDIA H200) reach 12 GB/s of the 63 GB/s that PCIe 5 "
+       "x16 has");
+  facts.gpus[0].address.reset();  // whose rate it is cannot be told
   CHECK(findings_of(facts).empty());
 }
 
@@ -97,7 +107,9 @@ TEST_CASE("measured links stand beside what is reported") {
   CHECK(to_json(facts)["links"]["sum"]["gpus"] == 2);
 }
 
-TEST_CASE("signs of a GPU: display controllers of NVIDIA, device files, the kernel's driver; its sound is none") {
+TEST_CASE(
+    "signs of a GPU: display controllers of NVIDIA, device files, the kernel's driver; its sound "
+    "is none") {
   const MadeUpTree t;
   const Roots roots{t.root / "proc", t.root / "sys", t.root / "dev"};
   CHECK_FALSE(detect_gpu_presence(roots).any());
@@ -149,7 +161,7 @@ TEST_CASE("a driver that is too old, a build without CUDA, hidden or prohibited 
   only(facts, "CUDA_VISIBLE_DEVICES");
   facts = sound();
   facts.gpus[0].compute_mode = "prohibited";
-  CHECK(findings_of(facts).empty());                // the other one computes
+  CHECK(findings_of(facts).empty());  // the other one computes
   facts.gpus[1].compute_mode = "prohibited";
   CHECK(only(facts, "prohibits").weight == Finding::Weight::error);
 }
@@ -163,12 +175,13 @@ TEST_CASE("a PCIe link below its kind: narrow always, slow unless the GPU is idl
   only(facts, "generation 1 x16");
   facts.gpus[0].performance_state = 8;
   CHECK(findings_of(facts).empty());
-  facts.gpus[0].pcie.most_width.reset();            // not told
+  facts.gpus[0].pcie.most_width.reset();  // not told
   facts.gpus[0].pcie.width = 4;
   CHECK(findings_of(facts).empty());
 }
 
-TEST_CASE("clocks held down by heat, power or a user; errors of memory; others' processes; slices") {
+TEST_CASE(
+    "clocks held down by heat, power or a user; errors of memory; others' processes; slices") {
   GpusFacts facts = sound();
   facts.gpus[0].clock_limits = {ClockLimit::hardware_temperature};
   facts.gpus[0].celsius = 91;
@@ -201,16 +214,18 @@ TEST_CASE("between GPUs: fewer links than their like, no peer access, kinds that
   facts = sound();
   facts.pairs[0].peer_access = "not with this chipset";
   only(facts, "cannot reach each other's memory");
-  facts.pairs[0].peer_access = "not with these GPUs";     // their kind
+  facts.pairs[0].peer_access = "not with these GPUs";  // their kind
   CHECK(findings_of(facts).empty());
   facts = sound();
   facts.gpus[1].name = "NVIDIA L4";
   only(facts, "NVIDIA H200, NVIDIA L4");
 }
 
-TEST_CASE("bits of clock reasons: a slowdown of the hardware is named by its cause where that is told") {
-  CHECK(clock_limits_of(0x1).empty());              // idle
-  CHECK(clock_limits_of(0x4 | 0x20) == std::vector{ClockLimit::power_limit, ClockLimit::temperature});
+TEST_CASE(
+    "bits of clock reasons: a slowdown of the hardware is named by its cause where that is told") {
+  CHECK(clock_limits_of(0x1).empty());  // idle
+  CHECK(clock_limits_of(0x4 | 0x20) ==
+        std::vector{ClockLimit::power_limit, ClockLimit::temperature});
   CHECK(clock_limits_of(0x8) == std::vector{ClockLimit::hardware_slowdown});
   CHECK(clock_limits_of(0x8 | 0x40) == std::vector{ClockLimit::hardware_temperature});
 }

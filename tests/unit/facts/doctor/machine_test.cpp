@@ -33,7 +33,9 @@ TEST_CASE("lists of the kernel are counted") {
 
 TEST_CASE("a CPU: cores by affinity and quota, nodes, instruction sets by whole words") {
   const Tree t;
-  t.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512f avx512_bf16x\n\n");
+  t.write(
+      "proc/cpuinfo",
+      "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512f avx512_bf16x\n\n");
   t.write("proc/self/status", "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\n");
   t.write("proc/self/cgroup", "0::/\n");
   t.write("proc/loadavg", "0.50 0.40 0.30 1/100 7\n");
@@ -86,7 +88,8 @@ TEST_CASE("findings of a CPU: no AVX2, load, a part of a core") {
 
 TEST_CASE("memory: what is free below the cgroup's limit") {
   const Tree t;
-  t.write("proc/meminfo", "MemTotal:       8388608 kB\nMemFree: 1 kB\nMemAvailable:   6291456 kB\n");
+  t.write("proc/meminfo",
+          "MemTotal:       8388608 kB\nMemFree: 1 kB\nMemAvailable:   6291456 kB\n");
   CHECK(detect_memory(t.roots()).free_bytes == 6144 * mebibyte);
   CHECK(findings_of(detect_memory(t.roots())).empty());
   t.write("proc/self/cgroup", "4:memory:/\n");
@@ -100,9 +103,10 @@ TEST_CASE("memory: what is free below the cgroup's limit") {
 
 TEST_CASE("limits: those of /proc, unlimited ones, and what is left of threads") {
   const Tree t;
-  t.write("proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units     \n"
-                              "Max open files            512                  524288               files     \n"
-                              "Max locked memory         unlimited            unlimited            bytes     \n");
+  t.write("proc/self/limits",
+          "Limit                     Soft Limit           Hard Limit           Units     \n"
+          "Max open files            512                  524288               files     \n"
+          "Max locked memory         unlimited            unlimited            bytes     \n");
   t.write("proc/self/cgroup", "0::/\n");
   t.write("sys/fs/cgroup/pids.max", "300\n");
   t.write("sys/fs/cgroup/pids.current", "60\n");
@@ -124,10 +128,12 @@ TEST_CASE("limits: those of /proc, unlimited ones, and what is left of threads")
   CHECK(found[1].problem.find("240 more threads") != std::string::npos);
 }
 
-TEST_CASE("shared memory: Docker's default, a full one, none; locked memory matters with InfiniBand") {
+TEST_CASE(
+    "shared memory: Docker's default, a full one, none; locked memory matters with InfiniBand") {
   LimitFacts facts;
   facts.shared_memory_bytes = facts.shared_memory_free_bytes = 64 * mebibyte;
-  CHECK(only(findings_of(facts), "/dev/shm holds 64 MiB").remedy.find("--shm-size") != std::string::npos);
+  CHECK(only(findings_of(facts), "/dev/shm holds 64 MiB").remedy.find("--shm-size") !=
+        std::string::npos);
   facts.shared_memory_bytes = 65 * mebibyte;
   only(findings_of(facts), "/dev/shm is full");
   facts.shared_memory_free_bytes = 65 * mebibyte;
@@ -139,12 +145,15 @@ TEST_CASE("shared memory: Docker's default, a full one, none; locked memory matt
   only(findings_of(LimitFacts{}), "/dev/shm cannot be used");
 }
 
-TEST_CASE("the file system is that of the longest mount point; the later of two covers; spaces are escaped") {
-  const std::string mounts = "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
-                             "28 27 0:3 / /data rw shared:1 - nfs4 server:/x rw\n"
-                             "29 28 0:4 / /data/my\\040runs rw - xfs /dev/b rw\n"
-                             "30 27 0:5 / /data rw - ceph c rw\n"
-                             "broken line\n";
+TEST_CASE(
+    "the file system is that of the longest mount point; the later of two covers; spaces are "
+    "escaped") {
+  const std::string mounts =
+      "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
+      "28 27 0:3 / /data rw shared:1 - nfs4 server:/x rw\n"
+      "29 28 0:4 / /data/my\\040runs rw - xfs /dev/b rw\n"
+      "30 27 0:5 / /data rw - ceph c rw\n"
+      "broken line\n";
   CHECK(file_system_of("/home", mounts) == "ext4");
   CHECK(file_system_of("/data", mounts) == "ceph");
   CHECK(file_system_of("/database", mounts) == "ext4");
@@ -174,8 +183,8 @@ TEST_CASE("findings of a disk: slow, full, in memory") {
   DiskFacts facts;
   facts.folder = "/runs";
   facts.speed.writable = true;
-  CHECK(findings_of(facts).empty());        // nothing measured, nothing claimed
-  facts.speed.failed = true;                // a quota, a broken disk
+  CHECK(findings_of(facts).empty());  // nothing measured, nothing claimed
+  facts.speed.failed = true;          // a quota, a broken disk
   facts.speed.problem = "writing failed: No space left on device";
   CHECK(only(findings_of(facts), "No space left").weight == Finding::Weight::error);
   facts.speed.failed = false;
@@ -190,12 +199,15 @@ TEST_CASE("findings of a disk: slow, full, in memory") {
   only(findings_of(facts), "1000 MiB are free");
 }
 
-TEST_CASE("the triad and an update in place move data on any number of threads, over arrays beyond the caches") {
+TEST_CASE(
+    "the triad and an update in place move data on any number of threads, over arrays beyond the "
+    "caches") {
   const Tree t;
   CHECK(triad_array_bytes(t.root / "sys", 1 << 30) == 64 * mebibyte);
   for (const std::string core : {"cpu0", "cpu1", "cpu2"}) {
     t.write("sys/devices/system/cpu/" + core + "/cache/index3/size", "102400K\n");
-    t.write("sys/devices/system/cpu/" + core + "/cache/index3/shared_cpu_list", core == "cpu2" ? "2\n" : "0-1\n");
+    t.write("sys/devices/system/cpu/" + core + "/cache/index3/shared_cpu_list",
+            core == "cpu2" ? "2\n" : "0-1\n");
   }
   CHECK(triad_array_bytes(t.root / "sys", std::int64_t{1} << 40) == 200 * mebibyte);
   CHECK(triad_array_bytes(t.root / "sys", 160 * mebibyte) == 10 * mebibyte);
@@ -215,20 +227,26 @@ TEST_CASE("the worker: one that is missing, silent, of another version, without 
     ::chmod((t.root / "worker").c_str(), 0755);
     return detect_installation(t.root / "worker", {"Release", "GNU", ""});
   };
-  CHECK(only(findings_of(detect_installation(t.root / "none", {})), "it is not there").weight == Finding::Weight::error);
+  CHECK(only(findings_of(detect_installation(t.root / "none", {})), "it is not there").weight ==
+        Finding::Weight::error);
   only(findings_of(detected("echo broken >&2; exit 3")), "exit code 3: broken");
   only(findings_of(detected("echo hello")), "otherwise");
   only(findings_of(detected("echo '{\"trainx\": \"0.0.1\"}'")), "of trainx 0.0.1");
-  InstallationFacts facts = detected("echo '{\"trainx\": \"" + detect_installation("", {}).version + "\"}'");
+  InstallationFacts facts =
+      detected("echo '{\"trainx\": \"" + detect_installation("", {}).version + "\"}'");
   CHECK(findings_of(facts).empty());
   CHECK_FALSE(facts.libtorch);
-  read_loaded_libraries("\tlinux-vdso.so.1 (0x7)\n\tlibtorch_cpu.so => /a/torch/lib/libtorch_cpu.so (0x7)\n\tlibc10.so => not found\n", facts);
+  read_loaded_libraries(
+      "\tlinux-vdso.so.1 (0x7)\n\tlibtorch_cpu.so => /a/torch/lib/libtorch_cpu.so "
+      "(0x7)\n\tlibc10.so => not found\n",
+      facts);
   CHECK(facts.libtorch == "/a/torch/lib/libtorch_cpu.so");
   only(findings_of(facts), "does not find libc10.so");
 }
 
 TEST_CASE("versions as their programs write them") {
-  CHECK(nvcc_version("nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.88\nBuild x\n") == "13.0.88");
+  CHECK(nvcc_version("nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, "
+                     "V13.0.88\nBuild x\n") == "13.0.88");
   CHECK(nvcc_version("something else").empty());
   CHECK(nccl_version(22809) == "2.28.9");
   CHECK(nccl_version(2708) == "2.7.8");
@@ -243,7 +261,9 @@ TEST_CASE("a report has every section, errors before warnings, and says when not
   report.limits.shared_memory_bytes = mebibyte;
   report.disk.speed = {};
   const auto j = to_json(report);
-  for (const char* key : {"trainx", "cpu", "memory", "memory_bandwidth", "limits", "disk", "gpus", "versions"}) CHECK(j.contains(key));
+  for (const char* key :
+       {"trainx", "cpu", "memory", "memory_bandwidth", "limits", "disk", "gpus", "versions"})
+    CHECK(j.contains(key));
   REQUIRE(j["findings"].size() == 2);
   CHECK(j["findings"][0]["weight"] == "error");
   CHECK(j["findings"][1]["weight"] == "warning");
