@@ -54,7 +54,8 @@ std::unique_ptr<offload::Disk> make_disk(const plan::RunPlan& plan) {
   return std::make_unique<offload::Disk>(folder, plan.memory.disk_bytes);
 }
 
-std::string device_identity(const plan::RunPlan& plan, [[maybe_unused]] int local_rank) {
+std::string device_identity([[maybe_unused]] const plan::RunPlan& plan,
+                            [[maybe_unused]] int local_rank) {
 #ifdef TRAINX_CUDA
   if (plan.on_gpu) return gpu_identity(local_rank);
 #endif
