@@ -119,7 +119,7 @@ TEST_CASE("flags and commands that sentences of import name are those of the com
   for (const auto& m : matches(code, std::regex("\"(--[a-z,-]+)\"")))
     for (const std::string flag = m[1]; const auto& one : matches(flag, std::regex("--[a-z-]+")))
       flags.insert(one.str());
-  for (const auto& m : matches(code, std::regex("add_subcommand\\(\"([a-z]+)\"")))
+  for (const auto& m : matches(code, std::regex("add_subcommand\\(\\s*\"([a-z]+)\"")))
     commands.insert(m[1]);
   REQUIRE(flags.contains("--model"));
   REQUIRE(commands.contains("train"));
