@@ -139,6 +139,7 @@ class Recommended(Trainx):
             for path in sorted((ROOT / top).rglob("*.[ch]pp")):
                 name = str(path.relative_to(ROOT))
                 code = re.sub(r"^\s*//.*$", "", path.read_text(), flags=re.MULTILINE)
+                code = re.sub(r'(?<!\\)"\s*\n\s*"', "", code)     # neighbours are one literal
                 for literal in LITERAL.findall(code):
                     commands = [m[1] for m in NAMED.finditer(literal)]
                     if literal.endswith('trainx "') and name not in NO_COMMAND:
