@@ -2,7 +2,6 @@
 // placement and order, memory, expected kernels, learning rates, predicted time.
 //   print_plan [--gpu NAME] [--rank R] [--worker PATH] RECIPE [key=value ...]
 // The machine is a fixed one, so that two machines print the same.
-#include "core/error.hpp"
 #include "launch/worker_models.hpp"
 #include "plan/claims.hpp"
 #include "plan/run_plan.hpp"
@@ -139,7 +138,10 @@ int run(int argc, char** argv) {
     else
       config = word;
   }
-  if (!worker.empty()) spec::set_described_models(launch::ask_for_models(worker));
+  if (!worker.empty()) {
+    ::setenv("TRAINX_WORKER", worker.c_str(), 1);  // which measures the model's memory
+    spec::set_described_models(launch::ask_for_models(worker));
+  }
   const recipe::Recipe recipe = recipe::load_recipe(config, load).recipe;
   facts::Facts facts = facts::gather_facts(recipe);
   facts.hardware = {};
@@ -160,9 +162,6 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const trainx::UserError& error) {
-    std::fprintf(stdout, "refused %d: %s\n", static_cast<int>(error.code()), error.what());
-    return 0;  // of a plan, too, that is refused
   } catch (const std::exception& error) {
     std::fprintf(stderr, "print_plan: %s\n", error.what());
     return 1;
