@@ -77,15 +77,15 @@ std::vector<Case> cases() {
   using program::Master;
   spec::SgdOptions momentum;
   momentum.momentum = 0.9;
-  return {
-      {"adamw, fp32", spec::AdamWOptions{}, DType::f32, Master::none},
-      {"adamw, bf16 and its low 16 bits", spec::AdamWOptions{}, DType::bf16, Master::split},
-      {"adamw, bf16 beside fp32", spec::AdamWOptions{}, DType::bf16, Master::fp32},
-      {"adamw, fp32; bf16 gradients", spec::AdamWOptions{}, DType::f32, Master::none, DType::bf16},
-      {"adamw, low 16 bits; bf16 gradients", spec::AdamWOptions{}, DType::bf16, Master::split,
-       DType::bf16},
-      {"sgd with momentum, fp32", momentum, DType::f32, Master::none},
-      {"lion, fp32", spec::LionOptions{}, DType::f32, Master::none}};
+  return {{"adamw, fp32", spec::AdamWOptions{}, DType::f32, Master::absent},
+          {"adamw, bf16 and its low 16 bits", spec::AdamWOptions{}, DType::bf16, Master::split},
+          {"adamw, bf16 beside fp32", spec::AdamWOptions{}, DType::bf16, Master::fp32},
+          {"adamw, fp32; bf16 gradients", spec::AdamWOptions{}, DType::f32, Master::absent,
+           DType::bf16},
+          {"adamw, low 16 bits; bf16 gradients", spec::AdamWOptions{}, DType::bf16, Master::split,
+           DType::bf16},
+          {"sgd with momentum, fp32", momentum, DType::f32, Master::absent},
+          {"lion, fp32", spec::LionOptions{}, DType::f32, Master::absent}};
 }
 
 Row update_row(const Case& c, std::int64_t n) {
@@ -105,7 +105,7 @@ Row update_row(const Case& c, std::int64_t n) {
   memory.parameter_dtype = c.dtype;
   memory.parameter = weights.get();
   memory.master_kind = c.master;
-  if (c.master != program::Master::none) memory.master = master.get();
+  if (c.master != program::Master::absent) memory.master = master.get();
   for (std::size_t s = 0; s < states.size(); ++s)
     memory.states.push_back(kept.emplace_back(std::make_unique<Floats>(n))->get());
   const auto optimizer = optim::make_optimizer(c.options);
@@ -113,7 +113,7 @@ Row update_row(const Case& c, std::int64_t n) {
   step.norm2 = 1;
   step.lr = 1e-4;
   step.max_grad_norm = 1;
-  const double of_master = c.master == program::Master::none   ? 0
+  const double of_master = c.master == program::Master::absent ? 0
                            : c.master == program::Master::fp32 ? 4
                                                                : 2;
   const double read_and_written = static_cast<double>(size_of(c.dtype)) + of_master +

@@ -123,11 +123,11 @@ void Gemm::consider(const GemmProblem& p) {
     state_->considered.push_back(p);
 }
 
-std::vector<GemmProblem> Gemm::untuned(std::int64_t workspace_bytes) const {
+std::vector<GemmProblem> Gemm::untuned(std::int64_t within_bytes) const {
   std::vector<GemmProblem> out;
   for (const Planned& known : state_->plans) {
     const GemmProblem& p = known.plan.problem();
-    if (known.alignments == Alignments() && known.workspace_bytes == workspace_bytes &&
+    if (known.alignments == Alignments() && known.workspace_bytes == within_bytes &&
         !state_->tuned.contains(key_of(p)))
       out.push_back(p);
   }
@@ -153,10 +153,10 @@ std::optional<GemmTimes> Gemm::tune(const GemmProblem& p, const StreamSpace& spa
   const GemmChoice choice = fastest_candidate(state_->handle.get(), plan, space, scratch, tuning);
   state_->tuned[key_of(p)] = choice;
   state_->fresh[key_of(p)] = choice;
-  for (Planned& known : state_->plans)
-    if (known.plan.problem() == p && known.alignments == Alignments() &&
-        choice.workspace_bytes <= known.workspace_bytes)
-      known.choice = choice;
+  for (Planned& planned : state_->plans)
+    if (planned.plan.problem() == p && planned.alignments == Alignments() &&
+        choice.workspace_bytes <= planned.workspace_bytes)
+      planned.choice = choice;
   return GemmTimes{choice.heuristic_ms, choice.chosen_ms, choice.candidates};
 }
 

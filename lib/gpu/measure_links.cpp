@@ -13,19 +13,19 @@ namespace {
 
 constexpr std::size_t large = std::size_t{256} << 20, small = 16;  // bytes
 constexpr int rounds = 5, small_rounds = 50;
-constexpr const char* doing = "measuring links";
+constexpr const char* measuring = "measuring links";
 
 /// What one GPU takes part with.
 class Party {
  public:
   explicit Party(int device) : device_(device) {
     use();
-    require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), doing);
-    require(cudaMalloc(&memory_, large), doing);
-    require(cudaMemsetAsync(memory_, 1, large, stream_), doing);
+    require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), measuring);
+    require(cudaMalloc(&memory_, large), measuring);
+    require(cudaMemsetAsync(memory_, 1, large, stream_), measuring);
     wait();
     char address[32] = {};
-    require(cudaDeviceGetPCIBusId(address, sizeof address, device), doing);
+    require(cudaDeviceGetPCIBusId(address, sizeof address, device), measuring);
     address_ = address;
     std::ranges::transform(address_, address_.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -38,8 +38,8 @@ class Party {
   Party(const Party&) = delete;
   Party& operator=(const Party&) = delete;
 
-  void use() const { require(cudaSetDevice(device_), doing); }
-  void wait() const { require(cudaStreamSynchronize(stream_), doing); }
+  void use() const { require(cudaSetDevice(device_), measuring); }
+  void wait() const { require(cudaStreamSynchronize(stream_), measuring); }
   int device() const { return device_; }
   void* memory() const { return memory_; }
   cudaStream_t stream() const { return stream_; }
@@ -57,10 +57,10 @@ class PeerAccess {
  public:
   PeerAccess(const Party& from, const Party& to) : from_(from), to_(to) {
     int can = 0;
-    require(cudaDeviceCanAccessPeer(&can, from.device(), to.device()), doing);
+    require(cudaDeviceCanAccessPeer(&can, from.device(), to.device()), measuring);
     if (!can) return;
     from.use();
-    require(cudaDeviceEnablePeerAccess(to.device(), 0), doing);
+    require(cudaDeviceEnablePeerAccess(to.device(), 0), measuring);
     there_ = true;
   }
   ~PeerAccess() {
@@ -92,10 +92,10 @@ double median_seconds(int times, const std::function<void()>& work) {
 HostLinkRate measure_host(const Party& gpu) {
   gpu.use();
   void* host = nullptr;
-  require(cudaMallocHost(&host, large), doing);
+  require(cudaMallocHost(&host, large), measuring);
   const std::unique_ptr<void, decltype(&cudaFreeHost)> freed(host, &cudaFreeHost);
   const auto copy = [&](void* to, const void* from, cudaMemcpyKind kind) {
-    require(cudaMemcpyAsync(to, from, large, kind, gpu.stream()), doing);
+    require(cudaMemcpyAsync(to, from, large, kind, gpu.stream()), measuring);
     gpu.wait();
   };
   const double in =
@@ -109,7 +109,7 @@ PairLinkRate measure_pair(const Party& from, const Party& to) {
   const auto copy = [&](std::size_t bytes) {
     require(cudaMemcpyPeerAsync(to.memory(), to.device(), from.memory(), from.device(), bytes,
                                 from.stream()),
-            doing);
+            measuring);
     from.wait();
   };
   from.use();
@@ -161,7 +161,7 @@ SumRate measure_sum(const std::vector<std::unique_ptr<Party>>& gpus) {
 
 LinkRates measure_links() {
   int count = 0;
-  require(cudaGetDeviceCount(&count), doing);
+  require(cudaGetDeviceCount(&count), measuring);
   std::vector<std::unique_ptr<Party>> gpus;
   for (int i = 0; i < count; ++i) gpus.push_back(std::make_unique<Party>(i));
   LinkRates rates;

@@ -21,7 +21,7 @@ namespace {
 // (4294967290: interactive, ...91: batch, ...92: extern).
 constexpr std::int64_t first_reserved_step = 0xfffffff0;
 
-const std::string launcher = "srun";
+const std::string srun = "srun";
 
 /// The first of two variables that is set; the second where neither is.
 const char* first_set(const Environment& environment, const char* name, const char* other) {
@@ -40,9 +40,9 @@ const char* first_set(const Environment& environment, const char* name, const ch
 /// variables of Slurm, which number hosts. (srun sets PMI_SIZE itself under --mpi=pmi2, to its own
 /// number of tasks.)
 bool belongs_to_mpi(const Environment& environment, int tasks) {
-  const std::string pmi = environment("PMI_SIZE");
+  const std::string ranks = environment("PMI_SIZE");
   return !environment("OMPI_COMM_WORLD_SIZE").empty() ||
-         (!pmi.empty() && pmi != std::to_string(tasks));
+         (!ranks.empty() && ranks != std::to_string(tasks));
 }
 
 /// Ranks of this host, as Slurm counts them for this very process.
@@ -72,7 +72,7 @@ std::optional<dist::Membership> membership_of_slurm(const Environment& environme
       (step && *step >= first_reserved_step))
     return std::nullopt;
   const auto count = [&](const char* name) {
-    return whole_number(environment, name, 1 << 20, launcher);
+    return whole_number(environment, name, 1 << 20, srun);
   };
   const char* const size_name = first_set(environment, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS");
   if (environment(size_name).empty())
@@ -84,7 +84,7 @@ std::optional<dist::Membership> membership_of_slurm(const Environment& environme
 
   static constexpr const char* needed[]{"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
                                         "SLURM_JOB_ID"};
-  all_set(environment, needed, launcher);
+  all_set(environment, needed, srun);
   const char* const counts_name =
       first_set(environment, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
   const auto per_node = expand_task_counts(environment(counts_name));

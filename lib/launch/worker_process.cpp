@@ -52,10 +52,10 @@ struct Handed {
 // Between fork and exec: system calls only. Reports errno through `failed`, which a successful exec
 // closes.
 [[noreturn]] void become_worker(const char* path, std::array<Handed, 6> files, int failed,
-                                pid_t launcher, const sigset_t& mask) {
+                                pid_t parent, const sigset_t& mask) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the launcher's end is the worker's, kill -9 included
-  if (::getppid() != launcher) _exit(128 + SIGKILL);  // it ended before the line above
+  if (::getppid() != parent) _exit(128 + SIGKILL);  // it ended before the line above
   // a background group may write to the terminal, also under `stty tostop`
   ::signal(SIGTTOU, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);

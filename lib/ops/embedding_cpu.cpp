@@ -84,16 +84,15 @@ std::int64_t position_of(std::int64_t t, const std::int32_t* start) {
 void add_by_position(float* sums, const at::Tensor& d, const std::int32_t* start,
                      std::int64_t length) {
   const std::int64_t rows = d.size(0), columns = d.size(1);
-  constexpr std::int64_t strip = 32;
+  constexpr std::int64_t tile = 32;
   with_element(d, [&]<class T>(T) {
-    at::parallel_for(
-        0, (columns + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
-          const std::int64_t first = begin * strip, n = std::min(columns, end * strip) - first;
-          for (std::int64_t r = 0; r < rows; ++r)
-            if (start[r] >= 0)
-              add_to(sums + position_of(r % length, start + r) * columns + first,
-                     data<T>(d) + r * columns + first, n);
-        });
+    at::parallel_for(0, (columns + tile - 1) / tile, 1, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t first = begin * tile, n = std::min(columns, end * tile) - first;
+      for (std::int64_t r = 0; r < rows; ++r)
+        if (start[r] >= 0)
+          add_to(sums + position_of(r % length, start + r) * columns + first,
+                 data<T>(d) + r * columns + first, n);
+    });
   });
 }
 
@@ -154,15 +153,14 @@ void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d,
   if (!accumulate) std::fill_n(sums, d_wte.numel(), 0.0f);
   // Each thread takes columns of all rows: a token that occurs twice is added up in the order of
   // rows, without atomics.
-  constexpr std::int64_t strip = 32;
+  constexpr std::int64_t tile = 32;
   with_element(d, [&]<class T>(T) {
-    at::parallel_for(
-        0, (columns + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
-          const std::int64_t first = begin * strip, n = std::min(columns, end * strip) - first;
-          for (std::int64_t r = 0; r < rows; ++r)
-            if (token[r] != without_gradient)
-              add_to(sums + token[r] * columns + first, data<T>(d) + r * columns + first, n);
-        });
+    at::parallel_for(0, (columns + tile - 1) / tile, 1, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t first = begin * tile, n = std::min(columns, end * tile) - first;
+      for (std::int64_t r = 0; r < rows; ++r)
+        if (token[r] != without_gradient)
+          add_to(sums + token[r] * columns + first, data<T>(d) + r * columns + first, n);
+    });
   });
 }
 

@@ -9,12 +9,12 @@ kernels::WeightKind weight_kind(const GroupMemory& memory) {
   const bool bf16 = memory.parameter_dtype == DType::bf16;
   const bool belongs =
       bf16 ||
-      (memory.parameter_dtype == DType::f32 && memory.master_kind == program::Master::none) ||
+      (memory.parameter_dtype == DType::f32 && memory.master_kind == program::Master::absent) ||
       (memory.parameter_dtype == DType::f16 && memory.master_kind == program::Master::fp32);
   const bool rounds = memory.rounding_seed.has_value();
-  if (rounds && !(bf16 && memory.master_kind == program::Master::none))
+  if (rounds && !(bf16 && memory.master_kind == program::Master::absent))
     throw InternalError("stochastic rounding of weights that are exact");
-  if (!belongs || (memory.master == nullptr) != (memory.master_kind == program::Master::none))
+  if (!belongs || (memory.master == nullptr) != (memory.master_kind == program::Master::absent))
     throw InternalError("parameters of type " + std::string(name_of(memory.parameter_dtype)) +
                         " with a master that does not belong to them");
   if (memory.parameter_dtype == DType::f16) return kernels::WeightKind::fp16_with_master;
@@ -22,7 +22,7 @@ kernels::WeightKind weight_kind(const GroupMemory& memory) {
   switch (memory.master_kind) {
     case program::Master::fp32: return kernels::WeightKind::bf16_with_master;
     case program::Master::split: return kernels::WeightKind::bf16_split;
-    case program::Master::none: break;
+    case program::Master::absent: break;
   }
   return rounds ? kernels::WeightKind::bf16_stochastic : kernels::WeightKind::bf16;
 }

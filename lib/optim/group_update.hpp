@@ -15,7 +15,7 @@ void with_weights(const GroupMemory& memory, std::int64_t applied_steps, const R
   const bool bf16 = memory.parameter_dtype == DType::bf16;
   auto* half = static_cast<std::uint16_t*>(memory.parameter);
   switch (memory.master_kind) {
-    case program::Master::none:
+    case program::Master::absent:
       if (memory.rounding_seed)
         return run([=, seed = *memory.rounding_seed, group = memory.index,
                     first = memory.first](std::int64_t at) {

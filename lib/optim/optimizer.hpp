@@ -19,7 +19,7 @@ struct GroupMemory {
   DType gradient_dtype = DType::f32;   // or bf16
   DType parameter_dtype = DType::f32;  // f32, bf16 or, with a master, f16
   void* parameter = nullptr;
-  program::Master master_kind = program::Master::none;
+  program::Master master_kind = program::Master::absent;
   // float (fp32) or std::uint16_t (split); null where the parameter is exact
   void* master = nullptr;
   // of bf16 alone: where it is rounded stochastically (kernels/optimizer/stochastic_rounding.hpp)

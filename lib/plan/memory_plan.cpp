@@ -276,7 +276,7 @@ std::string changes_of(const RunPlan& other, const RunPlan& plan) {
 }  // namespace
 
 bool may_update_on_host(const RunPlan& plan) {
-  const bool keeps_states = !plan.update.states.empty() || plan.master != program::Master::none,
+  const bool keeps_states = !plan.update.states.empty() || plan.master != program::Master::absent,
              parts_alone = plan.update.unit == program::Unit::tensor && plan.zero_stage() > 0;
   return plan.on_gpu &&
          plan.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none &&

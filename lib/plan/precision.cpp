@@ -19,7 +19,7 @@ DType evaluation_dtype_of(const recipe::Recipe& r) {
 
 program::Master master_of(const recipe::PrecisionSection& precision) {
   const DType compute = dtype_of(precision.compute);
-  if (compute == DType::f32) return program::Master::none;
+  if (compute == DType::f32) return program::Master::absent;
   if (precision.master.is_auto())
     return compute == DType::f16 ? program::Master::fp32 : program::Master::split;
   switch (*precision.master.value) {
@@ -27,7 +27,7 @@ program::Master master_of(const recipe::PrecisionSection& precision) {
     case recipe::MasterWeights::split: return program::Master::split;
     case recipe::MasterWeights::none: break;
   }
-  return program::Master::none;
+  return program::Master::absent;
 }
 
 }  // namespace trainx::plan

@@ -77,7 +77,7 @@ struct RunPlan {
   DType compute = DType::f32;
   bool on_gpu = false;       // the arena is the device's, not the process's
   std::int64_t threads = 1;  // that compute with; what libraries allocate depends on it
-  program::Master master = program::Master::none;
+  program::Master master = program::Master::absent;
   program::UpdateSpec update;
   kernels::LossScaleSettings loss_scale;  // of fp16
   std::int64_t total_steps = -1;          // -1: a duration in time

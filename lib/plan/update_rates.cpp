@@ -5,7 +5,7 @@ namespace {
 
 // Weights of bf16 alone were not measured: a word is read and one written, as of fp32.
 double element_s(const ElementTimes& times, DType compute, program::Master master) {
-  if (compute == DType::f32 || master == program::Master::none) return times.fp32;
+  if (compute == DType::f32 || master == program::Master::absent) return times.fp32;
   return master == program::Master::split ? times.split : times.beside_fp32;
 }
 

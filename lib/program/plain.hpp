@@ -8,10 +8,10 @@ namespace trainx::program {
 
 /// Where the exact fp32 weight lives: in the parameter itself, in a copy beside a bf16 parameter,
 /// or as the low 16 bits that a bf16 parameter lacks.
-enum class Master : std::uint8_t { none, fp32, split };
+enum class Master : std::uint8_t { absent, fp32, split };
 struct UpdateSpec {
   std::vector<StateSpec> states;
-  Master master = Master::none;
+  Master master = Master::absent;
   std::int64_t lr_table_entries = 1;  // f64 learning rates by applied step
   Unit unit = Unit::element;
   std::vector<TensorSums> sums;  // of Unit::tensor

@@ -23,7 +23,7 @@ ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) 
     };
     auto& group = s.groups.emplace_back();
     group.parameter = cells("w");
-    if (reference.update.master != Master::none) group.master = cells("master");
+    if (reference.update.master != Master::absent) group.master = cells("master");
     for (const StateSpec& state : reference.update.states) {
       const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0,
                  whole = reference.update.unit == Unit::tensor && state.dims;

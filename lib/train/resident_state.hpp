@@ -96,7 +96,7 @@ class ResidentState {
     std::byte* on_host = nullptr;  // the same, where updates are made on the host
     // of no bytes: the parameter is exact, or the program does not train
     Place master;
-    program::Master master_kind = program::Master::none;
+    program::Master master_kind = program::Master::absent;
     std::vector<State> states;
   };
   void begin(const State& state);

@@ -111,7 +111,7 @@ const std::byte* ResidentState::whole(const Place& mine) const {
 std::vector<ResidentState::Place> ResidentState::exact_parts(const Group& group) const {
   std::vector<Place> out;
   if (group.master_kind != Master::fp32) out.push_back(group.parameter);
-  if (group.master_kind != Master::none) out.push_back(group.master);
+  if (group.master_kind != Master::absent) out.push_back(group.master);
   return out;
 }
 
@@ -129,7 +129,7 @@ std::span<const float> ResidentState::exact(const Group& group, const ParameterS
                       });
   };
   // nothing is kept of what rounding took
-  const bool rounded = group.master_kind == Master::none && placed_.graph.compute == DType::bf16;
+  const bool rounded = group.master_kind == Master::absent && placed_.graph.compute == DType::bf16;
   if (rounded) {
     const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
     in_parts([&](std::size_t k, std::size_t count) {

@@ -7,7 +7,7 @@
 namespace trainx::data {
 namespace {
 
-constexpr std::uint64_t key =
+constexpr std::uint64_t held_out_key =
     0x68656c646f7574ull;  // fixed: all runs on the same data hold out the same samples
 
 /// Ascending; distinct, as the first values of a permutation of all samples.
@@ -16,7 +16,7 @@ std::vector<std::int64_t> chosen(std::int64_t count, std::int64_t samples) {
   out.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
     out.push_back(static_cast<std::int64_t>(
-        permute(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(samples), key)));
+        permute(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(samples), held_out_key)));
   std::ranges::sort(out);
   return out;
 }

@@ -7,7 +7,7 @@
 namespace trainx::data::tokens {
 namespace {
 
-constexpr std::string_view magic{"MMIDIDX\0\0", 9};
+constexpr std::string_view megatron_magic{"MMIDIDX\0\0", 9};
 
 /// Little-endian numbers out of a file, one after another.
 class Cursor {
@@ -66,7 +66,7 @@ std::string index_path(const std::string& token_path) {
 MegatronIndex read_megatron_index(const std::string& path) {
   const MappedFile file(path);
   Cursor cursor(file);
-  if (cursor.bytes(magic.size()) != magic)
+  if (cursor.bytes(megatron_magic.size()) != megatron_magic)
     cursor.refuse("is none of Megatron-LM: it does not begin with MMIDIDX");
   if (const auto version = cursor.number<std::uint64_t>(); version != 1)
     cursor.refuse("has version " + std::to_string(version) + ", not 1");

@@ -525,13 +525,13 @@ void GpuExecutor::reduce(const Shape& s, const Instruction& i, cudaStream_t stre
 }
 
 void GpuExecutor::scatter(const Shape& s, const Instruction& i, cudaStream_t stream) {
-  struct Part {
+  struct Thing {
     // sent, arrived: null where it travels as it is, where it arrives in its place
     std::byte *from, *to, *sent, *arrived;
     std::int64_t elements;  // of the shard
     bool adds;
   };
-  std::vector<Part> parts;
+  std::vector<Thing> parts;
   for (int k = 0; const Use* from = find_use(i, ShardSlot::from(k)); ++k) {
     const Use& to = use_of(i, ShardSlot::to(k));
     parts.push_back({s.memory->address(*from), s.memory->address(to),
@@ -541,17 +541,17 @@ void GpuExecutor::scatter(const Shape& s, const Instruction& i, cudaStream_t str
                      to.how == How::accumulate});
   }
   const std::int64_t ranks = s.placed->program.shard_ranks;
-  for (const Part& p : parts)
+  for (const Thing& p : parts)
     if (p.sent)
       require(cast_elements(p.sent, DType::bf16, p.from, DType::f32, p.elements * ranks, stream),
               "rounding before a sum");
   {
     const gpu::NcclCommunicator::Together together;
-    for (const Part& p : parts)
+    for (const Thing& p : parts)
       device_.nccl(i.group)->reduce_scatter(p.sent ? p.sent : p.from, p.arrived ? p.arrived : p.to,
                                             p.elements, p.sent ? DType::bf16 : DType::f32, stream);
   }
-  for (const Part& p : parts) {
+  for (const Thing& p : parts) {
     auto* const sum = elements_at<float>(p.to);
     if (p.arrived && p.adds)
       require(p.sent ? kernels::add(sum, elements_at<const kernels::Bf16>(p.arrived), p.elements,

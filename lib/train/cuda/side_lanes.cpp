@@ -80,11 +80,11 @@ cudaStream_t SideLanes::enter(int position, const WaitForTransfer& wait_for_tran
   const Place& place = places_[static_cast<std::size_t>(position)];
   Stream* const beside = stream_of(place.lane);
   const cudaStream_t stream = beside ? beside->stream : compute_;
-  for (const int position : place.waits) {
-    const Place& other = places_[static_cast<std::size_t>(position)];
+  for (const int earlier : place.waits) {
+    const Place& other = places_[static_cast<std::size_t>(earlier)];
     if (!other.launched) continue;
     require(cudaStreamWaitEvent(stream, other.done, 0), "wait between lanes");
-    if (other.lane == Lane::disk) wait_for_transfer(position, stream);
+    if (other.lane == Lane::disk) wait_for_transfer(earlier, stream);
   }
   if (beside && timed_) beside->timeline.mark(Work::wait);
   return stream;

@@ -94,8 +94,8 @@ TEST_CASE("exact weights that are dropped, or kept otherwise, are found out", "[
     Master ran;
     const char* missing;
   };
-  const auto t = GENERATE(values<Case>({{split, Master::none, "SplitWeights"},
-                                        {fp32_master, Master::none, "MasterWeights"},
+  const auto t = GENERATE(values<Case>({{split, Master::absent, "SplitWeights"},
+                                        {fp32_master, Master::absent, "MasterWeights"},
                                         {split, Master::fp32, "SplitWeights"},
                                         {fp32_master, Master::split, "MasterWeights"}}));
   const Outcome out = run(replanned(attested_plan(t.asked), [&](plan::RunPlan& plan) {

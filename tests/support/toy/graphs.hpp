@@ -226,6 +226,6 @@ inline ModelGraph with_loss_scale(ModelGraph g) {
   return g;
 }
 
-inline UpdateSpec momentum() { return {{{"m"}}, Master::none, 4}; }
+inline UpdateSpec momentum() { return {{{"m"}}, Master::absent, 4}; }
 
 }  // namespace toy

@@ -56,7 +56,7 @@ struct RandomProgram {
             : model == 1 ? encoder_decoder(size)
                          : pairs(1 + size / 2);
     if (scaled) graph = with_loss_scale(graph);
-    update = {{{"m"}}, pick(2) ? Master::fp32 : Master::none, 4};
+    update = {{{"m"}}, pick(2) ? Master::fp32 : Master::absent, 4};
     if (pick(2)) update.states.push_back({"v"});
     training = {&graph, update, micro_steps, world};
     if (overflow < 3) training.overflow = {overflow, pick(static_cast<unsigned>(world))};

@@ -33,7 +33,7 @@ inline Trained initially(const Training& t) {
   for (std::size_t g = 0; g < t.graph->groups.size(); ++g) {
     const auto n = static_cast<std::size_t>(t.graph->groups[g].elements);
     add("w", static_cast<int>(g), n);
-    if (t.update.master != Master::none) add("master", static_cast<int>(g), n);
+    if (t.update.master != Master::absent) add("master", static_cast<int>(g), n);
     for (const StateSpec& state : t.update.states) add(state.name, static_cast<int>(g), n);
   }
   add("step", none, 1), add("applied", none, 1),
@@ -79,7 +79,7 @@ inline void train_step(const Training& t, Trained& s) {
                   applied,
                   learning_rate(resident("lr_table"), applied),
                   &resident("w", group)[e],
-                  t.update.master == Master::none ? nullptr : &resident("master", group)[e],
+                  t.update.master == Master::absent ? nullptr : &resident("master", group)[e],
                   {}};
         for (const StateSpec& state : t.update.states)
           x.states.push_back(&resident(state.name, group)[e]);

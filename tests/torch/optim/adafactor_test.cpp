@@ -28,7 +28,7 @@ TEST_CASE("adafactor equals its formula in double over 50 steps") {
   const spec::AdafactorOptions o = forms()[GENERATE(0u, 1u, 2u, 3u)];
   const auto [rows, columns] = GENERATE(std::pair{1, 1}, std::pair{1, 257}, std::pair{257, 1},
                                         std::pair{64, 64}, std::pair{77, 301});
-  GroupFixture f(matrix_group(rows, columns), spec::states(o), DType::f32, Master::none, 83);
+  GroupFixture f(matrix_group(rows, columns), spec::states(o), DType::f32, Master::absent, 83);
   struct State {
     std::vector<double> row, column, second, first;
   };
@@ -86,8 +86,8 @@ TEST_CASE("adafactor equals its formula in double over 50 steps") {
 
 TEST_CASE("adafactor: rows that pad a vocabulary change nothing") {
   const spec::AdafactorOptions o = forms()[GENERATE(0u, 3u)];
-  GroupFixture padded(matrix_group(64, 33, 7), spec::states(o), DType::f32, Master::none, 89),
-      plain(matrix_group(57, 33), spec::states(o), DType::f32, Master::none, 89);
+  GroupFixture padded(matrix_group(64, 33, 7), spec::states(o), DType::f32, Master::absent, 89),
+      plain(matrix_group(57, 33), spec::states(o), DType::f32, Master::absent, 89);
   const auto matrix = [](std::vector<float>& x) { return std::span(x.data(), 57 * 33); };
   std::fill_n(padded.exact.begin(), 64 * 33, 0.0f);
   std::ranges::copy(matrix(plain.exact), padded.exact.begin());

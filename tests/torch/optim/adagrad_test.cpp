@@ -13,7 +13,7 @@ TEST_CASE("adagrad equals its formula in double over 50 steps") {
                                           spec::AdagradOptions{0.1, 0, 1e-10, 0.1},
                                           spec::AdagradOptions{0, 0.5, 1e-6, 0});
   const std::int64_t n = GENERATE(1, 127, 128, 129, 20003);
-  GroupFixture f(n, o, DType::f32, Master::none, 43);
+  GroupFixture f(n, o, DType::f32, Master::absent, 43);
   std::vector<double> sum(f.exact.size(), o.initial_accumulator_value);
   // Duchi et al. 2011, the diagonal form; lr_decay, eps and weight decay as torch.optim.Adagrad has
   // them.
@@ -31,7 +31,7 @@ TEST_CASE("adagrad equals its formula in double over 50 steps") {
 
 TEST_CASE("adagrad equals LibTorch's fused step") {
   const spec::AdagradOptions o{0.01, 0.1, 1e-10, 0.1};
-  GroupFixture f(5001, o, DType::f32, Master::none, 7), reference = f;
+  GroupFixture f(5001, o, DType::f32, Master::absent, 7), reference = f;
   const auto adagrad = make_optimizer(o);
   for (unsigned step = 0; step < 50; ++step) {
     f.new_gradient(700 + step);

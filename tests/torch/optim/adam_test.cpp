@@ -11,7 +11,7 @@ using program::Master;
 TEST_CASE("adam equals its formula in double over 50 steps") {
   const spec::AdamOptions o{0.9, 0.95, 1e-8, GENERATE(0.0, 0.1)};
   const std::int64_t n = GENERATE(1, 127, 128, 129, 20003);
-  GroupFixture f(n, o, DType::f32, Master::none, 41);
+  GroupFixture f(n, o, DType::f32, Master::absent, 41);
   std::vector<double> m(f.exact.size()), v(m);
   // Kingma & Ba 2015, Alg. 1; weight decay as a part of the gradient.
   const auto want = follow(
@@ -31,7 +31,7 @@ TEST_CASE("adam equals its formula in double over 50 steps") {
 
 TEST_CASE("adam equals LibTorch's fused step") {
   const spec::AdamOptions o{0.9, 0.95, 1e-8, 0.1};
-  GroupFixture f(5001, o, DType::f32, Master::none, 7), reference = f;
+  GroupFixture f(5001, o, DType::f32, Master::absent, 7), reference = f;
   const auto adam = make_optimizer(o);
   for (unsigned step = 0; step < 50; ++step) {
     f.new_gradient(700 + step);

@@ -98,7 +98,7 @@ TEST_CASE("codes found from where their exponents lead are the nearest ones") {
 TEST_CASE("adamw_8bit equals its formula in double over 50 steps") {
   const spec::AdamW8bitOptions o{0.9, 0.95, 1e-8, 0.1, 4096};
   const std::int64_t n = GENERATE(1, 4095, 4096, 4097, 20003);
-  GroupFixture f(n, o, DType::f32, Master::none, 67);
+  GroupFixture f(n, o, DType::f32, Master::absent, 67);
   std::vector<Quantised> m(3), v(3);
   const auto signed_map = map_of(true), unsigned_map = map_of(false);
   const auto want = follow_tensors(

@@ -29,7 +29,7 @@ TEST_CASE(
   const auto o = options(GENERATE(StateDtype::fp32, StateDtype::bf16),
                          GENERATE(StateDtype::fp32, StateDtype::bf16), false, 0.1);
   const std::int64_t n = GENERATE(1, 127, 129, 20003);
-  GroupFixture f(n, o, DType::f32, Master::none, 53);
+  GroupFixture f(n, o, DType::f32, Master::absent, 53);
   std::vector<double> m(f.exact.size()), v(m);
   const auto want = follow(
       f, *make_optimizer(o),
@@ -68,9 +68,9 @@ TEST_CASE("adamw_anyprecision with fp32 states is adamw") {
 TEST_CASE("Kahan summation in bf16 follows fp32 where bf16 alone stands still") {
   const auto kahan = options(StateDtype::bf16, StateDtype::bf16, true, 0.1),
              lossy = options(StateDtype::bf16, StateDtype::bf16, false, 0.1);
-  GroupFixture exact(5001, lossy, DType::f32, Master::none, 61),
-      compensated(5001, kahan, DType::bf16, Master::none, 61),
-      alone(5001, lossy, DType::bf16, Master::none, 61);
+  GroupFixture exact(5001, lossy, DType::f32, Master::absent, 61),
+      compensated(5001, kahan, DType::bf16, Master::absent, 61),
+      alone(5001, lossy, DType::bf16, Master::absent, 61);
   exact.exact = compensated.weights();
   const auto before = exact.exact;
   for (std::int64_t step = 0; step < 200; ++step) {
@@ -97,7 +97,8 @@ TEST_CASE("Kahan summation in bf16 follows fp32 where bf16 alone stands still") 
   CHECK(error < 0.05 * moved);
   CHECK(stuck_error > 0.3 * moved);
   CHECK(compensated.gaps_untouched());
-  CHECK_THROWS_AS(make_optimizer(kahan)->update(
-                      GroupFixture(10, kahan, DType::f32, Master::none, 1).memory(), StepScalars{}),
-                  InternalError);
+  CHECK_THROWS_AS(
+      make_optimizer(kahan)->update(GroupFixture(10, kahan, DType::f32, Master::absent, 1).memory(),
+                                    StepScalars{}),
+      InternalError);
 }

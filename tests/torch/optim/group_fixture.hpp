@@ -136,7 +136,7 @@ struct GroupFixture {
         used[i] = true;
         exact[i] = normal(random);
         split_master({&exact[i], 1}, &bf16[i], &low[i]);
-        if (dtype == DType::bf16 && kind == program::Master::none)
+        if (dtype == DType::bf16 && kind == program::Master::absent)
           low[i] = 0, join_master({&bf16[i], 1}, &low[i], &exact[i]);
       }
   }

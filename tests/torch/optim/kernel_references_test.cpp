@@ -65,12 +65,12 @@ namespace {
 template <class Options, class Reference>
 void check_reference(const Options& options, Reference run_reference, bool bf16_alone = false) {
   const auto [dtype, master, kind] =
-      GENERATE(std::tuple{DType::f32, Master::none, kernels::WeightKind::fp32},
-               std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16},
+      GENERATE(std::tuple{DType::f32, Master::absent, kernels::WeightKind::fp32},
+               std::tuple{DType::bf16, Master::absent, kernels::WeightKind::bf16},
                std::tuple{DType::bf16, Master::fp32, kernels::WeightKind::bf16_with_master},
                std::tuple{DType::bf16, Master::split, kernels::WeightKind::bf16_split},
                std::tuple{DType::f16, Master::fp32, kernels::WeightKind::fp16_with_master},
-               std::tuple{DType::bf16, Master::none, kernels::WeightKind::bf16_stochastic});
+               std::tuple{DType::bf16, Master::absent, kernels::WeightKind::bf16_stochastic});
   const std::int64_t n = GENERATE(1, 129, 20003);
   if (bf16_alone && kind != kernels::WeightKind::bf16) return;
   GroupFixture cpu(n, options, dtype, master, 31);
@@ -168,7 +168,7 @@ TEST_CASE("the kernels' references of the other rules give the bits of the CPU's
 }
 
 TEST_CASE("the norm kernel's reference sums the squares of all ranges") {
-  GroupFixture f(20003, 0, DType::f32, Master::none, 1);
+  GroupFixture f(20003, 0, DType::f32, Master::absent, 1);
   f.new_gradient(3);
   std::vector<kernels::NormRange> ranges;
   std::vector<std::int64_t> elements;

@@ -73,8 +73,9 @@ bool same_state(const GroupFixture& a, const GroupFixture& b) {
 TEST_CASE("16-bit weights with an fp32 or a split master train bit for bit like fp32") {
   const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
   const std::int64_t n = GENERATE(1, 127, 128, 129, 100003);
-  GroupFixture fp32(n, o, DType::f32, Master::none, 5), master(n, o, DType::bf16, Master::fp32, 5),
-      split(n, o, DType::bf16, Master::split, 5), half(n, o, DType::f16, Master::fp32, 5);
+  GroupFixture fp32(n, o, DType::f32, Master::absent, 5),
+      master(n, o, DType::bf16, Master::fp32, 5), split(n, o, DType::bf16, Master::split, 5),
+      half(n, o, DType::f16, Master::fp32, 5);
   run(fp32, o, 50, 500);
   run(master, o, 50, 500);
   run(split, o, 50, 500);
@@ -98,7 +99,7 @@ TEST_CASE(
     "gradients in bf16 give the bits of the same gradients in fp32, and others than exact ones") {
   const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
   const auto [dtype, kind] =
-      GENERATE(std::pair{DType::f32, Master::none}, std::pair{DType::bf16, Master::none},
+      GENERATE(std::pair{DType::f32, Master::absent}, std::pair{DType::bf16, Master::absent},
                std::pair{DType::bf16, Master::fp32}, std::pair{DType::bf16, Master::split},
                std::pair{DType::f16, Master::fp32});
   const std::int64_t n = GENERATE(1, 129, 16384, 100003);
@@ -110,14 +111,14 @@ TEST_CASE(
   CHECK(same_state(bf16, widened));
   CHECK(bf16.gaps_untouched());
   // else bf16 weights may hide it
-  const bool is_exact = dtype == DType::f32 || kind != Master::none;
+  const bool is_exact = dtype == DType::f32 || kind != Master::absent;
   if (n > 1 && is_exact) CHECK_FALSE(same_state(bf16, exact));
 }
 
 TEST_CASE("bf16 alone follows fp32 as far as its digits go") {
   const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
-  GroupFixture fp32(1000, o, DType::f32, Master::none, 5),
-      bf16(1000, o, DType::bf16, Master::none, 5);
+  GroupFixture fp32(1000, o, DType::f32, Master::absent, 5),
+      bf16(1000, o, DType::bf16, Master::absent, 5);
   run(fp32, o, 1, 500);
   run(bf16, o, 1, 500);
   const auto weights = bf16.weights();
@@ -130,10 +131,10 @@ TEST_CASE("bf16 alone follows fp32 as far as its digits go") {
 
 TEST_CASE("nothing non-finite reaches weights or states") {
   const auto& o = optimizers[GENERATE(range(0, optimizer_count))];
-  const auto kind = GENERATE(Master::none, Master::fp32, Master::split);
+  const auto kind = GENERATE(Master::absent, Master::fp32, Master::split);
   const double inf = std::numeric_limits<double>::infinity(),
                nan = std::numeric_limits<double>::quiet_NaN();
-  GroupFixture f(300, o, kind == Master::none ? DType::f32 : DType::bf16, kind, 9);
+  GroupFixture f(300, o, kind == Master::absent ? DType::f32 : DType::bf16, kind, 9);
   run(f, o, 2, 900);
   const GroupFixture before = f;
   f.new_gradient(1);
@@ -163,7 +164,7 @@ TEST_CASE("nothing non-finite reaches weights or states") {
 }
 
 TEST_CASE("clipping scales by max_norm / (norm + 1e-6), and only above it") {
-  GroupFixture f(4, 0, DType::f32, Master::none, 1);
+  GroupFixture f(4, 0, DType::f32, Master::absent, 1);
   for (std::size_t i = 0; i < f.used.size(); ++i)
     if (f.used[i]) f.exact[i] = 0, f.gradient[i] = 0;
   f.gradient[0] = 3;
@@ -204,7 +205,7 @@ TEST_CASE("the number of threads changes no bit") {
 
 TEST_CASE("the squared norm is that of the tensors, without the gaps") {
   const std::int64_t n = GENERATE(1, 7, 8, 9, 127, 16384, 16385, 100003);
-  GroupFixture f(n, 0, DType::f32, Master::none, 2);
+  GroupFixture f(n, 0, DType::f32, Master::absent, 2);
   f.new_gradient(static_cast<unsigned>(n));
   long double want = 0;
   for (std::size_t i = 0; i < f.used.size(); ++i)

@@ -117,7 +117,7 @@ TEST_CASE("parts of tensors, with the sums of all parts, are updated as whole te
           std::tuple{77, 301, 5}, std::tuple{1, 900, 0}})
       for (const int count : {1, 2, 3, 8})
         for (const auto& [dtype, master] :
-             {std::pair{DType::f32, Master::none}, std::pair{DType::bf16, Master::split}}) {
+             {std::pair{DType::f32, Master::absent}, std::pair{DType::bf16, Master::split}}) {
           CAPTURE(options.index(), rows, columns, count, static_cast<int>(dtype));
           Shards shards(options, matrix_group(rows, columns, padding), count, dtype, master);
           for (unsigned step = 0; step < 6; ++step) shards.step(step);

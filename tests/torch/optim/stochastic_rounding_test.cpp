@@ -35,7 +35,7 @@ StepScalars scalars_of(std::int64_t step, double lr) {
 }
 
 GroupFixture fixture(const spec::OptimizerOptions& o, std::optional<std::uint64_t> seed) {
-  GroupFixture f(3001, o, DType::bf16, program::Master::none, 7);
+  GroupFixture f(3001, o, DType::bf16, program::Master::absent, 7);
   f.rounding_seed = seed;
   return f;
 }

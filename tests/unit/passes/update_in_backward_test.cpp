@@ -60,7 +60,7 @@ TEST_CASE(
     for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective,
                              CheckpointLevel::mlp, CheckpointLevel::full})
       for (const Unit unit : {Unit::element, Unit::tensor})
-        for (const Master master : {Master::none, Master::fp32})
+        for (const Master master : {Master::absent, Master::fp32})
           for (const int micro_steps : {1, 3}) {
             const UpdateSpec update{{{"m"}}, master, 4, unit};
             const auto p = passes::update_in_backward(passes::activation_checkpoint(

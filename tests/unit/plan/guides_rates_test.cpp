@@ -194,7 +194,7 @@ TEST_CASE("the kernels of adamw_8bit and adafactor take what was measured of the
     const double elements = step.at("planned").at("parameters");
     const auto master = fp16   ? program::Master::fp32
                         : bf16 ? program::Master::split
-                               : program::Master::none;
+                               : program::Master::absent;
     const auto options = of_8bit ? spec::OptimizerOptions{spec::AdamW8bitOptions{}}
                                  : spec::OptimizerOptions{spec::AdafactorOptions{}};
     const auto rates = plan::update_rates(device, options,

@@ -117,7 +117,7 @@ TEST_CASE("states of tensors and blocks: their own bytes, and an update that is 
     g.parameters = {{.name = "matrix", .dims = {3, g.elements / 3}}};
     if (g.name == "b1") g.parameters[0].dims = {g.elements};  // a vector: nothing is kept of it
   }
-  const UpdateSpec update{{{"m"}, {"row", DType::u8, 0, rows}}, Master::none, 4, Unit::tensor};
+  const UpdateSpec update{{{"m"}, {"row", DType::u8, 0, rows}}, Master::absent, 4, Unit::tensor};
   const StepProgram p = plain_program(graph, update);
   const Reference reference{&graph, update, 1};
   const auto find = [&](const std::string& name) {

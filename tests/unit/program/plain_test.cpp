@@ -35,7 +35,7 @@ TEST_CASE("residents come first, with the bytes of their dtypes") {
   CHECK(size(Master::split, "w.b1") == width * 2);
   CHECK(size(Master::split, "master.b1") == width * 2);
   CHECK(size(Master::fp32, "master.b1") == width * 4);
-  CHECK(size(Master::none, "master.b1") == -1);
+  CHECK(size(Master::absent, "master.b1") == -1);
   CHECK(size(Master::fp32, "exp_avg.b1") == width * 4);
   CHECK(size(Master::fp32, "g.b1") == width * 4);
   CHECK(size(Master::fp32, "lr_table") == 80);
