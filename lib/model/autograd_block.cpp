@@ -8,8 +8,8 @@
 namespace trainx::model {
 
 using program::How;
-using program::Kind;
 using program::Op;
+using program::Role;
 using program::Slot;
 
 AutogradBlock::AutogradBlock(const program::ModelGraph& graph, const program::BlockSpec& spec,
@@ -90,7 +90,7 @@ program::BlockSpec autograd_spec(const program::BlockSpec& block, const Autograd
       read.push_back(u.slot);
     }
   for (const program::SlotUse& u : forward.uses)
-    if (u.how != How::read && block.slots[u.slot].kind == Kind::value) {
+    if (u.how != How::read && block.slots[u.slot].role == Role::value) {
       f.uses.push_back(u);
       made.slots[u.slot].from = read;
     }

@@ -30,7 +30,7 @@ struct GroupMemory {
   // has none
   std::vector<void*> states;
   // of shards, where the optimizer updates whole tensors: the group that they are of. States that
-  // tensors have (program::Buffer::whole) lie as there
+  // tensors have (program::Unit::tensor) lie as there
   const program::GroupSpec* of_group = nullptr;
   std::vector<double*> sums;  // ... by round, program::sums_layout of that group
 };

@@ -63,7 +63,7 @@ class Checkpointer {
         for (const Use& u : std::vector<Use>(forward.uses)) {
           if (contains(plan[m].rebuilt, u.slot)) {
             BufferId to = u.buffer;
-            if (buffer(to).kind == Kind::value) {
+            if (buffer(to).role == Role::value) {
               Buffer again = buffer(to);
               again.name += "^";
               to = add_buffer(p_, std::move(again));
@@ -96,12 +96,12 @@ class Checkpointer {
   const BlockSpec& spec(std::size_t m) const { return graph_.blocks[segment_.members[m].block]; }
 
   bool is_dropped(const BlockSpec& block, const Use& u) const {
-    return buffer(u.buffer).kind == Kind::saved && (everything_ || block.slots[u.slot].cheap);
+    return buffer(u.buffer).role == Role::saved && (everything_ || block.slots[u.slot].cheap);
   }
 
   BufferId scratch_like(BufferId b) {
     Buffer s = buffer(b);
-    s.kind = Kind::scratch;
+    s.role = Role::scratch;
     return add_buffer(p_, std::move(s));
   }
 
@@ -111,7 +111,7 @@ class Checkpointer {
     std::vector<BufferId> out;
     for (const auto& member : segment_.members)
       for (const Use& u : at(member.forward).uses)
-        if (writes(u.how) && buffer(u.buffer).kind == Kind::value) out.push_back(u.buffer);
+        if (writes(u.how) && buffer(u.buffer).role == Role::value) out.push_back(u.buffer);
     return out;
   }
 
@@ -135,10 +135,10 @@ class Checkpointer {
         const auto s = static_cast<std::size_t>(u.slot);
         if (is_dropped(block, u))
           wanted[s] = is_read_by_backward(m, u.buffer);
-        else if (buffer(u.buffer).kind == Kind::value && everything_)
+        else if (buffer(u.buffer).role == Role::value && everything_)
           wanted[s] = std::find(wanted_values.begin(), wanted_values.end(), u.buffer) !=
                       wanted_values.end();
-        kept[s] = !is_dropped(block, u) && buffer(u.buffer).kind != Kind::scratch &&
+        kept[s] = !is_dropped(block, u) && buffer(u.buffer).role != Role::scratch &&
                   (!everything_ || u.buffer == restart);
       }
       plan[m] = plan_recomputation(block, wanted, kept);
@@ -167,7 +167,7 @@ class Checkpointer {
     auto keep = [&](BufferId b) {
       const bool rebuilt = b != restart &&
                            std::find(passed.begin(), passed.end(), b) != passed.end();
-      if (buffer(b).kind == Kind::value && !rebuilt &&
+      if (buffer(b).role == Role::value && !rebuilt &&
           std::find(kept.begin(), kept.end(), b) == kept.end())
         kept.push_back(b);
     };
@@ -178,7 +178,7 @@ class Checkpointer {
         if (u.how == How::read) keep(u.buffer);
     }
     Bytes sum = 0;
-    for (const BufferId b : kept) sum += buffer(b).size;
+    for (const BufferId b : kept) sum += buffer(b).bytes();
     return sum;
   }
 
@@ -207,7 +207,7 @@ class Checkpointer {
     };
     for (std::size_t m = 0; m < segment_.members.size(); ++m) {
       for (const SlotSpec& s : spec(m).slots) {
-        out.insert(out.end(), {static_cast<std::int64_t>(s.kind), s.cheap, std::ssize(s.from)});
+        out.insert(out.end(), {static_cast<std::int64_t>(s.role), s.cheap, std::ssize(s.from)});
         out.insert(out.end(), s.from.begin(), s.from.end());
       }
       for (const int position : {segment_.members[m].forward, segment_.members[m].backward}) {
@@ -216,7 +216,7 @@ class Checkpointer {
         for (const Use& u : at(position).uses)
           out.insert(out.end(),
                      {u.slot, static_cast<std::int64_t>(u.how), number(u.buffer),
-                      static_cast<std::int64_t>(buffer(u.buffer).kind), buffer(u.buffer).size});
+                      static_cast<std::int64_t>(buffer(u.buffer).role), buffer(u.buffer).bytes()});
       }
     }
     return out;

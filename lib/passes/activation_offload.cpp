@@ -39,7 +39,7 @@ std::vector<Gap> gaps_of(const StepProgram& p, const Turns& turns) {
   for (std::size_t k = 0; k < p.steady.size(); ++k)
     for (const Use& u : p.steady[k].uses) {
       const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
-      if ((b.kind != Kind::value && b.kind != Kind::saved) || b.space != Space::device ||
+      if ((b.role != Role::value && b.role != Role::saved) || b.space != Space::device ||
           b.resident)
         continue;
       const int position = static_cast<int>(k),
@@ -51,7 +51,7 @@ std::vector<Gap> gaps_of(const StepProgram& p, const Turns& turns) {
   std::map<int, Bytes> left_behind;  // by turn
   const auto turn_of = [&](const Gap& g) { return turns.of[static_cast<std::size_t>(g.last_use)]; };
   const auto size_of = [&](const Gap& g) {
-    return p.buffers[static_cast<std::size_t>(g.buffer)].size;
+    return p.buffers[static_cast<std::size_t>(g.buffer)].bytes();
   };
   for (const Gap& g : gaps) left_behind[turn_of(g)] += size_of(g);
   std::erase_if(gaps,

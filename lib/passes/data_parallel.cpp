@@ -56,7 +56,7 @@ void receive_batch(const StepProgram& p, const Instruction& fetch,
 /// Does a block read of it what the owner alone keeps: weights, and the scale of the loss, which
 /// seeds the gradients?
 bool is_of_owner(const Buffer& b) {
-  return b.resident && (b.kind == Kind::parameter || b.kind == Kind::scalar);
+  return b.resident && (b.role == Role::parameter || is_scalar(b.role));
 }
 
 bool is_of_replica(const Instruction& i) {

@@ -46,9 +46,9 @@ class OptimizerOffload {
                          });
     for (Buffer& b : p_.buffers) {
       if (!b.resident) continue;
-      if (b.name == "lr_table" && on_host) b.space = Space::host;
-      if (b.kind == Kind::state && keeper_of(b.owner) != Keeper::device)
-        b.space = keeper_of(b.owner) == Keeper::host ? Space::host : Space::disk;
+      if (b.role == Role::learning_rates && on_host) b.space = Space::host;
+      if (is_optimizer_state(b.role) && keeper_of(b.index) != Keeper::device)
+        b.space = keeper_of(b.index) == Keeper::host ? Space::host : Space::disk;
     }
   }
 
@@ -60,7 +60,7 @@ class OptimizerOffload {
         std::ranges::find(p_.buffers, false, &Buffer::resident) - p_.buffers.begin());
     std::vector<Buffer> added;
     for (BufferId b = 0; b < first; ++b) {
-      if (buffer(b).kind != Kind::parameter || keeper_of(buffer(b).owner) != Keeper::host) continue;
+      if (buffer(b).role != Role::parameter || keeper_of(buffer(b).index) != Keeper::host) continue;
       weights_[b] = first + static_cast<BufferId>(added.size());
       added.push_back(on_host(buffer(b)));
       added.back().resident = true;
@@ -113,8 +113,7 @@ class OptimizerOffload {
         if (how_.rounded) {
           position = beside_sum(p_.steady, position);
           from = rounded(from, position);
-          out.rounded = true;
-          out.size = buffer(from).size;
+          out.dtype = DType::bf16;
         }
         const BufferId to = add_buffer(p_, std::move(out));
         behind_[position].push_back(copy(from, to));
@@ -127,8 +126,7 @@ class OptimizerOffload {
   BufferId rounded(BufferId gradient, std::size_t position) {
     Buffer b = buffer(gradient);
     b.name = "bf16." + b.name;
-    b.size /= 2;
-    b.rounded = true;
+    b.dtype = DType::bf16;
     const BufferId to = add_buffer(p_, std::move(b));
     behind_[position].push_back({Op::cast,
                                  none,

@@ -31,7 +31,7 @@ class ParameterOffload {
 
  private:
   Buffer& buffer(BufferId b) { return p_.buffers[static_cast<std::size_t>(b)]; }
-  static bool is_weights(const Buffer& b) { return b.resident && b.kind == Kind::parameter; }
+  static bool is_weights(const Buffer& b) { return b.resident && b.role == Role::parameter; }
 
   /// Where updates are made on the host, over weights that are copied there or back: those are all
   /// that there is then.
@@ -41,11 +41,11 @@ class ParameterOffload {
     std::vector<Buffer> kept;
     for (std::size_t k = 0; k < p_.buffers.size(); ++k)
       if (is_weights(p_.buffers[k]) && p_.buffers[k].space == Space::device)
-        on_device[p_.buffers[k].owner] = static_cast<BufferId>(k);
+        on_device[p_.buffers[k].index] = static_cast<BufferId>(k);
     for (std::size_t k = 0; k < p_.buffers.size(); ++k) {
       const Buffer& b = p_.buffers[k];
-      const auto same = on_device.find(b.owner);
-      if (b.kind == Kind::parameter && b.space == Space::host && same != on_device.end()) {
+      const auto same = on_device.find(b.index);
+      if (b.role == Role::parameter && b.space == Space::host && same != on_device.end()) {
         // residents of the device come before those
         becomes[k] = becomes[static_cast<std::size_t>(same->second)];
       } else {

@@ -32,7 +32,7 @@ Recomputation plan_recomputation(const BlockSpec& block, const std::vector<char>
   for (const SlotUse& u : forward.uses) {
     const auto s = static_cast<std::size_t>(u.slot);
     // of the operation as a whole
-    const bool workspace = block.slots[s].kind == Kind::scratch && !mentioned[s];
+    const bool workspace = block.slots[s].role == Role::scratch && !mentioned[s];
     if (wanted[s])
       r.rebuilt.push_back(u.slot);
     else if (needed[s] && (input[s] || kept[s]))

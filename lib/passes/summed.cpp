@@ -12,7 +12,7 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
     if (!is_of_block(p.steady[k])) continue;
     for (const Use& u : p.steady[k].uses) {
       const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
-      if (writes(u.how) && (b.kind == Kind::gradient || (b.kind == Kind::scalar && !b.resident)))
+      if (writes(u.how) && (b.role == Role::gradient || (is_scalar(b.role) && !b.resident)))
         last[static_cast<std::size_t>(u.buffer)] = static_cast<int>(k);
     }
   }
@@ -32,13 +32,13 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
     Bucket scalars{{}, k};
     std::vector<BufferId> completed;
     for (const BufferId b : finished[k])
-      (p.buffers[static_cast<std::size_t>(b)].kind == Kind::scalar ? scalars.buffers : completed)
+      (is_scalar(p.buffers[static_cast<std::size_t>(b)].role) ? scalars.buffers : completed)
           .push_back(b);
     if (!scalars.buffers.empty()) buckets.push_back(std::move(scalars));
     for (const BufferId b : completed) {
       gradients.buffers.push_back(b);
       gradients.last_writer = k;
-      bytes += p.buffers[static_cast<std::size_t>(b)].size;
+      bytes += p.buffers[static_cast<std::size_t>(b)].bytes();
     }
     const bool micro_step_ends = k + 1 == p.steady.size() ||
                                  p.steady[k + 1].micro != p.steady[k].micro;
@@ -56,9 +56,13 @@ std::size_t beside_sum(const std::vector<Instruction>& steady, std::size_t last)
   return last;
 }
 
-BufferId travelling(StepProgram& p, BufferId of, Bytes bytes) {
+BufferId travelling(StepProgram& p, BufferId of, DType as) {
   const Buffer& b = p.buffers[static_cast<std::size_t>(of)];
-  return add_buffer(p, {"sent." + b.name, Kind::scratch, b.owner, none, bytes});
+  return add_buffer(p, {.name = "sent." + b.name,
+                        .role = Role::scratch,
+                        .index = b.index,
+                        .dtype = as,
+                        .elements = b.elements});
 }
 
 Instruction reduce_of(StepProgram& p, const Bucket& bucket, bool rounded) {
@@ -67,9 +71,9 @@ Instruction reduce_of(StepProgram& p, const Bucket& bucket, bool rounded) {
   for (const BufferId b : bucket.buffers) {
     i.uses.push_back(whole(p, b, How::modify, ReduceSlot::sum(k)));
     if (const Buffer summed = p.buffers[static_cast<std::size_t>(b)];
-        rounded && summed.kind == Kind::gradient)
+        rounded && summed.role == Role::gradient)
       i.uses.push_back(
-          whole(p, travelling(p, b, summed.size / 2), How::overwrite, ReduceSlot::rounded(k)));
+          whole(p, travelling(p, b, DType::bf16), How::overwrite, ReduceSlot::rounded(k)));
     ++k;
   }
   return i;

@@ -56,7 +56,7 @@ class Zero {
     std::map<std::pair<BufferId, int>, BufferId> own;
     for (Instruction& i : p_.steady)
       for (Use& u : i.uses) {
-        if (i.micro <= 0 || buffer(u.buffer).kind != Kind::gradient) continue;
+        if (i.micro <= 0 || buffer(u.buffer).role != Role::gradient) continue;
         const auto [it, is_new] = own.try_emplace({u.buffer, i.micro}, none);
         if (is_new) {
           Buffer again = buffer(u.buffer);
@@ -73,21 +73,21 @@ class Zero {
     whole_.resize(p_.buffers.size());
     for (std::size_t k = 0; k < p_.buffers.size(); ++k) {
       Buffer& b = p_.buffers[k];
-      if (!b.resident || (b.kind != Kind::parameter && b.kind != Kind::state)) continue;
+      if (!b.resident || (b.role != Role::parameter && !is_optimizer_state(b.role))) continue;
       whole_[k] = b;
       // small, and each rank moves it on: no part follows from a part of the gradient
-      if (b.whole) continue;
-      const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.owner)];
-      b.size /= shard_ranks_;
-      for (const StateSpec& s : update_.states)
-        if (whole_[k].name == s.name + "." + group.name)
-          b.size = shard_entries(s, group, shard_ranks_) * size_of(s.dtype);
+      if (b.unit == Unit::tensor) continue;
+      const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.index)];
+      b.elements =
+          b.role == Role::state
+              ? shard_entries(update_.states[static_cast<std::size_t>(b.item)], group, shard_ranks_)
+              : b.elements / shard_ranks_;
       b.name += "/";
       b.sharded = true;
     }
     for (Instruction& i : p_.steady)
       for (Use& u : i.uses)
-        if (buffer(u.buffer).sharded) u.range = {0, buffer(u.buffer).size};
+        if (buffer(u.buffer).sharded) u.range = {0, buffer(u.buffer).bytes()};
   }
 
   /// A buffer for all of a group's weights from before its first use to behind its last, or to
@@ -103,7 +103,7 @@ class Zero {
       if (p_.steady[k].op == Op::update) continue;
       for (Use& u : p_.steady[k].uses) {
         const BufferId shard = u.buffer;
-        if (buffer(shard).kind != Kind::parameter || !buffer(shard).sharded) continue;
+        if (buffer(shard).role != Role::parameter || !buffer(shard).sharded) continue;
         const int turn = turns.of[k];
         auto [it, is_new] = open.try_emplace(shard);
         Window& window = it->second;
@@ -136,7 +136,7 @@ class Zero {
     if (is_new) {
       Buffer shard = buffer(g);
       shard.name += "/";
-      shard.size /= shard_ranks_;
+      shard.elements /= shard_ranks_;
       shard.sharded = true;
       it->second = add_buffer(p_, std::move(shard));
     }
@@ -147,7 +147,7 @@ class Zero {
   void scatter_gradients() {
     for (const Bucket& bucket : buckets_of(p_, how_.bucket_bytes)) {
       auto& behind = behind_[bucket.last_writer];
-      if (buffer(bucket.buffers.front()).kind == Kind::scalar) {
+      if (is_scalar(buffer(bucket.buffers.front()).role)) {
         behind.push_back(reduce_of(p_, bucket, false));
         continue;
       }
@@ -159,7 +159,7 @@ class Zero {
         i.uses.push_back(whole(p_, shard_of_gradient(b), How::accumulate, ShardSlot::to(k)));
         if (how_.rounded)
           i.uses.push_back(
-              whole(p_, travelling(p_, b, buffer(b).size / 2), How::overwrite, ShardSlot::sent(k)));
+              whole(p_, travelling(p_, b, DType::bf16), How::overwrite, ShardSlot::sent(k)));
         ++k;
       }
       behind.push_back(among_shards(std::move(i)));
@@ -223,14 +223,18 @@ class Zero {
       for (Instruction& update : p_.steady) {
         if (!is_update(update)) continue;
         const GroupSpec& group = graph_.groups[static_cast<std::size_t>(update.block)];
-        const Bytes bytes =
-            sums_layout(update_.sums[static_cast<std::size_t>(round)], group).back() *
-            size_of(DType::f64);
-        const BufferId sums = add_buffer(p_, {"sums" + std::to_string(round) + "." + group.name,
-                                              Kind::scalar, none, none, bytes});
+        const BufferId sums = add_buffer(
+            p_,
+            {.name = "sums" + std::to_string(round) + "." + group.name,
+             .role = Role::tensor_sums,
+             .index = update.block,
+             .item = round,
+             .dtype = DType::f64,
+             .elements = sums_layout(update_.sums[static_cast<std::size_t>(round)], group).back()});
         Instruction measure{Op::measure, update.block, none, Lane::compute, update.uses};
         for (Use& u : measure.uses)
-          u.how = buffer(u.buffer).whole && round + 1 == rounds ? How::modify : How::read;
+          u.how = buffer(u.buffer).unit == Unit::tensor && round + 1 == rounds ? How::modify
+                                                                               : How::read;
         measure.uses.push_back(whole(p_, sums, How::overwrite, UpdateSlot::first_sums + round));
         before.push_back(std::move(measure));
         over_ranks.uses.push_back(whole(p_, sums, How::modify, ReduceSlot::sum(thing++)));
@@ -241,7 +245,7 @@ class Zero {
     for (Instruction& update : p_.steady)
       if (rounds > 0 && is_update(update))
         for (Use& u : update.uses)
-          if (buffer(u.buffer).whole) u.how = How::read;
+          if (buffer(u.buffer).unit == Unit::tensor) u.how = How::read;
   }
 
   void insert() {
@@ -259,10 +263,10 @@ class Zero {
       if (i.op != Op::scatter) continue;
       std::vector<Use> arrived;
       for (const Use& u : i.uses)
-        if (writes(u.how) && buffer(u.buffer).kind == Kind::gradient &&
+        if (writes(u.how) && buffer(u.buffer).role == Role::gradient &&
             (how_.rounded || u.how == How::accumulate))
           arrived.push_back(
-              whole(p_, travelling(p_, u.buffer, buffer(u.buffer).size / (how_.rounded ? 2 : 1)),
+              whole(p_, travelling(p_, u.buffer, how_.rounded ? DType::bf16 : DType::f32),
                     How::overwrite, u.slot + ShardSlot::arrived(0) - ShardSlot::to(0)));
       i.uses.insert(i.uses.end(), arrived.begin(), arrived.end());
     }

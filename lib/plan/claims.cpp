@@ -49,7 +49,7 @@ std::int64_t places_of_updates(const program::ModelGraph& graph) {
     if (const auto phase = block.phases.find(op); phase != block.phases.end())
       for (const program::SlotUse& u : phase->second.uses)
         if (const program::SlotSpec& s = block.slots[static_cast<std::size_t>(u.slot)];
-            s.kind == program::Kind::parameter || s.kind == program::Kind::gradient)
+            s.role == program::Role::parameter || s.role == program::Role::gradient)
           last[s.index] = {op, &block};
   };
   for (const program::BlockSpec& block : graph.blocks) use(block, Op::loss);
@@ -63,7 +63,7 @@ std::set<int> groups_with_gradients(const program::ModelGraph& graph) {
   std::set<int> groups;
   for (const program::BlockSpec& block : graph.blocks)
     for (const program::SlotSpec& s : block.slots)
-      if (s.kind == program::Kind::gradient) groups.insert(s.index);
+      if (s.role == program::Role::gradient) groups.insert(s.index);
   return groups;
 }
 
@@ -78,7 +78,7 @@ std::int64_t least_offloaded_bytes(const program::ModelGraph& graph,
     return 0;
   std::int64_t kept = 0;
   for (const program::SlotSpec& s : block.slots)
-    if (s.kind == program::Kind::saved && s.space == program::Space::device &&
+    if (s.role == program::Role::saved && s.space == program::Space::device &&
         !(s.cheap && level != ActivationCheckpoint::none))
       kept += s.tensor.bytes();
   return kept / 4 * 3;

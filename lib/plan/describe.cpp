@@ -94,8 +94,8 @@ std::int64_t most_at_once(const program::StepProgram& p, const auto& counts) {
   for (std::size_t b = 0; b < lives.size(); ++b)
     for (const program::Interval& i : lives[b])
       if (counts(p.buffers[b])) {
-        change[static_cast<std::size_t>(i.first)] += p.buffers[b].size;
-        change[static_cast<std::size_t>(i.last) + 1] -= p.buffers[b].size;
+        change[static_cast<std::size_t>(i.first)] += p.buffers[b].bytes();
+        change[static_cast<std::size_t>(i.last) + 1] -= p.buffers[b].bytes();
       }
   std::int64_t most = 0, sum = 0;
   for (const std::int64_t c : change) most = std::max(most, sum += c);
@@ -105,12 +105,12 @@ std::int64_t most_at_once(const program::StepProgram& p, const auto& counts) {
 /// scratch.
 std::int64_t cast_bytes(const program::StepProgram& p) {
   return most_at_once(p, [](const program::Buffer& b) {
-    return b.kind == program::Kind::parameter && !b.resident;
+    return b.role == program::Role::parameter && !b.resident;
   });
 }
 std::int64_t activation_bytes(const program::StepProgram& p) {
   return most_at_once(p, [](const program::Buffer& b) {
-    return b.kind == program::Kind::value || b.kind == program::Kind::scratch;
+    return b.role == program::Role::value || b.role == program::Role::scratch;
   });
 }
 

@@ -10,7 +10,7 @@ std::int64_t bytes_on_device(const program::StepProgram& p, const program::Instr
   for (const program::Use& u : i.uses)
     if (const program::Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
         b.space == program::Space::device)
-      of[u.buffer] = b.size;
+      of[u.buffer] = b.bytes();
   std::int64_t bytes = 0;
   for (const auto& [buffer, size] : of) bytes += size;
   return bytes;

@@ -66,7 +66,7 @@ std::vector<TensorCount> tensors_of(const program::ModelGraph& graph) {
 }  // namespace
 
 std::vector<MemoryRow> memory_anatomy(const RunPlan& plan, const MeasuredMemory& measured) {
-  using program::Kind;
+  using program::Role;
   const PlacedProgram& train = plan.train.back();
   const auto& buffers = train.program.buffers;
   if (measured.operand_bytes.size() != buffers.size())
@@ -75,20 +75,17 @@ std::vector<MemoryRow> memory_anatomy(const RunPlan& plan, const MeasuredMemory&
                         " were measured");
   const int peak = program::peak_use(train.program).position;
   const auto lives = program::lifetimes(train.program);
-  std::int64_t master = 0;
-  std::array<std::int64_t, 9> by_kind{};
+  program::PeakUse used;
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     if (buffers[b].space != program::Space::device || !alive(lives[b], peak)) continue;
-    const bool is_master = buffers[b].kind == Kind::state && buffers[b].name.starts_with("master.");
-    (is_master ? master : by_kind[static_cast<std::size_t>(buffers[b].kind)]) +=
-        measured.operand_bytes[b];
+    used.by_role[static_cast<std::size_t>(buffers[b].role)] += measured.operand_bytes[b];
   }
-  const auto of = [&](Kind k) { return by_kind[static_cast<std::size_t>(k)]; };
+  const auto of = [&](Role role) { return used.of(role); };
   const std::vector<std::int64_t> values{
-      of(Kind::parameter), master, of(Kind::gradient), of(Kind::state),
+      of(Role::parameter), of(Role::master), of(Role::gradient), of(Role::state),
       // as plan.memory has them
-      of(Kind::value) + of(Kind::saved), of(Kind::value_gradient), of(Kind::scratch),
-      of(Kind::batch) + of(Kind::scalar)};
+      of(Role::value) + of(Role::saved), of(Role::value_gradient), of(Role::scratch),
+      of(Role::batch) + used.of_scalars()};
   std::vector<MemoryRow> rows;
   std::int64_t placed = 0;
   for (std::size_t k = 0; k < values.size(); ++k) {

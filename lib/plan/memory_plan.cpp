@@ -9,7 +9,7 @@
 
 namespace trainx::plan {
 
-using program::Kind;
+using program::Role;
 
 namespace {
 
@@ -77,8 +77,8 @@ std::int64_t snapshot_bytes_of(const RunPlan& plan) {
   std::int64_t residents = 0, on_host = 0, saved = 0, largest = 0;
   for (const auto& b : placed.program.buffers) {
     if (!b.resident) continue;
-    residents += b.size;
-    if (b.space == program::Space::host) on_host += b.size;
+    residents += b.bytes();
+    if (b.space == program::Space::host) on_host += b.bytes();
   }
   if (plan.zero_stage() == 0) return plan.on_gpu && on_host == 0 ? 0 : residents;
   const auto count = [&](std::int64_t bytes) {
@@ -110,15 +110,16 @@ std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepPro
                                                           std::int64_t weights, std::int64_t all) {
   if (all == 0) return {};
   const auto peak = program::peak_use(p, program::Space::host);
-  const auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
+  const auto of = [&](Role role) { return peak.of(role); };
   std::vector<std::pair<std::string, std::int64_t>> out{
-      {"offloaded activations", of(Kind::value) + of(Kind::saved)},
+      {"offloaded activations", of(Role::value) + of(Role::saved)},
       {"optimizer state on the host", states},
       {"master weights on the host", master},
-      {"optimizer state on its way from and to the disk", of(Kind::state) - states - master},
+      {"optimizer state on its way from and to the disk",
+       of(Role::state) + of(Role::master) - states - master},
       {"weights on the host", weights},
-      {"weights on their way", of(Kind::parameter) - weights},
-      {"gradients on the host", of(Kind::gradient)}};
+      {"weights on their way", of(Role::parameter) - weights},
+      {"gradients on the host", of(Role::gradient)}};
   for (const auto& [name, bytes] : std::vector(out)) all -= bytes;
   out.emplace_back("scalars and gaps on the host", all);
   std::erase_if(out, [](const auto& category) { return category.second == 0; });
@@ -130,8 +131,8 @@ std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepPro
 std::int64_t largest_weights_on_disk(const program::StepProgram& p) {
   std::int64_t largest = 0;
   for (const auto& b : p.buffers)
-    if (b.resident && b.space == program::Space::disk && b.kind == Kind::parameter)
-      largest = std::max(largest, b.size);
+    if (b.resident && b.space == program::Space::disk && b.role == Role::parameter)
+      largest = std::max(largest, b.bytes());
   return largest;
 }
 
@@ -152,7 +153,7 @@ MemoryPlan plan_memory_totals(const RunPlan& plan) {
     m.process_bytes = context_bytes_of(plan) + between_gpus_bytes_of(plan);
     if (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training()) {
       for (const auto& b : plan.train.front().program.buffers)
-        if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.size;
+        if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.bytes();
       m.beside_host_bytes += snapshot_bytes_of(plan) + window;
     }
   } else {  // the host's memory is the same
@@ -165,25 +166,22 @@ MemoryPlan plan_memory_totals(const RunPlan& plan) {
 MemoryPlan plan_memory_budget(const RunPlan& plan) {
   const auto& p = plan.train.back().program;
   const auto peak = program::peak_use(p);
-  auto of = [&](Kind k) { return peak.by_kind[static_cast<std::size_t>(k)]; };
-  const auto kept_on = [&](program::Space space, bool is_master, Kind kind = Kind::state) {
+  const auto of = [&](Role role) { return peak.of(role); };
+  const auto on_host_of = [&](Role role) {
     std::int64_t bytes = 0;
     for (const auto& b : p.buffers)
-      if (b.kind == kind && b.resident && b.space == space &&
-          b.name.starts_with("master.") == is_master)
-        bytes += b.size;
+      if (b.role == role && b.resident && b.space == program::Space::host) bytes += b.bytes();
     return bytes;
   };
-  const std::int64_t master = kept_on(program::Space::device, true);
   MemoryPlan m = plan_memory_totals(plan);
-  m.categories = {{"weights", of(Kind::parameter)},
-                  {"master weights", master},
-                  {"gradients", of(Kind::gradient)},
-                  {"optimizer state", of(Kind::state) - master},
-                  {"activations", of(Kind::value) + of(Kind::saved)},
-                  {"activation gradients", of(Kind::value_gradient)},
-                  {"scratch", of(Kind::scratch)},
-                  {"batch and scalars", of(Kind::batch) + of(Kind::scalar)}};
+  m.categories = {{"weights", of(Role::parameter)},
+                  {"master weights", of(Role::master)},
+                  {"gradients", of(Role::gradient)},
+                  {"optimizer state", of(Role::state)},
+                  {"activations", of(Role::value) + of(Role::saved)},
+                  {"activation gradients", of(Role::value_gradient)},
+                  {"scratch", of(Role::scratch)},
+                  {"batch and scalars", of(Role::batch) + peak.of_scalars()}};
   std::int64_t sum = 0;
   for (const auto& [name, bytes] : m.categories) sum += bytes;
   const auto add = [&m](const char* name, std::int64_t bytes) {
@@ -191,8 +189,8 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
   };
   m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum);
   m.categories.emplace_back("library calls", m.library_bytes);
-  m.on_host = on_host(p, kept_on(program::Space::host, false), kept_on(program::Space::host, true),
-                      kept_on(program::Space::host, false, Kind::parameter), m.host_bytes);
+  m.on_host = on_host(p, on_host_of(Role::state), on_host_of(Role::master),
+                      on_host_of(Role::parameter), m.host_bytes);
   if (plan.on_gpu) {
     m.categories.emplace_back("CUDA context and kernels", context_bytes_of(plan));
     add("NCCL", between_gpus_bytes_of(plan));

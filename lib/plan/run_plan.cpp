@@ -108,7 +108,7 @@ program::Bytes gradients_of_a_block(const program::ModelGraph& graph) {
   for (const program::BlockSpec& block : graph.blocks) {
     program::Bytes bytes = 0;
     for (const program::SlotSpec& s : block.slots)
-      if (s.kind == program::Kind::gradient)
+      if (s.role == program::Role::gradient)
         bytes += graph.groups[static_cast<std::size_t>(s.index)].elements * size_of(DType::f32);
     most = std::max(most, bytes);
     if (block.layer != program::none) of_layers = std::max(of_layers, bytes);
@@ -310,16 +310,14 @@ std::int64_t copied_bytes(const program::StepProgram& p, const Counts& counts) {
   return bytes;
 }
 
-/// Bytes of one kind that a step reads from the disk and writes to it.
-DiskCopies disk_copies(const program::StepProgram& p, program::Kind kind) {
-  using program::Buffer, program::Space;
-  return {copied_bytes(p,
-                       [&](const Buffer& from, const Buffer&) {
-                         return from.space == Space::disk && from.kind == kind;
-                       }),
-          copied_bytes(p, [&](const Buffer&, const Buffer& to) {
-            return to.space == Space::disk && to.kind == kind;
-          })};
+/// Bytes of these roles that a step reads from the disk and writes to it.
+DiskCopies disk_copies(const program::StepProgram& p, std::initializer_list<program::Role> roles) {
+  using program::Buffer;
+  const auto counts = [&](const Buffer& b) {
+    return b.space == program::Space::disk && std::ranges::find(roles, b.role) != roles.end();
+  };
+  return {copied_bytes(p, [&](const Buffer& from, const Buffer&) { return counts(from); }),
+          copied_bytes(p, [&](const Buffer&, const Buffer& to) { return counts(to); })};
 }
 
 }  // namespace
@@ -327,37 +325,37 @@ DiskCopies disk_copies(const program::StepProgram& p, program::Kind kind) {
 std::int64_t offloaded_bytes(const program::StepProgram& p) {
   return copied_bytes(p, [](const program::Buffer&, const program::Buffer& to) {
     return to.space == program::Space::host &&
-           (to.kind == program::Kind::value || to.kind == program::Kind::saved);
+           (to.role == program::Role::value || to.role == program::Role::saved);
   });
 }
 
 OptimizerCopies optimizer_copies(const program::StepProgram& p) {
-  using program::Buffer, program::Kind, program::Space;
+  using program::Buffer, program::Role, program::Space;
   return {copied_bytes(p,
                        [](const Buffer&, const Buffer& to) {
-                         return to.space == Space::host && to.kind == Kind::gradient;
+                         return to.space == Space::host && to.role == Role::gradient;
                        }),
           copied_bytes(p,
                        [](const Buffer&, const Buffer& to) {
-                         return to.space == Space::device && to.kind == Kind::parameter &&
+                         return to.space == Space::device && to.role == Role::parameter &&
                                 to.resident;
                        }),
-          disk_copies(p, Kind::state)};
+          disk_copies(p, {Role::master, Role::state})};
 }
 
 ParameterCopies parameter_copies(const program::StepProgram& p) {
-  using program::Buffer, program::Kind, program::Space;
+  using program::Buffer, program::Role, program::Space;
   return {copied_bytes(p,
                        [](const Buffer&, const Buffer& to) {
-                         return to.space == Space::device && to.kind == Kind::parameter &&
+                         return to.space == Space::device && to.role == Role::parameter &&
                                 !to.resident;
                        }),
           copied_bytes(p,
                        [](const Buffer& from, const Buffer& to) {
                          return from.space == Space::device && to.space == Space::host &&
-                                to.kind == Kind::parameter;
+                                to.role == Role::parameter;
                        }),
-          disk_copies(p, Kind::parameter)};
+          disk_copies(p, {Role::parameter})};
 }
 
 double RunPlan::flops_per_token() const {

@@ -6,7 +6,7 @@ namespace trainx::program {
 namespace {
 
 std::int64_t elements_of(const Buffer& b, const StepProgram& p, const ModelGraph& graph) {
-  const std::int64_t n = graph.groups[b.owner].elements;
+  const std::int64_t n = graph.groups[b.index].elements;
   return b.sharded ? n / p.shard_ranks : n;
 }
 
@@ -35,15 +35,13 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
   for (auto& c : cuts) c.insert(0);
   for (const Buffer& b : p.buffers) {
     if (!is_of_group(b)) continue;
-    if (b.whole && b.sharded) return b.name + " is a shard of what cannot be cut";
-    if (b.owner < 0 || static_cast<std::size_t>(b.owner) >= graph.groups.size())
+    if (b.unit == Unit::tensor && b.sharded) return b.name + " is a shard of what cannot be cut";
+    if (b.index < 0 || static_cast<std::size_t>(b.index) >= graph.groups.size())
       return b.name + " belongs to no group of the model";
     const std::int64_t n = elements_of(b, p, graph);
-    if (b.sharded && graph.groups[b.owner].elements % p.shard_ranks != 0)
+    if (b.sharded && graph.groups[b.index].elements % p.shard_ranks != 0)
       return b.name + " is a shard of a group that the ranks do not divide";
-    const bool is_other = b.kind == Kind::gradient &&
-                          b.size != n * size_of(b.rounded ? DType::bf16 : DType::f32);
-    if (n == 0 || is_other || (!b.whole && !b.packed && b.size % n != 0))
+    if (n == 0 || (b.unit == Unit::element && b.elements != n))
       return b.name + " does not have the size of its group";
   }
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
@@ -51,17 +49,17 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
       for (const Use& u : i.uses) {
         const Buffer& b = p.buffers[u.buffer];
         if (!is_of_group(b)) continue;
-        if (b.whole || b.packed) {
-          if (u.range.begin != 0 || u.range.end != b.size)
+        if (b.unit != Unit::element) {
+          if (u.range.begin != 0 || u.range.end != b.bytes())
             return std::string(name_of(i.op)) + " uses a part of " + b.name +
                    ", which cannot be cut";
           continue;
         }
-        const Bytes bytes = b.size / elements_of(b, p, graph);
+        const Bytes bytes = size_of(b.dtype);
         if (u.range.begin % bytes != 0 || u.range.end % bytes != 0)
           return std::string(name_of(i.op)) + " cuts an element of " + b.name;
         for (const Bytes border : {u.range.begin, u.range.end})
-          if (border < b.size) cuts[b.owner].insert(border / bytes);
+          if (border < b.bytes()) cuts[b.index].insert(border / bytes);
       }
   return "";
 }
@@ -69,7 +67,7 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
 void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts) {
   std::vector<char> sharded(cuts.size());
   for (const Buffer& b : p.buffers)
-    if (is_of_group(b) && b.sharded) sharded[static_cast<std::size_t>(b.owner)] = true;
+    if (is_of_group(b) && b.sharded) sharded[static_cast<std::size_t>(b.index)] = true;
   for (std::size_t g = 0; g < cuts.size(); ++g) {
     if (!sharded[g]) continue;
     const std::int64_t n = graph.groups[g].elements / p.shard_ranks;
@@ -91,28 +89,28 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     const Buffer& buffer = p.buffers[b];
     std::vector<Bytes>& mine = cuts_.emplace_back();
     first_.push_back(static_cast<int>(elements_.size()));
-    packed_.push_back(buffer.packed);
+    of_blocks_.push_back(buffer.unit == Unit::block);
     if (!is_of_group(buffer)) {
       for (const Bytes c : cuts[b])
-        if (c < buffer.size || c == 0)
+        if (c < buffer.bytes() || c == 0)
           mine.push_back(c), elements_.push_back(c), shard_elements_.push_back(0);
       continue;
     }
-    if (buffer.whole) {
+    if (buffer.unit == Unit::tensor) {
       mine.push_back(0), elements_.push_back(0), shard_elements_.push_back(0);
       continue;
     }
     const std::int64_t n = elements_of(buffer, p, graph);
-    for (const std::int64_t e : group_cuts[buffer.owner])
+    for (const std::int64_t e : group_cuts[buffer.index])
       if (e < n)
-        mine.push_back(buffer.packed ? 0 : e * (buffer.size / n)), elements_.push_back(e),
-            shard_elements_.push_back(buffer.sharded ? n : 0);
+        mine.push_back(buffer.unit == Unit::block ? 0 : e * size_of(buffer.dtype)),
+            elements_.push_back(e), shard_elements_.push_back(buffer.sharded ? n : 0);
   }
   first_.push_back(static_cast<int>(elements_.size()));
 }
 
 CellMap::Run CellMap::of(const Use& u) const {
-  if (packed_[static_cast<std::size_t>(u.buffer)]) return of_buffer(u.buffer);
+  if (of_blocks_[static_cast<std::size_t>(u.buffer)]) return of_buffer(u.buffer);
   const auto& cuts = cuts_[u.buffer];
   const int first = first_[u.buffer];
   if (cuts.size() == 1) return {first, first + 1};

@@ -1,7 +1,7 @@
 // Buffers cut into cells, the pieces that symbols are kept for: at borders of uses, and buffers of
 // one group (weights, gradients, states, whole or sharded) at the same elements, so that operations
-// on elements go from cell to cell. A state that is whole is one cell; one that is packed has the
-// group's cells, all used at once.
+// on elements go from cell to cell. A state of tensors is one cell; one of blocks has the group's
+// cells, all used at once.
 #pragma once
 #include "program/model_graph.hpp"
 #include <cstdint>
@@ -16,10 +16,6 @@ using GroupCuts = std::vector<std::set<std::int64_t>>;
 std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts);
 /// Where the group has shards, each cut is repeated in every shard.
 void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts);
-
-inline bool is_of_group(const Buffer& b) {
-  return b.kind == Kind::parameter || b.kind == Kind::gradient || b.kind == Kind::state;
-}
 
 class CellMap {
  public:
@@ -41,7 +37,7 @@ class CellMap {
   int shard_ranks_;
   std::vector<std::vector<Bytes>> cuts_;  // by buffer, in bytes, without the end
   std::vector<int> first_;                // by buffer, and one more
-  std::vector<char> packed_;              // by buffer
+  std::vector<char> of_blocks_;           // by buffer: a state of blocks
   // by cell; 0 where the buffer is not sharded
   std::vector<std::int64_t> elements_, shard_elements_;
 };

@@ -9,38 +9,39 @@ namespace trainx::program {
 namespace {
 
 /// Cells of a resident buffer in the reference; nullptr where it has no such thing.
-const std::vector<Symbol>* cells_of(const ReferenceState& state, const Reference& reference,
-                                    const Buffer& b) {
+const std::vector<Symbol>* cells_of(const ReferenceState& state, const Buffer& b) {
   if (!is_of_group(b)) return nullptr;
-  const auto& group = state.groups[b.owner];
-  const std::string role = resident_role(b);
-  if (role == "w") return &group.parameter;
-  if (role == "master") return &group.master;
-  for (std::size_t s = 0; s < group.states.size(); ++s)
-    if (reference.update.states[s].name == role) return &group.states[s];
-  return nullptr;
+  const auto& group = state.groups[b.index];
+  switch (b.role) {
+    case Role::parameter: return &group.parameter;
+    case Role::master: return &group.master;
+    case Role::state: return &group.states.at(static_cast<std::size_t>(b.item));
+    default: return nullptr;
+  }
 }
 
-Symbol scalar_of(const ReferenceState& state, const Reference& reference, const std::string& role) {
-  if (role == "step") return state.step;
-  if (role == "applied") return state.applied;
-  if (role == "lr_table") return state.lr_table;
-  for (std::size_t k = 0; k < state.kept_scalars.size(); ++k)
-    if (reference.graph->scalars[k].name == role) return state.kept_scalars[k];
-  return 0;
+/// 0 where the reference keeps no such number.
+Symbol scalar_of(const ReferenceState& state, const Buffer& b) {
+  switch (b.role) {
+    case Role::step: return state.step;
+    case Role::applied_steps: return state.applied;
+    case Role::learning_rates: return state.lr_table;
+    default:
+      return is_kept_scalar(b.role) ? state.kept_scalars.at(static_cast<std::size_t>(b.index)) : 0;
+  }
 }
 
 bool is_equal(const SymbolicRun& run, int rank, BufferId id, const Buffer& b,
-              const ReferenceState& state, const Reference& reference, const GroupCuts& cuts) {
+              const ReferenceState& state, const GroupCuts& cuts) {
   const auto& cells = run.cells(rank);
   const auto range = cells.of_buffer(id);
   if (!is_of_group(b)) {
-    const Symbol want = scalar_of(state, reference, resident_role(b));
+    const Symbol want = scalar_of(state, b);
     return want != 0 && range.end - range.begin == 1 && run.cell(rank, range.begin) == want;
   }
-  const auto* want = cells_of(state, reference, b);
+  const auto* want = cells_of(state, b);
   if (!want || want->empty()) return false;
-  const auto& borders = cuts[b.owner];
+  const auto& borders = cuts[b.index];
   for (int c = range.begin; c < range.end; ++c) {
     const auto k = std::distance(borders.begin(), borders.find(cells.element(c, rank)));
     if (run.cell(rank, c) != (*want)[k]) return false;
@@ -86,7 +87,7 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
     const std::string on = world > 1 ? " on rank " + std::to_string(r) : "";
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       if (p.buffers[b].resident &&
-          !is_equal(run, r, static_cast<BufferId>(b), p.buffers[b], state, *reference, cuts))
+          !is_equal(run, r, static_cast<BufferId>(b), p.buffers[b], state, cuts))
         return p.buffers[b].name + on + " does not become what sequential training makes of it";
     if (reports(p) && run.reports(r) != state.reports)
       return "the report" + on + " is not that of sequential training";

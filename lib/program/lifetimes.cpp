@@ -107,6 +107,13 @@ std::vector<std::vector<Interval>> lifetimes(const StepProgram& p) {
   return out;
 }
 
+Bytes PeakUse::of_scalars() const {
+  Bytes sum = 0;
+  for (int r = 0; r < role_count; ++r)
+    if (is_scalar(static_cast<Role>(r))) sum += by_role[static_cast<std::size_t>(r)];
+  return sum;
+}
+
 PeakUse peak_use(const StepProgram& p, Space space) {
   const std::size_t n = p.prologue.size() + p.steady.size() + p.drain.size();
   std::vector<Bytes> change(n + 1);
@@ -114,8 +121,8 @@ PeakUse peak_use(const StepProgram& p, Space space) {
   for (std::size_t b = 0; b < lives.size(); ++b)
     if (p.buffers[b].space == space)
       for (const Interval& i : lives[b]) {
-        change[i.first] += p.buffers[b].size;
-        change[static_cast<std::size_t>(i.last) + 1] -= p.buffers[b].size;
+        change[i.first] += p.buffers[b].bytes();
+        change[static_cast<std::size_t>(i.last) + 1] -= p.buffers[b].bytes();
       }
   PeakUse peak;
   Bytes sum = 0, largest = -1;
@@ -128,7 +135,7 @@ PeakUse peak_use(const StepProgram& p, Space space) {
     if (p.buffers[b].space == space)
       for (const Interval& i : lives[b])
         if (i.first <= peak.position && peak.position <= i.last)
-          peak.by_kind[static_cast<int>(p.buffers[b].kind)] += p.buffers[b].size;
+          peak.by_role[static_cast<std::size_t>(p.buffers[b].role)] += p.buffers[b].bytes();
   return peak;
 }
 

@@ -57,7 +57,7 @@ Placement unplaced(const StepProgram& p) {
     Bytes& peak = at.peak[static_cast<int>(b.space)];
     const Bytes base = round_up(peak, PlacementOptions{}.alignment);
     at.base.push_back(base);
-    peak = base + b.size;
+    peak = base + b.bytes();
   }
   return at;
 }
@@ -73,7 +73,7 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   auto place = [&](std::size_t b, Bytes base) {
     const auto space = static_cast<std::size_t>(p.buffers[b].space);
     at.base[b] = base;
-    at.peak[space] = std::max(at.peak[space], base + p.buffers[b].size);
+    at.peak[space] = std::max(at.peak[space], base + p.buffers[b].bytes());
     placed[b] = true;
   };
   for (std::size_t b = 0; b < options.fixed.size(); ++b) place(b, options.fixed[b]);
@@ -82,7 +82,7 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
     const auto space = static_cast<std::size_t>(p.buffers[b].space);
     Bytes& end = bottom[space];
     if (!placed[b]) place(b, round_up(end, alignment[space]));
-    end = std::max(end, at.base[b] + p.buffers[b].size);
+    end = std::max(end, at.base[b] + p.buffers[b].bytes());
   }
   for (std::size_t s = 0; s < bottom.size(); ++s) bottom[s] = round_up(bottom[s], alignment[s]);
 
@@ -93,12 +93,12 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
     taken.emplace_back(p.prologue.size() + p.steady.size() + p.drain.size(), of_space);
   const auto take = [&](std::size_t b) {
     taken[static_cast<std::size_t>(p.buffers[b].space)].take(
-        {at.base[b], at.base[b] + p.buffers[b].size}, lives[b]);
+        {at.base[b], at.base[b] + p.buffers[b].bytes()}, lives[b]);
   };
   std::vector<std::pair<Bytes, std::size_t>> rest;  // by size
   for (std::size_t b = 0; b < n; ++b) {
     if (!placed[b])
-      rest.emplace_back(p.buffers[b].size, b);
+      rest.emplace_back(p.buffers[b].bytes(), b);
     else if (!p.buffers[b].resident)
       take(b);
   }

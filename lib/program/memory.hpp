@@ -36,10 +36,12 @@ struct Interval {
 };
 std::vector<std::vector<Interval>> lifetimes(const StepProgram& p);
 
-/// Bytes alive at the position where the sum is largest, by kind: what `plan` prints.
+/// Bytes alive at the position where the sum is largest, by role: what `plan` prints.
 struct PeakUse {
   int position = 0;
-  std::array<Bytes, 9> by_kind{};
+  std::array<Bytes, role_count> by_role{};
+  Bytes of(Role role) const { return by_role[static_cast<std::size_t>(role)]; }
+  Bytes of_scalars() const;
 };
 PeakUse peak_use(const StepProgram& p, Space space = Space::device);
 

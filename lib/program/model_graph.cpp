@@ -13,6 +13,14 @@ std::int64_t product(const std::vector<std::int64_t>& dims) {
 }  // namespace
 
 std::int64_t TensorSpec::elements() const { return product(dims); }
+
+ScalarSpec scalar(Role role) {
+  return {{std::string(name_of(role)), DType::f64, {role == Role::loss_scale ? 2 : 1}}, role};
+}
+ScalarSpec metric(std::string name, std::vector<std::int64_t> dims) {
+  return {{std::move(name), DType::f64, std::move(dims)}, Role::metric};
+}
+
 std::int64_t ParameterSpec::elements() const { return product(dims); }
 std::int64_t ParameterSpec::tensor_elements() const {
   return of_elements ? of_elements : rows() * dims.back();

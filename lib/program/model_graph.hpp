@@ -18,6 +18,15 @@ struct TensorSpec {
   Bytes bytes() const { return elements() * size_of(dtype); }
 };
 
+/// A number of the step, or several: is_scalar(role), f64.
+struct ScalarSpec : TensorSpec {
+  Role role{};
+};
+/// Called as its role is.
+ScalarSpec scalar(Role role);
+/// One that evaluation sums besides, e.g. "correct".
+ScalarSpec metric(std::string name, std::vector<std::int64_t> dims = {1});
+
 // constructed: by the module that the parameter is of
 enum class Initializer : std::uint8_t { zeros, ones, normal, constructed };
 
@@ -64,8 +73,8 @@ struct GroupSpec {
 /// a tensor by its slot.
 struct SlotSpec {
   std::string name;  // "residual_out", "qkv", ...
-  Kind kind{};
-  // value, value_gradient: which value; parameter, gradient: which group; batch, scalar: which of
+  Role role{};
+  // value, value_gradient: which value; parameter, gradient: which group; batch, scalars: which of
   // graph.batch, graph.scalars
   int index = none;
   // saved and scratch: its own; otherwise of what `index` names
@@ -123,8 +132,8 @@ struct ModelGraph {
   // which of data::BatchView's fields the model reads, by name: tokens, targets, positions,
   // token_types, lengths, labels
   std::vector<TensorSpec> batch;
-  // accumulated over the step by loss (or evaluate): loss_sum, target_count
-  std::vector<TensorSpec> scalars;
+  // what blocks add up over a step, or read of the run's (loss_scale)
+  std::vector<ScalarSpec> scalars;
   std::vector<BlockSpec> blocks;
   DType compute = DType::f32;  // of parameters and values
   // of parameters, where they lie in another type: forward_program casts them on the way to the

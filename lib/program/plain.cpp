@@ -2,26 +2,32 @@
 #include "core/error.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
+#include <map>
 #include <set>
-#include <unordered_map>
+#include <string>
+#include <utility>
 
 namespace trainx::program {
 namespace {
+
+std::string name_of_parameters(const GroupSpec& group) { return "w." + group.name; }
+std::string name_of_gradient(const GroupSpec& group) { return "g." + group.name; }
 
 /// Makes buffers as the first use names them, so that a program holds only what it uses.
 class Builder {
  public:
   Builder(StepProgram& p, const ModelGraph& graph) : p_(p), graph_(graph) {
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
-      ids_.emplace(p.buffers[b].name, static_cast<BufferId>(b));
+      ids_.try_emplace(key_of(p.buffers[b]), static_cast<BufferId>(b));
   }
 
-  BufferId named(const std::string& name) const {
-    const auto it = ids_.find(name);
+  /// none where there is no such buffer; see Buffer::index and item.
+  BufferId find(Role role, int index = none, int item = none) const {
+    const auto it = ids_.find({role, index, item});
     return it == ids_.end() ? none : it->second;
   }
   BufferId find_or_add(Buffer buffer) {
-    const auto [it, is_new] = ids_.try_emplace(buffer.name, none);
+    const auto [it, is_new] = ids_.try_emplace(key_of(buffer), none);
     if (is_new) it->second = add_buffer(p_, std::move(buffer));
     return it->second;
   }
@@ -30,29 +36,37 @@ class Builder {
     const BlockSpec& b = graph_.blocks[block];
     const SlotSpec& s = b.slots[slot];
     const auto k = static_cast<std::size_t>(s.index);
-    switch (s.kind) {
-      case Kind::value:
-        return find_or_add({graph_.values[k].name, s.kind, s.index, 0, graph_.values[k].bytes()});
-      case Kind::value_gradient:
-        return find_or_add(
-            {"d" + graph_.values[k].name, s.kind, s.index, 0, graph_.values[k].bytes()});
-      case Kind::batch:
-        return find_or_add({graph_.batch[k].name, s.kind, none, 0, graph_.batch[k].bytes()});
-      case Kind::parameter:
-        return graph_.stored ? cast_of(s.index) : named("w." + graph_.groups[k].name);
-      case Kind::gradient:
-        return find_or_add({"g." + graph_.groups[k].name, s.kind, s.index, none,
-                            graph_.groups[k].elements * size_of(DType::f32)});
-      case Kind::scalar:
-        return find_or_add({graph_.scalars[k].name, s.kind, none, none, graph_.scalars[k].bytes()});
-      case Kind::saved:
-        return find_or_add({b.name + "." + s.name, keep_saved ? Kind::saved : Kind::scratch, block,
-                            0, s.tensor.bytes(), s.space});
-      case Kind::scratch: return scratch(block, s);
-      case Kind::state: break;
+    const auto like = [&](const TensorSpec& tensor, std::string name, int micro) {
+      return find_or_add({.name = std::move(name),
+                          .role = s.role,
+                          .index = s.index,
+                          .micro = micro,
+                          .dtype = tensor.dtype,
+                          .elements = tensor.elements()});
+    };
+    if (is_scalar(s.role)) return like(graph_.scalars[k], graph_.scalars[k].name, none);
+    switch (s.role) {
+      case Role::value: return like(graph_.values[k], graph_.values[k].name, 0);
+      case Role::value_gradient: return like(graph_.values[k], "d" + graph_.values[k].name, 0);
+      case Role::batch: return like(graph_.batch[k], graph_.batch[k].name, 0);
+      case Role::parameter: return graph_.stored ? cast_of(s.index) : find(s.role, s.index);
+      case Role::gradient:
+        return like({"", DType::f32, {graph_.groups[k].elements}},
+                    name_of_gradient(graph_.groups[k]), none);
+      case Role::saved:
+        return find_or_add({.name = b.name + "." + s.name,
+                            .role = keep_saved ? Role::saved : Role::scratch,
+                            .index = block,
+                            .item = slot,
+                            .micro = 0,
+                            .dtype = s.tensor.dtype,
+                            .elements = s.tensor.elements(),
+                            .space = s.space});
+      case Role::scratch: return scratch(block, s);
+      default: break;
     }
     throw InternalError("block " + b.name + ": slot " + s.name + " cannot be a " +
-                        std::string(name_of(s.kind)));
+                        std::string(name_of(s.role)));
   }
 
   /// The block's operation, if it has that phase.
@@ -75,91 +89,140 @@ class Builder {
     std::set<int> used;
     for (const SlotUse& u : phase->second.uses)
       if (const SlotSpec& s = graph_.blocks[block].slots[u.slot];
-          s.kind == Kind::parameter && used.insert(s.index).second && !at_hand_.contains(s.index))
-        p_.steady.push_back(
-            {Op::cast,
-             s.index,
-             0,
-             Lane::compute,
-             {whole(p_, named("w." + graph_.groups[s.index].name), How::read, CopySlot::from),
-              whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)}});
+          s.role == Role::parameter && used.insert(s.index).second && !at_hand_.contains(s.index))
+        p_.steady.push_back({Op::cast,
+                             s.index,
+                             0,
+                             Lane::compute,
+                             {whole(p_, find(Role::parameter, s.index), How::read, CopySlot::from),
+                              whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)}});
     at_hand_ = std::move(used);
   }
 
   /// All batch tensors are one record of the loader, also where a model ignores one of them.
   void add_fetch() {
     Instruction i{Op::fetch_batch, none, 0};
-    i.uses.push_back(whole(p_, named("step"), How::read, FetchSlot::step));
+    i.uses.push_back(whole(p_, find(Role::step), How::read, FetchSlot::step));
     for (std::size_t k = 0; k < graph_.batch.size(); ++k) {
-      const BufferId b =
-          find_or_add({graph_.batch[k].name, Kind::batch, none, 0, graph_.batch[k].bytes()});
+      const BufferId b = find_or_add({.name = graph_.batch[k].name,
+                                      .role = Role::batch,
+                                      .index = static_cast<int>(k),
+                                      .micro = 0,
+                                      .dtype = graph_.batch[k].dtype,
+                                      .elements = graph_.batch[k].elements()});
       i.uses.push_back(whole(p_, b, How::overwrite, FetchSlot::first_batch + static_cast<Slot>(k)));
     }
     p_.steady.push_back(std::move(i));
   }
 
   /// Adds the use if there is such a buffer.
-  void use_if_any(Instruction& i, const std::string& name, How how, Slot slot) const {
-    if (const BufferId b = named(name); b != none) i.uses.push_back(whole(p_, b, how, slot));
+  void use_if_any(Instruction& i, BufferId b, How how, Slot slot) const {
+    if (b != none) i.uses.push_back(whole(p_, b, how, slot));
+  }
+  /// The same of a scalar of the graph: the one of that role.
+  void use_scalar(Instruction& i, Role role, Slot slot) const {
+    for (std::size_t k = 0; k < graph_.scalars.size(); ++k)
+      if (graph_.scalars[k].role == role)
+        use_if_any(i, find(role, static_cast<int>(k)), How::read, slot);
   }
 
  private:
+  struct Key {
+    Role role;
+    int index, item;
+    auto operator<=>(const Key&) const = default;
+  };
+  static Key key_of(const Buffer& b) { return {b.role, b.index, b.item}; }
+
   BufferId cast_of(int group) {
+    const auto [it, is_new] = casts_.try_emplace(group, none);
     const GroupSpec& g = graph_.groups[group];
-    return find_or_add({std::string(name_of(graph_.compute)) + "." + g.name, Kind::parameter, group,
-                        0, g.elements * size_of(graph_.compute)});
+    if (is_new)
+      it->second = add_buffer(p_, {.name = std::string(name_of(graph_.compute)) + "." + g.name,
+                                   .role = Role::parameter,
+                                   .index = group,
+                                   .micro = 0,
+                                   .dtype = graph_.compute,
+                                   .elements = g.elements});
+    return it->second;
   }
   // Each operation's scratch is its own: its life is that of the instruction.
   BufferId scratch(int block, const SlotSpec& s) {
-    return add_buffer(
-        p_, {graph_.blocks[block].name + "." + s.name, Kind::scratch, block, 0, s.tensor.bytes()});
+    return add_buffer(p_, {.name = graph_.blocks[block].name + "." + s.name,
+                           .role = Role::scratch,
+                           .index = block,
+                           .micro = 0,
+                           .dtype = s.tensor.dtype,
+                           .elements = s.tensor.elements()});
   }
 
   StepProgram& p_;
   const ModelGraph& graph_;
-  std::unordered_map<std::string, BufferId> ids_;
-  std::set<int> at_hand_;  // groups whose parameters the last operation had cast
+  std::map<Key, BufferId> ids_;
+  std::map<int, BufferId> casts_;  // by group: parameters in what the graph computes in
+  std::set<int> at_hand_;          // groups whose parameters the last operation had cast
 };
 
 void add_residents(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update) {
-  auto resident = [&](std::string name, Kind kind, int owner, Bytes size, bool of_tensors = false,
-                      bool of_blocks = false) {
-    add_buffer(p, {std::move(name), kind, owner, none, size, Space::device, false, true, of_tensors,
-                   of_blocks});
+  const auto add = [&](Buffer b) {
+    b.resident = true;
+    add_buffer(p, std::move(b));
   };
-  const Bytes master_bytes = update.master == Master::fp32    ? 4
-                             : update.master == Master::split ? 2
-                                                              : 0;
   for (std::size_t k = 0; k < graph.groups.size(); ++k) {
     const GroupSpec& group = graph.groups[k];
-    const int owner = static_cast<int>(k);
-    resident("w." + group.name, Kind::parameter, owner, group.elements * size_of(graph.compute));
-    if (master_bytes)
-      resident("master." + group.name, Kind::state, owner, group.elements * master_bytes);
-    for (const StateSpec& s : update.states)
-      if (const std::int64_t entries = state_layout(s, group).entries)
-        resident(s.name + "." + group.name, Kind::state, owner, entries * size_of(s.dtype),
-                 update.unit == Unit::tensor && s.dims, update.unit == Unit::block);
+    const int index = static_cast<int>(k);
+    add({.name = name_of_parameters(group),
+         .role = Role::parameter,
+         .index = index,
+         .dtype = graph.compute,
+         .elements = group.elements});
+    if (update.master != Master::absent)
+      add({.name = "master." + group.name,
+           .role = Role::master,
+           .index = index,
+           .dtype = update.master == Master::fp32 ? DType::f32 : DType::u16,
+           .elements = group.elements});
+    for (std::size_t item = 0; item < update.states.size(); ++item) {
+      const StateSpec& state = update.states[item];
+      const std::int64_t entries = state_layout(state, group).entries;
+      if (entries > 0)
+        add({.name = state.name + "." + group.name,
+             .role = Role::state,
+             .index = index,
+             .item = static_cast<int>(item),
+             .dtype = state.dtype,
+             .elements = entries,
+             .unit = update.unit == Unit::tensor && !state.dims ? Unit::element : update.unit});
+    }
   }
-  resident("step", Kind::scalar, none, size_of(DType::i64));
-  resident("applied", Kind::scalar, none, size_of(DType::i64));
-  resident("lr_table", Kind::scalar, none, update.lr_table_entries * size_of(DType::f64));
+  add({.name = "step", .role = Role::step, .dtype = DType::i64, .elements = 1});
+  add({.name = "applied", .role = Role::applied_steps, .dtype = DType::i64, .elements = 1});
+  add({.name = "lr_table",
+       .role = Role::learning_rates,
+       .dtype = DType::f64,
+       .elements = update.lr_table_entries});
+  for (std::size_t k = 0; k < graph.scalars.size(); ++k)
+    if (const ScalarSpec& s = graph.scalars[k]; is_kept_scalar(s.role))
+      add({.name = s.name,
+           .role = s.role,
+           .index = static_cast<int>(k),
+           .dtype = s.dtype,
+           .elements = s.elements()});
 }
 
-void add_update(StepProgram& p, const Builder& builder, const UpdateSpec& update, int group,
-                const std::string& name) {
+void add_update(StepProgram& p, const Builder& builder, const UpdateSpec& update, int group) {
   Instruction i{Op::update, group};
-  builder.use_if_any(i, "g." + name, How::read, UpdateSlot::gradient);
-  builder.use_if_any(i, "norm2", How::read, UpdateSlot::norm2);
-  builder.use_if_any(i, "target_count", How::read, UpdateSlot::target_count);
-  builder.use_if_any(i, "applied", How::read, UpdateSlot::applied);
-  builder.use_if_any(i, "lr_table", How::read, UpdateSlot::lr_table);
-  builder.use_if_any(i, "loss_scale", How::read, UpdateSlot::loss_scale);
-  for (std::size_t s = 0; s < update.states.size(); ++s)
-    builder.use_if_any(i, update.states[s].name + "." + name, How::modify,
-                       UpdateSlot::first_state + static_cast<Slot>(s));
-  builder.use_if_any(i, "master." + name, How::modify, UpdateSlot::master);
-  builder.use_if_any(i, "w." + name, How::modify, UpdateSlot::parameter);
+  builder.use_if_any(i, builder.find(Role::gradient, group), How::read, UpdateSlot::gradient);
+  builder.use_if_any(i, builder.find(Role::squared_norm), How::read, UpdateSlot::norm2);
+  builder.use_scalar(i, Role::target_count, UpdateSlot::target_count);
+  builder.use_if_any(i, builder.find(Role::applied_steps), How::read, UpdateSlot::applied);
+  builder.use_if_any(i, builder.find(Role::learning_rates), How::read, UpdateSlot::lr_table);
+  builder.use_scalar(i, Role::loss_scale, UpdateSlot::loss_scale);
+  for (int s = 0; s < static_cast<int>(update.states.size()); ++s)
+    builder.use_if_any(i, builder.find(Role::state, group, s), How::modify,
+                       UpdateSlot::first_state + s);
+  builder.use_if_any(i, builder.find(Role::master, group), How::modify, UpdateSlot::master);
+  builder.use_if_any(i, builder.find(Role::parameter, group), How::modify, UpdateSlot::parameter);
   p.steady.push_back(std::move(i));
 }
 
@@ -170,16 +233,9 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
     throw InternalError("training computes in the type that its parameters are stored in");
   StepProgram p;
   add_residents(p, graph, update);
-  // A scalar that is read and never summed (a loss scale) is kept from step to step.
-  std::vector<std::string> kept_scalars;
-  for (std::size_t k = 0; k < graph.scalars.size(); ++k)
-    if (is_kept_scalar(graph, static_cast<int>(k))) {
-      kept_scalars.push_back(graph.scalars[k].name);
-      add_buffer(p, {graph.scalars[k].name, Kind::scalar, none, none, graph.scalars[k].bytes(),
-                     Space::device, false, true});
-    }
   Builder builder(p, graph);
-  const int blocks = static_cast<int>(graph.blocks.size());
+  const int blocks = static_cast<int>(graph.blocks.size()),
+            groups = static_cast<int>(graph.groups.size());
   builder.add_fetch();
   for (int b = 0; b < blocks; ++b) builder.add_block_op(Op::forward, b);
   for (int b = 0; b < blocks; ++b) builder.add_block_op(Op::loss, b);
@@ -189,36 +245,38 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
                       none,
                       none,
                       Lane::compute,
-                      {whole(p, builder.named("step"), How::modify, AdvanceSlot::counter)}});
-  const BufferId norm2 =
-      builder.find_or_add({"norm2", Kind::scalar, none, none, size_of(DType::f64)});
+                      {whole(p, builder.find(Role::step), How::modify, AdvanceSlot::counter)}});
+  const BufferId norm2 = builder.find_or_add(
+      {.name = "norm2", .role = Role::squared_norm, .dtype = DType::f64, .elements = 1});
   Instruction norm{Op::grad_norm};
-  for (std::size_t k = 0; k < graph.groups.size(); ++k)
-    builder.use_if_any(norm, "g." + graph.groups[k].name, How::read,
-                       NormSlot::first_gradient + static_cast<Slot>(k));
+  for (int k = 0; k < groups; ++k)
+    builder.use_if_any(norm, builder.find(Role::gradient, k), How::read,
+                       NormSlot::first_gradient + k);
   norm.uses.push_back(whole(p, norm2, How::overwrite, NormSlot::norm2));
   p.steady.push_back(std::move(norm));
-  for (std::size_t k = 0; k < graph.groups.size(); ++k)
-    if (builder.named("g." + graph.groups[k].name) != none)
-      add_update(p, builder, update, static_cast<int>(k), graph.groups[k].name);
-  auto advance_with_norm = [&](const std::string& name, Slot slot) {
-    p.steady.push_back({Op::advance_applied,
-                        none,
-                        none,
-                        Lane::compute,
-                        {whole(p, norm2, How::read, AdvanceSlot::norm2),
-                         whole(p, builder.named(name), How::modify, slot)}});
+  for (int k = 0; k < groups; ++k)
+    if (builder.find(Role::gradient, k) != none) add_update(p, builder, update, k);
+  auto advance_with_norm = [&](BufferId b, Slot slot) {
+    p.steady.push_back(
+        {Op::advance_applied,
+         none,
+         none,
+         Lane::compute,
+         {whole(p, norm2, How::read, AdvanceSlot::norm2), whole(p, b, How::modify, slot)}});
   };
-  advance_with_norm("applied", AdvanceSlot::counter);
+  const BufferId applied = builder.find(Role::applied_steps);
+  advance_with_norm(applied, AdvanceSlot::counter);
   Instruction report{Op::report};
-  builder.use_if_any(report, "loss_sum", How::read, ReportSlot::loss_sum);
-  builder.use_if_any(report, "target_count", How::read, ReportSlot::target_count);
-  builder.use_if_any(report, "norm2", How::read, ReportSlot::norm2);
-  builder.use_if_any(report, "applied", How::read, ReportSlot::applied);
-  builder.use_if_any(report, "lr_table", How::read, ReportSlot::lr_table);
-  builder.use_if_any(report, "loss_scale", How::read, ReportSlot::loss_scale);
+  builder.use_scalar(report, Role::loss_sum, ReportSlot::loss_sum);
+  builder.use_scalar(report, Role::target_count, ReportSlot::target_count);
+  builder.use_if_any(report, norm2, How::read, ReportSlot::norm2);
+  builder.use_if_any(report, applied, How::read, ReportSlot::applied);
+  builder.use_if_any(report, builder.find(Role::learning_rates), How::read, ReportSlot::lr_table);
+  builder.use_scalar(report, Role::loss_scale, ReportSlot::loss_scale);
   p.steady.push_back(std::move(report));
-  for (const std::string& name : kept_scalars) advance_with_norm(name, AdvanceSlot::loss_scale);
+  for (std::size_t k = 0; k < graph.scalars.size(); ++k)
+    if (const Role role = graph.scalars[k].role; is_kept_scalar(role))
+      advance_with_norm(builder.find(role, static_cast<int>(k)), AdvanceSlot::loss_scale);
   first_writer_overwrites(p);
   return p;
 }
@@ -243,31 +301,16 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
     }
   if (last == Op::evaluate) {
     Instruction report{Op::report};
-    builder.use_if_any(report, "loss_sum", How::read, ReportSlot::loss_sum);
-    builder.use_if_any(report, "target_count", How::read, ReportSlot::target_count);
-    for (std::size_t k = 0; k < graph.scalars.size(); ++k)
-      if (const std::string& name = graph.scalars[k].name;
-          name != "loss_sum" && name != "target_count" &&
-          !is_kept_scalar(graph, static_cast<int>(k)))
-        builder.use_if_any(report, name, How::read,
-                           ReportSlot::first_metric + static_cast<Slot>(k));
+    builder.use_scalar(report, Role::loss_sum, ReportSlot::loss_sum);
+    builder.use_scalar(report, Role::target_count, ReportSlot::target_count);
+    for (int k = 0; k < static_cast<int>(graph.scalars.size()); ++k)
+      if (graph.scalars[static_cast<std::size_t>(k)].role == Role::metric)
+        builder.use_if_any(report, builder.find(Role::metric, k), How::read,
+                           ReportSlot::first_metric + k);
     p.steady.push_back(std::move(report));
   }
   first_writer_overwrites(p);
   return p;
-}
-
-bool is_kept_scalar(const ModelGraph& graph, int scalar) {
-  bool used = false;
-  for (const BlockSpec& b : graph.blocks)
-    for (const auto& [op, phase] : b.phases)
-      for (const SlotUse& u : phase.uses) {
-        const SlotSpec& s = b.slots[u.slot];
-        if (s.kind != Kind::scalar || s.index != scalar) continue;
-        if (writes(u.how)) return false;
-        used = true;
-      }
-  return used;
 }
 
 void first_writer_overwrites(StepProgram& p) {
@@ -276,8 +319,8 @@ void first_writer_overwrites(StepProgram& p) {
     for (Use& u : i.uses) {
       const Buffer& b = p.buffers[u.buffer];
       // Of scalars only the sums of blocks have several writers.
-      const bool accumulated = b.kind == Kind::gradient || b.kind == Kind::value_gradient ||
-                               (b.kind == Kind::scalar && i.block != none && !b.resident);
+      const bool accumulated = b.role == Role::gradient || b.role == Role::value_gradient ||
+                               (is_scalar(b.role) && i.block != none && !b.resident);
       if (!accumulated || (u.how != How::overwrite && u.how != How::accumulate)) continue;
       auto& before = written[u.buffer];
       Bytes covered = 0;  // ranges in `before` do not overlap

@@ -9,6 +9,10 @@ namespace trainx::program {
 /// Where the exact fp32 weight lives: in the parameter itself, in a copy beside a bf16 parameter,
 /// or as the low 16 bits that a bf16 parameter lacks.
 enum class Master : std::uint8_t { absent, fp32, split };
+/// Which it is that a buffer of Role::master holds.
+constexpr Master master_kind(const Buffer& master) {
+  return master.dtype == DType::f32 ? Master::fp32 : Master::split;
+}
 struct UpdateSpec {
   std::vector<StateSpec> states;
   Master master = Master::absent;
@@ -34,10 +38,6 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update);
 /// parameters are stored in another type than it computes in, they are cast right before the blocks
 /// that use them.
 StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, Op last);
-
-/// Is the scalar read by blocks and never summed: kept from step to step and advanced with the
-/// applied steps, as a loss scale is?
-bool is_kept_scalar(const ModelGraph& graph, int scalar);
 
 /// The first writer of each gradient and accumulated scalar overwrites, later ones accumulate:
 /// derived from the order of writers in `steady`.

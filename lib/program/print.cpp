@@ -12,7 +12,7 @@ struct Line {
 
 std::string name_of_use(const StepProgram& p, const Use& u) {
   const Buffer& b = p.buffers[u.buffer];
-  if (u.range.begin == 0 && u.range.end == b.size) return b.name;
+  if (u.range.begin == 0 && u.range.end == b.bytes()) return b.name;
   return b.name + "[" + std::to_string(u.range.begin) + ":" + std::to_string(u.range.end) + "]";
 }
 
@@ -20,7 +20,7 @@ std::string_view sign_of(const StepProgram& p, const Use& u) {
   switch (u.how) {
     case How::accumulate: return "+ ";
     case How::modify: return "~ ";
-    case How::overwrite: return p.buffers[u.buffer].kind == Kind::gradient ? "= " : "";
+    case How::overwrite: return p.buffers[u.buffer].role == Role::gradient ? "= " : "";
     case How::read: break;
   }
   return "";
@@ -44,7 +44,7 @@ Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names
     line.op += i.group == Among::shards ? " among shards" : " among replicas";
   if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
   for (const Use& u : i.uses) {
-    if (p.buffers[u.buffer].kind == Kind::scratch) continue;
+    if (p.buffers[u.buffer].role == Role::scratch) continue;
     std::string& side = u.how == How::read ? line.reads : line.writes;
     (side += ' ').append(sign_of(p, u)) += name_of_use(p, u);
   }

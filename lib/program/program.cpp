@@ -37,7 +37,7 @@ BufferId add_buffer(StepProgram& p, Buffer buffer) {
 }
 
 Use whole(const StepProgram& p, BufferId b, How how, Slot slot) {
-  return {b, {0, p.buffers[b].size}, how, slot};
+  return {b, {0, p.buffers[b].bytes()}, how, slot};
 }
 
 bool meet(const Instruction& a, const Instruction& b) {
@@ -85,21 +85,6 @@ std::string_view name_of(Lane lane) {
     case Lane::communication: return "communication";
     case Lane::host: return "host";
     case Lane::disk: return "disk";
-  }
-  return "?";
-}
-
-std::string_view name_of(Kind kind) {
-  switch (kind) {
-    case Kind::parameter: return "parameter";
-    case Kind::gradient: return "gradient";
-    case Kind::state: return "state";
-    case Kind::value: return "value";
-    case Kind::value_gradient: return "value_gradient";
-    case Kind::saved: return "saved";
-    case Kind::batch: return "batch";
-    case Kind::scalar: return "scalar";
-    case Kind::scratch: return "scratch";
   }
   return "?";
 }

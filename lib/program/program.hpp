@@ -2,33 +2,16 @@
 // List order is the meaning: a program read from top to bottom is a correct sequential run; lanes
 // only relax it.
 #pragma once
+#include "program/buffer.hpp"
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace trainx::program {
 
-using Bytes = std::int64_t;
-using BufferId = int;
 // which operand of its operation a use is (see model_graph.hpp, operations.hpp)
 using Slot = int;
-constexpr int none = -1;
 
-enum class Kind : std::uint8_t {
-  parameter,
-  gradient,
-  state,
-  value,
-  value_gradient,
-  saved,
-  batch,
-  scalar,
-  scratch
-};
-/// library: memory that library calls allocate and keep (the graph of autograd between forward and
-/// backward): counted, and in no arena.
-enum class Space : std::uint8_t { device, host, disk, library };
-constexpr int space_count = 4;
 enum class Lane : std::uint8_t { compute, copy_in, copy_out, communication, host, disk };
 constexpr int lane_count = 6;
 /// accumulate is +=, its first writer becomes overwrite; modify reads and writes in place (reduce,
@@ -68,29 +51,6 @@ struct Among {
 
 struct Range {
   Bytes begin = 0, end = 0;
-};
-
-struct Buffer {
-  std::string name;
-  Kind kind{};
-  // parameter, gradient, state: the group; value and its gradient: the value; saved, scratch: the
-  // block
-  int owner = none;
-  int micro = none;  // micro-step it belongs to; none: of the step or of the run
-  Bytes size = 0;
-  Space space = Space::device;
-  // holds this rank's share only; ranks that share a program name no range of their own
-  bool sharded = false;
-  // holds data before prologue and after drain: what is loaded and saved
-  bool resident = false;
-  // state of an optimizer whose unit is a tensor, with entries of its own for each tensor: no part
-  // is used alone, and none follows from a part of the gradient
-  bool whole = false;
-  // state of an optimizer whose unit is a block: it has no entry for each element, but parts of the
-  // group have parts of it, which fill shards
-  bool packed = false;
-  // gradient in bf16, as it leaves for the host; others are fp32
-  bool rounded = false;
 };
 
 struct Use {
@@ -154,6 +114,5 @@ bool meet(const Instruction& a, const Instruction& b);
 
 std::string_view name_of(Op op);
 std::string_view name_of(Lane lane);
-std::string_view name_of(Kind kind);
 
 }  // namespace trainx::program

@@ -15,31 +15,32 @@ Symbol joined(const std::vector<Symbol>& cells) {
 ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) {
   ReferenceState s;
   for (std::size_t g = 0; g < cuts.size(); ++g) {
-    auto cells = [&](std::string_view what) {
+    auto cells = [&](Role role, int item = none) {
       std::vector<Symbol> v;
       for (const std::int64_t e : cuts[g])
-        v.push_back(initial_symbol(what, static_cast<int>(g), e));
+        v.push_back(initial_symbol(role, static_cast<int>(g), item, e));
       return v;
     };
     auto& group = s.groups.emplace_back();
-    group.parameter = cells("w");
-    if (reference.update.master != Master::absent) group.master = cells("master");
-    for (const StateSpec& state : reference.update.states) {
+    group.parameter = cells(Role::parameter);
+    if (reference.update.master != Master::absent) group.master = cells(Role::master);
+    for (int item = 0; item < static_cast<int>(reference.update.states.size()); ++item) {
+      const StateSpec& state = reference.update.states[static_cast<std::size_t>(item)];
       const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0,
-                 whole = reference.update.unit == Unit::tensor && state.dims;
-      group.states.push_back(!kept ? std::vector<Symbol>{}
-                             : whole
-                                 ? std::vector{initial_symbol(state.name, static_cast<int>(g), 0)}
-                                 : cells(state.name));
+                 of_tensors = reference.update.unit == Unit::tensor && state.dims;
+      group.states.push_back(
+          !kept        ? std::vector<Symbol>{}
+          : of_tensors ? std::vector{initial_symbol(Role::state, static_cast<int>(g), item, 0)}
+                       : cells(Role::state, item));
     }
   }
-  s.step = initial_symbol("step", none, 0);
-  s.applied = initial_symbol("applied", none, 0);
-  s.lr_table = initial_symbol("lr_table", none, 0);
-  for (std::size_t k = 0; k < reference.graph->scalars.size(); ++k)
-    s.kept_scalars.push_back(is_kept_scalar(*reference.graph, static_cast<int>(k))
-                                 ? initial_symbol(reference.graph->scalars[k].name, none, 0)
-                                 : 0);
+  s.step = initial_symbol(Role::step, none, none, 0);
+  s.applied = initial_symbol(Role::applied_steps, none, none, 0);
+  s.lr_table = initial_symbol(Role::learning_rates, none, none, 0);
+  for (int k = 0; k < static_cast<int>(reference.graph->scalars.size()); ++k) {
+    const Role role = reference.graph->scalars[static_cast<std::size_t>(k)].role;
+    s.kept_scalars.push_back(is_kept_scalar(role) ? initial_symbol(role, k, none, 0) : 0);
+  }
   return s;
 }
 
@@ -83,7 +84,7 @@ class StepReference {
         if (const auto phase = spec.phases.find(op); phase != spec.phases.end())
           for (const SlotUse& u : phase->second.uses)
             if (const SlotSpec& s = spec.slots[u.slot];
-                s.kind == Kind::parameter || s.kind == Kind::gradient)
+                s.role == Role::parameter || s.role == Role::gradient)
               last_use_[static_cast<std::size_t>(s.index)] = {op, block};
       }
   }
@@ -119,13 +120,12 @@ class StepReference {
       const auto index = static_cast<std::size_t>(s.index);
       Symbol& to = slots[u.slot];
       if (u.how != How::read && u.how != How::modify) continue;
-      switch (s.kind) {
-        case Kind::value: to = values_[index]; break;
-        case Kind::value_gradient: to = value_gradients_[index].value_or(0); break;
-        case Kind::parameter: to = parameters_[index]; break;
-        case Kind::batch: to = batch_[index]; break;
-        case Kind::scalar: to = state_.kept_scalars[index]; break;
-        default: to = saved[u.slot];
+      switch (s.role) {
+        case Role::value: to = values_[index]; break;
+        case Role::value_gradient: to = value_gradients_[index].value_or(0); break;
+        case Role::parameter: to = parameters_[index]; break;
+        case Role::batch: to = batch_[index]; break;
+        default: to = is_scalar(s.role) ? state_.kept_scalars[index] : saved[u.slot];
       }
     }
     if (std::string problem = block_symbols(graph_, block, op, phase.uses, slots); !problem.empty())
@@ -135,21 +135,20 @@ class StepReference {
       const SlotSpec& s = spec.slots[u.slot];
       const auto index = static_cast<std::size_t>(s.index);
       const Symbol made = slots[u.slot];
-      switch (s.kind) {
-        case Kind::value: values_[index] = made; break;
-        case Kind::value_gradient:
+      switch (s.role) {
+        case Role::value: values_[index] = made; break;
+        case Role::value_gradient:
           value_gradients_[index] =
               u.how == How::modify ? made : value_gradients_[index].value_or(0) + made;
           break;
-        case Kind::gradient: {
+        case Role::gradient: {
           std::size_t cell = 0;
           gradients_[index].resize(cuts_[index].size());
           for (const std::int64_t e : cuts_[index])
             gradients_[index][cell++] += contribution_symbol(made, e);
           break;
         }
-        case Kind::scalar: scalars_[index] += made; break;
-        default: saved[u.slot] = made;
+        default: is_scalar(s.role) ? scalars_[index] += made : saved[u.slot] = made;
       }
     }
     return "";
@@ -169,8 +168,9 @@ class StepReference {
       for (std::size_t g = 0; g < cuts_.size(); ++g) update(g);
     }
     const Symbol* const guard = reference_.update_reads_norm2 ? &norm2_ : nullptr;
-    const Symbol *const loss_sum = scalar("loss_sum"), *const target_count = scalar("target_count"),
-                        *const loss_scale = scalar("loss_scale");
+    const Symbol *const loss_sum = scalar(Role::loss_sum),
+                        *const target_count = scalar(Role::target_count),
+                        *const loss_scale = scalar(Role::loss_scale);
     state_.step = advanced_symbol(state_.step, nullptr);
     state_.applied = advanced_symbol(state_.applied, guard);
     if (loss_sum) state_.reports = mix(state_.reports, ReportSlot::loss_sum, *loss_sum);
@@ -183,10 +183,10 @@ class StepReference {
       if (k) k = advanced_symbol(k, guard);
   }
 
-  /// Null where the model has none of that name.
-  const Symbol* scalar(std::string_view name) const {
+  /// Null where the model has none.
+  const Symbol* scalar(Role role) const {
     for (std::size_t k = 0; k < scalars_.size(); ++k)
-      if (graph_.scalars[k].name == name)
+      if (graph_.scalars[k].role == role)
         return state_.kept_scalars[k] ? &state_.kept_scalars[k] : &scalars_[k];
     return nullptr;
   }
@@ -210,8 +210,8 @@ class StepReference {
   }
 
   UpdateOperands scalars_of_update(const Symbol* guard) const {
-    const Symbol *const target_count = scalar("target_count"), *const loss_scale =
-                                                                   scalar("loss_scale");
+    const Symbol *const target_count = scalar(Role::target_count), *const loss_scale =
+                                                                       scalar(Role::loss_scale);
     UpdateOperands o;
     if (guard) o.present.emplace_back(UpdateSlot::norm2, *guard);
     if (target_count) o.present.emplace_back(UpdateSlot::target_count, *target_count);
@@ -231,8 +231,9 @@ class StepReference {
     UpdateOperands o = shared;
     const bool rounded = !reference_.rounded_gradients.empty() &&
                          reference_.rounded_gradients.at(g);
-    o.present.emplace_back(UpdateSlot::gradient,
-                           rounded ? rounded_symbol(gradients_[g][cell]) : gradients_[g][cell]);
+    o.present.emplace_back(
+        UpdateSlot::gradient,
+        rounded ? rounded_symbol(gradients_[g][cell], DType::bf16) : gradients_[g][cell]);
     o.present.emplace_back(UpdateSlot::parameter, group.parameter[cell]);
     if (!group.master.empty()) o.present.emplace_back(UpdateSlot::master, group.master[cell]);
     for (std::size_t s = 0; s < group.states.size(); ++s)

@@ -19,7 +19,7 @@ class RuleCheck {
     // The loader hands over a whole record, also what the model ignores.
     ignored_.assign(p.buffers.size(), false);
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
-      ignored_[b] = p.buffers[b].kind == Kind::batch;
+      ignored_[b] = p.buffers[b].role == Role::batch;
     for (const auto* list : {&p.prologue, &p.steady, &p.drain})
       for (const Instruction& i : *list)
         for (const Use& u : i.uses)
@@ -81,7 +81,7 @@ class RuleCheck {
     for (std::size_t n = 0; n < i.uses.size(); ++n) {
       const Use& u = i.uses[n];
       if (!writes(u.how)) continue;
-      const bool to_be_read = buffer(u).kind != Kind::scratch && i.op != Op::predict &&
+      const bool to_be_read = buffer(u).role != Role::scratch && i.op != Op::predict &&
                               !ignored_[u.buffer];
       each(run(n), [&](std::size_t s) {
         if (read_in_[s] == stamp_ || written_in_[s] == stamp_)
@@ -93,7 +93,7 @@ class RuleCheck {
       });
     }
     for (std::size_t n = 0; n < i.uses.size(); ++n)
-      if (buffer(i.uses[n]).kind == Kind::scratch)
+      if (buffer(i.uses[n]).role == Role::scratch)
         each(run(n), [&](std::size_t s) { holds_[s] = none; });
   }
 
@@ -116,7 +116,7 @@ std::string check_rules(const StepProgram& p, const Placement& at) {
         if (u.buffer < 0 || static_cast<std::size_t>(u.buffer) >= p.buffers.size())
           return std::string(name_of(i.op)) + " uses a buffer that does not exist";
         const Buffer& b = p.buffers[u.buffer];
-        if (u.range.begin < 0 || u.range.begin >= u.range.end || u.range.end > b.size)
+        if (u.range.begin < 0 || u.range.begin >= u.range.end || u.range.end > b.bytes())
           return std::string(name_of(i.op)) + " uses a range outside " + b.name;
       }
   return RuleCheck(p, at).run();

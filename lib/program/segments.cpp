@@ -22,7 +22,7 @@ Segments::Segments(const StepProgram& p, const Placement& at) {
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (p.buffers[b].resident)
       addresses.push_back({address(static_cast<BufferId>(b), 0),
-                           address(static_cast<BufferId>(b), p.buffers[b].size)});
+                           address(static_cast<BufferId>(b), p.buffers[b].bytes())});
   for (const Range& r : addresses) cuts_.push_back(r.begin), cuts_.push_back(r.end);
   std::sort(cuts_.begin(), cuts_.end());
   cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
@@ -31,7 +31,7 @@ Segments::Segments(const StepProgram& p, const Placement& at) {
   };
   for (const Range& r : addresses) runs_.push_back({index(r.begin), index(r.end)});
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const Bytes end = address(static_cast<BufferId>(b), p.buffers[b].size);
+    const Bytes end = address(static_cast<BufferId>(b), p.buffers[b].bytes());
     const int first = index(address(static_cast<BufferId>(b), 0));
     int last = static_cast<int>(std::upper_bound(cuts_.begin(), cuts_.end(), end) - cuts_.begin()) -
                1;

@@ -45,7 +45,7 @@ ModelGraph divisible(ModelGraph graph, int world_size, Unit unit) {
   for (GroupSpec& group : graph.groups) group = divisible(std::move(group), world_size, unit);
   for (BlockSpec& block : graph.blocks)
     for (SlotSpec& slot : block.slots)
-      if (slot.kind == Kind::parameter || slot.kind == Kind::gradient)
+      if (slot.role == Role::parameter || slot.role == Role::gradient)
         slot.tensor.dims = {graph.groups[static_cast<std::size_t>(slot.index)].elements};
   return graph;
 }

@@ -6,15 +6,6 @@
 
 namespace trainx::program {
 
-/// The smallest part of a tensor that an optimizer updates by itself: where its state may be cut,
-/// for shards as for anything else.
-enum class Unit : std::uint8_t {
-  element,
-  block,  // of state_block elements, counted from the tensor's first
-  tensor,
-};
-constexpr std::int64_t state_block = 256;
-
 /// What an optimizer keeps of its parameters, e.g. {"exp_avg", f32}: an entry for each element, or
 /// of each tensor what `dims` says.
 struct StateSpec {

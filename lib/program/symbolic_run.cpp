@@ -28,14 +28,6 @@ std::string text_of(const Instruction& i, const StepProgram& p) {
 
 }  // namespace
 
-std::string resident_role(const Buffer& b) {
-  if (b.kind == Kind::parameter) return "w";
-  std::string name = b.name;
-  // a copy on the host, a shard
-  while (!name.empty() && (name.back() == '\'' || name.back() == '/')) name.pop_back();
-  return b.kind == Kind::state ? name.substr(0, name.find('.')) : name;
-}
-
 SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph,
                          const GroupCuts& cuts, int rounds)
     : programs_(ranks), graph_(graph), rounds_(rounds), reports_(ranks.size()) {
@@ -50,7 +42,7 @@ SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const Mod
       if (!buffer.resident) continue;
       const auto run = map->of_buffer(static_cast<BufferId>(b));
       for (int c = run.begin; c < run.end; ++c)
-        symbols[c] = initial_symbol(resident_role(buffer), buffer.owner,
+        symbols[c] = initial_symbol(buffer.role, buffer.index, buffer.item,
                                     map->element(c, static_cast<int>(r)));
     }
   }
@@ -129,7 +121,7 @@ Symbol SymbolicRun::operand(const Use& u, int rank) {
   }
   // Intact pieces of one thing are that thing.
   const Symbol first = at(rank, run.begin) - piece(cells(rank).element(run.begin, rank));
-  bool intact = u.range.begin == 0 && u.range.end == buffer(u, rank).size;
+  bool intact = u.range.begin == 0 && u.range.end == buffer(u, rank).bytes();
   Symbol h = mix(static_cast<Symbol>(u.range.begin), static_cast<Symbol>(u.range.end));
   for (int c = run.begin; c < run.end; ++c) {
     intact &= at(rank, c) - piece(cells(rank).element(c, rank)) == first;
@@ -248,23 +240,24 @@ std::string SymbolicRun::move(const Instruction& i, const Use& from, int from_ra
 std::string SymbolicRun::copy(const Instruction& i, int rank) {
   const Use *from = find_use(i, CopySlot::from), *to = find_use(i, CopySlot::to);
   if (!from || !to) return "copy without an operand";
-  if (buffer(*from, rank).rounded != buffer(*to, rank).rounded)
+  if (buffer(*from, rank).dtype != buffer(*to, rank).dtype)
     return "copy from " + buffer(*from, rank).name + " to " + buffer(*to, rank).name +
            ", which has another type";
   return move(i, *from, rank, *to, rank);
 }
 
-/// Rounded elements are others than those that they were.
+/// Rounded elements are others than those that they were, wider ones the same.
 std::string SymbolicRun::cast(const Instruction& i, int rank) {
   const Use *from = find_use(i, CopySlot::from), *result = find_use(i, CopySlot::to);
   if (!from || !result) return "cast without an operand";
-  if (buffer(*from, rank).rounded ||
-      buffer(*result, rank).rounded != (buffer(*result, rank).kind == Kind::gradient))
+  const DType made = buffer(*result, rank).dtype;
+  if (buffer(*from, rank).dtype == made)
     return "cast from " + buffer(*from, rank).name + " to " + buffer(*result, rank).name +
-           ", which rounds nothing";
+           ", which is of the same type";
   if (std::string problem = move(i, *from, rank, *result, rank); !problem.empty()) return problem;
+  if (size_of(made) > size_of(buffer(*from, rank).dtype)) return "";
   const auto to = cells(rank).of(*result);
-  for (int c = to.begin; c < to.end; ++c) at(rank, c) = rounded_symbol(at(rank, c));
+  for (int c = to.begin; c < to.end; ++c) at(rank, c) = rounded_symbol(at(rank, c), made);
   return "";
 }
 
@@ -294,7 +287,7 @@ std::string SymbolicRun::require_same_elements(const Instruction& i, int rank) c
   if (!parameter) return std::string(name_of(i.op)) + " without a parameter";
   const auto like = cells(rank).of(*parameter);
   for (const Use& u : i.uses) {
-    if (!is_of_group(buffer(u, rank)) || buffer(u, rank).whole) continue;
+    if (!is_of_group(buffer(u, rank)) || is_of_tensors(u, rank)) continue;
     const auto run = cells(rank).of(u);
     bool same = run.end - run.begin == like.end - like.begin;
     for (int k = 0; same && k < like.end - like.begin; ++k)
@@ -311,7 +304,7 @@ UpdateOperands SymbolicRun::update_operands(const Instruction& i, int rank, int 
   UpdateOperands o;
   for (const Use& u : i.uses) {
     if (!reads(u.how)) continue;
-    const bool of_cells = is_of_group(buffer(u, rank)) && !buffer(u, rank).whole;
+    const bool of_cells = is_of_group(buffer(u, rank)) && !is_of_tensors(u, rank);
     if (!of_cells)
       o.present.emplace_back(u.slot, operand(u, rank));
     else if (cell != none)
@@ -358,7 +351,7 @@ std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
     if (round + 1 == rounds_) {
       const UpdateOperands before = with_sums(none);
       for (const Use& u : i.uses)
-        if (writes(u.how) && buffer(u, rank).whole)
+        if (writes(u.how) && is_of_tensors(u, rank))
           at(rank, cells(rank).of(u).begin) = before.result(u.slot);
     }
     Symbol sum = 0;
@@ -373,7 +366,7 @@ std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
   for (int k = 0; k < like.end - like.begin; ++k) {
     const UpdateOperands o = with_sums(k);
     for (const Use& u : i.uses)
-      if (writes(u.how) && !buffer(u, rank).whole)
+      if (writes(u.how) && !is_of_tensors(u, rank))
         at(rank, cells(rank).of(u).begin + k) = o.result(u.slot);
   }
   return "";
@@ -431,7 +424,7 @@ std::string SymbolicRun::reduce(const std::vector<int>& ranks,
     if (i.peer != first.peer) return "reduce to different ranks";
   }
   for (std::size_t k = 0; k < first.uses.size(); ++k) {
-    if (buffer(first.uses[k], lead).kind == Kind::scratch) continue;
+    if (buffer(first.uses[k], lead).role == Role::scratch) continue;
     const auto like = cells(lead).of(first.uses[k]);
     for (int c = 0; c < like.end - like.begin; ++c) {
       Symbol sum = 0;
@@ -488,10 +481,10 @@ std::string SymbolicRun::shard_move(Op op, int thing, const std::vector<int>& ra
     const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
     const Use *a = find_use(i, source), *b = find_use(i, target);
     if (!a || !b || !is_of_group(buffer(*a, r)) || !is_of_group(buffer(*b, r)) ||
-        buffer(*a, r).owner != buffer(*b, r).owner)
+        buffer(*a, r).index != buffer(*b, r).index)
       return std::string(name_of(op)) + " between buffers that are not of one group";
-    if (buffer(*a, r).owner !=
-        buffer(*find_use(*of_rank[static_cast<std::size_t>(lead)], source), lead).owner)
+    if (buffer(*a, r).index !=
+        buffer(*find_use(*of_rank[static_cast<std::size_t>(lead)], source), lead).index)
       return std::string(name_of(op)) + " of different groups on different ranks";
     const auto run = cells(r).of(*a);
     for (int c = run.begin; c < run.end; ++c) {

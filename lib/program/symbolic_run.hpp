@@ -45,6 +45,7 @@ class SymbolicRun {
 
   const StepProgram& program(int rank) const { return *programs_[rank]; }
   const Buffer& buffer(const Use& u, int rank) const { return program(rank).buffers[u.buffer]; }
+  bool is_of_tensors(const Use& u, int rank) const { return buffer(u, rank).unit == Unit::tensor; }
   Symbol& at(int rank, int cell) { return symbols_[rank][cell]; }
   Symbol operand(const Use& u, int rank);
   void store(const Use& u, int rank, Symbol made);
@@ -56,9 +57,5 @@ class SymbolicRun {
   std::vector<std::vector<Symbol>> symbols_;  // by rank and cell
   std::vector<Symbol> reports_;
 };
-
-/// What a resident buffer is: "w", "master", a state's or a scalar's name. Copies on the host and
-/// shards are the same thing.
-std::string resident_role(const Buffer& b);
 
 }  // namespace trainx::program

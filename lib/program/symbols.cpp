@@ -115,9 +115,9 @@ Symbol UpdateOperands::share_of_sum(int round, std::int64_t element) const {
              static_cast<Symbol>(element));
 }
 
-Symbol initial_symbol(std::string_view what, int group, std::int64_t element) {
-  return mix(tagged(Tag::initial), named_symbol(what), static_cast<Symbol>(group),
-             static_cast<Symbol>(element));
+Symbol initial_symbol(Role role, int index, int item, std::int64_t element) {
+  return mix(tagged(Tag::initial), static_cast<Symbol>(role), static_cast<Symbol>(index),
+             static_cast<Symbol>(item), static_cast<Symbol>(element));
 }
 Symbol batch_symbol(int tensor, Symbol step, int micro, int rank) {
   return mix(tagged(Tag::batch), static_cast<Symbol>(tensor), step, static_cast<Symbol>(micro),
@@ -129,7 +129,9 @@ Symbol norm_symbol(Symbol gradient, int group, std::int64_t element) {
 Symbol contribution_symbol(Symbol gradient, std::int64_t element) {
   return mix(tagged(Tag::contribution), gradient, static_cast<Symbol>(element));
 }
-Symbol rounded_symbol(Symbol exact) { return mix(named_symbol("cast"), exact); }
+Symbol rounded_symbol(Symbol exact, DType to) {
+  return mix(named_symbol("cast"), static_cast<Symbol>(to), exact);
+}
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2) {
   return norm2 ? mix(tagged(Tag::applied), counter, *norm2) : mix(tagged(Tag::step), counter);
 }

@@ -31,13 +31,14 @@ struct UpdateOperands {
   /// What the cell that begins at `element` adds to the sum of that round.
   Symbol share_of_sum(int round, std::int64_t element) const;
 };
-Symbol initial_symbol(std::string_view what, int group, std::int64_t element);
+/// Of a resident buffer's cell that begins at `element`, as Buffer::index and item name it.
+Symbol initial_symbol(Role role, int index, int item, std::int64_t element);
 Symbol batch_symbol(int tensor, Symbol step, int micro, int rank);
 Symbol norm_symbol(Symbol gradient, int group, std::int64_t element);
 /// A block's contribution to the cell of a group's gradient that begins at `element`.
 Symbol contribution_symbol(Symbol gradient, std::int64_t element);
-/// What rounding makes of it.
-Symbol rounded_symbol(Symbol exact);
+/// What rounding to that type makes of it.
+Symbol rounded_symbol(Symbol exact, DType to);
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2);
 
 }  // namespace trainx::program

@@ -64,14 +64,15 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, ProductTimes& pro
 }
 
 /// Of an update, of sums for one, or of the norm, on the device.
-Cost update_cost(const Instruction& i, const Rates& rates) {
+Cost update_cost(const Instruction& i, const StepProgram& p, const Rates& rates) {
   const UpdateRates& u = rates.update;
   double bytes = bytes_of(i), elements = 0;
   for (const Use& use : i.uses) {
     const auto size = static_cast<double>(use.range.end - use.range.begin);
     if (u.reads_twice && i.op == Op::update && use.how == How::modify) bytes += size;
     if (i.op != Op::grad_norm && use.slot == UpdateSlot::gradient)
-      elements += size / static_cast<double>(size_of(DType::f32));
+      elements += size / static_cast<double>(
+                             size_of(p.buffers[static_cast<std::size_t>(use.buffer)].dtype));
   }
   return {0, 0, std::max(seconds(bytes, rates.memory_bytes_per_s), elements * u.element_s),
           static_cast<double>(i.op == Op::grad_norm ? 2 : u.kernels)};
@@ -109,7 +110,7 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
   }
   if (i.lane == Lane::compute &&
       (i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm))
-    return update_cost(i, rates);
+    return update_cost(i, p, rates);
   if (i.op == Op::cast) return {0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 1};
   if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(i), rates.disk_bytes_per_s), 0};
   if (i.lane == Lane::copy_in || i.lane == Lane::copy_out)

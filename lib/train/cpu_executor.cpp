@@ -230,8 +230,8 @@ void CpuExecutor::reduce(const Shape& s, const Instruction& i) {
   };
   for (const Use& u : i.uses) {
     const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
-    if (b.kind == Kind::scratch) continue;
-    const DType dtype = b.kind == Kind::gradient ? DType::f32 : DType::f64;
+    if (b.role == Role::scratch) continue;
+    const DType dtype = b.dtype;
     const std::int64_t elements = (u.range.end - u.range.begin) / size_of(dtype);
     const Use* rounded = find_use(i, u.slot + 1);
     if (!rounded) {

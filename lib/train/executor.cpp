@@ -38,18 +38,17 @@ void set_field(data::BatchView& batch, const TensorSpec& field, std::byte* at) {
 
 namespace {
 
-// What a slot looks like as a tensor: its own spec, or that of the value, batch tensor, scalar or
-// group that it names.
-TensorSpec operand_tensor(const ModelGraph& graph, const SlotSpec& slot) {
+/// The shape of a slot: its own, or that of the value, batch tensor, scalar or group that it names.
+std::vector<std::int64_t> operand_dims(const ModelGraph& graph, const SlotSpec& slot) {
   const auto index = static_cast<std::size_t>(slot.index);
-  switch (slot.kind) {
-    case Kind::value:
-    case Kind::value_gradient: return graph.values[index];
-    case Kind::batch: return graph.batch[index];
-    case Kind::scalar: return graph.scalars[index];
-    case Kind::parameter: return {slot.name, graph.compute, {graph.groups[index].elements}};
-    case Kind::gradient: return {slot.name, DType::f32, {graph.groups[index].elements}};
-    default: return slot.tensor;
+  if (is_scalar(slot.role)) return graph.scalars[index].dims;
+  switch (slot.role) {
+    case Role::value:
+    case Role::value_gradient: return graph.values[index].dims;
+    case Role::batch: return graph.batch[index].dims;
+    case Role::parameter:
+    case Role::gradient: return {graph.groups[index].elements};
+    default: return slot.tensor.dims;
   }
 }
 
@@ -64,16 +63,15 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
   for (const Use& u : i.uses) {
     const auto slot = static_cast<std::size_t>(u.slot);
     how[slot] = u.how;
-    if (const Buffer& b = placed.program.buffers[static_cast<std::size_t>(u.buffer)];
-        b.space == Space::library) {
+    const Buffer& b = placed.program.buffers[static_cast<std::size_t>(u.buffer)];
+    if (b.space == Space::library) {
       // the block keeps it; what dies with the instruction need not be made
-      if (b.kind == Kind::saved) operands[slot] = tensor::view(base, DType::u8, {0});
+      if (b.role == Role::saved) operands[slot] = tensor::view(base, DType::u8, {0});
       continue;
     }
-    const TensorSpec like = operand_tensor(placed.graph, block.slots[slot]);
     operands[slot] = tensor::view(
-        base + placed.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin,
-        like.dtype, like.dims);
+        base + placed.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin, b.dtype,
+        operand_dims(placed.graph, block.slots[slot]));
   }
   return std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands),
                                                std::move(how), parts.mode, parts.seed,
@@ -92,14 +90,11 @@ std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
 }
 
 CastTypes cast_types(const plan::PlacedProgram& placed, const Instruction& i) {
-  const Use& from = use_of(i, CopySlot::from);
-  const bool of_gradient = placed.program.buffers[static_cast<std::size_t>(from.buffer)].kind ==
-                           Kind::gradient;
-  if (!of_gradient && !placed.graph.stored)
-    throw InternalError("a program casts parameters that are stored as it computes");
-  const DType type = of_gradient ? DType::f32 : *placed.graph.stored;
-  return {type, of_gradient ? DType::bf16 : placed.graph.compute,
-          (from.range.end - from.range.begin) / size_of(type)};
+  const auto buffer = [&](Slot slot) -> const Buffer& {
+    return placed.program.buffers[static_cast<std::size_t>(use_of(i, slot).buffer)];
+  };
+  const Buffer &from = buffer(CopySlot::from), &to = buffer(CopySlot::to);
+  return {from.dtype, to.dtype, from.elements};
 }
 
 void run_block(model::Block& block, Op op, model::BlockContext& context) {
@@ -114,18 +109,16 @@ void run_block(model::Block& block, Op op, model::BlockContext& context) {
 
 namespace {
 
-/// What an optimizer takes of a group, by its own arithmetic (optim::GroupMemory): one element each
-/// of gradient, parameter, master and states.
+/// What an optimizer takes of a group: an element each of gradient, parameter and master, and what
+/// it keeps.
 std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instruction& i,
                                   const Use& u) {
   const Buffer& b = placed.program.buffers[static_cast<std::size_t>(u.buffer)];
+  if (b.role == Role::state) return b.bytes();
+  if (!is_of_group(b)) return 0;
   const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements /
                                 (b.sharded ? placed.program.shard_ranks : 1);
-  if (u.slot == UpdateSlot::parameter) return elements * size_of(placed.graph.compute);
-  if (u.slot == UpdateSlot::master)
-    return u.range.end - u.range.begin == elements * 4 ? elements * 4 : elements * 2;
-  if (u.slot == UpdateSlot::gradient) return elements * (b.rounded ? 2 : 4);
-  return u.slot >= UpdateSlot::first_state ? elements * 4 : 0;
+  return elements * size_of(b.dtype);
 }
 
 }  // namespace
@@ -152,8 +145,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
         count(u.buffer, update_operand_bytes(placed, i, u));
       if (i.op == Op::copy || i.op == Op::cast || i.op == Op::scatter || i.op == Op::gather)
         count(u.buffer, u.range.end - u.range.begin);
-      if (const Kind kind = placed.program.buffers[static_cast<std::size_t>(u.buffer)].kind;
-          kind == Kind::scalar)
+      if (is_scalar(placed.program.buffers[static_cast<std::size_t>(u.buffer)].role))
         count(u.buffer, u.range.end - u.range.begin);
     }
 }
@@ -196,7 +188,7 @@ void require_executable(const plan::PlacedProgram& placed) {
   for (const Instruction& i : placed.program.steady)
     for (const Use& u : i.uses)
       if (u.range.begin != 0 ||
-          u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].size)
+          u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].bytes())
         throw InternalError(std::string(name_of(i.op)) + " uses a part of '" +
                             placed.program.buffers[static_cast<std::size_t>(u.buffer)].name +
                             "'; the executor computes on whole buffers");

@@ -112,8 +112,7 @@ std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank);
 /// each buffer; nothing where there are no contexts.
 void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts,
                     std::vector<std::int64_t>& bytes);
-/// What a cast makes of what: of parameters as they are stored what the program computes in, of
-/// gradients bf16.
+/// What a cast makes of what.
 struct CastTypes {
   DType from, to;
   std::int64_t elements;

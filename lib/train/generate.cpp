@@ -20,7 +20,7 @@ struct GeneratorLayout {
 
 namespace {
 
-using program::Kind;
+using program::Role;
 
 GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_length,
                           std::int64_t threads, bool on_gpu) {
@@ -39,8 +39,8 @@ GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_lengt
   placed.placement = program::plan_memory(placed.program);
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
     if (placed.program.buffers[b].resident)
-      layout.weights_bytes =
-          std::max(layout.weights_bytes, placed.placement.base[b] + placed.program.buffers[b].size);
+      layout.weights_bytes = std::max(layout.weights_bytes,
+                                      placed.placement.base[b] + placed.program.buffers[b].bytes());
   layout.weights_bytes = (layout.weights_bytes + 255) / 256 * 256;
   p.memory.arena_bytes = layout.weights_bytes +
                          model::gpt2::Decoder::memory_bytes(dims, context_length);
@@ -52,8 +52,8 @@ GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_lengt
 std::vector<at::Tensor> groups_at(std::byte* memory, const plan::PlacedProgram& placed) {
   std::vector<at::Tensor> groups(placed.graph.groups.size());
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
-    if (const auto& buffer = placed.program.buffers[b]; buffer.kind == Kind::parameter) {
-      const auto owner = static_cast<std::size_t>(buffer.owner);
+    if (const auto& buffer = placed.program.buffers[b]; buffer.role == Role::parameter) {
+      const auto owner = static_cast<std::size_t>(buffer.index);
       groups[owner] = tensor::view(memory + placed.placement.base[b], DType::f32,
                                    {placed.graph.groups[owner].elements});
     }

@@ -16,13 +16,7 @@
 
 namespace trainx::train {
 
-using program::GroupSpec, program::Kind, program::Master, program::ParameterSpec;
-
-namespace {
-
-const std::string master_prefix = "master.";
-
-}  // namespace
+using program::GroupSpec, program::Master, program::ParameterSpec, program::Role;
 
 namespace {
 
@@ -32,7 +26,7 @@ std::span<std::byte> free_on_host(const plan::PlacedProgram& placed, std::byte* 
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
     if (const auto& buffer = placed.program.buffers[b];
         buffer.resident && buffer.space == program::Space::host)
-      end = std::max(end, placed.placement.base[b] + buffer.size);
+      end = std::max(end, placed.placement.base[b] + buffer.bytes());
   end = (end + offload::block_bytes - 1) / offload::block_bytes * offload::block_bytes;
   const std::int64_t all = placed.placement.peak_of(program::Space::host);
   return host && all > end ? std::span<std::byte>(host + end, static_cast<std::size_t>(all - end))
@@ -71,47 +65,38 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     if (on_host && !memory.host)
       throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
     const bool on_disk = buffer.space == program::Space::disk;
-    if (on_disk && !memory.disk && buffer.kind == Kind::parameter)
+    if (on_disk && !memory.disk && buffer.role == Role::parameter)
       throw InternalError(buffer.name + " lies on a disk, which is not there");
     if (on_disk && !memory.disk) continue;
     std::byte* const at =
         on_disk ? nullptr : (on_host ? memory.host : memory.base) + placed.placement.base[b];
     const Place place{at, on_disk ? placed.placement.base[b] : program::none,
-                      static_cast<std::size_t>(buffer.size), buffer.kind == Kind::parameter};
-    if (buffer.kind == Kind::scalar) {
-      if (buffer.name == "step")
-        step_ = reinterpret_cast<std::int64_t*>(at);
-      else if (buffer.name == "applied")
-        applied_ = reinterpret_cast<std::int64_t*>(at);
-      else if (buffer.name == "loss_scale")
-        loss_scale_ = reinterpret_cast<double*>(at);
-      else
-        lr_table_ = {reinterpret_cast<double*>(at),
-                     static_cast<std::size_t>(buffer.size) / sizeof(double)};
-      continue;
+                      static_cast<std::size_t>(buffer.bytes()), buffer.role == Role::parameter};
+    switch (buffer.role) {
+      case Role::step: step_ = reinterpret_cast<std::int64_t*>(at); continue;
+      case Role::applied_steps: applied_ = reinterpret_cast<std::int64_t*>(at); continue;
+      case Role::loss_scale: loss_scale_ = reinterpret_cast<double*>(at); continue;
+      case Role::learning_rates:
+        lr_table_ = {reinterpret_cast<double*>(at), static_cast<std::size_t>(buffer.elements)};
+        continue;
+      default: break;
     }
-    Group& group = groups_[static_cast<std::size_t>(buffer.owner)];
-    // "w.h0/"
-    const std::string name = buffer.sharded ? buffer.name.substr(0, buffer.name.size() - 1)
-                                            : buffer.name;
-    if (buffer.kind == Kind::parameter) {
+    Group& group = groups_[static_cast<std::size_t>(buffer.index)];
+    if (buffer.role == Role::parameter) {
       // those that blocks compute with come first
       if (on_host && group.parameter.bytes > 0)
         group.on_host = at;
       else
         group.parameter = place;
-    } else if (name.starts_with(master_prefix)) {
+    } else if (buffer.role == Role::master) {
       group.master = place;
-      group.master_kind = buffer.size == group.shards.front().elements * 4 ? Master::fp32
-                                                                           : Master::split;
-    } else {
-      for (const program::StateSpec& s : states) {
-        if (name != s.name + "." + group.spec->name) continue;
-        State& state = group.states.emplace_back(
-            State{s, {}, buffer.sharded, place, buffer.size / size_of(s.dtype), on_host});
-        for (const GroupSpec& shard : shards_of(group, state))
-          state.layouts.push_back(program::state_layout(s, shard));
-      }
+      group.master_kind = program::master_kind(buffer);
+    } else if (!states.empty()) {
+      const program::StateSpec& spec = states.at(static_cast<std::size_t>(buffer.item));
+      State& state = group.states.emplace_back(
+          State{spec, {}, buffer.sharded, place, buffer.elements, on_host});
+      for (const GroupSpec& shard : shards_of(group, state))
+        state.layouts.push_back(program::state_layout(spec, shard));
     }
   }
 }

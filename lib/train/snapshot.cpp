@@ -13,7 +13,7 @@ void for_residents(const plan::PlacedProgram& placed, Space space, const Use& us
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
     if (const program::Buffer& buffer = placed.program.buffers[b];
         buffer.resident && buffer.space == space)
-      use(placed.placement.base[b], buffer.size);
+      use(placed.placement.base[b], buffer.bytes());
 }
 
 program::Bytes end_of_residents(const plan::PlacedProgram& placed, Space space) {

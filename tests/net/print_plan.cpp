@@ -55,7 +55,7 @@ void print_program(const std::string& name, const plan::PlacedProgram& placed) {
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b) {
     const program::Buffer& buffer = placed.program.buffers[b];
     row(std::string(name_of_space(buffer.space)) + " " + std::to_string(placed.placement.base[b]) +
-            " " + std::to_string(buffer.size),
+            " " + std::to_string(buffer.bytes()),
         buffer.name);
   }
   print_order(placed.order);

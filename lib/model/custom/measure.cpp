@@ -14,8 +14,8 @@
 namespace trainx::model::custom {
 
 using program::BlockSpec;
-using program::Kind;
 using program::Op;
+using program::Role;
 using spec::ModuleSlot;
 
 namespace {
@@ -86,15 +86,15 @@ class Operands {
 
  private:
   at::Tensor operand(const program::SlotSpec& slot) {
-    at::Tensor& t = tensors_[{slot.kind, slot.kind == Kind::saved ? -1 : slot.index}];
+    at::Tensor& t = tensors_[{slot.role, slot.role == Role::saved ? -1 : slot.index}];
     if (!t.defined())
-      t = at::zeros(slot.kind == Kind::saved ? std::vector<std::int64_t>{0} : slot.tensor.dims,
+      t = at::zeros(slot.role == Role::saved ? std::vector<std::int64_t>{0} : slot.tensor.dims,
                     tensor::scalar_type(slot.tensor.dtype));
     return t;
   }
 
   const program::ModelGraph& graph_;
-  std::map<std::pair<Kind, int>, at::Tensor> tensors_;
+  std::map<std::pair<Role, int>, at::Tensor> tensors_;
 };
 
 struct Allocated {

@@ -9,7 +9,7 @@
 
 namespace trainx::model::gpt2 {
 
-using program::BlockSpec, program::Kind, program::ModelGraph, program::Op, program::SlotSpec,
+using program::BlockSpec, program::Role, program::ModelGraph, program::Op, program::SlotSpec,
     program::TensorSpec;
 
 namespace {
@@ -26,8 +26,8 @@ ModelGraph graph_of(const spec::Gpt2Dims& dims, std::int64_t length) {
 /// Operands of one name share memory: blocks follow one another, and leave nothing but residual,
 /// branch and cache.
 std::string place_name(const ModelGraph& graph, const BlockSpec& block, const SlotSpec& slot) {
-  if (slot.kind == Kind::batch) return graph.batch[static_cast<std::size_t>(slot.index)].name;
-  if (slot.kind == Kind::value) {
+  if (slot.role == Role::batch) return graph.batch[static_cast<std::size_t>(slot.index)].name;
+  if (slot.role == Role::value) {
     std::string name = graph.values[static_cast<std::size_t>(slot.index)].name;  // "residual3"
     while (name.back() >= '0' && name.back() <= '9') name.pop_back();
     return name;
@@ -36,8 +36,8 @@ std::string place_name(const ModelGraph& graph, const BlockSpec& block, const Sl
 }
 
 TensorSpec tensor_of(const ModelGraph& graph, const BlockSpec& block, const SlotSpec& slot) {
-  if (slot.kind == Kind::batch) return graph.batch[static_cast<std::size_t>(slot.index)];
-  if (slot.kind == Kind::value) return graph.values[static_cast<std::size_t>(slot.index)];
+  if (slot.role == Role::batch) return graph.batch[static_cast<std::size_t>(slot.index)];
+  if (slot.role == Role::value) return graph.values[static_cast<std::size_t>(slot.index)];
   TensorSpec tensor = slot.tensor;
   if (is_head(block)) tensor.dims[0] = 1;  // it predicts from the last row alone
   return tensor;
@@ -46,9 +46,9 @@ TensorSpec tensor_of(const ModelGraph& graph, const BlockSpec& block, const Slot
 /// What lies in a decoder's memory: not the parameters, not which row to predict from, which the
 /// host reads, and not a copy of the logits.
 bool is_placed(const BlockSpec& block, const SlotSpec& slot) {
-  if (slot.kind == Kind::batch) return slot.index == spec::Gpt2Batch::tokens;
-  if (slot.kind == Kind::value) return !is_head(block) || slot.name != "logits";
-  return slot.kind == Kind::saved || slot.kind == Kind::scratch;
+  if (slot.role == Role::batch) return slot.index == spec::Gpt2Batch::tokens;
+  if (slot.role == Role::value) return !is_head(block) || slot.name != "logits";
+  return slot.role == Role::saved || slot.role == Role::scratch;
 }
 
 spec::Gpt2Dims without_dropout(spec::Gpt2Dims dims) {
@@ -89,8 +89,8 @@ Decoder::Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<
 }
 
 at::Tensor Decoder::operand(const BlockSpec& block, const SlotSpec& slot) {
-  if (slot.kind == Kind::parameter) return groups_[static_cast<std::size_t>(slot.index)];
-  if (slot.kind == Kind::batch && slot.index == spec::Gpt2Batch::targets)
+  if (slot.role == Role::parameter) return groups_[static_cast<std::size_t>(slot.index)];
+  if (slot.role == Role::batch && slot.index == spec::Gpt2Batch::targets)
     return tensor::view(&last_row_, DType::i32, {1, 1});
   if (!is_placed(block, slot)) return {};
   TensorSpec tensor = tensor_of(graph_, block, slot);

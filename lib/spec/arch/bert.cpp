@@ -15,6 +15,7 @@ using program::How;
 using program::ModelGraph;
 using program::Op;
 using program::Phase;
+using program::Role;
 using program::SlotSpec;
 
 std::int64_t BertDims::padded_vocab_size() const { return (vocab_size + 127) / 128 * 128; }
@@ -431,16 +432,16 @@ ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size, std::
                  {"positions", DType::i64, {s.B}},
                  {"token_types", DType::i32, {s.B, s.T}},
                  {"lengths", DType::i32, {s.B}}};
-  graph.scalars = {{"loss_sum", DType::f64, {1}}, {"target_count", DType::f64, {1}}};
+  graph.scalars = {program::scalar(Role::loss_sum), program::scalar(Role::target_count)};
   if (classification) {
     graph.batch.push_back({"labels", DType::i32, {s.B}});
-    graph.scalars.push_back({"confusion", DType::f64, {dims.num_labels, dims.num_labels}});
+    graph.scalars.push_back(program::metric("confusion", {dims.num_labels, dims.num_labels}));
   } else {
-    graph.scalars.push_back({"correct", DType::f64, {1}});
+    graph.scalars.push_back(program::metric("correct"));
     graph.target_chunk = masked_rows(s).R;
     graph.target_rows = masked_rows(s).expected;
   }
-  if (s.scaled) graph.scalars.push_back(loss_scale_scalar());
+  if (s.scaled) graph.scalars.push_back(program::scalar(Role::loss_scale));
   graph.blocks.push_back(embedding_block(graph, s));
   for (int layer = 0; layer < dims.num_layers; ++layer) {
     graph.blocks.push_back(attention_block(graph, s, layer));

@@ -12,40 +12,41 @@ struct BlockBuilder {
   const program::ModelGraph& graph;
   program::BlockSpec block;
 
-  program::SlotSpec& slot(int at, std::string name, program::Kind kind, int index,
+  program::SlotSpec& slot(int at, std::string name, program::Role role, int index,
                           program::TensorSpec tensor) {
     if (block.slots.size() <= static_cast<std::size_t>(at)) block.slots.resize(at + 1);
     tensor.name = name;
     return block.slots[at] = {
-               .name = std::move(name), .kind = kind, .index = index, .tensor = std::move(tensor)};
+               .name = std::move(name), .role = role, .index = index, .tensor = std::move(tensor)};
   }
   program::SlotSpec& value(int at, std::string name, int index) {
-    return slot(at, std::move(name), program::Kind::value, index, graph.values[index]);
+    return slot(at, std::move(name), program::Role::value, index, graph.values[index]);
   }
   program::SlotSpec& value_gradient(int at, std::string name, int index) {
-    return slot(at, std::move(name), program::Kind::value_gradient, index, graph.values[index]);
+    return slot(at, std::move(name), program::Role::value_gradient, index, graph.values[index]);
   }
   program::SlotSpec& batch(int at, int index) {
-    return slot(at, graph.batch[index].name, program::Kind::batch, index, graph.batch[index]);
+    return slot(at, graph.batch[index].name, program::Role::batch, index, graph.batch[index]);
   }
   program::SlotSpec& scalar(int at, int index) {
-    return slot(at, graph.scalars[index].name, program::Kind::scalar, index, graph.scalars[index]);
+    return slot(at, graph.scalars[index].name, graph.scalars[index].role, index,
+                graph.scalars[index]);
   }
   program::SlotSpec& parameters(int at, int group) {
-    return slot(at, graph.groups[group].name, program::Kind::parameter, group,
+    return slot(at, graph.groups[group].name, program::Role::parameter, group,
                 {.dtype = graph.compute, .dims = {graph.groups[group].elements}});
   }
   program::SlotSpec& gradients(int at, int group) {
-    return slot(at, "d_" + graph.groups[group].name, program::Kind::gradient, group,
+    return slot(at, "d_" + graph.groups[group].name, program::Role::gradient, group,
                 {.dtype = DType::f32, .dims = {graph.groups[group].elements}});
   }
   program::SlotSpec& saved(int at, std::string name, DType dtype, std::vector<std::int64_t> dims) {
-    return slot(at, std::move(name), program::Kind::saved, program::none,
+    return slot(at, std::move(name), program::Role::saved, program::none,
                 {.dtype = dtype, .dims = std::move(dims)});
   }
   program::SlotSpec& scratch(int at, std::string name, DType dtype,
                              std::vector<std::int64_t> dims) {
-    return slot(at, std::move(name), program::Kind::scratch, program::none,
+    return slot(at, std::move(name), program::Role::scratch, program::none,
                 {.dtype = dtype, .dims = std::move(dims)});
   }
 };
@@ -72,10 +73,6 @@ void add_chunked(program::Phase& phase, std::int64_t rows, std::int64_t chunk, M
   if (full.count > 0) phase.gemms.push_back(full);
   if (rows % chunk > 0) phase.gemms.push_back(rest);
 }
-
-/// What fp16's losses are multiplied by, so that small gradients do not vanish: the scale and the
-/// steps since it last changed. Read by the loss, kept from step to step.
-inline program::TensorSpec loss_scale_scalar() { return {"loss_scale", DType::f64, {2}}; }
 
 /// Rows of logits that exist at once: 8 MiB of fp32, of `columns` each.
 inline std::int64_t logit_rows(std::int64_t columns, std::int64_t rows) {

@@ -8,10 +8,10 @@ namespace trainx::spec {
 using program::BlockSpec;
 using program::Bytes;
 using program::How;
-using program::Kind;
 using program::ModelGraph;
 using program::Op;
 using program::Phase;
+using program::Role;
 using program::Slot;
 using S = ModuleSlot;
 
@@ -73,31 +73,31 @@ struct Chain {
                has_parameters = groups[k] != program::none;
     BlockSpec b{.name = m.name, .layer = last ? program::none : k};
     b.slots.assign(S::count, {.name = "unused",
-                              .kind = Kind::scratch,
+                              .role = Role::scratch,
                               .tensor = {.name = "unused", .dtype = DType::u8, .dims = {0}}});
-    auto slot = [&](Slot s, std::string name, Kind kind, int index, program::TensorSpec tensor) {
+    auto slot = [&](Slot s, std::string name, Role role, int index, program::TensorSpec tensor) {
       tensor.name = name;
       b.slots[s] = {
-          .name = std::move(name), .kind = kind, .index = index, .tensor = std::move(tensor)};
+          .name = std::move(name), .role = role, .index = index, .tensor = std::move(tensor)};
     };
-    auto value = [&](Slot s, const char* name, Kind kind, int index) {
-      slot(s, name, kind, index, graph.values[index]);
+    auto value = [&](Slot s, const char* name, Role role, int index) {
+      slot(s, name, role, index, graph.values[index]);
     };
     auto batch = [&](Slot s, int index) {
-      slot(s, graph.batch[index].name, Kind::batch, index, graph.batch[index]);
+      slot(s, graph.batch[index].name, Role::batch, index, graph.batch[index]);
     };
     if (first)
       batch(S::input, CustomBatch::tokens);
     else
-      value(S::input, "input", Kind::value, k - 1),
-          value(S::d_input, "d_input", Kind::value_gradient, k - 1);
+      value(S::input, "input", Role::value, k - 1),
+          value(S::d_input, "d_input", Role::value_gradient, k - 1);
     batch(S::positions, CustomBatch::positions);
     std::vector<Slot> inputs{S::input, S::positions};
     if (has_parameters) {
       const program::GroupSpec& group = graph.groups[groups[k]];
-      slot(S::parameters, group.name, Kind::parameter, groups[k],
+      slot(S::parameters, group.name, Role::parameter, groups[k],
            {.dtype = graph.compute, .dims = {group.elements}});
-      slot(S::d_parameters, "d_" + group.name, Kind::gradient, groups[k],
+      slot(S::d_parameters, "d_" + group.name, Role::gradient, groups[k],
            {.dtype = DType::f32, .dims = {group.elements}});
       inputs.push_back(S::parameters);
     }
@@ -111,7 +111,7 @@ struct Chain {
     if (last) {
       batch(S::targets, CustomBatch::targets);
       for (int i = 0; i < static_cast<int>(graph.scalars.size()); ++i)
-        slot(S::loss_sum + i, graph.scalars[i].name, Kind::scalar, i, graph.scalars[i]);
+        slot(S::loss_sum + i, graph.scalars[i].name, graph.scalars[i].role, i, graph.scalars[i]);
       for (const Op op : {Op::loss, Op::evaluate}) {
         Phase& phase = b.phases[op];
         read(phase, inputs);
@@ -124,9 +124,9 @@ struct Chain {
       }
       return b;
     }
-    value(S::value_out, "value_out", Kind::value, k);
-    value(S::d_value_out, "d_value_out", Kind::value_gradient, k);
-    slot(S::graph, "graph", Kind::saved, program::none,
+    value(S::value_out, "value_out", Role::value, k);
+    value(S::d_value_out, "d_value_out", Role::value_gradient, k);
+    slot(S::graph, "graph", Role::saved, program::none,
          {.dtype = DType::u8, .dims = {std::max<Bytes>(m.graph_bytes, 1)}});
     b.slots[S::graph].space = program::Space::library;
     b.slots[S::value_out].from = b.slots[S::graph].from = inputs;
@@ -155,9 +155,9 @@ ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::int64_t T, 
                  {"positions", DType::i64, {B}},
                  {classification ? "labels" : "targets", DType::i32, {B}}};
   if (!classification) graph.batch.back().dims.push_back(T);
-  graph.scalars = {{"loss_sum", DType::f64, {1}}, {"target_count", DType::f64, {1}}};
+  graph.scalars = {program::scalar(Role::loss_sum), program::scalar(Role::target_count)};
   if (classification)
-    graph.scalars.push_back({"confusion", DType::f64, {dims.num_labels, dims.num_labels}});
+    graph.scalars.push_back(program::metric("confusion", {dims.num_labels, dims.num_labels}));
   Chain chain{graph, shape, {}};
   for (const CustomModule& m : shape.modules) {
     chain.groups.push_back(m.parameters.empty() ? program::none

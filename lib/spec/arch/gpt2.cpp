@@ -14,6 +14,7 @@ using program::How;
 using program::ModelGraph;
 using program::Op;
 using program::Phase;
+using program::Role;
 using program::SlotSpec;
 
 std::int64_t Gpt2Dims::padded_vocab_size() const { return (vocab_size + 127) / 128 * 128; }
@@ -308,8 +309,8 @@ ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size, std::
                  {"targets", DType::i32, {s.B, s.T}},
                  {"positions", DType::i64, {s.B}}};
   if (dims.packed) graph.batch.push_back({"document_starts", DType::i32, {s.B, s.T}});
-  graph.scalars = {{"loss_sum", DType::f64, {1}}, {"target_count", DType::f64, {1}}};
-  if (s.scaled) graph.scalars.push_back(loss_scale_scalar());
+  graph.scalars = {program::scalar(Role::loss_sum), program::scalar(Role::target_count)};
+  if (s.scaled) graph.scalars.push_back(program::scalar(Role::loss_scale));
   graph.blocks.push_back(embedding_block(graph, s));
   for (int layer = 0; layer < dims.num_layers; ++layer) {
     graph.blocks.push_back(attention_block(graph, s, layer));

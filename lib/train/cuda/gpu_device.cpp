@@ -21,7 +21,7 @@ std::int64_t resident_bytes(const plan::PlacedProgram& placed) {
   for (std::size_t b = 0; b < placed.program.buffers.size() && placed.program.buffers[b].resident;
        ++b)
     if (placed.program.buffers[b].space == program::Space::device)
-      end = std::max(end, placed.placement.base[b] + placed.program.buffers[b].size);
+      end = std::max(end, placed.placement.base[b] + placed.program.buffers[b].bytes());
   return end;
 }
 

@@ -499,8 +499,8 @@ void GpuExecutor::reduce(const Shape& s, const Instruction& i, cudaStream_t stre
   std::vector<Sum> sums;
   for (const Use& u : i.uses) {
     const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
-    if (b.kind == Kind::scratch) continue;
-    const DType dtype = b.kind == Kind::gradient ? DType::f32 : DType::f64;
+    if (b.role == Role::scratch) continue;
+    const DType dtype = b.dtype;
     const Use* rounded = find_use(i, u.slot + 1);
     sums.push_back({s.memory->address(u), rounded ? s.memory->address(*rounded) : nullptr,
                     (u.range.end - u.range.begin) / size_of(dtype), dtype, writes(u.how)});

@@ -10,6 +10,7 @@
 #include "optim/lamb.hpp"
 #include "optim/lion.hpp"
 #include "program/operations.hpp"
+#include "train/update_memory.hpp"
 
 namespace trainx::train {
 
@@ -149,7 +150,6 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
                            const spec::OptimizerOptions& options,
                            const kernels::ScaleSettings& scale,
                            std::optional<std::uint64_t> rounding_seed) {
-  const ModelGraph& graph = memory.placed().graph;
   const auto states = std::visit([](const auto& o) { return spec::states(o); }, options);
   const Instruction& first = *run.front();
   const Use& table = use_of(first, UpdateSlot::lr_table);
@@ -166,31 +166,13 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
   const auto sums_of_tensors =
       std::visit([](const auto& o) { return spec::tensor_sums_of(o); }, options);
   for (const Instruction* i : run) {
-    optim::GroupMemory group;
-    const OwnGroup& own = groups[static_cast<std::size_t>(i->block)];
-    group.group = &own.spec;
-    group.first = own.first;
-    group.gradient = memory.find<float>(*i, UpdateSlot::gradient);
-    group.parameter_dtype = graph.compute;
-    group.rounding_seed = rounding_seed;
-    group.index = i->block;
-    group.parameter = memory.address(use_of(*i, UpdateSlot::parameter));
-    if (const Use* master = find_use(*i, UpdateSlot::master)) {
-      group.master = memory.address(*master);
-      group.master_kind = master->range.end - master->range.begin == group.group->elements * 4
-                              ? Master::fp32
-                              : Master::split;
-    }
-    for (std::size_t s = 0; s < states.size(); ++s)
-      group.states.push_back(
-          memory.find<std::byte>(*i, UpdateSlot::first_state + static_cast<Slot>(s)));
-    for (int round = 0; round < static_cast<int>(sums_of_tensors.size()); ++round) {
-      auto* const sums = memory.find<double>(*i, UpdateSlot::first_sums + round);
-      if (!sums && round == 0) break;
-      update.round = sums ? round : update.round;
-      group.of_group = &graph.groups[static_cast<std::size_t>(i->block)];
-      group.sums.push_back(sums);
-    }
+    UpdateMemory operands = update_memory(
+        memory.placed(), *i, groups[static_cast<std::size_t>(i->block)],
+        [&](const Use& u) { return memory.address(u); }, rounding_seed);
+    optim::GroupMemory& group = operands.group;
+    group.states.resize(states.size());
+    if (!group.sums.empty()) group.sums.resize(sums_of_tensors.size());
+    update.round = operands.round;
     update.tensors.append(optim::tensor_ranges(group, states, sums_of_tensors));
     update.kind = optim::weight_kind(group);
   }

@@ -93,9 +93,8 @@ TEST_CASE("GPT-2 on the GPU: a second micro-step adds to gradients and sums", "[
   gpu.run();
   for (auto& i : run.program.steady)
     for (auto& u : i.uses) {
-      const program::Kind kind = run.program.buffers[u.buffer].kind;
-      if (u.how == program::How::overwrite &&
-          (kind == program::Kind::gradient || kind == program::Kind::scalar))
+      const program::Role role = run.program.buffers[u.buffer].role;
+      if (u.how == program::How::overwrite && (role == program::Role::gradient || is_scalar(role)))
         u.how = program::How::accumulate;
     }
   gpu.run();

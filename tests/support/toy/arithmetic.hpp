@@ -35,10 +35,10 @@ inline double sample(const Overflow& overflow, double step, int micro, int rank,
                   0.7 * static_cast<double>(e));
 }
 
-inline double initial(std::string_view what, int group, std::size_t e) {
-  if (what == "lr_table") return 0.05 / (1 + static_cast<double>(e));
-  if (what == "loss_scale") return 0.5;
-  if (what == "w" || what == "master")
+inline double initial(Role role, int group, std::size_t e) {
+  if (role == Role::learning_rates) return 0.05 / (1 + static_cast<double>(e));
+  if (role == Role::loss_scale) return 0.5;
+  if (role == Role::parameter || role == Role::master)
     return 0.5 + 0.3 * std::cos(3.0 * group + static_cast<double>(e));
   return 0;  // states, counters
 }
@@ -108,9 +108,9 @@ inline void update_element(const Element& x) {
 }
 
 inline double norm_term(double gradient) { return exact(gradient * gradient); }
-inline double advanced(std::string_view counter, double value, const double* norm2) {
+inline double advanced(Role counter, double value, const double* norm2) {
   const bool finite = !norm2 || std::isfinite(*norm2);
-  if (counter == "loss_scale") return finite ? std::min(value * 2, 1.0) : value / 2;
+  if (counter == Role::loss_scale) return finite ? std::min(value * 2, 1.0) : value / 2;
   return finite ? value + 1 : value;
 }
 inline double learning_rate(const Numbers& table, double applied) {

@@ -12,9 +12,9 @@ using namespace trainx::program;
 
 constexpr std::int64_t width = 12;  // elements; 1, 2 and 3 ranks divide it
 
-inline SlotSpec slot(std::string name, Kind kind, int index, std::vector<Slot> from = {},
+inline SlotSpec slot(std::string name, Role role, int index, std::vector<Slot> from = {},
                      bool cheap = false) {
-  return {std::move(name), kind, index, {"", DType::f32, {width}}, std::move(from), cheap};
+  return {std::move(name), role, index, {"", DType::f32, {width}}, std::move(from), cheap};
 }
 
 inline int add_group(ModelGraph& g, const std::string& name) {
@@ -29,7 +29,7 @@ inline int add_value(ModelGraph& g, const std::string& name, std::int64_t elemen
 inline ModelGraph empty_graph() {
   ModelGraph g;
   g.batch = {{"x", DType::f32, {width}}, {"target", DType::f32, {width}}};
-  g.scalars = {{"loss_sum", DType::f64, {1}}, {"target_count", DType::f64, {1}}};
+  g.scalars = {scalar(Role::loss_sum), scalar(Role::target_count)};
   g.tokens = width;
   return g;
 }
@@ -37,9 +37,9 @@ inline ModelGraph empty_graph() {
 /// value = f(x, w)
 inline BlockSpec embed(const std::string& name, int group, int value) {
   BlockSpec b{name};
-  b.slots = {slot("x", Kind::batch, 0), slot("w", Kind::parameter, group),
-             slot("out", Kind::value, value, {0, 1}), slot("d_out", Kind::value_gradient, value),
-             slot("g", Kind::gradient, group)};
+  b.slots = {slot("x", Role::batch, 0), slot("w", Role::parameter, group),
+             slot("out", Role::value, value, {0, 1}), slot("d_out", Role::value_gradient, value),
+             slot("g", Role::gradient, group)};
   b.phases[Op::forward].uses = {{0, How::read}, {1, How::read}, {2, How::overwrite}};
   b.phases[Op::backward].uses = {{0, How::read}, {3, How::read}, {4, How::accumulate}};
   return b;
@@ -49,21 +49,21 @@ inline BlockSpec embed(const std::string& name, int group, int value) {
 inline BlockSpec middle(const std::string& name, int layer, int group, int in, int out,
                         int memory = none) {
   BlockSpec b{name, layer};
-  b.slots = {slot("in", Kind::value, in),
-             slot("w", Kind::parameter, group),
-             slot("out", Kind::value, out, {6}),
-             slot("d_in", Kind::value_gradient, in),
-             slot("d_out", Kind::value_gradient, out),
-             slot("u", Kind::saved, none, {0}),
-             slot("z", Kind::saved, none, {0, 1}, true),
-             slot("g", Kind::gradient, group)};
+  b.slots = {slot("in", Role::value, in),
+             slot("w", Role::parameter, group),
+             slot("out", Role::value, out, {6}),
+             slot("d_in", Role::value_gradient, in),
+             slot("d_out", Role::value_gradient, out),
+             slot("u", Role::saved, none, {0}),
+             slot("z", Role::saved, none, {0, 1}, true),
+             slot("g", Role::gradient, group)};
   auto& forward = b.phases[Op::forward].uses;
   auto& backward = b.phases[Op::backward].uses;
   forward = {{0, How::read}, {1, How::read}};
   backward = {{5, How::read}, {6, How::read}, {4, How::read}, {1, How::read}, {3, How::overwrite}};
   if (memory != none) {
-    b.slots.push_back(slot("memory", Kind::value, memory));
-    b.slots.push_back(slot("d_memory", Kind::value_gradient, memory));
+    b.slots.push_back(slot("memory", Role::value, memory));
+    b.slots.push_back(slot("d_memory", Role::value_gradient, memory));
     b.slots[6].from.push_back(8);
     forward.push_back({8, How::read});
     backward.insert(backward.begin(), {8, How::read});
@@ -76,10 +76,14 @@ inline BlockSpec middle(const std::string& name, int layer, int group, int in, i
 
 inline BlockSpec head(int group, int in) {
   BlockSpec b{"head"};
-  b.slots = {slot("in", Kind::value, in),           slot("w", Kind::parameter, group),
-             slot("target", Kind::batch, 1),        slot("d_in", Kind::value_gradient, in),
-             slot("g", Kind::gradient, group),      slot("loss_sum", Kind::scalar, 0),
-             slot("target_count", Kind::scalar, 1), slot("work", Kind::scratch, none)};
+  b.slots = {slot("in", Role::value, in),
+             slot("w", Role::parameter, group),
+             slot("target", Role::batch, 1),
+             slot("d_in", Role::value_gradient, in),
+             slot("g", Role::gradient, group),
+             slot("loss_sum", Role::loss_sum, 0),
+             slot("target_count", Role::target_count, 1),
+             slot("work", Role::scratch, none)};
   b.phases[Op::loss].uses = {{0, How::read},       {1, How::read},       {2, How::read},
                              {3, How::overwrite},  {4, How::accumulate}, {5, How::accumulate},
                              {6, How::accumulate}, {7, How::overwrite}};
@@ -145,19 +149,19 @@ inline ModelGraph pairs(int layers) {
       gradient,
       work
     };
-    b.slots = {slot("in", Kind::value, residual),
-               slot("branch_in", Kind::value, branch),
-               slot("w", Kind::parameter, group),
-               slot("out", Kind::value, residual_out, {in, branch_in, w}),
-               slot("normed", Kind::saved, none, {out, w}, true),
-               slot("z", Kind::saved, none, {normed, w}),
-               slot("a", Kind::value, branch_out, {work, w}),
-               slot("d_in", Kind::value_gradient, residual),
-               slot("d_branch_in", Kind::value_gradient, branch),
-               slot("d_out", Kind::value_gradient, residual_out),
-               slot("d_a", Kind::value_gradient, branch_out),
-               slot("g", Kind::gradient, group),
-               slot("work", Kind::scratch, none, {z})};
+    b.slots = {slot("in", Role::value, residual),
+               slot("branch_in", Role::value, branch),
+               slot("w", Role::parameter, group),
+               slot("out", Role::value, residual_out, {in, branch_in, w}),
+               slot("normed", Role::saved, none, {out, w}, true),
+               slot("z", Role::saved, none, {normed, w}),
+               slot("a", Role::value, branch_out, {work, w}),
+               slot("d_in", Role::value_gradient, residual),
+               slot("d_branch_in", Role::value_gradient, branch),
+               slot("d_out", Role::value_gradient, residual_out),
+               slot("d_a", Role::value_gradient, branch_out),
+               slot("g", Role::gradient, group),
+               slot("work", Role::scratch, none, {z})};
     auto& forward = b.phases[Op::forward].uses;
     auto& backward = b.phases[Op::backward].uses;
     if (branch == none) {
@@ -179,15 +183,15 @@ inline ModelGraph pairs(int layers) {
     residual = residual_out, branch = branch_out;
   }
   BlockSpec b{"head"};
-  b.slots = {slot("r", Kind::value, residual),
-             slot("a", Kind::value, branch),
-             slot("w", Kind::parameter, tied),
-             slot("target", Kind::batch, 1),
-             slot("d_r", Kind::value_gradient, residual),
-             slot("d_a", Kind::value_gradient, branch),
-             slot("g", Kind::gradient, tied),
-             slot("loss_sum", Kind::scalar, 0),
-             slot("target_count", Kind::scalar, 1)};
+  b.slots = {slot("r", Role::value, residual),
+             slot("a", Role::value, branch),
+             slot("w", Role::parameter, tied),
+             slot("target", Role::batch, 1),
+             slot("d_r", Role::value_gradient, residual),
+             slot("d_a", Role::value_gradient, branch),
+             slot("g", Role::gradient, tied),
+             slot("loss_sum", Role::loss_sum, 0),
+             slot("target_count", Role::target_count, 1)};
   b.phases[Op::loss].uses = {{0, How::read},       {1, How::read},       {2, How::read},
                              {3, How::read},       {4, How::overwrite},  {5, How::overwrite},
                              {6, How::accumulate}, {7, How::accumulate}, {8, How::accumulate}};
@@ -204,9 +208,9 @@ inline ModelGraph unfused() {
   g.blocks.push_back(embed("embed", add_group(g, "embed"), add_value(g, "h0")));
   g.blocks.push_back(middle("b1", 0, add_group(g, "b1"), 0, add_value(g, "y")));
   BlockSpec b{"criterion"};
-  b.slots = {slot("y", Kind::value, 1), slot("target", Kind::batch, 1),
-             slot("d_y", Kind::value_gradient, 1), slot("loss_sum", Kind::scalar, 0),
-             slot("target_count", Kind::scalar, 1)};
+  b.slots = {slot("y", Role::value, 1), slot("target", Role::batch, 1),
+             slot("d_y", Role::value_gradient, 1), slot("loss_sum", Role::loss_sum, 0),
+             slot("target_count", Role::target_count, 1)};
   b.phases[Op::loss].uses = {{0, How::read},
                              {1, How::read},
                              {2, How::overwrite},
@@ -218,9 +222,10 @@ inline ModelGraph unfused() {
 
 /// The last block also reads a loss scale that lives from step to step.
 inline ModelGraph with_loss_scale(ModelGraph g) {
-  g.scalars.push_back({"loss_scale", DType::f64, {1}});
+  g.scalars.push_back({{"loss_scale", DType::f64, {1}}, Role::loss_scale});
   BlockSpec& last = g.blocks.back();
-  last.slots.push_back(slot("loss_scale", Kind::scalar, static_cast<int>(g.scalars.size()) - 1));
+  last.slots.push_back(
+      slot("loss_scale", Role::loss_scale, static_cast<int>(g.scalars.size()) - 1));
   auto& uses = last.phases[Op::loss].uses;
   uses.insert(uses.begin() + 1, {static_cast<Slot>(last.slots.size()) - 1, How::read});
   return g;

@@ -45,18 +45,10 @@ inline View view(const RankProgram& r, const Use& u) {
   const Bytes origin = b.space == Space::device ? 0
                        : b.space == Space::host ? r.at->peak[0]
                                                 : r.at->peak[0] + r.at->peak[1];
-  const std::size_t stride = b.kind == Kind::scalar ? 4 : b.rounded ? 1 : 2;
+  const auto stride = static_cast<std::size_t>(size_of(b.dtype)) / 2;
   const Bytes first = (origin + 3) / 4 * 4 + r.at->base[u.buffer] + u.range.begin;
   return {r.memory->data() + first / 2,
           static_cast<std::size_t>(u.range.end - u.range.begin) / 2 / stride, stride};
-}
-
-inline std::string role(const Buffer& b) {
-  std::string name = b.kind == Kind::parameter ? "w"
-                     : b.kind == Kind::state   ? b.name.substr(0, b.name.find('.'))
-                                               : b.name;
-  while (name.back() == '\'' || name.back() == '/') name.pop_back();
-  return name;
 }
 
 inline void load_residents(const RankProgram& r, int rank) {
@@ -66,7 +58,7 @@ inline void load_residents(const RankProgram& r, int rank) {
     const View v = view(r, whole(*r.program, static_cast<BufferId>(b), How::read));
     for (std::size_t e = 0; e < v.size; ++e)
       v[e] = initial(
-          role(buffer), buffer.owner,
+          buffer.role, buffer.index,
           e + (buffer.sharded ? static_cast<std::size_t>(rank % r.program->shard_ranks) * v.size
                               : 0));
   }
@@ -218,7 +210,7 @@ class Machine {
       case Op::advance_applied:
         for (const Use& u : i.uses)
           if (u.slot != AdvanceSlot::norm2)
-            view(r, u)[0] = advanced(role(r.program->buffers[u.buffer]), view(r, u)[0],
+            view(r, u)[0] = advanced(r.program->buffers[u.buffer].role, view(r, u)[0],
                                      scalar(AdvanceSlot::norm2));
         return;
       case Op::report: {
@@ -325,8 +317,8 @@ class Machine {
     if (of_rank[0]->op == Op::reduce) {
       for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k) {
         // rounding is left out here
-        if (ranks[0].program->buffers[static_cast<std::size_t>(of_rank[0]->uses[k].buffer)].kind ==
-            Kind::scratch)
+        if (ranks[0].program->buffers[static_cast<std::size_t>(of_rank[0]->uses[k].buffer)].role ==
+            Role::scratch)
           continue;
         std::vector<View> views;
         for (std::size_t r = 0; r < world; ++r)

@@ -11,7 +11,8 @@ inline StepProgram reduced_over(StepProgram p, int world) {
   p.world_size = world;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const Buffer& buffer = p.buffers[b];
-    if (buffer.kind != Kind::gradient && buffer.name != "loss_sum" && buffer.name != "target_count")
+    if (buffer.role != Role::gradient && buffer.role != Role::loss_sum &&
+        buffer.role != Role::target_count)
       continue;
     const auto is_writer = [&](const Instruction& i) {
       return std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& u) {

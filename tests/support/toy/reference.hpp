@@ -7,10 +7,19 @@
 
 namespace toy {
 
-/// Residents by role and group, e.g. {"w", 0}, {"m", 0}, {"step", none}; and what each step
-/// reports.
+/// What a resident holds, as Buffer's fields have it.
+struct Resident {
+  Role role;
+  int group = none, item = none;
+  auto operator<=>(const Resident&) const = default;
+};
+inline Resident resident_of(const Buffer& b) {
+  return {b.role, is_of_group(b) ? b.index : none, b.item};
+}
+
+/// Residents, and what each step reports.
 struct Trained {
-  std::map<std::pair<std::string, int>, Numbers> residents;
+  std::map<Resident, Numbers> residents;
   std::vector<Report> reports;
 };
 
@@ -26,28 +35,29 @@ struct Training {
 
 inline Trained initially(const Training& t) {
   Trained s;
-  auto add = [&](const std::string& what, int group, std::size_t n) {
-    Numbers& v = s.residents[{what, group}];
-    for (std::size_t e = 0; e < n; ++e) v.push_back(initial(what, group, e));
+  auto add = [&](const Resident& what, std::size_t n) {
+    Numbers& v = s.residents[what];
+    for (std::size_t e = 0; e < n; ++e) v.push_back(initial(what.role, what.group, e));
   };
-  for (std::size_t g = 0; g < t.graph->groups.size(); ++g) {
-    const auto n = static_cast<std::size_t>(t.graph->groups[g].elements);
-    add("w", static_cast<int>(g), n);
-    if (t.update.master != Master::absent) add("master", static_cast<int>(g), n);
-    for (const StateSpec& state : t.update.states) add(state.name, static_cast<int>(g), n);
+  for (int g = 0; g < static_cast<int>(t.graph->groups.size()); ++g) {
+    const auto n = static_cast<std::size_t>(t.graph->groups[static_cast<std::size_t>(g)].elements);
+    add({Role::parameter, g}, n);
+    if (t.update.master != Master::absent) add({Role::master, g}, n);
+    for (int item = 0; item < static_cast<int>(t.update.states.size()); ++item)
+      add({Role::state, g, item}, n);
   }
-  add("step", none, 1), add("applied", none, 1),
-      add("lr_table", none, static_cast<std::size_t>(t.update.lr_table_entries));
-  for (std::size_t k = 0; k < t.graph->scalars.size(); ++k)
-    if (is_kept_scalar(*t.graph, static_cast<int>(k))) add(t.graph->scalars[k].name, none, 1);
+  add({Role::step}, 1), add({Role::applied_steps}, 1),
+      add({Role::learning_rates}, static_cast<std::size_t>(t.update.lr_table_entries));
+  for (const ScalarSpec& scalar : t.graph->scalars)
+    if (is_kept_scalar(scalar.role)) add({scalar.role}, 1);
   return s;
 }
 
 /// One step of `t` on `s`.
 inline void train_step(const Training& t, Trained& s) {
   const ModelGraph& graph = *t.graph;
-  auto resident = [&](const std::string& what, int group = none) -> Numbers& {
-    return s.residents.at({what, group});
+  auto resident = [&](Role role, int group = none, int item = none) -> Numbers& {
+    return s.residents.at({role, group, item});
   };
   std::vector<Numbers> gradients(graph.groups.size()), sums(graph.scalars.size());
   auto add = [](Numbers& to, const Numbers& x) {
@@ -59,10 +69,10 @@ inline void train_step(const Training& t, Trained& s) {
   const Trained before = s;  // weights as all of the step reads them
   double norm2 = 0;
   const double* guard = t.update_reads_norm2 ? &norm2 : nullptr;
-  double& applied = resident("applied")[0];
+  double& applied = resident(Role::applied_steps)[0];
   const double* loss_scale = nullptr;
   for (const auto& scalar : graph.scalars)
-    if (scalar.name == "loss_scale") loss_scale = resident("loss_scale").data();
+    if (scalar.role == Role::loss_scale) loss_scale = resident(Role::loss_scale).data();
   const double scale_used = loss_scale ? *loss_scale : 0;
   auto update = [&](const std::vector<int>& groups) {
     for (const int g : groups)
@@ -77,12 +87,12 @@ inline void train_step(const Training& t, Trained& s) {
                   sums[1].data(),
                   loss_scale,
                   applied,
-                  learning_rate(resident("lr_table"), applied),
-                  &resident("w", group)[e],
-                  t.update.master == Master::absent ? nullptr : &resident("master", group)[e],
+                  learning_rate(resident(Role::learning_rates), applied),
+                  &resident(Role::parameter, group)[e],
+                  t.update.master == Master::absent ? nullptr : &resident(Role::master, group)[e],
                   {}};
-        for (const StateSpec& state : t.update.states)
-          x.states.push_back(&resident(state.name, group)[e]);
+        for (int item = 0; item < static_cast<int>(t.update.states.size()); ++item)
+          x.states.push_back(&resident(Role::state, group, item)[e]);
         update_element(x);
       }
     }
@@ -103,7 +113,7 @@ inline void train_step(const Training& t, Trained& s) {
       for (const SlotUse& u : phase->second.uses)
         if (const SlotSpec& x = graph.blocks[static_cast<std::size_t>(block)]
                                     .slots[static_cast<std::size_t>(u.slot)];
-            x.kind == Kind::parameter || x.kind == Kind::gradient)
+            x.role == Role::parameter || x.role == Role::gradient)
           last_use[x.index] = {op, block};
   });
   for (int rank = 0; rank < t.world; ++rank)
@@ -116,8 +126,8 @@ inline void train_step(const Training& t, Trained& s) {
         std::vector<Numbers> slots(spec.slots.size());
         std::vector<std::size_t> sizes(spec.slots.size());
         auto key = [&](const SlotSpec& x) {
-          if (x.kind == Kind::value || x.kind == Kind::value_gradient)
-            return (x.kind == Kind::value ? "v" : "d") + std::to_string(x.index);
+          if (x.role == Role::value || x.role == Role::value_gradient)
+            return (x.role == Role::value ? "v" : "d") + std::to_string(x.index);
           return spec.name + "." + x.name;
         };
         for (const SlotUse& u : phase->second.uses) {
@@ -125,19 +135,19 @@ inline void train_step(const Training& t, Trained& s) {
           const auto index = static_cast<std::size_t>(x.index);
           Numbers& in = slots[u.slot];
           std::int64_t size = x.tensor.elements();
-          if (x.kind == Kind::gradient) size = graph.groups[index].elements;
-          if (x.kind == Kind::value || x.kind == Kind::value_gradient)
+          if (x.role == Role::gradient) size = graph.groups[index].elements;
+          if (x.role == Role::value || x.role == Role::value_gradient)
             size = graph.values[index].elements();
-          if (x.kind == Kind::scalar) size = 1;
+          if (is_scalar(x.role)) size = 1;
           sizes[u.slot] = static_cast<std::size_t>(size);
           if (u.how != How::read && u.how != How::modify) continue;
-          if (x.kind == Kind::parameter)
-            in = before.residents.at({"w", x.index});
-          else if (x.kind == Kind::scalar)
-            in = resident(graph.scalars[index].name);
-          else if (x.kind == Kind::batch)
+          if (x.role == Role::parameter)
+            in = before.residents.at({Role::parameter, x.index});
+          else if (is_scalar(x.role))
+            in = resident(x.role);
+          else if (x.role == Role::batch)
             for (std::int64_t e = 0; e < graph.batch[index].elements(); ++e)
-              in.push_back(sample(t.overflow, resident("step")[0], micro, rank, x.index,
+              in.push_back(sample(t.overflow, resident(Role::step)[0], micro, rank, x.index,
                                   static_cast<std::size_t>(e)));
           else
             in = at[key(x)];
@@ -147,11 +157,11 @@ inline void train_step(const Training& t, Trained& s) {
           if (!writes(u.how)) continue;
           const SlotSpec& x = spec.slots[u.slot];
           const Numbers& made = slots[u.slot];
-          if (x.kind == Kind::gradient)
+          if (x.role == Role::gradient)
             add(gradients[x.index], made);
-          else if (x.kind == Kind::scalar)
+          else if (is_scalar(x.role))
             add(sums[x.index], made);
-          else if (x.kind == Kind::value_gradient && u.how == How::accumulate)
+          else if (x.role == Role::value_gradient && u.how == How::accumulate)
             add(at[key(x)], made);
           else
             at[key(x)] = made;
@@ -168,16 +178,15 @@ inline void train_step(const Training& t, Trained& s) {
       });
     }
   if (!t.update_in_backward) update(groups);
-  resident("step")[0] = advanced("step", resident("step")[0], nullptr);
-  applied = advanced("applied", applied, guard);
-  for (std::size_t k = 0; k < graph.scalars.size(); ++k)
-    if (is_kept_scalar(graph, static_cast<int>(k)))
-      resident(graph.scalars[k].name)[0] =
-          advanced(graph.scalars[k].name, resident(graph.scalars[k].name)[0], guard);
+  resident(Role::step)[0] = advanced(Role::step, resident(Role::step)[0], nullptr);
+  applied = advanced(Role::applied_steps, applied, guard);
+  for (const ScalarSpec& scalar : graph.scalars)
+    if (is_kept_scalar(scalar.role))
+      resident(scalar.role)[0] = advanced(scalar.role, resident(scalar.role)[0], guard);
   Report r{{ReportSlot::loss_sum, sums[0][0]},
            {ReportSlot::target_count, sums[1][0]},
            {ReportSlot::applied, applied},
-           {ReportSlot::lr_table, resident("lr_table")[0]}};
+           {ReportSlot::lr_table, resident(Role::learning_rates)[0]}};
   if (guard) r[ReportSlot::norm2] = norm2;
   if (loss_scale) r[ReportSlot::loss_scale] = scale_used;
   s.reports.push_back(std::move(r));
@@ -199,8 +208,7 @@ inline std::string difference(const Machine& machine, const Trained& want) {
     for (std::size_t b = 0; b < rank.program->buffers.size(); ++b) {
       const Buffer& buffer = rank.program->buffers[b];
       if (!buffer.resident) continue;
-      const auto it =
-          want.residents.find({role(buffer), buffer.kind == Kind::scalar ? none : buffer.owner});
+      const auto it = want.residents.find(resident_of(buffer));
       const View have = view(rank, whole(*rank.program, static_cast<BufferId>(b), How::read));
       if (it == want.residents.end()) return buffer.name + " is unknown";
       for (std::size_t e = 0; e < have.size; ++e)

@@ -87,39 +87,49 @@ class TextProgram {
     const int group = group_named(tail);
     if (group != none &&
         (head == "w" || head == "g" || head == "master" || state_named(head) != none)) {
-      b.kind = head == "w" ? Kind::parameter : head == "g" ? Kind::gradient : Kind::state;
-      b.owner = group;
-      b.size = graph_.groups[group].elements * 4 / (b.sharded ? p_.world_size : 1);
+      b.role = head == "w"        ? Role::parameter
+               : head == "g"      ? Role::gradient
+               : head == "master" ? Role::master
+                                  : Role::state;
+      b.index = group;
+      if (b.role == Role::state) b.item = state_named(head);
+      b.elements = graph_.groups[group].elements / (b.sharded ? p_.world_size : 1);
       b.resident = head != "g" && !ends(name, '(') &&
                    (b.sharded || sharded_text_.find(" " + name + "/") == std::string::npos);
       return b;
     }
     if (base == "step" || base == "applied" || base == "norm2" || base == "lr_table") {
-      b.kind = Kind::scalar;
-      b.size = 8 * (base == "lr_table" ? update_.lr_table_entries : 1);
+      b.role = base == "step"      ? Role::step
+               : base == "applied" ? Role::applied_steps
+               : base == "norm2"   ? Role::squared_norm
+                                   : Role::learning_rates;
+      b.dtype = base == "step" || base == "applied" ? DType::i64 : DType::f64;
+      b.elements = base == "lr_table" ? update_.lr_table_entries : 1;
       b.resident = base != "norm2" && !ends(name, '(');
       return b;
     }
     for (std::size_t k = 0; k < graph_.scalars.size(); ++k)
       if (graph_.scalars[k].name == base)
-        return b.kind = Kind::scalar, b.size = 8,
-               b.resident = is_kept_scalar(graph_, static_cast<int>(k)), b;
+        return b.role = graph_.scalars[k].role, b.index = static_cast<int>(k), b.dtype = DType::f64,
+               b.elements = 1, b.resident = is_kept_scalar(b.role), b;
     b.micro = micro;
     for (std::size_t k = 0; k < graph_.batch.size(); ++k)
       if (graph_.batch[k].name == base)
-        return b.kind = Kind::batch, b.size = graph_.batch[k].bytes(), b;
+        return b.role = Role::batch, b.index = static_cast<int>(k),
+               b.elements = graph_.batch[k].elements(), b;
     for (std::size_t k = 0; k < graph_.values.size(); ++k)
       for (const bool gradient : {false, true})
         if ((gradient ? "d" : "") + graph_.values[k].name == base) {
-          b.kind = gradient ? Kind::value_gradient : Kind::value;
-          b.owner = static_cast<int>(k);
-          b.size = graph_.values[k].bytes();
+          b.role = gradient ? Role::value_gradient : Role::value;
+          b.index = static_cast<int>(k);
+          b.elements = graph_.values[k].elements();
           return b;
         }
     for (std::size_t k = 0; k < graph_.blocks.size(); ++k)
       for (const SlotSpec& s : graph_.blocks[k].slots)
-        if (s.kind == Kind::saved && graph_.blocks[k].name + "." + s.name == base)
-          return b.kind = Kind::saved, b.owner = static_cast<int>(k), b.size = s.tensor.bytes(), b;
+        if (s.role == Role::saved && graph_.blocks[k].name + "." + s.name == base)
+          return b.role = Role::saved, b.index = static_cast<int>(k),
+                 b.elements = s.tensor.elements(), b;
     throw InternalError("no buffer can be called '" + name + "'");
   }
 
@@ -149,12 +159,12 @@ class TextProgram {
       case Op::recv: return how == How::read ? CopySlot::from : CopySlot::to;
       case Op::reduce: return 0;
       case Op::grad_norm:
-        return how == How::read ? NormSlot::first_gradient + b.owner : NormSlot::norm2;
+        return how == How::read ? NormSlot::first_gradient + b.index : NormSlot::norm2;
       case Op::update:
         if (state_named(head) != none) return UpdateSlot::first_state + state_named(head);
-        if (b.kind == Kind::gradient) return UpdateSlot::gradient;
-        if (b.kind == Kind::parameter) return UpdateSlot::parameter;
-        if (b.kind == Kind::state) return UpdateSlot::master;
+        if (b.role == Role::gradient) return UpdateSlot::gradient;
+        if (b.role == Role::parameter) return UpdateSlot::parameter;
+        if (b.role == Role::master) return UpdateSlot::master;
         return one_of({{"norm2", UpdateSlot::norm2},
                        {"target_count", UpdateSlot::target_count},
                        {"applied", UpdateSlot::applied},
@@ -177,11 +187,8 @@ class TextProgram {
     const BlockSpec& block = graph_.blocks[i.block];
     for (std::size_t s = 0; s < block.slots.size(); ++s) {
       const SlotSpec& x = block.slots[s];
-      if (x.kind != b.kind) continue;
-      if (x.kind == Kind::saved ? block.name + "." + x.name == base
-          : x.kind == Kind::batch || x.kind == Kind::scalar
-              ? base == (x.kind == Kind::batch ? graph_.batch : graph_.scalars)[x.index].name
-              : x.index == b.owner)
+      if (x.role != b.role) continue;
+      if (x.role == Role::saved ? block.name + "." + x.name == base : x.index == b.index)
         return static_cast<Slot>(s);
     }
     throw InternalError("block " + block.name + " has no slot for " + b.name);
@@ -230,7 +237,7 @@ class TextProgram {
         u.slot = slot_of(i, b, how);
         i.uses.push_back(u);
         if (how != How::read && (i.op == Op::recv || i.op == Op::gather) &&
-            b.kind == Kind::parameter)
+            b.role == Role::parameter)
           p_.buffers[u.buffer].resident = false;
         if (how != How::read) how = How::overwrite;
       }
@@ -248,11 +255,14 @@ class TextProgram {
     if (phase == block.phases.end()) return;
     for (const SlotUse& u : phase->second.uses) {
       const SlotSpec& s = block.slots[u.slot];
-      if ((s.kind != Kind::scratch && s.kind != Kind::saved) || !writes(u.how)) continue;
+      if ((s.role != Role::scratch && s.role != Role::saved) || !writes(u.how)) continue;
       if (std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& x) { return x.slot == u.slot; }))
         continue;
-      const BufferId b = add_buffer(
-          p_, {block.name + "." + s.name, Kind::scratch, i.block, i.micro, s.tensor.bytes()});
+      const BufferId b = add_buffer(p_, {.name = block.name + "." + s.name,
+                                         .role = Role::scratch,
+                                         .index = i.block,
+                                         .micro = i.micro,
+                                         .elements = s.tensor.elements()});
       i.uses.push_back(whole(p_, b, How::overwrite, u.slot));
     }
   }

@@ -128,9 +128,8 @@ TEST_CASE("BERT: a second micro-step adds to gradients and sums") {
                count = run.buffer("target_count", DType::f64).item<double>();
   for (auto& i : run.program.steady)
     for (auto& u : i.uses) {
-      const program::Kind kind = run.program.buffers[u.buffer].kind;
-      if (u.how == program::How::overwrite &&
-          (kind == program::Kind::gradient || kind == program::Kind::scalar))
+      const program::Role role = run.program.buffers[u.buffer].role;
+      if (u.how == program::How::overwrite && (role == program::Role::gradient || is_scalar(role)))
         u.how = program::How::accumulate;
     }
   run.run();

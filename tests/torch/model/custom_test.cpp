@@ -77,7 +77,7 @@ spec::CustomDims dims_of(const std::string& name, bool classification = false) {
 struct Run {
   program::ModelGraph graph;
   model::Blocks blocks;
-  std::map<std::pair<program::Kind, int>, at::Tensor> memory;
+  std::map<std::pair<program::Role, int>, at::Tensor> memory;
 
   Run(spec::CustomDims dims, std::int64_t B, std::int64_t T) {
     tensor::install_allocator_meter();
@@ -86,16 +86,16 @@ struct Run {
     blocks = model::build_blocks(dims, graph);
     const auto fill = model::weight_initializer(dims, 5);
     for (std::size_t g = 0; g < graph.groups.size(); ++g) {
-      at::Tensor& w = memory[{program::Kind::parameter, static_cast<int>(g)}] =
+      at::Tensor& w = memory[{program::Role::parameter, static_cast<int>(g)}] =
           at::zeros({graph.groups[g].elements});
       fill(graph.groups[g], w.data_ptr<float>());
-      memory[{program::Kind::gradient, static_cast<int>(g)}] = at::zeros_like(w);
+      memory[{program::Role::gradient, static_cast<int>(g)}] = at::zeros_like(w);
     }
   }
   at::Tensor& of(const program::SlotSpec& s) {
-    at::Tensor& t = memory[{s.kind, s.kind == program::Kind::saved ? -1 : s.index}];
+    at::Tensor& t = memory[{s.role, s.role == program::Role::saved ? -1 : s.index}];
     if (!t.defined())
-      t = at::zeros(s.kind == program::Kind::saved ? std::vector<std::int64_t>{0} : s.tensor.dims,
+      t = at::zeros(s.role == program::Role::saved ? std::vector<std::int64_t>{0} : s.tensor.dims,
                     tensor::scalar_type(s.tensor.dtype));
     return t;
   }
@@ -131,28 +131,31 @@ struct Run {
   void fill_batch(bool classification) {
     for (auto& b : graph.blocks)
       for (auto& s : b.slots)
-        if (s.kind == program::Kind::batch) of(s);
-    auto* tokens = memory.at({program::Kind::batch, 0}).data_ptr<std::int32_t>();
-    at::Tensor& targets = memory.at({program::Kind::batch, 2});
-    for (std::int64_t i = 0; i < memory.at({program::Kind::batch, 0}).numel(); ++i)
+        if (s.role == program::Role::batch) of(s);
+    auto* tokens = memory.at({program::Role::batch, 0}).data_ptr<std::int32_t>();
+    at::Tensor& targets = memory.at({program::Role::batch, 2});
+    for (std::int64_t i = 0; i < memory.at({program::Role::batch, 0}).numel(); ++i)
       tokens[i] = static_cast<std::int32_t>(i * 5 % vocab);
     for (std::int64_t i = 0; i < targets.numel(); ++i)
       targets.data_ptr<std::int32_t>()[i] =
           i == 1 ? -100 : static_cast<std::int32_t>(i * 7 % (classification ? classes : vocab));
   }
-  double scalar(int index) { return memory.at({program::Kind::scalar, index}).item<double>(); }
+  double scalar(program::Role role) {
+    return memory.at({role, role == program::Role::loss_sum ? 0 : 1}).item<double>();
+  }
 };
 
 std::map<std::string, at::Tensor> gradients_of_one_graph(Run& run, const spec::CustomDims& dims) {
   auto modules = model::build_modules(dims, 5);
-  at::Tensor x = run.memory.at({program::Kind::batch, 0}).to(at::kLong);
+  at::Tensor x = run.memory.at({program::Role::batch, 0}).to(at::kLong);
   for (auto& m : modules) x = m.forward(x);
-  const at::Tensor targets = run.memory.at({program::Kind::batch, 2}).to(at::kLong).view({-1});
+  const at::Tensor targets = run.memory.at({program::Role::batch, 2}).to(at::kLong).view({-1});
   const at::Tensor loss = at::cross_entropy_loss(x.reshape({targets.numel(), -1}), targets, {},
                                                  at::Reduction::Sum, -100);
   (loss * 0.25).backward();
-  CHECK(std::abs(run.scalar(0) - loss.item<double>()) <= 1e-5 * loss.item<double>());
-  CHECK(run.scalar(1) == static_cast<double>(targets.numel() - 1));
+  CHECK(std::abs(run.scalar(program::Role::loss_sum) - loss.item<double>()) <=
+        1e-5 * loss.item<double>());
+  CHECK(run.scalar(program::Role::target_count) == static_cast<double>(targets.numel() - 1));
   std::map<std::string, at::Tensor> out;
   for (auto& m : modules)
     for (auto& p : m.parameters) out[m.name + "." + p.name] = p.tensor.grad();
@@ -173,7 +176,7 @@ TEST_CASE("a chain's gradients are those of one autograd graph, kept or recomput
   std::size_t seen = 0;
   for (std::size_t g = 0; g < run.graph.groups.size(); ++g)
     for (const auto& p : run.graph.groups[g].parameters) {
-      const at::Tensor got = run.memory.at({program::Kind::gradient, static_cast<int>(g)})
+      const at::Tensor got = run.memory.at({program::Role::gradient, static_cast<int>(g)})
                                  .narrow(0, p.offset, p.elements())
                                  .view(p.dims);
       INFO(p.name);
@@ -183,7 +186,7 @@ TEST_CASE("a chain's gradients are those of one autograd graph, kept or recomput
   CHECK(seen == want.size());
   CHECK(run.graph.groups[1].parameters[0].name == "inner.weight");  // decayed ones first
   run.run(recompute);                                               // added to what is there
-  const auto& head = run.memory.at({program::Kind::gradient, 2});
+  const auto& head = run.memory.at({program::Role::gradient, 2});
   CHECK(model::test::relative_error(
             head.narrow(0, 0, want.at("head.weight").numel()).view_as(want.at("head.weight")),
             2 * want.at("head.weight")) <= 1e-6);
@@ -194,17 +197,17 @@ TEST_CASE("dropout is drawn again when a module is recomputed, and not in evalua
   Run kept(dims_of("dropping"), 3, 4), recomputed(dims_of("dropping"), 3, 4);
   for (Run* run : {&kept, &recomputed}) run->fill_batch(false), run->run(run == &recomputed);
   for (const auto& [key, tensor] : kept.memory)
-    if (key.first == program::Kind::gradient) CHECK(at::equal(tensor, recomputed.memory.at(key)));
+    if (key.first == program::Role::gradient) CHECK(at::equal(tensor, recomputed.memory.at(key)));
   auto evaluated = [&] {
-    kept.memory.at({program::Kind::scalar, 0}).zero_();
+    kept.memory.at({program::Role::loss_sum, 0}).zero_();
     for (std::size_t k = 0; k + 1 < kept.blocks.size(); ++k)
       kept.step(k, program::Op::forward, false, model::Mode::eval);
     kept.step(kept.blocks.size() - 1, program::Op::evaluate, false, model::Mode::eval);
-    return kept.scalar(0);
+    return kept.scalar(program::Role::loss_sum);
   };
   const double first = evaluated();
   CHECK(first == evaluated());
-  CHECK(first != recomputed.scalar(0));
+  CHECK(first != recomputed.scalar(program::Role::loss_sum));
 }
 
 TEST_CASE("what blocks allocate is what was measured") {

@@ -66,8 +66,8 @@ bool bit_equal(const at::Tensor& a, const at::Tensor& b) {
 std::vector<Slot> computed_with(const program::BlockSpec& spec, Slot s) {
   std::vector<Slot> together;
   for (Slot other = 0; other < static_cast<Slot>(spec.slots.size()); ++other)
-    if (spec.slots[other].kind == program::Kind::saved &&
-        spec.slots[s].kind == program::Kind::saved && spec.slots[other].from == spec.slots[s].from)
+    if (spec.slots[other].role == program::Role::saved &&
+        spec.slots[s].role == program::Role::saved && spec.slots[other].from == spec.slots[s].from)
       together.push_back(other);
   return together.empty() ? std::vector<Slot>{s} : together;
 }

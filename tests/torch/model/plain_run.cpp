@@ -11,7 +11,7 @@ using program::Op;
 PlainRun::PlainRun(const spec::ModelDims& dims, program::ModelGraph g, program::StepProgram p)
     : graph(std::move(g)), program(std::move(p)), blocks(build_blocks(dims, graph)) {
   for (const program::Buffer& b : program.buffers) {
-    at::Tensor bytes = at::empty({std::max<std::int64_t>(b.size, 1)}, at::kByte);
+    at::Tensor bytes = at::empty({std::max<std::int64_t>(b.bytes(), 1)}, at::kByte);
     bytes.fill_(0xff);  // NaN in every floating type
     by_buffer_.push_back(bytes);
     memory[b.name] = bytes;

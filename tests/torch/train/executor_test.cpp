@@ -84,16 +84,16 @@ TEST_CASE("bytes between two lives may hold anything: filled with NaN they chang
     const auto lives = program::lifetimes(placed.program);
     SmallRun run(plan, &placed);
     std::size_t poisoned = 0;
-    const auto got =
-        run.run(3, {{}, [&](const program::Instruction&, int position) {
-                      for (std::size_t b = 0; b < lives.size(); ++b)
-                        for (const auto& life : lives[b])
-                          if (!placed.program.buffers[b].resident && life.last == position) {
-                            std::memset(run.arena.data() + placed.placement.base[b], 0xFF,
-                                        static_cast<std::size_t>(placed.program.buffers[b].size));
-                            ++poisoned;
-                          }
-                    }});
+    const auto got = run.run(
+        3, {{}, [&](const program::Instruction&, int position) {
+              for (std::size_t b = 0; b < lives.size(); ++b)
+                for (const auto& life : lives[b])
+                  if (!placed.program.buffers[b].resident && life.last == position) {
+                    std::memset(run.arena.data() + placed.placement.base[b], 0xFF,
+                                static_cast<std::size_t>(placed.program.buffers[b].bytes()));
+                    ++poisoned;
+                  }
+            }});
     CHECK(poisoned > 3 * lives.size() / 2);
     CHECK(got == want);
     for (const auto& r : run.reports) CHECK(std::isfinite(r.loss_sum));
@@ -260,9 +260,9 @@ TEST_CASE(
     std::vector<std::byte> out;
     for (std::size_t b = 0; b < run.placed.program.buffers.size(); ++b)
       if (const auto& buffer = run.placed.program.buffers[b];
-          buffer.kind == program::Kind::parameter)
+          buffer.role == program::Role::parameter)
         out.insert(out.end(), run.arena.data() + run.placed.placement.base[b],
-                   run.arena.data() + run.placed.placement.base[b] + buffer.size);
+                   run.arena.data() + run.placed.placement.base[b] + buffer.bytes());
     return out;
   };
   const auto before = weights();
@@ -319,8 +319,8 @@ TEST_CASE("a non-finite gradient reaches neither weights nor applied steps") {
   SmallRun run(plan);
   auto* parameter = reinterpret_cast<float*>(run.arena.data() + run.placed.placement.base[0]);
   parameter[3] = std::numeric_limits<float>::infinity();
-  const auto before = std::vector<std::byte>(run.arena.data(),
-                                             run.arena.data() + run.placed.program.buffers[0].size);
+  const auto before = std::vector<std::byte>(
+      run.arena.data(), run.arena.data() + run.placed.program.buffers[0].bytes());
   run.run(2);
   CHECK(std::memcmp(before.data(), run.arena.data(), before.size()) == 0);
   CHECK(run.reports.back().applied_steps == 0);

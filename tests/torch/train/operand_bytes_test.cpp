@@ -46,7 +46,7 @@ TEST_CASE("every buffer of a step is given to an operation whole") {
       REQUIRE(bytes.size() == buffers.size());
       for (std::size_t b = 0; b < buffers.size(); ++b) {
         CAPTURE(precision, level, buffers[b].name);
-        CHECK(bytes[b] == buffers[b].size);
+        CHECK(bytes[b] == buffers[b].bytes());
       }
     }
 }

@@ -97,14 +97,14 @@ struct SmallRun {
       // what updates on the host have a copy of
       if (!buffer.resident || buffer.name.ends_with('\'')) continue;
       if (buffer.space == program::Space::disk) {
-        Arena seen(buffer.size);
-        disk->read(placed.placement.base[b], seen.data(), buffer.size);
-        out.insert(out.end(), seen.data(), seen.data() + buffer.size);
+        Arena seen(buffer.bytes());
+        disk->read(placed.placement.base[b], seen.data(), buffer.bytes());
+        out.insert(out.end(), seen.data(), seen.data() + buffer.bytes());
         continue;
       }
       const std::byte* at = (buffer.space == program::Space::host ? host : arena).data() +
                             placed.placement.base[b];
-      out.insert(out.end(), at, at + buffer.size);
+      out.insert(out.end(), at, at + buffer.bytes());
     }
     return out;
   }

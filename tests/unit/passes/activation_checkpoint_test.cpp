@@ -25,7 +25,7 @@ std::vector<std::string> kept_at_loss(const StepProgram& p) {
   const auto lives = lifetimes(p);
   for (std::size_t b = 0; b < lives.size(); ++b)
     for (const Interval& i : lives[b])
-      if ((p.buffers[b].kind == Kind::value || p.buffers[b].kind == Kind::saved) &&
+      if ((p.buffers[b].role == Role::value || p.buffers[b].role == Role::saved) &&
           i.first < loss && i.last > loss)
         names.push_back(p.buffers[b].name);
   return names;
@@ -92,7 +92,7 @@ TEST_CASE(
     for (const Instruction& i : p.steady)
       if (i.op == op && i.block == block)
         for (const Use& u : i.uses)
-          if (p.buffers[u.buffer].kind == Kind::scratch) names.push_back(p.buffers[u.buffer].name);
+          if (p.buffers[u.buffer].role == Role::scratch) names.push_back(p.buffers[u.buffer].name);
     return names;
   };
   CHECK(scratch(Op::forward, 1) ==

@@ -106,7 +106,7 @@ TEST_CASE(
   const auto beyond_residents = [](const StepProgram& p) {
     Bytes residents = 0;
     for (const Buffer& b : p.buffers)
-      if (b.resident) residents += b.size;
+      if (b.resident) residents += b.bytes();
     // gradients, of which all the layers' come together at the end, not counted
     return placed(passes::update_in_backward(p)).peak_of(Space::device) - residents;
   };
@@ -141,7 +141,7 @@ TEST_CASE("copies that are deleted, late or of something else are refused") {
       if (static_cast<BufferId>(b) == p.steady[k].uses[0].buffer ||
           p.buffers[b].space !=
               p.buffers[static_cast<std::size_t>(p.steady[k].uses[0].buffer)].space ||
-          p.buffers[b].kind != Kind::saved)
+          p.buffers[b].role != Role::saved)
         continue;
       other.steady[k].uses[0].buffer = static_cast<BufferId>(b);
       CHECK(check_program(other, unplaced(other), &reference) != "");

@@ -86,7 +86,7 @@ TEST_CASE(
     for (std::size_t k = 0; k + 1 < p.steady.size(); ++k) {
       const bool gradient_summed =
           p.steady[k].op == Op::reduce &&
-          p.buffers[static_cast<std::size_t>(p.steady[k].uses[0].buffer)].kind == Kind::gradient;
+          p.buffers[static_cast<std::size_t>(p.steady[k].uses[0].buffer)].role == Role::gradient;
       const bool last = std::none_of(p.steady.begin() + static_cast<std::ptrdiff_t>(k),
                                      p.steady.end(),
                                      [](const Instruction& i) { return i.op == Op::backward; });

@@ -23,9 +23,9 @@ Bytes most_weights(const StepProgram& p, Space space = Space::device) {
     Bytes alive = 0;
     for (std::size_t b = 0; b < lives.size(); ++b)
       for (const Interval& i : lives[b])
-        if (p.buffers[b].kind == Kind::parameter && p.buffers[b].space == space && i.first <= k &&
+        if (p.buffers[b].role == Role::parameter && p.buffers[b].space == space && i.first <= k &&
             k <= i.last)
-          alive += p.buffers[b].size;
+          alive += p.buffers[b].bytes();
     most = std::max(most, alive);
   }
   return most;
@@ -34,7 +34,7 @@ Bytes most_weights(const StepProgram& p, Space space = Space::device) {
 Bytes resident_weights(const StepProgram& p, Space space) {
   Bytes all = 0;
   for (const Buffer& b : p.buffers)
-    if (b.kind == Kind::parameter && b.resident && b.space == space) all += b.size;
+    if (b.role == Role::parameter && b.resident && b.space == space) all += b.bytes();
   return all;
 }
 
@@ -299,7 +299,7 @@ TEST_CASE(
     for (const Instruction& i : many.steady)
       for (const Use& u : i.uses)
         out += i.op == Op::copy && u.how == How::overwrite &&
-               many.buffers[static_cast<std::size_t>(u.buffer)].kind == Kind::parameter &&
+               many.buffers[static_cast<std::size_t>(u.buffer)].role == Role::parameter &&
                many.buffers[static_cast<std::size_t>(u.buffer)].space == Space::host;
     CHECK(out == (updates_on_host ? 0 : 26));
   }

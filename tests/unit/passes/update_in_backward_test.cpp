@@ -85,7 +85,7 @@ TEST_CASE(
   const StepProgram plain = plain_program(graph, momentum()), p = passes::update_in_backward(plain);
   Bytes gradients = 0, largest = 0;
   for (const Buffer& b : plain.buffers)
-    if (b.kind == Kind::gradient) gradients += b.size, largest = std::max(largest, b.size);
+    if (b.role == Role::gradient) gradients += b.bytes(), largest = std::max(largest, b.bytes());
   CHECK(peak(plain) - peak(p) >= gradients - 2 * largest);
 }
 

@@ -304,7 +304,7 @@ TEST_CASE("evaluation gathers weights as training does, whatever type it compute
       CAPTURE(stage, cast, print(p, &evaluated));
       for (std::size_t b = 0; b < train.buffers.size() && train.buffers[b].resident; ++b) {
         CHECK(p.buffers[b].name == train.buffers[b].name);
-        CHECK(p.buffers[b].size == train.buffers[b].size);
+        CHECK(p.buffers[b].bytes() == train.buffers[b].bytes());
       }
       CHECK(check_program(p, plan_memory(p)) == "");
     }

@@ -105,9 +105,8 @@ TEST_CASE(
   }
   const plan::PlanOptions gpu{"h200"};  // a CPU's head keeps logits in both types
   const auto values = [](const plan::RunPlan& p) {
-    const auto kinds = program::peak_use(p.evaluate.back().program).by_kind;
-    return static_cast<double>(kinds[static_cast<std::size_t>(program::Kind::value)] +
-                               kinds[static_cast<std::size_t>(program::Kind::scratch)]);
+    const auto peak = program::peak_use(p.evaluate.back().program);
+    return static_cast<double>(peak.of(program::Role::value) + peak.of(program::Role::scratch));
   };
   const auto exact = plan::make_run_plan(recipe_of(""), some_facts(), gpu);
   for (const char* precision : {"bf16", "fp16"}) {

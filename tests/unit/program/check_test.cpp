@@ -60,7 +60,9 @@ TEST_CASE("the check says what is wrong, and where") {
     r.op = Op::recompute;
     std::erase_if(r.uses, [](const Use& u) { return u.slot == 1 || u.slot == 5; });  // w, u
     for (Use& u : r.uses)
-      if (writes(u.how)) u.buffer = add_buffer(c.p, {"again", Kind::scratch, none, 0, width * 4});
+      if (writes(u.how))
+        u.buffer = add_buffer(
+            c.p, {.name = "again", .role = Role::scratch, .micro = 0, .elements = width});
     c.p.steady.insert(c.p.steady.begin() + 5, r);
     CHECK(part_of(c.problem(), "operand w") == "operand w");
   }
@@ -96,7 +98,7 @@ TEST_CASE("uses may be ranges: a reduce in two halves is as good as one") {
   auto& steady = roles.programs[0].steady;
   for (std::size_t k = 0; k < steady.size(); ++k)
     if (steady[k].op == Op::reduce &&
-        roles.programs[0].buffers[steady[k].uses[0].buffer].kind == Kind::gradient) {
+        roles.programs[0].buffers[steady[k].uses[0].buffer].role == Role::gradient) {
       Instruction second = steady[k];
       steady[k].uses[0].range.end = second.uses[0].range.begin = 20;
       steady.insert(steady.begin() + static_cast<std::ptrdiff_t>(k++) + 1, second);
@@ -127,8 +129,8 @@ TEST_CASE("states of tensors and blocks: their own bytes, and an update that is 
   CHECK(find("row.b1") == p.buffers.end());
   REQUIRE(find("row.b2") != p.buffers.end());
   // a byte for each of three rows, and the gap behind them
-  CHECK(find("row.b2")->size == group_alignment);
-  CHECK(find("m.b1")->size == graph.groups[0].elements * 4);
+  CHECK(find("row.b2")->bytes() == group_alignment);
+  CHECK(find("m.b1")->bytes() == graph.groups[0].elements * 4);
   CHECK(check_program(p, unplaced(p), &reference) == "");
   CHECK(check_program(p, plan_memory(p), &reference) == "");
 

@@ -11,8 +11,8 @@ namespace {
 
 StepProgram two_lanes() {
   StepProgram p;
-  const BufferId a = add_buffer(p, {"a", Kind::value, none, none, 8}),
-                 b = add_buffer(p, {"b", Kind::value, none, none, 8});
+  const BufferId a = add_buffer(p, {.name = "a", .role = Role::value, .elements = 2}),
+                 b = add_buffer(p, {.name = "b", .role = Role::value, .elements = 2});
   p.steady.push_back({Op::copy, none, none, Lane::copy_in, {whole(p, a, How::overwrite)}});
   p.steady.push_back(
       {Op::copy, none, none, Lane::compute, {whole(p, a, How::read), whole(p, b, How::overwrite)}});

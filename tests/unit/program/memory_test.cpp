@@ -21,7 +21,7 @@ using Intervals = std::vector<std::pair<int, int>>;
 /// Bytes alive where most are.
 Bytes lower_bound(const StepProgram& p) {
   Bytes sum = 0;
-  for (const Bytes b : peak_use(p).by_kind) sum += b;
+  for (const Bytes b : peak_use(p).by_role) sum += b;
   return sum;
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("lifetimes: from the write to the last read; around the end of steady;
 
 TEST_CASE("only the part of a buffer that is read later is alive") {
   StepProgram p;
-  const BufferId b = add_buffer(p, {"b", Kind::value, none, none, 8});
+  const BufferId b = add_buffer(p, {.name = "b", .role = Role::value, .elements = 2});
   auto use = [&](Bytes begin, Bytes end, How how) {
     p.steady.push_back({Op::copy, none, none, Lane::compute, {{b, {begin, end}, how}}});
   };
@@ -62,7 +62,7 @@ TEST_CASE("only the part of a buffer that is read later is alive") {
 
 TEST_CASE("what the next round reads is alive around the end of steady") {
   StepProgram p;
-  const BufferId b = add_buffer(p, {"b", Kind::value, none, none, 8});
+  const BufferId b = add_buffer(p, {.name = "b", .role = Role::value, .elements = 2});
   auto copy = [&](How how) {
     return Instruction{Op::copy, none, none, Lane::compute, {whole(p, b, how)}};
   };
@@ -88,7 +88,7 @@ TEST_CASE(
         CHECK(at.base[b] % 16 == 0);
         if (p.buffers[b].space != Space::device) continue;
         if (p.buffers[b].resident)
-          residents = std::max(residents, at.base[b] + p.buffers[b].size);
+          residents = std::max(residents, at.base[b] + p.buffers[b].bytes());
         else
           others = others < 0 ? at.base[b] : std::min(others, at.base[b]);
       }
@@ -100,8 +100,8 @@ TEST_CASE(
           bool together = false;
           for (const Interval& x : lives[a])
             for (const Interval& y : lives[b]) together |= x.first <= y.last && y.first <= x.last;
-          const bool overlap = at.base[a] < at.base[b] + p.buffers[b].size &&
-                               at.base[b] < at.base[a] + p.buffers[a].size;
+          const bool overlap = at.base[a] < at.base[b] + p.buffers[b].bytes() &&
+                               at.base[b] < at.base[a] + p.buffers[a].bytes();
           CHECK_FALSE((together && overlap));
         }
     }
@@ -117,7 +117,9 @@ TEST_CASE("a long chain comes within a tenth of the largest sum of live bytes") 
 
 TEST_CASE("bytes that another lane touched are kept for one more compute instruction") {
   StepProgram p;
-  auto value = [&](const char* name) { return add_buffer(p, {name, Kind::value, none, none, 64}); };
+  auto value = [&](const char* name) {
+    return add_buffer(p, {.name = name, .role = Role::value, .elements = 16});
+  };
   const BufferId a = value("a"), b = value("b"), c = value("c");
   auto step = [&](Lane lane, std::vector<Use> uses) {
     p.steady.push_back({Op::copy, none, none, lane, std::move(uses)});

@@ -95,7 +95,7 @@ TEST_CASE("overwriting where accumulating is meant, and the reverse, is noticed"
       Roles mutant = roles;
       for (Use& u : list_of(mutant.programs[role], number)[k].uses) {
         if (u.how != How::overwrite && u.how != How::accumulate) continue;
-        if (mutant.programs[role].buffers[u.buffer].kind == Kind::scratch) continue;
+        if (mutant.programs[role].buffers[u.buffer].role == Role::scratch) continue;
         const How before =
             std::exchange(u.how, u.how == How::overwrite ? How::accumulate : How::overwrite);
         ++flipped;
@@ -140,7 +140,7 @@ TEST_CASE("a buffer moved to other bytes is refused or harmless") {
     for (int k = 0; k < 40; ++k) {
       Placement at = plan_memory(p, {.alignment = 8});
       const std::size_t b = random() % p.buffers.size();
-      const Bytes room = at.peak_of(p.buffers[b].space) - p.buffers[b].size;
+      const Bytes room = at.peak_of(p.buffers[b].space) - p.buffers[b].bytes();
       at.base[b] = static_cast<Bytes>(random() % static_cast<unsigned>(room / 8 + 1)) * 8;
       if (!check(roles, {at}, t).empty())
         ++refused;

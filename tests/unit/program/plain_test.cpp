@@ -29,7 +29,7 @@ TEST_CASE("residents come first, with the bytes of their dtypes") {
   graph.compute = DType::bf16;
   auto size = [&](Master master, const std::string& name) -> Bytes {
     for (const Buffer& b : plain_program(graph, {{{"exp_avg", DType::f32}}, master, 10}).buffers)
-      if (b.name == name) return b.size;
+      if (b.name == name) return b.bytes();
     return -1;
   };
   CHECK(size(Master::split, "w.b1") == width * 2);
@@ -90,7 +90,7 @@ TEST_CASE(
   for (std::size_t k = 0; k < p.steady.size(); ++k) {  // no cast lives beside another
     int casts = 0;
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
-      if (p.buffers[b].kind == Kind::parameter && !p.buffers[b].resident)
+      if (p.buffers[b].role == Role::parameter && !p.buffers[b].resident)
         for (const Interval& i : lives[b])
           casts += i.first <= static_cast<int>(k) && static_cast<int>(k) <= i.last;
     CHECK(casts <= 1);
@@ -114,19 +114,22 @@ TEST_CASE("a cast parameter is not the parameter: training with one is not seque
   const auto forward = std::ranges::find_if(
       p.steady, [&](const Instruction& i) { return i.op == Op::forward && i.block == 1; });
   const auto use = std::ranges::find_if(
-      forward->uses, [&](const Use& u) { return p.buffers[u.buffer].kind == Kind::parameter; });
+      forward->uses, [&](const Use& u) { return p.buffers[u.buffer].role == Role::parameter; });
   const Buffer parameter = p.buffers[use->buffer];
   const Use read = *use;
-  use->buffer = add_buffer(
-      p, {"cast." + parameter.name, Kind::parameter, parameter.owner, 0, parameter.size});
-  p.steady.insert(
-      forward,
-      {Op::cast,
-       parameter.owner,
-       0,
-       Lane::compute,
-       {{read.buffer, read.range, How::read, CopySlot::from},
-        {static_cast<BufferId>(p.buffers.size()) - 1, read.range, How::overwrite, CopySlot::to}}});
+  const BufferId cast = add_buffer(p, {.name = "bf16." + parameter.name,
+                                       .role = Role::parameter,
+                                       .index = parameter.index,
+                                       .micro = 0,
+                                       .dtype = DType::bf16,
+                                       .elements = parameter.elements});
+  *use = whole(p, cast, How::read, read.slot);
+  p.steady.insert(forward, {Op::cast,
+                            parameter.index,
+                            0,
+                            Lane::compute,
+                            {{read.buffer, read.range, How::read, CopySlot::from},
+                             whole(p, cast, How::overwrite, CopySlot::to)}});
   CHECK(check_program(p, plan_memory(p)) == "");
   CHECK(check_program(p, plan_memory(p), &reference).find("sequential training") !=
         std::string::npos);

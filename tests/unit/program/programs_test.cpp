@@ -20,9 +20,9 @@ TEST_CASE(
   const auto all = examples();
   const Example& d = all[3];
   const Trained after = train(d.training(), 5);
-  CHECK(after.residents.at({"step", none})[0] == 5);
-  CHECK(after.residents.at({"applied", none})[0] == 4);
-  CHECK(after.residents.at({"loss_scale", none})[0] == 1.0);  // 0.5, 1, 1, 0.5, 1, 1
+  CHECK(after.residents.at({Role::step})[0] == 5);
+  CHECK(after.residents.at({Role::applied_steps})[0] == 4);
+  CHECK(after.residents.at({Role::loss_scale})[0] == 1.0);  // 0.5, 1, 1, 0.5, 1, 1
   // sharded gradients agree through the reduced norm
   Example b = all[1];
   b.overflow = {3, 2};

@@ -26,7 +26,7 @@ ModelGraph random_graph(std::mt19937& random) {
     graph.groups.push_back(group);
   }
   BlockSpec block{"b"};
-  block.slots.push_back({"w", Kind::parameter, 1, {"", DType::f32, {graph.groups[1].elements}}});
+  block.slots.push_back({"w", Role::parameter, 1, {"", DType::f32, {graph.groups[1].elements}}});
   graph.blocks.push_back(block);
   return graph;
 }

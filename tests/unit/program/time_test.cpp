@@ -20,8 +20,8 @@ StepProgram copies(std::initializer_list<std::pair<Lane, Bytes>> list) {
   StepProgram p;
   for (const auto& [lane, bytes] : list) {
     const BufferId from = add_buffer(
-                       p, {"a", Kind::value, none, none, bytes, Space::device, false, true}),
-                   to = add_buffer(p, {"b", Kind::value, none, none, bytes});
+                       p, {.name = "a", .dtype = DType::u8, .elements = bytes, .resident = true}),
+                   to = add_buffer(p, {.name = "b", .dtype = DType::u8, .elements = bytes});
     p.steady.push_back(
         {Op::copy,
          none,
@@ -158,7 +158,7 @@ TEST_CASE(
   // in meanwhile, and out when the host has read what was there.
   StepProgram p;
   const auto buffer = [&](const char* name) {
-    return add_buffer(p, {name, Kind::value, none, none, 20, Space::device, false, true});
+    return add_buffer(p, {.name = name, .elements = 5, .resident = true});
   };
   const BufferId batch = buffer("batch"), hidden = buffer("hidden"), gradient = buffer("gradient"),
                  weights = buffer("weights");

@@ -189,7 +189,7 @@ TEST_CASE(
         const auto& s = block.slots[u.slot];
         CHECK(!s.name.empty());
         CHECK(s.tensor.elements() > 0);
-        if (s.kind == program::Kind::value) {
+        if (s.role == program::Role::value) {
           CHECK(s.tensor.bytes() == graph.values.at(s.index).bytes());
           if (u.how == program::How::read && op != program::Op::backward)
             CHECK(written.count(s.index) == 1);
@@ -216,7 +216,7 @@ TEST_CASE("what a step of BERT keeps until backward") {
   double cheap = 0, dear = 0;
   for (const auto& block : graph.blocks)
     for (const auto& s : block.slots)
-      if (s.kind == program::Kind::saved && s.tensor.dims.size() > 1 && s.name != "lse")
+      if (s.role == program::Role::saved && s.tensor.dims.size() > 1 && s.name != "lse")
         (s.cheap ? cheap : dear) += static_cast<double>(s.tensor.bytes()) / unit;
   CHECK(dear == 2 * (3 + 1 + 4));
   CHECK(cheap == 2 * (2 + 4) - 1);

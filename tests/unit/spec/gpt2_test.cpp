@@ -118,7 +118,7 @@ TEST_CASE(
         const auto& s = block.slots[u.slot];
         CHECK(!s.name.empty());
         CHECK(s.tensor.elements() > 0);
-        if (s.kind == program::Kind::value) {
+        if (s.role == program::Role::value) {
           CHECK(s.tensor.bytes() == graph.values.at(s.index).bytes());
           if (u.how == program::How::read && op != program::Op::backward)
             CHECK(written.count(s.index) == 1);
