@@ -33,8 +33,8 @@ void send_batches(StepProgram& p, const Instruction& fetch, std::vector<Instruct
                           fetch.micro,
                           Lane::communication,
                           {whole(p, u.buffer, How::read, CopySlot::from)},
-                          0,
-                          0,
+                          none,
+                          Among::all,
                           rank});
   }
 }
@@ -48,8 +48,8 @@ void receive_batch(const StepProgram& p, const Instruction& fetch,
                         fetch.micro,
                         Lane::communication,
                         {whole(p, u.buffer, How::overwrite, CopySlot::to)},
-                        0,
-                        0,
+                        none,
+                        Among::all,
                         owner});
 }
 
@@ -94,7 +94,7 @@ StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank) {
   const bool owns = rank == owner;
   std::vector<std::vector<Instruction>> behind(p.steady.size());
   for (const Bucket& bucket : buckets_of(p, how.bucket_bytes)) {
-    Instruction reduce = reduce_of(p, bucket, how.rounded);
+    Instruction reduce = reduce_of(p, bucket);
     reduce.peer = owner;
     for (Use& u : reduce.uses)
       if (!owns && u.how == How::modify) u.how = How::read;
@@ -113,8 +113,8 @@ StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank) {
                             none,
                             Lane::communication,
                             {whole(p, u.buffer, owns ? How::read : How::overwrite)},
-                            0,
-                            0,
+                            none,
+                            Among::all,
                             owner});
       if (i.op != Op::fetch_batch || owns) steady.push_back(i);
       if (i.op == Op::fetch_batch) owns ? send_batches(p, i, steady) : receive_batch(p, i, steady);

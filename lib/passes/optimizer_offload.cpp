@@ -103,7 +103,7 @@ class OptimizerOffload {
   /// to it.
   void copy_gradients() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
-      if (p_.steady[k].op != Op::update || keeper_of(p_.steady[k].block) == Keeper::device)
+      if (p_.steady[k].op != Op::update || keeper_of(p_.steady[k].group) == Keeper::device)
         continue;
       for (Use& u : p_.steady[k].uses) {
         if (u.slot != UpdateSlot::gradient) continue;
@@ -169,7 +169,7 @@ class OptimizerOffload {
   void read_from_disk() {
     std::vector<std::size_t> updates;  // of what is on the disk, by position
     for (std::size_t k = 0; k < p_.steady.size(); ++k)
-      if (p_.steady[k].op == Op::update && keeper_of(p_.steady[k].block) == Keeper::disk)
+      if (p_.steady[k].op == Op::update && keeper_of(p_.steady[k].group) == Keeper::disk)
         updates.push_back(k);
     for (std::size_t n = 0; n < updates.size(); ++n) {
       const auto ahead = static_cast<std::size_t>(how_.read_ahead);
@@ -198,7 +198,7 @@ class OptimizerOffload {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
       for (Instruction& r : ahead_of_[k]) add(std::move(r));
-      if (i.op == Op::update && keeper_of(i.block) != Keeper::device) {
+      if (i.op == Op::update && keeper_of(i.group) != Keeper::device) {
         std::vector<Instruction> back = std::move(back_[k]);
         for (Use& u : i.uses) {
           if (const auto w = weights_.find(u.buffer); w != weights_.end()) {

@@ -13,7 +13,8 @@ enum class Pass : int {
   zero,
   update_in_backward,
   optimizer_offload,
-  parameter_offload
+  parameter_offload,
+  lower_collectives
 };
 
 /// Notes in `p` that `pass` is being applied. InternalError if that pass or a later one has been

@@ -43,7 +43,6 @@ StepProgram activation_offload(StepProgram p);
 struct ReduceOptions {
   int world_size = 1;
   program::Bytes bucket_bytes = 0;  // of gradients that are summed together; 0: each by itself
-  bool rounded = false;             // gradients travel as bf16
 };
 /// Each rank has the model and a part of the batch: gradients, and the scalars that blocks add up,
 /// are summed over ranks once they are complete, beside the rest of backward.
@@ -111,5 +110,10 @@ struct ParameterOffloadOptions {
   int read_ahead = 1;
 };
 StepProgram parameter_offload(StepProgram p, const ParameterOffloadOptions& how = {});
+
+/// Collectives move or sum elements of one type: where ranks exchange gradients in another type
+/// than they are kept in, and where a scatter adds to what is there, this writes casts and
+/// additions of their own, in the collective's lane. The last pass.
+StepProgram lower_collectives(StepProgram p, DType gradients);
 
 }  // namespace trainx::passes

@@ -56,26 +56,10 @@ std::size_t beside_sum(const std::vector<Instruction>& steady, std::size_t last)
   return last;
 }
 
-BufferId travelling(StepProgram& p, BufferId of, DType as) {
-  const Buffer& b = p.buffers[static_cast<std::size_t>(of)];
-  return add_buffer(p, {.name = "sent." + b.name,
-                        .role = Role::scratch,
-                        .index = b.index,
-                        .dtype = as,
-                        .elements = b.elements});
-}
-
-Instruction reduce_of(StepProgram& p, const Bucket& bucket, bool rounded) {
+Instruction reduce_of(const StepProgram& p, const Bucket& bucket) {
   Instruction i{Op::reduce, none, none, Lane::communication};
-  int k = 0;
-  for (const BufferId b : bucket.buffers) {
-    i.uses.push_back(whole(p, b, How::modify, ReduceSlot::sum(k)));
-    if (const Buffer summed = p.buffers[static_cast<std::size_t>(b)];
-        rounded && summed.role == Role::gradient)
-      i.uses.push_back(
-          whole(p, travelling(p, b, DType::bf16), How::overwrite, ReduceSlot::rounded(k)));
-    ++k;
-  }
+  for (int k = 0; const BufferId b : bucket.buffers)
+    i.uses.push_back(whole(p, b, How::modify, ReduceSlot::thing(k++)));
   return i;
 }
 

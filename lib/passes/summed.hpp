@@ -21,9 +21,7 @@ std::vector<Bucket> buckets_of(const program::StepProgram& p, program::Bytes buc
 /// the lane of backward until the sum is there.
 std::size_t beside_sum(const std::vector<program::Instruction>& steady, std::size_t last);
 
-/// Scratch beside a gradient, for what travels of `of`, in that type.
-program::BufferId travelling(program::StepProgram& p, program::BufferId of, DType as);
-/// Sums the bucket in place, gradients as bf16 where `rounded`.
-program::Instruction reduce_of(program::StepProgram& p, const Bucket& bucket, bool rounded);
+/// Sums the bucket in place.
+program::Instruction reduce_of(const program::StepProgram& p, const Bucket& bucket);
 
 }  // namespace trainx::passes

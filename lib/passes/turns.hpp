@@ -23,9 +23,9 @@ struct Turns {
                      i.lane == program::Lane::compute ||
                      (what == Of::blocks_and_parameters_anywhere && i.lane == program::Lane::host);
       const bool counts = (is_of_block(i) || of_parameters) && is_here;
-      if (begin.empty() || (counts && whose != std::pair(of_parameters, i.block)))
-        begin.push_back(static_cast<int>(k));
-      if (counts) whose = {of_parameters, i.block};
+      const std::pair here{of_parameters, of_parameters ? i.group : i.block};
+      if (begin.empty() || (counts && whose != here)) begin.push_back(static_cast<int>(k));
+      if (counts) whose = here;
       of.push_back(static_cast<int>(begin.size()) - 1);
     }
   }

@@ -24,7 +24,7 @@ Instruction norm_of(const std::vector<Instruction>& updates, const Instruction& 
   std::erase_if(out.uses, [&](const Use& u) {
     return u.slot >= NormSlot::first_gradient &&
            std::none_of(updates.begin(), updates.end(), [&](const Instruction& i) {
-             return u.slot == NormSlot::first_gradient + i.block;
+             return u.slot == NormSlot::first_gradient + i.group;
            });
   });
   for (Use& u : out.uses)
@@ -48,7 +48,7 @@ StepProgram update_in_backward(StepProgram p) {
       while (after > 0 && !must_precede(rest[after - 1], i)) --after;
       if (after == 0)
         throw InternalError("update_in_backward: nothing writes the gradient of group " +
-                            std::to_string(i.block));
+                            std::to_string(i.group));
       behind[beside_sum(rest, after - 1)].push_back(i);
     } else {
       rest.push_back(i);

@@ -45,7 +45,6 @@ class Zero {
     sum_over_tensors();
     insert();
     first_writer_overwrites(p_);
-    add_room_for_what_arrives();
   }
 
  private:
@@ -148,7 +147,7 @@ class Zero {
     for (const Bucket& bucket : buckets_of(p_, how_.bucket_bytes)) {
       auto& behind = behind_[bucket.last_writer];
       if (is_scalar(buffer(bucket.buffers.front()).role)) {
-        behind.push_back(reduce_of(p_, bucket, false));
+        behind.push_back(reduce_of(p_, bucket));
         continue;
       }
       Instruction i{Op::scatter, none, stage_ > 1 ? p_.steady[bucket.last_writer].micro : none,
@@ -157,9 +156,6 @@ class Zero {
       for (const BufferId b : bucket.buffers) {
         i.uses.push_back(whole(p_, b, How::read, ShardSlot::from(k)));
         i.uses.push_back(whole(p_, shard_of_gradient(b), How::accumulate, ShardSlot::to(k)));
-        if (how_.rounded)
-          i.uses.push_back(
-              whole(p_, travelling(p_, b, DType::bf16), How::overwrite, ShardSlot::sent(k)));
         ++k;
       }
       behind.push_back(among_shards(std::move(i)));
@@ -169,7 +165,7 @@ class Zero {
   }
 
   Instruction among_shards(Instruction i) const {
-    if (shard_ranks_ < how_.world_size) i.group = Among::shards;
+    if (shard_ranks_ < how_.world_size) i.among = Among::shards;
     return i;
   }
 
@@ -183,8 +179,8 @@ class Zero {
   Instruction sum_over_replicas(const Bucket& bucket) {
     Bucket shards{{}, bucket.last_writer};
     for (const BufferId b : bucket.buffers) shards.buffers.push_back(shard_of_gradient(b));
-    Instruction i = reduce_of(p_, shards, how_.rounded);
-    i.group = Among::replicas;
+    Instruction i = reduce_of(p_, shards);
+    i.among = Among::replicas;
     return i;
   }
 
@@ -205,7 +201,7 @@ class Zero {
                             none,
                             none,
                             Lane::communication,
-                            {whole(p_, u.buffer, How::modify, ReduceSlot::sum(0))}}));
+                            {whole(p_, u.buffer, How::modify, ReduceSlot::thing(0))}}));
     }
   }
 
@@ -222,22 +218,22 @@ class Zero {
       int thing = 0;
       for (Instruction& update : p_.steady) {
         if (!is_update(update)) continue;
-        const GroupSpec& group = graph_.groups[static_cast<std::size_t>(update.block)];
+        const GroupSpec& group = graph_.groups[static_cast<std::size_t>(update.group)];
         const BufferId sums = add_buffer(
             p_,
             {.name = "sums" + std::to_string(round) + "." + group.name,
              .role = Role::tensor_sums,
-             .index = update.block,
+             .index = update.group,
              .item = round,
              .dtype = DType::f64,
              .elements = sums_layout(update_.sums[static_cast<std::size_t>(round)], group).back()});
-        Instruction measure{Op::measure, update.block, none, Lane::compute, update.uses};
+        Instruction measure{.op = Op::measure, .uses = update.uses, .group = update.group};
         for (Use& u : measure.uses)
           u.how = buffer(u.buffer).unit == Unit::tensor && round + 1 == rounds ? How::modify
                                                                                : How::read;
         measure.uses.push_back(whole(p_, sums, How::overwrite, UpdateSlot::first_sums + round));
         before.push_back(std::move(measure));
-        over_ranks.uses.push_back(whole(p_, sums, How::modify, ReduceSlot::sum(thing++)));
+        over_ranks.uses.push_back(whole(p_, sums, How::modify, ReduceSlot::thing(thing++)));
         update.uses.push_back(whole(p_, sums, How::read, UpdateSlot::first_sums + round));
       }
       before.push_back(among_shards(std::move(over_ranks)));
@@ -256,20 +252,6 @@ class Zero {
       std::move(behind_[k].begin(), behind_[k].end(), std::back_inserter(steady));
     }
     p_.steady = std::move(steady);
-  }
-
-  void add_room_for_what_arrives() {
-    for (Instruction& i : p_.steady) {
-      if (i.op != Op::scatter) continue;
-      std::vector<Use> arrived;
-      for (const Use& u : i.uses)
-        if (writes(u.how) && buffer(u.buffer).role == Role::gradient &&
-            (how_.rounded || u.how == How::accumulate))
-          arrived.push_back(
-              whole(p_, travelling(p_, u.buffer, how_.rounded ? DType::bf16 : DType::f32),
-                    How::overwrite, u.slot + ShardSlot::arrived(0) - ShardSlot::to(0)));
-      i.uses.insert(i.uses.end(), arrived.begin(), arrived.end());
-    }
   }
 
   StepProgram& p_;

@@ -11,11 +11,12 @@ std::string name_of_exchange(const program::Instruction& i, Role role) {
   const std::string in = i.peer == program::none ? " summed" : " in";
   if (i.op == Op::gather) return "weights gathered";
   if (i.op == Op::scatter) return "gradients scattered";
-  if (i.group == program::Among::replicas) return "gradients of shards summed";
+  if (i.among == program::Among::replicas) return "gradients of shards summed";
   switch (role) {
     case Role::batch: return "batches out";
     case Role::parameter: return "weights out";
-    case Role::gradient: return "gradients" + in;
+    case Role::gradient:
+    case Role::transit: return "gradients" + in;
     case Role::tensor_sums: return "sums over tensors";
     default:
       if (!is_scalar(role)) return std::string(program::name_of(i.op));

@@ -84,8 +84,8 @@ std::vector<MemoryRow> memory_anatomy(const RunPlan& plan, const MeasuredMemory&
   const std::vector<std::int64_t> values{
       of(Role::parameter), of(Role::master), of(Role::gradient), of(Role::state),
       // as plan.memory has them
-      of(Role::value) + of(Role::saved), of(Role::value_gradient), of(Role::scratch),
-      of(Role::batch) + used.of_scalars()};
+      of(Role::value) + of(Role::saved), of(Role::value_gradient),
+      of(Role::scratch) + of(Role::transit), of(Role::batch) + used.of_scalars()};
   std::vector<MemoryRow> rows;
   std::int64_t placed = 0;
   for (std::size_t k = 0; k < values.size(); ++k) {

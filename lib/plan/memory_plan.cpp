@@ -180,7 +180,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
                   {"optimizer state", of(Role::state)},
                   {"activations", of(Role::value) + of(Role::saved)},
                   {"activation gradients", of(Role::value_gradient)},
-                  {"scratch", of(Role::scratch)},
+                  {"scratch", of(Role::scratch) + of(Role::transit)},
                   {"batch and scalars", of(Role::batch) + peak.of_scalars()}};
   std::int64_t sum = 0;
   for (const auto& [name, bytes] : m.categories) sum += bytes;

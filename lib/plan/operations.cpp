@@ -176,7 +176,7 @@ std::map<OperationKey, Arithmetic> arithmetic_of(const RunPlan& plan) {
         bytes += static_cast<double>(u.range.end - u.range.begin) * (u.how == How::modify ? 2 : 1);
       const double elements =
           i.op == Op::update
-              ? static_cast<double>(placed.graph.groups[static_cast<std::size_t>(i.block)].elements)
+              ? static_cast<double>(placed.graph.groups[static_cast<std::size_t>(i.group)].elements)
               : 0;
       add(sums[{direction, Operations::optimizer}], elements * parameter_update, bytes);
     } else if (direction != Direction::other) {

@@ -236,8 +236,7 @@ void plan_programs(RunPlan& plan, Extent extent) {
       p = passes::activation_offload(std::move(p));
     const passes::ReduceOptions reduce{
         static_cast<int>(plan.batch.world_size),
-        bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr),
-        r.precision.reduce == recipe::Reduce::bf16};
+        bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr)};
     const passes::ZeroOptions shards{plan.zero_stage(), plan.shard_ranks, plan.turns_kept};
     if (plan.mode == recipe::ParallelMode::ddp)
       p = passes::distributed_data_parallel(std::move(p), reduce);
@@ -253,6 +252,9 @@ void plan_programs(RunPlan& plan, Extent extent) {
     const passes::ParameterOffloadOptions weights{
         weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
     if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
+    if (plan.batch.world_size > 1)
+      p = passes::lower_collectives(
+          std::move(p), r.precision.reduce == recipe::Reduce::bf16 ? DType::bf16 : DType::f32);
     p.repeats = plan.batch.grad_accum_steps - micro_steps;
     // the last may differ: what follows it may overlap
     if (p.repeats > 0) p.repeated_micro = micro_steps - 2;
@@ -286,7 +288,7 @@ double step_flops(const PlacedProgram& placed) {
   double flops = 0;
   for (const auto& i : placed.program.steady) {
     const auto n_times = static_cast<double>(program::times(placed.program, i));
-    if (i.block < 0 || static_cast<std::size_t>(i.block) >= placed.graph.blocks.size()) continue;
+    if (!program::is_of_block(i)) continue;
     const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
     if (const auto phase = phases.find(i.op); phase != phases.end())
       flops += n_times * (phase->second.gemm_flops() + phase->second.attention_flops);

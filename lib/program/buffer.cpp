@@ -12,6 +12,7 @@ std::string_view name_of(Role role) {
     case Role::value_gradient: return "value_gradient";
     case Role::saved: return "saved";
     case Role::scratch: return "scratch";
+    case Role::transit: return "transit";
     case Role::batch: return "batch";
     case Role::step: return "step";
     case Role::applied_steps: return "applied_steps";

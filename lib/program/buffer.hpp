@@ -21,6 +21,7 @@ enum class Role : std::uint8_t {
   value_gradient,  // the loss's gradient with respect to a value
   saved,           // of a block, from forward to backward
   scratch,         // of one instruction
+  transit,         // of a group: a gradient or its shard, as ranks exchange it
   batch,           // a tensor of the micro-batch
   step,            // i64: steps so far, which position the data
   applied_steps,   // i64: updates so far; those with finite gradients count
@@ -36,7 +37,8 @@ constexpr int role_count = static_cast<int>(Role::loss_scale) + 1;
 
 /// Has elements, or entries, that belong to a group of parameters?
 constexpr bool is_of_group(Role r) {
-  return r == Role::parameter || r == Role::master || r == Role::state || r == Role::gradient;
+  return r == Role::parameter || r == Role::master || r == Role::state || r == Role::gradient ||
+         r == Role::transit;
 }
 /// What an optimizer keeps beside the parameters.
 constexpr bool is_optimizer_state(Role r) { return r == Role::master || r == Role::state; }

@@ -8,26 +8,20 @@ namespace trainx::program {
 struct FetchSlot {
   enum : Slot { step, first_batch };
 };
-/// copy: from > to; cast: a group's parameters as they are stored > rounded to what the program
-/// computes in, or a gradient > rounded to bf16 (Buffer::rounded)
+/// copy: from > to. cast: from > to of another type. add: from > +to, which may be wider.
 struct CopySlot {
   enum : Slot { from, to };
 };
-/// reduce: each thing is summed in place (fp32 gradients, f64 scalars); beside it, where it travels
-/// in bf16, scratch of half its bytes. broadcast: as many things, read at one rank and overwritten
-/// at the others.
+/// reduce: each thing is summed over ranks in place. broadcast: as many things, read at one rank
+/// and overwritten at the others.
 struct ReduceSlot {
-  static constexpr Slot sum(int k) { return 2 * k; }
-  static constexpr Slot rounded(int k) { return 2 * k + 1; }
+  static constexpr Slot thing(int k) { return k; }
 };
 /// scatter: full > the sum over ranks of one's own shard; gather: shard > full, of each thing k.
-/// Beside it scratch: what a scatter sends where that is rounded, and what arrives where that is
-/// rounded or added to what is there.
+/// Until lower_collectives a scatter may also add to the shard.
 struct ShardSlot {
-  static constexpr Slot from(int k) { return 4 * k; }
-  static constexpr Slot to(int k) { return 4 * k + 1; }
-  static constexpr Slot sent(int k) { return 4 * k + 2; }
-  static constexpr Slot arrived(int k) { return 4 * k + 3; }
+  static constexpr Slot from(int k) { return 2 * k; }
+  static constexpr Slot to(int k) { return 2 * k + 1; }
 };
 /// grad_norm: the gradients of all groups (first_gradient + group) > norm2, the sum of squares
 struct NormSlot {

@@ -90,12 +90,12 @@ class Builder {
     for (const SlotUse& u : phase->second.uses)
       if (const SlotSpec& s = graph_.blocks[block].slots[u.slot];
           s.role == Role::parameter && used.insert(s.index).second && !at_hand_.contains(s.index))
-        p_.steady.push_back({Op::cast,
-                             s.index,
-                             0,
-                             Lane::compute,
-                             {whole(p_, find(Role::parameter, s.index), How::read, CopySlot::from),
-                              whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)}});
+        p_.steady.push_back(
+            {.op = Op::cast,
+             .micro = 0,
+             .uses = {whole(p_, find(Role::parameter, s.index), How::read, CopySlot::from),
+                      whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)},
+             .group = s.index});
     at_hand_ = std::move(used);
   }
 
@@ -211,7 +211,7 @@ void add_residents(StepProgram& p, const ModelGraph& graph, const UpdateSpec& up
 }
 
 void add_update(StepProgram& p, const Builder& builder, const UpdateSpec& update, int group) {
-  Instruction i{Op::update, group};
+  Instruction i{.op = Op::update, .group = group};
   builder.use_if_any(i, builder.find(Role::gradient, group), How::read, UpdateSlot::gradient);
   builder.use_if_any(i, builder.find(Role::squared_norm), How::read, UpdateSlot::norm2);
   builder.use_scalar(i, Role::target_count, UpdateSlot::target_count);

@@ -27,9 +27,10 @@ std::string_view sign_of(const StepProgram& p, const Use& u) {
 }
 
 std::string name_of_block(const Instruction& i, const ModelGraph* names) {
-  if (i.block == none) return "";
-  const auto k = static_cast<std::size_t>(i.block);
-  if (!names) return "b" + std::to_string(i.block);
+  const int of = is_of_parameters(i) ? i.group : i.block;
+  if (of == none) return "";
+  if (!names) return "b" + std::to_string(of);
+  const auto k = static_cast<std::size_t>(of);
   return is_of_parameters(i) ? names->groups[k].name : names->blocks[k].name;
 }
 
@@ -40,8 +41,8 @@ Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names
             i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)),
             "",
             ""};
-  if (i.group != Among::all)
-    line.op += i.group == Among::shards ? " among shards" : " among replicas";
+  if (i.among != Among::all)
+    line.op += i.among == Among::shards ? " among shards" : " among replicas";
   if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
   for (const Use& u : i.uses) {
     if (p.buffers[u.buffer].role == Role::scratch) continue;

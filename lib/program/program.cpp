@@ -8,7 +8,6 @@ bool is_collective(Op op) {
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
-    case Op::all_to_all:
     case Op::send:
     case Op::recv: return true;
     default: return false;
@@ -25,11 +24,6 @@ std::vector<int> ranks_among(const StepProgram& p, int group, int rank) {
   for (int r = first; r < end; r += step) ranks.push_back(r);
   return ranks;
 }
-
-bool is_of_parameters(const Instruction& i) {
-  return i.op == Op::measure || i.op == Op::update || (i.op == Op::cast && i.block != none);
-}
-bool is_of_block(const Instruction& i) { return i.block != none && !is_of_parameters(i); }
 
 BufferId add_buffer(StepProgram& p, Buffer buffer) {
   p.buffers.push_back(std::move(buffer));
@@ -62,11 +56,11 @@ std::string_view name_of(Op op) {
     case Op::broadcast: return "broadcast";
     case Op::scatter: return "scatter";
     case Op::gather: return "gather";
-    case Op::all_to_all: return "all_to_all";
     case Op::send: return "send";
     case Op::recv: return "recv";
     case Op::copy: return "copy";
     case Op::cast: return "cast";
+    case Op::add: return "add";
     case Op::grad_norm: return "grad_norm";
     case Op::measure: return "measure";
     case Op::update: return "update";

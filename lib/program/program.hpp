@@ -29,11 +29,11 @@ enum class Op : std::uint8_t {
   broadcast,
   scatter,
   gather,
-  all_to_all,
   send,
   recv,
   copy,
   cast,
+  add,
   grad_norm,
   measure,
   update,
@@ -62,15 +62,12 @@ struct Use {
 
 struct Instruction {
   Op op{};
-  // forward, loss, recompute, backward, evaluate, predict: the block; measure, update, cast of
-  // parameters: the group
-  int block = none;
+  int block = none;  // forward, loss, recompute, backward, evaluate, predict: the model's
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
-  // stage s of a step runs beside stage 0 of the s-th next step
-  int stage = 0;
-  int group = Among::all;  // of a collective: among which ranks
+  int group = none;        // measure, update, cast of parameters: whose they are
+  int among = Among::all;  // of a collective: among which ranks
   // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum,
   // none: all; fetch_batch: the rank that the batch is for, where it is not this one
   int peer = none;
@@ -97,11 +94,12 @@ inline std::int64_t times(const StepProgram& p, const Instruction& i) {
 
 constexpr bool reads(How h) { return h != How::overwrite; }
 constexpr bool writes(How h) { return h != How::read; }
-// all ranks of the group take part: reduce, broadcast, scatter, gather, all_to_all, send, recv
+// all ranks of the group take part: reduce, broadcast, scatter, gather, send, recv
 bool is_collective(Op op);
-bool is_of_block(const Instruction& i);  // an operation of a block of the model
+// an operation of a block of the model
+inline bool is_of_block(const Instruction& i) { return i.block != none; }
 // an operation of a group of parameters: measure, update, cast (of parameters)
-bool is_of_parameters(const Instruction& i);
+inline bool is_of_parameters(const Instruction& i) { return i.group != none; }
 
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);

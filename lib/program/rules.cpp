@@ -64,7 +64,9 @@ class RuleCheck {
     const auto where = [&] {
       return std::string(name_of(i.op)) + " at position " + std::to_string(k) + ": ";
     };
-    if (is_collective(i.op) != (i.lane == Lane::communication))
+    const bool may_go_with_collectives = i.op == Op::cast || i.op == Op::add;
+    if (is_collective(i.op) ? i.lane != Lane::communication
+                            : i.lane == Lane::communication && !may_go_with_collectives)
       return complain(where() + "belongs in the communication lane, and only collectives do");
     ++stamp_;
     auto run = [&](std::size_t u) { return segments_.of(list_number, k, static_cast<int>(u)); };

@@ -162,6 +162,7 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     case Op::predict: return run_block(i, rank);
     case Op::copy: return copy(i, rank);
     case Op::cast: return cast(i, rank);
+    case Op::add: return add(i, rank);
     case Op::grad_norm: grad_norm(i, rank); return "";
     case Op::update: return rounds_ > 0 ? update_tensors(i, rank) : update(i, rank);
     case Op::measure:
@@ -246,7 +247,8 @@ std::string SymbolicRun::copy(const Instruction& i, int rank) {
   return move(i, *from, rank, *to, rank);
 }
 
-/// Rounded elements are others than those that they were, wider ones the same.
+/// Rounded elements are others than those that they were, wider ones the same. What ranks exchange
+/// counts as exact: how often it is rounded follows from how the work is cut.
 std::string SymbolicRun::cast(const Instruction& i, int rank) {
   const Use *from = find_use(i, CopySlot::from), *result = find_use(i, CopySlot::to);
   if (!from || !result) return "cast without an operand";
@@ -255,10 +257,18 @@ std::string SymbolicRun::cast(const Instruction& i, int rank) {
     return "cast from " + buffer(*from, rank).name + " to " + buffer(*result, rank).name +
            ", which is of the same type";
   if (std::string problem = move(i, *from, rank, *result, rank); !problem.empty()) return problem;
-  if (size_of(made) > size_of(buffer(*from, rank).dtype)) return "";
+  if (size_of(made) > size_of(buffer(*from, rank).dtype) ||
+      buffer(*result, rank).role == Role::transit)
+    return "";
   const auto to = cells(rank).of(*result);
   for (int c = to.begin; c < to.end; ++c) at(rank, c) = rounded_symbol(at(rank, c), made);
   return "";
+}
+
+std::string SymbolicRun::add(const Instruction& i, int rank) {
+  const Use *from = find_use(i, CopySlot::from), *to = find_use(i, CopySlot::to);
+  if (!from || !to || to->how != How::accumulate) return "add without an operand";
+  return move(i, *from, rank, *to, rank);
 }
 
 std::string SymbolicRun::transfer(const Instruction& send, int from_rank, const Instruction& recv,
@@ -373,17 +383,17 @@ std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
 }
 
 std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_rank) {
-  const int group = of_rank[0]->group;
+  const int among = of_rank[0]->among;
   for (std::size_t r = 0; r < of_rank.size(); ++r)
-    if (of_rank[r]->group != group ||
+    if (of_rank[r]->among != among ||
         program(static_cast<int>(r)).shard_ranks != program(0).shard_ranks)
       return std::string(name_of(of_rank[0]->op)) + " among other ranks on rank " +
              std::to_string(r) + " than on rank 0";
-  if (group != Among::all && program(0).world_size != static_cast<int>(of_rank.size()))
+  if (among != Among::all && program(0).world_size != static_cast<int>(of_rank.size()))
     return "groups of ranks, of which some are not here";
   for (int r = 0; r < static_cast<int>(of_rank.size()); ++r) {
-    std::vector<int> ranks = ranks_among(program(0), group, r);
-    if (group == Among::all) {  // fewer than the program is for may be checked
+    std::vector<int> ranks = ranks_among(program(0), among, r);
+    if (among == Among::all) {  // fewer than the program is for may be checked
       ranks.resize(of_rank.size());
       std::iota(ranks.begin(), ranks.end(), 0);
     }
@@ -424,7 +434,6 @@ std::string SymbolicRun::reduce(const std::vector<int>& ranks,
     if (i.peer != first.peer) return "reduce to different ranks";
   }
   for (std::size_t k = 0; k < first.uses.size(); ++k) {
-    if (buffer(first.uses[k], lead).role == Role::scratch) continue;
     const auto like = cells(lead).of(first.uses[k]);
     for (int c = 0; c < like.end - like.begin; ++c) {
       Symbol sum = 0;

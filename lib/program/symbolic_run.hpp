@@ -26,6 +26,7 @@ class SymbolicRun {
   std::string run_block(const Instruction& i, int rank);
   std::string copy(const Instruction& i, int rank);
   std::string cast(const Instruction& i, int rank);
+  std::string add(const Instruction& i, int rank);
   std::string update(const Instruction& i, int rank);
   std::string update_tensors(const Instruction& i, int rank);
   std::string require_same_elements(const Instruction& i, int rank) const;

@@ -91,12 +91,11 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::reduce:
     case Op::broadcast:
     case Op::scatter:
-    case Op::gather:
     // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and
     // handed out
-    case Op::all_to_all: {
-      const double ranks = i.group == Among::shards     ? p.shard_ranks
-                           : i.group == Among::replicas ? p.world_size / p.shard_ranks
+    case Op::gather: {
+      const double ranks = i.among == Among::shards     ? p.shard_ranks
+                           : i.among == Among::replicas ? p.world_size / p.shard_ranks
                                                         : p.world_size;
       const double passes = (ranks - 1) / ranks * (i.op == Op::reduce ? 2 : 1);
       Cost c{0, 0, seconds(static_cast<double>(sent_bytes(i)) * passes, rates.link_bytes_per_s), 0};
@@ -111,7 +110,8 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
   if (i.lane == Lane::compute &&
       (i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm))
     return update_cost(i, p, rates);
-  if (i.op == Op::cast) return {0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 1};
+  if (i.op == Op::cast || i.op == Op::add)
+    return {0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 1};
   if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(i), rates.disk_bytes_per_s), 0};
   if (i.lane == Lane::copy_in || i.lane == Lane::copy_out)
     return {0, 0, seconds(moved_bytes(i), rates.host_bytes_per_s), 0};
@@ -135,26 +135,13 @@ std::string name_bottleneck(const TimePrediction& t) {
 }  // namespace
 
 Bytes sent_bytes(const Instruction& i) {
-  if (i.op == Op::scatter || i.op == Op::gather) {  // the whole of each thing, as it travels
-    Bytes bytes = 0;
-    for (const Use& u : i.uses) {
-      const bool rounded = std::any_of(i.uses.begin(), i.uses.end(),
-                                       [&](const Use& other) { return other.slot == u.slot + 2; });
-      const bool is_whole = i.op == Op::gather ? u.slot % 4 == ShardSlot::to(0)
-                                               : u.slot % 4 == ShardSlot::sent(0) ||
-                                                     (u.slot % 4 == ShardSlot::from(0) && !rounded);
-      if (is_whole) bytes += u.range.end - u.range.begin;
-    }
-    return bytes;
-  }
-  if (i.op != Op::reduce && i.op != Op::broadcast) return static_cast<Bytes>(moved_bytes(i));
+  if (i.op != Op::scatter && i.op != Op::gather && i.op != Op::reduce && i.op != Op::broadcast)
+    return static_cast<Bytes>(moved_bytes(i));
   Bytes bytes = 0;
   for (const Use& u : i.uses) {
-    const bool has_rounded = i.op == Op::reduce &&
-                             std::any_of(i.uses.begin(), i.uses.end(), [&](const Use& other) {
-                               return other.slot == u.slot + 1 && u.slot % 2 == 0;
-                             });
-    if (!has_rounded) bytes += u.range.end - u.range.begin;
+    const bool is_shard = (i.op == Op::scatter && u.slot % 2 == ShardSlot::to(0)) ||
+                          (i.op == Op::gather && u.slot % 2 == ShardSlot::from(0));
+    if (!is_shard) bytes += u.range.end - u.range.begin;
   }
   return bytes;
 }

@@ -74,8 +74,7 @@ class ProductTimes {
 /// Of a phase's attention, without starting it.
 double attention_s(const Phase& phase, const Rates& rates);
 
-/// What a collective moves of a rank's memory: all of its operands, those that travel rounded as
-/// such.
+/// What a collective moves of a rank's memory: each thing whole.
 Bytes sent_bytes(const Instruction& i);
 
 /// Seconds of one instruction alone.

@@ -70,7 +70,7 @@ void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
   ops::WorkTimes parts;
   execute(s, i);
   const Clock::time_point end = Clock::now();
-  const Work rest = is_collective(i.op) ? Work::communication
+  const Work rest = i.lane == Lane::communication ? Work::communication
                     : i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm
                         ? Work::optimizer
                     : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy
@@ -104,6 +104,7 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::predict: return compute(s, i);
     case Op::copy: return copy(s, i);
     case Op::cast: return cast(s, i);
+    case Op::add: return add(s, i);
     case Op::grad_norm: return grad_norm(s, i);
     case Op::measure:
     case Op::update: return update(s, i);
@@ -122,7 +123,6 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
-    case Op::all_to_all:
     case Op::send:
     case Op::recv: return communicate(s, i);
   }
@@ -188,21 +188,44 @@ void CpuExecutor::copy(const Shape& s, const Instruction& i) {
 
 void CpuExecutor::cast(const Shape& s, const Instruction& i) {
   const at::NoGradGuard no_grad;
-  const CastTypes types = cast_types(*s.placed, i);
-  const at::Tensor from =
-      tensor::view(address(s, use_of(i, CopySlot::from)), types.from, {types.elements});
-  tensor::view(address(s, use_of(i, CopySlot::to)), types.to, {types.elements}).copy_(from);
+  operand(s, i, CopySlot::to).copy_(operand(s, i, CopySlot::from));
+}
+
+void CpuExecutor::add(const Shape& s, const Instruction& i) {
+  const at::NoGradGuard no_grad;
+  operand(s, i, CopySlot::to).add_(operand(s, i, CopySlot::from));
+}
+
+at::Tensor CpuExecutor::operand(const Shape& s, const Instruction& i, Slot slot) const {
+  const Use& u = use_of(i, slot);
+  const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
+  return tensor::view(address(s, u), b.dtype, {b.elements});
 }
 
 void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
-  if (!parts_.communicators.among(i.group))
+  if (!parts_.communicators.among(i.among))
     throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
-  dist::Communicator& ranks = *parts_.communicators.among(i.group);
+  dist::Communicator& ranks = *parts_.communicators.among(i.among);
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
+  const auto dtype = [&](const Use& u) {
+    return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].dtype;
+  };
   switch (i.op) {
-    case Op::reduce: return reduce(s, i);
-    case Op::scatter: return scatter(s, i);
+    case Op::reduce:
+      for (const Use& u : i.uses) {
+        const std::int64_t elements = bytes(u) / size_of(dtype(u));
+        i.peer == none ? ranks.all_reduce(address(s, u), elements, dtype(u))
+                       : ranks.reduce(address(s, u), elements, dtype(u), i.peer);
+      }
+      return;
+    case Op::scatter:
+      for (int k = 0; const Use* full = find_use(i, ShardSlot::from(k)); ++k) {
+        const Use& shard = use_of(i, ShardSlot::to(k));
+        ranks.reduce_scatter(address(s, *full), address(s, shard),
+                             bytes(shard) / size_of(dtype(shard)), dtype(shard));
+      }
+      return;
     case Op::gather:
       for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k)
         ranks.all_gather(address(s, *shard), address(s, use_of(i, ShardSlot::to(k))),
@@ -222,51 +245,6 @@ void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
   }
 }
 
-void CpuExecutor::reduce(const Shape& s, const Instruction& i) {
-  dist::Communicator& ranks = *parts_.communicators.among(i.group);
-  const auto sum = [&](std::byte* data, std::int64_t elements, DType dtype) {
-    i.peer == none ? ranks.all_reduce(data, elements, dtype)
-                   : ranks.reduce(data, elements, dtype, i.peer);
-  };
-  for (const Use& u : i.uses) {
-    const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
-    if (b.role == Role::scratch) continue;
-    const DType dtype = b.dtype;
-    const std::int64_t elements = (u.range.end - u.range.begin) / size_of(dtype);
-    const Use* rounded = find_use(i, u.slot + 1);
-    if (!rounded) {
-      sum(address(s, u), elements, dtype);
-      continue;
-    }
-    const at::NoGradGuard no_grad;
-    const at::Tensor exact = tensor::view(address(s, u), DType::f32, {elements}),
-                     low = tensor::view(address(s, *rounded), DType::bf16, {elements});
-    low.copy_(exact);
-    sum(address(s, *rounded), elements, DType::bf16);
-    if (writes(u.how)) exact.copy_(low);
-  }
-}
-
-void CpuExecutor::scatter(const Shape& s, const Instruction& i) {
-  const at::NoGradGuard no_grad;
-  for (int k = 0; const Use* from = find_use(i, ShardSlot::from(k)); ++k) {
-    const Use &to = use_of(i, ShardSlot::to(k)), *sent = find_use(i, ShardSlot::sent(k)),
-              *arrived = find_use(i, ShardSlot::arrived(k));
-    const DType dtype = sent ? DType::bf16 : DType::f32;
-    const std::int64_t elements = (from->range.end - from->range.begin) / size_of(DType::f32),
-                       mine = (to.range.end - to.range.begin) / size_of(DType::f32);
-    if (sent)
-      tensor::view(address(s, *sent), dtype, {elements})
-          .copy_(tensor::view(address(s, *from), DType::f32, {elements}));
-    parts_.communicators.among(i.group)->reduce_scatter(
-        address(s, sent ? *sent : *from), address(s, arrived ? *arrived : to), mine, dtype);
-    if (!arrived) continue;
-    const at::Tensor sum = tensor::view(address(s, to), DType::f32, {mine}),
-                     part = tensor::view(address(s, *arrived), dtype, {mine});
-    to.how == How::accumulate ? sum.add_(part) : sum.copy_(part);
-  }
-}
-
 void CpuExecutor::grad_norm(const Shape& s, const Instruction& i) {
   double sum = 0;
   for (std::size_t g = 0; g < s.groups.size(); ++g)
@@ -278,7 +256,7 @@ void CpuExecutor::grad_norm(const Shape& s, const Instruction& i) {
 
 void CpuExecutor::update(const Shape& s, const Instruction& i) {
   update_on_host(
-      *s.placed, i, s.groups[static_cast<std::size_t>(i.block)],
+      *s.placed, i, s.groups[static_cast<std::size_t>(i.group)],
       [&](const Use& u) { return address(s, u); }, parts_);
 }
 

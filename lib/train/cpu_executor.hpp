@@ -45,9 +45,10 @@ class CpuExecutor final : public Executor {
   void report(const Shape& s, const program::Instruction& i);
   void copy(const Shape& s, const program::Instruction& i);
   void cast(const Shape& s, const program::Instruction& i);
+  void add(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i);
-  void reduce(const Shape& s, const program::Instruction& i);
-  void scatter(const Shape& s, const program::Instruction& i);
+  /// Of a cast or an addition.
+  at::Tensor operand(const Shape& s, const program::Instruction& i, program::Slot slot) const;
   std::byte* address(const Shape& s, const program::Use& u) const;
   template <class T>
   T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;

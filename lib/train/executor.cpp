@@ -89,14 +89,6 @@ std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
   return out;
 }
 
-CastTypes cast_types(const plan::PlacedProgram& placed, const Instruction& i) {
-  const auto buffer = [&](Slot slot) -> const Buffer& {
-    return placed.program.buffers[static_cast<std::size_t>(use_of(i, slot).buffer)];
-  };
-  const Buffer &from = buffer(CopySlot::from), &to = buffer(CopySlot::to);
-  return {from.dtype, to.dtype, from.elements};
-}
-
 void run_block(model::Block& block, Op op, model::BlockContext& context) {
   switch (op) {
     case Op::backward: return block.backward(context);
@@ -116,7 +108,7 @@ std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instr
   const Buffer& b = placed.program.buffers[static_cast<std::size_t>(u.buffer)];
   if (b.role == Role::state) return b.bytes();
   if (!is_of_group(b)) return 0;
-  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.block)].elements /
+  const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.group)].elements /
                                 (b.sharded ? placed.program.shard_ranks : 1);
   return elements * size_of(b.dtype);
 }
@@ -143,7 +135,8 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
             placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
       if (i.op == Op::update || i.op == Op::measure)
         count(u.buffer, update_operand_bytes(placed, i, u));
-      if (i.op == Op::copy || i.op == Op::cast || i.op == Op::scatter || i.op == Op::gather)
+      if (i.op == Op::copy || i.op == Op::cast || i.op == Op::add || i.op == Op::scatter ||
+          i.op == Op::gather)
         count(u.buffer, u.range.end - u.range.begin);
       if (is_scalar(placed.program.buffers[static_cast<std::size_t>(u.buffer)].role))
         count(u.buffer, u.range.end - u.range.begin);
@@ -152,12 +145,10 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
 
 std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
   std::string text(name_of(i.op));
-  const bool of_group = is_of_parameters(i);
-  if (of_group && i.block >= 0)
-    text += " " + placed.graph.groups[static_cast<std::size_t>(i.block)].name;
-  else if (i.block >= 0)
-    text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
-  if (i.op == Op::copy || (i.op == Op::cast && !of_group))
+  if (is_of_parameters(i))
+    text += " " + placed.graph.groups[static_cast<std::size_t>(i.group)].name;
+  if (is_of_block(i)) text += " " + placed.graph.blocks[static_cast<std::size_t>(i.block)].name;
+  if (i.op == Op::copy || i.op == Op::add || (i.op == Op::cast && !is_of_parameters(i)))
     text += " " +
             placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;
   if (is_collective(i.op)) {

@@ -112,12 +112,6 @@ std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank);
 /// each buffer; nothing where there are no contexts.
 void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts,
                     std::vector<std::int64_t>& bytes);
-/// What a cast makes of what.
-struct CastTypes {
-  DType from, to;
-  std::int64_t elements;
-};
-CastTypes cast_types(const plan::PlacedProgram& placed, const program::Instruction& i);
 /// Calls the instruction's operation of the block.
 void run_block(model::Block& block, program::Op op, model::BlockContext& context);
 /// "backward h3.mlp", and in which micro-step where there are several.

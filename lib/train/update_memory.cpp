@@ -18,7 +18,7 @@ UpdateMemory update_memory(const plan::PlacedProgram& placed, const Instruction&
   group.group = &own.spec;
   group.first = own.first;
   group.rounding_seed = rounding_seed;
-  group.index = i.block;
+  group.index = i.group;
   const Use &gradient = use_of(i, UpdateSlot::gradient),
             &parameter = use_of(i, UpdateSlot::parameter);
   group.gradient = address(gradient);
@@ -33,7 +33,7 @@ UpdateMemory update_memory(const plan::PlacedProgram& placed, const Instruction&
     if (UpdateSlot::is_sums(u.slot)) {
       const int round = u.slot - UpdateSlot::first_sums;
       out.round = std::max(out.round, round);
-      group.of_group = &placed.graph.groups[static_cast<std::size_t>(i.block)];
+      group.of_group = &placed.graph.groups[static_cast<std::size_t>(i.group)];
       group.sums.resize(UpdateSlot::last_sums - UpdateSlot::first_sums + 1);
       group.sums[static_cast<std::size_t>(round)] = reinterpret_cast<double*>(address(u));
     }

@@ -40,12 +40,12 @@ Work work_of(Op op) {
     case Op::grad_norm: return Work::optimizer;
     case Op::fetch_batch:
     case Op::copy:
-    case Op::cast: return Work::copy;
+    case Op::cast:
+    case Op::add: return Work::copy;
     case Op::reduce:
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
-    case Op::all_to_all:
     case Op::send:
     case Op::recv: return Work::communication;
     case Op::advance_step:
@@ -55,36 +55,55 @@ Work work_of(Op op) {
   }
 }
 
-template <class T>
-T* elements_at(std::byte* p) {
-  return reinterpret_cast<T*>(p);
-}
+/// A buffer as an elementwise kernel takes it.
+struct Elements {
+  std::byte* data;
+  DType dtype;
+  std::int64_t count;
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+};
 
 template <class To>
-cudaError_t cast_to(To* to, std::byte* from, DType from_type, std::int64_t elements,
-                    cudaStream_t stream) {
+cudaError_t cast_to(To* to, const Elements& from, cudaStream_t stream) {
   if constexpr (!std::is_same_v<To, float>)
-    if (from_type == DType::f32)
-      return kernels::cast(to, elements_at<const float>(from), elements, stream);
+    if (from.dtype == DType::f32)
+      return kernels::cast(to, from.as<const float>(), from.count, stream);
   if constexpr (!std::is_same_v<To, kernels::Bf16>)
-    if (from_type == DType::bf16)
-      return kernels::cast(to, elements_at<const kernels::Bf16>(from), elements, stream);
+    if (from.dtype == DType::bf16)
+      return kernels::cast(to, from.as<const kernels::Bf16>(), from.count, stream);
   if constexpr (!std::is_same_v<To, kernels::Fp16>)
-    if (from_type == DType::f16)
-      return kernels::cast(to, elements_at<const kernels::Fp16>(from), elements, stream);
+    if (from.dtype == DType::f16)
+      return kernels::cast(to, from.as<const kernels::Fp16>(), from.count, stream);
   return cudaErrorInvalidValue;
 }
 
-cudaError_t cast_elements(std::byte* to, DType to_type, std::byte* from, DType from_type,
-                          std::int64_t elements, cudaStream_t stream) {
-  switch (to_type) {
-    case DType::f32: return cast_to(elements_at<float>(to), from, from_type, elements, stream);
-    case DType::bf16:
-      return cast_to(elements_at<kernels::Bf16>(to), from, from_type, elements, stream);
-    case DType::f16:
-      return cast_to(elements_at<kernels::Fp16>(to), from, from_type, elements, stream);
+cudaError_t cast_elements(const Elements& to, const Elements& from, cudaStream_t stream) {
+  switch (to.dtype) {
+    case DType::f32: return cast_to(to.as<float>(), from, stream);
+    case DType::bf16: return cast_to(to.as<kernels::Bf16>(), from, stream);
+    case DType::f16: return cast_to(to.as<kernels::Fp16>(), from, stream);
     default: return cudaErrorInvalidValue;
   }
+}
+
+cudaError_t add_elements(const Elements& to, const Elements& from, cudaStream_t stream) {
+  if (to.dtype != DType::f32) return cudaErrorInvalidValue;
+  switch (from.dtype) {
+    case DType::f32:
+      return kernels::add(to.as<float>(), from.as<const float>(), from.count, stream);
+    case DType::bf16:
+      return kernels::add(to.as<float>(), from.as<const kernels::Bf16>(), from.count, stream);
+    default: return cudaErrorInvalidValue;
+  }
+}
+
+Elements elements_of(const PlacedMemory& memory, const Instruction& i, Slot slot) {
+  const Use& u = use_of(i, slot);
+  const Buffer& b = memory.placed().program.buffers[static_cast<std::size_t>(u.buffer)];
+  return {memory.address(u), b.dtype, b.elements};
 }
 
 // A kernel fails while others are on their way, and whatever is asked of the GPU next says so: one
@@ -395,13 +414,14 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
                                      cudaMemcpyDefault, stream),
                      "copy");
     }
-    case Op::cast: {
-      const CastTypes types = cast_types(*s.placed, i);
-      return require(cast_elements(s.memory->address(use_of(i, CopySlot::to)), types.to,
-                                   s.memory->address(use_of(i, CopySlot::from)), types.from,
-                                   types.elements, stream_),
+    case Op::cast:
+      return require(cast_elements(elements_of(*s.memory, i, CopySlot::to),
+                                   elements_of(*s.memory, i, CopySlot::from), stream),
                      "cast");
-    }
+    case Op::add:
+      return require(add_elements(elements_of(*s.memory, i, CopySlot::to),
+                                  elements_of(*s.memory, i, CopySlot::from), stream),
+                     "add");
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::measure:
     case Op::update:
@@ -437,7 +457,6 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
-    case Op::all_to_all:
     case Op::send:
     case Op::recv: return communicate(s, i, stream);
   }
@@ -457,26 +476,38 @@ void GpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
 }
 
 void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t stream) {
-  const gpu::NcclCommunicator* const ranks = device_.nccl(i.group);
+  const gpu::NcclCommunicator* const ranks = device_.nccl(i.among);
   if (!ranks)
     throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
+  const auto dtype = [&](const Use& u) {
+    return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].dtype;
+  };
+  const gpu::NcclCommunicator::Together together;
   switch (i.op) {
-    case Op::reduce: return reduce(s, i, stream);
-    case Op::scatter: return scatter(s, i, stream);
-    case Op::gather: {
-      const gpu::NcclCommunicator::Together together;
+    case Op::reduce:
+      for (const Use& u : i.uses) {
+        const std::int64_t elements = bytes(u) / size_of(dtype(u));
+        i.peer == none ? ranks->all_reduce(s.memory->address(u), elements, dtype(u), stream)
+                       : ranks->reduce(s.memory->address(u), elements, dtype(u), i.peer, stream);
+      }
+      return;
+    case Op::scatter:
+      for (int k = 0; const Use* full = find_use(i, ShardSlot::from(k)); ++k) {
+        const Use& shard = use_of(i, ShardSlot::to(k));
+        ranks->reduce_scatter(s.memory->address(*full), s.memory->address(shard),
+                              bytes(shard) / size_of(dtype(shard)), dtype(shard), stream);
+      }
+      return;
+    case Op::gather:
       for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k)
         ranks->all_gather(s.memory->address(*shard), s.memory->address(use_of(i, ShardSlot::to(k))),
                           bytes(*shard), stream);
       return;
-    }
-    case Op::broadcast: {
-      const gpu::NcclCommunicator::Together together;
+    case Op::broadcast:
       for (const Use& u : i.uses) ranks->broadcast(s.memory->address(u), bytes(u), i.peer, stream);
       return;
-    }
     case Op::send:
       return ranks->send(s.memory->address(use_of(i, CopySlot::from)),
                          bytes(use_of(i, CopySlot::from)), i.peer, stream);
@@ -485,82 +516,6 @@ void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t
                          i.peer, stream);
     default:
       throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
-  }
-}
-
-void GpuExecutor::reduce(const Shape& s, const Instruction& i, cudaStream_t stream) {
-  struct Sum {
-    std::byte* exact;
-    std::byte* rounded;  // null: travels as it is
-    std::int64_t elements;
-    DType dtype;
-    bool is_written;
-  };
-  std::vector<Sum> sums;
-  for (const Use& u : i.uses) {
-    const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
-    if (b.role == Role::scratch) continue;
-    const DType dtype = b.dtype;
-    const Use* rounded = find_use(i, u.slot + 1);
-    sums.push_back({s.memory->address(u), rounded ? s.memory->address(*rounded) : nullptr,
-                    (u.range.end - u.range.begin) / size_of(dtype), dtype, writes(u.how)});
-  }
-  for (const Sum& sum : sums)
-    if (sum.rounded)
-      require(cast_elements(sum.rounded, DType::bf16, sum.exact, DType::f32, sum.elements, stream),
-              "rounding before a sum");
-  {
-    const gpu::NcclCommunicator::Together together;
-    for (const Sum& sum : sums) {
-      std::byte* const data = sum.rounded ? sum.rounded : sum.exact;
-      const DType dtype = sum.rounded ? DType::bf16 : sum.dtype;
-      i.peer == none ? device_.nccl(i.group)->all_reduce(data, sum.elements, dtype, stream)
-                     : device_.nccl(i.group)->reduce(data, sum.elements, dtype, i.peer, stream);
-    }
-  }
-  for (const Sum& sum : sums)
-    if (sum.rounded && sum.is_written)
-      require(cast_elements(sum.exact, DType::f32, sum.rounded, DType::bf16, sum.elements, stream),
-              "sum that was rounded");
-}
-
-void GpuExecutor::scatter(const Shape& s, const Instruction& i, cudaStream_t stream) {
-  struct Thing {
-    // sent, arrived: null where it travels as it is, where it arrives in its place
-    std::byte *from, *to, *sent, *arrived;
-    std::int64_t elements;  // of the shard
-    bool adds;
-  };
-  std::vector<Thing> parts;
-  for (int k = 0; const Use* from = find_use(i, ShardSlot::from(k)); ++k) {
-    const Use& to = use_of(i, ShardSlot::to(k));
-    parts.push_back({s.memory->address(*from), s.memory->address(to),
-                     s.memory->find<std::byte>(i, ShardSlot::sent(k)),
-                     s.memory->find<std::byte>(i, ShardSlot::arrived(k)),
-                     (to.range.end - to.range.begin) / size_of(DType::f32),
-                     to.how == How::accumulate});
-  }
-  const std::int64_t ranks = s.placed->program.shard_ranks;
-  for (const Thing& p : parts)
-    if (p.sent)
-      require(cast_elements(p.sent, DType::bf16, p.from, DType::f32, p.elements * ranks, stream),
-              "rounding before a sum");
-  {
-    const gpu::NcclCommunicator::Together together;
-    for (const Thing& p : parts)
-      device_.nccl(i.group)->reduce_scatter(p.sent ? p.sent : p.from, p.arrived ? p.arrived : p.to,
-                                            p.elements, p.sent ? DType::bf16 : DType::f32, stream);
-  }
-  for (const Thing& p : parts) {
-    auto* const sum = elements_at<float>(p.to);
-    if (p.arrived && p.adds)
-      require(p.sent ? kernels::add(sum, elements_at<const kernels::Bf16>(p.arrived), p.elements,
-                                    stream)
-                     : kernels::add(sum, elements_at<const float>(p.arrived), p.elements, stream),
-              "sum over micro-steps");
-    else if (p.arrived)
-      require(cast_elements(p.to, DType::f32, p.arrived, DType::bf16, p.elements, stream),
-              "sum that was rounded");
   }
 }
 

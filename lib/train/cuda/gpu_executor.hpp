@@ -130,8 +130,6 @@ class GpuExecutor final : public Executor {
   /// Unless one has failed before.
   void on_host(const std::function<void()>& work);
   void throw_host_failure();
-  void reduce(const Shape& s, const program::Instruction& i, cudaStream_t stream);
-  void scatter(const Shape& s, const program::Instruction& i, cudaStream_t stream);
   /// Until the event has come, or the run has failed on another rank, whose part of a collective
   /// never will.
   void wait_for(cudaEvent_t event, std::int64_t step);

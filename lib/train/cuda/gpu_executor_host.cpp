@@ -17,7 +17,7 @@ void GpuExecutor::make_host_update(void* host_update) {
     const at::NoGradGuard no_grad;
     update_on_host(
         *s.placed, *update.instruction,
-        s.groups[static_cast<std::size_t>(update.instruction->block)],
+        s.groups[static_cast<std::size_t>(update.instruction->group)],
         [&](const Use& u) { return s.memory->address(u); }, e.parts_);
   });
 }

@@ -167,7 +167,7 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
       std::visit([](const auto& o) { return spec::tensor_sums_of(o); }, options);
   for (const Instruction* i : run) {
     UpdateMemory operands = update_memory(
-        memory.placed(), *i, groups[static_cast<std::size_t>(i->block)],
+        memory.placed(), *i, groups[static_cast<std::size_t>(i->group)],
         [&](const Use& u) { return memory.address(u); }, rounding_seed);
     optim::GroupMemory& group = operands.group;
     group.states.resize(states.size());

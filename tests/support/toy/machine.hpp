@@ -192,9 +192,13 @@ class Machine {
         return;
       case Op::cast: {
         const View from = *at(CopySlot::from), to = *at(CopySlot::to);
-        for (std::size_t e = 0; e < to.size; ++e) to[e] = rounded(from[e]);
+        // what ranks exchange counts as exact, as in the check
+        const bool rounds = r.program->buffers[i.uses[0].buffer].role != Role::transit &&
+                            r.program->buffers[i.uses[1].buffer].role != Role::transit;
+        for (std::size_t e = 0; e < to.size; ++e) to[e] = rounds ? rounded(from[e]) : from[e];
         return;
       }
+      case Op::add: move(*at(CopySlot::from), *at(CopySlot::to), true); return;
       case Op::grad_norm: {
         double sum = 0;
         for (const Use& u : i.uses)
@@ -297,10 +301,10 @@ class Machine {
 
   /// Each group of ranks by itself.
   void collective(const std::vector<const Instruction*>& of_rank) const {
-    if (of_rank[0]->group == Among::all) return collective_of(of_rank, ranks_);
+    if (of_rank[0]->among == Among::all) return collective_of(of_rank, ranks_);
     for (std::size_t r = 0; r < of_rank.size(); ++r) {
       const std::vector<int> members =
-          ranks_among(*ranks_[0].program, of_rank[0]->group, static_cast<int>(r));
+          ranks_among(*ranks_[0].program, of_rank[0]->among, static_cast<int>(r));
       if (members.front() != static_cast<int>(r)) continue;
       std::vector<const Instruction*> instructions;
       std::vector<RankProgram> ranks;
@@ -316,10 +320,6 @@ class Machine {
     const std::size_t world = of_rank.size();
     if (of_rank[0]->op == Op::reduce) {
       for (std::size_t k = 0; k < of_rank[0]->uses.size(); ++k) {
-        // rounding is left out here
-        if (ranks[0].program->buffers[static_cast<std::size_t>(of_rank[0]->uses[k].buffer)].role ==
-            Role::scratch)
-          continue;
         std::vector<View> views;
         for (std::size_t r = 0; r < world; ++r)
           views.push_back(view(ranks[r], of_rank[r]->uses[k]));

@@ -85,6 +85,10 @@ struct RandomProgram {
     const bool weights_away = (stage == 0 || stage == 3) && pick(4) == 0;
     const passes::ParameterOffloadOptions weights{pick(2) == 0, 1 + pick(3)};
     if (weights_away) program = passes::parameter_offload(std::move(program), weights);
+    const bool rounds_sums = pick(2);
+    if (world > 1)
+      program =
+          passes::lower_collectives(std::move(program), rounds_sums ? DType::bf16 : DType::f32);
     if (pick(2)) shuffle(program, random, 200);
     if (pick(2))
       for (Instruction& i : program.steady)
@@ -100,6 +104,7 @@ struct RandomProgram {
                   (on_host ? " on the host" : "") +
                   (on_host && !keep.keepers.empty() ? " and elsewhere" : "") +
                   (on_host && keep.rounded ? " with rounded gradients" : "") +
+                  (world > 1 && rounds_sums ? " with rounded sums" : "") +
                   (!weights_away     ? ""
                    : weights.on_disk ? " weights on the disk"
                                      : " weights on the host");

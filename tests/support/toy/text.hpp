@@ -208,8 +208,8 @@ class TextProgram {
     for (int k = 0; k <= static_cast<int>(Op::report); ++k)
       if (name_of(static_cast<Op>(k)) == op) i.op = static_cast<Op>(k);
     if (op != name_of(i.op)) throw InternalError("no operation is called '" + op + "'");
-    if (i.op == Op::update) i.block = group_named(tokens.at(at++));
-    for (std::size_t k = 0; k < graph_.blocks.size() && i.block == none; ++k)
+    if (i.op == Op::update) i.group = group_named(tokens.at(at++));
+    for (std::size_t k = 0; k < graph_.blocks.size() && i.block == none && i.group == none; ++k)
       if (at < tokens.size() && graph_.blocks[k].name == tokens[at])
         i.block = static_cast<int>(k), ++at;
     for (int l = 0; l < lane_count && at < tokens.size(); ++l)
@@ -249,7 +249,7 @@ class TextProgram {
   /// Scratch is not printed: that of the operation, and what a forward saves where its text saves
   /// nothing.
   void add_scratch(Instruction& i) {
-    if (i.block == none || i.op == Op::update) return;
+    if (i.block == none) return;
     const BlockSpec& block = graph_.blocks[i.block];
     const auto phase = block.phases.find(i.op);
     if (phase == block.phases.end()) return;

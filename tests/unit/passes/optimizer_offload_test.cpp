@@ -125,13 +125,14 @@ TEST_CASE(
                 p = passes::zero(std::move(p), graph, update, {world}, {stage});
               else if (world > 1)
                 p = passes::distributed_data_parallel(std::move(p),
-                                                      {world, in_backward ? 0 : 1 << 20, true});
+                                                      {world, in_backward ? 0 : 1 << 20});
               if (in_backward) p = passes::update_in_backward(std::move(p));
               p = passes::optimizer_offload(std::move(p));
               Training t{&graph, update, micro_steps, world};
               t.overflow = {1, world - 1};
               t.update_in_backward = in_backward;
               if (in_backward) t.overflow = {};
+              p = passes::lower_collectives(std::move(p), DType::bf16);
               CAPTURE(world, stage, micro_steps, in_backward, print(p, &graph));
               CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) ==
                     "");
@@ -176,14 +177,14 @@ TEST_CASE("a launch begins with the updates of the step before, and launches mea
           if (stage > 0)
             p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
           else if (world > 1)
-            p = passes::distributed_data_parallel(std::move(p),
-                                                  {world, in_backward ? 0 : 1 << 20, true});
+            p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20});
           if (in_backward) p = passes::update_in_backward(std::move(p));
           const auto groups = graph.groups.size();
           std::vector<Keeper> keepers(groups, Keeper::host);
           keepers[1] = Keeper::device;
           keepers.back() = Keeper::disk;
           p = passes::optimizer_offload(std::move(p), {keepers});
+          p = passes::lower_collectives(std::move(p), DType::bf16);
           CAPTURE(world, stage, in_backward, print(p, &graph));
           const auto begin = static_cast<std::ptrdiff_t>(launch_begin(p));
           REQUIRE(begin > 0);
@@ -348,7 +349,7 @@ TEST_CASE(
               p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
             else if (world > 1)
               p = passes::distributed_data_parallel(std::move(p),
-                                                    {world, in_backward ? 0 : 1 << 20, true});
+                                                    {world, in_backward ? 0 : 1 << 20});
             if (in_backward) p = passes::update_in_backward(std::move(p));
             passes::OptimizerOffloadOptions keep{{}, 1 + pattern};
             for (std::size_t g = 0; g < graph.groups.size(); ++g)
@@ -358,6 +359,7 @@ TEST_CASE(
             p = passes::optimizer_offload(std::move(p), keep);
             Training t{&graph, with_master(), 2, world};
             t.update_in_backward = in_backward;
+            p = passes::lower_collectives(std::move(p), DType::bf16);
             CAPTURE(world, stage, in_backward, pattern, print(p, &graph));
             CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
           }
@@ -502,11 +504,10 @@ TEST_CASE(
             if ((in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
             auto p = passes::accumulation(plain_program(graph, with_master()), 2);
             if (stage > 0)
-              p = passes::zero(std::move(p), graph, with_master(), {world, 0, pattern == 0},
-                               {stage});
+              p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
             else if (world > 1)
-              p = passes::distributed_data_parallel(
-                  std::move(p), {world, in_backward ? 0 : 1 << 20, pattern == 0});
+              p = passes::distributed_data_parallel(std::move(p),
+                                                    {world, in_backward ? 0 : 1 << 20});
             if (in_backward) p = passes::update_in_backward(std::move(p));
             passes::OptimizerOffloadOptions keep = rounding;
             for (std::size_t g = 0; pattern >= 0 && g < graph.groups.size(); ++g)
@@ -519,6 +520,7 @@ TEST_CASE(
             t.overflow = in_backward ? Overflow{} : Overflow{1, world - 1};
             t.update_in_backward = in_backward;
             t.rounded_gradients = rounded_of(graph, keep.keepers);
+            p = passes::lower_collectives(std::move(p), DType::bf16);
             CAPTURE(world, stage, in_backward, pattern, print(p, &graph));
             CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
           }

@@ -210,7 +210,7 @@ TEST_CASE(
                   p = passes::zero(std::move(p), graph, update, {world}, {stage});
                 else if (world > 1)
                   p = passes::distributed_data_parallel(std::move(p),
-                                                        {world, in_backward ? 0 : 1 << 20, true});
+                                                        {world, in_backward ? 0 : 1 << 20});
                 if (in_backward) p = passes::update_in_backward(std::move(p));
                 if (updates_on_host) p = passes::optimizer_offload(std::move(p));
                 p = passes::parameter_offload(std::move(p), {on_disk, world});
@@ -218,6 +218,7 @@ TEST_CASE(
                 t.overflow = {1, world - 1};
                 t.update_in_backward = in_backward;
                 if (in_backward) t.overflow = {};
+                p = passes::lower_collectives(std::move(p), DType::bf16);
                 CAPTURE(world, stage, micro_steps, in_backward, updates_on_host, on_disk,
                         print(p, &graph));
                 CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) ==
@@ -241,7 +242,7 @@ TEST_CASE(
                   p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
                 else if (world > 1)
                   p = passes::distributed_data_parallel(std::move(p),
-                                                        {world, in_backward ? 0 : 1 << 20, true});
+                                                        {world, in_backward ? 0 : 1 << 20});
                 if (in_backward) p = passes::update_in_backward(std::move(p));
                 passes::OptimizerOffloadOptions keep{{}, read_ahead};
                 for (std::size_t g = 0; g < graph.groups.size(); ++g)
@@ -252,6 +253,7 @@ TEST_CASE(
                 Training t{&graph, with_master(), 2, world};
                 t.overflow = in_backward ? Overflow{} : Overflow{1, world - 1};
                 t.update_in_backward = in_backward;
+                p = passes::lower_collectives(std::move(p), DType::bf16);
                 CAPTURE(world, stage, in_backward, on_disk, first, read_ahead, print(p, &graph));
                 CHECK(resident_weights(p, Space::device) == 0);
                 CHECK(resident_weights(p, on_disk ? Space::host : Space::disk) == 0);

@@ -120,7 +120,7 @@ TEST_CASE("updates left at the end, too early or doubled are refused") {
       ++moved;
     }
     // the last one stands where it would stand at the end
-    if (i.op != Op::update || i.block == 0) continue;
+    if (i.op != Op::update || i.group == 0) continue;
     at_the_end.steady.erase(at_the_end.steady.begin() + static_cast<std::ptrdiff_t>(k));
     at_the_end.steady.insert(at_the_end.steady.end() - 2, i);  // before advance_applied
     CHECK(problem_of(at_the_end, t) != "");

@@ -128,14 +128,15 @@ TEST_CASE(
            {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::full})
         for (const int world : {1, 2, 3})
           for (const int micro_steps : {1, 3})
-            for (const ReduceOptions& how :
-                 {ReduceOptions{world}, ReduceOptions{world, 1 << 20, true}}) {
+            for (const ReduceOptions& how : {ReduceOptions{world}, ReduceOptions{world, 1 << 20}}) {
               UpdateSpec update = momentum();
               if (stage == 2) update.master = Master::fp32;
               Sharded s(graph, update, stage, how, micro_steps, level);
               s.training.overflow = {1, world - 1};
               CAPTURE(stage, world, micro_steps, how.bucket_bytes, print(s.program, &graph));
-              CHECK(prove(s.program, s.training,
+              CHECK(prove(passes::lower_collectives(std::move(s.program),
+                                                    how.bucket_bytes ? DType::bf16 : DType::f32),
+                          s.training,
                           {.steps = 3,
                            .on_lanes = world > 1,
                            .placements = {{.alignment = 8, .overlap = 1}}}) == "");
@@ -219,12 +220,12 @@ TEST_CASE(
        {std::pair{4, 2}, std::pair{6, 3}, std::pair{6, 2}, std::pair{4, 1}})
     for (const int stage : {1, 2, 3})
       for (const int micro_steps : {1, 3})
-        for (const bool rounded : {false, true}) {
+        for (const DType sent : {DType::f32, DType::bf16}) {
           const auto repeated = passes::activation_checkpoint(
               passes::accumulation(plain_program(graph, momentum()), micro_steps), graph,
               CheckpointLevel::full);
-          const StepProgram grouped =
-              passes::zero(repeated, graph, momentum(), {world, 1 << 20, rounded}, {stage, shards});
+          const StepProgram grouped = passes::lower_collectives(
+              passes::zero(repeated, graph, momentum(), {world, 1 << 20}, {stage, shards}), sent);
           CAPTURE(world, shards, stage, micro_steps, print(grouped, &graph));
           CHECK(prove(grouped, Training{&graph, momentum(), micro_steps, world},
                       {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
@@ -255,8 +256,8 @@ TEST_CASE(
         CHECK(changed([&](auto& list) { list.insert(list.begin() + at, p.steady[k]); }) != "");
         for (const int group : {Among::all, Among::shards, Among::replicas})
           // all ranks together have the same weights
-          if (group != p.steady[k].group && !(p.steady[k].op == Op::gather && group == Among::all))
-            CHECK(changed([&](auto& list) { list[k].group = group; }) != "");
+          if (group != p.steady[k].among && !(p.steady[k].op == Op::gather && group == Among::all))
+            CHECK(changed([&](auto& list) { list[k].among = group; }) != "");
       }
     }
 }

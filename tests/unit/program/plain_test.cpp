@@ -124,12 +124,11 @@ TEST_CASE("a cast parameter is not the parameter: training with one is not seque
                                        .dtype = DType::bf16,
                                        .elements = parameter.elements});
   *use = whole(p, cast, How::read, read.slot);
-  p.steady.insert(forward, {Op::cast,
-                            parameter.index,
-                            0,
-                            Lane::compute,
-                            {{read.buffer, read.range, How::read, CopySlot::from},
-                             whole(p, cast, How::overwrite, CopySlot::to)}});
+  p.steady.insert(forward, {.op = Op::cast,
+                            .micro = 0,
+                            .uses = {{read.buffer, read.range, How::read, CopySlot::from},
+                                     whole(p, cast, How::overwrite, CopySlot::to)},
+                            .group = parameter.index});
   CHECK(check_program(p, plan_memory(p)) == "");
   CHECK(check_program(p, plan_memory(p), &reference).find("sequential training") !=
         std::string::npos);
