@@ -6,8 +6,8 @@ namespace trainx::model {
 using program::Slot;
 
 BlockContext::BlockContext(const program::ModelGraph& graph, const program::BlockSpec& block,
-                           std::vector<at::Tensor> operands, std::vector<program::How> how,
-                           Mode mode, std::uint64_t seed, double loss_seed)
+                           std::vector<Tensor> operands, std::vector<program::How> how, Mode mode,
+                           std::uint64_t seed, double loss_seed)
     : graph_(graph),
       block_(block),
       operands_(std::move(operands)),
@@ -19,21 +19,21 @@ BlockContext::BlockContext(const program::ModelGraph& graph, const program::Bloc
     throw InternalError("BlockContext: not one operand per slot of " + block.name);
 }
 
-const at::Tensor& BlockContext::operator[](Slot s) const {
+const Tensor& BlockContext::operator[](Slot s) const {
   if (!has(s))
     throw InternalError("block " + block_.name + " asks for slot " + std::to_string(s) +
                         ", which its instruction does not use");
   return operands_[s];
 }
 
-at::Tensor BlockContext::tensor(Slot group_slot, int index) const {
-  const at::Tensor& group = (*this)[group_slot];
+Tensor BlockContext::tensor(Slot group_slot, int index) const {
+  const Tensor& group = (*this)[group_slot];
   const program::ParameterSpec& p =
       graph_.groups.at(block_.slots[group_slot].index).parameters.at(index);
   return group.narrow(0, p.offset, p.elements()).view(p.dims);
 }
 
-at::Tensor BlockContext::joined(Slot group_slot, int first, int count) const {
+Tensor BlockContext::joined(Slot group_slot, int first, int count) const {
   const auto& parameters = graph_.groups.at(block_.slots[group_slot].index).parameters;
   const program::ParameterSpec& begin = parameters.at(first);
   std::int64_t elements = 0;

@@ -2,7 +2,7 @@
 #include "ops/cross_entropy.hpp"
 #include "program/model_graph.hpp"
 #include "tensor/random_key.hpp"
-#include <ATen/core/Tensor.h>
+#include "tensor/tensor.hpp"
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -16,7 +16,7 @@ enum class Mode : std::uint8_t { train, eval };
 class BlockContext {
  public:
   BlockContext(const program::ModelGraph& graph, const program::BlockSpec& block,
-               std::vector<at::Tensor> operands, std::vector<program::How> how, Mode mode,
+               std::vector<Tensor> operands, std::vector<program::How> how, Mode mode,
                std::uint64_t seed, double loss_seed);
 
   /// Does this instruction use the slot?
@@ -28,7 +28,7 @@ class BlockContext {
   bool writes(program::Slot s) const { return has(s) && program::writes(how_[s]); }
   /// The slot in its declared shape and dtype (parameter and gradient slots: the whole group,
   /// flat). InternalError if the instruction does not use it.
-  const at::Tensor& operator[](program::Slot s) const;
+  const Tensor& operator[](program::Slot s) const;
   /// Does the instruction add to the slot instead of overwriting it?
   bool accumulates(program::Slot s) const { return how_[s] == program::How::accumulate; }
   /// Does it change a value gradient that another block has written?
@@ -37,18 +37,16 @@ class BlockContext {
   }
   /// Tensor `index` of the group behind a parameter or gradient slot, in the shape of its
   /// ParameterSpec.
-  at::Tensor tensor(program::Slot group_slot, int index) const;
+  Tensor tensor(program::Slot group_slot, int index) const;
   /// `count` tensors from `first` on that follow one another without a gap, as one: their first
   /// dimensions added up.
-  at::Tensor joined(program::Slot group_slot, int first, int count) const;
+  Tensor joined(program::Slot group_slot, int first, int count) const;
   bool training() const { return mode_ == Mode::train; }
   /// 1 / nominal target count of the global batch: what the loss gradient is multiplied with.
   double loss_seed() const { return loss_seed_; }
   /// That, times the loss scale in this slot, where the instruction uses it.
   ops::LossSeed loss_seed(program::Slot loss_scale) const {
-    return {loss_seed_, has(loss_scale)
-                            ? static_cast<const double*>(operands_[loss_scale].const_data_ptr())
-                            : nullptr};
+    return {loss_seed_, has(loss_scale) ? operands_[loss_scale].as<const double>() : nullptr};
   }
   /// Key of a dropout site of this block; the sample's position and the element are the counter.
   tensor::RandomKey random_key(int site) const;
@@ -56,8 +54,8 @@ class BlockContext {
  private:
   const program::ModelGraph& graph_;
   const program::BlockSpec& block_;
-  std::vector<at::Tensor> operands_;  // by slot; undefined where not used
-  std::vector<program::How> how_;     // by slot
+  std::vector<Tensor> operands_;   // by slot; undefined where not used
+  std::vector<program::How> how_;  // by slot
   Mode mode_;
   std::uint64_t seed_;
   double loss_seed_;

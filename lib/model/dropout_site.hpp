@@ -10,8 +10,8 @@ namespace trainx::model {
 inline ops::Dropout dropout_site(const BlockContext& c, double probability, program::Slot positions,
                                  std::int64_t length, std::int64_t first_row = 0, int site = 0) {
   if (!(probability > 0) || !c.training()) return {};
-  return {probability, c.random_key(site),
-          static_cast<const std::int64_t*>(c[positions].const_data_ptr()), length, first_row};
+  return {probability, c.random_key(site), c[positions].as<const std::int64_t>(), length,
+          first_row};
 }
 
 }  // namespace trainx::model

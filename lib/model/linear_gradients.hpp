@@ -7,11 +7,11 @@ namespace trainx::model {
 
 /// Weight gradient and, where `d_bias` is defined, bias gradient of a linear layer with d_output[N,
 /// out], input[N, in]. `cast`: the slot for operands in fp32.
-inline void linear_gradients(const BlockContext& c, const at::Tensor& d_weight,
-                             const at::Tensor& d_bias, program::Slot cast,
-                             const at::Tensor& d_output, const at::Tensor& input, bool accumulate) {
+inline void linear_gradients(const BlockContext& c, const Tensor& d_weight, const Tensor& d_bias,
+                             program::Slot cast, const Tensor& d_output, const Tensor& input,
+                             bool accumulate) {
   ops::linear_backward_weight(d_weight, d_output, input, accumulate,
-                              c.has(cast) ? c[cast] : at::Tensor());
+                              c.has(cast) ? c[cast] : Tensor());
   if (d_bias.defined()) ops::column_sum(d_bias, d_output, accumulate);
 }
 

@@ -2,11 +2,8 @@
 #include "ops/element.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/timed_work.hpp"
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
@@ -39,8 +36,7 @@ TRAINX_CLONES void sum_strip(float* s, const Fp16* x, std::int64_t rows, std::in
 
 }  // namespace
 
-void column_sum(const at::Tensor& sums, const at::Tensor& x, bool accumulate) {
-  TRAINX_ON_GPU(column_sum(*gpu, sums, x, accumulate));
+void cpu::column_sum(const Tensor& sums, const Tensor& x, bool accumulate) {
   const TimedWork timed(Work::sum);
   const std::int64_t rows = x.size(0), columns = x.size(1), strips = (columns + strip - 1) / strip;
   with_element(x, [&]<class T>(T) {

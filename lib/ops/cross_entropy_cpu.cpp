@@ -59,7 +59,7 @@ void check_target(std::int32_t target, std::int64_t vocab_size) {
 }
 
 template <class Row>
-void for_rows(const at::Tensor& logits, Row row) {
+void for_rows(const Tensor& logits, Row row) {
   const std::int64_t width = logits.size(1);
   at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) row(r, data<float>(logits) + r * width);
@@ -68,8 +68,8 @@ void for_rows(const at::Tensor& logits, Row row) {
 
 }  // namespace
 
-void cross_entropy(const at::Tensor& row_loss, const at::Tensor& logits,
-                   const std::int32_t* targets, std::int64_t vocab_size) {
+void cross_entropy(const Tensor& row_loss, const Tensor& logits, const std::int32_t* targets,
+                   std::int64_t vocab_size) {
   auto* loss = data<float>(row_loss);
   for_rows(logits, [&](std::int64_t r, const float* x) {
     loss[r] = 0;
@@ -81,7 +81,7 @@ void cross_entropy(const at::Tensor& row_loss, const at::Tensor& logits,
   });
 }
 
-void cross_entropy_with_gradient(const at::Tensor& row_loss, const at::Tensor& logits,
+void cross_entropy_with_gradient(const Tensor& row_loss, const Tensor& logits,
                                  const std::int32_t* targets, std::int64_t vocab_size,
                                  double seed) {
   auto* loss = data<float>(row_loss);

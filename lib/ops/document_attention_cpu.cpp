@@ -1,30 +1,29 @@
 #include "core/error.hpp"
 #include "ops/attention.hpp"
 #include "ops/flash_attention_cpu.hpp"
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/math_attention.hpp"
 #include "ops/timed_work.hpp"
+#include "tensor/torch_view.hpp"
 #include <string>
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
+
+using tensor::torch_view;
+
 namespace {
 
 /// Tokens [begin, end) of a row, as a view of a batch of one.
 struct Document {
   std::int64_t row, begin, end;
-  at::Tensor of(const at::Tensor& x) const {
-    return x.narrow(0, row, 1).narrow(1, begin, end - begin);
-  }
+  Tensor of(const Tensor& x) const { return x.narrow(0, row, 1).narrow(1, begin, end - begin); }
 };
 
 /// Calls `compute(document)` for each, and `clear(document)` for the padding behind those of a row.
 template <class Compute, class Clear>
-void for_documents(const at::Tensor& starts, Compute compute, Clear clear) {
+void for_documents(const Tensor& starts, Compute compute, Clear clear) {
   const std::int64_t rows = starts.size(0), length = starts.size(1);
-  const auto* start = static_cast<const std::int32_t*>(starts.const_data_ptr());
+  const auto* start = starts.as<const std::int32_t>();
   for (std::int64_t row = 0; row < rows; ++row, start += length) {
     for (std::int64_t begin = 0, end = 0; begin < length; begin = end) {
       while (end < length && start[end] == start[begin]) ++end;
@@ -42,41 +41,40 @@ void for_documents(const at::Tensor& starts, Compute compute, Clear clear) {
 
 }  // namespace
 
-void document_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
-                        const at::Tensor& starts, AttentionKind kind) {
-  TRAINX_ON_GPU(document_attention(*gpu, out, lse, qkv, starts, kind));
+void cpu::document_attention(const Tensor& out, const Tensor& lse, const Tensor& qkv,
+                             const Tensor& starts, AttentionKind kind) {
   const TimedWork timed(Work::attention);
   const bool by_math = cpu::by_math(kind);
   for_documents(
       starts,
       [&](const Document& d) {
         if (by_math)
-          math_attention(d.of(out), d.of(lse).transpose(1, 2), d.of(qkv), {.causal = true});
+          math_attention(torch_view(d.of(out)), torch_view(d.of(lse).transpose(1, 2)),
+                         torch_view(d.of(qkv)), {.causal = true});
         else
           cpu::attend(d.of(out), d.of(lse), d.of(qkv), true);
       },
       [&](const Document& d) {
-        d.of(out).zero_();
-        d.of(lse).zero_();
+        torch_view(d.of(out)).zero_();
+        torch_view(d.of(lse)).zero_();
       });
 }
 
-void document_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out,
-                                 const at::Tensor& qkv, const at::Tensor& out,
-                                 const at::Tensor& lse, const at::Tensor& starts,
-                                 AttentionKind kind) {
-  TRAINX_ON_GPU(document_attention_backward(*gpu, d_qkv, d_out, qkv, out, lse, starts, kind));
+void cpu::document_attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& qkv,
+                                      const Tensor& out, const Tensor& lse, const Tensor& starts,
+                                      AttentionKind kind) {
   const TimedWork timed(Work::attention);
   const bool by_math = cpu::by_math(kind);
   for_documents(
       starts,
       [&](const Document& d) {
         if (by_math)
-          math_attention_backward(d.of(d_qkv), d.of(d_out), d.of(qkv), d.of(out), {.causal = true});
+          math_attention_backward(torch_view(d.of(d_qkv)), torch_view(d.of(d_out)),
+                                  torch_view(d.of(qkv)), torch_view(d.of(out)), {.causal = true});
         else
           cpu::attend_backward(d.of(d_qkv), d.of(d_out), d.of(qkv), d.of(out), d.of(lse), true);
       },
-      [&](const Document& d) { d.of(d_qkv).zero_(); });
+      [&](const Document& d) { torch_view(d.of(d_qkv)).zero_(); });
 }
 
 }  // namespace trainx::ops

@@ -3,7 +3,7 @@
 // instead of saved and does not depend on how the batch is cut.
 #pragma once
 #include "tensor/random_key.hpp"
-#include <ATen/core/Tensor.h>
+#include "tensor/tensor.hpp"
 #include <cstdint>
 
 namespace trainx::ops {
@@ -24,6 +24,6 @@ void dropout_factors(const Dropout& dropout, std::int64_t row, std::int64_t colu
 
 /// out[N, C] = x[N, C] * factors; `out` may be `x`. Of a gradient: what comes back through the
 /// dropout.
-void drop_out(const at::Tensor& out, const at::Tensor& x, const Dropout& dropout);
+void drop_out(const Tensor& out, const Tensor& x, const Dropout& dropout);
 
 }  // namespace trainx::ops

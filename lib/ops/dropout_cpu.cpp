@@ -3,11 +3,8 @@
 #include <ATen/Parallel.h>
 #include <algorithm>
 #include <cmath>
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/timed_work.hpp"
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
@@ -89,8 +86,7 @@ void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, s
   }
 }
 
-void drop_out(const at::Tensor& result, const at::Tensor& x, const Dropout& dropout) {
-  TRAINX_ON_GPU(drop_out(*gpu, result, x, dropout));
+void cpu::drop_out(const Tensor& result, const Tensor& x, const Dropout& dropout) {
   const TimedWork timed(Work::dropout);
   const std::int64_t rows = x.size(0), columns = x.size(1);
   with_element(x, [&]<class T>(T) {

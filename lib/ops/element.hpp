@@ -2,7 +2,7 @@
 #pragma once
 #include "core/error.hpp"
 #include "kernels/bits.hpp"
-#include <ATen/core/Tensor.h>
+#include "tensor/tensor.hpp"
 #include <algorithm>
 #include <cstdint>
 
@@ -32,22 +32,19 @@ TRAINX_INLINE float rounded(float x) {
 }
 
 template <class T>
-T* data(const at::Tensor& t) {
-  return static_cast<T*>(t.data_ptr());
+T* data(const Tensor& t) {
+  return t.as<T>();
 }
 
 /// Calls f(T{}) with the element type of `t`.
 template <class F>
-void with_element(const at::Tensor& t, F f) {
-  if (t.scalar_type() == at::kFloat)
-    f(float{});
-  else if (t.scalar_type() == at::kBFloat16)
-    f(Bf16{});
-  else if (t.scalar_type() == at::kHalf)
-    f(Fp16{});
-  else
-    throw InternalError(std::string("operation on elements of type ") +
-                        c10::toString(t.scalar_type()));
+void with_element(const Tensor& t, F f) {
+  switch (t.dtype) {
+    case DType::f32: return f(float{});
+    case DType::bf16: return f(Bf16{});
+    case DType::f16: return f(Fp16{});
+    default: throw InternalError("operation on elements of type " + std::string(name_of(t.dtype)));
+  }
 }
 
 /// Rows that a thread should have at least, so that starting it pays: about 16 Ki elements.

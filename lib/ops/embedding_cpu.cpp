@@ -3,11 +3,8 @@
 #include <ATen/Parallel.h>
 #include <algorithm>
 #include <string>
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/timed_work.hpp"
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
@@ -59,7 +56,7 @@ TRAINX_CLONES void sum_rows(Fp16* out, const Fp16* a, const Fp16* b, const Fp16*
   add_three(out, a, b, c, n);
 }
 
-void check_ids(const at::Tensor& ids, std::int64_t limit, const char* what) {
+void check_ids(const Tensor& ids, std::int64_t limit, const char* what) {
   const auto* id = data<std::int32_t>(ids);
   for (std::int64_t i = 0; i < ids.numel(); ++i)
     if (id[i] < 0 || id[i] >= limit)
@@ -69,7 +66,7 @@ void check_ids(const at::Tensor& ids, std::int64_t limit, const char* what) {
 
 // Of packed rows.
 
-const std::int32_t* starts_of(const at::Tensor& document_starts) {
+const std::int32_t* starts_of(const Tensor& document_starts) {
   return document_starts.defined() ? data<std::int32_t>(document_starts) : nullptr;
 }
 
@@ -81,8 +78,7 @@ std::int64_t position_of(std::int64_t t, const std::int32_t* start) {
 
 /// Each thread takes columns of all rows, so that a position that occurs twice is added up in the
 /// order of rows.
-void add_by_position(float* sums, const at::Tensor& d, const std::int32_t* start,
-                     std::int64_t length) {
+void add_by_position(float* sums, const Tensor& d, const std::int32_t* start, std::int64_t length) {
   const std::int64_t rows = d.size(0), columns = d.size(1);
   constexpr std::int64_t tile = 32;
   with_element(d, [&]<class T>(T) {
@@ -98,10 +94,8 @@ void add_by_position(float* sums, const at::Tensor& d, const std::int32_t* start
 
 }  // namespace
 
-void segment_embedding(const at::Tensor& out, const at::Tensor& tokens,
-                       const at::Tensor& token_types, const at::Tensor& word,
-                       const at::Tensor& position, const at::Tensor& type) {
-  TRAINX_ON_GPU(segment_embedding(*gpu, out, tokens, token_types, word, position, type));
+void cpu::segment_embedding(const Tensor& out, const Tensor& tokens, const Tensor& token_types,
+                            const Tensor& word, const Tensor& position, const Tensor& type) {
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
   check_ids(tokens, word.size(0), "token id");
@@ -117,9 +111,8 @@ void segment_embedding(const at::Tensor& out, const at::Tensor& tokens,
   });
 }
 
-void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor& wte,
-               const at::Tensor& wpe, const Dropout& dropout, const at::Tensor& document_starts) {
-  TRAINX_ON_GPU(embedding(*gpu, out, tokens, wte, wpe, dropout, document_starts));
+void cpu::embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
+                    const Dropout& dropout, const Tensor& document_starts) {
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
   const auto* token = data<std::int32_t>(tokens);
@@ -142,10 +135,8 @@ void embedding(const at::Tensor& out, const at::Tensor& tokens, const at::Tensor
   });
 }
 
-void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d,
-                               const at::Tensor& tokens, bool accumulate,
-                               std::int64_t without_gradient) {
-  TRAINX_ON_GPU(embedding_backward_tokens(*gpu, d_wte, d, tokens, accumulate, without_gradient));
+void cpu::embedding_backward_tokens(const Tensor& d_wte, const Tensor& d, const Tensor& tokens,
+                                    bool accumulate, std::int64_t without_gradient) {
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   const auto* token = data<std::int32_t>(tokens);
@@ -164,9 +155,8 @@ void embedding_backward_tokens(const at::Tensor& d_wte, const at::Tensor& d,
   });
 }
 
-void embedding_backward_positions(const at::Tensor& d_wpe, const at::Tensor& d, std::int64_t length,
-                                  bool accumulate, const at::Tensor& document_starts) {
-  TRAINX_ON_GPU(embedding_backward_positions(*gpu, d_wpe, d, length, accumulate, document_starts));
+void cpu::embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int64_t length,
+                                       bool accumulate, const Tensor& document_starts) {
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   auto* sums = data<float>(d_wpe);

@@ -1,6 +1,6 @@
 // LibTorch's flash attention for CPUs, into tensors that are there.
 #pragma once
-#include <ATen/core/Tensor.h>
+#include "tensor/tensor.hpp"
 #include "core/attention_kind.hpp"
 
 namespace trainx::ops::cpu {
@@ -10,8 +10,8 @@ namespace trainx::ops::cpu {
 bool by_math(AttentionKind kind);
 
 /// Shapes: ops/attention.hpp; `causal`: a token sees itself and those before it, else all.
-void attend(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv, bool causal);
-void attend_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv,
-                     const at::Tensor& out, const at::Tensor& lse, bool causal);
+void attend(const Tensor& out, const Tensor& lse, const Tensor& qkv, bool causal);
+void attend_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& qkv, const Tensor& out,
+                     const Tensor& lse, bool causal);
 
 }  // namespace trainx::ops::cpu

@@ -3,11 +3,8 @@
 #include "ops/gelu.hpp"
 #include <ATen/Parallel.h>
 #include "ops/column_sum.hpp"
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/timed_work.hpp"
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
@@ -60,8 +57,7 @@ constexpr std::int64_t grain = 16384;  // elements that make starting a thread p
 
 }  // namespace
 
-void gelu(const at::Tensor& activated, const at::Tensor& x) {
-  TRAINX_ON_GPU(gelu(*gpu, activated, x));
+void cpu::gelu(const Tensor& activated, const Tensor& x) {
   const TimedWork timed(Work::activation);
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
@@ -70,7 +66,7 @@ void gelu(const at::Tensor& activated, const at::Tensor& x) {
   });
 }
 
-void gelu_backward(const at::Tensor& dx, const at::Tensor& d_activated, const at::Tensor& x) {
+void gelu_backward(const Tensor& dx, const Tensor& d_activated, const Tensor& x) {
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
       backward_piece(data<T>(dx) + begin, data<T>(d_activated) + begin, data<T>(x) + begin,
@@ -79,9 +75,8 @@ void gelu_backward(const at::Tensor& dx, const at::Tensor& d_activated, const at
   });
 }
 
-void gelu_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias,
-                             const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
-  TRAINX_ON_GPU(gelu_backward_with_bias(*gpu, dx, d_bias, d_activated, x, accumulate));
+void cpu::gelu_backward_with_bias(const Tensor& dx, const Tensor& d_bias, const Tensor& d_activated,
+                                  const Tensor& x, bool accumulate) {
   const TimedWork timed(Work::activation);
   gelu_backward(dx, d_activated, x);
   column_sum(d_bias, dx, accumulate);

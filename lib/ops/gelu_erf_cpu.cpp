@@ -3,11 +3,8 @@
 #include "ops/gelu.hpp"
 #include <ATen/Parallel.h>
 #include "ops/column_sum.hpp"
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/timed_work.hpp"
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
@@ -64,8 +61,7 @@ constexpr std::int64_t grain = 16384;
 
 }  // namespace
 
-void gelu_erf(const at::Tensor& activated, const at::Tensor& x) {
-  TRAINX_ON_GPU(gelu_erf(*gpu, activated, x));
+void cpu::gelu_erf(const Tensor& activated, const Tensor& x) {
   const TimedWork timed(Work::activation);
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
@@ -74,7 +70,7 @@ void gelu_erf(const at::Tensor& activated, const at::Tensor& x) {
   });
 }
 
-void gelu_erf_backward(const at::Tensor& dx, const at::Tensor& d_activated, const at::Tensor& x) {
+void gelu_erf_backward(const Tensor& dx, const Tensor& d_activated, const Tensor& x) {
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
       backward_piece(data<T>(dx) + begin, data<T>(d_activated) + begin, data<T>(x) + begin,
@@ -83,10 +79,8 @@ void gelu_erf_backward(const at::Tensor& dx, const at::Tensor& d_activated, cons
   });
 }
 
-void gelu_erf_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias,
-                                 const at::Tensor& d_activated, const at::Tensor& x,
-                                 bool accumulate) {
-  TRAINX_ON_GPU(gelu_erf_backward_with_bias(*gpu, dx, d_bias, d_activated, x, accumulate));
+void cpu::gelu_erf_backward_with_bias(const Tensor& dx, const Tensor& d_bias,
+                                      const Tensor& d_activated, const Tensor& x, bool accumulate) {
   const TimedWork timed(Work::activation);
   gelu_erf_backward(dx, d_activated, x);
   column_sum(d_bias, dx, accumulate);

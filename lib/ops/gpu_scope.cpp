@@ -1,4 +1,6 @@
 #include "ops/gpu_scope.hpp"
+#include "core/error.hpp"
+#include "ops/dispatch.hpp"
 
 namespace trainx::ops {
 namespace {
@@ -8,6 +10,12 @@ thread_local const Gpu* current = nullptr;
 }  // namespace
 
 const Gpu* current_gpu() { return current; }
+
+const Gpu* gpu_of(const Tensor& t) {
+  if (t.place == Place::host) return nullptr;
+  if (!current) throw InternalError("an operation on a tensor of a GPU outside a GpuScope");
+  return current;
+}
 
 GpuScope::GpuScope(const Gpu& gpu) : before_(current) { current = &gpu; }
 GpuScope::~GpuScope() { current = before_; }

@@ -1,12 +1,10 @@
-// Where operations compute. Within a GpuScope those of this thread are launched on a GPU; their
-// tensors then are views of device memory, described as any other: nothing of LibTorch's own CUDA
-// half is needed, and none of its operators may touch them.
+// What operations on tensors of a GPU are launched with, by this thread.
 #pragma once
 
 namespace trainx::ops {
 
 struct Gpu;                // ops/cuda/gpu.hpp
-const Gpu* current_gpu();  // null: the CPU
+const Gpu* current_gpu();  // null outside a scope
 
 class GpuScope {
  public:
@@ -20,11 +18,3 @@ class GpuScope {
 };
 
 }  // namespace trainx::ops
-
-/// First in an operation that both can do.
-#ifdef TRAINX_CUDA
-#define TRAINX_ON_GPU(call) \
-  if (const Gpu* const gpu = current_gpu()) return cuda::call
-#else
-#define TRAINX_ON_GPU(call) static_cast<void>(0)
-#endif

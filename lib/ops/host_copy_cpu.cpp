@@ -1,23 +1,18 @@
 #include "ops/host_copy.hpp"
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/timed_work.hpp"
 #include <cstring>
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
-void copy_in(const at::Tensor& to, const void* from) {
-  TRAINX_ON_GPU(copy_in(*gpu, to, from));
+void cpu::copy_in(const Tensor& to, const void* from) {
   const TimedWork timed(Work::copy);
-  std::memcpy(to.data_ptr(), from, to.nbytes());
+  std::memcpy(to.data, from, static_cast<std::size_t>(to.nbytes()));
 }
 
-void copy_out(void* to, const at::Tensor& from) {
-  TRAINX_ON_GPU(copy_out(*gpu, to, from));
+void cpu::copy_out(void* to, const Tensor& from) {
   const TimedWork timed(Work::copy);
-  std::memcpy(to, from.const_data_ptr(), from.nbytes());
+  std::memcpy(to, from.data, static_cast<std::size_t>(from.nbytes()));
 }
 
 }  // namespace trainx::ops

@@ -3,11 +3,8 @@
 #include "ops/row_statistics.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/timed_work.hpp"
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
@@ -168,7 +165,7 @@ TRAINX_CLONES void parameters_strip(std::int64_t first, std::int64_t width, std:
 }
 
 template <class F>
-void for_rows(const at::Tensor& x, F f) {
+void for_rows(const Tensor& x, F f) {
   at::parallel_for(0, x.size(0), row_grain(x.size(1)), [&](std::int64_t begin, std::int64_t end) {
     f(Rows{begin, end, x.size(1)});
   });
@@ -176,7 +173,7 @@ void for_rows(const at::Tensor& x, F f) {
 
 }  // namespace
 
-void layer_norm_statistics(const at::Tensor& mean, const at::Tensor& rstd, const at::Tensor& x,
+void layer_norm_statistics(const Tensor& mean, const Tensor& rstd, const Tensor& x,
                            double epsilon) {
   with_element(x, [&]<class T>(T) {
     for_rows(x, [&](Rows rows) {
@@ -185,8 +182,8 @@ void layer_norm_statistics(const at::Tensor& mean, const at::Tensor& rstd, const
   });
 }
 
-void layer_norm_apply(const at::Tensor& normed, const at::Tensor& x, const at::Tensor& mean,
-                      const at::Tensor& rstd, const at::Tensor& weight, const at::Tensor& bias) {
+void layer_norm_apply(const Tensor& normed, const Tensor& x, const Tensor& mean, const Tensor& rstd,
+                      const Tensor& weight, const Tensor& bias) {
   with_element(x, [&]<class T>(T) {
     for_rows(x, [&](Rows rows) {
       apply_rows(rows, data<T>(normed), data<T>(x), data<float>(mean), data<float>(rstd),
@@ -195,9 +192,8 @@ void layer_norm_apply(const at::Tensor& normed, const at::Tensor& x, const at::T
   });
 }
 
-void layer_norm(const at::Tensor& normed, const at::Tensor& x, const at::Tensor& weight,
-                const at::Tensor& bias, double epsilon) {
-  TRAINX_ON_GPU(layer_norm(*gpu, normed, x, weight, bias, epsilon));
+void cpu::layer_norm(const Tensor& normed, const Tensor& x, const Tensor& weight,
+                     const Tensor& bias, double epsilon) {
   const TimedWork timed(Work::norm);
   with_element(x, [&]<class T>(T) {
     for_rows(x, [&](Rows rows) {
@@ -206,9 +202,9 @@ void layer_norm(const at::Tensor& normed, const at::Tensor& x, const at::Tensor&
   });
 }
 
-void layer_norm_backward(const at::Tensor& dx, const at::Tensor& d_sum, const at::Tensor& d_normed,
-                         const at::Tensor& x, const at::Tensor& mean, const at::Tensor& rstd,
-                         const at::Tensor& weight) {
+void layer_norm_backward(const Tensor& dx, const Tensor& d_sum, const Tensor& d_normed,
+                         const Tensor& x, const Tensor& mean, const Tensor& rstd,
+                         const Tensor& weight) {
   with_element(x, [&]<class T>(T) {
     for_rows(x, [&](Rows rows) {
       backward_rows(rows, data<T>(dx), d_sum.defined() ? data<T>(d_sum) : nullptr,
@@ -218,10 +214,9 @@ void layer_norm_backward(const at::Tensor& dx, const at::Tensor& d_sum, const at
   });
 }
 
-void layer_norm_backward_parameters(const at::Tensor& d_weight, const at::Tensor& d_bias,
-                                    const at::Tensor& d_normed, const at::Tensor& x,
-                                    const at::Tensor& mean, const at::Tensor& rstd,
-                                    bool accumulate) {
+void layer_norm_backward_parameters(const Tensor& d_weight, const Tensor& d_bias,
+                                    const Tensor& d_normed, const Tensor& x, const Tensor& mean,
+                                    const Tensor& rstd, bool accumulate) {
   const std::int64_t rows = x.size(0), columns = x.size(1), strips = (columns + strip - 1) / strip;
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, strips, 1, [&](std::int64_t begin, std::int64_t end) {

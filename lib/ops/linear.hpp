@@ -1,19 +1,18 @@
 // Linear layers: y[N, out] = x[N, in] weight[out, in]^T + bias[out].
 #pragma once
-#include <ATen/core/Tensor.h>
+#include "tensor/tensor.hpp"
 
 namespace trainx::ops {
 
 /// `bias` may be undefined: none is added.
-void linear(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight,
-            const at::Tensor& bias = {});
+void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 /// dx[N, in] = dy[N, out] weight, plus `sum`[N, in] where given, which may be `dx`.
-void linear_backward_input(const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight,
-                           const at::Tensor& sum = {});
+void linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
+                           const Tensor& sum = {});
 /// d_weight[out, in] (f32) = or += dy^T x. Operands in bf16 are first cast into `cast` (f32,
 /// dy.numel() + x.numel() elements): the CPU has no product of bf16 that leaves its fp32 sums
 /// unrounded.
-void linear_backward_weight(const at::Tensor& d_weight, const at::Tensor& dy, const at::Tensor& x,
-                            bool accumulate, const at::Tensor& cast = {});
+void linear_backward_weight(const Tensor& d_weight, const Tensor& dy, const Tensor& x,
+                            bool accumulate, const Tensor& cast = {});
 
 }  // namespace trainx::ops

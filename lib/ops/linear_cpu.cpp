@@ -1,61 +1,56 @@
 #include "core/error.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/issued_gemms.hpp"
-#include "ops/linear.hpp"
+#include "ops/timed_work.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
-#include "ops/gpu_scope.hpp"
-#include "ops/timed_work.hpp"
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
+using tensor::torch_view;
+
 namespace {
 
-/// Casts `x` to f32 into elements [first, first + x.numel()) of `scratch`, unless it is f32.
-at::Tensor as_float(const at::Tensor& x, const at::Tensor& scratch, std::int64_t first) {
-  if (x.scalar_type() == at::kFloat) return x;
+/// x in f32, cast into elements [first, first + x.numel()) of `scratch` unless it is.
+at::Tensor as_float(const Tensor& x, const Tensor& scratch, std::int64_t first) {
+  if (x.dtype == DType::f32) return torch_view(x);
   if (!scratch.defined() || scratch.numel() < first + x.numel())
     throw InternalError("linear_backward_weight: no room for the cast operands");
-  const at::Tensor cast = scratch.flatten().narrow(0, first, x.numel()).view(x.sizes());
-  cast.copy_(x);
+  at::Tensor cast = torch_view(scratch.view({-1}).narrow(0, first, x.numel()).view(x.dims));
+  cast.copy_(torch_view(x));
   return cast;
 }
 
 }  // namespace
 
-void linear(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight,
-            const at::Tensor& bias) {
-  TRAINX_ON_GPU(linear(*gpu, y, x, weight, bias));
+void cpu::linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const TimedWork timed(Work::matrix_product);
   note_gemm(x.size(0), weight.size(0), x.size(1));
-  at::Tensor out = y;
+  at::Tensor out = torch_view(y);
   if (bias.defined())
-    at::addmm_out(out, bias, x, weight.t());
+    at::addmm_out(out, torch_view(bias), torch_view(x), torch_view(weight).t());
   else
-    at::mm_out(out, x, weight.t());
+    at::mm_out(out, torch_view(x), torch_view(weight).t());
 }
 
-void linear_backward_input(const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& weight,
-                           const at::Tensor& sum) {
-  TRAINX_ON_GPU(linear_backward_input(*gpu, dx, dy, weight, sum));
+void cpu::linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
+                                const Tensor& sum) {
   const TimedWork timed(Work::matrix_product);
   note_gemm(dy.size(0), weight.size(1), dy.size(1));
-  at::Tensor out = dx;
+  at::Tensor out = torch_view(dx);
   if (sum.defined())
-    at::addmm_out(out, sum, dy, weight);
+    at::addmm_out(out, torch_view(sum), torch_view(dy), torch_view(weight));
   else
-    at::mm_out(out, dy, weight);
+    at::mm_out(out, torch_view(dy), torch_view(weight));
 }
 
-void linear_backward_weight(const at::Tensor& d_weight, const at::Tensor& dy, const at::Tensor& x,
-                            bool accumulate, const at::Tensor& cast) {
-  TRAINX_ON_GPU(linear_backward_weight(*gpu, d_weight, dy, x, accumulate));
+void cpu::linear_backward_weight(const Tensor& d_weight, const Tensor& dy, const Tensor& x,
+                                 bool accumulate, const Tensor& cast) {
   const TimedWork timed(Work::matrix_product);
   note_gemm(dy.size(1), x.size(1), x.size(0));
   const at::Tensor left = as_float(dy, cast, 0), right = as_float(x, cast, dy.numel());
-  at::Tensor out = d_weight;
+  at::Tensor out = torch_view(d_weight);
   if (accumulate)
     at::addmm_out(out, out, left.t(), right);
   else

@@ -4,51 +4,50 @@
 namespace trainx::ops {
 
 /// out[N, C] = residual[N, C] + dropout(branch[N, C] + bias[C]); `out` may be `residual`.
-void add_branch(const at::Tensor& out, const at::Tensor& residual, const at::Tensor& branch,
-                const at::Tensor& bias, const Dropout& dropout);
+void add_branch(const Tensor& out, const Tensor& residual, const Tensor& branch, const Tensor& bias,
+                const Dropout& dropout);
 
 /// A LayerNorm that a residual has yet to go through: weight[C], bias[C]. Undefined: none.
 struct PendingNorm {
-  at::Tensor weight, bias;
+  Tensor weight, bias;
   double epsilon = 0;
   explicit operator bool() const { return weight.defined(); }
 };
 /// out[R, C] = norm(residual) + dropout(branch + bias) of the rows `rows`[R] (i64) of residual[N,
 /// C] and branch[N, C]; rows undefined: of all, R = N.
-void add_branch_to_norm(const at::Tensor& out, const at::Tensor& residual, const PendingNorm& norm,
-                        const at::Tensor& branch, const at::Tensor& bias, const Dropout& dropout,
-                        const at::Tensor& rows = {});
+void add_branch_to_norm(const Tensor& out, const Tensor& residual, const PendingNorm& norm,
+                        const Tensor& branch, const Tensor& bias, const Dropout& dropout,
+                        const Tensor& rows = {});
 
 /// The normed sum that a block begins with. `normed` undefined: it is not wanted. Statistics are
 /// written, or only read (where `keep_statistics` is false).
 struct NormedSum {
-  at::Tensor sum, mean, rstd, normed;
+  Tensor sum, mean, rstd, normed;
   bool keep_statistics = true;
 };
 /// sum[N, C] = residual + dropout(branch + bias), mean[N] and rstd[N] (f32) of its rows, normed[N,
 /// C] = (sum - mean) * rstd * weight + shift. `residual` undefined: the sum is there already.
 /// `before` and `rows` as in add_branch_to_norm, with the same epsilon.
-void add_branch_layer_norm(const NormedSum& to, const at::Tensor& residual,
-                           const at::Tensor& branch, const at::Tensor& bias,
-                           const at::Tensor& weight, const at::Tensor& shift, double epsilon,
-                           const Dropout& dropout, const PendingNorm& before = {},
-                           const at::Tensor& rows = {});
+void add_branch_layer_norm(const NormedSum& to, const Tensor& residual, const Tensor& branch,
+                           const Tensor& bias, const Tensor& weight, const Tensor& shift,
+                           double epsilon, const Dropout& dropout, const PendingNorm& before = {},
+                           const Tensor& rows = {});
 
 /// Where its gradients go: dx[N, C] of the sum, and of the residual; d_branch[N, C], dx through the
 /// dropout, where there is one; weight, shift and the branch's bias [C] (f32; bias undefined: not
 /// wanted), overwritten or added to.
 struct NormedSumGradients {
-  at::Tensor dx, d_branch, d_weight, d_shift, d_bias;
+  Tensor dx, d_branch, d_weight, d_shift, d_bias;
   bool accumulate = false;
 };
 /// dx may be d_sum, which may be undefined (0), or d_normed.
-void add_branch_layer_norm_backward(const NormedSumGradients& to, const at::Tensor& d_sum,
-                                    const at::Tensor& d_normed, const at::Tensor& sum,
-                                    const at::Tensor& mean, const at::Tensor& rstd,
-                                    const at::Tensor& weight, const Dropout& dropout);
+void add_branch_layer_norm_backward(const NormedSumGradients& to, const Tensor& d_sum,
+                                    const Tensor& d_normed, const Tensor& sum, const Tensor& mean,
+                                    const Tensor& rstd, const Tensor& weight,
+                                    const Dropout& dropout);
 
 /// to[rows[r], C] = from[r, C]; rows (i64) of `to` that are not named stay as they are. Negative
 /// ones, which there are on a GPU alone, are skipped.
-void scatter_rows(const at::Tensor& to, const at::Tensor& from, const at::Tensor& rows);
+void scatter_rows(const Tensor& to, const Tensor& from, const Tensor& rows);
 
 }  // namespace trainx::ops

@@ -4,11 +4,8 @@
 #include <ATen/Parallel.h>
 #include <algorithm>
 #include <cstring>
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/timed_work.hpp"
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
@@ -96,14 +93,14 @@ constexpr std::int64_t piece = 512;  // elements of a row for which factors exis
 
 }  // namespace
 
-void add_branch(const at::Tensor& out, const at::Tensor& residual, const at::Tensor& branch,
-                const at::Tensor& bias, const Dropout& dropout) {
+void add_branch(const Tensor& out, const Tensor& residual, const Tensor& branch, const Tensor& bias,
+                const Dropout& dropout) {
   add_branch_to_norm(out, residual, {}, branch, bias, dropout);
 }
 
-void add_branch_to_norm(const at::Tensor& out, const at::Tensor& residual,
-                        const PendingNorm& pending, const at::Tensor& branch,
-                        const at::Tensor& bias, const Dropout& dropout, const at::Tensor& rows) {
+void add_branch_to_norm(const Tensor& out, const Tensor& residual, const PendingNorm& pending,
+                        const Tensor& branch, const Tensor& bias, const Dropout& dropout,
+                        const Tensor& rows) {
   const std::int64_t count = out.size(0), columns = out.size(1);
   const auto* named = rows.defined() ? data<std::int64_t>(rows) : nullptr;
   with_element(out, [&]<class T>(T) {
@@ -134,8 +131,7 @@ void add_branch_to_norm(const at::Tensor& out, const at::Tensor& residual,
   });
 }
 
-void scatter_rows(const at::Tensor& to, const at::Tensor& from, const at::Tensor& rows) {
-  TRAINX_ON_GPU(scatter_rows(*gpu, to, from, rows));
+void cpu::scatter_rows(const Tensor& to, const Tensor& from, const Tensor& rows) {
   const TimedWork timed(Work::copy);
   const std::int64_t columns = from.size(1);
   with_element(from, [&]<class T>(T) {

@@ -2,16 +2,12 @@
 #include "ops/tanh.hpp"
 #include <cmath>
 #include "ops/column_sum.hpp"
-#include "ops/gpu_scope.hpp"
+#include "ops/cpu/ops.hpp"
 #include "ops/timed_work.hpp"
-#ifdef TRAINX_CUDA
-#include "ops/cuda/ops.hpp"
-#endif
 
 namespace trainx::ops {
 
-void tanh(const at::Tensor& y, const at::Tensor& x) {
-  TRAINX_ON_GPU(tanh(*gpu, y, x));
+void cpu::tanh(const Tensor& y, const Tensor& x) {
   const TimedWork timed(Work::activation);
   with_element(x, [&]<class T>(T) {
     for (std::int64_t i = 0; i < x.numel(); ++i)
@@ -19,7 +15,7 @@ void tanh(const at::Tensor& y, const at::Tensor& x) {
   });
 }
 
-void tanh_backward(const at::Tensor& dx, const at::Tensor& dy, const at::Tensor& y) {
+void tanh_backward(const Tensor& dx, const Tensor& dy, const Tensor& y) {
   with_element(y, [&]<class T>(T) {
     for (std::int64_t i = 0; i < y.numel(); ++i) {
       const float t = load(data<T>(y)[i]);
@@ -28,9 +24,8 @@ void tanh_backward(const at::Tensor& dx, const at::Tensor& dy, const at::Tensor&
   });
 }
 
-void tanh_backward_with_bias(const at::Tensor& dx, const at::Tensor& d_bias, const at::Tensor& dy,
-                             const at::Tensor& y, bool accumulate) {
-  TRAINX_ON_GPU(tanh_backward_with_bias(*gpu, dx, d_bias, dy, y, accumulate));
+void cpu::tanh_backward_with_bias(const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
+                                  const Tensor& y, bool accumulate) {
   const TimedWork timed(Work::activation);
   tanh_backward(dx, dy, y);
   column_sum(d_bias, dx, accumulate);

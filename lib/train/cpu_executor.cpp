@@ -1,8 +1,8 @@
 #include "train/cpu_executor.hpp"
 #include "core/error.hpp"
+#include "ops/cast.hpp"
 #include "ops/timed_work.hpp"
 #include "program/operations.hpp"
-#include "tensor/view.hpp"
 #include "train/host_update.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
@@ -94,6 +94,7 @@ void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::execute(Shape& s, const Instruction& i) {
+  const at::NoGradGuard no_grad;
   switch (i.op) {
     case Op::fetch_batch: return fetch_batch(s, i);
     case Op::forward:
@@ -103,8 +104,10 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::evaluate:
     case Op::predict: return compute(s, i);
     case Op::copy: return copy(s, i);
-    case Op::cast: return cast(s, i);
-    case Op::add: return add(s, i);
+    case Op::cast:
+      return ops::cast(operand(s, use_of(i, CopySlot::to)), operand(s, use_of(i, CopySlot::from)));
+    case Op::add:
+      return ops::add(operand(s, use_of(i, CopySlot::to)), operand(s, use_of(i, CopySlot::from)));
     case Op::grad_norm: return grad_norm(s, i);
     case Op::measure:
     case Op::update: return update(s, i);
@@ -163,9 +166,8 @@ void CpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::compute(Shape& s, const Instruction& i) {
-  const at::NoGradGuard no_grad;
   auto& context = s.contexts[static_cast<std::size_t>(i.lane)][&i];
-  if (!context) context = block_context(*s.placed, i, arena_.data(), parts_);
+  if (!context) context = block_context(*s.placed, i, arena_.data(), Place::host, parts_);
   run_block(*(*s.blocks)[static_cast<std::size_t>(i.block)], i.op, *context);
 }
 
@@ -186,20 +188,9 @@ void CpuExecutor::copy(const Shape& s, const Instruction& i) {
     std::memcpy(address(s, to), address(s, from), static_cast<std::size_t>(bytes));
 }
 
-void CpuExecutor::cast(const Shape& s, const Instruction& i) {
-  const at::NoGradGuard no_grad;
-  operand(s, i, CopySlot::to).copy_(operand(s, i, CopySlot::from));
-}
-
-void CpuExecutor::add(const Shape& s, const Instruction& i) {
-  const at::NoGradGuard no_grad;
-  operand(s, i, CopySlot::to).add_(operand(s, i, CopySlot::from));
-}
-
-at::Tensor CpuExecutor::operand(const Shape& s, const Instruction& i, Slot slot) const {
-  const Use& u = use_of(i, slot);
+Tensor CpuExecutor::operand(const Shape& s, const Use& u) const {
   const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
-  return tensor::view(address(s, u), b.dtype, {b.elements});
+  return make_tensor(address(s, u), b.dtype, {b.elements});
 }
 
 void CpuExecutor::communicate(const Shape& s, const Instruction& i) {

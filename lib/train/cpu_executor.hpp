@@ -44,11 +44,9 @@ class CpuExecutor final : public Executor {
   void update(const Shape& s, const program::Instruction& i);
   void report(const Shape& s, const program::Instruction& i);
   void copy(const Shape& s, const program::Instruction& i);
-  void cast(const Shape& s, const program::Instruction& i);
-  void add(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i);
-  /// Of a cast or an addition.
-  at::Tensor operand(const Shape& s, const program::Instruction& i, program::Slot slot) const;
+  /// All elements of the use's buffer.
+  Tensor operand(const Shape& s, const program::Use& u) const;
   std::byte* address(const Shape& s, const program::Use& u) const;
   template <class T>
   T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;

@@ -2,7 +2,6 @@
 #include "core/error.hpp"
 #include "program/operations.hpp"
 #include "program/shards.hpp"
-#include "tensor/view.hpp"
 #include <algorithm>
 
 namespace trainx::train {
@@ -56,9 +55,9 @@ std::vector<std::int64_t> operand_dims(const ModelGraph& graph, const SlotSpec& 
 
 std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed,
                                                    const Instruction& i, std::byte* base,
-                                                   const ExecutorParts& parts) {
+                                                   Place place, const ExecutorParts& parts) {
   const BlockSpec& block = placed.graph.blocks[static_cast<std::size_t>(i.block)];
-  std::vector<at::Tensor> operands(block.slots.size());
+  std::vector<Tensor> operands(block.slots.size());
   std::vector<How> how(block.slots.size(), How::read);
   for (const Use& u : i.uses) {
     const auto slot = static_cast<std::size_t>(u.slot);
@@ -66,12 +65,12 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
     const Buffer& b = placed.program.buffers[static_cast<std::size_t>(u.buffer)];
     if (b.space == Space::library) {
       // the block keeps it; what dies with the instruction need not be made
-      if (b.role == Role::saved) operands[slot] = tensor::view(base, DType::u8, {0});
+      if (b.role == Role::saved) operands[slot] = make_tensor(base, DType::u8, {0}, place);
       continue;
     }
-    operands[slot] = tensor::view(
+    operands[slot] = make_tensor(
         base + placed.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin, b.dtype,
-        operand_dims(placed.graph, block.slots[slot]));
+        operand_dims(placed.graph, block.slots[slot]), place);
   }
   return std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands),
                                                std::move(how), parts.mode, parts.seed,

@@ -96,11 +96,11 @@ class Executor {
 /// Which use of an instruction fills the slot: null, or InternalError, where none does.
 const program::Use* find_use(const program::Instruction& i, program::Slot slot);
 const program::Use& use_of(const program::Instruction& i, program::Slot slot);
-/// What the block of an instruction computes on: views of memory at `base`, where the program's
-/// buffers lie as its placement says.
+/// What the block of an instruction computes on: views of memory of `place` at `base`, where the
+/// program's buffers lie as its placement says.
 std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed,
                                                    const program::Instruction& i, std::byte* base,
-                                                   const ExecutorParts& parts);
+                                                   Place place, const ExecutorParts& parts);
 /// The groups as a rank's updates see them: whole, or where the program keeps shards its own, each
 /// with the group's element that it begins with.
 struct OwnGroup {

@@ -2,7 +2,7 @@
 #include "core/error.hpp"
 #include "model/gpt2/decoder.hpp"
 #include "program/plain.hpp"
-#include "tensor/view.hpp"
+#include "tensor/tensor.hpp"
 #include "train/device.hpp"
 #include "train/resident_state.hpp"
 #include "train/sampling.hpp"
@@ -49,13 +49,13 @@ GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_lengt
   return layout;
 }
 
-std::vector<at::Tensor> groups_at(std::byte* memory, const plan::PlacedProgram& placed) {
-  std::vector<at::Tensor> groups(placed.graph.groups.size());
+std::vector<Tensor> groups_at(std::byte* memory, Place place, const plan::PlacedProgram& placed) {
+  std::vector<Tensor> groups(placed.graph.groups.size());
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
     if (const auto& buffer = placed.program.buffers[b]; buffer.role == Role::parameter) {
       const auto owner = static_cast<std::size_t>(buffer.index);
-      groups[owner] = tensor::view(memory + placed.placement.base[b], DType::f32,
-                                   {placed.graph.groups[owner].elements});
+      groups[owner] =
+          make_tensor(memory + placed.placement.base[b], buffer.dtype, {buffer.elements}, place);
     }
   return groups;
 }
@@ -86,7 +86,9 @@ struct Generator::State {
   }
   void make_decoder(const spec::Gpt2Dims& dims, std::int64_t context_length) {
     decoder = std::make_unique<model::gpt2::Decoder>(
-        dims, context_length, groups_at(device->memory(), layout.plan.train.front()),
+        dims, context_length,
+        groups_at(device->memory(), layout.plan.on_gpu ? Place::gpu : Place::host,
+                  layout.plan.train.front()),
         device->memory() + layout.weights_bytes);
   }
 

@@ -12,7 +12,7 @@ Attention::Attention(const Shape& shape)
                        AttentionTensor::pending_bias, spec::bert::MlpTensor::norm_weight,
                        spec::bert::MlpTensor::norm_bias}) {}
 
-at::Tensor Attention::by_sample(const at::Tensor& x) const {
+Tensor Attention::by_sample(const Tensor& x) const {
   if (x.dim() == 4)
     return x.view({shape_.batch, shape_.length, 3, shape_.dims.num_heads, shape_.head_size()});
   return x.view({shape_.batch, shape_.length, shape_.dims.num_heads, shape_.head_size()});
@@ -34,16 +34,16 @@ void Attention::forward(BlockContext& c) {
 }
 
 void Attention::backward(BlockContext& c) {
-  const at::Tensor d_qkv = by_row(c[AttentionSlot::d_qkv]);
+  const Tensor d_qkv = by_row(c[AttentionSlot::d_qkv]);
   // dead before d_normed is written
-  const at::Tensor& d_attention_out = c[AttentionSlot::d_normed];
+  const Tensor& d_attention_out = c[AttentionSlot::d_normed];
   backward_linear(c, AttentionTensor::output_weight, -1, d_branch(c),
                   by_row(c[AttentionSlot::attention_out]));
   ops::linear_backward_input(d_attention_out, d_branch(c),
                              c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
   ops::bidirectional_attention_backward(
       by_sample(c[AttentionSlot::d_qkv]),
-      by_sample(d_attention_out.view(c[AttentionSlot::attention_out].sizes())),
+      by_sample(d_attention_out.view(c[AttentionSlot::attention_out].dims)),
       by_sample(c[AttentionSlot::qkv]), by_sample(c[AttentionSlot::attention_out]),
       c[AttentionSlot::lse], c[AttentionSlot::lengths], shape_.dims.attention);
   linear_gradients(c, c.joined(AttentionSlot::d_parameters, AttentionTensor::query_weight, 3),

@@ -13,8 +13,8 @@ class Attention final : public Sublayer {
 
  private:
   /// [N, 3, H, D] as [B, T, 3, H, D], and [N, H, D] as [B, T, H, D].
-  at::Tensor by_sample(const at::Tensor& x) const;
-  at::Tensor by_row(const at::Tensor& x) const { return x.view({shape_.rows(), -1}); }
+  Tensor by_sample(const Tensor& x) const;
+  Tensor by_row(const Tensor& x) const { return x.view({shape_.rows(), -1}); }
 };
 
 }  // namespace trainx::model::bert

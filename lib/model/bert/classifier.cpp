@@ -1,4 +1,5 @@
 #include "model/bert/classifier.hpp"
+#include "ops/cast.hpp"
 #include "model/linear_gradients.hpp"
 #include "ops/rows.hpp"
 #include "ops/tanh.hpp"
@@ -11,7 +12,7 @@ using spec::bert::ClassifierTensor;
 namespace {
 
 const std::int32_t* labels(const BlockContext& c) {
-  return static_cast<const std::int32_t*>(c[ClassifierSlot::targets].const_data_ptr());
+  return c[ClassifierSlot::targets].as<const std::int32_t>();
 }
 
 }  // namespace
@@ -24,14 +25,14 @@ ops::Dropout Classifier::pooled_dropout(const BlockContext& c) const {
   return dropout_site(c, shape_.dims.dropout, ClassifierSlot::positions, 1, 0, 1);
 }
 
-const at::Tensor& Classifier::classified(const BlockContext& c) const {
+const Tensor& Classifier::classified(const BlockContext& c) const {
   return c[c.has(ClassifierSlot::dropped) ? ClassifierSlot::dropped : ClassifierSlot::pooled];
 }
 
-at::Tensor Classifier::forward_logits(const BlockContext& c) const {
+Tensor Classifier::forward_logits(const BlockContext& c) const {
   ops::first_rows(c[ClassifierSlot::rows], shape_.length);
   gather(c, all());
-  const at::Tensor& pooled = c[ClassifierSlot::pooled];
+  const Tensor& pooled = c[ClassifierSlot::pooled];
   ops::linear(pooled, c[ClassifierSlot::normed],
               c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_weight),
               c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_bias));
@@ -47,8 +48,8 @@ void Classifier::loss(BlockContext& c) {
   const bool accumulate = c.accumulates(ClassifierSlot::d_parameters);
   begin_gradients(c);
   // d_residual is written last
-  const at::Tensor d_logits = forward_logits(c), &d_pooled = c[ClassifierSlot::d_residual],
-                   &pooled = c[ClassifierSlot::pooled];
+  const Tensor d_logits = forward_logits(c), &d_pooled = c[ClassifierSlot::d_residual],
+               &pooled = c[ClassifierSlot::pooled];
   ops::summed_cross_entropy_with_gradient(loss_to(c, all()), d_logits, labels(c),
                                           shape_.dims.num_labels,
                                           c.loss_seed(ClassifierSlot::loss_scale));
@@ -76,6 +77,8 @@ void Classifier::evaluate(BlockContext& c) {
       forward_logits(c), labels(c), shape_.dims.num_labels);
 }
 
-void Classifier::predict(BlockContext& c) { c[ClassifierSlot::logits].copy_(forward_logits(c)); }
+void Classifier::predict(BlockContext& c) {
+  ops::cast(c[ClassifierSlot::logits], forward_logits(c));
+}
 
 }  // namespace trainx::model::bert

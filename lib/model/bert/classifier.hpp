@@ -13,9 +13,9 @@ class Classifier final : public Head {
   void predict(BlockContext& c) override;
 
  private:
-  at::Tensor forward_logits(const BlockContext& c) const;
+  Tensor forward_logits(const BlockContext& c) const;
   /// What the linear layer sees: the pooler's result, dropped out in training.
-  const at::Tensor& classified(const BlockContext& c) const;
+  const Tensor& classified(const BlockContext& c) const;
   ops::Dropout pooled_dropout(const BlockContext& c) const;
   Chunk all() const { return {0, shape_.batch}; }
 };

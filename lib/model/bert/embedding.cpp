@@ -9,7 +9,7 @@ namespace trainx::model::bert {
 using spec::bert::EmbeddingSlot;
 using spec::bert::EmbeddingTensor;
 
-void Embedding::sum(BlockContext& c, const at::Tensor& out) const {
+void Embedding::sum(BlockContext& c, const Tensor& out) const {
   ops::segment_embedding(out, c[EmbeddingSlot::tokens], c[EmbeddingSlot::token_types],
                          c.tensor(EmbeddingSlot::word, 0),
                          c.tensor(EmbeddingSlot::parameters, EmbeddingTensor::position),
@@ -18,7 +18,7 @@ void Embedding::sum(BlockContext& c, const at::Tensor& out) const {
 
 void Embedding::forward(BlockContext& c) {
   if (!c.writes(EmbeddingSlot::residual_out)) return;
-  const at::Tensor& out = c[EmbeddingSlot::residual_out];
+  const Tensor& out = c[EmbeddingSlot::residual_out];
   sum(c, out);
   ops::layer_norm(out, out, c.tensor(EmbeddingSlot::parameters, EmbeddingTensor::norm_weight),
                   c.tensor(EmbeddingSlot::parameters, EmbeddingTensor::norm_bias),
@@ -28,12 +28,12 @@ void Embedding::forward(BlockContext& c) {
 }
 
 void Embedding::backward(BlockContext& c) {
-  const at::Tensor &x = c[EmbeddingSlot::sum], &mean = c[EmbeddingSlot::mean],
-                   &rstd = c[EmbeddingSlot::rstd], &d_sum = c[EmbeddingSlot::d_sum];
+  const Tensor &x = c[EmbeddingSlot::sum], &mean = c[EmbeddingSlot::mean],
+               &rstd = c[EmbeddingSlot::rstd], &d_sum = c[EmbeddingSlot::d_sum];
   sum(c, x);
   ops::add_branch_layer_norm({x, mean, rstd, {}}, {}, {}, {}, {}, {},
                              shape_.dims.layer_norm_epsilon, {});
-  at::Tensor d = c[EmbeddingSlot::d_residual_out];
+  Tensor d = c[EmbeddingSlot::d_residual_out];
   if (const ops::Dropout drop = shape_.dropout(c, EmbeddingSlot::positions)) {
     ops::drop_out(d_sum, d, drop);
     d = d_sum;

@@ -12,7 +12,7 @@ class Embedding final : public Block {
   void backward(BlockContext& c) override;
 
  private:
-  void sum(BlockContext& c, const at::Tensor& out) const;
+  void sum(BlockContext& c, const Tensor& out) const;
   Shape shape_;
 };
 

@@ -1,5 +1,6 @@
 #include "model/bert/head.hpp"
 #include "model/chunked_sums.hpp"
+#include "ops/cast.hpp"
 #include "ops/column_sum.hpp"
 #include "ops/cross_entropy.hpp"
 #include "ops/linear.hpp"
@@ -10,9 +11,7 @@ namespace trainx::model::bert {
 
 using spec::bert::HeadSlot;
 
-std::int64_t* Head::rows(const BlockContext& c) {
-  return static_cast<std::int64_t*>(c[HeadSlot::rows].data_ptr());
-}
+std::int64_t* Head::rows(const BlockContext& c) { return c[HeadSlot::rows].as<std::int64_t>(); }
 
 void Head::gather(const BlockContext& c, Chunk chunk) const {
   using Before = spec::bert::MlpTensor;
@@ -29,30 +28,30 @@ void Head::gather(const BlockContext& c, Chunk chunk) const {
                              before, c[HeadSlot::rows].narrow(0, chunk.first, chunk.count));
 }
 
-at::Tensor Head::logits(const BlockContext& c, Chunk chunk, const at::Tensor& input,
-                        const at::Tensor& weight, const at::Tensor& bias) const {
-  const at::Tensor out = part(c, HeadSlot::logits_chunk, chunk);
+Tensor Head::logits(const BlockContext& c, Chunk chunk, const Tensor& input, const Tensor& weight,
+                    const Tensor& bias) const {
+  const Tensor out = part(c, HeadSlot::logits_chunk, chunk);
   if (c.has(HeadSlot::logits_low)) {
-    const at::Tensor low = part(c, HeadSlot::logits_low, chunk);
+    const Tensor low = part(c, HeadSlot::logits_low, chunk);
     ops::linear(low, input, weight, bias);
-    out.copy_(low);
+    ops::cast(out, low);
   } else {
     ops::linear(out, input, weight, bias);
   }
   return out;
 }
 
-void Head::backward_logits(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits,
-                           const at::Tensor& d_input, const at::Tensor& input,
-                           const at::Tensor& weight, const at::Tensor& d_weight, bool add_weight,
-                           const at::Tensor& d_bias, bool add_bias) const {
-  at::Tensor exact = input;  // of the weight gradient, in f32
+void Head::backward_logits(const BlockContext& c, Chunk chunk, const Tensor& d_logits,
+                           const Tensor& d_input, const Tensor& input, const Tensor& weight,
+                           const Tensor& d_weight, bool add_weight, const Tensor& d_bias,
+                           bool add_bias) const {
+  Tensor exact = input;  // of the weight gradient, in f32
   if (c.has(HeadSlot::logits_low)) {
-    const at::Tensor low = part(c, HeadSlot::logits_low, chunk);
-    low.copy_(d_logits);
+    const Tensor low = part(c, HeadSlot::logits_low, chunk);
+    ops::cast(low, d_logits);
     ops::linear_backward_input(d_input, low, weight);
-    exact = c[HeadSlot::cast].narrow(0, 0, input.numel()).view(input.sizes());
-    exact.copy_(input);
+    exact = c[HeadSlot::cast].narrow(0, 0, input.numel()).view(input.dims);
+    ops::cast(exact, input);
   } else {
     ops::linear_backward_input(d_input, d_logits, weight);
   }
@@ -61,7 +60,7 @@ void Head::backward_logits(const BlockContext& c, Chunk chunk, const at::Tensor&
 }
 
 void Head::scatter(const BlockContext& c, Chunk chunk) const {
-  const at::Tensor dx = part(c, HeadSlot::d_residual, chunk);
+  const Tensor dx = part(c, HeadSlot::d_residual, chunk);
   const ops::NormedSumGradients to{dx,
                                    {},
                                    c.tensor(HeadSlot::d_parameters, at_.norm_weight),
@@ -79,7 +78,7 @@ void Head::scatter(const BlockContext& c, Chunk chunk) const {
 void Head::begin_gradients(const BlockContext& c) const { ops::clear(c[HeadSlot::d_residual_in]); }
 
 void Head::finish_gradients(const BlockContext& c) const {
-  const at::Tensor& d_residual = c[HeadSlot::d_residual_in];
+  const Tensor& d_residual = c[HeadSlot::d_residual_in];
   const ops::Dropout drop = shape_.dropout(c, HeadSlot::positions);
   if (drop) ops::drop_out(c[HeadSlot::d_branch_in], d_residual, drop);
   ops::column_sum(c.tensor(HeadSlot::d_parameters, at_.pending_bias),

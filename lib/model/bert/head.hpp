@@ -30,7 +30,7 @@ class Head : public Block {
       f(Chunk{first, std::min(most, count - first)});
   }
   /// The rows of a chunk's scratch.
-  static at::Tensor part(const BlockContext& c, program::Slot s, Chunk chunk) {
+  static Tensor part(const BlockContext& c, program::Slot s, Chunk chunk) {
     return c[s].narrow(0, 0, chunk.count);
   }
   static std::int64_t* rows(const BlockContext& c);
@@ -38,12 +38,12 @@ class Head : public Block {
   /// Hidden states into `normed`.
   void gather(const BlockContext& c, Chunk chunk) const;
   /// Logits, on a CPU in f32, of weight[columns, C] and bias, for input[count, C].
-  at::Tensor logits(const BlockContext& c, Chunk chunk, const at::Tensor& input,
-                    const at::Tensor& weight, const at::Tensor& bias) const;
+  Tensor logits(const BlockContext& c, Chunk chunk, const Tensor& input, const Tensor& weight,
+                const Tensor& bias) const;
   /// Gradients of such logits: the input's into d_input, weight's and bias's.
-  void backward_logits(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits,
-                       const at::Tensor& d_input, const at::Tensor& input, const at::Tensor& weight,
-                       const at::Tensor& d_weight, bool add_weight, const at::Tensor& d_bias,
+  void backward_logits(const BlockContext& c, Chunk chunk, const Tensor& d_logits,
+                       const Tensor& d_input, const Tensor& input, const Tensor& weight,
+                       const Tensor& d_weight, bool add_weight, const Tensor& d_bias,
                        bool add_bias) const;
   /// From the hidden states' gradient in d_normed: that of the norm's parameters, and of the rows
   /// of residual_in.

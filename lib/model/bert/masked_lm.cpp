@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "model/chunked_sums.hpp"
 #include "model/linear_gradients.hpp"
+#include "ops/cast.hpp"
 #include "ops/gelu.hpp"
 #include "ops/residual.hpp"
 #include "ops/rows.hpp"
@@ -14,10 +15,10 @@ using spec::bert::MaskedLmTensor;
 namespace {
 
 const std::int32_t* targets(const BlockContext& c) {
-  return static_cast<const std::int32_t*>(c[MaskedLmSlot::targets].const_data_ptr());
+  return c[MaskedLmSlot::targets].as<const std::int32_t>();
 }
 const std::int32_t* row_targets(const BlockContext& c) {
-  return static_cast<const std::int32_t*>(c[MaskedLmSlot::row_targets].const_data_ptr());
+  return c[MaskedLmSlot::row_targets].as<const std::int32_t>();
 }
 
 /// Where no row has a target, sums that nothing was added to are zero all the same.
@@ -33,11 +34,11 @@ MaskedLm::MaskedLm(const Shape& shape)
            {MaskedLmTensor::norm_weight, MaskedLmTensor::norm_bias, MaskedLmTensor::pending_bias}) {
 }
 
-at::Tensor MaskedLm::forward_logits(const BlockContext& c, Chunk chunk) const {
+Tensor MaskedLm::forward_logits(const BlockContext& c, Chunk chunk) const {
   gather(c, chunk);
-  const at::Tensor x = part(c, MaskedLmSlot::preactivation, chunk),
-                   activated = part(c, MaskedLmSlot::activated, chunk),
-                   out = part(c, MaskedLmSlot::transformed, chunk);
+  const Tensor x = part(c, MaskedLmSlot::preactivation, chunk),
+               activated = part(c, MaskedLmSlot::activated, chunk),
+               out = part(c, MaskedLmSlot::transformed, chunk);
   ops::linear(x, part(c, MaskedLmSlot::normed, chunk),
               c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_weight),
               c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_bias));
@@ -52,10 +53,10 @@ at::Tensor MaskedLm::forward_logits(const BlockContext& c, Chunk chunk) const {
                 c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::decoder_bias));
 }
 
-void MaskedLm::backward(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits) const {
+void MaskedLm::backward(const BlockContext& c, Chunk chunk, const Tensor& d_logits) const {
   // until both get what they are called after
-  const at::Tensor d_out = part(c, MaskedLmSlot::d_normed, chunk),
-                   d_activated = part(c, MaskedLmSlot::d_residual, chunk);
+  const Tensor d_out = part(c, MaskedLmSlot::d_normed, chunk),
+               d_activated = part(c, MaskedLmSlot::d_residual, chunk);
   const bool add = adds(c, MaskedLmSlot::d_parameters, chunk.first == 0);
   backward_logits(c, chunk, d_logits, d_out, part(c, MaskedLmSlot::transformed, chunk),
                   c.tensor(MaskedLmSlot::word, 0), c.tensor(MaskedLmSlot::d_word, 0),
@@ -91,7 +92,7 @@ void MaskedLm::loss(BlockContext& c) {
     clear_unwritten(c, {MaskedLmSlot::d_word, MaskedLmSlot::d_parameters, MaskedLmSlot::loss_sum,
                         MaskedLmSlot::target_count});
   for_chunks(c, found, [&](Chunk chunk) {
-    const at::Tensor x = forward_logits(c, chunk);
+    const Tensor x = forward_logits(c, chunk);
     ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, row_targets(c) + chunk.first,
                                             shape_.dims.vocab_size,
                                             c.loss_seed(MaskedLmSlot::loss_scale));
@@ -123,9 +124,8 @@ void MaskedLm::predict(BlockContext& c) {
     rows(c)[b] = b * shape_.length + position;
   }
   for_chunks(c, shape_.batch, [&](Chunk chunk) {
-    c[MaskedLmSlot::logits]
-        .narrow(0, chunk.first, chunk.count)
-        .copy_(forward_logits(c, chunk).narrow(1, 0, shape_.dims.vocab_size));
+    ops::cast(c[MaskedLmSlot::logits].narrow(0, chunk.first, chunk.count),
+              forward_logits(c, chunk).narrow(1, 0, shape_.dims.vocab_size));
   });
 }
 

@@ -13,8 +13,8 @@ class MaskedLm final : public Head {
   void predict(BlockContext& c) override;
 
  private:
-  at::Tensor forward_logits(const BlockContext& c, Chunk chunk) const;
-  void backward(const BlockContext& c, Chunk chunk, const at::Tensor& d_logits) const;
+  Tensor forward_logits(const BlockContext& c, Chunk chunk) const;
+  void backward(const BlockContext& c, Chunk chunk, const Tensor& d_logits) const;
 };
 
 }  // namespace trainx::model::bert

@@ -26,7 +26,7 @@ void Mlp::forward(BlockContext& c) {
 
 void Mlp::backward(BlockContext& c) {
   backward_linear(c, MlpTensor::output_weight, -1, d_branch(c), c[MlpSlot::activated]);
-  const at::Tensor& d_preactivation = c[MlpSlot::d_activated];  // in place
+  const Tensor& d_preactivation = c[MlpSlot::d_activated];  // in place
   ops::linear_backward_input(c[MlpSlot::d_activated], d_branch(c),
                              c.tensor(MlpSlot::parameters, MlpTensor::output_weight));
   ops::gelu_erf_backward_with_bias(

@@ -13,7 +13,7 @@ void Sublayer::forward_norm(BlockContext& c) const {
   if (!adds && !keeps && !norms) return;
   const double epsilon = shape_.dims.layer_norm_epsilon;
   ops::NormedSum to{.sum = c[SublayerSlot::residual_out], .keep_statistics = keeps};
-  at::Tensor weight, shift;
+  Tensor weight, shift;
   if (keeps || norms) to.mean = c[SublayerSlot::mean], to.rstd = c[SublayerSlot::rstd];
   if (norms)
     to.normed = c[SublayerSlot::normed],
@@ -29,22 +29,22 @@ void Sublayer::forward_norm(BlockContext& c) const {
                              epsilon, shape_.dropout(c, SublayerSlot::positions), before);
 }
 
-const at::Tensor& Sublayer::input(const BlockContext& c) const {
+const Tensor& Sublayer::input(const BlockContext& c) const {
   return c.has(SublayerSlot::normed) ? c[SublayerSlot::normed] : c[SublayerSlot::residual_out];
 }
 
-const at::Tensor& Sublayer::d_branch(const BlockContext& c) const {
+const Tensor& Sublayer::d_branch(const BlockContext& c) const {
   return c[shape_.dims.dropout > 0 ? SublayerSlot::d_branch_out : SublayerSlot::d_residual_out];
 }
 
-void Sublayer::backward_input(BlockContext& c, const at::Tensor& d_product,
-                              const at::Tensor& weight) const {
-  const at::Tensor& d_residual_out = c[SublayerSlot::d_residual_out];
+void Sublayer::backward_input(BlockContext& c, const Tensor& d_product,
+                              const Tensor& weight) const {
+  const Tensor& d_residual_out = c[SublayerSlot::d_residual_out];
   if (c.modifies(SublayerSlot::d_residual_out)) {  // the first block: no norm
     ops::linear_backward_input(d_residual_out, d_product, weight, d_residual_out);
     return;
   }
-  const at::Tensor& d_normed = c[SublayerSlot::d_normed];
+  const Tensor& d_normed = c[SublayerSlot::d_normed];
   ops::linear_backward_input(d_normed, d_product, weight, d_residual_out);
   const ops::Dropout drop = shape_.dropout(c, SublayerSlot::positions);
   ops::NormedSumGradients to;
@@ -59,10 +59,10 @@ void Sublayer::backward_input(BlockContext& c, const at::Tensor& d_product,
                                       c.tensor(SublayerSlot::parameters, at_.norm_weight), drop);
 }
 
-void Sublayer::backward_linear(BlockContext& c, int weight, int bias, const at::Tensor& d_output,
-                               const at::Tensor& input) const {
+void Sublayer::backward_linear(BlockContext& c, int weight, int bias, const Tensor& d_output,
+                               const Tensor& input) const {
   linear_gradients(c, c.tensor(SublayerSlot::d_parameters, weight),
-                   bias >= 0 ? c.tensor(SublayerSlot::d_parameters, bias) : at::Tensor(),
+                   bias >= 0 ? c.tensor(SublayerSlot::d_parameters, bias) : Tensor(),
                    SublayerSlot::cast, d_output, input, c.accumulates(SublayerSlot::d_parameters));
 }
 

@@ -21,14 +21,14 @@ class Sublayer : public Block {
   void forward_norm(BlockContext& c) const;
   /// What the branch is computed from: the norm's result; in the first block the residual, which is
   /// complete.
-  const at::Tensor& input(const BlockContext& c) const;
+  const Tensor& input(const BlockContext& c) const;
   /// Gradient of branch_out.
-  const at::Tensor& d_branch(const BlockContext& c) const;
+  const Tensor& d_branch(const BlockContext& c) const;
   /// From the gradient of the product that `input` enters: all of the input's gradient, that of the
   /// norm's parameters and the pending bias, and the value gradients of the block before.
-  void backward_input(BlockContext& c, const at::Tensor& d_product, const at::Tensor& weight) const;
-  void backward_linear(BlockContext& c, int weight, int bias, const at::Tensor& d_output,
-                       const at::Tensor& input) const;
+  void backward_input(BlockContext& c, const Tensor& d_product, const Tensor& weight) const;
+  void backward_linear(BlockContext& c, int weight, int bias, const Tensor& d_output,
+                       const Tensor& input) const;
 
   Shape shape_;
   SublayerPlaces at_;

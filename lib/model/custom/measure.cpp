@@ -3,7 +3,7 @@
 #include "model/custom/module_block.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "model/custom/shape_text.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -73,7 +73,7 @@ class Operands {
  public:
   explicit Operands(const program::ModelGraph& graph) : graph_(graph) {}
   BlockContext context(const BlockSpec& block, const program::Phase& phase, bool with_graph) {
-    std::vector<at::Tensor> operands(block.slots.size());
+    std::vector<Tensor> operands(block.slots.size());
     std::vector<program::How> how(block.slots.size(), program::How::read);
     for (const program::SlotUse& u : phase.uses) {
       const program::SlotSpec& slot = block.slots[static_cast<std::size_t>(u.slot)];
@@ -85,7 +85,7 @@ class Operands {
   }
 
  private:
-  at::Tensor operand(const program::SlotSpec& slot) {
+  Tensor operand(const program::SlotSpec& slot) {
     at::Tensor& t = tensors_[{slot.role, slot.role == Role::saved ? -1 : slot.index}];
     if (!t.defined())
       t = at::zeros(slot.role == Role::saved ? std::vector<std::int64_t>{0} : slot.tensor.dims,

@@ -2,7 +2,7 @@
 #include "core/error.hpp"
 #include "ops/cross_entropy.hpp"
 #include "model/custom/shape_text.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
@@ -13,6 +13,7 @@
 namespace trainx::model::custom {
 
 using spec::ModuleSlot;
+using tensor::torch_view;
 
 namespace {
 
@@ -24,8 +25,7 @@ std::uint64_t mix(std::uint64_t h) {  // the finalizer of MurmurHash3
 
 std::uint64_t draw_seed(const BlockContext& c) {
   const tensor::RandomKey key = c.random_key(0);
-  const auto* positions =
-      static_cast<const std::int64_t*>(c[ModuleSlot::positions].const_data_ptr());
+  const auto* positions = c[ModuleSlot::positions].as<const std::int64_t>();
   return mix(mix(key.seed + 0x9e3779b97f4a7c15 * (key.block + 1)) ^
              static_cast<std::uint64_t>(positions[0]));
 }
@@ -52,16 +52,16 @@ void ModuleBlock::use_parameters(const BlockContext& c) {
   const at::NoGradGuard no_gradients;
   int index = 0;
   for (at::Tensor& parameter : parameters_) {
-    const at::Tensor view = c.tensor(ModuleSlot::parameters, index++);
+    const at::Tensor view = torch_view(c.tensor(ModuleSlot::parameters, index++));
     if (parameter.const_data_ptr() != view.const_data_ptr()) parameter.set_data(view);
   }
 }
 
 at::Tensor ModuleBlock::run(const BlockContext& c, bool with_gradients) {
   use_parameters(c);
-  const bool tokens = c[ModuleSlot::input].scalar_type() == at::kInt;
-  const at::Tensor input = tokens ? c[ModuleSlot::input].to(at::kLong)
-                                  : c[ModuleSlot::input].detach();
+  const bool tokens = c[ModuleSlot::input].dtype == DType::i32;
+  const at::Tensor operand = torch_view(c[ModuleSlot::input]),
+                   input = tokens ? operand.to(at::kLong) : operand;
   if (with_gradients && !tokens) input.requires_grad_(true);
   if (with_gradients) input_ = input;
   module_.set_training(c.training());
@@ -79,7 +79,7 @@ void ModuleBlock::forward(BlockContext& c) {
   const bool keeps = c.has(ModuleSlot::graph);
   at::Tensor output = run(c, keeps);
   if (c.writes(ModuleSlot::value_out)) {
-    const at::Tensor& to = c[ModuleSlot::value_out];
+    const at::Tensor to = torch_view(c[ModuleSlot::value_out]);
     if (output.sizes() != to.sizes())
       refuse(module_.name, "returned " + shape_of(output.sizes()) + " where it returned " +
                                shape_of(to.sizes()) + " when it was described");
@@ -103,11 +103,12 @@ void ModuleBlock::deliver_gradients(BlockContext& c) {
       to.copy_(gradient);
     gradient.reset();
   };
-  if (c.has(ModuleSlot::d_input)) take(c[ModuleSlot::d_input], input_, false);
+  if (c.has(ModuleSlot::d_input)) take(torch_view(c[ModuleSlot::d_input]), input_, false);
   if (c.has(ModuleSlot::d_parameters)) {
     int index = 0;
     for (at::Tensor& p : parameters_)
-      take(c.tensor(ModuleSlot::d_parameters, index++), p, c.accumulates(ModuleSlot::d_parameters));
+      take(torch_view(c.tensor(ModuleSlot::d_parameters, index++)), p,
+           c.accumulates(ModuleSlot::d_parameters));
   }
   input_.reset();
   output_.reset();
@@ -117,7 +118,7 @@ void ModuleBlock::backward(BlockContext& c) {
   if (!output_.defined())
     throw InternalError("module '" + module_.name + "': backward without a graph");
   if (output_.requires_grad())
-    output_.backward(c[ModuleSlot::d_value_out].to(output_.scalar_type()));
+    output_.backward(torch_view(c[ModuleSlot::d_value_out]).to(output_.scalar_type()));
   deliver_gradients(c);
 }
 
@@ -126,21 +127,21 @@ at::Tensor LossBlock::logits(const BlockContext& c, bool with_gradients) {
   const std::int64_t targets = c[ModuleSlot::targets].numel();
   if (logits.dim() < 2 || logits.numel() / logits.size(-1) != targets)
     refuse(module_.name, "the last module returned " + shape_of(logits.sizes()) +
-                             ", no logits of " + shape_of(c[ModuleSlot::targets].sizes()) +
-                             " targets");
+                             ", no logits of " +
+                             shape_of(torch_view(c[ModuleSlot::targets]).sizes()) + " targets");
   const at::AutoGradMode mode(with_gradients);
   return logits.reshape({targets, -1}).to(at::kFloat);
 }
 
 at::Tensor LossBlock::summed_loss(BlockContext& c, const at::Tensor& logits) const {
-  const at::Tensor targets = c[ModuleSlot::targets].to(at::kLong).view({-1});
-  auto& count = *static_cast<double*>(c[ModuleSlot::target_count].data_ptr());
+  const at::Tensor targets = torch_view(c[ModuleSlot::targets]).to(at::kLong).view({-1});
+  auto& count = *c[ModuleSlot::target_count].as<double>();
   count = (c.accumulates(ModuleSlot::target_count) ? count : 0.0) +
           static_cast<double>((targets != std::int64_t{ops::no_target}).sum().item<std::int64_t>());
   const at::AutoGradMode mode(logits.requires_grad());
   const at::Tensor sum =
       at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, ops::no_target);
-  auto& loss = *static_cast<double*>(c[ModuleSlot::loss_sum].data_ptr());
+  auto& loss = *c[ModuleSlot::loss_sum].as<double>();
   loss = (c.accumulates(ModuleSlot::loss_sum) ? loss : 0.0) + sum.item<double>();
   return sum;
 }
@@ -155,14 +156,14 @@ void LossBlock::evaluate(BlockContext& c) {
   const at::Tensor logits = this->logits(c, false);
   summed_loss(c, logits);
   if (!c.has(ModuleSlot::confusion)) return;
-  const at::Tensor& confusion = c[ModuleSlot::confusion];
-  if (!c.accumulates(ModuleSlot::confusion)) confusion.zero_();
+  const Tensor& confusion = c[ModuleSlot::confusion];
+  if (!c.accumulates(ModuleSlot::confusion)) torch_view(confusion).zero_();
   const at::Tensor predicted = logits.argmax(-1);
-  const auto* labels = static_cast<const std::int32_t*>(c[ModuleSlot::targets].const_data_ptr());
+  const auto* labels = c[ModuleSlot::targets].as<std::int32_t>();
   for (std::int64_t b = 0; b < predicted.numel(); ++b)
     if (labels[b] != ops::no_target)
-      ++static_cast<double*>(confusion.data_ptr())[labels[b] * confusion.size(1) +
-                                                   predicted.const_data_ptr<std::int64_t>()[b]];
+      ++confusion.as<double>()[labels[b] * confusion.size(1) +
+                               predicted.const_data_ptr<std::int64_t>()[b]];
 }
 
 Blocks build_module_blocks(const spec::CustomDims& dims, const program::ModelGraph& graph) {

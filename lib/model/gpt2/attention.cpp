@@ -11,13 +11,13 @@ namespace {
 
 /// [N, 3, H, D] as [B, T, 3, H, D], and [N, H, D] as [B, T, H, D]. A decoder's qkv has rows for the
 /// tokens before and for some to come.
-at::Tensor by_sample(const at::Tensor& x, const Shape& shape) {
+Tensor by_sample(const Tensor& x, const Shape& shape) {
   if (x.dim() == 4)
     return x.view({shape.batch, shape.length, 3, shape.dims.num_heads, shape.head_size()});
   return x.view({shape.batch, shape.length, shape.dims.num_heads, shape.head_size()});
 }
 
-at::Tensor by_row(const at::Tensor& x) { return x.view({x.size(0), -1}); }
+Tensor by_row(const Tensor& x) { return x.view({x.size(0), -1}); }
 
 }  // namespace
 
@@ -28,10 +28,10 @@ Attention::Attention(const Shape& shape, bool first)
                 AttentionTensor::pending_bias, first}) {}
 
 void Attention::attend(BlockContext& c) const {
-  const at::Tensor rows = c[AttentionSlot::qkv].narrow(0, 0, shape_.past() + shape_.rows());
+  const Tensor rows = c[AttentionSlot::qkv].narrow(0, 0, shape_.past() + shape_.rows());
   if (shape_.past() > 0) return ops::cached_attention(c[AttentionSlot::attention_out], rows);
-  const at::Tensor out = by_sample(c[AttentionSlot::attention_out], shape_),
-                   qkv = by_sample(rows, shape_);
+  const Tensor out = by_sample(c[AttentionSlot::attention_out], shape_),
+               qkv = by_sample(rows, shape_);
   if (shape_.dims.packed)
     ops::document_attention(out, c[AttentionSlot::lse], qkv, c[AttentionSlot::document_starts],
                             shape_.dims.attention);
@@ -39,11 +39,11 @@ void Attention::attend(BlockContext& c) const {
     ops::causal_attention(out, c[AttentionSlot::lse], qkv, shape_.dims.attention);
 }
 
-void Attention::attend_backward(BlockContext& c, const at::Tensor& d_attention_out) const {
-  const at::Tensor d_qkv = by_sample(c[AttentionSlot::d_qkv], shape_),
-                   d_out = by_sample(d_attention_out, shape_),
-                   qkv = by_sample(c[AttentionSlot::qkv], shape_),
-                   out = by_sample(c[AttentionSlot::attention_out], shape_);
+void Attention::attend_backward(BlockContext& c, const Tensor& d_attention_out) const {
+  const Tensor d_qkv = by_sample(c[AttentionSlot::d_qkv], shape_),
+               d_out = by_sample(d_attention_out, shape_),
+               qkv = by_sample(c[AttentionSlot::qkv], shape_),
+               out = by_sample(c[AttentionSlot::attention_out], shape_);
   if (shape_.dims.packed)
     ops::document_attention_backward(d_qkv, d_out, qkv, out, c[AttentionSlot::lse],
                                      c[AttentionSlot::document_starts], shape_.dims.attention);
@@ -66,14 +66,14 @@ void Attention::forward(BlockContext& c) {
 }
 
 void Attention::backward(BlockContext& c) {
-  const at::Tensor attention_out = by_row(c[AttentionSlot::attention_out]),
-                   d_qkv = by_row(c[AttentionSlot::d_qkv]);
+  const Tensor attention_out = by_row(c[AttentionSlot::attention_out]),
+               d_qkv = by_row(c[AttentionSlot::d_qkv]);
   // dead before d_normed is written
-  const at::Tensor& d_attention_out = c[AttentionSlot::d_normed];
+  const Tensor& d_attention_out = c[AttentionSlot::d_normed];
   backward_linear(c, AttentionTensor::c_proj_weight, -1, d_branch(c), attention_out);
   ops::linear_backward_input(d_attention_out, d_branch(c),
                              c.tensor(AttentionSlot::parameters, AttentionTensor::c_proj_weight));
-  attend_backward(c, d_attention_out.view(c[AttentionSlot::attention_out].sizes()));
+  attend_backward(c, d_attention_out.view(c[AttentionSlot::attention_out].dims));
   backward_linear(c, AttentionTensor::c_attn_weight, AttentionTensor::c_attn_bias, d_qkv,
                   c[AttentionSlot::normed]);
   ops::linear_backward_input(c[AttentionSlot::d_normed], d_qkv,

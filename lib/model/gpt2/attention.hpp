@@ -14,7 +14,7 @@ class Attention final : public Sublayer {
  private:
   void attend(BlockContext& c) const;
   /// d_qkv from d_attention_out[N, H, D].
-  void attend_backward(BlockContext& c, const at::Tensor& d_attention_out) const;
+  void attend_backward(BlockContext& c, const Tensor& d_attention_out) const;
 };
 
 }  // namespace trainx::model::gpt2

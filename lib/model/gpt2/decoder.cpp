@@ -3,7 +3,6 @@
 #include "model/gpt2/blocks.hpp"
 #include "ops/host_copy.hpp"
 #include "spec/arch/gpt2_slots.hpp"
-#include "tensor/view.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
 
@@ -75,7 +74,7 @@ std::int64_t Decoder::memory_bytes(const spec::Gpt2Dims& dims, std::int64_t capa
   return place(graph_of(without_dropout(dims), capacity), places);
 }
 
-Decoder::Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<at::Tensor> groups,
+Decoder::Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<Tensor> groups,
                  std::byte* memory)
     : dims_(without_dropout(dims)),
       capacity_(capacity),
@@ -88,15 +87,15 @@ Decoder::Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<
     throw InternalError("Decoder: not one tensor for each group of parameters");
 }
 
-at::Tensor Decoder::operand(const BlockSpec& block, const SlotSpec& slot) {
+Tensor Decoder::operand(const BlockSpec& block, const SlotSpec& slot) {
   if (slot.role == Role::parameter) return groups_[static_cast<std::size_t>(slot.index)];
   if (slot.role == Role::batch && slot.index == spec::Gpt2Batch::targets)
-    return tensor::view(&last_row_, DType::i32, {1, 1});
+    return make_tensor(&last_row_, DType::i32, {1, 1});
   if (!is_placed(block, slot)) return {};
   TensorSpec tensor = tensor_of(graph_, block, slot);
   if (slot.name == "qkv") tensor.dims[0] = capacity_;
-  return tensor::view(memory_ + places_.at(place_name(graph_, block, slot)), tensor.dtype,
-                      tensor.dims);
+  return make_tensor(memory_ + places_.at(place_name(graph_, block, slot)), tensor.dtype,
+                     tensor.dims, groups_.front().place);
 }
 
 void Decoder::prepare(std::int64_t length) {
@@ -105,7 +104,7 @@ void Decoder::prepare(std::int64_t length) {
   graph_ = graph_of(dims_, length);
   blocks_ = build_blocks({dims_, 1, length, &size_});
   for (const BlockSpec& block : graph_.blocks) {
-    std::vector<at::Tensor> operands(block.slots.size());
+    std::vector<Tensor> operands(block.slots.size());
     std::vector<program::How> how(block.slots.size(), program::How::read);
     for (const program::SlotUse& use : phase_of(block).uses) {
       const auto slot = static_cast<std::size_t>(use.slot);
@@ -132,7 +131,7 @@ std::span<const float> Decoder::append(std::span<const std::int32_t> tokens) {
   ops::copy_in(contexts_.front()[spec::EmbeddingSlot::tokens], tokens.data());
   for (std::size_t b = 0; b + 1 < blocks_.size(); ++b) blocks_[b]->forward(contexts_[b]);
   blocks_.back()->predict(contexts_.back());
-  ops::copy_out(logits_.data(), contexts_.back()[spec::HeadSlot::logits_chunk].flatten().narrow(
+  ops::copy_out(logits_.data(), contexts_.back()[spec::HeadSlot::logits_chunk].view({-1}).narrow(
                                     0, 0, dims_.vocab_size));
   size_ += length;
   return logits_;

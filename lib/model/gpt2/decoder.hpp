@@ -22,7 +22,7 @@ class Decoder {
   /// `groups`: the parameters as spec::gpt2_groups lays them out, f32, each group flat
   /// [group.elements]. `memory`: memory_bytes, aligned to 256 bytes, whatever is in it. Both are
   /// where operations compute (ops/gpu_scope.hpp), and outlive the decoder.
-  Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<at::Tensor> groups,
+  Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<Tensor> groups,
           std::byte* memory);
   Decoder(const Decoder&) = delete;
 
@@ -41,11 +41,11 @@ class Decoder {
   /// Returns the bytes that they take.
   static std::int64_t place(const program::ModelGraph& graph, Places& places);
   void prepare(std::int64_t length);
-  at::Tensor operand(const program::BlockSpec& block, const program::SlotSpec& slot);
+  Tensor operand(const program::BlockSpec& block, const program::SlotSpec& slot);
 
   spec::Gpt2Dims dims_;
   std::int64_t capacity_, size_ = 0;
-  std::vector<at::Tensor> groups_;
+  std::vector<Tensor> groups_;
   std::byte* memory_;
   Places places_;
   std::int32_t last_row_ = 0;  // which of the rows the head predicts from

@@ -7,21 +7,20 @@ namespace trainx::model::gpt2 {
 using spec::EmbeddingSlot;
 
 /// Undefined where a row is one document.
-at::Tensor Embedding::document_starts(const BlockContext& c) const {
-  return shape_.dims.packed ? c[EmbeddingSlot::document_starts] : at::Tensor();
+Tensor Embedding::document_starts(const BlockContext& c) const {
+  return shape_.dims.packed ? c[EmbeddingSlot::document_starts] : Tensor();
 }
 
 void Embedding::forward(BlockContext& c) {
   if (!c.writes(EmbeddingSlot::residual_out)) return;
-  const at::Tensor positions =
-      c.tensor(EmbeddingSlot::wpe, 0).narrow(0, shape_.past(), shape_.length);
+  const Tensor positions = c.tensor(EmbeddingSlot::wpe, 0).narrow(0, shape_.past(), shape_.length);
   ops::embedding(c[EmbeddingSlot::residual_out], c[EmbeddingSlot::tokens],
                  c.tensor(EmbeddingSlot::wte, 0), positions,
                  dropout(shape_, c, EmbeddingSlot::positions), document_starts(c));
 }
 
 void Embedding::backward(BlockContext& c) {
-  at::Tensor d = c[EmbeddingSlot::d_residual_out];
+  Tensor d = c[EmbeddingSlot::d_residual_out];
   if (const ops::Dropout drop = dropout(shape_, c, EmbeddingSlot::positions)) {
     ops::drop_out(c[EmbeddingSlot::d_embedding], d, drop);
     d = c[EmbeddingSlot::d_embedding];

@@ -12,7 +12,7 @@ class Embedding final : public Block {
   void backward(BlockContext& c) override;
 
  private:
-  at::Tensor document_starts(const BlockContext& c) const;
+  Tensor document_starts(const BlockContext& c) const;
 
   Shape shape_;
 };

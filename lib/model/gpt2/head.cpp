@@ -1,6 +1,7 @@
 #include "model/gpt2/head.hpp"
 #include "core/error.hpp"
 #include "model/chunked_sums.hpp"
+#include "ops/cast.hpp"
 #include "ops/linear.hpp"
 #include "ops/residual.hpp"
 #include "spec/arch/gpt2_slots.hpp"
@@ -14,7 +15,7 @@ using spec::HeadTensor;
 namespace {
 
 const std::int32_t* targets(const BlockContext& c) {
-  return static_cast<const std::int32_t*>(c[HeadSlot::targets].const_data_ptr());
+  return c[HeadSlot::targets].as<const std::int32_t>();
 }
 
 }  // namespace
@@ -26,10 +27,10 @@ void Head::for_chunks(const BlockContext& c, std::int64_t rows, F f) const {
     f(Chunk{first, std::min(most, rows - first)});
 }
 
-at::Tensor Head::logits(BlockContext& c, Chunk chunk) const {
+Tensor Head::logits(BlockContext& c, Chunk chunk) const {
   const std::int64_t n = chunk.count;
-  const at::Tensor normed = c[HeadSlot::normed].narrow(0, 0, n),
-                   logits = c[HeadSlot::logits_chunk].narrow(0, 0, n);
+  const Tensor normed = c[HeadSlot::normed].narrow(0, 0, n),
+               logits = c[HeadSlot::logits_chunk].narrow(0, 0, n);
   ops::add_branch_layer_norm(
       {c[HeadSlot::residual].narrow(0, 0, n), c[HeadSlot::mean].narrow(0, 0, n),
        c[HeadSlot::rstd].narrow(0, 0, n), normed},
@@ -43,11 +44,11 @@ at::Tensor Head::logits(BlockContext& c, Chunk chunk) const {
   return logits;
 }
 
-void Head::make_logits(BlockContext& c, const at::Tensor& normed, const at::Tensor& logits) const {
+void Head::make_logits(BlockContext& c, const Tensor& normed, const Tensor& logits) const {
   if (!c.has(HeadSlot::logits_low)) return ops::linear(logits, normed, c.tensor(HeadSlot::wte, 0));
-  const at::Tensor low = c[HeadSlot::logits_low].narrow(0, 0, normed.size(0));
+  const Tensor low = c[HeadSlot::logits_low].narrow(0, 0, normed.size(0));
   ops::linear(low, normed, c.tensor(HeadSlot::wte, 0));
-  logits.copy_(low);
+  ops::cast(logits, low);
 }
 
 ops::LossTo Head::loss_to(const BlockContext& c, Chunk chunk) const {
@@ -55,18 +56,17 @@ ops::LossTo Head::loss_to(const BlockContext& c, Chunk chunk) const {
           c[HeadSlot::target_count], adds(c, HeadSlot::loss_sum, chunk.first == 0)};
 }
 
-void Head::backward(BlockContext& c, Chunk chunk, const at::Tensor& d_logits) const {
+void Head::backward(BlockContext& c, Chunk chunk, const Tensor& d_logits) const {
   const std::int64_t n = chunk.count;
-  const at::Tensor normed = c[HeadSlot::normed].narrow(0, 0, n),
-                   d_normed = c[HeadSlot::d_normed].narrow(0, 0, n),
-                   wte = c.tensor(HeadSlot::wte, 0);
-  at::Tensor input = normed;  // of the weight gradient, in f32 where the logits are
+  const Tensor normed = c[HeadSlot::normed].narrow(0, 0, n),
+               d_normed = c[HeadSlot::d_normed].narrow(0, 0, n), wte = c.tensor(HeadSlot::wte, 0);
+  Tensor input = normed;  // of the weight gradient, in f32 where the logits are
   if (c.has(HeadSlot::logits_low)) {
-    const at::Tensor low = c[HeadSlot::logits_low].narrow(0, 0, n);
-    low.copy_(d_logits);
+    const Tensor low = c[HeadSlot::logits_low].narrow(0, 0, n);
+    ops::cast(low, d_logits);
     ops::linear_backward_input(d_normed, low, wte);
     input = c[HeadSlot::normed_cast].narrow(0, 0, n);
-    input.copy_(normed);
+    ops::cast(input, normed);
   } else {
     ops::linear_backward_input(d_normed, d_logits, wte);
   }
@@ -88,7 +88,7 @@ void Head::backward(BlockContext& c, Chunk chunk, const at::Tensor& d_logits) co
 
 void Head::loss(BlockContext& c) {
   for_chunks(c, shape_.rows(), [&](Chunk chunk) {
-    const at::Tensor x = logits(c, chunk);
+    const Tensor x = logits(c, chunk);
     ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, targets(c) + chunk.first,
                                             shape_.dims.vocab_size,
                                             c.loss_seed(HeadSlot::loss_scale));
@@ -105,8 +105,8 @@ void Head::evaluate(BlockContext& c) {
 
 void Head::predict(BlockContext& c) {
   for_chunks(c, shape_.batch, [&](Chunk chunk) {
-    const at::Tensor normed = c[HeadSlot::normed].narrow(0, 0, chunk.count),
-                     logits = c[HeadSlot::logits_chunk].narrow(0, 0, chunk.count);
+    const Tensor normed = c[HeadSlot::normed].narrow(0, 0, chunk.count),
+                 logits = c[HeadSlot::logits_chunk].narrow(0, 0, chunk.count);
     for (std::int64_t i = 0; i < chunk.count; ++i) {
       const std::int64_t sample = chunk.first + i, position = targets(c)[sample * shape_.length],
                          row = sample * shape_.length + position;
@@ -122,9 +122,8 @@ void Head::predict(BlockContext& c) {
     }
     make_logits(c, normed, logits);
     if (c.has(HeadSlot::logits))
-      c[HeadSlot::logits]
-          .narrow(0, chunk.first, chunk.count)
-          .copy_(logits.narrow(1, 0, shape_.dims.vocab_size));
+      ops::cast(c[HeadSlot::logits].narrow(0, chunk.first, chunk.count),
+                logits.narrow(1, 0, shape_.dims.vocab_size));
   });
 }
 

@@ -23,10 +23,10 @@ class Head final : public Block {
   template <class F>
   void for_chunks(const BlockContext& c, std::int64_t rows, F f) const;
   /// Residual, norm and logits of the chunk's rows.
-  at::Tensor logits(BlockContext& c, Chunk chunk) const;
-  void make_logits(BlockContext& c, const at::Tensor& normed, const at::Tensor& logits) const;
+  Tensor logits(BlockContext& c, Chunk chunk) const;
+  void make_logits(BlockContext& c, const Tensor& normed, const Tensor& logits) const;
   ops::LossTo loss_to(const BlockContext& c, Chunk chunk) const;
-  void backward(BlockContext& c, Chunk chunk, const at::Tensor& d_logits) const;
+  void backward(BlockContext& c, Chunk chunk, const Tensor& d_logits) const;
 
   Shape shape_;
 };

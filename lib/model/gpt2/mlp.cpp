@@ -34,7 +34,7 @@ void Mlp::forward(BlockContext& c) {
 
 void Mlp::backward(BlockContext& c) {
   backward_linear(c, MlpTensor::c_proj_weight, -1, d_branch(c), c[MlpSlot::activated]);
-  const at::Tensor& d_preactivation = c[MlpSlot::d_activated];  // in place
+  const Tensor& d_preactivation = c[MlpSlot::d_activated];  // in place
   ops::linear_gelu_backward(d_preactivation, c.tensor(MlpSlot::d_parameters, MlpTensor::c_fc_bias),
                             d_branch(c), c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight),
                             c[MlpSlot::preactivation], c.accumulates(MlpSlot::d_parameters));

@@ -12,7 +12,7 @@ void Sublayer::forward_norm(BlockContext& c) const {
              norms = c.writes(SublayerSlot::normed);
   if (!adds && !keeps && !norms) return;
   ops::NormedSum to{.sum = c[SublayerSlot::residual_out], .keep_statistics = keeps};
-  at::Tensor weight, shift;
+  Tensor weight, shift;
   if (keeps || norms) to.mean = c[SublayerSlot::mean], to.rstd = c[SublayerSlot::rstd];
   if (norms)
     to.normed = c[SublayerSlot::normed], weight = c.tensor(SublayerSlot::parameters, at_.ln_weight),
@@ -26,7 +26,7 @@ void Sublayer::forward_norm(BlockContext& c) const {
                              dropout(shape_, c, SublayerSlot::positions));
 }
 
-const at::Tensor& Sublayer::d_branch(const BlockContext& c) const {
+const Tensor& Sublayer::d_branch(const BlockContext& c) const {
   return c[shape_.dims.dropout > 0 ? SublayerSlot::d_branch_out : SublayerSlot::d_residual_out];
 }
 
@@ -46,10 +46,10 @@ void Sublayer::backward_norm(BlockContext& c) const {
                                       c.tensor(SublayerSlot::parameters, at_.ln_weight), drop);
 }
 
-void Sublayer::backward_linear(BlockContext& c, int weight, int bias, const at::Tensor& d_output,
-                               const at::Tensor& input) const {
+void Sublayer::backward_linear(BlockContext& c, int weight, int bias, const Tensor& d_output,
+                               const Tensor& input) const {
   linear_gradients(c, c.tensor(SublayerSlot::d_parameters, weight),
-                   bias >= 0 ? c.tensor(SublayerSlot::d_parameters, bias) : at::Tensor(),
+                   bias >= 0 ? c.tensor(SublayerSlot::d_parameters, bias) : Tensor(),
                    SublayerSlot::cast, d_output, input, c.accumulates(SublayerSlot::d_parameters));
 }
 

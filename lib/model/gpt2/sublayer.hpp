@@ -21,14 +21,14 @@ class Sublayer : public Block {
   /// residual_out, mean, rstd and normed: those of them that the instruction writes.
   void forward_norm(BlockContext& c) const;
   /// Gradient of branch_out.
-  const at::Tensor& d_branch(const BlockContext& c) const;
+  const Tensor& d_branch(const BlockContext& c) const;
   /// From d_normed: gradients of the norm's parameters and the pending bias, and the value
   /// gradients of the block before.
   void backward_norm(BlockContext& c) const;
   /// Weight and bias gradients of a linear layer with d_output[N, out], input[N, in]; bias: none
   /// when negative.
-  void backward_linear(BlockContext& c, int weight, int bias, const at::Tensor& d_output,
-                       const at::Tensor& input) const;
+  void backward_linear(BlockContext& c, int weight, int bias, const Tensor& d_output,
+                       const Tensor& input) const;
 
   Shape shape_;
   SublayerPlaces at_;

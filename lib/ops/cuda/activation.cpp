@@ -8,7 +8,7 @@ namespace {
 
 using kernels::GeluKind;
 
-void gelu_of(const Gpu& gpu, GeluKind kind, const at::Tensor& activated, const at::Tensor& x) {
+void gelu_of(const Gpu& gpu, GeluKind kind, const Tensor& activated, const Tensor& x) {
   with_kernel_element(x, [&]<class T>(T) {
     gpu::require(
         kernels::gelu(pointer<T>(activated), pointer<T>(x), x.numel(), kind, gpu.space.stream),
@@ -17,8 +17,8 @@ void gelu_of(const Gpu& gpu, GeluKind kind, const at::Tensor& activated, const a
   gpu.done(Work::activation);
 }
 
-void gelu_backward_of(const Gpu& gpu, GeluKind kind, const at::Tensor& dx, const at::Tensor& d_bias,
-                      const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
+void gelu_backward_of(const Gpu& gpu, GeluKind kind, const Tensor& dx, const Tensor& d_bias,
+                      const Tensor& d_activated, const Tensor& x, bool accumulate) {
   with_kernel_element(x, [&]<class T>(T) {
     const kernels::GeluBackward<T> op{x.size(0),     x.size(1),      pointer<T>(d_activated),
                                       pointer<T>(x), pointer<T>(dx), pointer<float>(d_bias),
@@ -30,31 +30,30 @@ void gelu_backward_of(const Gpu& gpu, GeluKind kind, const at::Tensor& dx, const
 
 }  // namespace
 
-void gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& x) {
+void gelu(const Gpu& gpu, const Tensor& activated, const Tensor& x) {
   gelu_of(gpu, GeluKind::tanh, activated, x);
 }
-void gelu_erf(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& x) {
+void gelu_erf(const Gpu& gpu, const Tensor& activated, const Tensor& x) {
   gelu_of(gpu, GeluKind::erf, activated, x);
 }
-void gelu_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias,
-                             const at::Tensor& d_activated, const at::Tensor& x, bool accumulate) {
+void gelu_backward_with_bias(const Gpu& gpu, const Tensor& dx, const Tensor& d_bias,
+                             const Tensor& d_activated, const Tensor& x, bool accumulate) {
   gelu_backward_of(gpu, GeluKind::tanh, dx, d_bias, d_activated, x, accumulate);
 }
-void gelu_erf_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias,
-                                 const at::Tensor& d_activated, const at::Tensor& x,
-                                 bool accumulate) {
+void gelu_erf_backward_with_bias(const Gpu& gpu, const Tensor& dx, const Tensor& d_bias,
+                                 const Tensor& d_activated, const Tensor& x, bool accumulate) {
   gelu_backward_of(gpu, GeluKind::erf, dx, d_bias, d_activated, x, accumulate);
 }
 
-void tanh(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x) {
+void tanh(const Gpu& gpu, const Tensor& y, const Tensor& x) {
   with_kernel_element(x, [&]<class T>(T) {
     gpu::require(kernels::tanh(pointer<T>(y), pointer<T>(x), x.numel(), gpu.space.stream), "tanh");
   });
   gpu.done(Work::activation);
 }
 
-void tanh_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias,
-                             const at::Tensor& dy, const at::Tensor& y, bool accumulate) {
+void tanh_backward_with_bias(const Gpu& gpu, const Tensor& dx, const Tensor& d_bias,
+                             const Tensor& dy, const Tensor& y, bool accumulate) {
   with_kernel_element(y, [&]<class T>(T) {
     const kernels::TanhBackward<T> op{y.size(0),     y.size(1),      pointer<T>(dy),
                                       pointer<T>(y), pointer<T>(dx), pointer<float>(d_bias),
@@ -64,7 +63,7 @@ void tanh_backward_with_bias(const Gpu& gpu, const at::Tensor& dx, const at::Ten
   gpu.done(Work::activation);
 }
 
-void column_sum(const Gpu& gpu, const at::Tensor& sums, const at::Tensor& x, bool accumulate) {
+void column_sum(const Gpu& gpu, const Tensor& sums, const Tensor& x, bool accumulate) {
   with_kernel_element(x, [&]<class T>(T) {
     const kernels::ColumnSum<T> op{x.size(0), x.size(1), pointer<T>(x), pointer<float>(sums),
                                    accumulate};

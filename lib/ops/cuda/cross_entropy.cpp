@@ -5,7 +5,7 @@ namespace trainx::ops::cuda {
 namespace {
 
 template <class T>
-kernels::CrossEntropy<T> rows_of(const LossTo& to, const at::Tensor& logits,
+kernels::CrossEntropy<T> rows_of(const LossTo& to, const Tensor& logits,
                                  const std::int32_t* targets, std::int64_t vocab_size) {
   return {logits.size(0),     logits.size(1), vocab_size,
           pointer<T>(logits), targets,        pointer<float>(to.row_loss)};
@@ -17,7 +17,7 @@ kernels::LossSums sums_of(const LossTo& to) {
 
 }  // namespace
 
-void summed_cross_entropy(const Gpu& gpu, const LossTo& to, const at::Tensor& logits,
+void summed_cross_entropy(const Gpu& gpu, const LossTo& to, const Tensor& logits,
                           const std::int32_t* targets, std::int64_t vocab_size) {
   with_kernel_element(logits, [&]<class T>(T) {
     gpu::require(kernels::cross_entropy(rows_of<T>(to, logits, targets, vocab_size), sums_of(to),
@@ -28,7 +28,7 @@ void summed_cross_entropy(const Gpu& gpu, const LossTo& to, const at::Tensor& lo
 }
 
 void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores,
-                          const at::Tensor& logits, const std::int32_t* targets,
+                          const Tensor& logits, const std::int32_t* targets,
                           std::int64_t vocab_size) {
   const kernels::PredictionCounts counts{pointer<std::int32_t>(scores.predictions),
                                          pointer<double>(scores.correct),
@@ -41,7 +41,7 @@ void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores
   gpu.done(Work::loss);
 }
 
-void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const at::Tensor& logits,
+void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
                                         LossSeed seed) {
   with_kernel_element(logits, [&]<class T>(T) {

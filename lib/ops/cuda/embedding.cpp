@@ -10,9 +10,9 @@ namespace {
 constexpr std::int64_t few_tokens = 64;
 
 /// `token_types` and `type`, and `document_starts`, may be undefined.
-void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens,
-           const at::Tensor& token_types, const at::Tensor& word, const at::Tensor& position,
-           const at::Tensor& type, const Dropout& dropout, const at::Tensor& document_starts = {}) {
+void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& token_types,
+           const Tensor& word, const Tensor& position, const Tensor& type, const Dropout& dropout,
+           const Tensor& document_starts = {}) {
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
     op.rows = out.size(0);
@@ -32,20 +32,19 @@ void embed(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens,
 
 }  // namespace
 
-void embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens,
-               const at::Tensor& wte, const at::Tensor& wpe, const Dropout& dropout,
-               const at::Tensor& document_starts) {
+void embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
+               const Tensor& wpe, const Dropout& dropout, const Tensor& document_starts) {
   embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts);
 }
 
-void segment_embedding(const Gpu& gpu, const at::Tensor& out, const at::Tensor& tokens,
-                       const at::Tensor& token_types, const at::Tensor& word,
-                       const at::Tensor& position, const at::Tensor& type) {
+void segment_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens,
+                       const Tensor& token_types, const Tensor& word, const Tensor& position,
+                       const Tensor& type) {
   embed(gpu, out, tokens, token_types, word, position, type, {});
 }
 
-void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at::Tensor& d,
-                               const at::Tensor& tokens, bool accumulate,
+void embedding_backward_tokens(const Gpu& gpu, const Tensor& d_wte, const Tensor& d,
+                               const Tensor& tokens, bool accumulate,
                                std::int64_t without_gradient) {
   with_kernel_element(d, [&]<class T>(T) {
     kernels::EmbeddingBackward<T> op;
@@ -65,9 +64,9 @@ void embedding_backward_tokens(const Gpu& gpu, const at::Tensor& d_wte, const at
   gpu.done(Work::embedding);
 }
 
-void embedding_backward_positions(const Gpu& gpu, const at::Tensor& d_wpe, const at::Tensor& d,
+void embedding_backward_positions(const Gpu& gpu, const Tensor& d_wpe, const Tensor& d,
                                   std::int64_t length, bool accumulate,
-                                  const at::Tensor& document_starts) {
+                                  const Tensor& document_starts) {
   with_kernel_element(d, [&]<class T>(T) {
     const kernels::PositionBackward<T> op{d.size(0),     d.size(1),
                                           length,        d_wpe.size(0),

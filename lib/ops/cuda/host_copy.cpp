@@ -3,8 +3,8 @@
 namespace trainx::ops::cuda {
 namespace {
 
-void transfer(const Gpu& gpu, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  gpu::require(cudaMemcpyAsync(to, from, bytes, kind, gpu.space.stream),
+void transfer(const Gpu& gpu, void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind) {
+  gpu::require(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, gpu.space.stream),
                "copy between host and GPU");
   gpu::require(cudaStreamSynchronize(gpu.space.stream), "copy between host and GPU");
   gpu.done(Work::copy);
@@ -12,11 +12,11 @@ void transfer(const Gpu& gpu, void* to, const void* from, std::size_t bytes, cud
 
 }  // namespace
 
-void copy_in(const Gpu& gpu, const at::Tensor& to, const void* from) {
-  transfer(gpu, to.data_ptr(), from, to.nbytes(), cudaMemcpyHostToDevice);
+void copy_in(const Gpu& gpu, const Tensor& to, const void* from) {
+  transfer(gpu, to.data, from, to.nbytes(), cudaMemcpyHostToDevice);
 }
-void copy_out(const Gpu& gpu, void* to, const at::Tensor& from) {
-  transfer(gpu, to, from.const_data_ptr(), from.nbytes(), cudaMemcpyDeviceToHost);
+void copy_out(const Gpu& gpu, void* to, const Tensor& from) {
+  transfer(gpu, to, from.data, from.nbytes(), cudaMemcpyDeviceToHost);
 }
 
 }  // namespace trainx::ops::cuda

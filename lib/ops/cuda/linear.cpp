@@ -37,66 +37,64 @@ bool pays(const Gpu& gpu, const gpu::GemmProblem& epilogue, std::int64_t with_by
 
 }  // namespace
 
-void linear(const Gpu& gpu, const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight,
-            const at::Tensor& bias) {
-  auto p = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x),
+void linear(const Gpu& gpu, const Tensor& y, const Tensor& x, const Tensor& weight,
+            const Tensor& bias) {
+  auto p = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), x.dtype,
                                bias.defined() ? GemmEpilogue::bias : GemmEpilogue::none);
   gpu::GemmOperands o;
-  o.a = x.const_data_ptr();
-  o.b = weight.const_data_ptr();
-  o.d = y.data_ptr();
+  o.a = x.data;
+  o.b = weight.data;
+  o.d = y.data;
   o.bias = pointer<void>(bias);
   multiply(gpu, p, o);
 }
 
-void linear_backward_input(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& dy,
-                           const at::Tensor& weight, const at::Tensor& sum) {
-  auto p = gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), type_of(dy));
+void linear_backward_input(const Gpu& gpu, const Tensor& dx, const Tensor& dy, const Tensor& weight,
+                           const Tensor& sum) {
+  auto p = gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), dy.dtype);
   p.accumulate = sum.defined();
   gpu::GemmOperands o;
-  o.a = dy.const_data_ptr();
-  o.b = weight.const_data_ptr();
-  o.d = dx.data_ptr();
+  o.a = dy.data;
+  o.b = weight.data;
+  o.d = dx.data;
   o.c = pointer<void>(sum);
   multiply(gpu, p, o);
 }
 
-void linear_backward_weight(const Gpu& gpu, const at::Tensor& d_weight, const at::Tensor& dy,
-                            const at::Tensor& x, bool accumulate) {
-  auto p = gpu::linear_weight_gradient_problem(dy.size(0), dy.size(1), x.size(1), type_of(dy));
+void linear_backward_weight(const Gpu& gpu, const Tensor& d_weight, const Tensor& dy,
+                            const Tensor& x, bool accumulate) {
+  auto p = gpu::linear_weight_gradient_problem(dy.size(0), dy.size(1), x.size(1), dy.dtype);
   p.accumulate = accumulate;
   gpu::GemmOperands o;
-  o.a = dy.const_data_ptr();
-  o.b = x.const_data_ptr();
-  o.d = d_weight.data_ptr();
+  o.a = dy.data;
+  o.b = x.data;
+  o.d = d_weight.data;
   multiply(gpu, p, o);
 }
 
-void linear_gelu(const Gpu& gpu, const at::Tensor& activated, const at::Tensor& preactivation,
-                 const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  const auto fused = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x),
+void linear_gelu(const Gpu& gpu, const Tensor& activated, const Tensor& preactivation,
+                 const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const auto fused = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), x.dtype,
                                          GemmEpilogue::bias_gelu_tanh);
   const auto plain =
-      gpu::linear_problem(x.size(0), weight.size(0), x.size(1), type_of(x), GemmEpilogue::bias);
+      gpu::linear_problem(x.size(0), weight.size(0), x.size(1), x.dtype, GemmEpilogue::bias);
   const auto bytes = static_cast<std::int64_t>(activated.nbytes());
   if (weight.size(0) % 8 != 0 || !pays(gpu, fused, 0, plain, 2 * bytes)) {
     linear(gpu, preactivation, x, weight, bias);
     return gelu(gpu, activated, preactivation);
   }
   gpu::GemmOperands o;
-  o.a = x.const_data_ptr();
-  o.b = weight.const_data_ptr();
-  o.d = activated.data_ptr();
-  o.bias = bias.data_ptr();
-  o.aux = preactivation.data_ptr();
+  o.a = x.data;
+  o.b = weight.data;
+  o.d = activated.data;
+  o.bias = bias.data;
+  o.aux = preactivation.data;
   multiply(gpu, fused, o);
 }
 
-void linear_gelu_backward(const Gpu& gpu, const at::Tensor& dx, const at::Tensor& d_bias,
-                          const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& x,
-                          bool accumulate) {
-  auto fused =
-      gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), type_of(dy));
+void linear_gelu_backward(const Gpu& gpu, const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
+                          const Tensor& weight, const Tensor& x, bool accumulate) {
+  auto fused = gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), dy.dtype);
   const auto plain = fused;
   fused.epilogue = GemmEpilogue::gelu_tanh_grad;
   const auto bytes = static_cast<std::int64_t>(dx.nbytes());
@@ -105,10 +103,10 @@ void linear_gelu_backward(const Gpu& gpu, const at::Tensor& dx, const at::Tensor
     return gelu_backward_with_bias(gpu, dx, d_bias, dx, x, accumulate);
   }
   gpu::GemmOperands o;
-  o.a = dy.const_data_ptr();
-  o.b = weight.const_data_ptr();
-  o.d = dx.data_ptr();
-  o.aux = const_cast<void*>(x.const_data_ptr());
+  o.a = dy.data;
+  o.b = weight.data;
+  o.d = dx.data;
+  o.aux = const_cast<void*>(x.data);
   multiply(gpu, fused, o);
   column_sum(gpu, d_bias, dx, accumulate);
 }

@@ -5,11 +5,10 @@
 
 namespace trainx::ops::cuda {
 
-void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor& residual,
-                           const at::Tensor& branch, const at::Tensor& bias,
-                           const at::Tensor& weight, const at::Tensor& shift, double epsilon,
-                           const Dropout& dropout, const PendingNorm& before,
-                           const at::Tensor& rows) {
+void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const Tensor& residual,
+                           const Tensor& branch, const Tensor& bias, const Tensor& weight,
+                           const Tensor& shift, double epsilon, const Dropout& dropout,
+                           const PendingNorm& before, const Tensor& rows) {
   with_kernel_element(to.sum, [&]<class T>(T) {
     kernels::ResidualLayerNorm<T> op;
     op.rows = to.sum.size(0);
@@ -33,8 +32,8 @@ void add_branch_layer_norm(const Gpu& gpu, const NormedSum& to, const at::Tensor
   gpu.done(Work::norm);
 }
 
-void layer_norm(const Gpu& gpu, const at::Tensor& normed, const at::Tensor& x,
-                const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
+void layer_norm(const Gpu& gpu, const Tensor& normed, const Tensor& x, const Tensor& weight,
+                const Tensor& bias, double epsilon) {
   with_kernel_element(x, [&]<class T>(T) {
     kernels::ResidualLayerNorm<T> op;
     op.rows = x.size(0);
@@ -50,9 +49,8 @@ void layer_norm(const Gpu& gpu, const at::Tensor& normed, const at::Tensor& x,
 }
 
 void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to,
-                                    const at::Tensor& d_sum, const at::Tensor& d_normed,
-                                    const at::Tensor& sum, const at::Tensor& mean,
-                                    const at::Tensor& rstd, const at::Tensor& weight,
+                                    const Tensor& d_sum, const Tensor& d_normed, const Tensor& sum,
+                                    const Tensor& mean, const Tensor& rstd, const Tensor& weight,
                                     const Dropout& dropout) {
   with_kernel_element(sum, [&]<class T>(T) {
     kernels::LayerNormBackward<T> op;
@@ -76,7 +74,7 @@ void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to
   gpu.done(Work::norm);
 }
 
-void drop_out(const Gpu& gpu, const at::Tensor& out, const at::Tensor& x, const Dropout& dropout) {
+void drop_out(const Gpu& gpu, const Tensor& out, const Tensor& x, const Dropout& dropout) {
   with_kernel_element(x, [&]<class T>(T) {
     const kernels::DropoutRows rows{dropout.positions, dropout.length, x.size(1), dropout.first_row,
                                     x.size(0)};

@@ -4,8 +4,7 @@
 
 namespace trainx::ops::cuda {
 
-void scatter_rows(const Gpu& gpu, const at::Tensor& to, const at::Tensor& from,
-                  const at::Tensor& rows) {
+void scatter_rows(const Gpu& gpu, const Tensor& to, const Tensor& from, const Tensor& rows) {
   with_kernel_element(from, [&]<class T>(T) {
     const kernels::CopyRows<T> op{from.size(0), from.size(1), pointer<std::int64_t>(rows),
                                   pointer<T>(from), pointer<T>(to)};
@@ -14,20 +13,21 @@ void scatter_rows(const Gpu& gpu, const at::Tensor& to, const at::Tensor& from,
   gpu.done(Work::copy);
 }
 
-void clear(const Gpu& gpu, const at::Tensor& x) {
-  gpu::require(cudaMemsetAsync(x.data_ptr(), 0, x.nbytes(), gpu.space.stream), "zeros");
+void clear(const Gpu& gpu, const Tensor& x) {
+  gpu::require(cudaMemsetAsync(x.data, 0, static_cast<std::size_t>(x.nbytes()), gpu.space.stream),
+               "zeros");
   gpu.done(Work::copy);
 }
 
-void first_rows(const Gpu& gpu, const at::Tensor& rows, std::int64_t length) {
+void first_rows(const Gpu& gpu, const Tensor& rows, std::int64_t length) {
   gpu::require(
       kernels::first_rows(pointer<std::int64_t>(rows), rows.size(0), length, gpu.space.stream),
       "first rows of samples");
   gpu.done(Work::scalar);
 }
 
-std::int64_t select_targets(const Gpu& gpu, const at::Tensor& rows, const at::Tensor& row_targets,
-                            const at::Tensor& targets) {
+std::int64_t select_targets(const Gpu& gpu, const Tensor& rows, const Tensor& row_targets,
+                            const Tensor& targets) {
   const std::int64_t wanted = std::min(gpu.needs.target_rows, targets.numel());
   const kernels::SelectTargets op{targets.numel(), wanted, pointer<std::int32_t>(targets),
                                   pointer<std::int64_t>(rows), pointer<std::int32_t>(row_targets)};

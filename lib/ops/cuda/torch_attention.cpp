@@ -1,6 +1,8 @@
 #include "ops/cuda/torch_attention.hpp"
 #include "core/error.hpp"
+#include "ops/cuda/gpu.hpp"
 #include "ops/cuda/torch_cuda.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_efficient_attention_backward.h>
@@ -17,6 +19,9 @@
 #include <vector>
 
 namespace trainx::ops::cuda {
+
+using tensor::torch_view;
+
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -180,13 +185,6 @@ TorchCuda& torch_of(const Gpu& gpu, AttentionKind kind) {
   return *gpu.torch;
 }
 
-Sight there(const Sight& sight) {
-  const auto on_gpu = [](const at::Tensor& x) {
-    return x.defined() ? TorchCuda::there(x) : at::Tensor();
-  };
-  return {sight.causal, on_gpu(sight.lengths), on_gpu(sight.starts)};
-}
-
 TorchCuda& torch_for(const Gpu& gpu, AttentionKind kind, const Sight& sight) {
   if (sight.starts.defined() && kind != AttentionKind::math)
     throw InternalError("attention inside documents by " + std::string(name_of(kind)));
@@ -203,33 +201,31 @@ const char* doing(AttentionKind kind, bool backward) {
 
 }  // namespace
 
-void torch_attention(const Gpu& gpu, AttentionKind kind, const at::Tensor& out,
-                     const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight) {
-  const at::Tensor o = TorchCuda::there(out), l = TorchCuda::there(lse), x = TorchCuda::there(qkv);
+void torch_attention(const Gpu& gpu, AttentionKind kind, const Tensor& out, const Tensor& lse,
+                     const Tensor& qkv, const Sight& sight) {
+  const at::Tensor o = torch_view(out), l = torch_view(lse), x = torch_view(qkv);
   torch_for(gpu, kind, sight).run(doing(kind, false), [&] {
-    const Sight seen = there(sight);
     if (kind == AttentionKind::flash)
-      flash(o, l, x, seen);
+      flash(o, l, x, sight);
     else if (kind == AttentionKind::efficient)
-      efficient(o, l, x, seen);
+      efficient(o, l, x, sight);
     else
-      math_attention(o, l.view({x.size(0), x.size(3), x.size(1)}), x, seen);
+      math_attention(o, l.view({x.size(0), x.size(3), x.size(1)}), x, sight);
   });
 }
 
-void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const at::Tensor& d_qkv,
-                              const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
-                              const at::Tensor& lse, const Sight& sight) {
-  const at::Tensor dx = TorchCuda::there(d_qkv), d = TorchCuda::there(d_out),
-                   x = TorchCuda::there(qkv), o = TorchCuda::there(out), l = TorchCuda::there(lse);
+void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const Tensor& d_qkv,
+                              const Tensor& d_out, const Tensor& qkv, const Tensor& out,
+                              const Tensor& lse, const Sight& sight) {
+  const at::Tensor dx = torch_view(d_qkv), d = torch_view(d_out), x = torch_view(qkv),
+                   o = torch_view(out), l = torch_view(lse);
   torch_for(gpu, kind, sight).run(doing(kind, true), [&] {
-    const Sight seen = there(sight);
     if (kind == AttentionKind::flash)
-      flash_backward(dx, d, x, o, l, seen, gpu.deterministic);
+      flash_backward(dx, d, x, o, l, sight, gpu.deterministic);
     else if (kind == AttentionKind::efficient)
-      efficient_backward(dx, d, x, o, l, seen, gpu.deterministic);
+      efficient_backward(dx, d, x, o, l, sight, gpu.deterministic);
     else
-      math_attention_backward(dx, d, x, o, seen);
+      math_attention_backward(dx, d, x, o, sight);
   });
 }
 

@@ -3,6 +3,7 @@
 #include "core/attention_kind.hpp"
 #include "ops/cuda/gpu.hpp"
 #include "ops/math_attention.hpp"
+#include "tensor/tensor.hpp"
 
 namespace trainx::ops::cuda {
 
@@ -13,10 +14,10 @@ constexpr bool is_torch(AttentionKind kind) {
 
 /// As causal_attention and bidirectional_attention have it; `lse` holds B * T * H values as the
 /// kind lays them out.
-void torch_attention(const Gpu& gpu, AttentionKind kind, const at::Tensor& out,
-                     const at::Tensor& lse, const at::Tensor& qkv, const Sight& sight);
-void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const at::Tensor& d_qkv,
-                              const at::Tensor& d_out, const at::Tensor& qkv, const at::Tensor& out,
-                              const at::Tensor& lse, const Sight& sight);
+void torch_attention(const Gpu& gpu, AttentionKind kind, const Tensor& out, const Tensor& lse,
+                     const Tensor& qkv, const Sight& sight);
+void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const Tensor& d_qkv,
+                              const Tensor& d_out, const Tensor& qkv, const Tensor& out,
+                              const Tensor& lse, const Sight& sight);
 
 }  // namespace trainx::ops::cuda

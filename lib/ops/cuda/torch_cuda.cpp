@@ -132,14 +132,6 @@ void* TorchCuda::take(std::size_t bytes) {
       " that it has, and no piece of that size is left of the workspace planned for it");
 }
 
-at::Tensor TorchCuda::there(const at::Tensor& x) {
-  return at::for_blob(const_cast<void*>(x.const_data_ptr()), x.sizes())
-      .strides(x.strides())
-      .options(x.options().device(device))
-      .target_device(device)
-      .make_tensor();
-}
-
 TorchCuda::Call::Call(TorchCuda& torch) {
   if (torch.memory_.blocks() != torch.kept_blocks_)
     throw InternalError("LibTorch kept a tensor of the workspace beyond its call");

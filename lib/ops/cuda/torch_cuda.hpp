@@ -47,9 +47,6 @@ class TorchCuda {
     } catch (const c10::Error& error) { throw_failed(doing, error); }
   }
 
-  /// The same memory, as a tensor that LibTorch takes for one of the GPU.
-  static at::Tensor there(const at::Tensor& x);
-
  private:
   class Call {
    public:

@@ -5,7 +5,7 @@
 #include "spec/arch/library_bytes.hpp"
 #include "ops/cuda/torch_attention.hpp"
 #include "ops/gpu_scope.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include "train/cuda/gpu_executor.hpp"
 #include <ATen/Context.h>
 #include <algorithm>

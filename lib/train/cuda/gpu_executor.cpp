@@ -1,9 +1,8 @@
 #include "train/cuda/gpu_executor.hpp"
 #include "dist/waits.hpp"
-#include "kernels/cast/cast.hpp"
-#include "kernels/reduce/add.hpp"
 #include "kernels/step/copy_ranges.hpp"
 #include "gpu/gpu_error.hpp"
+#include "ops/cuda/cast.hpp"
 #include "ops/gpu_scope.hpp"
 #include "program/launch.hpp"
 #include "program/operations.hpp"
@@ -53,57 +52,6 @@ Work work_of(Op op) {
     case Op::report: return Work::scalar;
     default: return Work::other;
   }
-}
-
-/// A buffer as an elementwise kernel takes it.
-struct Elements {
-  std::byte* data;
-  DType dtype;
-  std::int64_t count;
-  template <class T>
-  T* as() const {
-    return reinterpret_cast<T*>(data);
-  }
-};
-
-template <class To>
-cudaError_t cast_to(To* to, const Elements& from, cudaStream_t stream) {
-  if constexpr (!std::is_same_v<To, float>)
-    if (from.dtype == DType::f32)
-      return kernels::cast(to, from.as<const float>(), from.count, stream);
-  if constexpr (!std::is_same_v<To, kernels::Bf16>)
-    if (from.dtype == DType::bf16)
-      return kernels::cast(to, from.as<const kernels::Bf16>(), from.count, stream);
-  if constexpr (!std::is_same_v<To, kernels::Fp16>)
-    if (from.dtype == DType::f16)
-      return kernels::cast(to, from.as<const kernels::Fp16>(), from.count, stream);
-  return cudaErrorInvalidValue;
-}
-
-cudaError_t cast_elements(const Elements& to, const Elements& from, cudaStream_t stream) {
-  switch (to.dtype) {
-    case DType::f32: return cast_to(to.as<float>(), from, stream);
-    case DType::bf16: return cast_to(to.as<kernels::Bf16>(), from, stream);
-    case DType::f16: return cast_to(to.as<kernels::Fp16>(), from, stream);
-    default: return cudaErrorInvalidValue;
-  }
-}
-
-cudaError_t add_elements(const Elements& to, const Elements& from, cudaStream_t stream) {
-  if (to.dtype != DType::f32) return cudaErrorInvalidValue;
-  switch (from.dtype) {
-    case DType::f32:
-      return kernels::add(to.as<float>(), from.as<const float>(), from.count, stream);
-    case DType::bf16:
-      return kernels::add(to.as<float>(), from.as<const kernels::Bf16>(), from.count, stream);
-    default: return cudaErrorInvalidValue;
-  }
-}
-
-Elements elements_of(const PlacedMemory& memory, const Instruction& i, Slot slot) {
-  const Use& u = use_of(i, slot);
-  const Buffer& b = memory.placed().program.buffers[static_cast<std::size_t>(u.buffer)];
-  return {memory.address(u), b.dtype, b.elements};
 }
 
 // A kernel fails while others are on their way, and whatever is asked of the GPU next says so: one
@@ -397,7 +345,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     case Op::evaluate:
     case Op::predict: {
       auto& context = s.contexts[&i];
-      if (!context) context = block_context(*s.placed, i, device_.memory(), parts_);
+      if (!context) context = block_context(*s.placed, i, device_.memory(), Place::gpu, parts_);
       if (beats_ && (i.op == Op::loss || i.op == Op::evaluate))
         require(kernels::advance(beats_, nullptr, stream_), "beat of a micro-step");
       return run_block(*(*s.blocks)[static_cast<std::size_t>(i.block)], i.op, *context);
@@ -415,13 +363,11 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
                      "copy");
     }
     case Op::cast:
-      return require(cast_elements(elements_of(*s.memory, i, CopySlot::to),
-                                   elements_of(*s.memory, i, CopySlot::from), stream),
-                     "cast");
+      return ops::cuda::cast(s.memory->tensor(use_of(i, CopySlot::to)),
+                             s.memory->tensor(use_of(i, CopySlot::from)), stream);
     case Op::add:
-      return require(add_elements(elements_of(*s.memory, i, CopySlot::to),
-                                  elements_of(*s.memory, i, CopySlot::from), stream),
-                     "add");
+      return ops::cuda::add(s.memory->tensor(use_of(i, CopySlot::to)),
+                            s.memory->tensor(use_of(i, CopySlot::from)), stream);
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::measure:
     case Op::update:

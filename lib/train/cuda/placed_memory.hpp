@@ -1,4 +1,5 @@
 #pragma once
+#include "tensor/tensor.hpp"
 #include "train/executor.hpp"
 
 namespace trainx::train {
@@ -14,6 +15,12 @@ class PlacedMemory {
     const auto b = static_cast<std::size_t>(u.buffer);
     return (placed_->program.buffers[b].space == program::Space::host ? host_ : base_) +
            placed_->placement.base[b] + u.range.begin;
+  }
+  /// All elements of the use's buffer.
+  Tensor tensor(const program::Use& u) const {
+    const program::Buffer& b = placed_->program.buffers[static_cast<std::size_t>(u.buffer)];
+    return make_tensor(address(u), b.dtype, {b.elements},
+                       b.space == program::Space::host ? Place::host : Place::gpu);
   }
   /// What fills the slot of the instruction; null where nothing does.
   template <class T>

@@ -2,8 +2,8 @@
 #include "ops/cuda/gpu.hpp"
 #include "ops/gpu_scope.hpp"
 #include "ops/linear.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/ones.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cmath>
@@ -24,20 +24,17 @@ c10::cuda::CUDAStreamGuard on_stream_of_step() {
       c10::cuda::getStreamFromExternal(ops::current_gpu()->space.stream, device.index()));
 }
 
-at::Tensor by_row(const at::Tensor& x, const model::gpt2::Shape& shape) {
+Tensor by_row(const Tensor& x, const model::gpt2::Shape& shape) {
   return x.view({shape.rows(), -1});
 }
 
-/// A block's operand [N, ..., D] as a tensor [B, H, T, D] that LibTorch takes for one of the GPU;
-/// of queries, keys and values the one at `part`.
-at::Tensor heads(const at::Tensor& x, const model::gpt2::Shape& shape, std::int64_t part = 0) {
+/// A block's operand [N, ..., D] as [B, H, T, D]; of queries, keys and values the one at `part`.
+at::Tensor heads(const Tensor& x, const model::gpt2::Shape& shape, std::int64_t part = 0) {
   const std::int64_t parts = x.numel() / (shape.rows() * shape.dims.hidden_size);
-  const at::Tensor all = at::for_blob(x.data_ptr(), {shape.batch, shape.length, parts,
-                                                     shape.dims.num_heads, shape.head_size()})
-                             .options(x.options().device(device))
-                             .target_device(device)
-                             .make_tensor();
-  return all.select(2, part).transpose(1, 2);
+  return tensor::torch_view(
+             x.view({shape.batch, shape.length, parts, shape.dims.num_heads, shape.head_size()}))
+      .select(2, part)
+      .transpose(1, 2);
 }
 
 at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k) {  // [B, H, T, T]
@@ -69,8 +66,8 @@ void MathAttention::forward(model::BlockContext& c) {
 }
 
 void MathAttention::backward(model::BlockContext& c) {
-  const at::Tensor d_qkv = by_row(c[S::d_qkv], shape_);
-  const at::Tensor& d_attention_out = c[S::d_normed];  // dead before d_normed is written
+  const Tensor d_qkv = by_row(c[S::d_qkv], shape_);
+  const Tensor& d_attention_out = c[S::d_normed];  // dead before d_normed is written
   backward_linear(c, P::c_proj_weight, -1, d_branch(c), by_row(c[S::attention_out], shape_));
   ops::linear_backward_input(d_attention_out, d_branch(c),
                              c.tensor(S::parameters, P::c_proj_weight));

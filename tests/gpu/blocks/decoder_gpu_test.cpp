@@ -3,7 +3,7 @@
 #include "model/gpt2/decoder.hpp"
 #include "ops/cuda/gpu.hpp"
 #include "ops/gpu_scope.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include "torch/model/cases.hpp"
 #include "torch/model/reference_gpt2.hpp"
 #include <ATen/TensorOperators.h>
@@ -50,13 +50,13 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
                               .logits[0];
 
   std::vector<DeviceMemory> weights;
-  std::vector<at::Tensor> groups;
+  std::vector<Tensor> groups;
   for (const auto& group : run.graph.groups) {
     const at::Tensor host = run.buffer("w." + group.name, DType::f32);
     gpu::require(cudaMemcpy(weights.emplace_back(static_cast<std::int64_t>(host.nbytes())).data(),
                             host.const_data_ptr(), host.nbytes(), cudaMemcpyHostToDevice),
                  "weights");
-    groups.push_back(tensor::view(weights.back().data(), DType::f32, {group.elements}));
+    groups.push_back(make_tensor(weights.back().data(), DType::f32, {group.elements}, Place::gpu));
   }
   const DeviceMemory memory(model::gpt2::Decoder::memory_bytes(t.dims, t.length)),
       workspace(64 << 20), counters(kernels::fold_counters * 4, 0);

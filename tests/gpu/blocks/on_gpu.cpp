@@ -46,7 +46,7 @@ void OnGpu::run() {
   gpu_.needs = needs;
   {
     const ops::GpuScope scope(gpu_);
-    run_.run_at(memory_);
+    run_.run_at(memory_, Place::gpu);
   }
   gpu::require(cudaDeviceSynchronize(), "the step on the GPU");
   for (std::size_t b = 0; b < run_.buffers().size(); ++b) {

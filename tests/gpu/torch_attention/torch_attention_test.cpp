@@ -6,7 +6,7 @@
 #include "ops/cuda/gpu.hpp"
 #include "spec/arch/attention.hpp"
 #include "spec/arch/library_bytes.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/core/grad_mode.h>
 #include "gpu/attention_case.hpp"
 #include "kernels/attention/attention.hpp"
@@ -98,14 +98,14 @@ struct Operands {
     const at::NoGradGuard no_grad;
     const ops::GpuScope scope(gpu);
     const auto view = [&](const auto* at, std::vector<std::int64_t> dims, DType type) {
-      return tensor::view(const_cast<void*>(static_cast<const void*>(at)), type, dims);
+      return make_tensor(const_cast<void*>(static_cast<const void*>(at)), type, dims, Place::gpu);
     };
     const std::vector<std::int64_t> one{p.batch, p.tokens, p.heads, p.head_size},
         three{p.batch, p.tokens, 3, p.heads, p.head_size};
-    const at::Tensor x = view(qkv.data(), three, p.type), d = view(d_out.data(), one, p.type),
-                     o = view(out.data(), one, p.type), dx = view(d_qkv.data(), three, p.type),
-                     l = view(lse.data(), {p.batch, p.tokens, p.heads}, DType::f32),
-                     n = view(lengths.data(), {p.batch}, DType::i32);
+    const Tensor x = view(qkv.data(), three, p.type), d = view(d_out.data(), one, p.type),
+                 o = view(out.data(), one, p.type), dx = view(d_qkv.data(), three, p.type),
+                 l = view(lse.data(), {p.batch, p.tokens, p.heads}, DType::f32),
+                 n = view(lengths.data(), {p.batch}, DType::i32);
     if (p.causal) {
       ops::causal_attention(o, l, x, kind);
       ops::causal_attention_backward(dx, d, x, o, l, kind);

@@ -9,13 +9,11 @@
 
 namespace trainx::model::test {
 
-using at::Tensor;
-
-Tensor reference_dropout(double probability, std::uint64_t seed, std::uint32_t block,
-                         const Tensor& positions, std::int64_t length, std::int64_t columns,
-                         std::uint32_t site) {
+at::Tensor reference_dropout(double probability, std::uint64_t seed, std::uint32_t block,
+                             const at::Tensor& positions, std::int64_t length, std::int64_t columns,
+                             std::uint32_t site) {
   const std::int64_t B = positions.numel();
-  Tensor factors = at::empty({B, length, columns}, at::kDouble);
+  at::Tensor factors = at::empty({B, length, columns}, at::kDouble);
   double* out = factors.data_ptr<double>();
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t e = 0; e < length * columns; ++e) {
@@ -29,8 +27,8 @@ Tensor reference_dropout(double probability, std::uint64_t seed, std::uint32_t b
   return factors;
 }
 
-double relative_error(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.to(at::kDouble), y = b.to(at::kDouble);
+double relative_error(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor x = a.to(at::kDouble), y = b.to(at::kDouble);
   if (x.sizes() != y.sizes() || !at::isfinite(x).all().item<bool>() ||
       !at::isfinite(y).all().item<bool>())
     return std::numeric_limits<double>::infinity();

@@ -6,7 +6,7 @@
 #include "support/user_error.hpp"
 #include "model/model.hpp"
 #include "tensor/allocator_meter.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dropout.h>
@@ -101,7 +101,7 @@ struct Run {
   }
   void step(std::size_t block, program::Op op, bool keeps, model::Mode mode = model::Mode::train) {
     const program::BlockSpec& b = graph.blocks[block];
-    std::vector<at::Tensor> operands(b.slots.size());
+    std::vector<Tensor> operands(b.slots.size());
     std::vector<program::How> how(b.slots.size(), program::How::read);
     for (const auto& u : b.phases.at(op).uses) {
       if (u.slot == spec::ModuleSlot::graph && !keeps) continue;

@@ -5,7 +5,7 @@
 #include "ops/issued_gemms.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include "tensor/allocator_meter.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <cstring>
@@ -44,22 +44,22 @@ AnyCase bert_case(const model::test::BertCase& t) {
 }
 
 /// Operands of a block's operation by slot, as the run holds them.
-std::vector<at::Tensor> operands_of(PlainRun& run, int block, Op op) {
+std::vector<Tensor> operands_of(PlainRun& run, int block, Op op) {
   const program::BlockSpec& spec = run.graph.blocks[block];
-  std::vector<at::Tensor> operands(spec.slots.size());
+  std::vector<Tensor> operands(spec.slots.size());
   for (const auto& i : run.program.steady)
     if (i.op == op && i.block == block)
       for (const auto& u : i.uses) {
         const program::TensorSpec& t = spec.slots[u.slot].tensor;
-        operands[u.slot] = tensor::view(
-            run.memory.at(run.program.buffers[u.buffer].name).data_ptr(), t.dtype, t.dims);
+        operands[u.slot] = make_tensor(run.memory.at(run.program.buffers[u.buffer].name).data_ptr(),
+                                       t.dtype, t.dims);
       }
   return operands;
 }
 
-bool bit_equal(const at::Tensor& a, const at::Tensor& b) {
+bool bit_equal(const Tensor& a, const Tensor& b) {
   return a.nbytes() == b.nbytes() &&
-         std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
+         std::memcmp(a.data, b.data, static_cast<std::size_t>(a.nbytes())) == 0;
 }
 
 /// Outputs of one kernel, which a pass drops and recomputes together.
@@ -91,18 +91,19 @@ TEST_CASE("each forward output follows from the slots it declares, bit for bit")
   run.run();
   for (int k = 0; k + 1 < static_cast<int>(run.graph.blocks.size()); ++k) {
     const program::BlockSpec& spec = run.graph.blocks[k];
-    const std::vector<at::Tensor> kept = operands_of(run, k, Op::forward);
+    const std::vector<Tensor> kept = operands_of(run, k, Op::forward);
     for (const auto& use : spec.phases.at(Op::forward).uses) {
       if (use.how == How::read) continue;
       INFO(spec.name << " " << spec.slots[use.slot].name);
-      std::vector<at::Tensor> operands(spec.slots.size());
+      std::vector<Tensor> operands(spec.slots.size());
       std::vector<How> how(spec.slots.size(), How::read);
       for (Slot from : spec.slots[use.slot].from) operands[from] = kept[from];
+      std::vector<at::Tensor> outputs;
       for (Slot s : computed_with(spec, use.slot)) {
-        operands[s] = at::empty_like(kept[s]);
+        operands[s] = outputs.emplace_back(at::empty_like(tensor::torch_view(kept[s])));
         how[s] = How::overwrite;
       }
-      const at::Tensor made = operands[use.slot];
+      const Tensor made = operands[use.slot];
       BlockContext c(run.graph, spec, std::move(operands), std::move(how), model::Mode::train,
                      run.seed, run.loss_seed);
       run.blocks[k]->forward(c);

@@ -28,10 +28,12 @@ struct DecoderOf {
         bytes(static_cast<std::size_t>(Decoder::memory_bytes(dims, capacity)) / sizeof(double) + 64,
               std::numeric_limits<double>::quiet_NaN()),
         decoder(dims, capacity, groups(), aligned()) {}
-  std::vector<at::Tensor> groups() {
-    std::vector<at::Tensor> out;
-    for (const auto& group : run.graph.groups)
-      out.push_back(run.buffer("w." + group.name, DType::f32).flatten());
+  std::vector<Tensor> groups() {
+    std::vector<Tensor> out;
+    for (const auto& group : run.graph.groups) {
+      const at::Tensor flat = run.buffer("w." + group.name, DType::f32).flatten();
+      out.push_back(flat);
+    }
     return out;
   }
   std::byte* aligned() {

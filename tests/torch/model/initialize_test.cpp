@@ -99,9 +99,10 @@ TEST_CASE("an initial weight depends on the seed and its name alone") {
 TEST_CASE("a context refuses slots that its instruction does not use") {
   const auto graph = spec::gpt2_graph(dims, 2, 5, DType::f32);
   const auto& block = graph.blocks[2];
-  std::vector<at::Tensor> operands(block.slots.size());
+  std::vector<Tensor> operands(block.slots.size());
   std::vector<program::How> how(block.slots.size(), program::How::read);
-  operands[spec::MlpSlot::parameters] = at::empty({graph.groups[3].elements});
+  const at::Tensor parameters = at::empty({graph.groups[3].elements});
+  operands[spec::MlpSlot::parameters] = parameters;
   how[spec::MlpSlot::parameters] = program::How::accumulate;
   const model::BlockContext c(graph, block, operands, how, model::Mode::train, 9, 1.0);
   CHECK(c.has(spec::MlpSlot::parameters));
@@ -109,8 +110,7 @@ TEST_CASE("a context refuses slots that its instruction does not use") {
   CHECK_FALSE(c.has(spec::MlpSlot::normed));
   CHECK_FALSE(c.writes(spec::MlpSlot::normed));
   CHECK_THROWS_AS(c[spec::MlpSlot::normed], InternalError);
-  CHECK(c.tensor(spec::MlpSlot::parameters, spec::MlpTensor::c_fc_weight).sizes() ==
-        at::IntArrayRef({256, 64}));
+  CHECK(c.tensor(spec::MlpSlot::parameters, spec::MlpTensor::c_fc_weight).dims == Dims{256, 64});
   CHECK(c.random_key(0).block == 2);
   CHECK(c.random_key(0).seed == 9);
   CHECK_THROWS_AS(model::BlockContext(graph, block, {}, {}, model::Mode::train, 9, 1.0),

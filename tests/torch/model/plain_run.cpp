@@ -1,5 +1,5 @@
 #include "plain_run.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <random>
@@ -21,7 +21,7 @@ PlainRun::PlainRun(const spec::ModelDims& dims, program::ModelGraph g, program::
 
 at::Tensor PlainRun::buffer(const std::string& name, DType dtype) {
   const at::Tensor& bytes = memory.at(name);
-  return tensor::view(bytes.data_ptr(), dtype, {bytes.numel() / size_of(dtype)});
+  return tensor::torch_view(make_tensor(bytes.data_ptr(), dtype, {bytes.numel() / size_of(dtype)}));
 }
 
 void PlainRun::fill_parameters(std::uint64_t parameter_seed) {
@@ -37,7 +37,7 @@ void PlainRun::fill_parameters(std::uint64_t parameter_seed) {
         else
           exact[p.offset + i] *= 5;
     buffer("w." + group.name, graph.compute)
-        .copy_(tensor::view(exact.data(), DType::f32, {group.elements}));
+        .copy_(tensor::torch_view(make_tensor(exact.data(), DType::f32, {group.elements})));
   }
 }
 
@@ -70,20 +70,20 @@ void PlainRun::fill_batch(std::uint64_t batch_seed, std::int64_t vocab_size,
 void PlainRun::run() {
   std::vector<void*> addresses;
   for (const at::Tensor& bytes : by_buffer_) addresses.push_back(bytes.data_ptr());
-  run_at(addresses);
+  run_at(addresses, Place::host);
 }
 
-void PlainRun::run_at(const std::vector<void*>& addresses) {
+void PlainRun::run_at(const std::vector<void*>& addresses, Place place) {
   for (const program::Instruction& i : program.steady) {
     const bool of_block = i.op == Op::forward || i.op == Op::recompute || i.op == Op::loss ||
                           i.op == Op::backward || i.op == Op::evaluate || i.op == Op::predict;
     if (!of_block) continue;
     const program::BlockSpec& spec = graph.blocks.at(i.block);
-    std::vector<at::Tensor> operands(spec.slots.size());
+    std::vector<Tensor> operands(spec.slots.size());
     std::vector<program::How> how(spec.slots.size(), program::How::read);
     for (const program::Use& u : i.uses) {
       const program::TensorSpec& t = spec.slots.at(u.slot).tensor;
-      operands[u.slot] = tensor::view(addresses.at(u.buffer), t.dtype, t.dims);
+      operands[u.slot] = make_tensor(addresses.at(u.buffer), t.dtype, t.dims, place);
       how[u.slot] = u.how;
     }
     BlockContext c(graph, spec, std::move(operands), std::move(how), mode, seed, loss_seed);

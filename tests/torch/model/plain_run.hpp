@@ -1,6 +1,7 @@
 // Runs a program's block instructions one after another in list order, each buffer an array of its
 // own that starts as NaN.
 #pragma once
+#include <ATen/core/Tensor.h>
 #include "model/model.hpp"
 #include "program/plain.hpp"
 #include <cstdint>
@@ -31,7 +32,7 @@ struct PlainRun {
   /// One step without its optimizer.
   void run();
   /// The same with each buffer at its address, elsewhere than in `memory`.
-  void run_at(const std::vector<void*>& addresses);
+  void run_at(const std::vector<void*>& addresses, Place place);
   /// By index, bytes as u8.
   const std::vector<at::Tensor>& buffers() const { return by_buffer_; }
   /// The weight or gradient ("w.", "g.") of each parameter by its Hugging Face name, in its dims.

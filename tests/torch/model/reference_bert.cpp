@@ -15,51 +15,49 @@
 
 namespace trainx::model::test {
 
-using at::Tensor;
-
-BertResult reference_bert(const spec::BertDims& d, const std::map<std::string, Tensor>& weights,
+BertResult reference_bert(const spec::BertDims& d, const std::map<std::string, at::Tensor>& weights,
                           const BertBatch& batch, std::uint64_t seed, double loss_seed,
                           at::ScalarType compute) {
   const std::int64_t B = batch.tokens.size(0), T = batch.tokens.size(1), C = d.hidden_size,
                      H = d.num_heads;
-  std::map<std::string, Tensor> w;
+  std::map<std::string, at::Tensor> w;
   for (const auto& [name, t] : weights)
     w[name] = t.to(compute).clone().detach().requires_grad_(true);
   std::uint32_t block = 0;
-  auto drop = [&](const Tensor& x) {
+  auto drop = [&](const at::Tensor& x) {
     return d.dropout > 0 ? (x.to(at::kDouble) *
                             reference_dropout(d.dropout, seed, block, batch.positions, T, C))
                                .to(compute)
                          : x;
   };
-  auto norm = [&](const Tensor& x, const std::string& name) {
+  auto norm = [&](const at::Tensor& x, const std::string& name) {
     return at::layer_norm(x, {C}, w.at(name + ".weight"), w.at(name + ".bias"),
                           d.layer_norm_epsilon);
   };
-  auto linear = [&](const Tensor& x, const std::string& name) {
+  auto linear = [&](const at::Tensor& x, const std::string& name) {
     return at::linear(x, w.at(name + ".weight"), w.at(name + ".bias"));
   };
 
   const std::string e = "bert.embeddings.";
-  const Tensor word = w.at(e + "word_embeddings.weight");
-  const Tensor sum =
+  const at::Tensor word = w.at(e + "word_embeddings.weight");
+  const at::Tensor sum =
       at::embedding(word, batch.tokens.to(at::kLong), d.pad_token) +
       w.at(e + "position_embeddings.weight").narrow(0, 0, T) +
       at::embedding(w.at(e + "token_type_embeddings.weight"), batch.token_types.to(at::kLong));
-  Tensor x = drop(norm(sum, e + "LayerNorm"));
+  at::Tensor x = drop(norm(sum, e + "LayerNorm"));
   // 0, or -inf for padding
-  const Tensor seen = at::arange(T, at::kInt)
-                          .unsqueeze(0)
-                          .lt(batch.lengths.unsqueeze(1))
-                          .to(compute)
-                          .log()
-                          .view({B, 1, 1, T});
+  const at::Tensor seen = at::arange(T, at::kInt)
+                              .unsqueeze(0)
+                              .lt(batch.lengths.unsqueeze(1))
+                              .to(compute)
+                              .log()
+                              .view({B, 1, 1, T});
   for (std::int64_t i = 0; i < d.num_layers; ++i) {
     const std::string layer = "bert.encoder.layer." + std::to_string(i) + ".";
     auto heads = [&](const char* part) {
       return linear(x, layer + "attention.self." + part).view({B, T, H, C / H}).transpose(1, 2);
     };
-    const Tensor query = heads("query"), key = heads("key"), value = heads("value");
+    const at::Tensor query = heads("query"), key = heads("key"), value = heads("value");
     auto by_definition = [&] {
       return at::matmul(
           at::softmax(
@@ -67,23 +65,23 @@ BertResult reference_bert(const spec::BertDims& d, const std::map<std::string, T
               -1),
           value);
     };
-    const Tensor by_head = compute == at::kDouble
-                               ? by_definition()
-                               : at::scaled_dot_product_attention(query, key, value, seen);
-    const Tensor attended = by_head.transpose(1, 2).reshape({B, T, C});
+    const at::Tensor by_head = compute == at::kDouble
+                                   ? by_definition()
+                                   : at::scaled_dot_product_attention(query, key, value, seen);
+    const at::Tensor attended = by_head.transpose(1, 2).reshape({B, T, C});
     // the block that adds the branch: embedding is 0, the layer's attention 2 i + 1
     block = static_cast<std::uint32_t>(2 * i + 2);
     x = norm(x + drop(linear(attended, layer + "attention.output.dense")),
              layer + "attention.output.LayerNorm");
-    const Tensor inner = at::gelu(linear(x, layer + "intermediate.dense"));
+    const at::Tensor inner = at::gelu(linear(x, layer + "intermediate.dense"));
     block = static_cast<std::uint32_t>(2 * i + 3);
     x = norm(x + drop(linear(inner, layer + "output.dense")), layer + "output.LayerNorm");
   }
   BertResult result;
   result.hidden = x.detach();
-  Tensor logits, targets;
+  at::Tensor logits, targets;
   if (d.task == spec::Task::classification) {
-    Tensor pooled = at::tanh(linear(x.select(1, 0), "bert.pooler.dense"));
+    at::Tensor pooled = at::tanh(linear(x.select(1, 0), "bert.pooler.dense"));
     if (d.dropout > 0)
       pooled = (pooled.to(at::kDouble) *
                 reference_dropout(d.dropout, seed, block, batch.positions, 1, C, 1).view({B, C}))
@@ -92,13 +90,13 @@ BertResult reference_bert(const spec::BertDims& d, const std::map<std::string, T
     targets = batch.labels;
   } else {
     const std::string head = "cls.predictions.";
-    const Tensor transformed =
+    const at::Tensor transformed =
         norm(at::gelu(linear(x, head + "transform.dense")), head + "transform.LayerNorm");
     logits = at::linear(transformed, word.narrow(0, 0, d.vocab_size),
                         w.at(head + "bias").narrow(0, 0, d.vocab_size));
     targets = batch.targets;
   }
-  const Tensor loss = at::cross_entropy_loss(
+  const at::Tensor loss = at::cross_entropy_loss(
       (compute == at::kDouble ? logits : logits.to(at::kFloat)).view({-1, logits.size(-1)}),
       targets.to(at::kLong).view({-1}), {}, /*sum*/ 2, -100);
   (loss * loss_seed).backward();

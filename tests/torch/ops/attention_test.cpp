@@ -2,7 +2,7 @@
 #include "ops/attention.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include "tensor/allocator_meter.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/Parallel.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
@@ -22,11 +22,10 @@
 #include "support/catch.hpp"
 
 using namespace trainx;
-using at::Tensor;
 
 namespace {
 
-double error(const Tensor& a, const Tensor& b) {
+double error(const at::Tensor& a, const at::Tensor& b) {
   if (!at::isfinite(a).all().item<bool>()) return std::numeric_limits<double>::infinity();
   const double largest = b.abs().max().item<double>();
   return (a.to(at::kDouble) - b).abs().max().item<double>() / (largest > 0 ? largest : 1);
@@ -42,20 +41,20 @@ TEST_CASE("causal attention and its gradient against scores written out") {
   INFO(c10::toString(type) << " length " << T << " by " << name_of(kind));
   const double tolerance = type == at::kFloat ? 1e-5 : 3e-2;
   const float poison = std::numeric_limits<float>::quiet_NaN();
-  const Tensor
+  const at::Tensor
       qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kDouble).to(type),
       d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kDouble).to(type);
-  const Tensor out = at::full({B, T, H, D}, poison, type),
-               lse = at::full({B, T, H}, poison, at::kFloat),
-               d_qkv = at::full({B, T, 3, H, D}, poison, type);
+  const at::Tensor out = at::full({B, T, H, D}, poison, type),
+                   lse = at::full({B, T, H}, poison, at::kFloat),
+                   d_qkv = at::full({B, T, 3, H, D}, poison, type);
   ops::causal_attention(out, lse, qkv, kind);
   ops::causal_attention_backward(d_qkv, d_out, qkv, out, lse, kind);
 
-  const Tensor leaf = qkv.to(at::kDouble).requires_grad_(true),
-               parts = leaf.permute({2, 0, 3, 1, 4});
-  const Tensor scores = at::matmul(parts[0], parts[1].transpose(2, 3)) / std::sqrt(8.0) +
-                        at::tril(at::ones({T, T}, at::kDouble)).log();
-  const Tensor want = at::matmul(at::softmax(scores, -1), parts[2]).transpose(1, 2);
+  const at::Tensor leaf = qkv.to(at::kDouble).requires_grad_(true),
+                   parts = leaf.permute({2, 0, 3, 1, 4});
+  const at::Tensor scores = at::matmul(parts[0], parts[1].transpose(2, 3)) / std::sqrt(8.0) +
+                            at::tril(at::ones({T, T}, at::kDouble)).log();
+  const at::Tensor want = at::matmul(at::softmax(scores, -1), parts[2]).transpose(1, 2);
   want.backward(d_out.to(at::kDouble));
   CHECK(error(out, want.detach()) <= tolerance);
   CHECK(error(lse.permute({0, 2, 1}), scores.detach().logsumexp(-1)) <= tolerance);
@@ -68,20 +67,21 @@ TEST_CASE("attention over a cache is that of the last rows of the whole") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t T = GENERATE(1, 2, 33, 200, 700), H = 3, D = 8;
   const double tolerance = type == at::kFloat ? 1e-5 : 3e-2;
-  const Tensor whole =
-                   at::randn({T, 3, H, D}, at::detail::createCPUGenerator(3), at::kDouble).to(type),
-               parts = whole.to(at::kDouble).permute({1, 2, 0, 3});
-  const Tensor scores = at::matmul(parts[0], parts[1].transpose(1, 2)) / std::sqrt(8.0) +
-                        at::tril(at::ones({T, T}, at::kDouble)).log();
-  const Tensor want = at::matmul(at::softmax(scores, -1), parts[2]).transpose(0, 1);
+  const at::Tensor whole = at::randn({T, 3, H, D}, at::detail::createCPUGenerator(3), at::kDouble)
+                               .to(type),
+                   parts = whole.to(at::kDouble).permute({1, 2, 0, 3});
+  const at::Tensor scores = at::matmul(parts[0], parts[1].transpose(1, 2)) / std::sqrt(8.0) +
+                            at::tril(at::ones({T, T}, at::kDouble)).log();
+  const at::Tensor want = at::matmul(at::softmax(scores, -1), parts[2]).transpose(0, 1);
   for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{2}, T / 2, T}) {
     if (rows < 1 || rows > T) continue;
     INFO(c10::toString(type) << ": " << rows << " of " << T);
-    const Tensor out = at::full({rows, H, D}, std::numeric_limits<float>::quiet_NaN(), type);
+    const at::Tensor out = at::full({rows, H, D}, std::numeric_limits<float>::quiet_NaN(), type);
     ops::cached_attention(out, whole);
     CHECK(error(out, want.narrow(0, T - rows, rows)) <= tolerance);
   }
-  CHECK_THROWS_AS(ops::cached_attention(at::empty({T + 1, H, D}, type), whole), InternalError);
+  const at::Tensor too_many = at::empty({T + 1, H, D}, type);
+  CHECK_THROWS_AS(ops::cached_attention(too_many, whole), InternalError);
 }
 
 TEST_CASE(
@@ -99,13 +99,13 @@ TEST_CASE(
   INFO(c10::toString(type) << " length " << T << " samples " << B << " by " << name_of(kind));
   const double tolerance = type == at::kFloat ? 1e-5 : 3e-2;
   const float poison = std::numeric_limits<float>::quiet_NaN();
-  const Tensor
+  const at::Tensor
       qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kDouble).to(type),
       d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kDouble).to(type);
-  const Tensor out = at::full({B, T, H, D}, poison, type),
-               lse = at::full({B, T, H}, poison, at::kFloat),
-               d_qkv = at::full({B, T, 3, H, D}, poison, type);
-  const Tensor counts = at::empty({B}, at::kInt);
+  const at::Tensor out = at::full({B, T, H, D}, poison, type),
+                   lse = at::full({B, T, H}, poison, at::kFloat),
+                   d_qkv = at::full({B, T, 3, H, D}, poison, type);
+  const at::Tensor counts = at::empty({B}, at::kInt);
   for (std::int64_t b = 0; b < B; ++b) counts[b].fill_(lengths[b]);
   ops::bidirectional_attention(out, lse, qkv, counts, kind);
   ops::bidirectional_attention_backward(d_qkv, d_out, qkv, out, lse, counts, kind);
@@ -116,10 +116,10 @@ TEST_CASE(
     CHECK(d_qkv[b].narrow(0, n, T - n).eq(0).all().item<bool>());
     CHECK(at::isfinite(lse[b]).all().item<bool>());
     if (n == 0) continue;
-    const Tensor leaf = qkv[b].narrow(0, 0, n).to(at::kDouble).requires_grad_(true),
-                 parts = leaf.permute({1, 2, 0, 3});
-    const Tensor scores = at::matmul(parts[0], parts[1].transpose(1, 2)) / std::sqrt(8.0);
-    const Tensor want = at::matmul(at::softmax(scores, -1), parts[2]).transpose(0, 1);
+    const at::Tensor leaf = qkv[b].narrow(0, 0, n).to(at::kDouble).requires_grad_(true),
+                     parts = leaf.permute({1, 2, 0, 3});
+    const at::Tensor scores = at::matmul(parts[0], parts[1].transpose(1, 2)) / std::sqrt(8.0);
+    const at::Tensor want = at::matmul(at::softmax(scores, -1), parts[2]).transpose(0, 1);
     want.backward(d_out[b].narrow(0, 0, n).to(at::kDouble));
     CHECK(error(out[b].narrow(0, 0, n), want.detach()) <= tolerance);
     CHECK(error(lse[b].narrow(0, 0, n).permute({1, 0}), scores.detach().logsumexp(-1)) <=
@@ -142,14 +142,14 @@ TEST_CASE("math gives what flash gives, and takes no more memory than planned fo
   const double tolerance = type == at::kFloat ? 1e-5 : type == at::kHalf ? 4e-3 : 3e-2;
   INFO(c10::toString(type) << (causal ? " causal " : " padded ") << B << " x " << T << " x " << H
                            << " x " << D);
-  const Tensor
+  const at::Tensor
       qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kFloat).to(type),
       d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kFloat).to(type);
-  const Tensor lengths = at::full({B}, T, at::kInt);
+  const at::Tensor lengths = at::full({B}, T, at::kInt);
   if (!causal)
     for (std::int64_t b = 0; b < B; ++b) lengths[b].fill_(b % 3 == 1 ? 0 : T - b);
   struct Results {
-    Tensor out, lse, d_qkv;
+    at::Tensor out, lse, d_qkv;
   };
   const auto computed = [&](AttentionKind kind) {
     const Results r{at::full({B, T, H, D}, 7, type), at::full({B, T, H}, 7, at::kFloat),
@@ -180,7 +180,7 @@ TEST_CASE("math gives what flash gives, and takes no more memory than planned fo
 
 TEST_CASE("attention that only a GPU has is none of a CPU's") {
   const AttentionKind kind = GENERATE(AttentionKind::cudnn, AttentionKind::efficient);
-  const Tensor qkv = at::ones({1, 4, 3, 1, 8}), out = at::ones({1, 4, 1, 8}),
-               lse = at::ones({1, 4, 1});
+  const at::Tensor qkv = at::ones({1, 4, 3, 1, 8}), out = at::ones({1, 4, 1, 8}),
+                   lse = at::ones({1, 4, 1});
   CHECK_THROWS_AS(ops::causal_attention(out, lse, qkv, kind), InternalError);
 }

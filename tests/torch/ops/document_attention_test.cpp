@@ -18,7 +18,6 @@
 #include "support/catch.hpp"
 
 using namespace trainx;
-using at::Tensor;
 
 namespace {
 
@@ -31,8 +30,9 @@ struct Row {
   return out << row.documents;
 }
 
-Tensor starts_of(const std::vector<Row>& rows, std::int64_t length) {
-  const Tensor starts = at::full({static_cast<std::int64_t>(rows.size()), length}, -1, at::kInt);
+at::Tensor starts_of(const std::vector<Row>& rows, std::int64_t length) {
+  const at::Tensor starts =
+      at::full({static_cast<std::int64_t>(rows.size()), length}, -1, at::kInt);
   for (std::size_t b = 0; b < rows.size(); ++b) {
     std::int64_t begin = 0;
     for (const std::int64_t tokens : rows[b].documents) {
@@ -71,24 +71,28 @@ TEST_CASE(
                      H = 3, D = 8;
   INFO(c10::toString(type) << " length " << T << " rows " << B << " by " << name_of(kind));
   const float poison = std::numeric_limits<float>::quiet_NaN();
-  const Tensor
+  const at::Tensor
       qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kFloat).to(type),
       d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kFloat).to(type);
-  const Tensor out = at::full({B, T, H, D}, poison, type),
-               lse = at::full({B, T, H}, poison, at::kFloat),
-               d_qkv = at::full({B, T, 3, H, D}, poison, type);
-  const Tensor starts = starts_of(rows, T);
+  const at::Tensor out = at::full({B, T, H, D}, poison, type),
+                   lse = at::full({B, T, H}, poison, at::kFloat),
+                   d_qkv = at::full({B, T, 3, H, D}, poison, type);
+  const at::Tensor starts = starts_of(rows, T);
   ops::document_attention(out, lse, qkv, starts, kind);
   ops::document_attention_backward(d_qkv, d_out, qkv, out, lse, starts, kind);
 
-  const Tensor want = at::zeros({B, T, H, D}, type), want_lse = at::zeros({B, T, H}, at::kFloat),
-               want_d = at::zeros({B, T, 3, H, D}, type);
+  const at::Tensor want = at::zeros({B, T, H, D}, type),
+                   want_lse = at::zeros({B, T, H}, at::kFloat),
+                   want_d = at::zeros({B, T, 3, H, D}, type);
   for_documents(rows, [&](std::int64_t b, std::int64_t begin, std::int64_t tokens) {
-    const auto part = [&](const Tensor& x) { return x.narrow(0, b, 1).narrow(1, begin, tokens); };
-    const Tensor alone = part(qkv).clone(), result = part(out).clone(), log_sum = part(lse).clone(),
-                 d = part(d_qkv).clone();
+    const auto part = [&](const at::Tensor& x) {
+      return x.narrow(0, b, 1).narrow(1, begin, tokens);
+    };
+    const at::Tensor alone = part(qkv).clone(), result = part(out).clone(),
+                     log_sum = part(lse).clone(), d = part(d_qkv).clone(),
+                     of_out = part(d_out).clone();
     ops::causal_attention(result, log_sum, alone, kind);
-    ops::causal_attention_backward(d, part(d_out).clone(), alone, result, log_sum, kind);
+    ops::causal_attention_backward(d, of_out, alone, result, log_sum, kind);
     part(want).copy_(result);
     part(want_lse).copy_(log_sum);
     part(want_d).copy_(d);
@@ -96,7 +100,7 @@ TEST_CASE(
   // The same work on the same numbers, which may lie otherwise in memory: equal to the bit where
   // that does not matter to the library's products.
   const double tolerance = type == at::kFloat ? 1e-6 : 1e-2;
-  const auto close = [&](const Tensor& a, const Tensor& b) {
+  const auto close = [&](const at::Tensor& a, const at::Tensor& b) {
     return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>() <=
            tolerance * (1 + b.to(at::kDouble).abs().max().item<double>());
   };
@@ -108,15 +112,15 @@ TEST_CASE(
 TEST_CASE("math with the scores of whole rows is that of each document") {
   const std::vector<Row> rows{{{20, 1, 30}}, {{51}}, {{7, 7}}, {{}}};
   const std::int64_t B = 4, T = 51, H = 3, D = 8;
-  const Tensor qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kFloat),
-               d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kFloat);
-  const Tensor starts = starts_of(rows, T);
-  const Tensor want = at::zeros({B, T, H, D}), want_lse = at::zeros({B, T, H}),
-               want_d = at::zeros({B, T, 3, H, D});
+  const at::Tensor qkv = at::randn({B, T, 3, H, D}, at::detail::createCPUGenerator(1), at::kFloat),
+                   d_out = at::randn({B, T, H, D}, at::detail::createCPUGenerator(2), at::kFloat);
+  const at::Tensor starts = starts_of(rows, T);
+  const at::Tensor want = at::zeros({B, T, H, D}), want_lse = at::zeros({B, T, H}),
+                   want_d = at::zeros({B, T, 3, H, D});
   ops::document_attention(want, want_lse, qkv, starts, AttentionKind::math);
   ops::document_attention_backward(want_d, d_out, qkv, want, want_lse, starts, AttentionKind::math);
-  const Tensor out = at::zeros({B, T, H, D}), lse = at::zeros({B, H, T}),
-               d = at::zeros({B, T, 3, H, D});
+  const at::Tensor out = at::zeros({B, T, H, D}), lse = at::zeros({B, H, T}),
+                   d = at::zeros({B, T, 3, H, D});
   ops::math_attention(out, lse, qkv, {.causal = true, .starts = starts});
   ops::math_attention_backward(d, d_out, qkv, out, {.causal = true, .starts = starts});
   CHECK((out - want).abs().max().item<float>() <= 1e-5);
@@ -125,30 +129,34 @@ TEST_CASE("math with the scores of whole rows is that of each document") {
 }
 
 TEST_CASE("starts that are none are refused") {
-  const Tensor qkv = at::ones({1, 4, 3, 1, 4}), out = at::ones({1, 4, 1, 4}),
-               lse = at::ones({1, 4, 1});
+  const at::Tensor qkv = at::ones({1, 4, 3, 1, 4}), out = at::ones({1, 4, 1, 4}),
+                   lse = at::ones({1, 4, 1});
   const auto starts = [](std::vector<int> values) {
-    const Tensor s = at::zeros({1, 4}, at::kInt);
+    const at::Tensor s = at::zeros({1, 4}, at::kInt);
     for (std::int64_t i = 0; i < 4; ++i) s[0][i] = values[static_cast<std::size_t>(i)];
     return s;
   };
-  CHECK_THROWS_AS(ops::document_attention(out, lse, qkv, starts({0, 0, 1, 1})), InternalError);
-  CHECK_THROWS_AS(ops::document_attention(out, lse, qkv, starts({-1, 1, 1, 1})), InternalError);
-  CHECK_THROWS_AS(ops::document_attention(out, lse, qkv, starts({0, 0, 3, 3})), InternalError);
-  CHECK_NOTHROW(ops::document_attention(out, lse, qkv, starts({-1, -1, -1, -1})));
+  const auto attend = [&](std::vector<int> values) {
+    const at::Tensor s = starts(std::move(values));
+    ops::document_attention(out, lse, qkv, s);
+  };
+  CHECK_THROWS_AS(attend({0, 0, 1, 1}), InternalError);
+  CHECK_THROWS_AS(attend({-1, 1, 1, 1}), InternalError);
+  CHECK_THROWS_AS(attend({0, 0, 3, 3}), InternalError);
+  CHECK_NOTHROW(attend({-1, -1, -1, -1}));
 }
 
 TEST_CASE("positions count from the first token of a document") {
   const std::vector<Row> rows{{{3, 2}}, {{6}}, {{}}};
   const std::int64_t T = 6, C = 40, V = 11;
-  const Tensor tokens = at::randint(V, {3, T}, at::detail::createCPUGenerator(3), at::kInt),
-               starts = starts_of(rows, T);
-  const Tensor wte = at::randn({V, C}, at::detail::createCPUGenerator(4), at::kFloat),
-               wpe = at::randn({T, C}, at::detail::createCPUGenerator(5), at::kFloat);
-  const Tensor out = at::zeros({3 * T, C});
+  const at::Tensor tokens = at::randint(V, {3, T}, at::detail::createCPUGenerator(3), at::kInt),
+                   starts = starts_of(rows, T);
+  const at::Tensor wte = at::randn({V, C}, at::detail::createCPUGenerator(4), at::kFloat),
+                   wpe = at::randn({T, C}, at::detail::createCPUGenerator(5), at::kFloat);
+  const at::Tensor out = at::zeros({3 * T, C});
   ops::embedding(out, tokens, wte, wpe, {}, starts);
-  const Tensor d = at::randn({3 * T, C}, at::detail::createCPUGenerator(6), at::kFloat),
-               d_wpe = at::ones({T, C}), want_d = at::ones({T, C});
+  const at::Tensor d = at::randn({3 * T, C}, at::detail::createCPUGenerator(6), at::kFloat),
+                   d_wpe = at::ones({T, C}), want_d = at::ones({T, C});
   ops::embedding_backward_positions(d_wpe, d, T, true, starts);
   for_documents(rows, [&](std::int64_t b, std::int64_t begin, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {

@@ -33,29 +33,30 @@
 #include "support/catch.hpp"
 
 using namespace trainx;
-using at::Tensor;
 
 namespace {
 
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-double error(const Tensor& got, const Tensor& want) {
-  const Tensor a = got.to(at::kDouble), b = want.to(at::kDouble);
+double error(const at::Tensor& got, const at::Tensor& want) {
+  const at::Tensor a = got.to(at::kDouble), b = want.to(at::kDouble);
   if (!at::isfinite(a).all().item<bool>()) return std::numeric_limits<double>::infinity();
   const double largest = b.abs().max().item<double>();
   return (a - b).abs().max().item<double>() / (largest > 0 ? largest : 1);
 }
 
-Tensor normal(at::IntArrayRef dims, at::ScalarType type, std::uint64_t seed) {
+at::Tensor normal(at::IntArrayRef dims, at::ScalarType type, std::uint64_t seed) {
   return at::randn(dims, at::detail::createCPUGenerator(seed), at::kDouble).to(type);
 }
-Tensor poisoned(at::IntArrayRef dims, at::ScalarType type) {
+at::Tensor poisoned(at::IntArrayRef dims, at::ScalarType type) {
   return at::full(dims, not_a_number, type);
 }
 double tolerance(at::ScalarType type) {
   return type == at::kFloat ? 2e-6 : type == at::kHalf ? 2e-3 : 1.5e-2;
 }
-Tensor leaf(const Tensor& t) { return t.to(at::kDouble).detach().clone().requires_grad_(true); }
+at::Tensor leaf(const at::Tensor& t) {
+  return t.to(at::kDouble).detach().clone().requires_grad_(true);
+}
 
 }  // namespace
 
@@ -63,22 +64,22 @@ TEST_CASE("layer norm, forward and backward") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t columns = GENERATE(1, 15, 16, 65, 128), rows = GENERATE(1, 37);
   INFO(c10::toString(type) << " rows " << rows << " columns " << columns);
-  const Tensor x = normal({rows, columns}, type, 1) + 3, weight = normal({columns}, type, 2),
-               bias = normal({columns}, type, 3), dy = normal({rows, columns}, type, 4),
-               d_sum = normal({rows, columns}, type, 5);
-  const Tensor mean = poisoned({rows}, at::kFloat), rstd = poisoned({rows}, at::kFloat),
-               normed = poisoned({rows, columns}, type);
+  const at::Tensor x = normal({rows, columns}, type, 1) + 3, weight = normal({columns}, type, 2),
+                   bias = normal({columns}, type, 3), dy = normal({rows, columns}, type, 4),
+                   d_sum = normal({rows, columns}, type, 5);
+  const at::Tensor mean = poisoned({rows}, at::kFloat), rstd = poisoned({rows}, at::kFloat),
+                   normed = poisoned({rows, columns}, type);
   ops::layer_norm_statistics(mean, rstd, x, 1e-5);
   ops::layer_norm_apply(normed, x, mean, rstd, weight, bias);
-  const Tensor at_once = x.clone();
+  const at::Tensor at_once = x.clone();
   ops::layer_norm(at_once, at_once, weight, bias, 1e-5);
   CHECK(error(at_once, normed.to(at::kDouble)) <= tolerance(type));
-  const Tensor lx = leaf(x), lw = leaf(weight), lb = leaf(bias);
-  const Tensor want = at::layer_norm(lx, {columns}, lw, lb, 1e-5);
+  const at::Tensor lx = leaf(x), lw = leaf(weight), lb = leaf(bias);
+  const at::Tensor want = at::layer_norm(lx, {columns}, lw, lb, 1e-5);
   CHECK(error(normed, want) <= 10 * tolerance(type));
   want.backward(dy.to(at::kDouble));
-  const Tensor dx = poisoned({rows, columns}, type), dw = poisoned({columns}, at::kFloat),
-               db = poisoned({columns}, at::kFloat);
+  const at::Tensor dx = poisoned({rows, columns}, type), dw = poisoned({columns}, at::kFloat),
+                   db = poisoned({columns}, at::kFloat);
   ops::layer_norm_backward(dx, d_sum, dy, x, mean, rstd, weight);
   CHECK(error(dx, lx.grad() + d_sum.to(at::kDouble)) <= 10 * tolerance(type));
   ops::layer_norm_backward(dx, {}, dy, x, mean, rstd, weight);
@@ -93,26 +94,26 @@ TEST_CASE("layer norm, forward and backward") {
 TEST_CASE("both forms of gelu and their derivatives, also far from zero") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const bool erf = GENERATE(false, true);
-  Tensor x = normal({1003}, type, 1) * 4;
+  at::Tensor x = normal({1003}, type, 1) * 4;
   const float extremes[] = {0, -0.0f, 30, -30, 1000, -1000, 1e-30f, -1e-6f, 5.5f, -5.5f};
   for (int i = 0; i < 10; ++i) x[i].fill_(extremes[i]);
-  const Tensor dy = normal({1003}, type, 2), y = poisoned({1003}, type), lx = leaf(x);
+  const at::Tensor dy = normal({1003}, type, 2), y = poisoned({1003}, type), lx = leaf(x);
   (erf ? ops::gelu_erf : ops::gelu)(y, x);
-  const Tensor want = at::gelu(lx, erf ? "none" : "tanh");
+  const at::Tensor want = at::gelu(lx, erf ? "none" : "tanh");
   want.backward(dy.to(at::kDouble));
   CHECK(error(y.narrow(0, 10, 990), want.narrow(0, 10, 990)) <= tolerance(type));
   CHECK(error(y.narrow(0, 0, 10), want.narrow(0, 0, 10)) <= tolerance(type));
-  Tensor dx = dy.clone();
+  at::Tensor dx = dy.clone();
   (erf ? ops::gelu_erf_backward : ops::gelu_backward)(dx, dx, x);  // in place
   CHECK(error(dx, lx.grad()) <= tolerance(type));
 }
 
 TEST_CASE("tanh and its derivative, in place") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
-  const Tensor x = normal({101}, type, 1) * 3, dy = normal({101}, type, 2), lx = leaf(x),
-               want = at::tanh(lx);
+  const at::Tensor x = normal({101}, type, 1) * 3, dy = normal({101}, type, 2), lx = leaf(x),
+                   want = at::tanh(lx);
   want.backward(dy.to(at::kDouble));
-  const Tensor y = x.clone(), dx = dy.clone();
+  const at::Tensor y = x.clone(), dx = dy.clone();
   ops::tanh(y, y);
   CHECK(error(y, want.detach()) <= tolerance(type));
   ops::tanh_backward(dx, dx, y);
@@ -125,30 +126,31 @@ TEST_CASE(
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t columns = GENERATE(16, 65, 1030), rows = 12;
   const bool with_norm = GENERATE(false, true);
-  const Tensor residual = normal({rows, columns}, type, 1) + 2,
-               branch = normal({rows, columns}, type, 2), bias = normal({columns}, type, 3),
-               weight = normal({columns}, type, 4), shift = normal({columns}, type, 5);
+  const at::Tensor residual = normal({rows, columns}, type, 1) + 2,
+                   branch = normal({rows, columns}, type, 2), bias = normal({columns}, type, 3),
+                   weight = normal({columns}, type, 4), shift = normal({columns}, type, 5);
   const std::int64_t positions[] = {7, 8, 9};
   const ops::Dropout dropout{0.25, {42, 3, 1}, positions, 4, 0};
-  const Tensor factors = poisoned({rows, columns}, at::kFloat);
-  ops::drop_out(factors, at::full({rows, columns}, 1, at::kFloat), dropout);
-  const Tensor before = with_norm
-                            ? at::layer_norm(residual.to(at::kDouble), {columns},
-                                             weight.to(at::kDouble), shift.to(at::kDouble), 1e-12)
-                            : residual.to(at::kDouble);
-  const Tensor want = before +
-                      (branch.to(at::kDouble) + bias.to(at::kDouble)) * factors.to(at::kDouble);
+  const at::Tensor factors = poisoned({rows, columns}, at::kFloat);
+  const at::Tensor ones = at::full({rows, columns}, 1, at::kFloat);
+  ops::drop_out(factors, ones, dropout);
+  const at::Tensor before = with_norm ? at::layer_norm(residual.to(at::kDouble), {columns},
+                                                       weight.to(at::kDouble),
+                                                       shift.to(at::kDouble), 1e-12)
+                                      : residual.to(at::kDouble);
+  const at::Tensor want = before +
+                          (branch.to(at::kDouble) + bias.to(at::kDouble)) * factors.to(at::kDouble);
   const ops::PendingNorm norm = with_norm ? ops::PendingNorm{weight, shift, 1e-12}
                                           : ops::PendingNorm{};
-  const Tensor out = poisoned({rows, columns}, type);
+  const at::Tensor out = poisoned({rows, columns}, type);
   ops::add_branch_to_norm(out, residual, norm, branch, bias, dropout);
   CHECK(error(out, want) <= 2 * tolerance(type));
-  Tensor some = at::empty({3}, at::kLong);
+  at::Tensor some = at::empty({3}, at::kLong);
   for (int i = 0; i < 3; ++i) some[i].fill_(i == 0 ? 11 : i);
-  const Tensor part = poisoned({3, columns}, type);
+  const at::Tensor part = poisoned({3, columns}, type);
   ops::add_branch_to_norm(part, residual, norm, branch, bias, dropout, some);
   CHECK(at::equal(part, out.index_select(0, some)));
-  const Tensor back = at::zeros({rows, columns}, type);
+  const at::Tensor back = at::zeros({rows, columns}, type);
   ops::scatter_rows(back, part, some);
   CHECK(at::equal(back.index_select(0, some), part));
   CHECK(back[0].eq(0).all().item<bool>());
@@ -158,21 +160,26 @@ TEST_CASE("operations in one give the bits of those they are made of") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t rows = 12, columns = 65;
   const auto random = [&](std::uint64_t seed) { return normal({rows, columns}, type, seed); };
-  const Tensor residual = random(1), branch = random(2), bias = normal({columns}, type, 3),
-               weight = normal({columns}, type, 4), shift = normal({columns}, type, 5);
+  const at::Tensor residual = random(1), branch = random(2), bias = normal({columns}, type, 3),
+                   weight = normal({columns}, type, 4), shift = normal({columns}, type, 5);
   const std::int64_t positions[] = {7, 8, 9};
   const ops::Dropout dropout{0.25, {42, 3, 1}, positions, 4, 0};
-  const ops::PendingNorm norm{normal({columns}, type, 6), normal({columns}, type, 7), 1e-12};
-  const Tensor some = at::arange(0, rows, 4, at::kLong), d_bias = poisoned({columns}, at::kFloat),
-               want_bias = poisoned({columns}, at::kFloat);
+  const at::Tensor norm_weight = normal({columns}, type, 6), norm_bias = normal({columns}, type, 7);
+  const ops::PendingNorm norm{norm_weight, norm_bias, 1e-12};
+  const at::Tensor some = at::arange(0, rows, 4, at::kLong),
+                   d_bias = poisoned({columns}, at::kFloat),
+                   want_bias = poisoned({columns}, at::kFloat);
 
-  const auto results = [&] {
-    return ops::NormedSum{poisoned({3, columns}, type), poisoned({3}, at::kFloat),
-                          poisoned({3}, at::kFloat), poisoned({3, columns}, type)};
+  struct Results {
+    at::Tensor sum, mean, rstd, normed;
   };
-  const ops::NormedSum got = results(), want = results();
-  ops::add_branch_layer_norm(got, residual, branch, bias, weight, shift, 1e-12, dropout, norm,
-                             some);
+  const auto results = [&] {
+    return Results{poisoned({3, columns}, type), poisoned({3}, at::kFloat),
+                   poisoned({3}, at::kFloat), poisoned({3, columns}, type)};
+  };
+  const Results got = results(), want = results();
+  ops::add_branch_layer_norm({got.sum, got.mean, got.rstd, got.normed}, residual, branch, bias,
+                             weight, shift, 1e-12, dropout, norm, some);
   ops::add_branch_to_norm(want.sum, residual, norm, branch, bias, dropout, some);
   ops::layer_norm_statistics(want.mean, want.rstd, want.sum, 1e-12);
   ops::layer_norm_apply(want.normed, want.sum, want.mean, want.rstd, weight, shift);
@@ -180,32 +187,35 @@ TEST_CASE("operations in one give the bits of those they are made of") {
          at::equal(got.rstd, want.rstd) && at::equal(got.normed, want.normed)));
 
   const auto with_bias = [&](auto fused, auto plain) {
-    const Tensor dx = branch.clone(), want_dx = branch.clone();
+    const at::Tensor dx = branch.clone(), want_dx = branch.clone();
     fused(dx);
     plain(want_dx);
     ops::column_sum(want_bias, want_dx, false);
     CHECK((at::equal(dx, want_dx) && at::equal(d_bias, want_bias)));
   };
   with_bias(
-      [&](const Tensor& dx) { ops::gelu_erf_backward_with_bias(dx, d_bias, dx, residual, false); },
-      [&](const Tensor& dx) { ops::gelu_erf_backward(dx, dx, residual); });
+      [&](const at::Tensor& dx) {
+        ops::gelu_erf_backward_with_bias(dx, d_bias, dx, residual, false);
+      },
+      [&](const at::Tensor& dx) { ops::gelu_erf_backward(dx, dx, residual); });
   with_bias(
-      [&](const Tensor& dx) { ops::tanh_backward_with_bias(dx, d_bias, dx, residual, false); },
-      [&](const Tensor& dx) { ops::tanh_backward(dx, dx, residual); });
+      [&](const at::Tensor& dx) { ops::tanh_backward_with_bias(dx, d_bias, dx, residual, false); },
+      [&](const at::Tensor& dx) { ops::tanh_backward(dx, dx, residual); });
 }
 
 TEST_CASE("rows that have a target, first rows of samples, zeros") {
-  const Tensor targets = at::full({3, 4}, ops::no_target, at::kInt),
-               rows = at::full({12}, -7, at::kLong), row_targets = at::full({12}, -7, at::kInt);
+  const at::Tensor targets = at::full({3, 4}, ops::no_target, at::kInt),
+                   rows = at::full({12}, -7, at::kLong), row_targets = at::full({12}, -7, at::kInt);
   CHECK(ops::select_targets(rows, row_targets, targets) == 0);
   for (const auto& [row, target] : {std::pair{0, 5}, {6, 0}, {11, 9}})
     targets.view({-1})[row].fill_(target);
   CHECK(ops::select_targets(rows, row_targets, targets) == 3);
   for (const auto& [k, row, target] : {std::tuple{0, 0, 5}, {1, 6, 0}, {2, 11, 9}})
     CHECK((rows[k].item<int>() == row && row_targets[k].item<int>() == target));
-  ops::first_rows(rows.narrow(0, 0, 3), 4);
+  const Tensor all = rows;
+  ops::first_rows(all.narrow(0, 0, 3), 4);
   for (int b = 0; b < 3; ++b) CHECK(rows[b].item<int>() == 4 * b);
-  const Tensor x = poisoned({3, 5}, GENERATE(at::kFloat, at::kBFloat16, at::kDouble));
+  const at::Tensor x = poisoned({3, 5}, GENERATE(at::kFloat, at::kBFloat16, at::kDouble));
   ops::clear(x);
   CHECK(x.eq(0).all().item<bool>());
 }
@@ -213,15 +223,16 @@ TEST_CASE("rows that have a target, first rows of samples, zeros") {
 TEST_CASE(
     "predictions are counted by label and where they are right, rows without target nowhere") {
   const std::int64_t R = 7, V = 3;
-  const Tensor logits = normal({R, 8}, at::kFloat, 1), row_loss = poisoned({R}, at::kFloat);
+  const at::Tensor logits = normal({R, 8}, at::kFloat, 1), row_loss = poisoned({R}, at::kFloat);
   logits[1][0].fill_(9), logits[1][1].fill_(9);  // the first of equals
   logits[2][7].fill_(99);                        // beyond the classes
   const std::int32_t targets[] = {0, 0, 1, 2, ops::no_target, 2, 1};
   const auto sum = [](at::IntArrayRef dims) { return at::full(dims, not_a_number, at::kDouble); };
-  const Tensor confusion = sum({V, V}), correct = sum({1}),
-               predictions = at::full({R}, -7, at::kInt);
-  ops::LossTo to{row_loss, sum({1}), sum({1})};
-  Tensor want = at::zeros({V, V}, at::kDouble);
+  const at::Tensor confusion = sum({V, V}), correct = sum({1}),
+                   predictions = at::full({R}, -7, at::kInt);
+  const at::Tensor loss_sum = sum({1}), target_count = sum({1});
+  ops::LossTo to{row_loss, loss_sum, target_count};
+  at::Tensor want = at::zeros({V, V}, at::kDouble);
   for (std::int64_t r = 0; r < R; ++r)
     if (targets[r] != ops::no_target)
       want[targets[r]][logits[r].narrow(0, 0, V).argmax().item<std::int64_t>()] += 1;
@@ -231,32 +242,32 @@ TEST_CASE(
     const double times = accumulate ? 2 : 1;
     CHECK(at::equal(confusion, want * times));
     CHECK(correct.item<double>() == times * want.trace().item<double>());
-    CHECK(to.target_count.item<double>() == 6 * times);
+    CHECK(target_count.item<double>() == 6 * times);
   }
   CHECK(predictions[1].item<int>() == 0);
-  const Tensor plain = sum({1}), count = sum({1});
+  const at::Tensor plain = sum({1}), count = sum({1});
   ops::summed_cross_entropy({row_loss, plain, count}, logits, targets, V);
-  CHECK(std::abs(to.loss_sum.item<double>() - 2 * plain.item<double>()) <=
+  CHECK(std::abs(loss_sum.item<double>() - 2 * plain.item<double>()) <=
         1e-12 * plain.item<double>());
 }
 
 TEST_CASE("the sum of three embeddings, and the token that learns nothing") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t B = 3, T = 5, C = 40, V = 11;
-  const Tensor word = normal({V, C}, type, 1), position = normal({9, C}, type, 2),
-               segment = normal({2, C}, type, 3);
-  const Tensor tokens = at::randint(V, {B, T}, at::detail::createCPUGenerator(2), at::kInt),
-               types = at::randint(2, {B, T}, at::detail::createCPUGenerator(3), at::kInt);
+  const at::Tensor word = normal({V, C}, type, 1), position = normal({9, C}, type, 2),
+                   segment = normal({2, C}, type, 3);
+  const at::Tensor tokens = at::randint(V, {B, T}, at::detail::createCPUGenerator(2), at::kInt),
+                   types = at::randint(2, {B, T}, at::detail::createCPUGenerator(3), at::kInt);
   tokens[1][2].fill_(4);
-  const Tensor out = poisoned({B * T, C}, type), flat = tokens.flatten().to(at::kLong);
+  const at::Tensor out = poisoned({B * T, C}, type), flat = tokens.flatten().to(at::kLong);
   ops::segment_embedding(out, tokens, types, word, position, segment);
-  const Tensor want = word.to(at::kDouble).index_select(0, flat) +
-                      position.to(at::kDouble).narrow(0, 0, T).repeat({B, 1}) +
-                      segment.to(at::kDouble).index_select(0, types.flatten().to(at::kLong));
+  const at::Tensor want = word.to(at::kDouble).index_select(0, flat) +
+                          position.to(at::kDouble).narrow(0, 0, T).repeat({B, 1}) +
+                          segment.to(at::kDouble).index_select(0, types.flatten().to(at::kLong));
   CHECK(error(out, want) <= tolerance(type));
-  const Tensor d = normal({B * T, C}, type, 4), d_word = poisoned({V, C}, at::kFloat);
+  const at::Tensor d = normal({B * T, C}, type, 4), d_word = poisoned({V, C}, at::kFloat);
   ops::embedding_backward_tokens(d_word, d, tokens, false, 4);
-  Tensor sums = at::zeros({V, C}, at::kDouble).index_add(0, flat, d.to(at::kDouble));
+  at::Tensor sums = at::zeros({V, C}, at::kDouble).index_add(0, flat, d.to(at::kDouble));
   sums[4].zero_();
   CHECK(error(d_word, sums) <= 1e-6);
   types[0][0].fill_(2);
@@ -266,11 +277,11 @@ TEST_CASE("the sum of three embeddings, and the token that learns nothing") {
 
 TEST_CASE("linear layers: overwritten, added to, fp32 gradients of bf16 operands") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
-  const Tensor x = normal({33, 20}, type, 1), w = normal({7, 20}, type, 2),
-               b = normal({7}, type, 3), dy = normal({33, 7}, type, 4);
-  const Tensor X = x.to(at::kDouble), W = w.to(at::kDouble), D = dy.to(at::kDouble);
-  const Tensor y = poisoned({33, 7}, type), dx = poisoned({33, 20}, type),
-               dw = poisoned({7, 20}, at::kFloat), cast = poisoned({33 * 27}, at::kFloat);
+  const at::Tensor x = normal({33, 20}, type, 1), w = normal({7, 20}, type, 2),
+                   b = normal({7}, type, 3), dy = normal({33, 7}, type, 4);
+  const at::Tensor X = x.to(at::kDouble), W = w.to(at::kDouble), D = dy.to(at::kDouble);
+  const at::Tensor y = poisoned({33, 7}, type), dx = poisoned({33, 20}, type),
+                   dw = poisoned({7, 20}, at::kFloat), cast = poisoned({33 * 27}, at::kFloat);
   ops::IssuedGemms issued;
   ops::linear(y, x, w);
   CHECK(error(y, X.matmul(W.t())) <= tolerance(type));
@@ -278,7 +289,7 @@ TEST_CASE("linear layers: overwritten, added to, fp32 gradients of bf16 operands
   CHECK(error(y, X.matmul(W.t()) + b.to(at::kDouble)) <= tolerance(type));
   ops::linear_backward_input(dx, dy, w);
   CHECK(error(dx, D.matmul(W)) <= tolerance(type));
-  const Tensor sum = normal({33, 20}, type, 5), added = sum.clone();
+  const at::Tensor sum = normal({33, 20}, type, 5), added = sum.clone();
   ops::linear_backward_input(dx, dy, w, sum);
   CHECK(error(dx, D.matmul(W) + sum.to(at::kDouble)) <= tolerance(type));
   ops::linear_backward_input(added, dy, w, added);
@@ -296,7 +307,7 @@ TEST_CASE("linear layers: overwritten, added to, fp32 gradients of bf16 operands
 TEST_CASE("column sums") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   const std::int64_t columns = GENERATE(1, 63, 64, 65, 200);
-  const Tensor x = normal({50, columns}, type, 1), sums = poisoned({columns}, at::kFloat);
+  const at::Tensor x = normal({50, columns}, type, 1), sums = poisoned({columns}, at::kFloat);
   ops::column_sum(sums, x, false);
   CHECK(error(sums, x.to(at::kDouble).sum(0)) <= 1e-5);
   ops::column_sum(sums, x, true);
@@ -307,17 +318,17 @@ TEST_CASE("cross-entropy over the real vocabulary, with gradient") {
   const std::int64_t V = GENERATE(1, 5, 255, 256, 257, 1000), padded = (V + 127) / 128 * 128,
                      rows = 9;
   INFO("vocabulary " << V);
-  Tensor logits = normal({rows, padded}, at::kFloat, 1) * 5;
+  at::Tensor logits = normal({rows, padded}, at::kFloat, 1) * 5;
   logits.narrow(1, V, padded - V).fill_(50);  // padding must not take part
   logits[1].narrow(0, 0, V).add_(200);        // far from zero
   if (V > 2) logits[2][1].fill_(-std::numeric_limits<float>::infinity());
-  const Tensor targets = at::randint(V, {rows}, at::detail::createCPUGenerator(2), at::kInt);
+  const at::Tensor targets = at::randint(V, {rows}, at::detail::createCPUGenerator(2), at::kInt);
   targets[0].fill_(ops::no_target);
   targets[2].fill_(0);
-  const Tensor lx = leaf(logits),
-               want = at::cross_entropy_loss(lx.narrow(1, 0, V), targets.to(at::kLong), {}, 0,
-                                             ops::no_target);
-  const Tensor loss = poisoned({rows}, at::kFloat);
+  const at::Tensor lx = leaf(logits),
+                   want = at::cross_entropy_loss(lx.narrow(1, 0, V), targets.to(at::kLong), {}, 0,
+                                                 ops::no_target);
+  const at::Tensor loss = poisoned({rows}, at::kFloat);
   ops::cross_entropy(loss, logits, targets.const_data_ptr<std::int32_t>(), V);
   CHECK(error(loss, want.detach()) <= 1e-6);
   (want.sum() * 0.125).backward();
@@ -332,7 +343,7 @@ TEST_CASE("cross-entropy over the real vocabulary, with gradient") {
 
 TEST_CASE("cross-entropy does not hide what is not finite") {
   for (float bad : {not_a_number, std::numeric_limits<float>::infinity()}) {
-    const Tensor logits = at::zeros({1, 128}), loss = at::zeros({1});
+    const at::Tensor logits = at::zeros({1, 128}), loss = at::zeros({1});
     logits[0][3].fill_(bad);
     const std::int32_t target = 1;
     ops::cross_entropy(loss, logits, &target, 100);
@@ -348,7 +359,7 @@ TEST_CASE("dropout keeps the share it should, repeats, and adds a branch") {
   const std::int64_t columns = GENERATE(64, 100, 1031);
   const std::int64_t positions[] = {7, std::int64_t{1} << 40};
   const ops::Dropout dropout{0.3, {42, 3, 0}, positions, 50, 0};
-  const Tensor ones = at::full({100, columns}, 1, type), out = poisoned({100, columns}, type);
+  const at::Tensor ones = at::full({100, columns}, 1, type), out = poisoned({100, columns}, type);
   ops::drop_out(out, ones, dropout);
   const double dropped = out.to(at::kDouble).eq(0).sum().item<double>() /
                          static_cast<double>(out.numel());
@@ -356,14 +367,15 @@ TEST_CASE("dropout keeps the share it should, repeats, and adds a branch") {
   CHECK(std::abs(out.to(at::kDouble).max().item<double>() - 1 / 0.7) < 1e-2);
   CHECK_FALSE(at::equal(out.narrow(0, 0, 50), out.narrow(0, 50, 50)));  // samples differ
 
-  const Tensor zero = at::zeros({100, columns}, type), bias = at::full({columns}, 0.5, type),
-               half = at::full({100, columns}, 0.5, type), sum = poisoned({100, columns}, type);
+  const at::Tensor zero = at::zeros({100, columns}, type), bias = at::full({columns}, 0.5, type),
+                   half = at::full({100, columns}, 0.5, type), sum = poisoned({100, columns}, type);
   ops::add_branch(sum, zero, half, bias, dropout);
   CHECK(at::equal(sum, out));    // 0 + (0.5 + 0.5) * factor
   ops::Dropout later = dropout;  // operands that begin at row 30 see the same factors
   later.first_row = 30;
-  const Tensor tail = poisoned({70, columns}, type);
-  ops::add_branch(tail, zero.narrow(0, 0, 70), half.narrow(0, 0, 70), bias, later);
+  const at::Tensor tail = poisoned({70, columns}, type);
+  const Tensor zeros = zero, halves = half;
+  ops::add_branch(tail, zeros.narrow(0, 0, 70), halves.narrow(0, 0, 70), bias, later);
   CHECK(at::equal(tail, out.narrow(0, 30, 70)));
   ops::add_branch(sum, half, half, bias, {});
   CHECK(at::equal(sum, at::full({100, columns}, 1.5, type)));

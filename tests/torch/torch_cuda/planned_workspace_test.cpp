@@ -3,7 +3,7 @@
 #include "gpu/first_fit.hpp"
 #include "ops/attention.hpp"
 #include "spec/arch/library_bytes.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>

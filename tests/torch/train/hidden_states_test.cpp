@@ -3,7 +3,7 @@
 #include "model/model.hpp"
 #include "train/cpu_executor.hpp"
 #include "train/resident_state.hpp"
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/layer_norm.h>
@@ -72,17 +72,18 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
     executor.submit_step();
     executor.wait_idle();
     auto rows = [&](const std::string& name) {
-      return tensor::view(const_cast<std::byte*>(executor.output(name + std::to_string(last))),
-                          DType::f32, {B, T, C});
+      return tensor::torch_view(
+          make_tensor(const_cast<std::byte*>(executor.output(name + std::to_string(last))),
+                      DType::f32, {B, T, C}));
     };
     auto weight = [&](const std::string& name) {
       for (std::size_t g = 0; g < placed.graph.groups.size(); ++g)
         for (const auto& p : placed.graph.groups[g].parameters)
           if (p.name == name)
-            return tensor::view(
+            return tensor::torch_view(make_tensor(
                 const_cast<std::byte*>(executor.output("w." + placed.graph.groups[g].name)) +
                     p.offset * 4,
-                DType::f32, p.dims);
+                DType::f32, p.dims));
       FAIL("no parameter " << name);
       return at::Tensor();
     };
@@ -94,9 +95,9 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
     const at::Tensor hidden = norm(norm(rows("residual"), layer + "attention.output.LayerNorm") +
                                        rows("branch") + weight(layer + "output.dense.bias"),
                                    layer + "output.LayerNorm");
-    const at::Tensor want =
-        tensor::view(const_cast<std::byte*>(file.tensors().at("hidden" + suffix).data.data()),
-                     DType::f32, {B, T, C});
+    const at::Tensor want = tensor::torch_view(
+        make_tensor(const_cast<std::byte*>(file.tensors().at("hidden" + suffix).data.data()),
+                    DType::f32, {B, T, C}));
     const auto* lengths =
         reinterpret_cast<const std::int32_t*>(file.tensors().at("lengths" + suffix).data.data());
     for (std::int64_t b = 0; b < B; ++b) {

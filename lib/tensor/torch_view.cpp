@@ -1,4 +1,4 @@
-#include "tensor/view.hpp"
+#include "tensor/torch_view.hpp"
 #include "core/error.hpp"
 #include <ATen/ops/from_blob.h>
 #include <array>
@@ -31,10 +31,28 @@ DType dtype(at::ScalarType t) {
   throw InternalError(std::string("dtype: ") + c10::toString(t) + " has no DType");
 }
 
-at::Tensor view(void* memory, DType t, at::IntArrayRef dims) {
-  if (reinterpret_cast<std::uintptr_t>(memory) % size_of(t) != 0)
-    throw InternalError("view: memory is not aligned to its element");
-  return at::from_blob(memory, dims, at::TensorOptions().dtype(scalar_type(t)).device(at::kCPU));
+at::Tensor torch_view(const Tensor& t) {
+  if (!t.defined()) return {};
+  const at::Device device = t.place == Place::gpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  return at::for_blob(t.data, at::IntArrayRef(t.dims.begin(), t.dims.end()))
+      .strides(at::IntArrayRef(t.strides.begin(), t.strides.end()))
+      .options(at::TensorOptions().dtype(scalar_type(t.dtype)).device(device))
+      .target_device(device)
+      .make_tensor();
 }
 
 }  // namespace trainx::tensor
+
+namespace trainx {
+
+Tensor::Tensor(const at::Tensor& t) {
+  if (!t.defined()) return;
+  data = t.data_ptr();
+  dtype = tensor::dtype(t.scalar_type());
+  for (const std::int64_t d : t.sizes()) dims.push_back(d);
+  for (const std::int64_t s : t.strides()) strides.push_back(s);
+  if (t.dim() == 0) dims = strides = {1};
+  place = t.is_cuda() ? Place::gpu : Place::host;
+}
+
+}  // namespace trainx

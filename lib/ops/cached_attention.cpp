@@ -1,0 +1,12 @@
+#include "ops/attention.hpp"
+#include "ops/dispatch.hpp"
+
+namespace trainx::ops {
+
+void cached_attention(const Tensor& out, const Tensor& qkv) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(out)) return cuda::cached_attention(*gpu, out, qkv);
+  return cpu::cached_attention(out, qkv);
+}
+
+}  // namespace trainx::ops

@@ -1,0 +1,12 @@
+#include "ops/column_sum.hpp"
+#include "ops/dispatch.hpp"
+
+namespace trainx::ops {
+
+void column_sum(const Tensor& sums, const Tensor& x, bool accumulate) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(sums)) return cuda::column_sum(*gpu, sums, x, accumulate);
+  return cpu::column_sum(sums, x, accumulate);
+}
+
+}  // namespace trainx::ops

@@ -1,0 +1,20 @@
+#include "ops/linear_gelu.hpp"
+#include "ops/gelu.hpp"
+#include "ops/cpu/ops.hpp"
+#include "ops/linear.hpp"
+
+namespace trainx::ops {
+
+void cpu::linear_gelu(const Tensor& activated, const Tensor& preactivation, const Tensor& x,
+                      const Tensor& weight, const Tensor& bias) {
+  linear(preactivation, x, weight, bias);
+  gelu(activated, preactivation);
+}
+
+void cpu::linear_gelu_backward(const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
+                               const Tensor& weight, const Tensor& x, bool accumulate) {
+  linear_backward_input(dx, dy, weight, {});
+  gelu_backward_with_bias(dx, d_bias, dx, x, accumulate);
+}
+
+}  // namespace trainx::ops
