@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 #include "core/half.hpp"
-#include "gpu/gpu_error.hpp"
+#include "gpu/resources.hpp"
 
 namespace trainx::gpu {
 
@@ -14,17 +14,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-struct DestroyEvent {
-  void operator()(cudaEvent_t e) const { cudaEventDestroy(e); }
-};
-using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
-
-Event make_event() {
-  cudaEvent_t event = nullptr;
-  require(cudaEventCreate(&event), "cannot time GEMM candidates");
-  return Event(event);
 }
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -77,21 +66,21 @@ class Stopwatch {
         plan_(plan),
         operands_(x),
         space_(space),
-        begin_(make_event()),
-        end_(make_event()) {}
+        begin_(make_event("cannot time GEMM candidates", EventTiming::on)),
+        end_(make_event("cannot time GEMM candidates", EventTiming::on)) {}
 
   /// Milliseconds for one call among `repeats` back to back; infinite where the library refuses the
   /// candidate.
   double ms(const GemmChoice& choice, int repeats) {
     const std::string doing = "cannot time GEMM " + describe(plan_.problem());
-    require(cudaEventRecord(begin_.get(), space_.stream), doing);
+    require(cudaEventRecord(begin_, space_.stream), doing);
     for (int i = 0; i < repeats; ++i)
       if (plan_.launch(handle_, operands_, choice, space_) != CUBLAS_STATUS_SUCCESS)
         return std::numeric_limits<double>::infinity();
-    require(cudaEventRecord(end_.get(), space_.stream), doing);
-    require(cudaEventSynchronize(end_.get()), doing);
+    require(cudaEventRecord(end_, space_.stream), doing);
+    require(cudaEventSynchronize(end_), doing);
     float ms = 0;
-    require(cudaEventElapsedTime(&ms, begin_.get(), end_.get()), doing);
+    require(cudaEventElapsedTime(&ms, begin_, end_), doing);
     return ms / repeats;
   }
   /// The same over at least `duration_ms`.

@@ -1,5 +1,5 @@
 #include "gpu/measure_links.hpp"
-#include "gpu/gpu_error.hpp"
+#include "gpu/resources.hpp"
 #include "gpu/nccl.hpp"
 #include <algorithm>
 #include <chrono>
@@ -11,7 +11,7 @@
 namespace trainx::gpu {
 namespace {
 
-constexpr std::size_t large = std::size_t{256} << 20, small = 16;  // bytes
+constexpr std::int64_t large = std::int64_t{256} << 20, small = 16;  // bytes
 constexpr int rounds = 5, small_rounds = 50;
 constexpr const char* measuring = "measuring links";
 
@@ -20,8 +20,8 @@ class Party {
  public:
   explicit Party(int device) : device_(device) {
     use();
-    require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), measuring);
-    require(cudaMalloc(&memory_, large), measuring);
+    stream_ = make_stream(measuring);
+    memory_ = allocate_device(large, measuring);
     require(cudaMemsetAsync(memory_, 1, large, stream_), measuring);
     wait();
     char address[32] = {};
@@ -29,11 +29,6 @@ class Party {
     address_ = address;
     std::ranges::transform(address_, address_.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  }
-  ~Party() {
-    cudaSetDevice(device_);
-    cudaFree(memory_);
-    if (stream_) cudaStreamDestroy(stream_);
   }
   Party(const Party&) = delete;
   Party& operator=(const Party&) = delete;
@@ -47,8 +42,8 @@ class Party {
 
  private:
   int device_;
-  cudaStream_t stream_ = nullptr;
-  void* memory_ = nullptr;
+  Stream stream_;
+  DeviceMemory memory_;
   std::string address_;
 };
 
@@ -91,9 +86,7 @@ double median_seconds(int times, const std::function<void()>& work) {
 
 HostLinkRate measure_host(const Party& gpu) {
   gpu.use();
-  void* host = nullptr;
-  require(cudaMallocHost(&host, large), measuring);
-  const std::unique_ptr<void, decltype(&cudaFreeHost)> freed(host, &cudaFreeHost);
+  const PinnedMemory host = allocate_pinned(large, measuring);
   const auto copy = [&](void* to, const void* from, cudaMemcpyKind kind) {
     require(cudaMemcpyAsync(to, from, large, kind, gpu.stream()), measuring);
     gpu.wait();

@@ -1,11 +1,6 @@
 #include "gpu/timeline.hpp"
-#include "gpu/gpu_error.hpp"
 
 namespace trainx::gpu {
-
-Timeline::~Timeline() {
-  for (cudaEvent_t e : events_) cudaEventDestroy(e);
-}
 
 void Timeline::begin(cudaStream_t stream, bool captured) {
   stream_ = stream;
@@ -21,11 +16,8 @@ void Timeline::mark(Work work, std::string detail) {
 }
 
 void Timeline::record() {
-  if (used_ == events_.size()) {
-    cudaEvent_t event = nullptr;
-    require(cudaEventCreate(&event), "event of a timeline");
-    events_.push_back(event);
-  }
+  if (used_ == events_.size())
+    events_.push_back(make_event("event of a timeline", EventTiming::on));
   require(cudaEventRecordWithFlags(events_[used_++], stream_,
                                    captured_ ? cudaEventRecordExternal : cudaEventRecordDefault),
           "event of a timeline");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 #include "core/work.hpp"
+#include "gpu/resources.hpp"
 
 namespace trainx::gpu {
 
@@ -18,11 +19,6 @@ struct TimelineSpan {
 
 class Timeline {
  public:
-  Timeline() = default;
-  ~Timeline();
-  Timeline(const Timeline&) = delete;
-  Timeline& operator=(const Timeline&) = delete;
-
   /// Begins anew. `captured`: the marks become nodes of the graph that the stream is captured into;
   /// each of its replays sets them again.
   void begin(cudaStream_t stream, bool captured);
@@ -42,7 +38,7 @@ class Timeline {
   cudaStream_t stream_ = nullptr;
   bool captured_ = false;
   std::string instruction_;
-  std::vector<cudaEvent_t> events_;  // one more than marks in use
+  std::vector<Event> events_;  // one more than marks in use
   std::size_t used_ = 0;
   std::vector<Mark> marks_;
 };

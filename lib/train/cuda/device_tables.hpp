@@ -1,10 +1,9 @@
 #pragma once
 #include <cuda_runtime_api.h>
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-#include "gpu/gpu_error.hpp"
+#include "gpu/resources.hpp"
 
 namespace trainx::train {
 
@@ -13,21 +12,15 @@ namespace trainx::train {
 class DeviceTables {
  public:
   explicit DeviceTables(std::int64_t& taken) : taken_(taken) {}
-  ~DeviceTables() {
-    for (void* p : owned_) cudaFree(p);
-    taken_ -= bytes_;
-  }
+  ~DeviceTables() { taken_ -= bytes_; }
   DeviceTables(const DeviceTables&) = delete;
   DeviceTables& operator=(const DeviceTables&) = delete;
 
   std::byte* take(std::int64_t bytes) {
-    void* p = nullptr;
-    gpu::require(cudaMalloc(&p, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))),
-                 "device memory for tables");
-    owned_.push_back(p);
+    owned_.push_back(gpu::allocate_device(bytes, "device memory for tables"));
     bytes_ += bytes;
     taken_ += bytes;
-    return static_cast<std::byte*>(p);
+    return owned_.back().as<std::byte>();
   }
   template <class T>
   const T* copy(const std::vector<T>& host) {
@@ -40,7 +33,7 @@ class DeviceTables {
  private:
   std::int64_t& taken_;
   std::int64_t bytes_ = 0;
-  std::vector<void*> owned_;
+  std::vector<gpu::DeviceMemory> owned_;
 };
 
 }  // namespace trainx::train

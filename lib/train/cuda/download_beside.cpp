@@ -17,10 +17,10 @@ constexpr std::int64_t part_bytes = std::int64_t{256} << 20;
 
 DownloadBeside::DownloadBeside(Arena& to, const std::byte* from) : to_(to), from_(from) {
   require(cudaGetDevice(&gpu_), "this rank's GPU");
-  require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream of downloads");
-  require(cudaEventCreateWithFlags(&ready_, cudaEventDisableTiming), "event of downloads");
-  for (cudaEvent_t* event : {&begun_, &done_}) {
-    require(cudaEventCreate(event), "event of downloads");
+  stream_ = gpu::make_stream("stream of downloads");
+  ready_ = gpu::make_event("event of downloads");
+  for (gpu::Event* event : {&begun_, &done_}) {
+    *event = gpu::make_event("event of downloads", gpu::EventTiming::on);
     require(cudaEventRecord(*event, stream_), "event of downloads");
   }
   const BlockedSignals blocked;  // signals are the main thread's
@@ -33,8 +33,6 @@ DownloadBeside::~DownloadBeside() {
   cudaStreamSynchronize(stream_);
   for (std::int64_t at = 0; at < pinned_bytes_; at += part_bytes)
     cudaHostUnregister(to_.data() + at);
-  for (cudaEvent_t event : {ready_, begun_, done_}) cudaEventDestroy(event);
-  cudaStreamDestroy(stream_);
 }
 
 void DownloadBeside::pin() {

@@ -1,4 +1,5 @@
 #pragma once
+#include "gpu/resources.hpp"
 #include "train/arena.hpp"
 #include <cuda_runtime_api.h>
 #include <atomic>
@@ -34,8 +35,8 @@ class DownloadBeside {
   Arena& to_;
   const std::byte* from_;
   int gpu_ = 0;
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t ready_ = nullptr, begun_ = nullptr, done_ = nullptr;
+  gpu::Stream stream_;
+  gpu::Event ready_, begun_, done_;
   std::atomic<bool> ends_ = false;
   std::int64_t pinned_bytes_ = 0;  // from the beginning on; of the thread until it is joined
   std::thread pinning_;

@@ -65,13 +65,12 @@ cudaDeviceProp open_gpu(int local_rank) {
 }
 
 // `plan`: what could be smaller.
-template <class T>
-T* allocate(std::int64_t bytes, const std::string& what, const plan::RunPlan& plan) {
+gpu::DeviceMemory allocate(std::int64_t bytes, const std::string& what, const plan::RunPlan& plan) {
   void* p = nullptr;
   const cudaError_t error = cudaMalloc(&p, static_cast<std::size_t>(bytes));
   if (error != cudaErrorMemoryAllocation) {
     gpu::require(error, "device memory for " + what);
-    return static_cast<T*>(p);
+    return gpu::DeviceMemory(p);
   }
   cudaGetLastError();
   std::size_t free = 0, total = 0;
@@ -89,7 +88,7 @@ T* allocate(std::int64_t bytes, const std::string& what, const plan::RunPlan& pl
                                           : remedy));
 }
 
-std::byte* allocate_pinned(std::int64_t bytes, const plan::RunPlan& plan) {
+gpu::PinnedMemory allocate_on_host(std::int64_t bytes, const plan::RunPlan& plan) {
   void* p = nullptr;
   if (const cudaError_t error =
           cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault);
@@ -101,7 +100,7 @@ std::byte* allocate_pinned(std::int64_t bytes, const plan::RunPlan& plan) {
   } else {
     gpu::require(error, "pinned host memory");
   }
-  return static_cast<std::byte*>(p);
+  return gpu::PinnedMemory(p);
 }
 
 }  // namespace
@@ -140,15 +139,15 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
       workspace_bytes_(plan.memory.library_bytes),
       residents_(
           std::make_unique<Arena>(std::max<std::int64_t>(1, resident_bytes(plan.train.front())))) {
-  gpu::require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-  arena_ = allocate<std::byte>(arena_bytes_, "the run's arena", plan);
-  workspace_ =
-      allocate<std::byte>(workspace_bytes_, "the workspace of matrix products and attention", plan);
-  if (plan.memory.host_bytes > 0) host_ = allocate_pinned(plan.memory.host_bytes, plan);
-  if ((disk_ = make_disk(plan))) disk_->try_memory(host_);
+  stream_ = gpu::make_stream("stream");
+  arena_memory_ = allocate(arena_bytes_, "the run's arena", plan);
+  arena_ = arena_memory_.as<std::byte>();
+  workspace_ = allocate(workspace_bytes_, "the workspace of matrix products and attention", plan);
+  if (plan.memory.host_bytes > 0) host_ = allocate_on_host(plan.memory.host_bytes, plan);
+  if ((disk_ = make_disk(plan))) disk_->try_memory(host());
   const std::int64_t counter_bytes = kernels::fold_counters *
                                      static_cast<std::int64_t>(sizeof(std::uint32_t));
-  counters_ = allocate<std::uint32_t>(counter_bytes, "counters", plan);
+  counters_ = allocate(counter_bytes, "counters", plan);
   gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_),
                "counters");
   taken_ = arena_bytes_ + workspace_bytes_ + counter_bytes;
@@ -182,7 +181,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   ops_.space = {stream_, workspace_, workspace_bytes_};
   ops_.gemm_space = {stream_, workspace_, std::min(workspace_bytes_, spec::gemm_workspace_bytes)};
   // one instruction at a time uses the workspace
-  ops_.fold = {reinterpret_cast<float*>(workspace_), counters_};
+  ops_.fold = {workspace_.as<float>(), counters_.as<std::uint32_t>()};
   ops_.sort = workspace_;
   ops_.deterministic = plan.recipe.run.deterministic;
   ops_.tf32 = plan.recipe.precision.compute == recipe::Compute::tf32;
@@ -194,11 +193,6 @@ GpuDevice::~GpuDevice() {
   for (auto& group : groups_) group.reset();
   nccl_.reset();
   torch_.reset();
-  cudaFree(counters_);
-  cudaFree(workspace_);
-  cudaFree(arena_);
-  cudaFreeHost(host_);
-  cudaStreamDestroy(stream_);
 }
 
 bool GpuDevice::steps_change_residents() const {

@@ -1,6 +1,7 @@
 #pragma once
 #include "gpu/nccl.hpp"
 #include "gpu/power.hpp"
+#include "gpu/resources.hpp"
 #include "ops/cuda/gpu.hpp"
 #include "ops/cuda/torch_cuda.hpp"
 #include "train/cuda/download_beside.hpp"
@@ -18,7 +19,7 @@ class GpuDevice final : public Device {
   GpuDevice(const plan::RunPlan& plan, const Ranks& ranks);
   ~GpuDevice() override;
   Arena& residents() override { return *residents_; }
-  std::byte* host() const override { return host_; }
+  std::byte* host() const override { return host_.as<std::byte>(); }
   offload::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override;
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
@@ -62,12 +63,12 @@ class GpuDevice final : public Device {
   std::string name_;
   std::int64_t arena_bytes_ = 0, workspace_bytes_ = 0;
   std::int64_t taken_ = 0;
+  // in the order in which they are given back, last first: the stream's work uses the memory
+  gpu::Stream stream_;
+  gpu::DeviceMemory arena_memory_, workspace_, counters_;
   std::byte* arena_ = nullptr;
-  std::byte* host_ = nullptr;
+  gpu::PinnedMemory host_;
   std::unique_ptr<offload::Disk> disk_;
-  std::byte* workspace_ = nullptr;
-  std::uint32_t* counters_ = nullptr;
-  cudaStream_t stream_ = nullptr;
   std::unique_ptr<Arena> residents_;
   std::unique_ptr<DownloadBeside> beside_;  // null: no downloads are expected
   std::unique_ptr<gpu::Gemm> gemm_;

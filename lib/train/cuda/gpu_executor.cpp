@@ -22,15 +22,9 @@ using gpu::require;
 namespace {
 
 constexpr std::int64_t alignment = 256;  // of each tensor in a record of batches
+const std::string pinned_for = "pinned host memory for batches";
 
 std::int64_t padded(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-std::byte* pinned_memory(std::int64_t bytes) {
-  void* p = nullptr;
-  require(cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault),
-          "pinned host memory for batches");
-  return static_cast<std::byte*>(p);
-}
 
 Work work_of(Op op) {
   switch (op) {
@@ -92,25 +86,20 @@ GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgra
   }
   if (staged_bytes_ > 0) {
     staged_ = tables_.take(staged_bytes_);
-    pinned_ = pinned_memory(ring * staged_bytes_);
+    pinned_ = gpu::allocate_pinned(ring * staged_bytes_, pinned_for);
   }
   place_metrics(programs.front());
   report_ = tables_.take(report_bytes_);
-  reports_ = pinned_memory(ring * report_bytes_);
-  for (cudaEvent_t& e : done_)
-    require(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "event");
-  require(cudaEventCreateWithFlags(&settled_, cudaEventDisableTiming), "event");
-  if (parts_.progress) beats_ = new (pinned_memory(sizeof(std::int64_t))) std::int64_t{0};
+  reports_ = gpu::allocate_pinned(ring * report_bytes_, pinned_for);
+  for (gpu::Event& e : done_) e = gpu::make_event("event of a step");
+  settled_ = gpu::make_event("event of a step");
+  if (parts_.progress) {
+    beats_memory_ = gpu::allocate_pinned(sizeof(std::int64_t), pinned_for);
+    beats_ = new (beats_memory_.as<void>()) std::int64_t{0};
+  }
 }
 
-GpuExecutor::~GpuExecutor() {
-  cudaStreamSynchronize(stream_);
-  for (cudaEvent_t e : done_) cudaEventDestroy(e);
-  cudaEventDestroy(settled_);
-  cudaFreeHost(beats_);
-  cudaFreeHost(pinned_);
-  cudaFreeHost(reports_);
-}
+GpuExecutor::~GpuExecutor() { cudaStreamSynchronize(stream_); }
 
 void GpuExecutor::prepare(Shape& s) {
   for (const TensorSpec& field : s.placed->graph.batch) {
@@ -180,7 +169,7 @@ void GpuExecutor::submit_step() {
   // its batches and its report were there
   if (submitted_ >= ring) wait_for_step(submitted_ - ring + 1);
   Shape& s = shapes_[shapes_.size() == 1 ? 0 : parts_.shape_of(step)];
-  std::byte* const batches = pinned_ + place * staged_bytes_;
+  std::byte* const batches = pinned_.as<std::byte>() + place * staged_bytes_;
   ops::BatchNeeds needs =
       s.fetches.empty()
           ? ops::BatchNeeds{true, s.placed->graph.target_chunk == 0 ? 0 : s.placed->graph.tokens}
@@ -207,7 +196,7 @@ void GpuExecutor::submit_step() {
     launch(s, needs, part);
   ++submitted_;
   require_step(
-      cudaMemcpyAsync(reports_ + place * report_bytes_, report_,
+      cudaMemcpyAsync(reports_.as<std::byte>() + place * report_bytes_, report_,
                       static_cast<std::size_t>(report_bytes_), cudaMemcpyDeviceToHost, stream_),
       submitted_);
   require_step(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), submitted_);
@@ -245,7 +234,7 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
     wait_for(done_[static_cast<std::size_t>(place)], reported_ + 1);
     throw_host_failure();
     if (!shapes_.front().reports) continue;
-    const std::byte* const report = reports_ + place * report_bytes_;
+    const std::byte* const report = reports_.as<std::byte>() + place * report_bytes_;
     const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);
     StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps,
                           r.lr,       r.loss_scale,   {}};

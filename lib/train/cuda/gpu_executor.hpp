@@ -35,15 +35,6 @@ class GpuExecutor final : public Executor {
  private:
   static constexpr std::int64_t ring = 4;  // steps whose batches and reports the host may hold
 
-  struct DestroyGraph {
-    void operator()(cudaGraph_t g) const { cudaGraphDestroy(g); }
-  };
-  using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
-  struct DestroyGraphExec {
-    void operator()(cudaGraphExec_t g) const { cudaGraphExecDestroy(g); }
-  };
-  using GraphExec = std::unique_ptr<CUgraphExec_st, DestroyGraphExec>;
-
   /// What is launched at once of a program: all of it from where its launches begin
   /// (program/launch.hpp); after a rest, what comes before that; before a rest, what is left.
   enum class Part : std::uint8_t { whole, head, tail };
@@ -51,9 +42,9 @@ class GpuExecutor final : public Executor {
   struct Launch {
     // its first step ran: libraries have chosen and loaded what they use
     bool warm = false;
-    bool attested = false;      // what a whole one launches was looked at
-    GraphExec whole, head;      // where steps are replayed
-    std::uint64_t tunings = 0;  // of the device when they were captured
+    bool attested = false;       // what a whole one launches was looked at
+    gpu::GraphExec whole, head;  // where steps are replayed
+    std::uint64_t tunings = 0;   // of the device when they were captured
   };
   /// A scalar of evaluation beside the loss, behind the StepReport.
   struct Metric {
@@ -115,9 +106,9 @@ class GpuExecutor final : public Executor {
   /// Throws GpuError 69 that names the steps on their way, the last of them the `last` that was
   /// submitted, counted from 1.
   void require_step(cudaError_t error, std::int64_t last) const;
-  Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
+  gpu::Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
   void attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph);
-  GraphExec instantiate(cudaGraph_t graph);
+  gpu::GraphExec instantiate(cudaGraph_t graph);
   void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);
   void fetch_batch(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i, cudaStream_t stream);
@@ -144,15 +135,16 @@ class GpuExecutor final : public Executor {
   std::vector<Shape> shapes_;
   DeviceTables tables_;
   std::byte* staged_ = nullptr;  // device: the batches of the step that runs
-  std::byte* pinned_ = nullptr;  // host: `ring` times the batches of a step
+  gpu::PinnedMemory pinned_;     // host: `ring` times the batches of a step
   std::int64_t staged_bytes_ = 0;
   std::vector<Metric> metrics_;                              // of all programs alike
   std::int64_t report_bytes_ = sizeof(kernels::StepReport);  // with the metrics
   std::byte* report_ = nullptr;                              // device
-  std::byte* reports_ = nullptr;                             // pinned, [ring]
-  std::array<cudaEvent_t, ring> done_{};  // of the step in each place of the ring
-  cudaEvent_t settled_ = nullptr;
-  // pinned, counted up by the GPU in each micro-step; null: there is one rank
+  gpu::PinnedMemory reports_;                                // [ring]
+  std::array<gpu::Event, ring> done_;  // of the step in each place of the ring
+  gpu::Event settled_;
+  // counted up by the GPU in each micro-step; null: there is one rank
+  gpu::PinnedMemory beats_memory_;
   std::int64_t* beats_ = nullptr;
   std::int64_t heard_beats_ = 0;
   std::int64_t submitted_ = 0, reported_ = 0;

@@ -34,21 +34,19 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs, Part part) {
   }
   if (l.whole && l.tunings != device_.tunings()) {
     settle(submitted_);
-    l.whole.reset();
-    l.head.reset();
+    l.whole = gpu::GraphExec();
+    l.head = gpu::GraphExec();
     l.attested = false;
   }
   if (!std::exchange(l.attested, true)) {
-    const Graph graph = capture(s, needs, nullptr, Part::whole);
-    attest(s, needs, graph.get());
-    if (replays_) l.whole = instantiate(graph.get());
+    const gpu::Graph graph = capture(s, needs, nullptr, Part::whole);
+    attest(s, needs, graph);
+    if (replays_) l.whole = instantiate(graph);
     l.tunings = device_.tunings();
   }
   if (!replays_) return issue(s, needs, nullptr, part);
-  if (part == Part::head && !l.head)
-    l.head = instantiate(capture(s, needs, nullptr, Part::head).get());
-  require_step(cudaGraphLaunch((part == Part::head ? l.head : l.whole).get(), stream_),
-               submitted_ + 1);
+  if (part == Part::head && !l.head) l.head = instantiate(capture(s, needs, nullptr, Part::head));
+  require_step(cudaGraphLaunch(part == Part::head ? l.head : l.whole, stream_), submitted_ + 1);
 }
 
 void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
@@ -58,8 +56,8 @@ void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
     l.warm = true;
     settle(submitted_ + 1);
   } else {
-    const GraphExec graph = instantiate(capture(s, needs, &timeline_, Part::whole).get());
-    require_step(cudaGraphLaunch(graph.get(), stream_), submitted_ + 1);
+    const gpu::GraphExec graph = instantiate(capture(s, needs, &timeline_, Part::whole));
+    require_step(cudaGraphLaunch(graph, stream_), submitted_ + 1);
     settle(submitted_ + 1);
   }
   StepTimes times;
@@ -74,19 +72,19 @@ void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
   on_times_(times);
 }
 
-GpuExecutor::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs,
-                                        gpu::Timeline* timeline, Part part) {
+gpu::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline,
+                                Part part) {
   require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
   cudaGraph_t graph = nullptr;
   try {
     issue(s, needs, timeline, part);
   } catch (const std::exception&) {
     cudaStreamEndCapture(stream_, &graph);
-    if (graph) cudaGraphDestroy(graph);
+    const gpu::Graph unfinished(graph);
     throw;
   }
   require(cudaStreamEndCapture(stream_, &graph), "capture of the step");
-  return Graph(graph);
+  return gpu::Graph(graph);
 }
 
 void GpuExecutor::attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph) {
@@ -97,10 +95,10 @@ void GpuExecutor::attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph
                        step.host_functions[&GpuExecutor::make_host_update], needs.target_rows});
 }
 
-GpuExecutor::GraphExec GpuExecutor::instantiate(cudaGraph_t graph) {
+gpu::GraphExec GpuExecutor::instantiate(cudaGraph_t graph) {
   cudaGraphExec_t made = nullptr;
   require(cudaGraphInstantiate(&made, graph, 0), "CUDA graph of the step");
-  GraphExec owned(made);
+  gpu::GraphExec owned(made);
   require(cudaGraphUpload(made, stream_), "CUDA graph of the step");
   return owned;
 }

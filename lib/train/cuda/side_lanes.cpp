@@ -19,13 +19,11 @@ SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : 
   require(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "priorities of streams");
   for (std::size_t lane = 0; lane < streams_.size(); ++lane)
     if (auto& s = streams_[lane]) {
-      require(cudaStreamCreateWithPriority(
-                  &s->stream, cudaStreamNonBlocking,
-                  static_cast<Lane>(lane) == Lane::communication ? highest : lowest),
-              "stream of a lane");
-      s->joined = make_event();
+      s->stream = gpu::make_stream(
+          "stream of a lane", static_cast<Lane>(lane) == Lane::communication ? highest : lowest);
+      s->joined = gpu::make_event("event of a lane");
     }
-  forked_ = make_event();
+  forked_ = gpu::make_event("event of a lane");
   places_.resize(p.steady.size());
   for (std::size_t k = 0; k < p.steady.size(); ++k) places_[k].lane = p.steady[k].lane;
   const std::size_t begin = launch_begin(p);
@@ -41,22 +39,9 @@ SideLanes::SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute) : 
       if (w.back > 0) continue;  // the launch before, which was joined
       const std::size_t position =
           in_lane[static_cast<std::size_t>(w.lane)].at(static_cast<std::size_t>(w.index));
-      if (!places_[position].done) places_[position].done = make_event();
+      if (!places_[position].done) places_[position].done = gpu::make_event("event of a lane");
       places_[position_of(k)].waits.push_back(static_cast<int>(position));
     }
-}
-
-SideLanes::~SideLanes() {
-  for (auto& s : streams_)
-    if (s && s->stream) cudaStreamDestroy(s->stream);
-  for (cudaEvent_t e : events_) cudaEventDestroy(e);
-}
-
-cudaEvent_t SideLanes::make_event() {
-  cudaEvent_t event = nullptr;
-  require(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event of a lane");
-  events_.push_back(event);
-  return event;
 }
 
 void SideLanes::fork(bool timed, bool captured) {
@@ -79,7 +64,7 @@ cudaStream_t SideLanes::enter(int position, const WaitForTransfer& wait_for_tran
   if (places_.empty()) return compute_;
   const Place& place = places_[static_cast<std::size_t>(position)];
   Stream* const beside = stream_of(place.lane);
-  const cudaStream_t stream = beside ? beside->stream : compute_;
+  const cudaStream_t stream = beside ? cudaStream_t(beside->stream) : compute_;
   for (const int earlier : place.waits) {
     const Place& other = places_[static_cast<std::size_t>(earlier)];
     if (!other.launched) continue;
@@ -102,7 +87,7 @@ void SideLanes::leave(int position, const std::string& name) {
                                                             : Work::copy);
   }
   if (place.done)
-    require(cudaEventRecord(place.done, beside ? beside->stream : compute_),
+    require(cudaEventRecord(place.done, beside ? cudaStream_t(beside->stream) : compute_),
             "end of an instruction");
 }
 

@@ -1,6 +1,7 @@
 // What runs beside a GPU's computation: copies to and from the host, updates that the host makes,
 // and collectives. Each such lane is a stream, and waits become events.
 #pragma once
+#include "gpu/resources.hpp"
 #include "gpu/timeline.hpp"
 #include "plan/run_plan.hpp"
 #include "train/step_times.hpp"
@@ -16,9 +17,6 @@ namespace trainx::train {
 class SideLanes {
  public:
   SideLanes(const plan::PlacedProgram& placed, cudaStream_t compute);
-  ~SideLanes();
-  SideLanes(const SideLanes&) = delete;
-  SideLanes& operator=(const SideLanes&) = delete;
 
   /// `timed`: copies are timed as well; `captured`: into a graph.
   void fork(bool timed, bool captured);
@@ -34,7 +32,7 @@ class SideLanes {
   void join();
   /// Null where the program has nothing in that lane.
   cudaStream_t stream(program::Lane lane) const {
-    return stream_of(lane) ? stream_of(lane)->stream : nullptr;
+    return stream_of(lane) ? cudaStream_t(stream_of(lane)->stream) : nullptr;
   }
   /// Once the step is done.
   std::vector<StepSpan> spans() const;
@@ -42,27 +40,24 @@ class SideLanes {
  private:
   struct Place {
     program::Lane lane{};
-    cudaEvent_t done = nullptr;  // where another lane waits for it
+    gpu::Event done;  // where another lane waits for it
     // since the lanes were forked; what was launched before that is done
     bool launched = false;
     std::vector<int> waits;  // for whom, by position
   };
   struct Stream {
-    cudaStream_t stream = nullptr;
-    cudaEvent_t joined = nullptr;
+    gpu::Stream stream;
+    gpu::Event joined;
     gpu::Timeline timeline;
   };
   Stream* stream_of(program::Lane lane) const {
     return streams_[static_cast<std::size_t>(lane)].get();
   }
-  cudaEvent_t make_event();
-
   cudaStream_t compute_;
   // null where the program has nothing there
   std::array<std::unique_ptr<Stream>, program::lane_count> streams_;
   std::vector<Place> places_;  // by position; empty where all is on the compute stream
-  std::vector<cudaEvent_t> events_;
-  cudaEvent_t forked_ = nullptr;
+  gpu::Event forked_;
   bool timed_ = false;
 };
 
