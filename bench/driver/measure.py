@@ -17,6 +17,14 @@ def names(row, without=()):
     return [name for name in (OURS, *row.get("variants", {}), *row["peers"]) if name not in without]
 
 
+BEFORE = "trainx before"
+
+
+def beside_before(row):
+    """The row with an older program of ours (--before) instead of its peers."""
+    return {**row, "peers": {}, "variants": {BEFORE: row.get("overrides", [])}, "against": BEFORE, "goal": None, "goal_ratio": None, "goal_memory": None}
+
+
 def ranks_of(row, name):
     """How many GPUs a contestant computes on, each with the row's batch: 1 where the row names no number."""
     return row.get("ranks", {}).get(name, 1)
@@ -37,7 +45,8 @@ def commands(row, args, scratch):
     """name -> command, ours first."""
     found = {}
     for name, settings in own_settings(row, args, scratch).items():
-        found[name] = [str(args.trainx), "bench", "step", "--paced", os.path.join(ROOT, row["recipe"]), *settings]
+        program = args.before if name == BEFORE else args.trainx
+        found[name] = [str(program), "bench", "step", "--paced", os.path.join(ROOT, row["recipe"]), *settings]
     for name, command in row["peers"].items():
         found[name] = [args.python, *shlex.split(command.format(data=samples.file_of(row, scratch)))]
     return {name: command for name, command in found.items() if name not in args.without}

@@ -37,6 +37,19 @@ class Bench(Driven):
         self.assertEqual(arguments, f"bench step --paced {ROOT}/configs/bench/gpt2.yaml {overrides}\n")
         self.assertIn("a library says hello", (self.out / "logs" / "tiny.plain.log").read_text())
 
+    def test_an_older_program_takes_turns_instead_of_the_peers(self):
+        older = self.folder / "older"
+        older.write_text(
+            f"#!/bin/sh\nexec {sys.executable} {self.fake} {self.folder} before step=0.0101\n"
+        )
+        older.chmod(0o755)
+        self.drive("run", "--rounds", 3, "--before", older, rows=[self.row(plain="step=0.02")])
+        got = self.answer()
+        self.assertEqual(set(got["contestants"]), {"trainx", "trainx before"})
+        self.assertEqual(self.turns()[-6:], ["trainx", "before"] * 3)
+        self.assertAlmostEqual(got["ratios"]["trainx before"]["ratio"], 1.01)
+        self.assertIsNone(got["goal"])
+
     def test_commands_are_recorded_as_one_types_them(self):
         self.drive("run", "--rounds", 1, rows=[{**self.row(plain="step=0.02 data={data}"), "data": "jsonl"}])
         commands = {name: c["command"] for name, c in self.answer()["contestants"].items()}
