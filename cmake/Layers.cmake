@@ -22,7 +22,7 @@ function(layer name)
   cmake_parse_arguments(LAYER "TORCH;CUDA;QUICK" "" "NEEDS;LIBRARIES;ALONE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cpp)
   if(NOT TRAINX_CUDA)
-    list(FILTER sources EXCLUDE REGEX "/cuda/")
+    list(FILTER sources EXCLUDE REGEX "/cuda/|_cuda\\.cpp$")
   endif()
   if(LAYER_CUDA AND NOT TRAINX_CUDA)
     set(sources)
@@ -113,13 +113,13 @@ if(TRAINX_CUDA)
 endif()
 # What computes.
 layer(tensor TORCH NEEDS core)
-layer(ops TORCH NEEDS tensor gpu
+layer(operations TORCH NEEDS tensor gpu
   ALONE /gelu_erf /layer_norm /issued_gemms)
 if(TRAINX_CUDA)
-  target_compile_definitions(trainx_ops PUBLIC TRAINX_CUDA)
+  target_compile_definitions(trainx_operations PUBLIC TRAINX_CUDA)
 endif()
 # The attestation tests bring attention of their own.
-layer(model TORCH NEEDS ops program spec ALONE /model/gpt2/attention)
+layer(model TORCH NEEDS operations program spec ALONE /model/gpt2/attention)
 layer(optim TORCH NEEDS tensor spec LIBRARIES trainx_kernel_references
   ALONE /lamb)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine

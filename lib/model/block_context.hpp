@@ -1,5 +1,5 @@
 #pragma once
-#include "ops/cross_entropy.hpp"
+#include "operations/cross_entropy/cross_entropy.hpp"
 #include "program/model_graph.hpp"
 #include "tensor/random_key.hpp"
 #include "tensor/tensor.hpp"
@@ -45,7 +45,7 @@ class BlockContext {
   /// 1 / nominal target count of the global batch: what the loss gradient is multiplied with.
   double loss_seed() const { return loss_seed_; }
   /// That, times the loss scale in this slot, where the instruction uses it.
-  ops::LossSeed loss_seed(program::Slot loss_scale) const {
+  operations::LossSeed loss_seed(program::Slot loss_scale) const {
     return {loss_seed_, has(loss_scale) ? operands_[loss_scale].as<const double>() : nullptr};
   }
   /// Key of a dropout site of this block; the sample's position and the element are the counter.

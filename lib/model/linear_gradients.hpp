@@ -1,7 +1,7 @@
 #pragma once
 #include "model/block_context.hpp"
-#include "ops/column_sum.hpp"
-#include "ops/linear.hpp"
+#include "operations/column_sum/column_sum.hpp"
+#include "operations/linear/linear.hpp"
 
 namespace trainx::model {
 
@@ -10,9 +10,9 @@ namespace trainx::model {
 inline void linear_gradients(const BlockContext& c, const Tensor& d_weight, const Tensor& d_bias,
                              program::Slot cast, const Tensor& d_output, const Tensor& input,
                              bool accumulate) {
-  ops::linear_backward_weight(d_weight, d_output, input, accumulate,
+  operations::linear_backward_weight(d_weight, d_output, input, accumulate,
                               c.has(cast) ? c[cast] : Tensor());
-  if (d_bias.defined()) ops::column_sum(d_bias, d_output, accumulate);
+  if (d_bias.defined()) operations::column_sum(d_bias, d_output, accumulate);
 }
 
 }  // namespace trainx::model

@@ -131,7 +131,7 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph,
       if (phase == block.phases.end()) continue;
       for (const program::Gemm& g : phase->second.gemms) products += g.count;
       if (phase->second.attention_flops == 0) continue;
-      // lib/ops/math_attention.hpp
+      // lib/operations/attention/math_attention.hpp
       if (claims.attention == AttentionKind::math)
         products += op == Op::backward ? 5 : 2;
       else if (op == Op::backward)

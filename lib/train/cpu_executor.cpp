@@ -1,7 +1,7 @@
 #include "train/cpu_executor.hpp"
 #include "core/error.hpp"
-#include "ops/cast.hpp"
-#include "ops/timed_work.hpp"
+#include "operations/cast/cast.hpp"
+#include "operations/common/timed_work.hpp"
 #include "program/operations.hpp"
 #include "train/host_update.hpp"
 #include <ATen/core/grad_mode.h>
@@ -65,9 +65,9 @@ void CpuExecutor::time_next(std::int64_t steps, OnTimes on_times) {
 }
 
 void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
-  using Clock = ops::WorkTimes::Clock;
+  using Clock = operations::WorkTimes::Clock;
   const Clock::time_point begin = Clock::now();
-  ops::WorkTimes parts;
+  operations::WorkTimes parts;
   execute(s, i);
   const Clock::time_point end = Clock::now();
   const Work rest = i.lane == Lane::communication ? Work::communication
@@ -105,9 +105,9 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::predict: return compute(s, i);
     case Op::copy: return copy(s, i);
     case Op::cast:
-      return ops::cast(operand(s, use_of(i, CopySlot::to)), operand(s, use_of(i, CopySlot::from)));
+      return operations::cast(operand(s, use_of(i, CopySlot::to)), operand(s, use_of(i, CopySlot::from)));
     case Op::add:
-      return ops::add(operand(s, use_of(i, CopySlot::to)), operand(s, use_of(i, CopySlot::from)));
+      return operations::add(operand(s, use_of(i, CopySlot::to)), operand(s, use_of(i, CopySlot::from)));
     case Op::grad_norm: return grad_norm(s, i);
     case Op::measure:
     case Op::update: return update(s, i);

@@ -38,7 +38,7 @@ class Device {
   virtual double end_download() { return 0; }
   /// The memory that is computed in: arena_bytes, with the residents at its beginning.
   virtual std::byte* memory() = 0;
-  /// Operations (lib/ops) that `work` calls on this thread are computed here.
+  /// Operations (lib/operations) that `work` calls on this thread are computed here.
   virtual void compute(const std::function<void()>& work) = 0;
   /// The plan's programs of one kind. They and the parts must outlive the executor.
   virtual std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs,

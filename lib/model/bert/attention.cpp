@@ -1,6 +1,6 @@
 #include "model/bert/attention.hpp"
 #include "model/linear_gradients.hpp"
-#include "ops/attention.hpp"
+#include "operations/attention/attention.hpp"
 
 namespace trainx::model::bert {
 
@@ -21,15 +21,15 @@ Tensor Attention::by_sample(const Tensor& x) const {
 void Attention::forward(BlockContext& c) {
   forward_norm(c);
   if (c.writes(AttentionSlot::qkv))
-    ops::linear(by_row(c[AttentionSlot::qkv]), input(c),
+    operations::linear(by_row(c[AttentionSlot::qkv]), input(c),
                 c.joined(AttentionSlot::parameters, AttentionTensor::query_weight, 3),
                 c.joined(AttentionSlot::parameters, AttentionTensor::query_bias, 3));
   if (c.writes(AttentionSlot::attention_out) || c.writes(AttentionSlot::lse))
-    ops::bidirectional_attention(by_sample(c[AttentionSlot::attention_out]), c[AttentionSlot::lse],
+    operations::bidirectional_attention(by_sample(c[AttentionSlot::attention_out]), c[AttentionSlot::lse],
                                  by_sample(c[AttentionSlot::qkv]), c[AttentionSlot::lengths],
                                  shape_.dims.attention);
   if (c.writes(AttentionSlot::branch_out))
-    ops::linear(c[AttentionSlot::branch_out], by_row(c[AttentionSlot::attention_out]),
+    operations::linear(c[AttentionSlot::branch_out], by_row(c[AttentionSlot::attention_out]),
                 c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
 }
 
@@ -39,9 +39,9 @@ void Attention::backward(BlockContext& c) {
   const Tensor& d_attention_out = c[AttentionSlot::d_normed];
   backward_linear(c, AttentionTensor::output_weight, -1, d_branch(c),
                   by_row(c[AttentionSlot::attention_out]));
-  ops::linear_backward_input(d_attention_out, d_branch(c),
+  operations::linear_backward_input(d_attention_out, d_branch(c),
                              c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
-  ops::bidirectional_attention_backward(
+  operations::bidirectional_attention_backward(
       by_sample(c[AttentionSlot::d_qkv]),
       by_sample(d_attention_out.view(c[AttentionSlot::attention_out].dims)),
       by_sample(c[AttentionSlot::qkv]), by_sample(c[AttentionSlot::attention_out]),

@@ -16,7 +16,7 @@ class Classifier final : public Head {
   Tensor forward_logits(const BlockContext& c) const;
   /// What the linear layer sees: the pooler's result, dropped out in training.
   const Tensor& classified(const BlockContext& c) const;
-  ops::Dropout pooled_dropout(const BlockContext& c) const;
+  operations::Dropout pooled_dropout(const BlockContext& c) const;
   Chunk all() const { return {0, shape_.batch}; }
 };
 

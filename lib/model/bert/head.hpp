@@ -3,7 +3,7 @@
 #include <cstdint>
 #include "model/bert/shape.hpp"
 #include "model/block.hpp"
-#include "ops/cross_entropy.hpp"
+#include "operations/cross_entropy/cross_entropy.hpp"
 #include "spec/arch/bert_slots.hpp"
 
 namespace trainx::model::bert {
@@ -51,7 +51,7 @@ class Head : public Block {
   /// Before the first chunk, and after the last.
   void begin_gradients(const BlockContext& c) const;
   void finish_gradients(const BlockContext& c) const;
-  static ops::LossTo loss_to(const BlockContext& c, Chunk chunk);
+  static operations::LossTo loss_to(const BlockContext& c, Chunk chunk);
 
   Shape shape_;
   HeadPlaces at_;

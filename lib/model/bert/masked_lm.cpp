@@ -2,10 +2,10 @@
 #include "core/error.hpp"
 #include "model/chunked_sums.hpp"
 #include "model/linear_gradients.hpp"
-#include "ops/cast.hpp"
-#include "ops/gelu.hpp"
-#include "ops/residual.hpp"
-#include "ops/rows.hpp"
+#include "operations/cast/cast.hpp"
+#include "operations/activation/gelu.hpp"
+#include "operations/norm/residual.hpp"
+#include "operations/rows/rows.hpp"
 
 namespace trainx::model::bert {
 
@@ -24,7 +24,7 @@ const std::int32_t* row_targets(const BlockContext& c) {
 /// Where no row has a target, sums that nothing was added to are zero all the same.
 void clear_unwritten(const BlockContext& c, std::initializer_list<program::Slot> sums) {
   for (const program::Slot s : sums)
-    if (!c.accumulates(s)) ops::clear(c[s]);
+    if (!c.accumulates(s)) operations::clear(c[s]);
 }
 
 }  // namespace
@@ -39,11 +39,11 @@ Tensor MaskedLm::forward_logits(const BlockContext& c, Chunk chunk) const {
   const Tensor x = part(c, MaskedLmSlot::preactivation, chunk),
                activated = part(c, MaskedLmSlot::activated, chunk),
                out = part(c, MaskedLmSlot::transformed, chunk);
-  ops::linear(x, part(c, MaskedLmSlot::normed, chunk),
+  operations::linear(x, part(c, MaskedLmSlot::normed, chunk),
               c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_weight),
               c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_bias));
-  ops::gelu_erf(activated, x);
-  ops::add_branch_layer_norm(
+  operations::gelu_erf(activated, x);
+  operations::add_branch_layer_norm(
       {activated, part(c, MaskedLmSlot::transformed_mean, chunk),
        part(c, MaskedLmSlot::transformed_rstd, chunk), out},
       {}, {}, {}, c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::transform_norm_weight),
@@ -62,38 +62,38 @@ void MaskedLm::backward(const BlockContext& c, Chunk chunk, const Tensor& d_logi
                   c.tensor(MaskedLmSlot::word, 0), c.tensor(MaskedLmSlot::d_word, 0),
                   adds(c, MaskedLmSlot::d_word, chunk.first == 0),
                   c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::decoder_bias), add);
-  const ops::NormedSumGradients to{
+  const operations::NormedSumGradients to{
       d_activated,
       {},
       c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::transform_norm_weight),
       c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::transform_norm_bias),
       {},
       add};
-  ops::add_branch_layer_norm_backward(
+  operations::add_branch_layer_norm_backward(
       to, {}, d_out, part(c, MaskedLmSlot::activated, chunk),
       part(c, MaskedLmSlot::transformed_mean, chunk),
       part(c, MaskedLmSlot::transformed_rstd, chunk),
       c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::transform_norm_weight), {});
-  ops::gelu_erf_backward_with_bias(d_activated,
+  operations::gelu_erf_backward_with_bias(d_activated,
                                    c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::dense_bias),
                                    d_activated, part(c, MaskedLmSlot::preactivation, chunk), add);
   linear_gradients(c, c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::dense_weight), {},
                    MaskedLmSlot::cast, d_activated, part(c, MaskedLmSlot::normed, chunk), add);
-  ops::linear_backward_input(d_out, d_activated,
+  operations::linear_backward_input(d_out, d_activated,
                              c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_weight));
   scatter(c, chunk);
 }
 
 void MaskedLm::loss(BlockContext& c) {
   begin_gradients(c);
-  const std::int64_t found = ops::select_targets(
+  const std::int64_t found = operations::select_targets(
       c[MaskedLmSlot::rows], c[MaskedLmSlot::row_targets], c[MaskedLmSlot::targets]);
   if (found == 0)
     clear_unwritten(c, {MaskedLmSlot::d_word, MaskedLmSlot::d_parameters, MaskedLmSlot::loss_sum,
                         MaskedLmSlot::target_count});
   for_chunks(c, found, [&](Chunk chunk) {
     const Tensor x = forward_logits(c, chunk);
-    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, row_targets(c) + chunk.first,
+    operations::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, row_targets(c) + chunk.first,
                                             shape_.dims.vocab_size,
                                             c.loss_seed(MaskedLmSlot::loss_scale));
     backward(c, chunk, x);
@@ -102,12 +102,12 @@ void MaskedLm::loss(BlockContext& c) {
 }
 
 void MaskedLm::evaluate(BlockContext& c) {
-  const std::int64_t found = ops::select_targets(
+  const std::int64_t found = operations::select_targets(
       c[MaskedLmSlot::rows], c[MaskedLmSlot::row_targets], c[MaskedLmSlot::targets]);
   if (found == 0)
     clear_unwritten(c, {MaskedLmSlot::loss_sum, MaskedLmSlot::target_count, MaskedLmSlot::score});
   for_chunks(c, found, [&](Chunk chunk) {
-    ops::scored_cross_entropy(loss_to(c, chunk),
+    operations::scored_cross_entropy(loss_to(c, chunk),
                               {.predictions = part(c, MaskedLmSlot::predictions, chunk),
                                .correct = c[MaskedLmSlot::score],
                                .confusion = {}},
@@ -124,7 +124,7 @@ void MaskedLm::predict(BlockContext& c) {
     rows(c)[b] = b * shape_.length + position;
   }
   for_chunks(c, shape_.batch, [&](Chunk chunk) {
-    ops::cast(c[MaskedLmSlot::logits].narrow(0, chunk.first, chunk.count),
+    operations::cast(c[MaskedLmSlot::logits].narrow(0, chunk.first, chunk.count),
               forward_logits(c, chunk).narrow(1, 0, shape_.dims.vocab_size));
   });
 }

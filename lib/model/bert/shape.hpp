@@ -12,7 +12,7 @@ struct Shape {
   std::int64_t rows() const { return batch * length; }
   std::int64_t head_size() const { return dims.hidden_size / dims.num_heads; }
   /// Dropout of the branch that a block adds, or of the embeddings.
-  ops::Dropout dropout(const BlockContext& c, program::Slot positions) const {
+  operations::Dropout dropout(const BlockContext& c, program::Slot positions) const {
     return dropout_site(c, dims.dropout, positions, length);
   }
 };

@@ -1,6 +1,6 @@
 #include "model/bert/sublayer.hpp"
 #include "model/linear_gradients.hpp"
-#include "ops/residual.hpp"
+#include "operations/norm/residual.hpp"
 
 namespace trainx::model::bert {
 
@@ -12,19 +12,19 @@ void Sublayer::forward_norm(BlockContext& c) const {
              norms = c.writes(SublayerSlot::normed);
   if (!adds && !keeps && !norms) return;
   const double epsilon = shape_.dims.layer_norm_epsilon;
-  ops::NormedSum to{.sum = c[SublayerSlot::residual_out], .keep_statistics = keeps};
+  operations::NormedSum to{.sum = c[SublayerSlot::residual_out], .keep_statistics = keeps};
   Tensor weight, shift;
   if (keeps || norms) to.mean = c[SublayerSlot::mean], to.rstd = c[SublayerSlot::rstd];
   if (norms)
     to.normed = c[SublayerSlot::normed],
     weight = c.tensor(SublayerSlot::parameters, at_.norm_weight),
     shift = c.tensor(SublayerSlot::parameters, at_.norm_bias);
-  if (!adds) return ops::add_branch_layer_norm(to, {}, {}, {}, weight, shift, epsilon, {});
-  ops::PendingNorm before;
+  if (!adds) return operations::add_branch_layer_norm(to, {}, {}, {}, weight, shift, epsilon, {});
+  operations::PendingNorm before;
   if (c.has(SublayerSlot::norm_parameters))
     before = {c.tensor(SublayerSlot::norm_parameters, at_.norm_weight_before),
               c.tensor(SublayerSlot::norm_parameters, at_.norm_bias_before), epsilon};
-  ops::add_branch_layer_norm(to, c[SublayerSlot::residual_in], c[SublayerSlot::branch_in],
+  operations::add_branch_layer_norm(to, c[SublayerSlot::residual_in], c[SublayerSlot::branch_in],
                              c.tensor(SublayerSlot::parameters, at_.pending_bias), weight, shift,
                              epsilon, shape_.dropout(c, SublayerSlot::positions), before);
 }
@@ -41,20 +41,20 @@ void Sublayer::backward_input(BlockContext& c, const Tensor& d_product,
                               const Tensor& weight) const {
   const Tensor& d_residual_out = c[SublayerSlot::d_residual_out];
   if (c.modifies(SublayerSlot::d_residual_out)) {  // the first block: no norm
-    ops::linear_backward_input(d_residual_out, d_product, weight, d_residual_out);
+    operations::linear_backward_input(d_residual_out, d_product, weight, d_residual_out);
     return;
   }
   const Tensor& d_normed = c[SublayerSlot::d_normed];
-  ops::linear_backward_input(d_normed, d_product, weight, d_residual_out);
-  const ops::Dropout drop = shape_.dropout(c, SublayerSlot::positions);
-  ops::NormedSumGradients to;
+  operations::linear_backward_input(d_normed, d_product, weight, d_residual_out);
+  const operations::Dropout drop = shape_.dropout(c, SublayerSlot::positions);
+  operations::NormedSumGradients to;
   to.dx = c[SublayerSlot::d_residual_in];
   if (drop) to.d_branch = c[SublayerSlot::d_branch_in];
   to.d_weight = c.tensor(SublayerSlot::d_parameters, at_.norm_weight);
   to.d_shift = c.tensor(SublayerSlot::d_parameters, at_.norm_bias);
   to.d_bias = c.tensor(SublayerSlot::d_parameters, at_.pending_bias);
   to.accumulate = c.accumulates(SublayerSlot::d_parameters);
-  ops::add_branch_layer_norm_backward(to, {}, d_normed, c[SublayerSlot::residual_out],
+  operations::add_branch_layer_norm_backward(to, {}, d_normed, c[SublayerSlot::residual_out],
                                       c[SublayerSlot::mean], c[SublayerSlot::rstd],
                                       c.tensor(SublayerSlot::parameters, at_.norm_weight), drop);
 }

@@ -1,6 +1,6 @@
 #include "model/custom/module_block.hpp"
 #include "core/error.hpp"
-#include "ops/cross_entropy.hpp"
+#include "operations/cross_entropy/cross_entropy.hpp"
 #include "model/custom/shape_text.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/TensorOperators.h>
@@ -137,10 +137,10 @@ at::Tensor LossBlock::summed_loss(BlockContext& c, const at::Tensor& logits) con
   const at::Tensor targets = torch_view(c[ModuleSlot::targets]).to(at::kLong).view({-1});
   auto& count = *c[ModuleSlot::target_count].as<double>();
   count = (c.accumulates(ModuleSlot::target_count) ? count : 0.0) +
-          static_cast<double>((targets != std::int64_t{ops::no_target}).sum().item<std::int64_t>());
+          static_cast<double>((targets != std::int64_t{operations::no_target}).sum().item<std::int64_t>());
   const at::AutoGradMode mode(logits.requires_grad());
   const at::Tensor sum =
-      at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, ops::no_target);
+      at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, operations::no_target);
   auto& loss = *c[ModuleSlot::loss_sum].as<double>();
   loss = (c.accumulates(ModuleSlot::loss_sum) ? loss : 0.0) + sum.item<double>();
   return sum;
@@ -161,7 +161,7 @@ void LossBlock::evaluate(BlockContext& c) {
   const at::Tensor predicted = logits.argmax(-1);
   const auto* labels = c[ModuleSlot::targets].as<std::int32_t>();
   for (std::int64_t b = 0; b < predicted.numel(); ++b)
-    if (labels[b] != ops::no_target)
+    if (labels[b] != operations::no_target)
       ++confusion.as<double>()[labels[b] * confusion.size(1) +
                                predicted.const_data_ptr<std::int64_t>()[b]];
 }

@@ -1,6 +1,6 @@
 #include "model/gpt2/attention.hpp"
-#include "ops/attention.hpp"
-#include "ops/linear.hpp"
+#include "operations/attention/attention.hpp"
+#include "operations/linear/linear.hpp"
 
 namespace trainx::model::gpt2 {
 
@@ -29,14 +29,14 @@ Attention::Attention(const Shape& shape, bool first)
 
 void Attention::attend(BlockContext& c) const {
   const Tensor rows = c[AttentionSlot::qkv].narrow(0, 0, shape_.past() + shape_.rows());
-  if (shape_.past() > 0) return ops::cached_attention(c[AttentionSlot::attention_out], rows);
+  if (shape_.past() > 0) return operations::cached_attention(c[AttentionSlot::attention_out], rows);
   const Tensor out = by_sample(c[AttentionSlot::attention_out], shape_),
                qkv = by_sample(rows, shape_);
   if (shape_.dims.packed)
-    ops::document_attention(out, c[AttentionSlot::lse], qkv, c[AttentionSlot::document_starts],
+    operations::document_attention(out, c[AttentionSlot::lse], qkv, c[AttentionSlot::document_starts],
                             shape_.dims.attention);
   else
-    ops::causal_attention(out, c[AttentionSlot::lse], qkv, shape_.dims.attention);
+    operations::causal_attention(out, c[AttentionSlot::lse], qkv, shape_.dims.attention);
 }
 
 void Attention::attend_backward(BlockContext& c, const Tensor& d_attention_out) const {
@@ -45,10 +45,10 @@ void Attention::attend_backward(BlockContext& c, const Tensor& d_attention_out) 
                qkv = by_sample(c[AttentionSlot::qkv], shape_),
                out = by_sample(c[AttentionSlot::attention_out], shape_);
   if (shape_.dims.packed)
-    ops::document_attention_backward(d_qkv, d_out, qkv, out, c[AttentionSlot::lse],
+    operations::document_attention_backward(d_qkv, d_out, qkv, out, c[AttentionSlot::lse],
                                      c[AttentionSlot::document_starts], shape_.dims.attention);
   else
-    ops::causal_attention_backward(d_qkv, d_out, qkv, out, c[AttentionSlot::lse],
+    operations::causal_attention_backward(d_qkv, d_out, qkv, out, c[AttentionSlot::lse],
                                    shape_.dims.attention);
 }
 
@@ -56,12 +56,12 @@ void Attention::forward(BlockContext& c) {
   forward_norm(c);
   const std::int64_t past = shape_.past(), rows = shape_.rows();
   if (c.writes(AttentionSlot::qkv))
-    ops::linear(by_row(c[AttentionSlot::qkv]).narrow(0, past, rows), c[AttentionSlot::normed],
+    operations::linear(by_row(c[AttentionSlot::qkv]).narrow(0, past, rows), c[AttentionSlot::normed],
                 c.tensor(AttentionSlot::parameters, AttentionTensor::c_attn_weight),
                 c.tensor(AttentionSlot::parameters, AttentionTensor::c_attn_bias));
   if (c.writes(AttentionSlot::attention_out) || c.writes(AttentionSlot::lse)) attend(c);
   if (c.writes(AttentionSlot::branch_out))
-    ops::linear(c[AttentionSlot::branch_out], by_row(c[AttentionSlot::attention_out]),
+    operations::linear(c[AttentionSlot::branch_out], by_row(c[AttentionSlot::attention_out]),
                 c.tensor(AttentionSlot::parameters, AttentionTensor::c_proj_weight));
 }
 
@@ -71,12 +71,12 @@ void Attention::backward(BlockContext& c) {
   // dead before d_normed is written
   const Tensor& d_attention_out = c[AttentionSlot::d_normed];
   backward_linear(c, AttentionTensor::c_proj_weight, -1, d_branch(c), attention_out);
-  ops::linear_backward_input(d_attention_out, d_branch(c),
+  operations::linear_backward_input(d_attention_out, d_branch(c),
                              c.tensor(AttentionSlot::parameters, AttentionTensor::c_proj_weight));
   attend_backward(c, d_attention_out.view(c[AttentionSlot::attention_out].dims));
   backward_linear(c, AttentionTensor::c_attn_weight, AttentionTensor::c_attn_bias, d_qkv,
                   c[AttentionSlot::normed]);
-  ops::linear_backward_input(c[AttentionSlot::d_normed], d_qkv,
+  operations::linear_backward_input(c[AttentionSlot::d_normed], d_qkv,
                              c.tensor(AttentionSlot::parameters, AttentionTensor::c_attn_weight));
   backward_norm(c);
 }

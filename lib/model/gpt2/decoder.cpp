@@ -1,7 +1,7 @@
 #include "model/gpt2/decoder.hpp"
 #include "core/error.hpp"
 #include "model/gpt2/blocks.hpp"
-#include "ops/host_copy.hpp"
+#include "operations/host_copy/host_copy.hpp"
 #include "spec/arch/gpt2_slots.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
@@ -128,10 +128,10 @@ std::span<const float> Decoder::append(std::span<const std::int32_t> tokens) {
                         std::to_string(dims_.vocab_size));
   const at::NoGradGuard no_grad;
   prepare(length);
-  ops::copy_in(contexts_.front()[spec::EmbeddingSlot::tokens], tokens.data());
+  operations::copy_in(contexts_.front()[spec::EmbeddingSlot::tokens], tokens.data());
   for (std::size_t b = 0; b + 1 < blocks_.size(); ++b) blocks_[b]->forward(contexts_[b]);
   blocks_.back()->predict(contexts_.back());
-  ops::copy_out(logits_.data(), contexts_.back()[spec::HeadSlot::logits_chunk].view({-1}).narrow(
+  operations::copy_out(logits_.data(), contexts_.back()[spec::HeadSlot::logits_chunk].view({-1}).narrow(
                                     0, 0, dims_.vocab_size));
   size_ += length;
   return logits_;

@@ -21,7 +21,7 @@ class Decoder {
   static std::int64_t memory_bytes(const spec::Gpt2Dims& dims, std::int64_t capacity);
   /// `groups`: the parameters as spec::gpt2_groups lays them out, f32, each group flat
   /// [group.elements]. `memory`: memory_bytes, aligned to 256 bytes, whatever is in it. Both are
-  /// where operations compute (ops/gpu_scope.hpp), and outlive the decoder.
+  /// where operations compute (operations/gpu_scope.hpp), and outlive the decoder.
   Decoder(const spec::Gpt2Dims& dims, std::int64_t capacity, std::vector<Tensor> groups,
           std::byte* memory);
   Decoder(const Decoder&) = delete;

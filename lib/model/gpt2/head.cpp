@@ -1,9 +1,9 @@
 #include "model/gpt2/head.hpp"
 #include "core/error.hpp"
 #include "model/chunked_sums.hpp"
-#include "ops/cast.hpp"
-#include "ops/linear.hpp"
-#include "ops/residual.hpp"
+#include "operations/cast/cast.hpp"
+#include "operations/linear/linear.hpp"
+#include "operations/norm/residual.hpp"
 #include "spec/arch/gpt2_slots.hpp"
 #include <algorithm>
 
@@ -31,7 +31,7 @@ Tensor Head::logits(BlockContext& c, Chunk chunk) const {
   const std::int64_t n = chunk.count;
   const Tensor normed = c[HeadSlot::normed].narrow(0, 0, n),
                logits = c[HeadSlot::logits_chunk].narrow(0, 0, n);
-  ops::add_branch_layer_norm(
+  operations::add_branch_layer_norm(
       {c[HeadSlot::residual].narrow(0, 0, n), c[HeadSlot::mean].narrow(0, 0, n),
        c[HeadSlot::rstd].narrow(0, 0, n), normed},
       c[HeadSlot::residual_in].narrow(0, chunk.first, n),
@@ -45,13 +45,13 @@ Tensor Head::logits(BlockContext& c, Chunk chunk) const {
 }
 
 void Head::make_logits(BlockContext& c, const Tensor& normed, const Tensor& logits) const {
-  if (!c.has(HeadSlot::logits_low)) return ops::linear(logits, normed, c.tensor(HeadSlot::wte, 0));
+  if (!c.has(HeadSlot::logits_low)) return operations::linear(logits, normed, c.tensor(HeadSlot::wte, 0));
   const Tensor low = c[HeadSlot::logits_low].narrow(0, 0, normed.size(0));
-  ops::linear(low, normed, c.tensor(HeadSlot::wte, 0));
-  ops::cast(logits, low);
+  operations::linear(low, normed, c.tensor(HeadSlot::wte, 0));
+  operations::cast(logits, low);
 }
 
-ops::LossTo Head::loss_to(const BlockContext& c, Chunk chunk) const {
+operations::LossTo Head::loss_to(const BlockContext& c, Chunk chunk) const {
   return {c[HeadSlot::row_loss].narrow(0, 0, chunk.count), c[HeadSlot::loss_sum],
           c[HeadSlot::target_count], adds(c, HeadSlot::loss_sum, chunk.first == 0)};
 }
@@ -63,24 +63,24 @@ void Head::backward(BlockContext& c, Chunk chunk, const Tensor& d_logits) const 
   Tensor input = normed;  // of the weight gradient, in f32 where the logits are
   if (c.has(HeadSlot::logits_low)) {
     const Tensor low = c[HeadSlot::logits_low].narrow(0, 0, n);
-    ops::cast(low, d_logits);
-    ops::linear_backward_input(d_normed, low, wte);
+    operations::cast(low, d_logits);
+    operations::linear_backward_input(d_normed, low, wte);
     input = c[HeadSlot::normed_cast].narrow(0, 0, n);
-    ops::cast(input, normed);
+    operations::cast(input, normed);
   } else {
-    ops::linear_backward_input(d_normed, d_logits, wte);
+    operations::linear_backward_input(d_normed, d_logits, wte);
   }
-  ops::linear_backward_weight(c.tensor(HeadSlot::d_wte, 0), d_logits, input,
+  operations::linear_backward_weight(c.tensor(HeadSlot::d_wte, 0), d_logits, input,
                               adds(c, HeadSlot::d_wte, chunk.first == 0));
-  const ops::Dropout drop = dropout(shape_, c, HeadSlot::positions, chunk.first);
-  ops::NormedSumGradients to;
+  const operations::Dropout drop = dropout(shape_, c, HeadSlot::positions, chunk.first);
+  operations::NormedSumGradients to;
   to.dx = c[HeadSlot::d_residual_in].narrow(0, chunk.first, n);
   if (drop) to.d_branch = c[HeadSlot::d_branch_in].narrow(0, chunk.first, n);
   to.d_weight = c.tensor(HeadSlot::d_parameters, HeadTensor::ln_weight);
   to.d_shift = c.tensor(HeadSlot::d_parameters, HeadTensor::ln_bias);
   to.d_bias = c.tensor(HeadSlot::d_parameters, HeadTensor::pending_bias);
   to.accumulate = adds(c, HeadSlot::d_parameters, chunk.first == 0);
-  ops::add_branch_layer_norm_backward(to, {}, d_normed, c[HeadSlot::residual].narrow(0, 0, n),
+  operations::add_branch_layer_norm_backward(to, {}, d_normed, c[HeadSlot::residual].narrow(0, 0, n),
                                       c[HeadSlot::mean].narrow(0, 0, n),
                                       c[HeadSlot::rstd].narrow(0, 0, n),
                                       c.tensor(HeadSlot::parameters, HeadTensor::ln_weight), drop);
@@ -89,7 +89,7 @@ void Head::backward(BlockContext& c, Chunk chunk, const Tensor& d_logits) const 
 void Head::loss(BlockContext& c) {
   for_chunks(c, shape_.rows(), [&](Chunk chunk) {
     const Tensor x = logits(c, chunk);
-    ops::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, targets(c) + chunk.first,
+    operations::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, targets(c) + chunk.first,
                                             shape_.dims.vocab_size,
                                             c.loss_seed(HeadSlot::loss_scale));
     backward(c, chunk, x);
@@ -98,7 +98,7 @@ void Head::loss(BlockContext& c) {
 
 void Head::evaluate(BlockContext& c) {
   for_chunks(c, shape_.rows(), [&](Chunk chunk) {
-    ops::summed_cross_entropy(loss_to(c, chunk), logits(c, chunk), targets(c) + chunk.first,
+    operations::summed_cross_entropy(loss_to(c, chunk), logits(c, chunk), targets(c) + chunk.first,
                               shape_.dims.vocab_size);
   });
 }
@@ -112,7 +112,7 @@ void Head::predict(BlockContext& c) {
                          row = sample * shape_.length + position;
       if (position < 0 || position >= shape_.length)
         throw InternalError("predict: targets[b, 0] must be the position to read");
-      ops::add_branch_layer_norm(
+      operations::add_branch_layer_norm(
           {c[HeadSlot::residual].narrow(0, i, 1), c[HeadSlot::mean].narrow(0, i, 1),
            c[HeadSlot::rstd].narrow(0, i, 1), normed.narrow(0, i, 1)},
           c[HeadSlot::residual_in].narrow(0, row, 1), c[HeadSlot::branch_in].narrow(0, row, 1),
@@ -122,7 +122,7 @@ void Head::predict(BlockContext& c) {
     }
     make_logits(c, normed, logits);
     if (c.has(HeadSlot::logits))
-      ops::cast(c[HeadSlot::logits].narrow(0, chunk.first, chunk.count),
+      operations::cast(c[HeadSlot::logits].narrow(0, chunk.first, chunk.count),
                 logits.narrow(1, 0, shape_.dims.vocab_size));
   });
 }

@@ -1,7 +1,7 @@
 #pragma once
 #include "model/block.hpp"
 #include "model/gpt2/shape.hpp"
-#include "ops/cross_entropy.hpp"
+#include "operations/cross_entropy/cross_entropy.hpp"
 #include <cstdint>
 
 namespace trainx::model::gpt2 {
@@ -25,7 +25,7 @@ class Head final : public Block {
   /// Residual, norm and logits of the chunk's rows.
   Tensor logits(BlockContext& c, Chunk chunk) const;
   void make_logits(BlockContext& c, const Tensor& normed, const Tensor& logits) const;
-  ops::LossTo loss_to(const BlockContext& c, Chunk chunk) const;
+  operations::LossTo loss_to(const BlockContext& c, Chunk chunk) const;
   void backward(BlockContext& c, Chunk chunk, const Tensor& d_logits) const;
 
   Shape shape_;

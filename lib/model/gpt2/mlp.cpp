@@ -1,7 +1,7 @@
 #include "model/gpt2/mlp.hpp"
-#include "ops/gelu.hpp"
-#include "ops/linear.hpp"
-#include "ops/linear_gelu.hpp"
+#include "operations/activation/gelu.hpp"
+#include "operations/linear/linear.hpp"
+#include "operations/linear/linear_gelu.hpp"
 
 namespace trainx::model::gpt2 {
 
@@ -17,29 +17,29 @@ void Mlp::forward(BlockContext& c) {
   forward_norm(c);
   const bool expands = c.writes(MlpSlot::preactivation), activates = c.writes(MlpSlot::activated);
   if (expands && activates) {
-    ops::linear_gelu(c[MlpSlot::activated], c[MlpSlot::preactivation], c[MlpSlot::normed],
+    operations::linear_gelu(c[MlpSlot::activated], c[MlpSlot::preactivation], c[MlpSlot::normed],
                      c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight),
                      c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
   } else {
     if (expands)
-      ops::linear(c[MlpSlot::preactivation], c[MlpSlot::normed],
+      operations::linear(c[MlpSlot::preactivation], c[MlpSlot::normed],
                   c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight),
                   c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
-    if (activates) ops::gelu(c[MlpSlot::activated], c[MlpSlot::preactivation]);
+    if (activates) operations::gelu(c[MlpSlot::activated], c[MlpSlot::preactivation]);
   }
   if (c.writes(MlpSlot::branch_out))
-    ops::linear(c[MlpSlot::branch_out], c[MlpSlot::activated],
+    operations::linear(c[MlpSlot::branch_out], c[MlpSlot::activated],
                 c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight));
 }
 
 void Mlp::backward(BlockContext& c) {
   backward_linear(c, MlpTensor::c_proj_weight, -1, d_branch(c), c[MlpSlot::activated]);
   const Tensor& d_preactivation = c[MlpSlot::d_activated];  // in place
-  ops::linear_gelu_backward(d_preactivation, c.tensor(MlpSlot::d_parameters, MlpTensor::c_fc_bias),
+  operations::linear_gelu_backward(d_preactivation, c.tensor(MlpSlot::d_parameters, MlpTensor::c_fc_bias),
                             d_branch(c), c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight),
                             c[MlpSlot::preactivation], c.accumulates(MlpSlot::d_parameters));
   backward_linear(c, MlpTensor::c_fc_weight, -1, d_preactivation, c[MlpSlot::normed]);
-  ops::linear_backward_input(c[MlpSlot::d_normed], d_preactivation,
+  operations::linear_backward_input(c[MlpSlot::d_normed], d_preactivation,
                              c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight));
   backward_norm(c);
 }

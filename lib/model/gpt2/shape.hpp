@@ -1,6 +1,6 @@
 #pragma once
 #include "model/block_context.hpp"
-#include "ops/dropout.hpp"
+#include "operations/dropout/dropout.hpp"
 #include "spec/arch/gpt2.hpp"
 #include <cstdint>
 
@@ -20,7 +20,7 @@ struct Shape {
 
 /// The block's one dropout site; none in evaluation. `first_row`: the row of the micro-batch where
 /// the operands begin.
-ops::Dropout dropout(const Shape& shape, const BlockContext& c, program::Slot positions,
+operations::Dropout dropout(const Shape& shape, const BlockContext& c, program::Slot positions,
                      std::int64_t first_row = 0);
 
 }  // namespace trainx::model::gpt2

@@ -1,6 +1,6 @@
 #include "model/gpt2/sublayer.hpp"
 #include "model/linear_gradients.hpp"
-#include "ops/residual.hpp"
+#include "operations/norm/residual.hpp"
 
 namespace trainx::model::gpt2 {
 
@@ -11,16 +11,16 @@ void Sublayer::forward_norm(BlockContext& c) const {
              keeps = c.writes(SublayerSlot::mean) || c.writes(SublayerSlot::rstd),
              norms = c.writes(SublayerSlot::normed);
   if (!adds && !keeps && !norms) return;
-  ops::NormedSum to{.sum = c[SublayerSlot::residual_out], .keep_statistics = keeps};
+  operations::NormedSum to{.sum = c[SublayerSlot::residual_out], .keep_statistics = keeps};
   Tensor weight, shift;
   if (keeps || norms) to.mean = c[SublayerSlot::mean], to.rstd = c[SublayerSlot::rstd];
   if (norms)
     to.normed = c[SublayerSlot::normed], weight = c.tensor(SublayerSlot::parameters, at_.ln_weight),
     shift = c.tensor(SublayerSlot::parameters, at_.ln_bias);
   if (!adds)
-    return ops::add_branch_layer_norm(to, {}, {}, {}, weight, shift, shape_.dims.layer_norm_epsilon,
+    return operations::add_branch_layer_norm(to, {}, {}, {}, weight, shift, shape_.dims.layer_norm_epsilon,
                                       {});
-  ops::add_branch_layer_norm(to, c[at_.residual_in], c[at_.branch_in],
+  operations::add_branch_layer_norm(to, c[at_.residual_in], c[at_.branch_in],
                              c.tensor(SublayerSlot::parameters, at_.pending_bias), weight, shift,
                              shape_.dims.layer_norm_epsilon,
                              dropout(shape_, c, SublayerSlot::positions));
@@ -31,16 +31,16 @@ const Tensor& Sublayer::d_branch(const BlockContext& c) const {
 }
 
 void Sublayer::backward_norm(BlockContext& c) const {
-  const ops::Dropout drop = at_.first ? ops::Dropout{}
+  const operations::Dropout drop = at_.first ? operations::Dropout{}
                                       : dropout(shape_, c, SublayerSlot::positions);
-  ops::NormedSumGradients to;
+  operations::NormedSumGradients to;
   to.dx = c[at_.first ? SublayerSlot::d_residual_out : at_.d_residual_in];
   if (drop) to.d_branch = c[at_.d_branch_in];
   to.d_weight = c.tensor(SublayerSlot::d_parameters, at_.ln_weight);
   to.d_shift = c.tensor(SublayerSlot::d_parameters, at_.ln_bias);
   if (!at_.first) to.d_bias = c.tensor(SublayerSlot::d_parameters, at_.pending_bias);
   to.accumulate = c.accumulates(SublayerSlot::d_parameters);
-  ops::add_branch_layer_norm_backward(to, c[SublayerSlot::d_residual_out],
+  operations::add_branch_layer_norm_backward(to, c[SublayerSlot::d_residual_out],
                                       c[SublayerSlot::d_normed], c[SublayerSlot::residual_out],
                                       c[SublayerSlot::mean], c[SublayerSlot::rstd],
                                       c.tensor(SublayerSlot::parameters, at_.ln_weight), drop);

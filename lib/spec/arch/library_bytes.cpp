@@ -14,7 +14,7 @@ std::int64_t up(std::int64_t n, std::int64_t multiple) {
 
 std::int64_t heads_of(const LibraryCalls& c) { return c.hidden_size / c.head_size; }
 
-// Of lib/ops/math_attention.cpp. Backward holds 8 bytes a score at most, probabilities and their
+// Of lib/operations/attention/math_attention.cpp. Backward holds 8 bytes a score at most, probabilities and their
 // gradient in fp32, and in 16 bits the gradient before it is widened. Beside them copies of
 // operands by head; before, the products of outputs and their gradients in fp32.
 std::int64_t math_bytes(const LibraryCalls& c) {

@@ -3,8 +3,8 @@
 #include "gpu/gpu_error.hpp"
 #include "plan/memory_plan.hpp"
 #include "spec/arch/library_bytes.hpp"
-#include "ops/cuda/torch_attention.hpp"
-#include "ops/gpu_scope.hpp"
+#include "operations/attention/torch_attention.hpp"
+#include "operations/common/gpu_scope.hpp"
 #include "tensor/torch_view.hpp"
 #include "train/cuda/gpu_executor.hpp"
 #include <ATen/Context.h>
@@ -166,13 +166,13 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
           communicator_among(program::ranks_among(p, group, ranks.rank()), ranks);
   attention_ = std::make_unique<gpu::Attention>();
   const AttentionKind attention = plan.recipe.model.attention;
-  if (ops::cuda::is_torch(attention)) {
-    std::optional<ops::cuda::TorchProducts> products;
+  if (operations::cuda::is_torch(attention)) {
+    std::optional<operations::cuda::TorchProducts> products;
     if (attention == AttentionKind::math)
       products = {tensor::scalar_type(plan.compute),
                   plan.recipe.precision.compute == recipe::Compute::tf32};
     torch_ =
-        std::make_unique<ops::cuda::TorchCuda>(stream_, workspace_, workspace_bytes_, products);
+        std::make_unique<operations::cuda::TorchCuda>(stream_, workspace_, workspace_bytes_, products);
     workspace_bytes_ -= torch_->kept_bytes();
   }
   ops_.gemm = gemm_.get();
@@ -249,7 +249,7 @@ void GpuDevice::begin_download() {
 double GpuDevice::end_download() { return beside_ ? beside_->end() : 0; }
 
 void GpuDevice::compute(const std::function<void()>& work) {
-  const ops::GpuScope scope(ops_);
+  const operations::GpuScope scope(ops_);
   work();
   gpu::require(cudaStreamSynchronize(stream_), "operations on the GPU");
 }

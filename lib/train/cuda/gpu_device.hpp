@@ -2,8 +2,8 @@
 #include "gpu/nccl.hpp"
 #include "gpu/power.hpp"
 #include "gpu/resources.hpp"
-#include "ops/cuda/gpu.hpp"
-#include "ops/cuda/torch_cuda.hpp"
+#include "operations/common/gpu.hpp"
+#include "operations/attention/torch_cuda.hpp"
 #include "train/cuda/download_beside.hpp"
 #include "train/device.hpp"
 #include <cstdint>
@@ -39,7 +39,7 @@ class GpuDevice final : public Device {
   int tune() override;
   std::string name() const override { return name_; }
 
-  const ops::Gpu& ops() const { return ops_; }
+  const operations::Gpu& ops() const { return ops_; }
   /// Null where there is one rank.
   /// Among which ranks: program::Among. Null: there is one rank.
   const gpu::NcclCommunicator* nccl(int group) const {
@@ -74,13 +74,13 @@ class GpuDevice final : public Device {
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
   // where LibTorch computes attention: in the workspace
-  std::unique_ptr<ops::cuda::TorchCuda> torch_;
+  std::unique_ptr<operations::cuda::TorchCuda> torch_;
   std::unique_ptr<gpu::PowerMeter> meter_;
   std::unique_ptr<gpu::NcclCommunicator> nccl_;
   // by program::Among; null where one group of all ranks holds the shards
   std::array<std::unique_ptr<gpu::NcclCommunicator>, 3> groups_;
   std::uint64_t tunings_ = 0;
-  ops::Gpu ops_;
+  operations::Gpu ops_;
 };
 
 }  // namespace trainx::train

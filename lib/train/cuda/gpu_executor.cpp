@@ -2,8 +2,8 @@
 #include "dist/waits.hpp"
 #include "kernels/step/copy_ranges.hpp"
 #include "gpu/gpu_error.hpp"
-#include "ops/cuda/cast.hpp"
-#include "ops/gpu_scope.hpp"
+#include "operations/cast/cast_on_stream.hpp"
+#include "operations/common/gpu_scope.hpp"
 #include "program/launch.hpp"
 #include "program/operations.hpp"
 #include "train/cuda/step_needs.hpp"
@@ -170,10 +170,10 @@ void GpuExecutor::submit_step() {
   if (submitted_ >= ring) wait_for_step(submitted_ - ring + 1);
   Shape& s = shapes_[shapes_.size() == 1 ? 0 : parts_.shape_of(step)];
   std::byte* const batches = pinned_.as<std::byte>() + place * staged_bytes_;
-  ops::BatchNeeds needs =
+  operations::BatchNeeds needs =
       s.fetches.empty()
-          ? ops::BatchNeeds{true, s.placed->graph.target_chunk == 0 ? 0 : s.placed->graph.tokens}
-          : ops::BatchNeeds{.padded = false};
+          ? operations::BatchNeeds{true, s.placed->graph.target_chunk == 0 ? 0 : s.placed->graph.tokens}
+          : operations::BatchNeeds{.padded = false};
   for (std::size_t f = 0; f < s.fetches.size(); ++f) {
     const Instruction& fetch = *s.fetches[f];
     data::BatchView out;
@@ -273,13 +273,13 @@ void GpuExecutor::wait_for(cudaEvent_t event, std::int64_t step) {
   require_step(error, step);
 }
 
-void GpuExecutor::issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline,
+void GpuExecutor::issue(Shape& s, const operations::BatchNeeds& needs, gpu::Timeline* timeline,
                         Part part) {
   const at::NoGradGuard no_grad;
-  ops::Gpu gpu = device_.ops();
+  operations::Gpu gpu = device_.ops();
   gpu.needs = needs;
   gpu.timeline = timeline;
-  const ops::GpuScope scope(gpu);
+  const operations::GpuScope scope(gpu);
   const bool captured = timeline && replays_ && s.launches[needs].warm;
   if (timeline) timeline->begin(stream_, captured);
   s.lanes->fork(timeline != nullptr, captured);
@@ -352,10 +352,10 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
                      "copy");
     }
     case Op::cast:
-      return ops::cuda::cast(s.memory->tensor(use_of(i, CopySlot::to)),
+      return operations::cuda::cast(s.memory->tensor(use_of(i, CopySlot::to)),
                              s.memory->tensor(use_of(i, CopySlot::from)), stream);
     case Op::add:
-      return ops::cuda::add(s.memory->tensor(use_of(i, CopySlot::to)),
+      return operations::cuda::add(s.memory->tensor(use_of(i, CopySlot::to)),
                             s.memory->tensor(use_of(i, CopySlot::from)), stream);
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::measure:

@@ -89,25 +89,25 @@ class GpuExecutor final : public Executor {
     bool reports = false;
     // position of the first instruction that changes a resident
     std::ptrdiff_t first_write = program::none;
-    std::map<ops::BatchNeeds, Launch> launches;
+    std::map<operations::BatchNeeds, Launch> launches;
   };
 
   void prepare(Shape& s);
   void place_metrics(const plan::PlacedProgram& placed);
   // its instructions, one after the other
-  void issue(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
+  void issue(Shape& s, const operations::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
   void issue(Shape& s, gpu::Timeline* timeline, std::size_t from, std::size_t to);  // by position
   /// What is to be launched for a step of this shape.
   Part next_part(Shape& s);
   /// Launches what the last step left.
   void finish_step();
-  void launch(Shape& s, const ops::BatchNeeds& needs, Part part);
-  void launch_timed(Shape& s, const ops::BatchNeeds& needs);
+  void launch(Shape& s, const operations::BatchNeeds& needs, Part part);
+  void launch_timed(Shape& s, const operations::BatchNeeds& needs);
   /// Throws GpuError 69 that names the steps on their way, the last of them the `last` that was
   /// submitted, counted from 1.
   void require_step(cudaError_t error, std::int64_t last) const;
-  gpu::Graph capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
-  void attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph);
+  gpu::Graph capture(Shape& s, const operations::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
+  void attest(const Shape& s, const operations::BatchNeeds& needs, cudaGraph_t graph);
   gpu::GraphExec instantiate(cudaGraph_t graph);
   void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);
   void fetch_batch(const Shape& s, const program::Instruction& i);

@@ -24,7 +24,7 @@ void GpuExecutor::finish_step() {
 }
 
 // The first step is not captured: libraries choose, plan and load in it.
-void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs, Part part) {
+void GpuExecutor::launch(Shape& s, const operations::BatchNeeds& needs, Part part) {
   Launch& l = s.launches[needs];
   if (!l.warm) {
     issue(s, needs, nullptr, part);
@@ -49,7 +49,7 @@ void GpuExecutor::launch(Shape& s, const ops::BatchNeeds& needs, Part part) {
   require_step(cudaGraphLaunch(part == Part::head ? l.head : l.whole, stream_), submitted_ + 1);
 }
 
-void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
+void GpuExecutor::launch_timed(Shape& s, const operations::BatchNeeds& needs) {
   --to_time_;
   if (Launch& l = s.launches[needs]; !l.warm || !replays_) {
     issue(s, needs, &timeline_, Part::whole);
@@ -72,7 +72,7 @@ void GpuExecutor::launch_timed(Shape& s, const ops::BatchNeeds& needs) {
   on_times_(times);
 }
 
-gpu::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Timeline* timeline,
+gpu::Graph GpuExecutor::capture(Shape& s, const operations::BatchNeeds& needs, gpu::Timeline* timeline,
                                 Part part) {
   require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
   cudaGraph_t graph = nullptr;
@@ -87,7 +87,7 @@ gpu::Graph GpuExecutor::capture(Shape& s, const ops::BatchNeeds& needs, gpu::Tim
   return gpu::Graph(graph);
 }
 
-void GpuExecutor::attest(const Shape& s, const ops::BatchNeeds& needs, cudaGraph_t graph) {
+void GpuExecutor::attest(const Shape& s, const operations::BatchNeeds& needs, cudaGraph_t graph) {
   gpu::CapturedStep step = gpu::read_graph(graph);
   evidence_.push_back({replays_, static_cast<std::size_t>(&s - shapes_.data()),
                        std::move(step.kernels), step.copies, step.copied_bytes, step.bytes_to_host,

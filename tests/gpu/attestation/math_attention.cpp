@@ -1,7 +1,7 @@
 #include "math_attention.hpp"
-#include "ops/cuda/gpu.hpp"
-#include "ops/gpu_scope.hpp"
-#include "ops/linear.hpp"
+#include "operations/common/gpu.hpp"
+#include "operations/common/gpu_scope.hpp"
+#include "operations/linear/linear.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
@@ -21,7 +21,7 @@ const at::Device device(at::kCUDA, 0);
 /// LibTorch's own operations go where the step's do.
 c10::cuda::CUDAStreamGuard on_stream_of_step() {
   return c10::cuda::CUDAStreamGuard(
-      c10::cuda::getStreamFromExternal(ops::current_gpu()->space.stream, device.index()));
+      c10::cuda::getStreamFromExternal(operations::current_gpu()->space.stream, device.index()));
 }
 
 Tensor by_row(const Tensor& x, const model::gpt2::Shape& shape) {
@@ -52,7 +52,7 @@ MathAttention::MathAttention(const model::gpt2::Shape& shape, bool first)
 void MathAttention::forward(model::BlockContext& c) {
   forward_norm(c);
   if (c.writes(S::qkv))
-    ops::linear(by_row(c[S::qkv], shape_), c[S::normed], c.tensor(S::parameters, P::c_attn_weight),
+    operations::linear(by_row(c[S::qkv], shape_), c[S::normed], c.tensor(S::parameters, P::c_attn_weight),
                 c.tensor(S::parameters, P::c_attn_bias));
   if (c.writes(S::attention_out)) {
     const auto guard = on_stream_of_step();
@@ -61,7 +61,7 @@ void MathAttention::forward(model::BlockContext& c) {
     heads(c[S::attention_out], shape_).copy_(probabilities(q, k).matmul(v));
   }
   if (c.writes(S::branch_out))
-    ops::linear(c[S::branch_out], by_row(c[S::attention_out], shape_),
+    operations::linear(c[S::branch_out], by_row(c[S::attention_out], shape_),
                 c.tensor(S::parameters, P::c_proj_weight));
 }
 
@@ -69,7 +69,7 @@ void MathAttention::backward(model::BlockContext& c) {
   const Tensor d_qkv = by_row(c[S::d_qkv], shape_);
   const Tensor& d_attention_out = c[S::d_normed];  // dead before d_normed is written
   backward_linear(c, P::c_proj_weight, -1, d_branch(c), by_row(c[S::attention_out], shape_));
-  ops::linear_backward_input(d_attention_out, d_branch(c),
+  operations::linear_backward_input(d_attention_out, d_branch(c),
                              c.tensor(S::parameters, P::c_proj_weight));
   {
     const auto guard = on_stream_of_step();
@@ -83,7 +83,7 @@ void MathAttention::backward(model::BlockContext& c) {
     heads(c[S::d_qkv], shape_, 2).copy_(p.transpose(2, 3).matmul(d_out));
   }
   backward_linear(c, P::c_attn_weight, P::c_attn_bias, d_qkv, c[S::normed]);
-  ops::linear_backward_input(c[S::d_normed], d_qkv, c.tensor(S::parameters, P::c_attn_weight));
+  operations::linear_backward_input(c[S::d_normed], d_qkv, c.tensor(S::parameters, P::c_attn_weight));
   backward_norm(c);
 }
 

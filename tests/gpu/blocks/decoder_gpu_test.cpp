@@ -1,8 +1,8 @@
 // The cached decoder with its tensors on the GPU against the whole text in fp64.
 #include "gpu/gpu_error.hpp"
 #include "model/gpt2/decoder.hpp"
-#include "ops/cuda/gpu.hpp"
-#include "ops/gpu_scope.hpp"
+#include "operations/common/gpu.hpp"
+#include "operations/common/gpu_scope.hpp"
 #include "tensor/torch_view.hpp"
 #include "torch/model/cases.hpp"
 #include "torch/model/reference_gpt2.hpp"
@@ -62,14 +62,14 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
       workspace(64 << 20), counters(kernels::fold_counters * 4, 0);
   gpu::Gemm gemm{""};
   gpu::Attention attention;
-  ops::Gpu gpu;
+  operations::Gpu gpu;
   gpu.gemm = &gemm;
   gpu.attention = &attention;
   gpu.space = gpu.gemm_space = {nullptr, workspace.data(), 64 << 20};
   gpu.fold = {reinterpret_cast<float*>(workspace.data()),
               reinterpret_cast<std::uint32_t*>(counters.data())};
   gpu.deterministic = true;
-  const ops::GpuScope scope(gpu);
+  const operations::GpuScope scope(gpu);
   model::gpt2::Decoder decoder(t.dims, t.length, groups, memory.data());
   for (const std::int64_t piece : {std::int64_t{1}, std::int64_t{3}, t.length}) {
     decoder.clear();

@@ -1,6 +1,6 @@
 #include "on_gpu.hpp"
 #include "gpu/gpu_error.hpp"
-#include "ops/gpu_scope.hpp"
+#include "operations/common/gpu_scope.hpp"
 #include "train/cuda/step_needs.hpp"
 #include "train/executor.hpp"
 #include <ATen/core/grad_mode.h>
@@ -45,7 +45,7 @@ void OnGpu::run() {
   const at::NoGradGuard no_grad;
   gpu_.needs = needs;
   {
-    const ops::GpuScope scope(gpu_);
+    const operations::GpuScope scope(gpu_);
     run_.run_at(memory_, Place::gpu);
   }
   gpu::require(cudaDeviceSynchronize(), "the step on the GPU");

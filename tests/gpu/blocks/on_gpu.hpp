@@ -1,6 +1,6 @@
 // A PlainRun's program on the GPU of this machine.
 #pragma once
-#include "ops/cuda/gpu.hpp"
+#include "operations/common/gpu.hpp"
 #include "torch/model/plain_run.hpp"
 #include <cstdint>
 
@@ -15,7 +15,7 @@ class OnGpu {
   /// One step without its optimizer, then all buffers back into the run's memory.
   void run();
 
-  ops::BatchNeeds needs;  // of the run's batch, as the executor takes them
+  operations::BatchNeeds needs;  // of the run's batch, as the executor takes them
 
  private:
   void* allocate(std::int64_t bytes);
@@ -23,7 +23,7 @@ class OnGpu {
   PlainRun& run_;
   gpu::Gemm gemm_{""};
   gpu::Attention attention_;
-  ops::Gpu gpu_;
+  operations::Gpu gpu_;
   std::vector<void*> memory_;  // of each buffer; then what belongs to none
 };
 

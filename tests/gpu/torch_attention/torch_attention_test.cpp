@@ -1,9 +1,9 @@
 // LibTorch's kinds of attention against the reference, in memory that is planned for them, also
 // captured.
-#include "ops/attention.hpp"
-#include "ops/cuda/torch_cuda.hpp"
-#include "ops/gpu_scope.hpp"
-#include "ops/cuda/gpu.hpp"
+#include "operations/attention/attention.hpp"
+#include "operations/attention/torch_cuda.hpp"
+#include "operations/common/gpu_scope.hpp"
+#include "operations/common/gpu.hpp"
 #include "spec/arch/attention.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include "tensor/torch_view.hpp"
@@ -51,10 +51,10 @@ class Machine {
     const std::int64_t bytes = spec::gpu_library_bytes(
         {p.batch, p.tokens, p.heads * p.head_size, p.head_size, p.type, kind}, p.deterministic);
     kernels::require_success(cudaMalloc(&memory_, static_cast<std::size_t>(bytes)), "workspace");
-    torch_ = std::make_unique<ops::cuda::TorchCuda>(
+    torch_ = std::make_unique<operations::cuda::TorchCuda>(
         stream_, memory_, bytes,
         kind == AttentionKind::math
-            ? std::optional<ops::cuda::TorchProducts>({tensor::scalar_type(p.type), false})
+            ? std::optional<operations::cuda::TorchProducts>({tensor::scalar_type(p.type), false})
             : std::nullopt);
     gpu_.torch = torch_.get();
     gpu_.space = gpu_.gemm_space = {stream_, memory_, bytes - torch_->kept_bytes()};
@@ -67,14 +67,14 @@ class Machine {
     cudaStreamDestroy(stream_);
   }
   Machine(const Machine&) = delete;
-  const ops::Gpu& gpu() const { return gpu_; }
+  const operations::Gpu& gpu() const { return gpu_; }
   cudaStream_t stream() const { return stream_; }
 
  private:
   cudaStream_t stream_ = nullptr;
   void* memory_ = nullptr;
-  std::unique_ptr<ops::cuda::TorchCuda> torch_;
-  ops::Gpu gpu_;
+  std::unique_ptr<operations::cuda::TorchCuda> torch_;
+  operations::Gpu gpu_;
 };
 
 struct Inputs {
@@ -94,9 +94,9 @@ struct Operands {
   OnDevice<float> lse;
   OnDevice<std::int32_t> lengths;
 
-  void both(const Problem& p, AttentionKind kind, const ops::Gpu& gpu) const {
+  void both(const Problem& p, AttentionKind kind, const operations::Gpu& gpu) const {
     const at::NoGradGuard no_grad;
-    const ops::GpuScope scope(gpu);
+    const operations::GpuScope scope(gpu);
     const auto view = [&](const auto* at, std::vector<std::int64_t> dims, DType type) {
       return make_tensor(const_cast<void*>(static_cast<const void*>(at)), type, dims, Place::gpu);
     };
@@ -107,11 +107,11 @@ struct Operands {
                  l = view(lse.data(), {p.batch, p.tokens, p.heads}, DType::f32),
                  n = view(lengths.data(), {p.batch}, DType::i32);
     if (p.causal) {
-      ops::causal_attention(o, l, x, kind);
-      ops::causal_attention_backward(dx, d, x, o, l, kind);
+      operations::causal_attention(o, l, x, kind);
+      operations::causal_attention_backward(dx, d, x, o, l, kind);
     } else {
-      ops::bidirectional_attention(o, l, x, n, kind);
-      ops::bidirectional_attention_backward(dx, d, x, o, l, n, kind);
+      operations::bidirectional_attention(o, l, x, n, kind);
+      operations::bidirectional_attention_backward(dx, d, x, o, l, n, kind);
     }
   }
 };

@@ -1,6 +1,6 @@
 // The explicit blocks against autograd: loss, and every gradient of the whole model.
 #include "bert_cases.hpp"
-#include "ops/layer_norm.hpp"
+#include "operations/norm/layer_norm.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/layer_norm.h>

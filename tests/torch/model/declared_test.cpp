@@ -2,7 +2,7 @@
 // bytes that libraries allocate.
 #include "bert_cases.hpp"
 #include "cases.hpp"
-#include "ops/issued_gemms.hpp"
+#include "operations/common/issued_gemms.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "tensor/torch_view.hpp"
@@ -140,7 +140,7 @@ TEST_CASE("the matrix products of the spec are those that are issued") {
       for (Op op : {Op::forward, Op::backward, last})
         if (block.phases.count(op) && !(op == Op::backward && last != Op::loss))
           want.merge(declared(block.phases.at(op)));
-    ops::IssuedGemms issued;
+    operations::IssuedGemms issued;
     run->run();
     for (const auto& g : issued.gemms) got.insert({g.m, g.n, g.k});
     CHECK(got == want);

@@ -4,7 +4,7 @@
 #include "kernels/optimizer/squared_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/philox.hpp"
-#include "ops/dropout.hpp"
+#include "operations/dropout/dropout.hpp"
 #include "optim/adagrad.hpp"
 #include "optim/adam.hpp"
 #include "optim/adamw_anyprecision.hpp"
@@ -210,12 +210,12 @@ TEST_CASE("the dropout kernel's reference drops the elements that the CPU's oper
   // from the middle of the first sample into the third
   const std::int64_t length = 5, first_row = 3, rows = 9;
   const tensor::RandomKey key{0x123456789abcdefull, 11, 2};
-  const ops::Dropout want{probability, key, positions, length, first_row};
+  const operations::Dropout want{probability, key, positions, length, first_row};
   const auto n = static_cast<std::size_t>(rows * columns);
   std::vector<float> in(n, 1.0f), out(n, -1.0f), factors(n);
   kernels::dropout_reference(out.data(), in.data(), {positions, length, columns, first_row, rows},
                              {probability, key.seed, key.block, key.site});
   for (std::int64_t r = 0; r < rows; ++r)
-    ops::dropout_factors(want, r, columns, 0, columns, factors.data() + r * columns);
+    operations::dropout_factors(want, r, columns, 0, columns, factors.data() + r * columns);
   CHECK(same_bits(out, factors));
 }

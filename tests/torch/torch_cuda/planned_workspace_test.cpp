@@ -1,7 +1,7 @@
 // What math attention allocates, one piece after the other as it does on a GPU, finds room in the
 // workspace that is planned for it there.
 #include "gpu/first_fit.hpp"
-#include "ops/attention.hpp"
+#include "operations/attention/attention.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/CPUGeneratorImpl.h>
@@ -61,11 +61,11 @@ void check_room(at::ScalarType type, bool causal, std::int64_t B, std::int64_t T
   std::string problem;
   try {
     if (causal) {
-      ops::causal_attention(out, lse, qkv, AttentionKind::math);
-      ops::causal_attention_backward(d_qkv, d_out, qkv, out, lse, AttentionKind::math);
+      operations::causal_attention(out, lse, qkv, AttentionKind::math);
+      operations::causal_attention_backward(d_qkv, d_out, qkv, out, lse, AttentionKind::math);
     } else {
-      ops::bidirectional_attention(out, lse, qkv, lengths, AttentionKind::math);
-      ops::bidirectional_attention_backward(d_qkv, d_out, qkv, out, lse, lengths,
+      operations::bidirectional_attention(out, lse, qkv, lengths, AttentionKind::math);
+      operations::bidirectional_attention_backward(d_qkv, d_out, qkv, out, lse, lengths,
                                             AttentionKind::math);
     }
   } catch (const std::exception& e) { problem = e.what(); }

@@ -1,6 +1,6 @@
 // LibTorch's CUDA half loads and registers where no GPU is. In a process of its own: LibTorch looks
 // for it once, at the latest with the first backward of autograd.
-#include "ops/cuda/torch_cuda.hpp"
+#include "operations/attention/torch_cuda.hpp"
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -22,9 +22,9 @@ TEST_CASE("LibTorch's CUDA half is loaded when it is asked for, and brings its k
                                "aten::_efficient_attention_backward", "aten::bmm"};
   CHECK(dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD) == nullptr);
   for (const char* name : names) CHECK(!has(name, c10::DispatchKey::CUDA));
-  ops::cuda::load_torch_cuda();
+  operations::cuda::load_torch_cuda();
   CHECK(dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD) != nullptr);
   for (const char* name : names) CHECK(has(name, c10::DispatchKey::CUDA));
   CHECK(at::globalContext().hasCUDART());
-  ops::cuda::load_torch_cuda();  // a second time does nothing
+  operations::cuda::load_torch_cuda();  // a second time does nothing
 }

@@ -16,19 +16,19 @@ TEST_CASE(
   batch.lengths = lengths;
   program::ModelGraph all_rows, chunks;
   chunks.target_chunk = 5;
-  const ops::BatchNeeds none{.padded = false};
+  const operations::BatchNeeds none{.padded = false};
   CHECK(train::with_batch(none, batch, all_rows) == none);
-  CHECK(train::with_batch(none, batch, chunks) == ops::BatchNeeds{false, 5});
+  CHECK(train::with_batch(none, batch, chunks) == operations::BatchNeeds{false, 5});
   for (const auto& [found, rows] :
        {std::pair{1, 5}, {5, 5}, {6, 10}, {10, 10}, {11, 12}, {12, 12}}) {
     for (int i = 0; i < 12; ++i)
       targets[static_cast<std::size_t>(i)] = i < found ? 3 : data::no_target;
-    CHECK(train::with_batch(none, batch, chunks) == ops::BatchNeeds{false, rows});
+    CHECK(train::with_batch(none, batch, chunks) == operations::BatchNeeds{false, rows});
     CHECK(train::with_batch(none, batch, all_rows) == none);
   }
   lengths[1] = 3;
-  const ops::BatchNeeds padded = train::with_batch(none, batch, chunks);
-  CHECK(padded == ops::BatchNeeds{true, 12});
+  const operations::BatchNeeds padded = train::with_batch(none, batch, chunks);
+  CHECK(padded == operations::BatchNeeds{true, 12});
   lengths[1] = 4;
   std::ranges::fill(targets, data::no_target);
   // of the step's micro-batches together

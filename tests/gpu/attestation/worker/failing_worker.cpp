@@ -4,8 +4,8 @@
 #include "gpu/gpu_error.hpp"
 #include "kernels/cast/cast.hpp"
 #include "model/gpt2/attention.hpp"
-#include "ops/cuda/gpu.hpp"
-#include "ops/gpu_scope.hpp"
+#include "operations/common/gpu.hpp"
+#include "operations/common/gpu_scope.hpp"
 #include "trainx/worker_main.hpp"
 
 namespace trainx::model::gpt2 {
@@ -25,7 +25,7 @@ void Attention::backward(BlockContext& c) {
   if (++calls > 2)
     gpu::require(
         kernels::cast(reinterpret_cast<float*>(64), reinterpret_cast<const kernels::Bf16*>(64), 8,
-                      ops::current_gpu()->space.stream),
+                      operations::current_gpu()->space.stream),
         "a kernel of the test");
 }
 

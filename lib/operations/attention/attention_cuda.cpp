@@ -1,0 +1,145 @@
+#include "kernels/attention/cached_attention.hpp"
+#include "operations/common/launch.hpp"
+#include "operations/attention/attention_halves.hpp"
+#include "operations/attention/torch_attention.hpp"
+#include "tensor/torch_view.hpp"
+
+namespace trainx::operations::cuda {
+namespace {
+
+gpu::AttentionProblem problem_of(const Gpu& gpu, const Tensor& qkv) {  // [B, T, 3, H, D]
+  gpu::AttentionProblem p;
+  p.batch = qkv.size(0);
+  p.tokens = qkv.size(1);
+  p.heads = qkv.size(3);
+  p.head_size = qkv.size(4);
+  p.dtype = qkv.dtype;
+  p.deterministic = gpu.deterministic;
+  p.tf32 = gpu.tf32 && p.dtype == DType::f32;
+  return p;
+}
+
+gpu::AttentionProblem causal(const Gpu& gpu, const Tensor& qkv) {
+  gpu::AttentionProblem p = problem_of(gpu, qkv);
+  p.causal = true;
+  return p;
+}
+
+// Without padding there is nothing to leave out, and the kernels that look at no lengths are
+// faster.
+gpu::AttentionProblem bidirectional(const Gpu& gpu, const Tensor& qkv) {
+  gpu::AttentionProblem p = problem_of(gpu, qkv);
+  p.padded = gpu.needs.padded;
+  return p;
+}
+
+gpu::AttentionProblem documents(const Gpu& gpu, const Tensor& qkv) {
+  gpu::AttentionProblem p = causal(gpu, qkv);
+  p.documents = true;
+  return p;
+}
+
+const std::int32_t* lengths_of(const Gpu& gpu, const Tensor& lengths) {
+  return gpu.needs.padded ? pointer<std::int32_t>(lengths) : nullptr;
+}
+
+/// Of bidirectional attention, where it matters.
+at::Tensor lengths_seen(const Gpu& gpu, const Tensor& lengths) {
+  return gpu.needs.padded ? tensor::torch_view(lengths) : at::Tensor();
+}
+
+void require_kind(AttentionKind kind, const gpu::AttentionProblem& p) {
+  if (kind == AttentionKind::cudnn && gpu::path_of(p) != gpu::AttentionPath::cudnn)
+    throw InternalError("attention " + gpu::describe(p) + " is none of cuDNN's");
+}
+
+void forward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind, const Tensor& out,
+             const Tensor& lse, const Tensor& qkv, const std::int32_t* seen) {
+  require_kind(kind, p);
+  gpu.attention->forward(p, qkv.data, seen, out.data, pointer<float>(lse), gpu.space);
+}
+
+void backward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind,
+              const Tensor& d_qkv, const Tensor& d_out, const Tensor& qkv, const Tensor& out,
+              const Tensor& lse, const std::int32_t* seen) {
+  require_kind(kind, p);
+  gpu.attention->backward(p, qkv.data, seen, out.data, pointer<float>(lse), d_out.data, d_qkv.data,
+                          gpu.space);
+}
+
+}  // namespace
+
+void causal_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, const Tensor& qkv,
+                      AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention(gpu, kind, out, lse, qkv, {.causal = true});
+  else
+    forward(gpu, causal(gpu, qkv), kind, out, lse, qkv, nullptr);
+  gpu.done(Work::attention);
+}
+
+void causal_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor& d_out,
+                               const Tensor& qkv, const Tensor& out, const Tensor& lse,
+                               AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.causal = true});
+  else
+    backward(gpu, causal(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, nullptr);
+  gpu.done(Work::attention);
+}
+
+void cached_attention(const Gpu& gpu, const Tensor& out, const Tensor& qkv) {
+  const kernels::CachedAttentionSize size{qkv.size(0) - out.size(0), out.size(0), qkv.size(2),
+                                          qkv.size(3)};
+  with_kernel_element(qkv, [&]<class T>(T) {
+    gpu::require(
+        kernels::cached_attention(pointer<T>(qkv), pointer<T>(out), size, gpu.space.stream),
+        "attention over a cache");
+  });
+  gpu.done(Work::attention);
+}
+
+void bidirectional_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse,
+                             const Tensor& qkv, const Tensor& lengths, AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention(gpu, kind, out, lse, qkv, {.lengths = lengths_seen(gpu, lengths)});
+  else
+    forward(gpu, bidirectional(gpu, qkv), kind, out, lse, qkv, lengths_of(gpu, lengths));
+  gpu.done(Work::attention);
+}
+
+void bidirectional_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor& d_out,
+                                      const Tensor& qkv, const Tensor& out, const Tensor& lse,
+                                      const Tensor& lengths, AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse,
+                             {.lengths = lengths_seen(gpu, lengths)});
+  else
+    backward(gpu, bidirectional(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse,
+             lengths_of(gpu, lengths));
+  gpu.done(Work::attention);
+}
+
+void document_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, const Tensor& qkv,
+                        const Tensor& starts, AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention(gpu, kind, out, lse, qkv,
+                    {.causal = true, .starts = tensor::torch_view(starts)});
+  else
+    forward(gpu, documents(gpu, qkv), kind, out, lse, qkv, pointer<std::int32_t>(starts));
+  gpu.done(Work::attention);
+}
+
+void document_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor& d_out,
+                                 const Tensor& qkv, const Tensor& out, const Tensor& lse,
+                                 const Tensor& starts, AttentionKind kind) {
+  if (is_torch(kind))
+    torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse,
+                             {.causal = true, .starts = tensor::torch_view(starts)});
+  else
+    backward(gpu, documents(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse,
+             pointer<std::int32_t>(starts));
+  gpu.done(Work::attention);
+}
+
+}  // namespace trainx::operations::cuda

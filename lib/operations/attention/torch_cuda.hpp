@@ -1,0 +1,73 @@
+// LibTorch's own CUDA half (libtorch_cuda.so), for operators that nothing else here has. trainx
+// does not link it, which would cost every start 0.15 s and 235 MB: it is loaded from beside
+// libtorch_cpu.so when it is first needed, and its kernels register themselves with the dispatcher
+// that libtorch_cpu has.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <cuda_runtime_api.h>
+#include <cstdint>
+#include <optional>
+#include "gpu/first_fit.hpp"
+
+namespace trainx::operations::cuda {
+
+/// Batched matrix products of LibTorch's, by cuBLAS.
+struct TorchProducts {
+  at::ScalarType type;
+  // whether fp32 operands may be rounded to tf32: left alone, LibTorch 2.11 was seen to round them
+  bool tf32;
+};
+
+/// One at a time in a process, for one stream of GPU 0 and the thread that makes it.
+///
+/// What LibTorch's operators allocate, temporaries and results, lies in `memory` and nowhere else:
+/// the run's workspace, which is planned and which one instruction at a time uses. So a step may be
+/// captured: no cudaMalloc is met on the way, the addresses are those of memory that lives as long
+/// as the device, and replays, other graphs and steps that are not captured use it one after the
+/// other, on one stream. Results are copied out before a call ends.
+class TorchCuda {
+ public:
+  /// `products`: which will be used, if any: cuBLAS then keeps a part at the memory's end. Throws
+  /// GpuError 69.
+  TorchCuda(cudaStream_t stream, void* memory, std::int64_t bytes,
+            std::optional<TorchProducts> products);
+  ~TorchCuda();
+  TorchCuda(const TorchCuda&) = delete;
+
+  /// At the memory's end, for good; all before it is free between calls.
+  std::int64_t kept_bytes() const { return kept_bytes_; }
+
+  /// Runs f() with LibTorch's operators going to the stream. `doing` in the sentence where one
+  /// fails: "attention by flash".
+  template <class F>
+  void run(const char* doing, F f) {
+    const Call call(*this);
+    try {
+      f();
+    } catch (const c10::Error& error) { throw_failed(doing, error); }
+  }
+
+ private:
+  class Call {
+   public:
+    explicit Call(TorchCuda& torch);
+    ~Call();
+
+   private:
+    std::int64_t stream_before_;
+  };
+  [[noreturn]] static void throw_failed(const char* doing, const c10::Error& error);
+  void* take(std::size_t bytes);
+
+  friend struct Hooks;
+  cudaStream_t stream_;
+  gpu::FirstFit memory_;
+  bool starting_ = true;
+  std::int64_t kept_blocks_ = 0, kept_bytes_ = 0;
+};
+
+/// Whether this machine's LibTorch has its CUDA half, and loads it: needs no GPU. Throws GpuError
+/// 69 that says what is missing.
+void load_torch_cuda();
+
+}  // namespace trainx::operations::cuda

@@ -1,0 +1,13 @@
+// Elements in another type, and sums of tensors of two types.
+#pragma once
+#include "tensor/tensor.hpp"
+
+namespace trainx::operations {
+
+/// to = from, of the same dims, rounded to nearest where `to` is narrower. On a GPU both are
+/// contiguous.
+void cast(const Tensor& to, const Tensor& from);
+/// to (f32) += from. On a GPU both are contiguous.
+void add(const Tensor& to, const Tensor& from);
+
+}  // namespace trainx::operations

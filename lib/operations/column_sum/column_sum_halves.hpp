@@ -1,0 +1,18 @@
+// The halves of these operations: on tensors of the host, and of a GPU. They compute what the
+// contracts say; the dispatchers choose.
+#pragma once
+#include "tensor/tensor.hpp"
+
+namespace trainx::operations {
+
+struct Gpu;  // operations/common/gpu.hpp
+
+namespace cpu {
+void column_sum(const Tensor& sums, const Tensor& x, bool accumulate);
+}  // namespace cpu
+
+namespace cuda {
+void column_sum(const Gpu& gpu, const Tensor& sums, const Tensor& x, bool accumulate);
+}  // namespace cuda
+
+}  // namespace trainx::operations

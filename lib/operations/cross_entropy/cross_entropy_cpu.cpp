@@ -1,0 +1,106 @@
+#include "operations/cross_entropy/cross_entropy.hpp"
+#include "operations/common/element.hpp"
+#include "operations/common/exp.hpp"
+#include <ATen/Parallel.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace trainx::operations {
+
+namespace {
+
+TRAINX_CLONES float maximum(const float* x, std::int64_t n) {
+  float m = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : m)
+  for (std::int64_t i = 0; i < n; ++i) m = x[i] > m ? x[i] : m;
+  return m;
+}
+
+/// Sum of exp(x - m), in fp32 within 256 elements, in fp64 between them.
+TRAINX_CLONES double sum_of_exponentials(const float* x, float m, std::int64_t n) {
+  double total = 0;
+  for (std::int64_t first = 0; first < n; first += 256) {
+    const std::int64_t last = first + 256 < n ? first + 256 : n;
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = first; i < last; ++i) sum += exp_non_positive(x[i] - m);
+    total += sum;
+  }
+  return total;
+}
+
+/// The same, leaving the exponentials in x.
+TRAINX_CLONES double exponentials_in_place(float* x, float m, std::int64_t n) {
+  double total = 0;
+  for (std::int64_t first = 0; first < n; first += 256) {
+    const std::int64_t last = first + 256 < n ? first + 256 : n;
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = first; i < last; ++i) {
+      x[i] = exp_non_positive(x[i] - m);
+      sum += x[i];
+    }
+    total += sum;
+  }
+  return total;
+}
+
+TRAINX_CLONES void scale(float* x, float by, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= by;
+}
+
+void check_target(std::int32_t target, std::int64_t vocab_size) {
+  if (target < 0 || target >= vocab_size)
+    throw InternalError("cross_entropy: target " + std::to_string(target) +
+                        " outside the vocabulary");
+}
+
+template <class Row>
+void for_rows(const Tensor& logits, Row row) {
+  const std::int64_t width = logits.size(1);
+  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) row(r, data<float>(logits) + r * width);
+  });
+}
+
+}  // namespace
+
+void cross_entropy(const Tensor& row_loss, const Tensor& logits, const std::int32_t* targets,
+                   std::int64_t vocab_size) {
+  auto* loss = data<float>(row_loss);
+  for_rows(logits, [&](std::int64_t r, const float* x) {
+    loss[r] = 0;
+    if (targets[r] == no_target) return;
+    check_target(targets[r], vocab_size);
+    const float m = maximum(x, vocab_size);
+    loss[r] = static_cast<float>(std::log(sum_of_exponentials(x, m, vocab_size)) -
+                                 (static_cast<double>(x[targets[r]]) - m));
+  });
+}
+
+void cross_entropy_with_gradient(const Tensor& row_loss, const Tensor& logits,
+                                 const std::int32_t* targets, std::int64_t vocab_size,
+                                 double seed) {
+  auto* loss = data<float>(row_loss);
+  const std::int64_t width = logits.size(1);
+  for_rows(logits, [&](std::int64_t r, float* x) {
+    loss[r] = 0;
+    if (targets[r] == no_target) {
+      std::fill_n(x, width, 0.0f);
+      return;
+    }
+    check_target(targets[r], vocab_size);
+    const float m = maximum(x, vocab_size);
+    const double at_target = static_cast<double>(x[targets[r]]) - m;
+    const double sum = exponentials_in_place(x, m, vocab_size);
+    loss[r] = static_cast<float>(std::log(sum) - at_target);
+    scale(x, static_cast<float>(seed / sum), vocab_size);
+    x[targets[r]] -= static_cast<float>(seed);
+    std::fill_n(x + vocab_size, width - vocab_size, 0.0f);
+  });
+}
+
+}  // namespace trainx::operations

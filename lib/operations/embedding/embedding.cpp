@@ -1,0 +1,40 @@
+#include "operations/embedding/embedding.hpp"
+#include "operations/common/dispatch.hpp"
+#include "operations/embedding/embedding_halves.hpp"
+
+namespace trainx::operations {
+
+void segment_embedding(const Tensor& out, const Tensor& tokens, const Tensor& token_types,
+                       const Tensor& word, const Tensor& position, const Tensor& type) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(out))
+      return cuda::segment_embedding(*gpu, out, tokens, token_types, word, position, type);
+  return cpu::segment_embedding(out, tokens, token_types, word, position, type);
+}
+
+void embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
+               const Dropout& dropout, const Tensor& document_starts) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(out))
+      return cuda::embedding(*gpu, out, tokens, wte, wpe, dropout, document_starts);
+  return cpu::embedding(out, tokens, wte, wpe, dropout, document_starts);
+}
+
+void embedding_backward_tokens(const Tensor& d_wte, const Tensor& d, const Tensor& tokens,
+                               bool accumulate, std::int64_t without_gradient) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(d_wte))
+      return cuda::embedding_backward_tokens(*gpu, d_wte, d, tokens, accumulate, without_gradient);
+  return cpu::embedding_backward_tokens(d_wte, d, tokens, accumulate, without_gradient);
+}
+
+void embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int64_t length,
+                                  bool accumulate, const Tensor& document_starts) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(d_wpe))
+      return cuda::embedding_backward_positions(*gpu, d_wpe, d, length, accumulate,
+                                                document_starts);
+  return cpu::embedding_backward_positions(d_wpe, d, length, accumulate, document_starts);
+}
+
+}  // namespace trainx::operations

@@ -1,0 +1,23 @@
+#pragma once
+#include "operations/dropout/dropout.hpp"
+#include <cstdint>
+
+namespace trainx::operations {
+
+/// out[B*T, C] = dropout(wte[tokens[b, t]] + wpe[t]); tokens i32 [B, T]. With document_starts i32
+/// [B, T] positions count from the document's first token, wpe[t - start]
+/// (-1, padding: wpe[0]).
+void embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
+               const Dropout& dropout, const Tensor& document_starts = {});
+/// out[B*T, C] = word[tokens[b, t]] + position[t] + type[token_types[b, t]].
+void segment_embedding(const Tensor& out, const Tensor& tokens, const Tensor& token_types,
+                       const Tensor& word, const Tensor& position, const Tensor& type);
+/// d_wte[Vp, C], d_wpe[P, C] (f32) are overwritten wholly, or added to, by d[B*T, C]. The token
+/// `without_gradient` learns nothing.
+void embedding_backward_tokens(const Tensor& d_wte, const Tensor& d, const Tensor& tokens,
+                               bool accumulate, std::int64_t without_gradient = -1);
+/// With document_starts: as above; padding adds nothing.
+void embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int64_t length,
+                                  bool accumulate, const Tensor& document_starts = {});
+
+}  // namespace trainx::operations

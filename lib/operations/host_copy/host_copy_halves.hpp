@@ -1,0 +1,20 @@
+// The halves of these operations: on tensors of the host, and of a GPU. They compute what the
+// contracts say; the dispatchers choose.
+#pragma once
+#include "tensor/tensor.hpp"
+
+namespace trainx::operations {
+
+struct Gpu;  // operations/common/gpu.hpp
+
+namespace cpu {
+void copy_in(const Tensor& to, const void* from);
+void copy_out(void* to, const Tensor& from);
+}  // namespace cpu
+
+namespace cuda {
+void copy_in(const Gpu& gpu, const Tensor& to, const void* from);
+void copy_out(const Gpu& gpu, void* to, const Tensor& from);
+}  // namespace cuda
+
+}  // namespace trainx::operations
