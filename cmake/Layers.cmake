@@ -114,7 +114,7 @@ endif()
 # What computes.
 layer(tensor TORCH NEEDS core)
 layer(operations TORCH NEEDS tensor gpu
-  ALONE /gelu_erf /layer_norm /issued_gemms)
+  ALONE /gelu_erf_cpu /layer_norm_cpu /issued_gemms)
 if(TRAINX_CUDA)
   target_compile_definitions(trainx_operations PUBLIC TRAINX_CUDA)
 endif()

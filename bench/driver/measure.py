@@ -104,6 +104,8 @@ class Row:
         for name, settings in own_settings(self.row, self.args, self.scratch).items() if self.row.get("variants") else ():
             c = next(c for c in self.contestants if c.name == name)
             c.plan = Plan(str(self.args.trainx), os.path.join(ROOT, self.row["recipe"]), settings)
+            if name == BEFORE:
+                continue  # the same plan, by another program
             c.same_as = next((other for other, plan in known.items() if c.plan.same_as(plan)), None)
             known[name] = c.plan
 

@@ -11,7 +11,7 @@ inline void linear_gradients(const BlockContext& c, const Tensor& d_weight, cons
                              program::Slot cast, const Tensor& d_output, const Tensor& input,
                              bool accumulate) {
   operations::linear_backward_weight(d_weight, d_output, input, accumulate,
-                              c.has(cast) ? c[cast] : Tensor());
+                                     c.has(cast) ? c[cast] : Tensor());
   if (d_bias.defined()) operations::column_sum(d_bias, d_output, accumulate);
 }
 

@@ -105,9 +105,11 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::predict: return compute(s, i);
     case Op::copy: return copy(s, i);
     case Op::cast:
-      return operations::cast(operand(s, use_of(i, CopySlot::to)), operand(s, use_of(i, CopySlot::from)));
+      return operations::cast(operand(s, use_of(i, CopySlot::to)),
+                              operand(s, use_of(i, CopySlot::from)));
     case Op::add:
-      return operations::add(operand(s, use_of(i, CopySlot::to)), operand(s, use_of(i, CopySlot::from)));
+      return operations::add(operand(s, use_of(i, CopySlot::to)),
+                             operand(s, use_of(i, CopySlot::from)));
     case Op::grad_norm: return grad_norm(s, i);
     case Op::measure:
     case Op::update: return update(s, i);

@@ -39,10 +39,13 @@ class Bench(Driven):
 
     def test_an_older_program_takes_turns_instead_of_the_peers(self):
         older = self.folder / "older"
-        older.write_text(
-            f"#!/bin/sh\nexec {sys.executable} {self.fake} {self.folder} before step=0.0101\n"
-        )
-        older.chmod(0o755)
+        for program, name, step in ((self.folder / "ours", "trainx", 0.01), (older, "before", 0.0101)):
+            program.write_text(  # both plan the same, and are run all the same
+                "#!/bin/sh\n"
+                """[ "$1" = plan ] && echo '{"program": "m0 forward"}' && exit\n"""
+                f"exec {sys.executable} {self.fake} {self.folder} {name} step={step}\n"
+            )
+            program.chmod(0o755)
         self.drive("run", "--rounds", 3, "--before", older, rows=[self.row(plain="step=0.02")])
         got = self.answer()
         self.assertEqual(set(got["contestants"]), {"trainx", "trainx before"})

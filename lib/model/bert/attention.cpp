@@ -22,15 +22,15 @@ void Attention::forward(BlockContext& c) {
   forward_norm(c);
   if (c.writes(AttentionSlot::qkv))
     operations::linear(by_row(c[AttentionSlot::qkv]), input(c),
-                c.joined(AttentionSlot::parameters, AttentionTensor::query_weight, 3),
-                c.joined(AttentionSlot::parameters, AttentionTensor::query_bias, 3));
+                       c.joined(AttentionSlot::parameters, AttentionTensor::query_weight, 3),
+                       c.joined(AttentionSlot::parameters, AttentionTensor::query_bias, 3));
   if (c.writes(AttentionSlot::attention_out) || c.writes(AttentionSlot::lse))
-    operations::bidirectional_attention(by_sample(c[AttentionSlot::attention_out]), c[AttentionSlot::lse],
-                                 by_sample(c[AttentionSlot::qkv]), c[AttentionSlot::lengths],
-                                 shape_.dims.attention);
+    operations::bidirectional_attention(by_sample(c[AttentionSlot::attention_out]),
+                                        c[AttentionSlot::lse], by_sample(c[AttentionSlot::qkv]),
+                                        c[AttentionSlot::lengths], shape_.dims.attention);
   if (c.writes(AttentionSlot::branch_out))
     operations::linear(c[AttentionSlot::branch_out], by_row(c[AttentionSlot::attention_out]),
-                c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
+                       c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
 }
 
 void Attention::backward(BlockContext& c) {
@@ -39,8 +39,9 @@ void Attention::backward(BlockContext& c) {
   const Tensor& d_attention_out = c[AttentionSlot::d_normed];
   backward_linear(c, AttentionTensor::output_weight, -1, d_branch(c),
                   by_row(c[AttentionSlot::attention_out]));
-  operations::linear_backward_input(d_attention_out, d_branch(c),
-                             c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
+  operations::linear_backward_input(
+      d_attention_out, d_branch(c),
+      c.tensor(AttentionSlot::parameters, AttentionTensor::output_weight));
   operations::bidirectional_attention_backward(
       by_sample(c[AttentionSlot::d_qkv]),
       by_sample(d_attention_out.view(c[AttentionSlot::attention_out].dims)),

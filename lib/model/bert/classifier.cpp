@@ -34,8 +34,8 @@ Tensor Classifier::forward_logits(const BlockContext& c) const {
   gather(c, all());
   const Tensor& pooled = c[ClassifierSlot::pooled];
   operations::linear(pooled, c[ClassifierSlot::normed],
-              c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_weight),
-              c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_bias));
+                     c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_weight),
+                     c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_bias));
   operations::tanh(pooled, pooled);
   if (const operations::Dropout drop = pooled_dropout(c))
     operations::drop_out(c[ClassifierSlot::dropped], pooled, drop);
@@ -51,21 +51,23 @@ void Classifier::loss(BlockContext& c) {
   const Tensor d_logits = forward_logits(c), &d_pooled = c[ClassifierSlot::d_residual],
                &pooled = c[ClassifierSlot::pooled];
   operations::summed_cross_entropy_with_gradient(loss_to(c, all()), d_logits, labels(c),
-                                          shape_.dims.num_labels,
-                                          c.loss_seed(ClassifierSlot::loss_scale));
+                                                 shape_.dims.num_labels,
+                                                 c.loss_seed(ClassifierSlot::loss_scale));
   backward_logits(
       c, all(), d_logits, d_pooled, classified(c),
       c.tensor(ClassifierSlot::parameters, ClassifierTensor::classifier_weight),
       c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::classifier_weight), accumulate,
       c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::classifier_bias), accumulate);
-  if (const operations::Dropout drop = pooled_dropout(c)) operations::drop_out(d_pooled, d_pooled, drop);
+  if (const operations::Dropout drop = pooled_dropout(c))
+    operations::drop_out(d_pooled, d_pooled, drop);
   operations::tanh_backward_with_bias(
       d_pooled, c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::pooler_bias), d_pooled,
       pooled, accumulate);
   linear_gradients(c, c.tensor(ClassifierSlot::d_parameters, ClassifierTensor::pooler_weight), {},
                    ClassifierSlot::cast, d_pooled, c[ClassifierSlot::normed], accumulate);
-  operations::linear_backward_input(c[ClassifierSlot::d_normed], d_pooled,
-                             c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_weight));
+  operations::linear_backward_input(
+      c[ClassifierSlot::d_normed], d_pooled,
+      c.tensor(ClassifierSlot::parameters, ClassifierTensor::pooler_weight));
   scatter(c, all());
   finish_gradients(c);
 }

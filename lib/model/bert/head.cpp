@@ -16,16 +16,17 @@ std::int64_t* Head::rows(const BlockContext& c) { return c[HeadSlot::rows].as<st
 void Head::gather(const BlockContext& c, Chunk chunk) const {
   using Before = spec::bert::MlpTensor;
   const operations::PendingNorm before{c.tensor(HeadSlot::norm_parameters, Before::norm_weight),
-                                c.tensor(HeadSlot::norm_parameters, Before::norm_bias),
-                                shape_.dims.layer_norm_epsilon};
-  operations::add_branch_layer_norm({part(c, HeadSlot::residual, chunk), part(c, HeadSlot::mean, chunk),
-                              part(c, HeadSlot::rstd, chunk), part(c, HeadSlot::normed, chunk)},
-                             c[HeadSlot::residual_in], c[HeadSlot::branch_in],
-                             c.tensor(HeadSlot::parameters, at_.pending_bias),
-                             c.tensor(HeadSlot::parameters, at_.norm_weight),
-                             c.tensor(HeadSlot::parameters, at_.norm_bias),
-                             shape_.dims.layer_norm_epsilon, shape_.dropout(c, HeadSlot::positions),
-                             before, c[HeadSlot::rows].narrow(0, chunk.first, chunk.count));
+                                       c.tensor(HeadSlot::norm_parameters, Before::norm_bias),
+                                       shape_.dims.layer_norm_epsilon};
+  operations::add_branch_layer_norm(
+      {part(c, HeadSlot::residual, chunk), part(c, HeadSlot::mean, chunk),
+       part(c, HeadSlot::rstd, chunk), part(c, HeadSlot::normed, chunk)},
+      c[HeadSlot::residual_in], c[HeadSlot::branch_in],
+      c.tensor(HeadSlot::parameters, at_.pending_bias),
+      c.tensor(HeadSlot::parameters, at_.norm_weight),
+      c.tensor(HeadSlot::parameters, at_.norm_bias), shape_.dims.layer_norm_epsilon,
+      shape_.dropout(c, HeadSlot::positions), before,
+      c[HeadSlot::rows].narrow(0, chunk.first, chunk.count));
 }
 
 Tensor Head::logits(const BlockContext& c, Chunk chunk, const Tensor& input, const Tensor& weight,
@@ -62,28 +63,30 @@ void Head::backward_logits(const BlockContext& c, Chunk chunk, const Tensor& d_l
 void Head::scatter(const BlockContext& c, Chunk chunk) const {
   const Tensor dx = part(c, HeadSlot::d_residual, chunk);
   const operations::NormedSumGradients to{dx,
-                                   {},
-                                   c.tensor(HeadSlot::d_parameters, at_.norm_weight),
-                                   c.tensor(HeadSlot::d_parameters, at_.norm_bias),
-                                   {},
-                                   adds(c, HeadSlot::d_parameters, chunk.first == 0)};
+                                          {},
+                                          c.tensor(HeadSlot::d_parameters, at_.norm_weight),
+                                          c.tensor(HeadSlot::d_parameters, at_.norm_bias),
+                                          {},
+                                          adds(c, HeadSlot::d_parameters, chunk.first == 0)};
   operations::add_branch_layer_norm_backward(
       to, {}, part(c, HeadSlot::d_normed, chunk), part(c, HeadSlot::residual, chunk),
       part(c, HeadSlot::mean, chunk), part(c, HeadSlot::rstd, chunk),
       c.tensor(HeadSlot::parameters, at_.norm_weight), {});
   operations::scatter_rows(c[HeadSlot::d_residual_in], dx,
-                    c[HeadSlot::rows].narrow(0, chunk.first, chunk.count));
+                           c[HeadSlot::rows].narrow(0, chunk.first, chunk.count));
 }
 
-void Head::begin_gradients(const BlockContext& c) const { operations::clear(c[HeadSlot::d_residual_in]); }
+void Head::begin_gradients(const BlockContext& c) const {
+  operations::clear(c[HeadSlot::d_residual_in]);
+}
 
 void Head::finish_gradients(const BlockContext& c) const {
   const Tensor& d_residual = c[HeadSlot::d_residual_in];
   const operations::Dropout drop = shape_.dropout(c, HeadSlot::positions);
   if (drop) operations::drop_out(c[HeadSlot::d_branch_in], d_residual, drop);
   operations::column_sum(c.tensor(HeadSlot::d_parameters, at_.pending_bias),
-                  drop ? c[HeadSlot::d_branch_in] : d_residual,
-                  c.accumulates(HeadSlot::d_parameters));
+                         drop ? c[HeadSlot::d_branch_in] : d_residual,
+                         c.accumulates(HeadSlot::d_parameters));
 }
 
 operations::LossTo Head::loss_to(const BlockContext& c, Chunk chunk) {

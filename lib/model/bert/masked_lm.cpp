@@ -40,8 +40,8 @@ Tensor MaskedLm::forward_logits(const BlockContext& c, Chunk chunk) const {
                activated = part(c, MaskedLmSlot::activated, chunk),
                out = part(c, MaskedLmSlot::transformed, chunk);
   operations::linear(x, part(c, MaskedLmSlot::normed, chunk),
-              c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_weight),
-              c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_bias));
+                     c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_weight),
+                     c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_bias));
   operations::gelu_erf(activated, x);
   operations::add_branch_layer_norm(
       {activated, part(c, MaskedLmSlot::transformed_mean, chunk),
@@ -74,13 +74,13 @@ void MaskedLm::backward(const BlockContext& c, Chunk chunk, const Tensor& d_logi
       part(c, MaskedLmSlot::transformed_mean, chunk),
       part(c, MaskedLmSlot::transformed_rstd, chunk),
       c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::transform_norm_weight), {});
-  operations::gelu_erf_backward_with_bias(d_activated,
-                                   c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::dense_bias),
-                                   d_activated, part(c, MaskedLmSlot::preactivation, chunk), add);
+  operations::gelu_erf_backward_with_bias(
+      d_activated, c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::dense_bias), d_activated,
+      part(c, MaskedLmSlot::preactivation, chunk), add);
   linear_gradients(c, c.tensor(MaskedLmSlot::d_parameters, MaskedLmTensor::dense_weight), {},
                    MaskedLmSlot::cast, d_activated, part(c, MaskedLmSlot::normed, chunk), add);
-  operations::linear_backward_input(d_out, d_activated,
-                             c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_weight));
+  operations::linear_backward_input(
+      d_out, d_activated, c.tensor(MaskedLmSlot::parameters, MaskedLmTensor::dense_weight));
   scatter(c, chunk);
 }
 
@@ -93,9 +93,9 @@ void MaskedLm::loss(BlockContext& c) {
                         MaskedLmSlot::target_count});
   for_chunks(c, found, [&](Chunk chunk) {
     const Tensor x = forward_logits(c, chunk);
-    operations::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, row_targets(c) + chunk.first,
-                                            shape_.dims.vocab_size,
-                                            c.loss_seed(MaskedLmSlot::loss_scale));
+    operations::summed_cross_entropy_with_gradient(
+        loss_to(c, chunk), x, row_targets(c) + chunk.first, shape_.dims.vocab_size,
+        c.loss_seed(MaskedLmSlot::loss_scale));
     backward(c, chunk, x);
   });
   finish_gradients(c);
@@ -108,11 +108,11 @@ void MaskedLm::evaluate(BlockContext& c) {
     clear_unwritten(c, {MaskedLmSlot::loss_sum, MaskedLmSlot::target_count, MaskedLmSlot::score});
   for_chunks(c, found, [&](Chunk chunk) {
     operations::scored_cross_entropy(loss_to(c, chunk),
-                              {.predictions = part(c, MaskedLmSlot::predictions, chunk),
-                               .correct = c[MaskedLmSlot::score],
-                               .confusion = {}},
-                              forward_logits(c, chunk), row_targets(c) + chunk.first,
-                              shape_.dims.vocab_size);
+                                     {.predictions = part(c, MaskedLmSlot::predictions, chunk),
+                                      .correct = c[MaskedLmSlot::score],
+                                      .confusion = {}},
+                                     forward_logits(c, chunk), row_targets(c) + chunk.first,
+                                     shape_.dims.vocab_size);
   });
 }
 
@@ -125,7 +125,7 @@ void MaskedLm::predict(BlockContext& c) {
   }
   for_chunks(c, shape_.batch, [&](Chunk chunk) {
     operations::cast(c[MaskedLmSlot::logits].narrow(0, chunk.first, chunk.count),
-              forward_logits(c, chunk).narrow(1, 0, shape_.dims.vocab_size));
+                     forward_logits(c, chunk).narrow(1, 0, shape_.dims.vocab_size));
   });
 }
 

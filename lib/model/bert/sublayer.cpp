@@ -25,8 +25,9 @@ void Sublayer::forward_norm(BlockContext& c) const {
     before = {c.tensor(SublayerSlot::norm_parameters, at_.norm_weight_before),
               c.tensor(SublayerSlot::norm_parameters, at_.norm_bias_before), epsilon};
   operations::add_branch_layer_norm(to, c[SublayerSlot::residual_in], c[SublayerSlot::branch_in],
-                             c.tensor(SublayerSlot::parameters, at_.pending_bias), weight, shift,
-                             epsilon, shape_.dropout(c, SublayerSlot::positions), before);
+                                    c.tensor(SublayerSlot::parameters, at_.pending_bias), weight,
+                                    shift, epsilon, shape_.dropout(c, SublayerSlot::positions),
+                                    before);
 }
 
 const Tensor& Sublayer::input(const BlockContext& c) const {
@@ -54,9 +55,9 @@ void Sublayer::backward_input(BlockContext& c, const Tensor& d_product,
   to.d_shift = c.tensor(SublayerSlot::d_parameters, at_.norm_bias);
   to.d_bias = c.tensor(SublayerSlot::d_parameters, at_.pending_bias);
   to.accumulate = c.accumulates(SublayerSlot::d_parameters);
-  operations::add_branch_layer_norm_backward(to, {}, d_normed, c[SublayerSlot::residual_out],
-                                      c[SublayerSlot::mean], c[SublayerSlot::rstd],
-                                      c.tensor(SublayerSlot::parameters, at_.norm_weight), drop);
+  operations::add_branch_layer_norm_backward(
+      to, {}, d_normed, c[SublayerSlot::residual_out], c[SublayerSlot::mean], c[SublayerSlot::rstd],
+      c.tensor(SublayerSlot::parameters, at_.norm_weight), drop);
 }
 
 void Sublayer::backward_linear(BlockContext& c, int weight, int bias, const Tensor& d_output,

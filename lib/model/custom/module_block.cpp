@@ -137,7 +137,8 @@ at::Tensor LossBlock::summed_loss(BlockContext& c, const at::Tensor& logits) con
   const at::Tensor targets = torch_view(c[ModuleSlot::targets]).to(at::kLong).view({-1});
   auto& count = *c[ModuleSlot::target_count].as<double>();
   count = (c.accumulates(ModuleSlot::target_count) ? count : 0.0) +
-          static_cast<double>((targets != std::int64_t{operations::no_target}).sum().item<std::int64_t>());
+          static_cast<double>(
+              (targets != std::int64_t{operations::no_target}).sum().item<std::int64_t>());
   const at::AutoGradMode mode(logits.requires_grad());
   const at::Tensor sum =
       at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, operations::no_target);

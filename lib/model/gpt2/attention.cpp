@@ -33,8 +33,8 @@ void Attention::attend(BlockContext& c) const {
   const Tensor out = by_sample(c[AttentionSlot::attention_out], shape_),
                qkv = by_sample(rows, shape_);
   if (shape_.dims.packed)
-    operations::document_attention(out, c[AttentionSlot::lse], qkv, c[AttentionSlot::document_starts],
-                            shape_.dims.attention);
+    operations::document_attention(out, c[AttentionSlot::lse], qkv,
+                                   c[AttentionSlot::document_starts], shape_.dims.attention);
   else
     operations::causal_attention(out, c[AttentionSlot::lse], qkv, shape_.dims.attention);
 }
@@ -46,23 +46,25 @@ void Attention::attend_backward(BlockContext& c, const Tensor& d_attention_out) 
                out = by_sample(c[AttentionSlot::attention_out], shape_);
   if (shape_.dims.packed)
     operations::document_attention_backward(d_qkv, d_out, qkv, out, c[AttentionSlot::lse],
-                                     c[AttentionSlot::document_starts], shape_.dims.attention);
+                                            c[AttentionSlot::document_starts],
+                                            shape_.dims.attention);
   else
     operations::causal_attention_backward(d_qkv, d_out, qkv, out, c[AttentionSlot::lse],
-                                   shape_.dims.attention);
+                                          shape_.dims.attention);
 }
 
 void Attention::forward(BlockContext& c) {
   forward_norm(c);
   const std::int64_t past = shape_.past(), rows = shape_.rows();
   if (c.writes(AttentionSlot::qkv))
-    operations::linear(by_row(c[AttentionSlot::qkv]).narrow(0, past, rows), c[AttentionSlot::normed],
-                c.tensor(AttentionSlot::parameters, AttentionTensor::c_attn_weight),
-                c.tensor(AttentionSlot::parameters, AttentionTensor::c_attn_bias));
+    operations::linear(by_row(c[AttentionSlot::qkv]).narrow(0, past, rows),
+                       c[AttentionSlot::normed],
+                       c.tensor(AttentionSlot::parameters, AttentionTensor::c_attn_weight),
+                       c.tensor(AttentionSlot::parameters, AttentionTensor::c_attn_bias));
   if (c.writes(AttentionSlot::attention_out) || c.writes(AttentionSlot::lse)) attend(c);
   if (c.writes(AttentionSlot::branch_out))
     operations::linear(c[AttentionSlot::branch_out], by_row(c[AttentionSlot::attention_out]),
-                c.tensor(AttentionSlot::parameters, AttentionTensor::c_proj_weight));
+                       c.tensor(AttentionSlot::parameters, AttentionTensor::c_proj_weight));
 }
 
 void Attention::backward(BlockContext& c) {
@@ -71,13 +73,15 @@ void Attention::backward(BlockContext& c) {
   // dead before d_normed is written
   const Tensor& d_attention_out = c[AttentionSlot::d_normed];
   backward_linear(c, AttentionTensor::c_proj_weight, -1, d_branch(c), attention_out);
-  operations::linear_backward_input(d_attention_out, d_branch(c),
-                             c.tensor(AttentionSlot::parameters, AttentionTensor::c_proj_weight));
+  operations::linear_backward_input(
+      d_attention_out, d_branch(c),
+      c.tensor(AttentionSlot::parameters, AttentionTensor::c_proj_weight));
   attend_backward(c, d_attention_out.view(c[AttentionSlot::attention_out].dims));
   backward_linear(c, AttentionTensor::c_attn_weight, AttentionTensor::c_attn_bias, d_qkv,
                   c[AttentionSlot::normed]);
-  operations::linear_backward_input(c[AttentionSlot::d_normed], d_qkv,
-                             c.tensor(AttentionSlot::parameters, AttentionTensor::c_attn_weight));
+  operations::linear_backward_input(
+      c[AttentionSlot::d_normed], d_qkv,
+      c.tensor(AttentionSlot::parameters, AttentionTensor::c_attn_weight));
   backward_norm(c);
 }
 

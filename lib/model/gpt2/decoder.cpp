@@ -131,8 +131,9 @@ std::span<const float> Decoder::append(std::span<const std::int32_t> tokens) {
   operations::copy_in(contexts_.front()[spec::EmbeddingSlot::tokens], tokens.data());
   for (std::size_t b = 0; b + 1 < blocks_.size(); ++b) blocks_[b]->forward(contexts_[b]);
   blocks_.back()->predict(contexts_.back());
-  operations::copy_out(logits_.data(), contexts_.back()[spec::HeadSlot::logits_chunk].view({-1}).narrow(
-                                    0, 0, dims_.vocab_size));
+  operations::copy_out(
+      logits_.data(),
+      contexts_.back()[spec::HeadSlot::logits_chunk].view({-1}).narrow(0, 0, dims_.vocab_size));
   size_ += length;
   return logits_;
 }

@@ -15,8 +15,8 @@ void Embedding::forward(BlockContext& c) {
   if (!c.writes(EmbeddingSlot::residual_out)) return;
   const Tensor positions = c.tensor(EmbeddingSlot::wpe, 0).narrow(0, shape_.past(), shape_.length);
   operations::embedding(c[EmbeddingSlot::residual_out], c[EmbeddingSlot::tokens],
-                 c.tensor(EmbeddingSlot::wte, 0), positions,
-                 dropout(shape_, c, EmbeddingSlot::positions), document_starts(c));
+                        c.tensor(EmbeddingSlot::wte, 0), positions,
+                        dropout(shape_, c, EmbeddingSlot::positions), document_starts(c));
 }
 
 void Embedding::backward(BlockContext& c) {
@@ -25,10 +25,11 @@ void Embedding::backward(BlockContext& c) {
     operations::drop_out(c[EmbeddingSlot::d_embedding], d, drop);
     d = c[EmbeddingSlot::d_embedding];
   }
-  operations::embedding_backward_tokens(c.tensor(EmbeddingSlot::d_wte, 0), d, c[EmbeddingSlot::tokens],
-                                 c.accumulates(EmbeddingSlot::d_wte));
+  operations::embedding_backward_tokens(c.tensor(EmbeddingSlot::d_wte, 0), d,
+                                        c[EmbeddingSlot::tokens],
+                                        c.accumulates(EmbeddingSlot::d_wte));
   operations::embedding_backward_positions(c.tensor(EmbeddingSlot::d_wpe, 0), d, shape_.length,
-                                    c.accumulates(EmbeddingSlot::d_wpe), document_starts(c));
+                                           c.accumulates(EmbeddingSlot::d_wpe), document_starts(c));
 }
 
 }  // namespace trainx::model::gpt2

@@ -45,7 +45,8 @@ Tensor Head::logits(BlockContext& c, Chunk chunk) const {
 }
 
 void Head::make_logits(BlockContext& c, const Tensor& normed, const Tensor& logits) const {
-  if (!c.has(HeadSlot::logits_low)) return operations::linear(logits, normed, c.tensor(HeadSlot::wte, 0));
+  if (!c.has(HeadSlot::logits_low))
+    return operations::linear(logits, normed, c.tensor(HeadSlot::wte, 0));
   const Tensor low = c[HeadSlot::logits_low].narrow(0, 0, normed.size(0));
   operations::linear(low, normed, c.tensor(HeadSlot::wte, 0));
   operations::cast(logits, low);
@@ -71,7 +72,7 @@ void Head::backward(BlockContext& c, Chunk chunk, const Tensor& d_logits) const 
     operations::linear_backward_input(d_normed, d_logits, wte);
   }
   operations::linear_backward_weight(c.tensor(HeadSlot::d_wte, 0), d_logits, input,
-                              adds(c, HeadSlot::d_wte, chunk.first == 0));
+                                     adds(c, HeadSlot::d_wte, chunk.first == 0));
   const operations::Dropout drop = dropout(shape_, c, HeadSlot::positions, chunk.first);
   operations::NormedSumGradients to;
   to.dx = c[HeadSlot::d_residual_in].narrow(0, chunk.first, n);
@@ -80,18 +81,18 @@ void Head::backward(BlockContext& c, Chunk chunk, const Tensor& d_logits) const 
   to.d_shift = c.tensor(HeadSlot::d_parameters, HeadTensor::ln_bias);
   to.d_bias = c.tensor(HeadSlot::d_parameters, HeadTensor::pending_bias);
   to.accumulate = adds(c, HeadSlot::d_parameters, chunk.first == 0);
-  operations::add_branch_layer_norm_backward(to, {}, d_normed, c[HeadSlot::residual].narrow(0, 0, n),
-                                      c[HeadSlot::mean].narrow(0, 0, n),
-                                      c[HeadSlot::rstd].narrow(0, 0, n),
-                                      c.tensor(HeadSlot::parameters, HeadTensor::ln_weight), drop);
+  operations::add_branch_layer_norm_backward(
+      to, {}, d_normed, c[HeadSlot::residual].narrow(0, 0, n), c[HeadSlot::mean].narrow(0, 0, n),
+      c[HeadSlot::rstd].narrow(0, 0, n), c.tensor(HeadSlot::parameters, HeadTensor::ln_weight),
+      drop);
 }
 
 void Head::loss(BlockContext& c) {
   for_chunks(c, shape_.rows(), [&](Chunk chunk) {
     const Tensor x = logits(c, chunk);
     operations::summed_cross_entropy_with_gradient(loss_to(c, chunk), x, targets(c) + chunk.first,
-                                            shape_.dims.vocab_size,
-                                            c.loss_seed(HeadSlot::loss_scale));
+                                                   shape_.dims.vocab_size,
+                                                   c.loss_seed(HeadSlot::loss_scale));
     backward(c, chunk, x);
   });
 }
@@ -99,7 +100,7 @@ void Head::loss(BlockContext& c) {
 void Head::evaluate(BlockContext& c) {
   for_chunks(c, shape_.rows(), [&](Chunk chunk) {
     operations::summed_cross_entropy(loss_to(c, chunk), logits(c, chunk), targets(c) + chunk.first,
-                              shape_.dims.vocab_size);
+                                     shape_.dims.vocab_size);
   });
 }
 
@@ -123,7 +124,7 @@ void Head::predict(BlockContext& c) {
     make_logits(c, normed, logits);
     if (c.has(HeadSlot::logits))
       operations::cast(c[HeadSlot::logits].narrow(0, chunk.first, chunk.count),
-                logits.narrow(1, 0, shape_.dims.vocab_size));
+                       logits.narrow(1, 0, shape_.dims.vocab_size));
   });
 }
 

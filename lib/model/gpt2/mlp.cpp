@@ -18,29 +18,30 @@ void Mlp::forward(BlockContext& c) {
   const bool expands = c.writes(MlpSlot::preactivation), activates = c.writes(MlpSlot::activated);
   if (expands && activates) {
     operations::linear_gelu(c[MlpSlot::activated], c[MlpSlot::preactivation], c[MlpSlot::normed],
-                     c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight),
-                     c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
+                            c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight),
+                            c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
   } else {
     if (expands)
       operations::linear(c[MlpSlot::preactivation], c[MlpSlot::normed],
-                  c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight),
-                  c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
+                         c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight),
+                         c.tensor(MlpSlot::parameters, MlpTensor::c_fc_bias));
     if (activates) operations::gelu(c[MlpSlot::activated], c[MlpSlot::preactivation]);
   }
   if (c.writes(MlpSlot::branch_out))
     operations::linear(c[MlpSlot::branch_out], c[MlpSlot::activated],
-                c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight));
+                       c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight));
 }
 
 void Mlp::backward(BlockContext& c) {
   backward_linear(c, MlpTensor::c_proj_weight, -1, d_branch(c), c[MlpSlot::activated]);
   const Tensor& d_preactivation = c[MlpSlot::d_activated];  // in place
-  operations::linear_gelu_backward(d_preactivation, c.tensor(MlpSlot::d_parameters, MlpTensor::c_fc_bias),
-                            d_branch(c), c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight),
-                            c[MlpSlot::preactivation], c.accumulates(MlpSlot::d_parameters));
+  operations::linear_gelu_backward(
+      d_preactivation, c.tensor(MlpSlot::d_parameters, MlpTensor::c_fc_bias), d_branch(c),
+      c.tensor(MlpSlot::parameters, MlpTensor::c_proj_weight), c[MlpSlot::preactivation],
+      c.accumulates(MlpSlot::d_parameters));
   backward_linear(c, MlpTensor::c_fc_weight, -1, d_preactivation, c[MlpSlot::normed]);
   operations::linear_backward_input(c[MlpSlot::d_normed], d_preactivation,
-                             c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight));
+                                    c.tensor(MlpSlot::parameters, MlpTensor::c_fc_weight));
   backward_norm(c);
 }
 

@@ -21,6 +21,6 @@ struct Shape {
 /// The block's one dropout site; none in evaluation. `first_row`: the row of the micro-batch where
 /// the operands begin.
 operations::Dropout dropout(const Shape& shape, const BlockContext& c, program::Slot positions,
-                     std::int64_t first_row = 0);
+                            std::int64_t first_row = 0);
 
 }  // namespace trainx::model::gpt2

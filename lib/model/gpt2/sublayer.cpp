@@ -18,12 +18,12 @@ void Sublayer::forward_norm(BlockContext& c) const {
     to.normed = c[SublayerSlot::normed], weight = c.tensor(SublayerSlot::parameters, at_.ln_weight),
     shift = c.tensor(SublayerSlot::parameters, at_.ln_bias);
   if (!adds)
-    return operations::add_branch_layer_norm(to, {}, {}, {}, weight, shift, shape_.dims.layer_norm_epsilon,
-                                      {});
+    return operations::add_branch_layer_norm(to, {}, {}, {}, weight, shift,
+                                             shape_.dims.layer_norm_epsilon, {});
   operations::add_branch_layer_norm(to, c[at_.residual_in], c[at_.branch_in],
-                             c.tensor(SublayerSlot::parameters, at_.pending_bias), weight, shift,
-                             shape_.dims.layer_norm_epsilon,
-                             dropout(shape_, c, SublayerSlot::positions));
+                                    c.tensor(SublayerSlot::parameters, at_.pending_bias), weight,
+                                    shift, shape_.dims.layer_norm_epsilon,
+                                    dropout(shape_, c, SublayerSlot::positions));
 }
 
 const Tensor& Sublayer::d_branch(const BlockContext& c) const {
@@ -32,7 +32,7 @@ const Tensor& Sublayer::d_branch(const BlockContext& c) const {
 
 void Sublayer::backward_norm(BlockContext& c) const {
   const operations::Dropout drop = at_.first ? operations::Dropout{}
-                                      : dropout(shape_, c, SublayerSlot::positions);
+                                             : dropout(shape_, c, SublayerSlot::positions);
   operations::NormedSumGradients to;
   to.dx = c[at_.first ? SublayerSlot::d_residual_out : at_.d_residual_in];
   if (drop) to.d_branch = c[at_.d_branch_in];
@@ -40,10 +40,10 @@ void Sublayer::backward_norm(BlockContext& c) const {
   to.d_shift = c.tensor(SublayerSlot::d_parameters, at_.ln_bias);
   if (!at_.first) to.d_bias = c.tensor(SublayerSlot::d_parameters, at_.pending_bias);
   to.accumulate = c.accumulates(SublayerSlot::d_parameters);
-  operations::add_branch_layer_norm_backward(to, c[SublayerSlot::d_residual_out],
-                                      c[SublayerSlot::d_normed], c[SublayerSlot::residual_out],
-                                      c[SublayerSlot::mean], c[SublayerSlot::rstd],
-                                      c.tensor(SublayerSlot::parameters, at_.ln_weight), drop);
+  operations::add_branch_layer_norm_backward(
+      to, c[SublayerSlot::d_residual_out], c[SublayerSlot::d_normed], c[SublayerSlot::residual_out],
+      c[SublayerSlot::mean], c[SublayerSlot::rstd],
+      c.tensor(SublayerSlot::parameters, at_.ln_weight), drop);
 }
 
 void Sublayer::backward_linear(BlockContext& c, int weight, int bias, const Tensor& d_output,

@@ -4,6 +4,8 @@
 #include "kernels/bits.hpp"
 #include "kernels/random/fused_dropout.hpp"
 #include "operations/common/gpu.hpp"
+#include "operations/dropout/dropout.hpp"
+#include "tensor/tensor.hpp"
 
 namespace trainx::operations::cuda {
 

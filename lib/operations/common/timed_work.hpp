@@ -7,8 +7,8 @@
 
 namespace trainx::operations {
 
-/// While one lives, the operations that this thread computes through lib/operations are noted in it, by
-/// their kind of work.
+/// While one lives, the operations that this thread computes through lib/operations are noted in
+/// it, by their kind of work.
 class WorkTimes {
  public:
   using Clock = std::chrono::steady_clock;

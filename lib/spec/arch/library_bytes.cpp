@@ -14,9 +14,10 @@ std::int64_t up(std::int64_t n, std::int64_t multiple) {
 
 std::int64_t heads_of(const LibraryCalls& c) { return c.hidden_size / c.head_size; }
 
-// Of lib/operations/attention/math_attention.cpp. Backward holds 8 bytes a score at most, probabilities and their
-// gradient in fp32, and in 16 bits the gradient before it is widened. Beside them copies of
-// operands by head; before, the products of outputs and their gradients in fp32.
+// Of lib/operations/attention/math_attention.cpp. Backward holds 8 bytes a score at most,
+// probabilities and their gradient in fp32, and in 16 bits the gradient before it is widened.
+// Beside them copies of operands by head; before, the products of outputs and their gradients in
+// fp32.
 std::int64_t math_bytes(const LibraryCalls& c) {
   const std::int64_t B = c.micro_batch_size, T = c.length, e = size_of(c.compute);
   const std::int64_t rows = B * T * c.hidden_size, row_values = B * T * heads_of(c),

@@ -171,8 +171,8 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
     if (attention == AttentionKind::math)
       products = {tensor::scalar_type(plan.compute),
                   plan.recipe.precision.compute == recipe::Compute::tf32};
-    torch_ =
-        std::make_unique<operations::cuda::TorchCuda>(stream_, workspace_, workspace_bytes_, products);
+    torch_ = std::make_unique<operations::cuda::TorchCuda>(stream_, workspace_, workspace_bytes_,
+                                                           products);
     workspace_bytes_ -= torch_->kept_bytes();
   }
   ops_.gemm = gemm_.get();

@@ -172,7 +172,8 @@ void GpuExecutor::submit_step() {
   std::byte* const batches = pinned_.as<std::byte>() + place * staged_bytes_;
   operations::BatchNeeds needs =
       s.fetches.empty()
-          ? operations::BatchNeeds{true, s.placed->graph.target_chunk == 0 ? 0 : s.placed->graph.tokens}
+          ? operations::BatchNeeds{true,
+                                   s.placed->graph.target_chunk == 0 ? 0 : s.placed->graph.tokens}
           : operations::BatchNeeds{.padded = false};
   for (std::size_t f = 0; f < s.fetches.size(); ++f) {
     const Instruction& fetch = *s.fetches[f];
@@ -353,10 +354,10 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     }
     case Op::cast:
       return operations::cuda::cast(s.memory->tensor(use_of(i, CopySlot::to)),
-                             s.memory->tensor(use_of(i, CopySlot::from)), stream);
+                                    s.memory->tensor(use_of(i, CopySlot::from)), stream);
     case Op::add:
       return operations::cuda::add(s.memory->tensor(use_of(i, CopySlot::to)),
-                            s.memory->tensor(use_of(i, CopySlot::from)), stream);
+                                   s.memory->tensor(use_of(i, CopySlot::from)), stream);
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::measure:
     case Op::update:

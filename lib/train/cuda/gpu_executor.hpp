@@ -106,7 +106,8 @@ class GpuExecutor final : public Executor {
   /// Throws GpuError 69 that names the steps on their way, the last of them the `last` that was
   /// submitted, counted from 1.
   void require_step(cudaError_t error, std::int64_t last) const;
-  gpu::Graph capture(Shape& s, const operations::BatchNeeds& needs, gpu::Timeline* timeline, Part part);
+  gpu::Graph capture(Shape& s, const operations::BatchNeeds& needs, gpu::Timeline* timeline,
+                     Part part);
   void attest(const Shape& s, const operations::BatchNeeds& needs, cudaGraph_t graph);
   gpu::GraphExec instantiate(cudaGraph_t graph);
   void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);

@@ -72,8 +72,8 @@ void GpuExecutor::launch_timed(Shape& s, const operations::BatchNeeds& needs) {
   on_times_(times);
 }
 
-gpu::Graph GpuExecutor::capture(Shape& s, const operations::BatchNeeds& needs, gpu::Timeline* timeline,
-                                Part part) {
+gpu::Graph GpuExecutor::capture(Shape& s, const operations::BatchNeeds& needs,
+                                gpu::Timeline* timeline, Part part) {
   require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
   cudaGraph_t graph = nullptr;
   try {

@@ -4,7 +4,7 @@
 namespace trainx::train {
 
 operations::BatchNeeds with_batch(operations::BatchNeeds needs, const data::BatchView& batch,
-                           const program::ModelGraph& graph) {
+                                  const program::ModelGraph& graph) {
   const auto row_length = static_cast<std::int32_t>(
       batch.tokens.size() / std::max<std::size_t>(1, batch.positions.size()));
   needs.padded |=

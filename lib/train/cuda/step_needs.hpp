@@ -8,6 +8,6 @@ namespace trainx::train {
 /// What the batches of a step need together: `needs` (of a step without batches: not padded, no
 /// rows) and those of one more batch.
 operations::BatchNeeds with_batch(operations::BatchNeeds needs, const data::BatchView& batch,
-                           const program::ModelGraph& graph);
+                                  const program::ModelGraph& graph);
 
 }  // namespace trainx::train

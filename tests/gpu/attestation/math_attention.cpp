@@ -52,8 +52,9 @@ MathAttention::MathAttention(const model::gpt2::Shape& shape, bool first)
 void MathAttention::forward(model::BlockContext& c) {
   forward_norm(c);
   if (c.writes(S::qkv))
-    operations::linear(by_row(c[S::qkv], shape_), c[S::normed], c.tensor(S::parameters, P::c_attn_weight),
-                c.tensor(S::parameters, P::c_attn_bias));
+    operations::linear(by_row(c[S::qkv], shape_), c[S::normed],
+                       c.tensor(S::parameters, P::c_attn_weight),
+                       c.tensor(S::parameters, P::c_attn_bias));
   if (c.writes(S::attention_out)) {
     const auto guard = on_stream_of_step();
     const at::Tensor q = heads(c[S::qkv], shape_, 0), k = heads(c[S::qkv], shape_, 1),
@@ -62,7 +63,7 @@ void MathAttention::forward(model::BlockContext& c) {
   }
   if (c.writes(S::branch_out))
     operations::linear(c[S::branch_out], by_row(c[S::attention_out], shape_),
-                c.tensor(S::parameters, P::c_proj_weight));
+                       c.tensor(S::parameters, P::c_proj_weight));
 }
 
 void MathAttention::backward(model::BlockContext& c) {
@@ -70,7 +71,7 @@ void MathAttention::backward(model::BlockContext& c) {
   const Tensor& d_attention_out = c[S::d_normed];  // dead before d_normed is written
   backward_linear(c, P::c_proj_weight, -1, d_branch(c), by_row(c[S::attention_out], shape_));
   operations::linear_backward_input(d_attention_out, d_branch(c),
-                             c.tensor(S::parameters, P::c_proj_weight));
+                                    c.tensor(S::parameters, P::c_proj_weight));
   {
     const auto guard = on_stream_of_step();
     const at::Tensor q = heads(c[S::qkv], shape_, 0), k = heads(c[S::qkv], shape_, 1),
@@ -83,7 +84,8 @@ void MathAttention::backward(model::BlockContext& c) {
     heads(c[S::d_qkv], shape_, 2).copy_(p.transpose(2, 3).matmul(d_out));
   }
   backward_linear(c, P::c_attn_weight, P::c_attn_bias, d_qkv, c[S::normed]);
-  operations::linear_backward_input(c[S::d_normed], d_qkv, c.tensor(S::parameters, P::c_attn_weight));
+  operations::linear_backward_input(c[S::d_normed], d_qkv,
+                                    c.tensor(S::parameters, P::c_attn_weight));
   backward_norm(c);
 }
 

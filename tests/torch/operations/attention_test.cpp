@@ -159,7 +159,8 @@ TEST_CASE("math gives what flash gives, and takes no more memory than planned fo
       operations::causal_attention_backward(r.d_qkv, d_out, qkv, r.out, r.lse, kind);
     } else {
       operations::bidirectional_attention(r.out, r.lse, qkv, lengths, kind);
-      operations::bidirectional_attention_backward(r.d_qkv, d_out, qkv, r.out, r.lse, lengths, kind);
+      operations::bidirectional_attention_backward(r.d_qkv, d_out, qkv, r.out, r.lse, lengths,
+                                                   kind);
     }
     return r;
   };

@@ -118,7 +118,8 @@ TEST_CASE("math with the scores of whole rows is that of each document") {
   const at::Tensor want = at::zeros({B, T, H, D}), want_lse = at::zeros({B, T, H}),
                    want_d = at::zeros({B, T, 3, H, D});
   operations::document_attention(want, want_lse, qkv, starts, AttentionKind::math);
-  operations::document_attention_backward(want_d, d_out, qkv, want, want_lse, starts, AttentionKind::math);
+  operations::document_attention_backward(want_d, d_out, qkv, want, want_lse, starts,
+                                          AttentionKind::math);
   const at::Tensor out = at::zeros({B, T, H, D}), lse = at::zeros({B, H, T}),
                    d = at::zeros({B, T, 3, H, D});
   operations::math_attention(out, lse, qkv, {.causal = true, .starts = starts});

@@ -141,7 +141,7 @@ TEST_CASE(
   const at::Tensor want = before +
                           (branch.to(at::kDouble) + bias.to(at::kDouble)) * factors.to(at::kDouble);
   const operations::PendingNorm norm = with_norm ? operations::PendingNorm{weight, shift, 1e-12}
-                                          : operations::PendingNorm{};
+                                                 : operations::PendingNorm{};
   const at::Tensor out = poisoned({rows, columns}, type);
   operations::add_branch_to_norm(out, residual, norm, branch, bias, dropout);
   CHECK(error(out, want) <= 2 * tolerance(type));
@@ -178,8 +178,8 @@ TEST_CASE("operations in one give the bits of those they are made of") {
                    poisoned({3}, at::kFloat), poisoned({3, columns}, type)};
   };
   const Results got = results(), want = results();
-  operations::add_branch_layer_norm({got.sum, got.mean, got.rstd, got.normed}, residual, branch, bias,
-                             weight, shift, 1e-12, dropout, norm, some);
+  operations::add_branch_layer_norm({got.sum, got.mean, got.rstd, got.normed}, residual, branch,
+                                    bias, weight, shift, 1e-12, dropout, norm, some);
   operations::add_branch_to_norm(want.sum, residual, norm, branch, bias, dropout, some);
   operations::layer_norm_statistics(want.mean, want.rstd, want.sum, 1e-12);
   operations::layer_norm_apply(want.normed, want.sum, want.mean, want.rstd, weight, shift);
@@ -199,7 +199,9 @@ TEST_CASE("operations in one give the bits of those they are made of") {
       },
       [&](const at::Tensor& dx) { operations::gelu_erf_backward(dx, dx, residual); });
   with_bias(
-      [&](const at::Tensor& dx) { operations::tanh_backward_with_bias(dx, d_bias, dx, residual, false); },
+      [&](const at::Tensor& dx) {
+        operations::tanh_backward_with_bias(dx, d_bias, dx, residual, false);
+      },
       [&](const at::Tensor& dx) { operations::tanh_backward(dx, dx, residual); });
 }
 
@@ -333,12 +335,14 @@ TEST_CASE("cross-entropy over the real vocabulary, with gradient") {
   CHECK(error(loss, want.detach()) <= 1e-6);
   (want.sum() * 0.125).backward();
   loss.fill_(not_a_number);
-  operations::cross_entropy_with_gradient(loss, logits, targets.const_data_ptr<std::int32_t>(), V, 0.125);
+  operations::cross_entropy_with_gradient(loss, logits, targets.const_data_ptr<std::int32_t>(), V,
+                                          0.125);
   CHECK(error(loss, want.detach()) <= 1e-6);
   CHECK((logits.to(at::kDouble) - lx.grad()).abs().max().item<double>() <= 0.125 * 1e-6);
   targets[3].fill_(static_cast<int>(V));
-  CHECK_THROWS_AS(operations::cross_entropy(loss, logits, targets.const_data_ptr<std::int32_t>(), V),
-                  InternalError);
+  CHECK_THROWS_AS(
+      operations::cross_entropy(loss, logits, targets.const_data_ptr<std::int32_t>(), V),
+      InternalError);
 }
 
 TEST_CASE("cross-entropy does not hide what is not finite") {
@@ -370,7 +374,7 @@ TEST_CASE("dropout keeps the share it should, repeats, and adds a branch") {
   const at::Tensor zero = at::zeros({100, columns}, type), bias = at::full({columns}, 0.5, type),
                    half = at::full({100, columns}, 0.5, type), sum = poisoned({100, columns}, type);
   operations::add_branch(sum, zero, half, bias, dropout);
-  CHECK(at::equal(sum, out));    // 0 + (0.5 + 0.5) * factor
+  CHECK(at::equal(sum, out));           // 0 + (0.5 + 0.5) * factor
   operations::Dropout later = dropout;  // operands that begin at row 30 see the same factors
   later.first_row = 30;
   const at::Tensor tail = poisoned({70, columns}, type);

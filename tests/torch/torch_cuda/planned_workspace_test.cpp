@@ -66,7 +66,7 @@ void check_room(at::ScalarType type, bool causal, std::int64_t B, std::int64_t T
     } else {
       operations::bidirectional_attention(out, lse, qkv, lengths, AttentionKind::math);
       operations::bidirectional_attention_backward(d_qkv, d_out, qkv, out, lse, lengths,
-                                            AttentionKind::math);
+                                                   AttentionKind::math);
     }
   } catch (const std::exception& e) { problem = e.what(); }
   c10::SetCPUAllocator(usual, 255);
