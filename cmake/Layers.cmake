@@ -19,10 +19,14 @@ function(compile_in_batches target)
   endforeach()
 endfunction()
 function(layer name)
-  cmake_parse_arguments(LAYER "TORCH;CUDA;QUICK" "" "NEEDS;LIBRARIES;ALONE" ${ARGN})
+  cmake_parse_arguments(LAYER "TORCH;CUDA;QUICK" "SPECS" "NEEDS;LIBRARIES;ALONE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cpp)
   if(NOT TRAINX_CUDA)
     list(FILTER sources EXCLUDE REGEX "/cuda/|_cuda\\.cpp$")
+  endif()
+  list(FILTER sources EXCLUDE REGEX "_spec\\.cpp$")
+  if(LAYER_SPECS)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${LAYER_SPECS}/*_spec.cpp)
   endif()
   if(LAYER_CUDA AND NOT TRAINX_CUDA)
     set(sources)
@@ -79,7 +83,10 @@ layer(yaml QUICK NEEDS core LIBRARIES system::yaml-cpp)
 layer(program NEEDS core
   ALONE /shards)
 layer(passes NEEDS program)
-layer(spec NEEDS core program ALONE /arch/gpt2 /arch/custom)
+# What operations say of themselves: the files *_spec of lib/operations, which link no LibTorch.
+layer(operation_specs SPECS operations NEEDS core program)
+layer(graph NEEDS operation_specs program)
+layer(spec NEEDS core program graph ALONE /arch/gpt2 /arch/bert /arch/custom)
 layer(recipe QUICK NEEDS spec yaml)
 layer(foreign QUICK NEEDS recipe)
 layer(data NEEDS spec)
@@ -113,13 +120,12 @@ if(TRAINX_CUDA)
 endif()
 # What computes.
 layer(tensor TORCH NEEDS core)
-layer(operations TORCH NEEDS tensor gpu
+layer(operations TORCH NEEDS tensor gpu operation_specs
   ALONE /gelu_erf_cpu /layer_norm_cpu /issued_gemms)
 if(TRAINX_CUDA)
   target_compile_definitions(trainx_operations PUBLIC TRAINX_CUDA)
 endif()
-# The attestation tests bring attention of their own.
-layer(model TORCH NEEDS operations program spec ALONE /model/gpt2/attention)
+layer(model TORCH NEEDS operations program spec graph)
 layer(optim TORCH NEEDS tensor spec LIBRARIES trainx_kernel_references
   ALONE /lamb)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine

@@ -1,9 +1,12 @@
 // A block computes what its BlockSpec declares. It allocates nothing of its own accord, picks no
 // stream, talks to no rank.
 #pragma once
-#include "model/block_context.hpp"
+#include "operations/block_context.hpp"
 
 namespace trainx::model {
+
+using operations::BlockContext;
+using operations::Mode;
 
 class Block {
  public:

@@ -4,8 +4,13 @@
 #include "kernels/optimizer/stochastic_rounding.hpp"
 #include <cstdint>
 
-/// Compiled for three instruction sets, chosen when the program starts.
+/// Compiled for three instruction sets, chosen when the program starts: before sanitizers are ready,
+/// which get one.
+#ifdef __SANITIZE_ADDRESS__
+#define TRAINX_OPTIM_CLONES
+#else
 #define TRAINX_OPTIM_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
 /// Inlined into each clone, so that it is compiled for the clone's instruction set.
 #define TRAINX_OPTIM_INLINE inline __attribute__((always_inline))
 

@@ -14,6 +14,7 @@ std::string_view name_of(Role role) {
     case Role::scratch: return "scratch";
     case Role::transit: return "transit";
     case Role::batch: return "batch";
+    case Role::cache: return "cache";
     case Role::step: return "step";
     case Role::applied_steps: return "applied_steps";
     case Role::learning_rates: return "learning_rates";

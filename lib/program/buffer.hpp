@@ -23,6 +23,7 @@ enum class Role : std::uint8_t {
   scratch,         // of one instruction
   transit,         // of a group: a gradient or its shard, as ranks exchange it
   batch,           // a tensor of the micro-batch
+  cache,           // of a block, from token to token: keys and values of a text so far
   step,            // i64: steps so far, which position the data
   applied_steps,   // i64: updates so far; those with finite gradients count
   learning_rates,  // f64, by applied step

@@ -41,6 +41,13 @@ double Phase::gemm_flops() const {
   return flops;
 }
 
+std::int64_t Phase::launches_of(KernelFamily family) const {
+  std::int64_t count = 0;
+  for (const KernelLaunches& k : kernels)
+    if (k.family == family) count += k.count;
+  return count;
+}
+
 int ModelGraph::layers() const {
   int count = 0;
   for (const BlockSpec& b : blocks) count = std::max(count, b.layer + 1);

@@ -3,10 +3,17 @@
 // implements the same blocks; a pass sees nothing else of a model.
 #pragma once
 #include "core/dtype.hpp"
+#include "core/work.hpp"
 #include "program/program.hpp"
+#include "program/shared_vector.hpp"
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+
+namespace trainx::graph {
+struct Composition;  // graph/to_blocks.hpp
+}
 
 namespace trainx::program {
 
@@ -85,6 +92,8 @@ struct SlotSpec {
   // saved only: selective activation checkpointing recomputes it
   bool cheap = false;
   Space space = Space::device;  // saved only: library, where the library keeps it
+  // saved only: rows of the tokens before are needed with those of the next ones
+  bool cached = false;
 };
 
 struct SlotUse {
@@ -102,6 +111,29 @@ struct Gemm {
   std::int64_t row_alignment(DType operands) const;
 };
 
+/// Kernels beside products and attention, as far as they are told apart in a captured step.
+enum class KernelFamily : std::uint8_t {
+  embedding,
+  norm_forward,
+  norm_backward,
+  activation,
+  column_sum,
+  dropout,
+  cross_entropy,
+  rows,
+};
+struct KernelLaunches {
+  KernelFamily family{};
+  std::int64_t count = 1;
+};
+/// Arithmetic beside products, and the bytes that it goes over memory for. `output`: as
+/// Gemm::output.
+struct ElementWork {
+  Work work{};
+  double flops = 0, bytes = 0;
+  Slot output = none;
+};
+
 /// What one operation of a block uses, in the order of printing, and costs.
 struct Phase {
   std::vector<SlotUse> uses;
@@ -113,7 +145,10 @@ struct Phase {
   bool plain_attention = false;     // none of the fused kernels, whatever the head
   // that a GPU launches beside products and attention: norms, activations, sums
   std::int64_t other_kernels = 0;
+  std::vector<KernelLaunches> kernels;  // what those are, as far as operations say
+  std::vector<ElementWork> element_work;
   double gemm_flops() const;  // 2 m n k each
+  std::int64_t launches_of(KernelFamily family) const;
 };
 
 struct BlockSpec {
@@ -127,14 +162,16 @@ struct BlockSpec {
 
 /// Blocks in topological order; values and batch tensors in the sizes of one micro-batch.
 struct ModelGraph {
-  std::vector<GroupSpec> groups;
-  std::vector<TensorSpec> values;
+  SharedVector<GroupSpec> groups;
+  SharedVector<TensorSpec> values;
   // which of data::BatchView's fields the model reads, by name: tokens, targets, positions,
   // token_types, lengths, labels
   std::vector<TensorSpec> batch;
   // what blocks add up over a step, or read of the run's (loss_scale)
   std::vector<ScalarSpec> scalars;
-  std::vector<BlockSpec> blocks;
+  SharedVector<BlockSpec> blocks;
+  // the operations that blocks are made of, for who computes them; no pass looks at it
+  std::shared_ptr<const graph::Composition> composition;
   DType compute = DType::f32;  // of parameters and values
   // of parameters, where they lie in another type: forward_program casts them on the way to the
   // blocks

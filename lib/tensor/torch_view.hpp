@@ -1,4 +1,4 @@
-// Tensors as LibTorch sees them, for the CPU's halves of operations and for own modules.
+// Tensors as LibTorch sees them, for CPU backends of operations and for own modules.
 #pragma once
 #include "tensor/tensor.hpp"
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 #include "train/generate.hpp"
 #include "core/error.hpp"
-#include "model/gpt2/decoder.hpp"
+#include "model/decoder.hpp"
 #include "program/plain.hpp"
 #include "tensor/tensor.hpp"
 #include "train/device.hpp"
@@ -22,6 +22,19 @@ namespace {
 
 using program::Role;
 
+model::Decoder::GraphOf graphs(const spec::Gpt2Dims& dims, const spec::Machine& machine) {
+  spec::Gpt2Dims evaluated = dims;
+  evaluated.dropout = 0;
+  evaluated.packed = false;
+  return [=](std::int64_t length) {
+    return spec::gpt2_graph(evaluated, 1, length, DType::f32, machine);
+  };
+}
+
+spec::Machine machine_of(std::int64_t threads, bool on_gpu) {
+  return on_gpu ? spec::Machine::one_gpu(true) : spec::Machine(threads);
+}
+
 GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_length,
                           std::int64_t threads, bool on_gpu) {
   GeneratorLayout layout;
@@ -31,9 +44,9 @@ GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_lengt
   p.on_gpu = on_gpu;
   // text does not depend on what was measured of matrix products
   p.recipe.run.deterministic = true;
-  const spec::Machine machine = on_gpu ? spec::Machine::one_gpu(true) : spec::Machine(threads);
+  const model::Decoder::GraphOf graph_of = graphs(dims, machine_of(threads, on_gpu));
   plan::PlacedProgram& placed = p.train.emplace_back();
-  placed.graph = spec::gpt2_graph(dims, 1, 1, DType::f32, machine);
+  placed.graph = graph_of(1);
   placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph,
                                             program::Op::predict);
   placed.placement = program::plan_memory(placed.program);
@@ -43,9 +56,8 @@ GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_lengt
                                       placed.placement.base[b] + placed.program.buffers[b].bytes());
   layout.weights_bytes = (layout.weights_bytes + 255) / 256 * 256;
   p.memory.arena_bytes = layout.weights_bytes +
-                         model::gpt2::Decoder::memory_bytes(dims, context_length);
-  p.memory.library_bytes =
-      spec::gpt2_graph(dims, 1, context_length, DType::f32, machine).library_bytes;
+                         model::Decoder::memory_bytes(graph_of, context_length);
+  p.memory.library_bytes = graph_of(context_length).library_bytes;
   return layout;
 }
 
@@ -85,8 +97,9 @@ struct Generator::State {
     device->upload();
   }
   void make_decoder(const spec::Gpt2Dims& dims, std::int64_t context_length) {
-    decoder = std::make_unique<model::gpt2::Decoder>(
-        dims, context_length,
+    decoder = std::make_unique<model::Decoder>(
+        graphs(dims, machine_of(layout.plan.threads, layout.plan.on_gpu)), dims.vocab_size,
+        context_length,
         groups_at(device->memory(), layout.plan.on_gpu ? Place::gpu : Place::host,
                   layout.plan.train.front()),
         device->memory() + layout.weights_bytes);
@@ -94,7 +107,7 @@ struct Generator::State {
 
   GeneratorLayout layout;
   std::unique_ptr<Device> device;
-  std::unique_ptr<model::gpt2::Decoder> decoder;
+  std::unique_ptr<model::Decoder> decoder;
 };
 
 Generator::Generator(const spec::Gpt2Dims& dims, const std::string& folder,
@@ -123,7 +136,7 @@ Generation Generator::generate(std::vector<std::int32_t> prompt, const Generatio
   Generation g;
   g.prompt_tokens = static_cast<std::int64_t>(prompt.size());
   g.ids = std::move(prompt);
-  model::gpt2::Decoder& decoder = *state_->decoder;
+  model::Decoder& decoder = *state_->decoder;
   const auto forward_window = [&] {
     decoder.clear();
     return decoder.append(std::span(g.ids).last(

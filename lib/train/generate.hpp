@@ -29,7 +29,7 @@ struct Generation {
 };
 
 /// Continues texts with the GPT-2 of a Hugging Face folder, of a checkpoint or of a run, in fp32.
-/// Keys and values of the tokens so far are kept (model/gpt2/decoder.hpp) until the text is as long
+/// Keys and values of the tokens so far are kept (model/decoder.hpp) until the text is as long
 /// as the context. From there on the model sees a window of the last `context_length` tokens: all
 /// of them get other positions with each token that is added, which then costs a whole forward.
 class Generator {

@@ -1,7 +1,7 @@
 #include "kernels/activation/gelu.hpp"
 #include "kernels/activation/tanh.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/activation/activation_halves.hpp"
+#include "operations/activation/activation_backends.hpp"
 
 namespace trainx::operations::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #include "operations/activation/gelu.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/activation/activation_halves.hpp"
+#include "operations/activation/activation_backends.hpp"
 
 namespace trainx::operations {
 

@@ -1,10 +1,10 @@
 #include "operations/common/element.hpp"
-#include "operations/column_sum/column_sum_halves.hpp"
+#include "operations/column_sum/column_sum_backends.hpp"
 #include "operations/common/exp.hpp"
 #include "operations/activation/gelu.hpp"
 #include <ATen/Parallel.h>
 #include "operations/column_sum/column_sum.hpp"
-#include "operations/activation/activation_halves.hpp"
+#include "operations/activation/activation_backends.hpp"
 #include "operations/common/timed_work.hpp"
 
 namespace trainx::operations {

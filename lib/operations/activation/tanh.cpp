@@ -1,6 +1,6 @@
 #include "operations/activation/tanh.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/activation/activation_halves.hpp"
+#include "operations/activation/activation_backends.hpp"
 
 namespace trainx::operations {
 

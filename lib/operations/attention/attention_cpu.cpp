@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "operations/attention/attention.hpp"
 #include "operations/attention/flash_attention_cpu.hpp"
-#include "operations/attention/attention_halves.hpp"
+#include "operations/attention/attention_backends.hpp"
 #include "operations/attention/math_attention.hpp"
 #include "operations/common/timed_work.hpp"
 #include "tensor/torch_view.hpp"

@@ -1,6 +1,6 @@
 #include "kernels/attention/cached_attention.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/attention/attention_halves.hpp"
+#include "operations/attention/attention_backends.hpp"
 #include "operations/attention/torch_attention.hpp"
 #include "tensor/torch_view.hpp"
 

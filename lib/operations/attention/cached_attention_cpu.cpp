@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "operations/attention/attention.hpp"
-#include "operations/attention/attention_halves.hpp"
+#include "operations/attention/attention_backends.hpp"
 #include "operations/common/timed_work.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>

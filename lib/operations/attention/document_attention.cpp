@@ -1,6 +1,6 @@
 #include "operations/attention/attention.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/attention/attention_halves.hpp"
+#include "operations/attention/attention_backends.hpp"
 
 namespace trainx::operations {
 

@@ -1,6 +1,6 @@
 #include "operations/cast/cast.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/cast/cast_halves.hpp"
+#include "operations/cast/cast_backends.hpp"
 
 namespace trainx::operations {
 

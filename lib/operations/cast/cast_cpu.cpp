@@ -1,4 +1,4 @@
-#include "operations/cast/cast_halves.hpp"
+#include "operations/cast/cast_backends.hpp"
 #include "operations/common/timed_work.hpp"
 #include "tensor/torch_view.hpp"
 

@@ -2,7 +2,7 @@
 #include "kernels/cast/cast.hpp"
 #include "kernels/reduce/add.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/cast/cast_halves.hpp"
+#include "operations/cast/cast_backends.hpp"
 #include <type_traits>
 
 namespace trainx::operations::cuda {

@@ -1,6 +1,6 @@
 #include "operations/column_sum/column_sum.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/column_sum/column_sum_halves.hpp"
+#include "operations/column_sum/column_sum_backends.hpp"
 
 namespace trainx::operations {
 

@@ -2,7 +2,7 @@
 #include "operations/common/element.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
-#include "operations/column_sum/column_sum_halves.hpp"
+#include "operations/column_sum/column_sum_backends.hpp"
 #include "operations/common/timed_work.hpp"
 
 namespace trainx::operations {

@@ -1,5 +1,5 @@
 #include "kernels/reduce/column_sum.hpp"
-#include "operations/column_sum/column_sum_halves.hpp"
+#include "operations/column_sum/column_sum_backends.hpp"
 #include "operations/common/launch.hpp"
 
 namespace trainx::operations::cuda {

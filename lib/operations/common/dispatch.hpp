@@ -6,7 +6,7 @@ namespace trainx::operations {
 
 struct Gpu;  // operations/common/gpu.hpp
 
-/// Whether the CUDA halves are compiled. Else nothing may name them but behind `if constexpr`.
+/// Whether the CUDA backends are compiled. If not, only a discarded `if constexpr` may name them.
 #ifdef TRAINX_CUDA
 constexpr bool has_cuda = true;
 #else

@@ -6,8 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Compiled for three instruction sets, chosen when the program starts.
+/// Compiled for three instruction sets, chosen when the program starts: before sanitizers are ready,
+/// which get one.
+#ifdef __SANITIZE_ADDRESS__
+#define TRAINX_CLONES
+#else
 #define TRAINX_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
 /// Inlined into each clone, so that it is compiled for the clone's instruction set.
 #define TRAINX_INLINE inline __attribute__((always_inline))
 

@@ -1,6 +1,6 @@
 #include "kernels/loss/cross_entropy.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/cross_entropy/cross_entropy_halves.hpp"
+#include "operations/cross_entropy/cross_entropy_backends.hpp"
 
 namespace trainx::operations::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/cross_entropy/cross_entropy_halves.hpp"
+#include "operations/cross_entropy/cross_entropy_backends.hpp"
 
 namespace trainx::operations {
 

@@ -1,6 +1,6 @@
 #include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/common/element.hpp"
-#include "operations/cross_entropy/cross_entropy_halves.hpp"
+#include "operations/cross_entropy/cross_entropy_backends.hpp"
 #include "operations/common/timed_work.hpp"
 #include <algorithm>
 

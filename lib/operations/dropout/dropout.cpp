@@ -1,6 +1,6 @@
 #include "operations/dropout/dropout.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/dropout/dropout_halves.hpp"
+#include "operations/dropout/dropout_backends.hpp"
 
 namespace trainx::operations {
 

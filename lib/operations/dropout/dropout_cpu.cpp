@@ -3,7 +3,7 @@
 #include <ATen/Parallel.h>
 #include <algorithm>
 #include <cmath>
-#include "operations/dropout/dropout_halves.hpp"
+#include "operations/dropout/dropout_backends.hpp"
 #include "operations/common/timed_work.hpp"
 
 namespace trainx::operations {

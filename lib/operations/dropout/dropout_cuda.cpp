@@ -1,6 +1,6 @@
 #include "kernels/random/dropout.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/dropout/dropout_halves.hpp"
+#include "operations/dropout/dropout_backends.hpp"
 
 namespace trainx::operations::cuda {
 

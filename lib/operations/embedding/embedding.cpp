@@ -1,6 +1,6 @@
 #include "operations/embedding/embedding.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/embedding/embedding_halves.hpp"
+#include "operations/embedding/embedding_backends.hpp"
 
 namespace trainx::operations {
 

@@ -3,7 +3,7 @@
 #include <ATen/Parallel.h>
 #include <algorithm>
 #include <string>
-#include "operations/embedding/embedding_halves.hpp"
+#include "operations/embedding/embedding_backends.hpp"
 #include "operations/common/timed_work.hpp"
 
 namespace trainx::operations {

@@ -1,7 +1,7 @@
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/embedding/embedding_backward.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/embedding/embedding_halves.hpp"
+#include "operations/embedding/embedding_backends.hpp"
 
 namespace trainx::operations::cuda {
 

@@ -1,6 +1,6 @@
 #include "operations/host_copy/host_copy.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/host_copy/host_copy_halves.hpp"
+#include "operations/host_copy/host_copy_backends.hpp"
 
 namespace trainx::operations {
 

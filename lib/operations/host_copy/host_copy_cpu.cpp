@@ -1,5 +1,5 @@
 #include "operations/host_copy/host_copy.hpp"
-#include "operations/host_copy/host_copy_halves.hpp"
+#include "operations/host_copy/host_copy_backends.hpp"
 #include "operations/common/timed_work.hpp"
 #include <cstring>
 

@@ -1,5 +1,5 @@
 #include "operations/common/launch.hpp"
-#include "operations/host_copy/host_copy_halves.hpp"
+#include "operations/host_copy/host_copy_backends.hpp"
 
 namespace trainx::operations::cuda {
 namespace {

@@ -1,5 +1,5 @@
 #include "core/error.hpp"
-#include "operations/linear/linear_halves.hpp"
+#include "operations/linear/linear_backends.hpp"
 #include "operations/common/issued_gemms.hpp"
 #include "operations/common/timed_work.hpp"
 #include "tensor/torch_view.hpp"

@@ -1,7 +1,7 @@
 #include "operations/common/launch.hpp"
-#include "operations/column_sum/column_sum_halves.hpp"
-#include "operations/activation/activation_halves.hpp"
-#include "operations/linear/linear_halves.hpp"
+#include "operations/column_sum/column_sum_backends.hpp"
+#include "operations/activation/activation_backends.hpp"
+#include "operations/linear/linear_backends.hpp"
 
 namespace trainx::operations::cuda {
 

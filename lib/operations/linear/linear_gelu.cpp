@@ -1,6 +1,6 @@
 #include "operations/linear/linear_gelu.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/linear/linear_halves.hpp"
+#include "operations/linear/linear_backends.hpp"
 
 namespace trainx::operations {
 

@@ -1,7 +1,7 @@
 #include "operations/linear/linear_gelu.hpp"
-#include "operations/activation/activation_halves.hpp"
+#include "operations/activation/activation_backends.hpp"
 #include "operations/activation/gelu.hpp"
-#include "operations/linear/linear_halves.hpp"
+#include "operations/linear/linear_backends.hpp"
 #include "operations/linear/linear.hpp"
 
 namespace trainx::operations {

@@ -1,6 +1,6 @@
 #include "operations/norm/layer_norm.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/norm/norm_halves.hpp"
+#include "operations/norm/norm_backends.hpp"
 
 namespace trainx::operations {
 

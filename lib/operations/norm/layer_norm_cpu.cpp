@@ -3,7 +3,7 @@
 #include "operations/norm/row_statistics.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
-#include "operations/norm/norm_halves.hpp"
+#include "operations/norm/norm_backends.hpp"
 #include "operations/common/timed_work.hpp"
 
 namespace trainx::operations {

@@ -1,7 +1,7 @@
 #include "kernels/norm/layer_norm_backward.hpp"
 #include "kernels/norm/residual_layer_norm.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/norm/norm_halves.hpp"
+#include "operations/norm/norm_backends.hpp"
 
 namespace trainx::operations::cuda {
 

@@ -1,6 +1,6 @@
 #include "operations/norm/residual.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/norm/norm_halves.hpp"
+#include "operations/norm/norm_backends.hpp"
 
 namespace trainx::operations {
 

@@ -1,6 +1,6 @@
 #include "operations/rows/rows.hpp"
 #include "operations/common/dispatch.hpp"
-#include "operations/rows/rows_halves.hpp"
+#include "operations/rows/rows_backends.hpp"
 
 namespace trainx::operations {
 

@@ -1,7 +1,7 @@
 #include "operations/rows/rows.hpp"
 #include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/common/element.hpp"
-#include "operations/rows/rows_halves.hpp"
+#include "operations/rows/rows_backends.hpp"
 #include "operations/common/timed_work.hpp"
 #include <cstring>
 

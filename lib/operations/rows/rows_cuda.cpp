@@ -1,6 +1,6 @@
 #include "kernels/rows/copy_rows.hpp"
 #include "operations/common/launch.hpp"
-#include "operations/rows/rows_halves.hpp"
+#include "operations/rows/rows_backends.hpp"
 #include <algorithm>
 
 namespace trainx::operations::cuda {

@@ -1,10 +1,10 @@
 #include "spec/arch/architecture.hpp"
 #include "core/files.hpp"
 #include "spec/arch/bert_config.hpp"
-#include "spec/arch/bert_groups.hpp"
 #include "spec/arch/config_reader.hpp"
 #include "spec/arch/gpt2_config.hpp"
-#include "spec/arch/gpt2_groups.hpp"
+#include <concepts>
+#include <deque>
 
 namespace trainx::spec {
 namespace {
@@ -102,10 +102,48 @@ double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t
   return n * static_cast<double>(length) * (drawn ? drawn->probability : 1.0);
 }
 
+namespace {
+
+struct KnownGraph {
+  ModelDims dims;
+  std::int64_t micro_batch_size, length;
+  DType compute;
+  Machine machine;
+  program::ModelGraph graph;
+};
+
+/// Searches ask for the same few graphs again and again. Models of a user's own are not compared.
+const KnownGraph* find_known(const std::deque<KnownGraph>& known, const ModelDims& dims,
+                             std::int64_t B, std::int64_t T, DType compute,
+                             const Machine& machine) {
+  for (const KnownGraph& k : known)
+    if (k.micro_batch_size == B && k.length == T && k.compute == compute && k.machine == machine &&
+        std::visit(
+            [&]<class D>(const D& d) {
+              if constexpr (std::equality_comparable<D>)
+                return std::holds_alternative<D>(k.dims) && std::get<D>(k.dims) == d;
+              else
+                return false;
+            },
+            dims))
+      return &k;
+  return nullptr;
+}
+
+}  // namespace
+
 program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size,
                                 std::int64_t length, DType compute, Machine machine) {
-  return std::visit(
+  constexpr std::size_t most_known = 8;
+  thread_local std::deque<KnownGraph> known;
+  if (const KnownGraph* k = find_known(known, dims, micro_batch_size, length, compute, machine))
+    return k->graph;
+  program::ModelGraph graph = std::visit(
       [&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, machine); }, dims);
+  if (std::holds_alternative<CustomDims>(dims)) return graph;
+  if (known.size() == most_known) known.pop_front();
+  known.push_back({dims, micro_batch_size, length, compute, machine, graph});
+  return graph;
 }
 
 ModelDims dims_from_config(const std::string& text, const std::string& path) {

@@ -1,5 +1,4 @@
-// BERT (Devlin et al. 2018, arXiv:1810.04805): its options, published sizes, and its blocks in
-// bytes and FLOPs. lib/model/bert computes what is declared here.
+// BERT (Devlin et al. 2018, arXiv:1810.04805).
 #pragma once
 #include "program/model_graph.hpp"
 #include "spec/arch/attention.hpp"
@@ -53,6 +52,7 @@ struct BertDims {
   static constexpr std::int64_t most_labels = 4096;
   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
   std::int64_t padded_vocab_size() const;
+  bool operator==(const BertDims&) const = default;
 };
 
 template <class Visitor>
@@ -86,11 +86,15 @@ void visit_fields(Visitor& field, BertOptions& o) {
 /// Published sizes: "base", "large".
 const std::vector<std::pair<std::string_view, BertDims>>& bert_sizes();
 
-/// The blocks embedding, h<i>.attention, h<i>.mlp and the task's head over values residual<i> and
-/// branch<i> for a micro-batch of `micro_batch_size` samples of `length` tokens. Slots of each
-/// block: bert_slots.hpp.
+/// The blocks embedding, h<i>.attention, h<i>.mlp and the task's head for a micro-batch of
+/// `micro_batch_size` samples of `length` tokens.
 program::ModelGraph bert_graph(const BertDims& dims, std::int64_t micro_batch_size,
                                std::int64_t length, DType compute, Machine machine = {});
+
+/// The parameter that a tensor of a Hugging Face file is, whichever model of the family wrote it:
+/// "bert." before it or not, norms with gamma and beta as the first folders had them. Empty for
+/// what is no parameter of this task: position_ids, copies of tied tensors, heads of other tasks.
+std::string bert_parameter_name(const BertDims& dims, std::string_view saved_name);
 
 // What every architecture answers, under names that code for all of them calls
 // (spec/arch/architecture.hpp).

@@ -1,5 +1,4 @@
-// GPT-2 (Radford et al. 2019): its options, published sizes, and its blocks in bytes and FLOPs.
-// lib/model/gpt2 computes what is declared here.
+// GPT-2 (Radford et al. 2019).
 #pragma once
 #include "program/model_graph.hpp"
 #include "spec/arch/attention.hpp"
@@ -57,16 +56,21 @@ struct Gpt2Dims {
   bool packed = false;
   // the next multiple of 128: tile-friendly; the extra rows stay zero and get no gradient
   std::int64_t padded_vocab_size() const;
+  bool operator==(const Gpt2Dims&) const = default;
 };
 
 /// Published sizes: "124m", "350m", "774m", "1558m".
 const std::vector<std::pair<std::string_view, Gpt2Dims>>& gpt2_sizes();
 
-/// The blocks embedding, h<i>.attention, h<i>.mlp, head over values residual<i> and branch<i> for a
-/// micro-batch of `micro_batch_size` samples of `length` tokens. Slots of each block:
-/// gpt2_slots.hpp. `machine`: what computes them.
+/// The blocks embedding, h<i>.attention, h<i>.mlp, head for a micro-batch of `micro_batch_size`
+/// samples of `length` tokens. `machine`: what computes them.
 program::ModelGraph gpt2_graph(const Gpt2Dims& dims, std::int64_t micro_batch_size,
                                std::int64_t length, DType compute, Machine machine = {});
+
+/// The parameter that a tensor of a Hugging Face file is ("transformer." before it or not); empty
+/// for what such files hold besides: causal masks (attn.bias, attn.masked_bias) and the copy of the
+/// tied embedding (lm_head.weight).
+std::string gpt2_parameter_name(std::string_view saved_name);
 
 // What every architecture answers, under names that code for all of them calls
 // (spec/arch/architecture.hpp).

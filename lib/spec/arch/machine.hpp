@@ -20,6 +20,7 @@ struct Machine {
   // losses are multiplied by the scalar loss_scale whatever is computed in: a replica of dp is
   // given it
   bool seeded = false;
+  bool operator==(const Machine&) const = default;
 };
 
 }  // namespace trainx::spec

@@ -19,13 +19,11 @@ const std::string split = "bf16", fp32_master = "{compute: bf16, master: fp32}";
 std::function<void(train::TrainingParts&)> attention_by_math(int layers) {
   return [layers](train::TrainingParts& parts) {
     const program::ModelGraph& graph = parts.plan.train.front().graph;
-    const std::vector<std::int64_t>& tokens = graph.batch.at(spec::Gpt2Batch::tokens).dims;
-    const model::gpt2::Shape shape{std::get<spec::Gpt2Dims>(parts.plan.dims), tokens.at(0),
-                                   tokens.at(1)};
+    const std::int64_t batch_size = graph.batch.front().dims.front();
     for (std::size_t b = 0; b < graph.blocks.size(); ++b)
       if (const auto& block = graph.blocks[b];
           block.layer < layers && block.name.ends_with(".attention"))
-        parts.blocks.front()[b] = std::make_unique<MathAttention>(shape, block.layer == 0);
+        parts.blocks.front()[b] = std::make_unique<MathAttention>(graph.composition, b, batch_size);
   };
 }
 

@@ -1,6 +1,6 @@
 // The cached decoder with its tensors on the GPU against the whole text in fp64.
 #include "gpu/gpu_error.hpp"
-#include "model/gpt2/decoder.hpp"
+#include "model/decoder.hpp"
 #include "operations/common/gpu.hpp"
 #include "operations/common/gpu_scope.hpp"
 #include "tensor/torch_view.hpp"
@@ -58,7 +58,10 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
                  "weights");
     groups.push_back(make_tensor(weights.back().data(), DType::f32, {group.elements}, Place::gpu));
   }
-  const DeviceMemory memory(model::gpt2::Decoder::memory_bytes(t.dims, t.length)),
+  const model::Decoder::GraphOf graph_of = [&](std::int64_t length) {
+    return spec::gpt2_graph(t.dims, 1, length, DType::f32, spec::Machine::one_gpu(true));
+  };
+  const DeviceMemory memory(model::Decoder::memory_bytes(graph_of, t.length)),
       workspace(64 << 20), counters(kernels::fold_counters * 4, 0);
   gpu::Gemm gemm{""};
   gpu::Attention attention;
@@ -70,7 +73,7 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
               reinterpret_cast<std::uint32_t*>(counters.data())};
   gpu.deterministic = true;
   const operations::GpuScope scope(gpu);
-  model::gpt2::Decoder decoder(t.dims, t.length, groups, memory.data());
+  model::Decoder decoder(graph_of, t.dims.vocab_size, t.length, groups, memory.data());
   for (const std::int64_t piece : {std::int64_t{1}, std::int64_t{3}, t.length}) {
     decoder.clear();
     for (std::int64_t at = 0; at < t.length;) {

@@ -245,8 +245,8 @@ m0 backward    embed                x dh0             > + g.tied
 
 /// The model with values, saved operands and batch of `elements` elements.
 inline ModelGraph in_bucket(ModelGraph g, std::int64_t elements) {
-  for (auto* list : {&g.values, &g.batch})
-    for (TensorSpec& t : *list) t.dims = {elements};
+  for (TensorSpec& t : g.values) t.dims = {elements};
+  for (TensorSpec& t : g.batch) t.dims = {elements};
   for (BlockSpec& b : g.blocks)
     for (SlotSpec& s : b.slots) s.tensor.dims = {elements};
   return g;

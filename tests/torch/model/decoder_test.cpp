@@ -2,7 +2,7 @@
 // cut into pieces.
 #include "cases.hpp"
 #include "core/error.hpp"
-#include "model/gpt2/decoder.hpp"
+#include "model/decoder.hpp"
 #include "reference_gpt2.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/from_blob.h>
@@ -13,9 +13,13 @@
 
 using namespace trainx;
 using namespace trainx::model::test;
-using model::gpt2::Decoder;
+using model::Decoder;
 
 namespace {
+
+Decoder::GraphOf graphs(const spec::Gpt2Dims& dims) {
+  return [=](std::int64_t length) { return spec::gpt2_graph(dims, 1, length, DType::f32); };
+}
 
 /// A decoder over a run's weights, in memory that holds NaN wherever nothing was written.
 struct DecoderOf {
@@ -25,9 +29,9 @@ struct DecoderOf {
 
   DecoderOf(PlainRun& r, const spec::Gpt2Dims& dims, std::int64_t capacity)
       : run(r),
-        bytes(static_cast<std::size_t>(Decoder::memory_bytes(dims, capacity)) / sizeof(double) + 64,
+        bytes(static_cast<std::size_t>(Decoder::memory_bytes(graphs(dims), capacity)) / sizeof(double) + 64,
               std::numeric_limits<double>::quiet_NaN()),
-        decoder(dims, capacity, groups(), aligned()) {}
+        decoder(graphs(dims), dims.vocab_size, capacity, groups(), aligned()) {}
   std::vector<Tensor> groups() {
     std::vector<Tensor> out;
     for (const auto& group : run.graph.groups) {

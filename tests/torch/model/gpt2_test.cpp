@@ -1,7 +1,6 @@
 // The explicit blocks against autograd: loss, and every gradient of the whole model.
 #include "cases.hpp"
 #include "reference_gpt2.hpp"
-#include "spec/arch/gpt2_slots.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include "support/catch.hpp"

@@ -1,8 +1,7 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
-#include "spec/arch/bert_groups.hpp"
-#include "spec/arch/gpt2_groups.hpp"
-#include "spec/arch/gpt2_slots.hpp"
+#include "spec/arch/bert.hpp"
+#include "spec/arch/gpt2.hpp"
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <cmath>
@@ -34,7 +33,7 @@ std::map<std::string, std::vector<float>> initialized(const std::vector<program:
 }
 
 std::map<std::string, std::vector<float>> initialized(const spec::Gpt2Dims& d, std::uint64_t seed) {
-  return initialized(spec::gpt2_groups(d), seed);
+  return initialized(spec::gpt2_graph(d, 1, 1, DType::f32).groups, seed);
 }
 
 double deviation(const std::vector<float>& x, std::size_t n) {
@@ -71,7 +70,7 @@ TEST_CASE("initial weights are BERT's: the padding token's row is zero") {
                             .intermediate_size = 256,
                             .vocab_size = 301,
                             .pad_token = 3};
-  const auto w = initialized(spec::bert_groups(bert), 7);
+  const auto w = initialized(spec::bert_graph(bert, 1, 1, DType::f32).groups, 7);
   const auto& word = w.at("bert.embeddings.word_embeddings.weight");
   CHECK(std::abs(deviation(word, 301 * 64) / (0.02 * std::sqrt(300.0 / 301)) - 1) < 0.03);
   for (std::size_t i = 0; i < word.size(); ++i)
@@ -102,15 +101,24 @@ TEST_CASE("a context refuses slots that its instruction does not use") {
   std::vector<Tensor> operands(block.slots.size());
   std::vector<program::How> how(block.slots.size(), program::How::read);
   const at::Tensor parameters = at::empty({graph.groups[3].elements});
-  operands[spec::MlpSlot::parameters] = parameters;
-  how[spec::MlpSlot::parameters] = program::How::accumulate;
+  const auto slot_of = [&](program::Role role, const std::string& name) {
+    for (std::size_t s = 0; s < block.slots.size(); ++s)
+      if (block.slots[s].role == role && block.slots[s].name == name)
+        return static_cast<program::Slot>(s);
+    FAIL("no slot " << name);
+    return program::none;
+  };
+  const program::Slot weights = slot_of(program::Role::parameter, "h0.mlp"),
+                      normed = slot_of(program::Role::saved, "normed");
+  operands[static_cast<std::size_t>(weights)] = parameters;
+  how[static_cast<std::size_t>(weights)] = program::How::accumulate;
   const model::BlockContext c(graph, block, operands, how, model::Mode::train, 9, 1.0);
-  CHECK(c.has(spec::MlpSlot::parameters));
-  CHECK(c.accumulates(spec::MlpSlot::parameters));
-  CHECK_FALSE(c.has(spec::MlpSlot::normed));
-  CHECK_FALSE(c.writes(spec::MlpSlot::normed));
-  CHECK_THROWS_AS(c[spec::MlpSlot::normed], InternalError);
-  CHECK(c.tensor(spec::MlpSlot::parameters, spec::MlpTensor::c_fc_weight).dims == Dims{256, 64});
+  CHECK(c.has(weights));
+  CHECK(c.accumulates(weights));
+  CHECK_FALSE(c.has(normed));
+  CHECK_FALSE(c.writes(normed));
+  CHECK_THROWS_AS(c[normed], InternalError);
+  CHECK(c.tensor(weights, 0).dims == Dims{256, 64});  // h.0.mlp.c_fc.weight
   CHECK(c.random_key(0).block == 2);
   CHECK(c.random_key(0).seed == 9);
   CHECK_THROWS_AS(model::BlockContext(graph, block, {}, {}, model::Mode::train, 9, 1.0),

@@ -21,7 +21,7 @@ struct Machine {
 
 constexpr double fast_links = 400e9, slow_links = 1e9;
 
-struct Work {
+struct Workload {
   std::string memory, parallel,
       optimizer = "{type: adamw}",
       model = "{type: gpt2, options: {num_layers: 6, hidden_size: 2048, num_heads: 16}}",
@@ -41,7 +41,7 @@ facts::Facts facts_of(const Machine& m) {
   return f;
 }
 
-plan::RunPlan planned(const Machine& m, const Work& w) {
+plan::RunPlan planned(const Machine& m, const Workload& w) {
   const std::string text =
       "model: " + w.model +
       "\ndata: {type: stories, sequence_length: 512}\nprecision: bf16\nbatch: " + w.batch +
@@ -74,7 +74,7 @@ bool says(const plan::RunPlan& plan, const std::string& what) {
   return all_of(plan.choices).find(what) != std::string::npos;
 }
 
-std::int64_t bytes_of(const Machine& m, const Work& w) {
+std::int64_t bytes_of(const Machine& m, const Workload& w) {
   return planned(m, w).memory.total_bytes();
 }
 
@@ -126,9 +126,9 @@ TEST_CASE(
 TEST_CASE(
     "one GPU that holds the run if the batch is cut or the host helps: what costs less of a step "
     "by the copies that were measured") {
-  const Work whole{.batch = "{global_batch_size: 32, micro_batch_size: 32}"};
+  const Workload whole{.batch = "{global_batch_size: 32, micro_batch_size: 32}"};
   const std::int64_t roomy = bytes_of({}, whole);
-  Work work = whole;
+  Workload work = whole;
   work.memory = budget(roomy - (std::int64_t{1} << 29)) + ", activation_checkpoint: none";
   const auto fast = planned({.host_bytes_per_s = 1e15}, work),
              slow = planned({.host_bytes_per_s = 1e8}, work);
@@ -151,7 +151,7 @@ TEST_CASE(
     for (const char* micro : {"1", "2", "4", "8"})
       for (const char* level : {"none", "full"})
         for (const char* optimizer : {"none", "cpu"}) {
-          const Work work{
+          const Workload work{
               .memory = budget(have, false) + ", activation_checkpoint: " + level +
                         ", optimizer_offload: " + optimizer,
               .batch = std::string("{global_batch_size: 32, micro_batch_size: ") + micro + "}"};
@@ -174,7 +174,7 @@ TEST_CASE(
   const std::string in_backward = "{type: adamw, max_grad_norm: 0, update_in_backward: true}",
                     whole = "{global_batch_size: 32, micro_batch_size: 32}";
   const auto with = [&](const std::string& memory) {
-    return Work{.memory = memory, .optimizer = in_backward, .batch = whole};
+    return Workload{.memory = memory, .optimizer = in_backward, .batch = whole};
   };
   const std::int64_t both = bytes_of(
       {}, with("activation_checkpoint: full, activation_offload: cpu, optimizer_offload: cpu"));

@@ -1,8 +1,7 @@
 #include "core/error.hpp"
+#include "graph/to_blocks.hpp"
 #include "spec/arch/architecture.hpp"
 #include "spec/arch/gpt2_config.hpp"
-#include "spec/arch/gpt2_groups.hpp"
-#include "spec/arch/gpt2_slots.hpp"
 #include "spec/arch/saved_layout.hpp"
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -20,6 +19,10 @@ const Gpt2Dims small{.num_layers = 2,
                      .intermediate_size = 32,
                      .max_positions = 10,
                      .vocab_size = 11};
+
+program::SharedVector<program::GroupSpec> gpt2_groups(const Gpt2Dims& dims) {
+  return gpt2_graph(dims, 1, 1, DType::f32).groups;
+}
 
 std::int64_t saved_parameters(const Gpt2Dims& dims) {
   std::int64_t n = 0;
@@ -88,14 +91,20 @@ TEST_CASE("in a group decayed tensors come first, aligned, without overlap") {
 
 TEST_CASE("pending biases stand with the norm that adds them") {
   const auto groups = gpt2_groups(small);
-  auto name = [&](int group, int tensor) { return groups.at(group).parameters.at(tensor).name; };
-  CHECK(groups[Gpt2Groups::first_block].parameters.size() == 5);
-  CHECK(name(3, MlpTensor::pending_bias) == "h.0.attn.c_proj.bias");
-  CHECK(name(4, AttentionTensor::pending_bias) == "h.0.mlp.c_proj.bias");
-  CHECK(name(6, HeadTensor::pending_bias) == "h.1.mlp.c_proj.bias");
-  CHECK(name(4, AttentionTensor::ln_weight) == "h.1.ln_1.weight");
-  CHECK(name(4, AttentionTensor::c_attn_weight) == "h.1.attn.c_attn.weight");
-  CHECK(name(5, MlpTensor::c_fc_bias) == "h.1.mlp.c_fc.bias");
+  const auto names = [&](std::size_t group) {
+    std::vector<std::string> out;
+    for (const auto& p : groups.at(group).parameters) out.push_back(p.name);
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  // wte, wpe, then a group for each block
+  CHECK(groups.at(2).parameters.size() == 5);
+  CHECK(names(3) == Names{"h.0.mlp.c_fc.weight", "h.0.mlp.c_proj.weight", "h.0.mlp.c_fc.bias",
+                          "h.0.ln_2.weight", "h.0.ln_2.bias", "h.0.attn.c_proj.bias"});
+  CHECK(names(4) == Names{"h.1.attn.c_attn.weight", "h.1.attn.c_proj.weight",
+                          "h.1.attn.c_attn.bias", "h.1.ln_1.weight", "h.1.ln_1.bias",
+                          "h.0.mlp.c_proj.bias"});
+  CHECK(names(6) == Names{"ln_f.weight", "ln_f.bias", "h.1.mlp.c_proj.bias"});
 }
 
 TEST_CASE(
@@ -158,7 +167,9 @@ TEST_CASE("the head's chunk keeps logits at 8 MiB") {
     Gpt2Dims dims = small;
     dims.vocab_size = vocabulary;
     const auto graph = gpt2_graph(dims, 64, 10, DType::f32);
-    const auto& chunk = graph.blocks.back().slots[HeadSlot::logits_chunk].tensor;
+    const auto& slots = graph.blocks.back().slots;
+    const auto& chunk = slots.at(static_cast<std::size_t>(
+                                     graph.composition->blocks.back()->last_logits)).tensor;
     INFO(vocabulary);
     CHECK(chunk.dims[0] >= 1);
     CHECK(chunk.dims[0] <= 640);

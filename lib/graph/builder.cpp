@@ -1,0 +1,241 @@
+#include "graph/builder.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+#include <map>
+
+namespace trainx::graph {
+
+using namespace operations;
+using program::Initializer;
+using program::ParameterSpec;
+using program::TensorSpec;
+
+namespace {
+
+TensorSpec batch_tensor(const std::string& name, std::int64_t B, std::int64_t T) {
+  static const std::map<std::string, std::pair<DType, bool>> known{  // true: one for each token
+      {"tokens", {DType::i32, true}},      {"targets", {DType::i32, true}},
+      {"positions", {DType::i64, false}},  {"token_types", {DType::i32, true}},
+      {"lengths", {DType::i32, false}},    {"labels", {DType::i32, false}},
+      {"document_starts", {DType::i32, true}}};
+  const auto found = known.find(name);
+  if (found == known.end()) throw InternalError("no loader fills '" + name + "'");
+  TensorSpec spec{name, found->second.first, {B}};
+  if (found->second.second) spec.dims.push_back(T);
+  return spec;
+}
+
+}  // namespace
+
+operations::Types Model::types_of(const Node& op) const {
+  operations::Types t{.inputs = {}, .parameters = {}, .compute = compute, .gpu = gpu};
+  t.inputs.reserve(op.inputs.size());
+  for (const ValueId v : op.inputs)
+    t.inputs.push_back(v == none ? TensorType{} : values[static_cast<std::size_t>(v)].type);
+  t.parameters.reserve(op.parameters.size());
+  for (const ParameterId& p : op.parameters) {
+    TensorType& type = t.parameters.emplace_back(TensorType{compute, {}});
+    if (p.index == none) continue;
+    type.dims = parameters[static_cast<std::size_t>(p.index)].spec.dims;
+    for (int i = 1; i < p.count; ++i)
+      type.dims.front() += parameters[static_cast<std::size_t>(p.index + i)].spec.dims.front();
+  }
+  return t;
+}
+
+ModelBuilder::ModelBuilder(const BuilderOptions& options, const std::vector<std::string>& batch)
+    : options_(options) {
+  model_.batch_size = options.batch_size;
+  model_.length = options.length;
+  model_.compute = options.compute;
+  model_.gpu = options.gpu;
+  model_.scaled = options.scaled;
+  for (const std::string& name : batch) {
+    const TensorSpec& spec =
+        model_.batch.emplace_back(batch_tensor(name, options.batch_size, options.length));
+    model_.values.push_back({name, {spec.dtype, spec.dims}, static_cast<int>(model_.batch.size()) - 1});
+  }
+  model_.positions = this->batch("positions").id;
+}
+
+Value ModelBuilder::batch(const std::string& name) const {
+  for (std::size_t v = 0; v < model_.batch.size(); ++v)
+    if (model_.batch[v].name == name) return {static_cast<ValueId>(v)};
+  throw InternalError("the model reads no '" + name + "'");
+}
+
+Node& ModelBuilder::add(Operation operation, std::vector<ValueId> inputs,
+                      std::vector<ParameterId> parameters) {
+  Node& op = model_.blocks.back().ops.emplace_back(
+      Node{std::move(operation), std::move(inputs), std::move(parameters), {}, {}});
+  for (const OutputSpec& o : outputs_of(op.operation, model_.types_of(op))) {
+    op.outputs.push_back(o.type.defined() ? static_cast<ValueId>(model_.values.size()) : none);
+    if (o.type.defined()) model_.values.push_back({std::string(o.name), o.type});
+  }
+  return op;
+}
+
+Block& ModelBuilder::begin(std::string name, BlockKind kind, int layer) {
+  return model_.blocks.emplace_back(Block{std::move(name), kind, layer, {}});
+}
+
+ParameterId ModelBuilder::parameter(ParameterSpec spec, std::string group, bool continues) {
+  model_.parameters.push_back({std::move(spec), std::move(group), continues});
+  return {static_cast<int>(model_.parameters.size()) - 1};
+}
+
+ParameterId ModelBuilder::table(const std::string& name, std::int64_t columns,
+                                const TableOptions& o) {
+  return parameter({.name = name,
+                    .dims = {std::max(o.rows, o.padded_rows), columns},
+                    .decay = true,
+                    .initializer = Initializer::normal,
+                    .standard_deviation = options_.initializer_range,
+                    .zero_row = o.zero_row,
+                    .embedding = true,
+                    .saved_dims = {o.rows, columns}},
+                   o.group);
+}
+
+std::vector<ParameterId> ModelBuilder::norm_parameters(const std::string& name,
+                                                       std::int64_t columns, bool optional) {
+  return {parameter({.name = name + ".weight",
+                     .dims = {columns},
+                     .initializer = Initializer::ones,
+                     .optional = optional}),
+          parameter({.name = name + ".bias", .dims = {columns}, .optional = optional})};
+}
+
+std::int64_t ModelBuilder::columns_of(Value x) const {
+  return model_.values[static_cast<std::size_t>(x.id)].type.columns();
+}
+
+Value ModelBuilder::embedding(const EmbeddingOptions& o) {
+  begin("embedding", BlockKind::embedding);
+  const bool norms = !o.norm.empty();
+  const std::int64_t C = o.hidden_size;
+  Embedding op{.dropout = norms ? 0 : options_.dropout, .untrained_token = o.tokens.zero_row};
+  std::vector<ValueId> inputs{batch("tokens").id, none, none, none};
+  if (!o.type.empty()) inputs[Embedding::token_types] = batch("token_types").id;
+  for (const TensorSpec& b : model_.batch)
+    if (b.name == "document_starts") inputs[Embedding::starts] = batch(b.name).id;
+  if (op.dropout > 0) inputs[Embedding::positions] = model_.positions;
+  std::vector<ParameterId> parameters{table(o.token, C, o.tokens), table(o.position, C, o.positions),
+                                      {}};
+  if (!o.type.empty()) parameters[Embedding::type] = table(o.type, C, o.types);
+  Value h = out(add(op, std::move(inputs), std::move(parameters)));
+  if (norms) {
+    h = layer_norm(h, o.norm);
+    if (options_.dropout > 0) h = dropout(h, options_.length, 0);
+  }
+  model_.values[static_cast<std::size_t>(h.id)].name = "residual0";
+  return h;
+}
+
+Value ModelBuilder::layer_norm(Value x, const std::string& name, bool optional) {
+  return out(add(ResidualNorm{.norms = true, .epsilon = options_.epsilon}, {x.id, none, none, none},
+                 norm_parameters(name, columns_of(x), optional)),
+             ResidualNorm::normed);
+}
+
+Value ModelBuilder::sum(Value h, Value branch) {
+  const double p = options_.dropout;
+  const Value s = out(add(ResidualNorm{.adds = true, .epsilon = options_.epsilon, .dropout = p},
+                          {h.id, branch.id, p > 0 ? model_.positions : none, none}, {}));
+  model_.values[static_cast<std::size_t>(branch.id)].name = "branch" + std::to_string(sums_++);
+  model_.values[static_cast<std::size_t>(s.id)].name = "residual" + std::to_string(sums_);
+  return s;
+}
+
+Value ModelBuilder::residual(int layer, const std::string& part, Value h, const Branch& f) {
+  begin("h" + std::to_string(layer) + "." + part, BlockKind::layer, layer);
+  return sum(h, f(h));
+}
+
+Value ModelBuilder::residual_then_norm(int layer, const std::string& part, Value h,
+                                       const Branch& f, const std::string& norm) {
+  return layer_norm(residual(layer, part, h, f), norm);
+}
+
+Value ModelBuilder::linear(Value x, const std::string& name, const LinearOptions& o) {
+  const std::vector<std::string> parts = o.parts.empty() ? std::vector<std::string>{""} : o.parts;
+  const auto count = static_cast<std::int64_t>(parts.size());
+  const std::int64_t in = columns_of(x), each = o.features / count;
+  const double range = o.initializer_range > 0 ? o.initializer_range : options_.initializer_range;
+  std::vector<ParameterId> parameters(2);
+  for (int p = 0; p < static_cast<int>(count); ++p) {
+    ParameterSpec weight{.name = name + parts[static_cast<std::size_t>(p)] + ".weight",
+                         .dims = {each, in},
+                         .decay = true,
+                         .initializer = Initializer::normal,
+                         .standard_deviation = range,
+                         .optional = o.optional,
+                         .saved_transposed = options_.transposed_linears};
+    const ParameterId id = parameter(std::move(weight), "", p > 0);
+    if (p == 0) parameters[Linear::weight] = {id.index, static_cast<int>(count)};
+  }
+  for (int p = 0; p < static_cast<int>(count); ++p) {
+    const ParameterId id = parameter({.name = name + parts[static_cast<std::size_t>(p)] + ".bias",
+                                      .dims = {each},
+                                      .optional = o.optional},
+                                     "", p > 0);
+    if (p == 0) parameters[Linear::bias] = {id.index, static_cast<int>(count)};
+  }
+  return out(add(Linear{.activation = o.activation}, {x.id, none}, std::move(parameters)), Linear::y);
+}
+
+Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
+  model_.values[static_cast<std::size_t>(qkv.id)].name = "qkv";
+  const char* seen = o.mask == AttentionMask::documents ? "document_starts" : "lengths";
+  return out(add(Attention{.query_heads = o.heads,
+                           .key_value_heads = o.key_value_heads,
+                           .head_size = o.head_size,
+                           .batch = options_.batch_size,
+                           .length = options_.length,
+                           .mask = o.mask,
+                           .kind = o.kind},
+                 {qkv.id, o.mask == AttentionMask::causal ? none : batch(seen).id}, {}));
+}
+
+Value ModelBuilder::dropout(Value x, std::int64_t length, int site) {
+  return out(add(DropoutLayer{.probability = options_.dropout, .length = length, .site = site},
+                 {x.id, model_.positions}, {}));
+}
+
+void ModelBuilder::begin_head(const Head& rows) {
+  begin("head", BlockKind::head);
+  model_.head = rows;
+}
+
+void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score score) {
+  std::vector<ParameterId> parameters(2);
+  std::int64_t columns = o.classes;
+  if (o.tied_to.empty()) {
+    parameters[Linear::weight] = parameter({.name = o.name + ".weight",
+                                            .dims = {o.classes, columns_of(h)},
+                                            .decay = true,
+                                            .initializer = Initializer::normal,
+                                            .standard_deviation = options_.initializer_range,
+                                            .optional = o.optional});
+  } else {
+    const auto at = std::ranges::find(model_.parameters, o.tied_to,
+                                      [](const ModelParameter& p) { return p.spec.name; });
+    if (at == model_.parameters.end()) throw InternalError("nothing is called " + o.tied_to);
+    parameters[Linear::weight] = {static_cast<int>(at - model_.parameters.begin())};
+    columns = at->spec.dims.front();
+  }
+  if (o.bias)
+    parameters[Linear::bias] = parameter({.name = o.name + ".bias",
+                                          .dims = {columns},
+                                          .optional = o.optional,
+                                          .saved_dims = {o.classes}});
+  const Value logits = out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
+  model_.values[static_cast<std::size_t>(logits.id)].name = "logits";
+  model_.head.classes = o.classes;
+  add(CrossEntropy{.classes = o.classes, .score = score}, {logits.id, model_.head.targets}, {});
+  if (score == CrossEntropy::Score::correct) model_.scores = {program::metric("correct")};
+  if (score == CrossEntropy::Score::confusion)
+    model_.scores = {program::metric("confusion", {o.classes, o.classes})};
+}
+
+}  // namespace trainx::graph

@@ -1,0 +1,105 @@
+// Builds a model from layers, as an architecture's description reads. Parameters are called as the
+// Hugging Face folder has them.
+#pragma once
+#include "graph/model.hpp"
+#include <functional>
+#include <string>
+
+namespace trainx::graph {
+
+struct Value {
+  ValueId id = none;
+};
+
+/// What all layers have in common.
+struct BuilderOptions {
+  std::int64_t batch_size = 1, length = 1;  // samples of a micro-batch, tokens of each
+  DType compute = DType::f32;
+  bool gpu = false, scaled = false;
+  double dropout = 0;  // of embeddings and residual branches
+  double epsilon = 1e-5;
+  double initializer_range = 0.02;
+  bool transposed_linears = false;  // files hold linear weights as [in, out]
+};
+
+/// A linear layer. `parts`: layers whose results stand side by side, computed as one product:
+/// "query", "key", "value".
+struct LinearOptions {
+  std::int64_t features = 0;  // of all parts
+  std::vector<std::string> parts = {};
+  operations::Activation activation = operations::Activation::none;
+  double initializer_range = 0;  // 0: BuilderOptions'
+  bool optional = false;         // a new head: the folder may lack it
+};
+
+struct AttentionOptions {
+  std::int64_t heads = 1, key_value_heads = 1, head_size = 1;
+  operations::AttentionMask mask = operations::AttentionMask::causal;
+  AttentionKind kind = AttentionKind::automatic;
+};
+
+struct TableOptions {
+  std::int64_t rows = 0, padded_rows = 0;  // padded: 0, as many
+  std::string group = "";                  // ModelParameter::group
+  std::int64_t zero_row = none;            // begins as zero and gets no gradient
+};
+
+struct EmbeddingOptions {
+  std::int64_t hidden_size = 0;
+  std::string token, position, type = "";  // parameters; type: of segments, "" if there are none
+  TableOptions tokens, positions, types;
+  std::string norm = "";  // a LayerNorm of their sum
+};
+
+class ModelBuilder {
+ public:
+  /// `batch`: the tensors of a micro-batch that the model reads, by their names in
+  /// data::BatchView.
+  ModelBuilder(const BuilderOptions& options, const std::vector<std::string>& batch);
+
+  Value embedding(const EmbeddingOptions& options);
+  /// The values that `f` makes of h form the block h<layer>.<part>: h + dropout(f(h)).
+  using Branch = std::function<Value(Value)>;
+  Value residual(int layer, const std::string& part, Value h, const Branch& f);
+  /// norm(h + dropout(f(h))): the norm follows the sum.
+  Value residual_then_norm(int layer, const std::string& part, Value h, const Branch& f,
+                           const std::string& norm);
+  Value layer_norm(Value x, const std::string& name, bool optional = false);
+  Value linear(Value x, const std::string& name, const LinearOptions& options);
+  Value attention(Value qkv, const AttentionOptions& options);
+  Value dropout(Value x, std::int64_t length, int site);
+
+  /// The head begins: what follows computes rows of h.
+  void begin_head(const Head& rows);
+  struct LogitsOptions {
+    std::string tied_to = "";  // an embedding whose table is the weight; "": a weight of its own
+    std::string name;          // of the weight, or of what the bias belongs to
+    std::int64_t classes = 0;
+    bool bias = false, optional = false;
+  };
+  void loss(Value h, const LogitsOptions& options, operations::CrossEntropy::Score score);
+
+  /// The value that the batch tensor is; InternalError if the model does not read it.
+  Value batch(const std::string& name) const;
+  const BuilderOptions& options() const { return options_; }
+  Model finish() { return std::move(model_); }
+
+ private:
+  Node& add(operations::Operation operation, std::vector<ValueId> inputs,
+          std::vector<ParameterId> parameters);
+  Value out(const Node& op, int index = 0) const { return {op.outputs.at(index)}; }
+  Block& begin(std::string name, BlockKind kind, int layer = none);
+  Value sum(Value h, Value branch);
+  ParameterId parameter(program::ParameterSpec spec, std::string group = "",
+                        bool continues = false);
+  ParameterId table(const std::string& name, std::int64_t columns, const TableOptions& options);
+  std::vector<ParameterId> norm_parameters(const std::string& name, std::int64_t columns,
+                                           bool optional);
+  std::int64_t columns_of(Value x) const;
+
+  BuilderOptions options_;
+  Model model_;
+  int sums_ = 0;  // residual branches so far
+};
+
+}  // namespace trainx::graph

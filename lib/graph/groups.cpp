@@ -1,0 +1,66 @@
+#include "graph/groups.hpp"
+#include <algorithm>
+#include <map>
+
+namespace trainx::graph {
+
+using program::GroupSpec;
+using program::ParameterSpec;
+
+namespace {
+
+std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+/// `continues`: it begins where the last one ends.
+void add(GroupSpec& group, ParameterSpec p, bool continues) {
+  p.offset = continues ? group.parameters.back().offset + group.parameters.back().elements()
+                       : round_up(group.elements, program::group_alignment);
+  if (p.saved_dims.empty()) {
+    p.saved_dims = p.dims;
+    if (p.saved_transposed) std::ranges::reverse(p.saved_dims);
+  }
+  group.elements = round_up(p.offset + p.elements(), program::group_alignment);
+  group.parameters.push_back(std::move(p));
+}
+
+/// Parameters that the block's operations are the first to use, as they are used.
+std::vector<int> introduced(const Block& block, std::vector<char>& seen) {
+  std::vector<int> out, opening;
+  for (std::size_t k = 0; k < block.ops.size(); ++k) {
+    const bool opens = k == 0 && block.kind != BlockKind::embedding &&
+                       std::holds_alternative<operations::ResidualNorm>(block.ops[k].operation);
+    for (const ParameterId& p : block.ops[k].parameters)
+      for (int i = 0; p.index != none && i < p.count; ++i)
+        if (auto& s = seen[static_cast<std::size_t>(p.index + i)]; !std::exchange(s, true))
+          (opens ? opening : out).push_back(p.index + i);
+  }
+  out.insert(out.end(), opening.begin(), opening.end());
+  return out;
+}
+
+}  // namespace
+
+ParameterPlaces place_parameters(const Model& model) {
+  ParameterPlaces placed;
+  placed.places.resize(model.parameters.size());
+  std::map<std::string, int> numbers;
+  std::vector<char> seen(model.parameters.size());
+  for (const Block& block : model.blocks) {
+    const std::vector<int> all = introduced(block, seen);
+    for (const bool decay : {true, false})
+      for (const int p : all) {
+        const ModelParameter& parameter = model.parameters[static_cast<std::size_t>(p)];
+        if (parameter.spec.decay != decay) continue;
+        const std::string& name = parameter.group.empty() ? block.name : parameter.group;
+        const auto [at, is_new] = numbers.try_emplace(name, static_cast<int>(placed.groups.size()));
+        if (is_new) placed.groups.push_back({.name = name});
+        GroupSpec& group = placed.groups[static_cast<std::size_t>(at->second)];
+        add(group, parameter.spec, parameter.continues);
+        placed.places[static_cast<std::size_t>(p)] = {at->second,
+                                                      static_cast<int>(group.parameters.size()) - 1};
+      }
+  }
+  return placed;
+}
+
+}  // namespace trainx::graph

@@ -1,0 +1,19 @@
+#pragma once
+#include "graph/model.hpp"
+
+namespace trainx::graph {
+
+/// Where each parameter lies: its group, and its place among the group's.
+struct ParameterPlaces {
+  std::vector<program::GroupSpec> groups;
+  struct Place {
+    int group = none, index = none;
+  };
+  std::vector<Place> places;  // by Model::parameters
+};
+
+/// Parameters of a block form a group, with those that name a group of their own in that. Decayed
+/// tensors come first; the others as the block uses them, what opens it last.
+ParameterPlaces place_parameters(const Model& model);
+
+}  // namespace trainx::graph

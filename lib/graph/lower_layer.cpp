@@ -1,0 +1,249 @@
+#include "core/error.hpp"
+#include "graph/slots.hpp"
+#include <algorithm>
+
+namespace trainx::graph {
+
+using namespace operations;
+using program::How;
+using program::Op;
+using program::Phase;
+
+namespace {
+
+class LayerLowering {
+ public:
+  explicit LayerLowering(const Lowering& of)
+      : of_(of), block_(of.block()), slots_(of, out_.spec) {
+    out_.spec.name = block_.name;
+    out_.spec.layer = block_.layer;
+    out_.bound.length = of.model.length;
+    const std::vector<NodeFacts>& facts = of.map.facts[static_cast<std::size_t>(of.number)];
+    infos_.reserve(block_.ops.size());
+    for (std::size_t k = 0; k < block_.ops.size(); ++k)
+      infos_.push_back({block_.ops[k], facts[k].types, facts[k].outputs, facts[k].backward});
+    find_needed();
+  }
+
+  LoweredBlock run() {
+    place_values();
+    mark_caches();
+    forward();
+    origins();
+    backward();
+    return std::move(out_);
+  }
+
+ private:
+  struct Info {
+    const Node& op;
+    const Types& types;
+    const std::vector<OutputSpec>& outputs;
+    const BackwardSpec& backward;
+  };
+
+  bool keeps() const { return block_.kind == BlockKind::layer; }
+
+  ValueId value_of(const Node& op, OperandId o) const {
+    return (o.kind == OperandId::Kind::input ? op.inputs : op.outputs)[static_cast<std::size_t>(o.index)];
+  }
+
+  /// Values that backward reads.
+  void find_needed() {
+    for (const Info& info : infos_)
+      for (const OperandId o : info.backward.reads)
+        if (o.kind != OperandId::Kind::parameter)
+          if (const ValueId v = value_of(info.op, o); v != none) needed_.push_back(v);
+  }
+
+  Slot slot_of_input(ValueId v) {
+    if (v == none) return none;
+    if (of_.value(v).batch != none) return slots_.batch(of_.value(v).batch);
+    if (!of_.is_made_here(v)) return slots_.value(of_.crossing(v));
+    return at_.of(v);
+  }
+  bool is_needed(ValueId v) const { return std::ranges::find(needed_, v) != needed_.end(); }
+
+  /// Where the values that the block makes lie. What backward makes anew passes through the
+  /// block's own value, in place.
+  void place_values() {
+    Slot last = none;
+    for (const Info& info : infos_)
+      for (const ValueId v : info.op.outputs)
+        if (v != none && of_.crossing(v) != none)
+          at_.put(v, last = slots_.value(of_.crossing(v)));
+    for (std::size_t k = 0; k < infos_.size(); ++k)
+      for (std::size_t o = 0; o < infos_[k].op.outputs.size(); ++o) {
+        const ValueId v = infos_[k].op.outputs[o];
+        if (v == none || of_.crossing(v) != none) continue;
+        const OutputSpec& spec = infos_[k].outputs[o];
+        if (keeps())
+          at_.put(v, is_needed(v) ? slots_.saved(of_.value(v).name, spec.type, spec.cheap)
+                                  : slots_.scratch(of_.value(v).name, spec.type));
+        else if (k + 1 < infos_.size() && infos_[k + 1].op.inputs.front() == v)
+          at_.put(v, last);
+      }
+  }
+
+  /// A causal model goes on from keys and values of the tokens before.
+  void mark_caches() {
+    for (const Info& info : infos_)
+      if (const auto* a = std::get_if<Attention>(&info.op.operation);
+          a && a->mask == AttentionMask::causal)
+        if (const Slot s = slot_of_input(info.op.inputs[Attention::qkv]); s != none)
+          slots_[s].cached = true;
+  }
+
+  BoundOp bind(const Info& info, Uses& uses, const Places& at, Direction direction,
+               const Cost& cost) {
+    BoundOp bound{.operation = info.op.operation};
+    for (const ValueId v : info.op.inputs) {
+      const bool here = v != none && of_.value(v).batch == none && of_.is_made_here(v);
+      bound.inputs.push_back(here ? at.of(v) : slot_of_input(v));
+    }
+    for (const ValueId v : info.op.outputs)
+      bound.outputs.push_back(v == none ? none : at.of(v));
+    for (const ParameterId& p : info.op.parameters)
+      bound.parameters.push_back(slots_.bind(p, direction == Direction::forward && reads(info, p), false));
+    bound.scratch = bind_scratch(cost, slots_, uses);
+    return bound;
+  }
+  /// Does forward read the parameter? Not one whose gradient is a by-product.
+  static bool reads(const Info& info, const ParameterId& p) {
+    for (const OutputSpec& o : info.outputs)
+      for (const OperandId from : o.from)
+        if (from.kind == OperandId::Kind::parameter &&
+            info.op.parameters[static_cast<std::size_t>(from.index)].index == p.index)
+          return true;
+    return false;
+  }
+
+  /// Uses of forward operands: what is made in the same phase is not read from outside.
+  void use_forward(const BoundOp& bound, const Info& info, Uses& uses) {
+    for (std::size_t i = 0; i < bound.inputs.size(); ++i) {
+      const ValueId v = info.op.inputs[i];
+      if (bound.inputs[i] != none && (of_.value(v).batch != none || !of_.is_made_here(v)))
+        uses.read(bound.inputs[i]);
+    }
+    for (const BoundParameter& p : bound.parameters)
+      if (p.value != none) uses.read(p.value);
+    for (std::size_t o = 0; o < bound.outputs.size(); ++o)
+      if (bound.outputs[o] != none) uses.write(bound.outputs[o], How::overwrite);
+  }
+
+  void forward() {
+    Phase& phase = out_.spec.phases[Op::forward];
+    Uses uses;
+    for (const Info& info : infos_) {
+      const Cost cost = cost_of(info.op.operation, Direction::forward, info.types);
+      BoundOp bound = bind(info, uses, at_, Direction::forward, cost);
+      use_forward(bound, info, uses);
+      add_cost(phase, info.op.operation, cost, bound);
+      out_.bound.forward.push_back(std::move(bound));
+    }
+    phase.uses = uses.list();
+  }
+
+  /// What the slot of each output is computed from: slots of its operation's operands, through
+  /// values that have none of their own.
+  void origins() {
+    for (std::size_t k = 0; k < infos_.size(); ++k)
+      for (std::size_t o = 0; o < infos_[k].outputs.size(); ++o) {
+        const ValueId v = infos_[k].op.outputs[o];
+        if (v == none || at_.of(v) == none) continue;
+        program::SlotSpec& slot = slots_[at_.of(v)];
+        if (slot.role == program::Role::scratch || (!keeps() && of_.crossing(v) == none)) continue;
+        add_origins(k, o, slot.from);
+      }
+  }
+  void add_origins(std::size_t k, std::size_t o, std::vector<Slot>& from) {
+    const Node& op = infos_[k].op;
+    const auto note = [&](Slot s) {
+      if (std::ranges::find(from, s) == from.end()) from.push_back(s);
+    };
+    for (const OperandId f : infos_[k].outputs[o].from) {
+      if (f.kind == OperandId::Kind::parameter) {
+        note(slots_.bind(op.parameters[static_cast<std::size_t>(f.index)], true, false).value);
+        continue;
+      }
+      const ValueId v = value_of(op, f);
+      if (of_.value(v).batch != none || !of_.is_made_here(v)) {
+        note(slot_of_input(v));
+        continue;
+      }
+      const Slot s = at_.of(v);
+      if (s != none && keeps() && slots_[s].role != program::Role::scratch) {
+        note(s);
+        continue;
+      }
+      for (std::size_t j = 0; j <= k; ++j)
+        if (const auto at = std::ranges::find(infos_[j].op.outputs, v); at != infos_[j].op.outputs.end())
+          add_origins(j, static_cast<std::size_t>(at - infos_[j].op.outputs.begin()), from);
+    }
+  }
+
+  void backward() {
+    Phase& phase = out_.spec.phases[Op::backward];
+    Uses uses;
+    Places at = at_;
+    if (!keeps()) remake(phase, uses, at);
+    BackwardWalk walk(of_, slots_, uses);
+    walk.begin();
+    std::vector<BoundOp>& all = out_.bound.backward;
+    for (std::size_t k = infos_.size(); k-- > 0;) {
+      const Info& info = infos_[k];
+      const Cost cost = cost_of(info.op.operation, Direction::backward, info.types);
+      BoundOp bound = bind(info, uses, at, Direction::backward, cost);
+      for (const OperandId r : info.backward.reads) {
+        if (r.kind == OperandId::Kind::parameter) {
+          auto& p = bound.parameters[static_cast<std::size_t>(r.index)];
+          p.value = slots_.bind(info.op.parameters[static_cast<std::size_t>(r.index)], true, false).value;
+          if (p.value != none) uses.read(p.value);
+        } else if (const ValueId v = value_of(info.op, r); v != none) {
+          const Slot s = (r.kind == OperandId::Kind::input ? bound.inputs
+                                                           : bound.outputs)[static_cast<std::size_t>(r.index)];
+          uses.read(s);
+        }
+      }
+      walk.add(info.op, info.types, info.backward, bound);
+      add_cost(phase, info.op.operation, cost, bound);
+      all.push_back(std::move(bound));
+    }
+    std::ranges::reverse(all);
+    phase.uses = uses.list();
+  }
+
+  /// Values that backward reads and forward did not keep, as scratch.
+  void remake(Phase& phase, Uses& uses, Places& at) {
+    for (const Info& info : infos_) {
+      bool any = false;
+      for (std::size_t o = 0; o < info.op.outputs.size(); ++o) {
+        const ValueId v = info.op.outputs[o];
+        if (v == none) continue;
+        const bool wanted = is_needed(v);
+        at.put(v, wanted ? slots_.scratch(of_.value(v).name, info.outputs[o].type) : none);
+        any |= wanted;
+      }
+      if (!any) continue;
+      const Cost cost = cost_of(info.op.operation, Direction::forward, info.types);
+      BoundOp bound = bind(info, uses, at, Direction::forward, cost);
+      use_forward(bound, info, uses);
+      add_cost(phase, info.op.operation, cost, bound);
+      out_.bound.remade.push_back(std::move(bound));
+    }
+  }
+
+  const Lowering& of_;
+  const Block& block_;
+  LoweredBlock out_;
+  Slots slots_;
+  std::vector<Info> infos_;
+  std::vector<ValueId> needed_;
+  Places at_;
+};
+
+}  // namespace
+
+LoweredBlock lower_layer(const Lowering& of) { return LayerLowering(of).run(); }
+
+}  // namespace trainx::graph

@@ -1,0 +1,79 @@
+// A model as layers of operations: what an architecture builds. Values between operations are
+// numbered; blocks cut the list for the step program.
+#pragma once
+#include "operations/bound_op_spec.hpp"
+#include "program/model_graph.hpp"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainx::graph {
+
+using program::none;
+
+using ValueId = int;  // Model::values
+struct ParameterId {
+  int index = none;  // Model::parameters
+  int count = 1;     // that many, as one tensor: they follow one another
+};
+
+struct ModelValue {
+  std::string name;
+  operations::TensorType type;
+  int batch = none;  // a tensor of the micro-batch: which
+};
+
+struct ModelParameter {
+  program::ParameterSpec spec;
+  std::string group;       // by itself: the group that it is in; "": its block's
+  bool continues = false;  // lies right behind the one before it, which is in the same group
+};
+
+struct Node {
+  operations::Operation operation;
+  std::vector<ValueId> inputs;  // none: absent
+  std::vector<ParameterId> parameters;
+  std::vector<ValueId> outputs;
+  /// By input: the value whose gradient this operation's gradient of it belongs to, where that is
+  /// another. A residual that a norm leads to is kept as what the norm was made of.
+  std::vector<ValueId> gradient_of;
+};
+
+/// embedding: what backward needs is made anew instead of kept. head: the last, with the loss.
+enum class BlockKind : std::uint8_t { embedding, layer, head };
+
+struct Block {
+  std::string name;
+  BlockKind kind = BlockKind::layer;
+  int layer = none;
+  std::vector<Node> ops;
+};
+
+/// What the loss is computed of.
+struct Head {
+  operations::HeadRows rows = operations::HeadRows::all;
+  std::int64_t expected_rows = 0;  // in a micro-batch
+  std::int64_t chunk = 0;          // that many at a time
+  ValueId targets = none;
+  std::int64_t classes = 0;        // of predict's logits
+  std::int64_t predicted_rows = 0;
+};
+
+struct Model {
+  std::int64_t batch_size = 0, length = 0;  // samples, tokens of each
+  DType compute = DType::f32;
+  bool gpu = false;
+  bool scaled = false;  // the loss is multiplied by the scalar loss_scale
+  std::vector<program::TensorSpec> batch;
+  std::vector<program::ScalarSpec> scores;  // what evaluation sums beside the loss
+  std::vector<ModelValue> values;
+  std::vector<ModelParameter> parameters;
+  std::vector<Block> blocks;
+  ValueId positions = none;  // i64 [batch_size]: of samples in the endless stream
+  Head head;
+
+  std::int64_t rows() const { return batch_size * length; }
+  operations::Types types_of(const Node& op) const;
+};
+
+}  // namespace trainx::graph

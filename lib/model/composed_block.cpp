@@ -1,0 +1,175 @@
+#include "model/composed_block.hpp"
+#include "core/error.hpp"
+#include "operations/cast/cast.hpp"
+#include "operations/rows/rows.hpp"
+#include <algorithm>
+
+namespace trainx::model {
+
+using operations::BoundOp;
+using operations::CrossEntropy;
+using operations::HeadRows;
+using operations::OpContext;
+using program::Role;
+using program::Slot;
+
+ComposedBlock::ComposedBlock(std::shared_ptr<const graph::Composition> composition,
+                             std::size_t index, std::int64_t batch_size)
+    : composition_(std::move(composition)),
+      block_(*composition_->blocks.at(index)),
+      batch_size_(batch_size) {}
+
+void ComposedBlock::run_forward(const BoundOp& op, const OpContext& c) const {
+  std::visit(
+      [&](const auto& o) {
+        if constexpr (requires { o.run_forward(c); }) o.run_forward(c);
+      },
+      op.operation);
+}
+
+void ComposedBlock::run_backward(const BoundOp& op, const OpContext& c) const {
+  std::visit(
+      [&](const auto& o) {
+        if constexpr (requires { o.run_backward(c); }) o.run_backward(c);
+      },
+      op.operation);
+}
+
+void ComposedBlock::run(const BlockContext& c, const BoundOp& op, Rows rows) const {
+  run_forward(op, OpContext(c, block_, op, rows));
+}
+
+void ComposedBlock::run_loss(const BlockContext& c, const BoundOp& op, bool trains,
+                             Rows rows) const {
+  const auto* loss = std::get_if<CrossEntropy>(&op.operation);
+  if (!loss) return;
+  const OpContext context(c, block_, op, rows);
+  trains ? loss->run_loss(context) : loss->run_evaluation(context);
+}
+
+void ComposedBlock::run_all(const BlockContext& c, const Ops& ops, Rows rows) const {
+  for (const BoundOp& op : ops) run(c, op, rows);
+}
+
+void ComposedBlock::run_all_backward(const BlockContext& c, const Ops& ops, Rows rows) const {
+  for (std::size_t k = ops.size(); k-- > 0;)
+    run_backward(ops[k], OpContext(c, block_, ops[k], rows));
+}
+
+void ComposedBlock::forward(BlockContext& c) { run_all(c, block_.forward, {}); }
+
+void ComposedBlock::backward(BlockContext& c) {
+  run_all(c, block_.remade, {});
+  run_all_backward(c, block_.backward, {});
+}
+
+void ComposedBlock::for_chunks(std::int64_t rows, const std::function<void(Rows)>& f) const {
+  for (std::int64_t first = 0; first < rows; first += block_.chunk)
+    f({first, std::min(block_.chunk, rows - first)});
+}
+
+std::int64_t ComposedBlock::pick_rows(const BlockContext& c) const {
+  switch (block_.rows) {
+    case HeadRows::all: return batch_size_ * block_.length;
+    case HeadRows::first:
+      operations::first_rows(c[block_.row_index], block_.length);
+      return batch_size_;
+    case HeadRows::targets: break;
+  }
+  return operations::select_targets(c[block_.row_index], c[block_.row_targets], c[block_.targets]);
+}
+
+void ComposedBlock::clear_sums(const BlockContext& c) const {
+  std::vector<Slot> sums = c.slots_of(Role::gradient);
+  for (const Slot s : {block_.loss_sum, block_.target_count, block_.score})
+    if (s != program::none && c.has(s)) sums.push_back(s);
+  for (const Slot s : sums)
+    if (!c.accumulates(s)) operations::clear(c[s]);
+}
+
+void ComposedBlock::loss(BlockContext& c) {
+  const auto around = [&](auto call) {
+    for (const BoundOp& op : block_.backward)
+      if (const auto* sum = std::get_if<operations::ResidualNorm>(&op.operation))
+        call(*sum, OpContext(c, block_, op));
+  };
+  around([](const auto& sum, const OpContext& context) { sum.begin_backward(context); });
+  const std::int64_t rows = pick_rows(c);
+  if (rows == 0) clear_sums(c);
+  for_chunks(rows, [&](Rows some) {
+    run_all(c, block_.forward, some);
+    for (const BoundOp& op : block_.forward) run_loss(c, op, true, some);
+    run_all_backward(c, block_.backward, some);
+  });
+  around([](const auto& sum, const OpContext& context) { sum.finish_backward(context); });
+}
+
+void ComposedBlock::evaluate(BlockContext& c) {
+  const std::int64_t rows = pick_rows(c);
+  if (rows == 0) clear_sums(c);
+  for_chunks(rows, [&](Rows some) {
+    run_all(c, block_.evaluated, some);
+    for (const BoundOp& op : block_.evaluated) run_loss(c, op, false, some);
+  });
+}
+
+std::vector<std::int64_t> ComposedBlock::predicted_rows(const BlockContext& c) const {
+  std::vector<std::int64_t> out;
+  const auto* targets = c[block_.targets].as<const std::int32_t>();
+  for (std::int64_t b = 0; b < batch_size_; ++b) {
+    const std::int64_t position = targets[b * block_.length];
+    if (position < 0 || position >= block_.length)
+      throw InternalError("predict: targets[b, 0] must be the position to read");
+    out.push_back(b * block_.length + position);
+  }
+  return out;
+}
+
+void ComposedBlock::predict(BlockContext& c) {
+  std::vector<std::int64_t> at;
+  if (block_.rows == HeadRows::first)
+    pick_rows(c);
+  else
+    at = predicted_rows(c);
+  if (block_.rows == HeadRows::targets)
+    std::ranges::copy(at, c[block_.row_index].as<std::int64_t>());
+  for_chunks(batch_size_, [&](Rows some) {
+    for (const BoundOp& op : block_.evaluated) {
+      // of a head that computes all rows, what opens it picks those that are asked for
+      if (block_.rows == HeadRows::all && &op == &block_.evaluated.front())
+        for (std::int64_t i = 0; i < some.count; ++i)
+          run(c, op, {at[static_cast<std::size_t>(some.first + i)], 1, i});
+      else
+        run(c, op, some);
+    }
+    if (!c.has(block_.logits)) return;
+    const Tensor to = c[block_.logits];
+    operations::cast(to.narrow(0, some.first, some.count),
+                     c[block_.last_logits].narrow(0, 0, some.count).narrow(1, 0, to.size(1)));
+  });
+}
+
+namespace {
+
+BlockFactory& block_factory() {
+  static BlockFactory factory = [](std::shared_ptr<const graph::Composition> composition,
+                                   std::size_t index, std::int64_t batch_size) {
+    return std::make_unique<ComposedBlock>(std::move(composition), index, batch_size);
+  };
+  return factory;
+}
+
+}  // namespace
+
+void set_block_factory(BlockFactory factory) { block_factory() = std::move(factory); }
+
+Blocks composed_blocks(const program::ModelGraph& graph) {
+  if (!graph.composition) throw InternalError("the graph is not composed of operations");
+  Blocks blocks;
+  const std::int64_t batch_size = graph.batch.front().dims.front();
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b)
+    blocks.push_back(block_factory()(graph.composition, b, batch_size));
+  return blocks;
+}
+
+}  // namespace trainx::model

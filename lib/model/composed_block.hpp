@@ -1,0 +1,58 @@
+#pragma once
+#include "graph/to_blocks.hpp"
+#include "model/block.hpp"
+#include "operations/op_context.hpp"
+#include <functional>
+
+namespace trainx::model {
+
+/// A block of operations (graph/to_blocks.hpp): walks them in order, and back.
+///
+/// Forward runs those whose outputs the instruction writes. A head goes through its rows some at a
+/// time: forward, loss and backward of some before the next.
+class ComposedBlock : public Block {
+ public:
+  ComposedBlock(std::shared_ptr<const graph::Composition> composition, std::size_t index,
+                std::int64_t batch_size);
+
+  void forward(BlockContext& c) override;
+  void backward(BlockContext& c) override;
+  void loss(BlockContext& c) override;
+  void evaluate(BlockContext& c) override;
+  void predict(BlockContext& c) override;
+
+ protected:
+  virtual void run_forward(const operations::BoundOp& op, const operations::OpContext& c) const;
+  virtual void run_backward(const operations::BoundOp& op, const operations::OpContext& c) const;
+
+ private:
+  using Rows = operations::RowRange;
+  using Ops = std::vector<operations::BoundOp>;
+
+  void run(const BlockContext& c, const operations::BoundOp& op, Rows rows) const;
+  void run_loss(const BlockContext& c, const operations::BoundOp& op, bool trains, Rows rows) const;
+  void run_all(const BlockContext& c, const Ops& ops, Rows rows) const;
+  void run_all_backward(const BlockContext& c, const Ops& ops, Rows rows) const;
+  /// Writes which rows are computed; returns how many.
+  std::int64_t pick_rows(const BlockContext& c) const;
+  /// Sums that no row would write are zero all the same.
+  void clear_sums(const BlockContext& c) const;
+  void for_chunks(std::int64_t rows, const std::function<void(Rows)>& f) const;
+  std::vector<std::int64_t> predicted_rows(const BlockContext& c) const;
+
+  std::shared_ptr<const graph::Composition> composition_;
+  const operations::BoundBlock& block_;
+  std::int64_t batch_size_;
+};
+
+/// One for each block of a graph that was composed of operations.
+Blocks composed_blocks(const program::ModelGraph& graph);
+
+/// What composed_blocks makes each block with. A worker that is to misbehave sets another before
+/// it starts.
+using BlockFactory = std::function<std::unique_ptr<Block>(
+    std::shared_ptr<const graph::Composition> composition, std::size_t index,
+    std::int64_t batch_size)>;
+void set_block_factory(BlockFactory factory);
+
+}  // namespace trainx::model

@@ -1,0 +1,97 @@
+#include "model/decoder.hpp"
+#include "core/error.hpp"
+#include "model/composed_block.hpp"
+#include "operations/host_copy/host_copy.hpp"
+#include "program/decode.hpp"
+#include <ATen/core/grad_mode.h>
+#include <algorithm>
+
+namespace trainx::model {
+
+using program::Role;
+
+std::int64_t Decoder::memory_bytes(const GraphOf& graph_of, std::int64_t capacity) {
+  return program::plan_memory(program::decode_program(graph_of(capacity), capacity))
+      .peak_of(program::Space::device);
+}
+
+Decoder::Decoder(GraphOf graph_of, std::int64_t vocab_size, std::int64_t capacity,
+                 std::vector<Tensor> groups, std::byte* memory)
+    : graph_of_(std::move(graph_of)),
+      vocab_size_(vocab_size),
+      capacity_(capacity),
+      groups_(std::move(groups)),
+      memory_(memory),
+      logits_(static_cast<std::size_t>(vocab_size)) {
+  const program::ModelGraph longest = graph_of_(capacity);
+  if (groups_.size() != longest.groups.size())
+    throw InternalError("Decoder: not one tensor for each group of parameters");
+  const program::StepProgram p = program::decode_program(longest, capacity);
+  const program::Placement placement = program::plan_memory(p);
+  for (std::size_t b = 0; b < p.buffers.size() && p.buffers[b].resident; ++b)
+    caches_.push_back(placement.base[b]);
+}
+
+BlockContext Decoder::context_of(const program::Instruction& i) const {
+  const program::BlockSpec& block = graph_.blocks[static_cast<std::size_t>(i.block)];
+  std::vector<Tensor> operands(block.slots.size());
+  std::vector<program::How> how(block.slots.size(), program::How::read);
+  const Place place = groups_.front().place;
+  for (const program::Use& u : i.uses) {
+    const auto slot = static_cast<std::size_t>(u.slot), buffer = static_cast<std::size_t>(u.buffer);
+    const program::Buffer& b = program_.buffers[buffer];
+    std::vector<std::int64_t> dims = block.slots[slot].tensor.dims;
+    if (const std::int64_t elements = block.slots[slot].tensor.elements(); b.elements != elements)
+      dims.front() = b.elements / (elements / dims.front());
+    operands[slot] = make_tensor(memory_ + placement_.base[buffer], b.dtype, dims, place);
+    how[slot] = u.how;
+  }
+  for (std::size_t s = 0; s < block.slots.size(); ++s) {
+    if (block.slots[s].role == Role::parameter)
+      operands[s] = groups_[static_cast<std::size_t>(block.slots[s].index)];
+    if (block.slots[s].role == Role::batch && block.slots[s].name == "targets")
+      operands[s] = make_tensor(const_cast<std::int32_t*>(&last_row_), DType::i32, {1, 1});
+  }
+  return {graph_, block, std::move(operands), std::move(how), Mode::eval, 0, 1};
+}
+
+void Decoder::prepare(std::int64_t length) {
+  if (!blocks_.empty() && graph_.tokens == length) return;
+  contexts_.clear();
+  graph_ = graph_of_(length);
+  program_ = program::decode_program(graph_, capacity_);
+  placement_ = program::plan_memory(program_, {.fixed = caches_});
+  blocks_ = composed_blocks(graph_);
+  for (const program::Instruction& i : program_.steady) contexts_.push_back(context_of(i));
+  last_row_ = static_cast<std::int32_t>(length - 1);
+}
+
+std::span<const float> Decoder::append(std::span<const std::int32_t> tokens) {
+  const auto length = static_cast<std::int64_t>(tokens.size());
+  if (length < 1 || length > capacity_ - size_)
+    throw InternalError("Decoder: " + std::to_string(length) + " tokens after " +
+                        std::to_string(size_) + " of at most " + std::to_string(capacity_));
+  if (const auto bad = std::ranges::find_if(
+          tokens, [&](std::int32_t id) { return id < 0 || id >= vocab_size_; });
+      bad != tokens.end())
+    throw InternalError("Decoder: token id " + std::to_string(*bad) + " of a vocabulary of " +
+                        std::to_string(vocab_size_));
+  const at::NoGradGuard no_grad;
+  prepare(length);
+  const auto tokens_slot = std::ranges::find(graph_.blocks.front().slots, "tokens",
+                                             &program::SlotSpec::name);
+  operations::copy_in(
+      contexts_.front()[static_cast<program::Slot>(tokens_slot - graph_.blocks.front().slots.begin())],
+      tokens.data());
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    contexts_[b].set_past(size_);
+    b + 1 < blocks_.size() ? blocks_[b]->forward(contexts_[b]) : blocks_[b]->predict(contexts_[b]);
+  }
+  const program::Slot logits = graph_.composition->blocks.back()->last_logits;
+  operations::copy_out(logits_.data(),
+                       contexts_.back()[logits].view({-1}).narrow(0, 0, vocab_size_));
+  size_ += length;
+  return logits_;
+}
+
+}  // namespace trainx::model

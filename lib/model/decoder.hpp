@@ -1,0 +1,59 @@
+#pragma once
+#include "model/block.hpp"
+#include "program/memory.hpp"
+#include <cstdint>
+#include <functional>
+#include <span>
+
+namespace trainx::model {
+
+/// A text token by token: what attention needs of the tokens so far, their keys and values, is
+/// cached, so that one more costs one row of each product.
+///
+/// The blocks are training's own, over one sample whose rows are the tokens that are appended;
+/// attention alone looks back. A layer's cache is the output of its first linear layer: new rows
+/// are written where they stay, and a text's first piece is computed exactly as in training. The
+/// memory is that of a planned program (program/decode.hpp).
+class Decoder {
+ public:
+  /// The blocks for one sample of that many tokens, in evaluation, f32.
+  using GraphOf = std::function<program::ModelGraph(std::int64_t length)>;
+
+  /// Memory of a decoder for texts of up to `capacity` tokens.
+  static std::int64_t memory_bytes(const GraphOf& graph_of, std::int64_t capacity);
+  /// `groups`: the graph's parameters, each group flat [group.elements]. `memory`: memory_bytes,
+  /// aligned to 256 bytes, whatever is in it. Both are where operations compute
+  /// (operations/gpu_scope.hpp), and outlive the decoder.
+  Decoder(GraphOf graph_of, std::int64_t vocab_size, std::int64_t capacity,
+          std::vector<Tensor> groups, std::byte* memory);
+  Decoder(const Decoder&) = delete;
+
+  std::int64_t capacity() const { return capacity_; }
+  /// Tokens so far: the next one's position.
+  std::int64_t size() const { return size_; }
+  /// Begins another text.
+  void clear() { size_ = 0; }
+  /// Appends at least one token, at most capacity() - size(), computed together. Returns the logits
+  /// f32 [vocab_size] of what follows the last of them, in the host's memory, until the next call.
+  std::span<const float> append(std::span<const std::int32_t> tokens);
+
+ private:
+  void prepare(std::int64_t length);
+  BlockContext context_of(const program::Instruction& i) const;
+
+  GraphOf graph_of_;
+  std::int64_t vocab_size_, capacity_, size_ = 0;
+  std::vector<Tensor> groups_;
+  std::byte* memory_;
+  std::vector<program::Bytes> caches_;  // their offsets
+  std::int32_t last_row_ = 0;           // which of the rows the head predicts from
+  std::vector<float> logits_;
+  // Of pieces of the length that was appended last.
+  program::ModelGraph graph_;
+  program::StepProgram program_;
+  program::Placement placement_;
+  Blocks blocks_;
+  std::vector<BlockContext> contexts_;
+};
+
+}  // namespace trainx::model

@@ -1,0 +1,52 @@
+#include "core/error.hpp"
+#include "operations/attention/attention.hpp"
+#include "operations/attention/attention_spec.hpp"
+#include "operations/op_context.hpp"
+
+namespace trainx::operations {
+namespace {
+
+/// [N, (H + 2 K) * D] as [B, T, 3, H, D].
+Tensor packed(const Attention& a, const Tensor& qkv) {
+  if (a.query_heads != a.key_value_heads)
+    throw InternalError("attention with fewer key-value heads has no kernel");
+  return qkv.view({a.batch, a.length, 3, a.query_heads, a.head_size});
+}
+Tensor by_sample(const Attention& a, const Tensor& x) {
+  return x.view({a.batch, a.length, a.query_heads, a.head_size});
+}
+
+}  // namespace
+
+void Attention::run_forward(const OpContext& c) const {
+  if (!c.writes(out) && !c.writes(lse)) return;
+  const std::int64_t rows = batch * length, past = c.past();
+  // of a decoder the product has room for tokens to come
+  const Tensor made = c.input(qkv).narrow(0, 0, past + rows);
+  if (past > 0)
+    return cached_attention(c.output(out), made.view({past + rows, 3, query_heads, head_size}));
+  const Tensor to = by_sample(*this, c.output(out)), from = packed(*this, made);
+  switch (mask) {
+    case AttentionMask::causal: return causal_attention(to, c.output(lse), from, kind);
+    case AttentionMask::lengths:
+      return bidirectional_attention(to, c.output(lse), from, c.input(seen), kind);
+    case AttentionMask::documents:
+      return document_attention(to, c.output(lse), from, c.input(seen), kind);
+  }
+}
+
+void Attention::run_backward(const OpContext& c) const {
+  const Tensor d_qkv = packed(*this, c.input_gradient(qkv)),
+               d_out = by_sample(*this, c.output_gradient(out)), from = packed(*this, c.input(qkv)),
+               to = by_sample(*this, c.output(out)), sums = c.output(lse);
+  switch (mask) {
+    case AttentionMask::causal:
+      return causal_attention_backward(d_qkv, d_out, from, to, sums, kind);
+    case AttentionMask::lengths:
+      return bidirectional_attention_backward(d_qkv, d_out, from, to, sums, c.input(seen), kind);
+    case AttentionMask::documents:
+      return document_attention_backward(d_qkv, d_out, from, to, sums, c.input(seen), kind);
+  }
+}
+
+}  // namespace trainx::operations

@@ -1,0 +1,48 @@
+#include "operations/attention/attention_spec.hpp"
+
+namespace trainx::operations {
+namespace {
+
+/// Multiply-adds of the scores, or of their product with the values. Documents: the most there can
+/// be, one to a row.
+double product_flops(const Attention& a) {
+  const auto T = static_cast<double>(a.length);
+  const double seen = a.mask == AttentionMask::lengths ? T * T : T * (T + 1) / 2;
+  return 2.0 * static_cast<double>(a.batch * a.query_heads * a.head_size) * seen;
+}
+
+}  // namespace
+
+std::vector<OutputSpec> Attention::outputs(const Types& t) const {
+  std::vector<OperandId> from{input(qkv)};
+  if (mask != AttentionMask::causal) from.push_back(input(seen));
+  const std::int64_t N = batch * length;
+  return {{"attention_out", {t.compute, {N, query_heads, head_size}}, from},
+          {"lse", {DType::f32, {batch, length, query_heads}}, from}};
+}
+
+BackwardSpec Attention::backward(const Types&) const {
+  BackwardSpec b{.reads = {input(qkv), output(out), output(lse)}, .inputs = {{.input = qkv}}};
+  if (mask != AttentionMask::causal) b.reads.push_back(input(seen));
+  return b;
+}
+
+Cost Attention::cost(Direction direction, const Types& t) const {
+  Cost c;
+  // backward: the scores again, and four gradients
+  const double products = direction == Direction::forward ? 2 : 5;
+  c.attention = AttentionCost{products * product_flops(*this), batch * length * query_heads,
+                              head_size, kind != AttentionKind::math};
+  c.attention_output = out;
+  const TensorType result{t.compute, {batch * length, query_heads, head_size}};
+  // backward: both and their gradients
+  c.element_bytes = (t.inputs[qkv].bytes() + result.bytes()) * (direction == Direction::forward ? 1 : 2);
+  return c;
+}
+
+std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
+  if (axis != SplitAxis::heads) return std::nullopt;
+  return Split{};  // heads know nothing of each other
+}
+
+}  // namespace trainx::operations

@@ -1,0 +1,36 @@
+#pragma once
+#include "core/attention_kind.hpp"
+#include "operations/op_spec.hpp"
+
+namespace trainx::operations {
+
+/// Which keys a query sees: those before it and itself; the first lengths[b] of its sample; those
+/// before it in its document.
+enum class AttentionMask : std::uint8_t { causal, lengths, documents };
+
+/// Scaled dot-product attention (Vaswani et al. 2017, arXiv:1706.03762). Queries, keys and values
+/// are columns of what one product made, [N, query heads + 2 * key-value heads, head size], in this
+/// order; nothing is copied.
+struct Attention {
+  static constexpr std::string_view name = "attention";
+  static constexpr Work work = Work::attention;
+  /// seen: i32, lengths [B] or documents' starts [B, T].
+  enum Input : int { qkv, seen };
+  enum Output : int { out, lse };
+
+  std::int64_t query_heads = 1, key_value_heads = 1, head_size = 1;
+  std::int64_t batch = 1, length = 1;  // N = batch * length
+  AttentionMask mask = AttentionMask::causal;
+  AttentionKind kind = AttentionKind::automatic;
+
+  bool operator==(const Attention&) const = default;
+
+  std::vector<OutputSpec> outputs(const Types& t) const;
+  BackwardSpec backward(const Types& t) const;
+  Cost cost(Direction direction, const Types& t) const;
+  std::optional<Split> split(SplitAxis axis, const Types& t) const;
+  void run_forward(const OpContext& c) const;
+  void run_backward(const OpContext& c) const;
+};
+
+}  // namespace trainx::operations

@@ -1,0 +1,33 @@
+#include "operations/cross_entropy/cross_entropy.hpp"
+#include "operations/cross_entropy/cross_entropy_spec.hpp"
+#include "operations/op_context.hpp"
+
+namespace trainx::operations {
+namespace {
+
+LossTo loss_to(const OpContext& c) {
+  const BoundBlock& b = c.bound();
+  return {c.scratch(CrossEntropy::row_loss), c.whole(b.loss_sum), c.whole(b.target_count),
+          !c.is_first_chunk() || c.block().accumulates(b.loss_sum)};
+}
+
+const std::int32_t* targets_of(const OpContext& c) {
+  return c.input(CrossEntropy::targets).as<const std::int32_t>();
+}
+
+}  // namespace
+
+void CrossEntropy::run_loss(const OpContext& c) const {
+  summed_cross_entropy_with_gradient(loss_to(c), c.input(logits), targets_of(c), classes,
+                                     c.block().loss_seed(c.bound().loss_scale));
+}
+
+void CrossEntropy::run_evaluation(const OpContext& c) const {
+  if (score == Score::none)
+    return summed_cross_entropy(loss_to(c), c.input(logits), targets_of(c), classes);
+  Scores scores{.predictions = c.scratch(predictions)};
+  (score == Score::correct ? scores.correct : scores.confusion) = c.whole(c.bound().score);
+  scored_cross_entropy(loss_to(c), scores, c.input(logits), targets_of(c), classes);
+}
+
+}  // namespace trainx::operations

@@ -1,0 +1,29 @@
+#pragma once
+#include "operations/op_spec.hpp"
+
+namespace trainx::operations {
+
+/// The summed cross-entropy of rows of logits over their first `classes` columns, in nats, and its
+/// gradient over the logits. Evaluation counts what a row's most probable class is.
+struct CrossEntropy {
+  static constexpr std::string_view name = "cross_entropy";
+  static constexpr Work work = Work::loss;
+  enum Input : int { logits, targets };
+  enum class Score : std::uint8_t { none, correct, confusion };
+  enum Scratch : int { row_loss, predictions };
+
+  std::int64_t classes = 0;
+  Score score = Score::none;
+
+  bool operator==(const CrossEntropy&) const = default;
+
+  std::vector<OutputSpec> outputs(const Types& t) const;
+  BackwardSpec backward(const Types& t) const;
+  Cost cost(Direction direction, const Types& t) const;
+  std::optional<Split> split(SplitAxis axis, const Types& t) const;
+  /// Adds to the step's sums; with `seed` the logits become their gradient.
+  void run_loss(const OpContext& c) const;
+  void run_evaluation(const OpContext& c) const;
+};
+
+}  // namespace trainx::operations

@@ -1,0 +1,35 @@
+// Backends of these operations, for tensors of the host and of a GPU. The dispatchers choose by
+// Tensor::place.
+#pragma once
+#include "tensor/tensor.hpp"
+
+namespace trainx::operations {
+
+struct Gpu;  // operations/common/gpu.hpp
+
+namespace cpu {
+void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias);
+void linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
+                           const Tensor& sum);
+void linear_backward_weight(const Tensor& d_weight, const Tensor& dy, const Tensor& x,
+                            bool accumulate, const Tensor& cast);
+void linear_gelu(const Tensor& activated, const Tensor& preactivation, const Tensor& x,
+                 const Tensor& weight, const Tensor& bias);
+void linear_gelu_backward(const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
+                          const Tensor& weight, const Tensor& x, bool accumulate);
+}  // namespace cpu
+
+namespace cuda {
+void linear(const Gpu& gpu, const Tensor& y, const Tensor& x, const Tensor& weight,
+            const Tensor& bias);
+void linear_backward_input(const Gpu& gpu, const Tensor& dx, const Tensor& dy, const Tensor& weight,
+                           const Tensor& sum);
+void linear_gelu(const Gpu& gpu, const Tensor& activated, const Tensor& preactivation,
+                 const Tensor& x, const Tensor& weight, const Tensor& bias);
+void linear_gelu_backward(const Gpu& gpu, const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
+                          const Tensor& weight, const Tensor& x, bool accumulate);
+void linear_backward_weight(const Gpu& gpu, const Tensor& d_weight, const Tensor& dy,
+                            const Tensor& x, bool accumulate);
+}  // namespace cuda
+
+}  // namespace trainx::operations

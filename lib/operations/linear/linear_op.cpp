@@ -1,0 +1,67 @@
+#include "core/error.hpp"
+#include "operations/activation/activation.hpp"
+#include "operations/cast/cast.hpp"
+#include "operations/column_sum/column_sum.hpp"
+#include "operations/linear/linear.hpp"
+#include "operations/linear/linear_spec.hpp"
+#include "operations/op_context.hpp"
+
+namespace trainx::operations {
+namespace {
+
+/// Rows of the output that belong to x: all, unless it is a cache of rows before them.
+Tensor rows_like(const Tensor& x, const Tensor& out, std::int64_t past) {
+  return out.size(0) == x.size(0) ? out : out.narrow(0, past, x.size(0));
+}
+
+}  // namespace
+
+void Linear::run_forward(const OpContext& c) const {
+  const bool multiplies = c.writes(is_in_place(activation) || activation == Activation::none ? y : preactivation),
+             activates = activation != Activation::none && c.writes(y);
+  if (!multiplies && !activates) return;
+  const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight), b = c.parameter(bias);
+  if (activation == Activation::none || is_in_place(activation)) {
+    const Tensor out = rows_like(x_rows, c.output(y), c.past());
+    if (const Tensor low_out = c.scratch(low); low_out.defined()) {
+      linear(low_out, x_rows, w, b);
+      operations::cast(out, low_out);
+    } else {
+      linear(out, x_rows, w, b);
+    }
+    if (activates) activate(activation, out, out);
+    return;
+  }
+  if (multiplies && activates)
+    return linear_activation(activation, c.output(y), c.output(preactivation), x_rows, w, b);
+  if (multiplies) linear(c.output(preactivation), x_rows, w, b);
+  if (activates) activate(activation, c.output(y), c.output(preactivation));
+}
+
+void Linear::run_backward(const OpContext& c) const {
+  const Tensor dy = c.output_gradient(differentiated_behind ? preactivation : y);
+  const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight);
+  const Tensor d_bias = c.parameter_gradient(bias);
+  const bool accumulate = c.accumulates(weight);
+  const bool differentiates = activation != Activation::none && !differentiated_behind;
+  if (differentiates)
+    activate_backward(activation, dy, d_bias, dy, c.output(is_in_place(activation) ? y : preactivation),
+                      accumulate);
+  Tensor rounded = dy, exact = x_rows;
+  if (const Tensor low_dy = c.scratch(low); low_dy.defined()) {
+    rounded = low_dy, exact = c.scratch(cast).view({-1}).narrow(0, 0, x_rows.numel()).view(x_rows.dims);
+    operations::cast(rounded, dy);
+    operations::cast(exact, x_rows);
+  }
+  linear_backward_weight(c.parameter_gradient(weight), dy, exact, accumulate,
+                         logits ? Tensor() : c.scratch(cast));
+  if (!differentiates && d_bias.defined()) column_sum(d_bias, dy, accumulate);
+  if (input_activation != Activation::none)
+    return linear_activation_backward(input_activation, c.input_gradient(input_sum),
+                                      c.parameter_gradient(input_bias), rounded, w,
+                                      c.input(input_sum), c.accumulates(input_bias));
+  if (const Tensor dx = c.input_gradient(x); dx.defined())
+    linear_backward_input(dx, rounded, w, c.addend(x));
+}
+
+}  // namespace trainx::operations

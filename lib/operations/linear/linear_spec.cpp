@@ -1,0 +1,87 @@
+#include "operations/linear/linear_spec.hpp"
+
+namespace trainx::operations {
+
+using program::Gemm;
+
+std::vector<OutputSpec> Linear::outputs(const Types& t) const {
+  const std::int64_t n = t.inputs[x].rows(), columns = t.parameters[weight].rows();
+  const TensorType type{logits && t.host_16_bits() ? DType::f32 : t.compute, {n, columns}};
+  std::vector<OperandId> from{input(x), parameter(weight)};
+  if (t.has_parameter(bias)) from.push_back(parameter(bias));
+  if (activation == Activation::none || is_in_place(activation)) return {{}, {"y", type, from}};
+  return {{"preactivation", type, from}, {"activated", type, {output(preactivation)}, true}};
+}
+
+BackwardSpec Linear::backward(const Types& t) const {
+  const bool keeps_sum = activation != Activation::none && !is_in_place(activation);
+  BackwardSpec b{.reads = {input(x), parameter(weight)}};
+  if (activation != Activation::none && !differentiated_behind) {
+    b.reads.push_back(output(keeps_sum ? preactivation : y));
+    b.changes = y;
+  }
+  if (input_activation != Activation::none) {
+    b.reads.push_back(input(input_sum));
+    b.inputs = {{.input = input_sum}};
+  } else {
+    b.inputs = {{.input = x}};
+  }
+  b.parameters = {weight};
+  if (t.has_parameter(bias) && !differentiated_behind) b.parameters.push_back(bias);
+  if (t.has_parameter(input_bias)) b.parameters.push_back(input_bias);
+  return b;
+}
+
+Cost Linear::cost(Direction direction, const Types& t) const {
+  const std::int64_t N = t.inputs[x].rows(), in = t.parameters[weight].columns(),
+                     out = t.parameters[weight].rows();
+  const bool activates = activation != Activation::none, keeps_sum = activates && !is_in_place(activation);
+  const TensorType low_type{t.compute, {N, out}};
+  Cost c;
+  c.scratch.resize(2);
+  c.scratch[low] = {"logits_low", logits && t.host_16_bits() ? low_type : TensorType{}};
+  if (direction == Direction::forward) {
+    c.products = {{Gemm{N, out, in}, keeps_sum ? preactivation : y}};
+    if (activates) {
+      c.kernels.push_back({KernelFamily::activation});
+      c.element_flops = static_cast<double>(N * out) * activation_flops;
+      c.element_bytes = 2 * low_type.bytes();
+    }
+    return c;
+  }
+  if (t.host_16_bits())
+    c.scratch[cast] = {"cast", {DType::f32, {N * (logits ? in : in + out)}}};
+  c.products = {{Gemm{N, in, out}}, {Gemm{.m = out, .n = in, .k = N, .a_transposed = true}}};
+  if (input_activation != Activation::none) {
+    c.kernels.push_back({KernelFamily::activation});
+    c.element_flops += static_cast<double>(N * in) * activation_gradient_flops;
+    c.element_bytes += 3 * t.inputs[input_sum].bytes();
+  }
+  if (activates && !differentiated_behind) {
+    c.kernels.push_back({KernelFamily::activation});
+    c.element_flops += static_cast<double>(N * out) * activation_gradient_flops;
+    c.element_bytes += 3 * low_type.bytes();
+  } else if (t.has_parameter(bias) && !differentiated_behind) {
+    c.kernels.push_back({KernelFamily::column_sum});
+  }
+  return c;
+}
+
+std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
+  const bool biased = t.has_parameter(bias);
+  Split s;
+  s.parameters.resize(t.parameters.size());
+  if (axis == SplitAxis::column || axis == SplitAxis::vocabulary) {
+    s.parameters[weight] = 0;
+    if (biased) s.parameters[bias] = 0;
+    s.sums_inputs = true;
+    return s;
+  }
+  // each part would add the bias, and an activation is not linear
+  if (axis != SplitAxis::row || biased || activation != Activation::none) return std::nullopt;
+  s.parameters[weight] = 1;
+  s.sums_outputs = true;
+  return s;
+}
+
+}  // namespace trainx::operations

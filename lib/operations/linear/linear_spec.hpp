@@ -1,0 +1,37 @@
+#pragma once
+#include "operations/activation/activation_spec.hpp"
+#include "operations/op_spec.hpp"
+
+namespace trainx::operations {
+
+/// y[N, out] = x[N, in] weight[out, in]^T + bias[out], and an activation of it.
+///
+/// Outputs: y alone; of a GELU the sum before it too (`preactivation`, y is `activated`), which its
+/// backward reads. A tanh is computed in place.
+struct Linear {
+  static constexpr std::string_view name = "linear";
+  static constexpr Work work = Work::activation;  // beside products
+  /// input_sum: what x is the activation of, where this backward differentiates that, too.
+  enum Input : int { x, input_sum };
+  /// input_bias: of input_sum; its gradient is a by-product.
+  enum Parameter : int { weight, bias, input_bias };
+  enum Output : int { preactivation, y };
+
+  Activation activation = Activation::none;
+  Activation input_activation = Activation::none;  // of input_sum
+  bool differentiated_behind = false;  // its activation, by the operation that reads it
+  bool logits = false;  // on a CPU y is f32 whatever is computed in
+
+  bool operator==(const Linear&) const = default;
+
+  std::vector<OutputSpec> outputs(const Types& t) const;
+  BackwardSpec backward(const Types& t) const;
+  Cost cost(Direction direction, const Types& t) const;
+  std::optional<Split> split(SplitAxis axis, const Types& t) const;
+  void run_forward(const OpContext& c) const;
+  void run_backward(const OpContext& c) const;
+
+  enum Scratch : int { cast, low };
+};
+
+}  // namespace trainx::operations

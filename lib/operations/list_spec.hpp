@@ -1,0 +1,32 @@
+// The operations that there are: a folder each, and a word in this list.
+#pragma once
+#include "operations/attention/attention_spec.hpp"
+#include "operations/cross_entropy/cross_entropy_spec.hpp"
+#include "operations/dropout/dropout_spec.hpp"
+#include "operations/embedding/embedding_spec.hpp"
+#include "operations/linear/linear_spec.hpp"
+#include "operations/norm/residual_norm_spec.hpp"
+#include <variant>
+
+namespace trainx::operations {
+
+using Operation =
+    std::variant<Embedding, ResidualNorm, Linear, Attention, DropoutLayer, CrossEntropy>;
+
+inline std::string_view name_of(const Operation& o) {
+  return std::visit([](const auto& op) { return op.name; }, o);
+}
+inline std::vector<OutputSpec> outputs_of(const Operation& o, const Types& t) {
+  return std::visit([&](const auto& op) { return op.outputs(t); }, o);
+}
+inline BackwardSpec backward_of(const Operation& o, const Types& t) {
+  return std::visit([&](const auto& op) { return op.backward(t); }, o);
+}
+inline Cost cost_of(const Operation& o, Direction direction, const Types& t) {
+  return std::visit([&](const auto& op) { return op.cost(direction, t); }, o);
+}
+inline std::optional<Split> split_of(const Operation& o, SplitAxis axis, const Types& t) {
+  return std::visit([&](const auto& op) { return op.split(axis, t); }, o);
+}
+
+}  // namespace trainx::operations

@@ -1,0 +1,63 @@
+#include "operations/norm/residual_norm_spec.hpp"
+
+namespace trainx::operations {
+
+std::vector<OutputSpec> ResidualNorm::outputs(const Types& t) const {
+  const TensorType& x = t.inputs[residual];
+  // of the rows that are looked at
+  const std::int64_t n = t.has_input(rows) ? t.inputs[rows].rows() : x.rows();
+  const TensorType like{x.dtype, {n, x.columns()}}, statistic{DType::f32, {n}};
+  std::vector<OutputSpec> out(norms ? 4 : 1);
+  const OperandId whole = adds ? output(sum) : input(residual);
+  if (adds) {
+    out[sum] = {"residual", like, {input(residual), input(branch)}};
+    for (const int p : {static_cast<int>(bias), static_cast<int>(before_weight), static_cast<int>(before_shift)})
+      if (t.has_parameter(p)) out[sum].from.push_back(parameter(p));
+    if (dropout > 0) out[sum].from.push_back(input(positions));
+  }
+  if (!norms) return out;
+  out[mean] = {"mean", statistic, {whole}};
+  out[rstd] = {"rstd", statistic, {whole}};
+  out[normed] = {"normed",
+                 like,
+                 {whole, output(mean), output(rstd), parameter(weight), parameter(shift)},
+                 true};
+  return out;
+}
+
+BackwardSpec ResidualNorm::backward(const Types& t) const {
+  BackwardSpec b;
+  if (norms)
+    b.reads = {adds ? output(sum) : input(residual), output(mean), output(rstd), parameter(weight)};
+  b.inputs = {{.input = residual, .over = norms ? static_cast<int>(normed) : program::none}};
+  if (adds && dropout > 0) {
+    b.reads.push_back(input(positions));
+    b.inputs.push_back({.input = branch});
+  } else if (adds) {
+    b.inputs.push_back({.input = branch, .same_as = residual});
+  }
+  if (norms) b.parameters = {weight, shift};
+  if (t.has_parameter(bias)) b.parameters.push_back(bias);
+  return b;
+}
+
+Cost ResidualNorm::cost(Direction direction, const Types& t) const {
+  // counted off the formulas: a sum and a norm, and their gradients
+  constexpr double forward_flops = 9, backward_flops = 16;
+  Cost c;
+  const bool forward = direction == Direction::forward;
+  c.kernels = {{forward ? KernelFamily::norm_forward : KernelFamily::norm_backward}};
+  const TensorType& x = t.inputs[residual];
+  const std::int64_t n = t.has_input(rows) ? t.inputs[rows].rows() : x.rows();
+  c.element_flops = static_cast<double>(n * x.columns()) * (forward ? forward_flops : backward_flops);
+  const TensorType row{x.dtype, {n, x.columns()}};
+  // forward: operands, the sum, its norm; backward: both gradients, the sum, the sum's gradient
+  c.element_bytes = row.bytes() * (forward ? (adds ? 3 : 1) + norms : adds ? 4 : 3);
+  // rows that were picked send their gradients back, and a bias sees all rows
+  if (!forward && t.has_input(rows)) c.kernels.push_back({KernelFamily::rows});
+  return c;
+}
+
+std::optional<Split> ResidualNorm::split(SplitAxis, const Types&) const { return std::nullopt; }
+
+}  // namespace trainx::operations

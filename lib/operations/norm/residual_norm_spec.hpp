@@ -1,0 +1,38 @@
+#pragma once
+#include "operations/op_spec.hpp"
+
+namespace trainx::operations {
+
+/// sum = residual + dropout(branch + bias), and its LayerNorm (Ba et al. 2016, arXiv:1607.06450),
+/// normed = (sum - mean) * rstd * weight + shift. One without the other: a sum alone, or the norm
+/// of what is there.
+///
+/// With the operands before_weight and before_shift the residual first goes through the LayerNorm
+/// that they describe: models whose norm follows the sum keep the sum, and make the norm's result
+/// anew where it is added to.
+struct ResidualNorm {
+  static constexpr std::string_view name = "residual_norm";
+  static constexpr Work work = Work::norm;
+  enum Input : int { residual, branch, positions, rows };
+  enum Parameter : int { weight, shift, bias, before_weight, before_shift };
+  enum Output : int { sum, mean, rstd, normed };
+
+  bool adds = false;   // else `residual` is the sum
+  bool norms = false;  // else sum is the only output
+  double epsilon = 1e-5;
+  double dropout = 0;  // of the branch; its site is the block's first
+
+  bool operator==(const ResidualNorm&) const = default;
+
+  std::vector<OutputSpec> outputs(const Types& t) const;
+  BackwardSpec backward(const Types& t) const;
+  Cost cost(Direction direction, const Types& t) const;
+  std::optional<Split> split(SplitAxis axis, const Types& t) const;
+  void run_forward(const OpContext& c) const;
+  void run_backward(const OpContext& c) const;
+  /// Of picked rows, which come some at a time: before the first and after the last.
+  void begin_backward(const OpContext& c) const;
+  void finish_backward(const OpContext& c) const;
+};
+
+}  // namespace trainx::operations

@@ -1,0 +1,47 @@
+#include "operations/op_context.hpp"
+
+namespace trainx::operations {
+
+using program::Role;
+
+Tensor OpContext::operand(Slot s) const {
+  if (!is_used(s)) return {};
+  const Tensor& t = block_[s];
+  if (bound_.chunk == 0 || rows_.count == 0) return t;
+  switch (block_.role(s)) {
+    case Role::scratch:
+      if (s == bound_.row_index || s == bound_.row_targets)
+        return t.narrow(0, rows_.first, rows_.count);
+      // operands of the operation as a whole are of no row
+      return t.dim() > 0 && t.size(0) == bound_.chunk ? t.narrow(0, rows_.at, rows_.count) : t;
+    case Role::value:
+    case Role::value_gradient:
+      return picks_rows() ? t : t.narrow(0, rows_.first, rows_.count);
+    case Role::batch:
+      return s == bound_.targets ? t.view({-1}).narrow(0, rows_.first, rows_.count) : t;
+    default: return t;
+  }
+}
+
+Tensor OpContext::parameter_in(int i, bool gradient) const {
+  if (!has(op_.parameters, i)) return {};
+  const BoundParameter& p = op_.parameters[static_cast<std::size_t>(i)];
+  const Slot s = gradient ? p.gradient : p.value;
+  if (!is_used(s)) return {};
+  return block_.joined(s, p.first, p.count);
+}
+
+bool OpContext::accumulates(int parameter) const {
+  const Slot s = op_.parameters[static_cast<std::size_t>(parameter)].gradient;
+  return (bound_.chunk > 0 && !is_first_chunk()) || block_.accumulates(s);
+}
+
+Dropout OpContext::dropout(double probability, int positions, std::int64_t length,
+                           int site) const {
+  if (!(probability > 0) || !block_.training()) return {};
+  const Tensor at = whole(slot(op_.inputs, positions));
+  return {probability, block_.random_key(site), at.as<const std::int64_t>(), length,
+          picks_rows() ? 0 : rows_.first};
+}
+
+}  // namespace trainx::operations
