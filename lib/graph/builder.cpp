@@ -230,7 +230,7 @@ void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score sco
                                           .optional = o.optional,
                                           .saved_dims = {o.classes}});
   const Value logits = out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
-  model_.values[static_cast<std::size_t>(logits.id)].name = "logits";
+  model_.values[static_cast<std::size_t>(logits.id)].name = "logits_chunk";
   model_.head.classes = o.classes;
   add(CrossEntropy{.classes = o.classes, .score = score}, {logits.id, model_.head.targets}, {});
   if (score == CrossEntropy::Score::correct) model_.scores = {program::metric("correct")};

@@ -218,7 +218,7 @@ void add_cost(program::Phase& phase, const Operation& operation, const Cost& cos
     phase.element_work.push_back({std::visit([](const auto& op) { return op.work; }, operation),
                                   cost.element_flops * static_cast<double>(times),
                                   cost.element_bytes * static_cast<double>(times),
-                                  bound.outputs.empty() ? none : bound.outputs.front()});
+                                  slot(cost.element_output)});
 }
 
 std::vector<Slot> bind_scratch(const Cost& cost, Slots& slots, Uses& uses) {

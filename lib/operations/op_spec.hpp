@@ -104,6 +104,7 @@ struct Cost {
   std::vector<ScratchSpec> scratch;
   // beside products; of attention its operands' bytes
   double element_flops = 0, element_bytes = 0;
+  int element_output = program::none;  // that this work makes
 };
 
 /// How an operation is cut over ranks along an axis of its own.

@@ -31,14 +31,16 @@ std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& grap
       plan.dims);
 }
 
-// A norm is known by the statistics that it leaves.
-bool has_norm(const program::BlockSpec& block, Op op) {
-  const auto phase = block.phases.find(op);
-  return phase != block.phases.end() &&
-         std::ranges::any_of(phase->second.uses, [&](const program::SlotUse& u) {
-           return u.how == program::How::overwrite &&
-                  block.slots[static_cast<std::size_t>(u.slot)].name == "mean";
-         });
+// Launches of a norm's forward in a step beyond one for each of its backward.
+std::int64_t norms_beyond_backward(const program::BlockSpec& block, bool recomputed) {
+  std::int64_t beyond = 0;
+  for (const auto& [op, phase] : block.phases) {
+    if (op == Op::evaluate || op == Op::predict) continue;
+    const std::int64_t times = op == Op::forward && recomputed ? 2 : 1;
+    beyond += times * phase.launches_of(program::KernelFamily::norm_forward) -
+              phase.launches_of(program::KernelFamily::norm_backward);
+  }
+  return beyond;
 }
 
 // How many operations of a step are the last that have to do with some group of parameters: behind
@@ -139,9 +141,7 @@ StepClaims claims_of(const RunPlan& plan, const program::ModelGraph& graph,
       else
         claims.attention_forward += level == ActivationCheckpoint::full ? 2 : 1;
     }
-    claims.norms_recomputed +=
-        has_norm(block, Op::backward) +
-        (level != ActivationCheckpoint::none && has_norm(block, Op::forward));
+    claims.norms_recomputed += norms_beyond_backward(block, level != ActivationCheckpoint::none);
     claims.products_recomputed |= level == ActivationCheckpoint::mlp ||
                                   level == ActivationCheckpoint::full;
     claims.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows)

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace trainx::plan {
 namespace {
@@ -13,27 +12,8 @@ using program::Instruction;
 using program::Op;
 using program::Use;
 
-// Operations for each element, counted off the formulas: a sum and a layer norm forward and
-// backward, tanh-GELU and its derivative, a logit of a softmax with cross-entropy and its gradient,
-// a parameter of AdamW and of its norm.
-constexpr double norm_forward = 9, norm_backward = 16, activation_forward = 12,
-                 activation_backward = 20, logit = 6, parameter_update = 16;
-
-bool is_norm_slot(const std::string& name, Op op, How how) {
-  static const std::set<std::string, std::less<>> forward{"residual_in", "branch_in",
-                                                          "residual_out", "mean", "rstd"},
-      backward{"residual_out", "d_residual_out", "d_normed", "d_residual_in",
-               "d_branch_in",  "mean",           "rstd"};
-  if (op == Op::backward) return backward.contains(name);
-  return forward.contains(name) || (name == "normed" && how != How::read);
-}
-bool is_activation_slot(const std::string& name, Op op) {
-  return name == "preactivation" ||
-         (op == Op::backward ? name == "d_activated" : name == "activated");
-}
-bool is_attention_slot(const std::string& name) {
-  return name == "qkv" || name == "attention_out" || name == "lse" || name == "d_qkv";
-}
+// Operations for each parameter, counted off the formulas of AdamW and of its norm.
+constexpr double parameter_update = 16;
 
 bool writes_slot(const Instruction& i, program::Slot slot) {
   return std::ranges::any_of(
@@ -54,43 +34,17 @@ void count_block(std::map<OperationKey, Arithmetic>& sums, const Instruction& i,
   const auto takes_part = [&](program::Slot output) {
     return i.op != Op::recompute || output == program::none || writes_slot(i, output);
   };
-  double logits = 0;
   for (const program::Gemm& g : phase->second.gemms) {
     if (!takes_part(g.output)) continue;
     const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
                  k = static_cast<double>(g.k), count = static_cast<double>(g.count);
     add(sum(Operations::contractions), 2 * m * n * k * count,
         (m * k + k * n) * element * count + m * n * (g.a_transposed ? 4 : element) * count);
-    if (i.op == Op::loss && logits == 0) logits = m * n * count;
   }
   if (phase->second.attention_flops > 0 && takes_part(phase->second.attention_output))
     sum(Operations::attention).flops += phase->second.attention_flops;
-  double norm_elements = 0, activation_elements = 0;
-  for (const Use& u : i.uses) {
-    const std::string& name = block.slots[static_cast<std::size_t>(u.slot)].name;
-    const double bytes = static_cast<double>(u.range.end - u.range.begin) *
-                         (u.how == How::accumulate || u.how == How::modify ? 2 : 1);
-    if (is_attention_slot(name) && phase->second.attention_flops > 0)
-      sum(Operations::attention).bytes += bytes;
-    else if (block.name == "embedding" && name.ends_with("residual_out"))
-      add(sum(Operations::element_wise), bytes / element, 2 * bytes);
-    else if (is_activation_slot(name, op)) {
-      // the derivative goes over the gradient in place
-      add(sum(Operations::element_wise), 0, name == "d_activated" ? 2 * bytes : bytes);
-      activation_elements = std::max(activation_elements, bytes / element);
-    } else if (block.name != "embedding" && is_norm_slot(name, op, u.how)) {
-      add(sum(Operations::statistical), 0, bytes);
-      if (name == "residual_out" && (op == Op::backward || takes_part(u.slot)))
-        norm_elements = bytes / element;
-    }
-  }
-  if (activation_elements > 0)
-    sum(Operations::element_wise).flops +=
-        activation_elements * (op == Op::backward ? activation_backward : activation_forward);
-  if (norm_elements > 0)
-    sum(Operations::statistical).flops += norm_elements *
-                                          (op == Op::backward ? norm_backward : norm_forward);
-  if (i.op == Op::loss) add(sum(Operations::statistical), logits * logit, 2 * logits * element);
+  for (const program::ElementWork& w : phase->second.element_work)
+    if (takes_part(w.output)) add(sum(operations_of(w.work)), w.flops, w.bytes);
 }
 
 std::string text(const char* pattern, double x) {

@@ -1,4 +1,7 @@
 #include "train/attestation.hpp"
+#include "operations/attention/attention_kernels_spec.hpp"
+#include "operations/linear/product_kernels_spec.hpp"
+#include "operations/norm/norm_kernels_spec.hpp"
 #include <algorithm>
 #include <vector>
 
@@ -21,35 +24,9 @@ std::int64_t launches(const StepEvidence& e, const Names& parts) {
   return most;
 }
 
-/// Fused kernels of attention, and what was asked for where they may run.
-struct FusedAttention {
-  std::string whose;
-  Names forward, backward;
-  std::vector<AttentionKind> kinds;
-  bool documents = false;  // where rows hold several, and there alone
-  bool fits(const plan::StepClaims& claims) const {
-    return claims.documents == documents && std::ranges::count(kinds, claims.attention) > 0;
-  }
-};
-
-const std::vector<FusedAttention>& fused_attention() {
-  static const std::vector<FusedAttention> all{
-      {"cuDNN",
-       {"sdpa", "fprop"},
-       {"sdpa", "bprop"},
-       {AttentionKind::automatic, AttentionKind::cudnn}},
-      {"trainx",
-       {"attention_kernel", "7Forward", "7Lengths"},
-       {"attention_kernel", "16KeyValueGradient", "7Lengths"},
-       {AttentionKind::automatic}},
-      {"trainx",
-       {"attention_kernel", "7Forward", "9Documents"},
-       {"attention_kernel", "16KeyValueGradient", "9Documents"},
-       {AttentionKind::automatic},
-       true},
-      {"flash", {"flash_fwd"}, {"flash_bwd"}, {AttentionKind::flash}},
-      {"efficient", {"fmha_cutlassF"}, {"fmha_cutlassB"}, {AttentionKind::efficient}}};
-  return all;
+/// May these kernels run, by what was asked for?
+bool fits(const operations::FusedAttention& f, const plan::StepClaims& claims) {
+  return claims.documents == f.documents && std::ranges::count(f.kinds, claims.attention) > 0;
 }
 
 std::int64_t all_launches(const StepEvidence& e, const Names& parts) {
@@ -59,18 +36,17 @@ std::int64_t all_launches(const StepEvidence& e, const Names& parts) {
   return all;
 }
 
-bool has_any(const std::string& name, const Names& parts) {
+template <class Parts>
+bool has_any(const std::string& name, const Parts& parts) {
   return std::ranges::any_of(
       parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
-/// Kernels that add up the parts of a product are none of their own.
 std::int64_t products(const StepEvidence& e) {
   std::int64_t all = 0;
   for (const auto& [name, count] : e.kernels)
-    if (has_any(name, {"nvjet", "gemm", "gemv", "cutlass"}) &&
-        !has_any(name, {"sdpa", "flash_fwd", "flash_bwd", "fmha_cutlass", "execute_split_k_kernel",
-                        "splitKreduce"}))
+    if (has_any(name, operations::product_kernels) &&
+        !has_any(name, operations::not_product_kernels))
       all += count;
   return all;
 }
@@ -94,14 +70,14 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
   const std::string asked = " (model.attention: " + std::string(name_of(claims.attention)) +
                             (claims.documents ? ", data.packed: true)" : ")");
   std::int64_t forward = 0, backward = 0;
-  for (const FusedAttention& f : fused_attention()) {
+  for (const operations::FusedAttention& f : operations::fused_attention()) {
     const std::int64_t f_forward = launches(evidence, f.forward),
                        f_backward = launches(evidence, f.backward);
-    if (f.fits(claims))
+    if (fits(f, claims))
       forward = std::max(forward, f_forward), backward = std::max(backward, f_backward);
     else
       expect(f_forward + f_backward, 0,
-             f.whose + "'s fused attention" + (f.documents ? " inside documents" : ""), asked);
+             f.maker + "'s fused attention" + (f.documents ? " inside documents" : ""), asked);
   }
   const std::string kind =
       claims.attention == AttentionKind::automatic && !claims.documents ? "" : asked;
@@ -114,8 +90,8 @@ std::vector<std::string> differences(const plan::StepClaims& claims, const StepE
                   std::to_string(claims.matrix_products) + " were planned" + checkpointing);
   // Selective recomputation shows in nothing else: whether GELU has a kernel of its own is up to
   // what was measured.
-  expect(all_launches(evidence, {"residual_layer_norm_kernel"}),
-         all_launches(evidence, {"layer_norm_backward_kernel"}) + claims.norms_recomputed,
+  expect(all_launches(evidence, {operations::norm_forward_kernel}),
+         all_launches(evidence, {operations::norm_backward_kernel}) + claims.norms_recomputed,
          "a norm's forward", checkpointing);
   if (claims.host_updates > 0) {
     const std::string offloaded = " (memory.optimizer_offload)";

@@ -33,7 +33,7 @@ Cost Attention::cost(Direction direction, const Types& t) const {
   const double products = direction == Direction::forward ? 2 : 5;
   c.attention = AttentionCost{products * product_flops(*this), batch * length * query_heads,
                               head_size, kind != AttentionKind::math};
-  c.attention_output = out;
+  if (direction == Direction::forward) c.attention_output = c.element_output = out;
   const TensorType result{t.compute, {batch * length, query_heads, head_size}};
   // backward: both and their gradients
   c.element_bytes = (t.inputs[qkv].bytes() + result.bytes()) * (direction == Direction::forward ? 1 : 2);

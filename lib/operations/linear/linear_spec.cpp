@@ -46,6 +46,7 @@ Cost Linear::cost(Direction direction, const Types& t) const {
       c.kernels.push_back({KernelFamily::activation});
       c.element_flops = static_cast<double>(N * out) * activation_flops;
       c.element_bytes = 2 * low_type.bytes();
+      c.element_output = y;
     }
     return c;
   }

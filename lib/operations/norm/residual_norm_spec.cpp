@@ -50,6 +50,7 @@ Cost ResidualNorm::cost(Direction direction, const Types& t) const {
   const TensorType& x = t.inputs[residual];
   const std::int64_t n = t.has_input(rows) ? t.inputs[rows].rows() : x.rows();
   c.element_flops = static_cast<double>(n * x.columns()) * (forward ? forward_flops : backward_flops);
+  if (forward) c.element_output = norms ? normed : sum;
   const TensorType row{x.dtype, {n, x.columns()}};
   // forward: operands, the sum, its norm; backward: both gradients, the sum, the sum's gradient
   c.element_bytes = row.bytes() * (forward ? (adds ? 3 : 1) + norms : adds ? 4 : 3);

@@ -262,7 +262,7 @@ TEST_CASE(
       const double expected = probability * static_cast<double>(N);
       std::int64_t logits = 0, products = 0;
       for (const auto& s : graph.blocks.back().slots) {
-        if (s.name != "logits" || s.role != program::Role::scratch) continue;
+        if (s.name != "logits_chunk") continue;
         CHECK(s.tensor.dtype == DType::bf16);
         logits = s.tensor.dims.at(0);
       }

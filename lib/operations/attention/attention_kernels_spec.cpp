@@ -1,0 +1,25 @@
+#include "operations/attention/attention_kernels_spec.hpp"
+
+namespace trainx::operations {
+
+const std::vector<FusedAttention>& fused_attention() {
+  static const std::vector<FusedAttention> all{
+      {"cuDNN",
+       {"sdpa", "fprop"},
+       {"sdpa", "bprop"},
+       {AttentionKind::automatic, AttentionKind::cudnn}},
+      {"trainx",
+       {"attention_kernel", "7Forward", "7Lengths"},
+       {"attention_kernel", "16KeyValueGradient", "7Lengths"},
+       {AttentionKind::automatic}},
+      {"trainx",
+       {"attention_kernel", "7Forward", "9Documents"},
+       {"attention_kernel", "16KeyValueGradient", "9Documents"},
+       {AttentionKind::automatic},
+       true},
+      {"flash", {"flash_fwd"}, {"flash_bwd"}, {AttentionKind::flash}},
+      {"efficient", {"fmha_cutlassF"}, {"fmha_cutlassB"}, {AttentionKind::efficient}}};
+  return all;
+}
+
+}  // namespace trainx::operations
