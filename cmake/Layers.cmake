@@ -95,9 +95,11 @@ layer(tokenizer NEEDS core yaml LIBRARIES system::pcre2-8 system::utf8proc syste
   ALONE /normalizer /pre_tokenizer /decoder /word_piece)
 layer(corpus NEEDS data tokenizer
   ALONE /part_encoder)
+# A GPU is a file: rates, limits, what its libraries take.
+layer(hardware NEEDS core program)
 layer(facts NEEDS recipe data
   ALONE /measured_links /memory_bandwidth /offload_folder /links)
-layer(plan NEEDS facts recipe passes
+layer(plan NEEDS facts hardware recipe passes
   ALONE /advice /memory_anatomy /operations /choose_offload /limits /model_dims /needless)
 layer(checkpoint NEEDS core log)
 layer(dist NEEDS core

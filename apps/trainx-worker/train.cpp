@@ -44,7 +44,7 @@ void write_run_files(const train::RunFolder& folder, const plan::RunPlan& plan,
   write_file_atomic(folder.file("plan.json"), plan::to_json(plan, true).dump(2) + "\n");
   metrics::RunInfo info{.build = job.build,
                         .host = host_name(),
-                        .devices = job.facts.hardware.gpus,
+                        .devices = job.facts.hardware.gpu_names(),
                         .argv = job.argv,
                         .directory = job.directory,
                         .started = utc_time(),

@@ -2,7 +2,7 @@
 #include "inputs.hpp"
 #include "plan/advice.hpp"
 #include "plan/needless.hpp"
-#include "plan/rates.hpp"
+#include "hardware/hardware.hpp"
 #include "recipe/value.hpp"
 #include <nlohmann/json.hpp>
 
@@ -46,7 +46,7 @@ void add_plan(CLI::App& app, Context& context) {
   add_recipe_arguments(*command, a->recipe);
   command->add_flag("--program", a->program, "Print every instruction of the step.");
   command->add_option("--gpu", a->gpu, "Plan for this GPU instead of this machine.")
-      ->type_name(recipe::joined(plan::device_names(), "|"));
+      ->type_name(recipe::joined(hardware::hardware_names(), "|"));
   command->add_option("--world", a->world, "Plan for N ranks.")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 16));

@@ -9,11 +9,19 @@
 
 namespace trainx::facts {
 
+/// As NVML tells.
+struct Gpu {
+  std::string name;            // "NVIDIA H200"
+  int compute_capability = 0;  // 90: 9.0; 0: not told
+  std::int64_t memory_bytes = 0;
+  bool operator==(const Gpu&) const = default;
+};
+
 struct HardwareFacts {
   std::string host, cpu;
   std::int64_t cpu_cores = 1;     // this process may use (affinity, cgroup)
   std::int64_t memory_bytes = 0;  // installed, or the cgroup's limit if lower
-  std::vector<std::string> gpus;  // names, as NVML tells; empty without a driver
+  std::vector<Gpu> gpus;          // empty without a driver
   // of the run, on this machine: they share its cores and, without GPUs, its memory
   std::int64_t local_ranks = 1;
   // Of the GPUs' links, as `trainx doctor` measured them on this machine; 0: it did not.
@@ -22,6 +30,7 @@ struct HardwareFacts {
   double host_bytes_per_s = 0;
   // of optimizers' updates in the host's memory, by all cores together; 0: not measured
   double host_update_bytes_per_s = 0;
+  std::vector<std::string> gpu_names() const;
   std::int64_t threads_of_rank() const {
     return std::max<std::int64_t>(1, cpu_cores / local_ranks);
   }

@@ -39,32 +39,51 @@ std::string machine_key() {
 
 }  // namespace
 
-std::vector<std::string> remembered(const std::string& file, const std::string& key,
-                                    const std::function<std::vector<std::string>()>& detect) {
-  const auto kept = nlohmann::json::parse(text_of(file.c_str()), nullptr, false);
-  if (kept.is_object() && kept.value("key", nlohmann::json()) == key) {
-    const auto names = kept.find("gpus");
-    if (names != kept.end() && names->is_array() &&
-        std::ranges::all_of(*names, [](const auto& n) { return n.is_string(); }))
-      return names->get<std::vector<std::string>>();
-  }
-  const auto names = detect();
-  try {
-    make_folders(folder_of(file));
-    write_file_atomic(file, nlohmann::json{{"key", key}, {"gpus", names}}.dump(
-                                -1, ' ', false, nlohmann::json::error_handler_t::replace));
-  } catch (const UserError&) {
-    return names;  // nowhere to keep it: asked again next time
-  }
-  return names;
+nlohmann::json to_json(const Gpu& gpu) {
+  return {{"name", gpu.name},
+          {"compute_capability", gpu.compute_capability},
+          {"memory_bytes", gpu.memory_bytes}};
 }
 
-std::vector<std::string> gpu_names() {
+std::optional<std::vector<Gpu>> gpus_from_json(const nlohmann::json& list) {
+  if (!list.is_array()) return std::nullopt;
+  std::vector<Gpu> gpus;
+  for (const nlohmann::json& g : list) {
+    const auto has = [&](const char* key, bool (nlohmann::json::*is)() const noexcept) {
+      return g.is_object() && g.contains(key) && (g.at(key).*is)();
+    };
+    if (!has("name", &nlohmann::json::is_string) ||
+        !has("compute_capability", &nlohmann::json::is_number_integer) ||
+        !has("memory_bytes", &nlohmann::json::is_number_integer))
+      return std::nullopt;
+    gpus.push_back({g.at("name"), g.at("compute_capability"), g.at("memory_bytes")});
+  }
+  return gpus;
+}
+
+std::vector<Gpu> remembered(const std::string& file, const std::string& key,
+                            const std::function<std::vector<Gpu>()>& detect) {
+  const auto kept = nlohmann::json::parse(text_of(file.c_str()), nullptr, false);
+  if (kept.is_object() && kept.value("key", nlohmann::json()) == key)
+    if (auto gpus = gpus_from_json(kept.value("gpus", nlohmann::json()))) return *std::move(gpus);
+  const std::vector<Gpu> gpus = detect();
+  nlohmann::json list = nlohmann::json::array();
+  for (const Gpu& gpu : gpus) list.push_back(to_json(gpu));
+  try {
+    make_folders(folder_of(file));
+    write_file_atomic(file, nlohmann::json{{"key", key}, {"gpus", list}}.dump(
+                                -1, ' ', false, nlohmann::json::error_handler_t::replace));
+  } catch (const UserError&) {
+    return gpus;  // nowhere to keep it: asked again next time
+  }
+  return gpus;
+}
+
+std::vector<Gpu> visible_gpus() {
   // no driver, or one in another place: NVML says so at once
-  if (!fs::exists("/proc/driver/nvidia/version")) return nvml_gpu_names();
+  if (!fs::exists("/proc/driver/nvidia/version")) return nvml_gpus();
   const std::string folder = cache_folder();
-  return folder.empty() ? nvml_gpu_names()
-                        : remembered(folder + "/gpus.json", machine_key(), nvml_gpu_names);
+  return folder.empty() ? nvml_gpus() : remembered(folder + "/gpus.json", machine_key(), nvml_gpus);
 }
 
 std::string why_no_gpu() {

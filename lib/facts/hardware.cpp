@@ -37,6 +37,12 @@ std::string cpu_name() {
 
 }  // namespace
 
+std::vector<std::string> HardwareFacts::gpu_names() const {
+  std::vector<std::string> names;
+  for (const Gpu& gpu : gpus) names.push_back(gpu.name);
+  return names;
+}
+
 HardwareFacts detect_hardware() {
   HardwareFacts h;
   h.host = host_name();
@@ -52,9 +58,9 @@ HardwareFacts detect_hardware() {
                      static_cast<std::int64_t>(info.mem_unit);
   if (limits.memory_bytes) h.memory_bytes = std::min(h.memory_bytes, *limits.memory_bytes);
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");  // set to nothing: none
-  if (!visible || (*visible && std::string_view(visible) != "-1")) h.gpus = gpu_names();
+  if (!visible || (*visible && std::string_view(visible) != "-1")) h.gpus = visible_gpus();
   h.host_update_bytes_per_s = remembered_host_update_rate(h.cpu_cores);
-  if (const auto links = h.gpus.empty() ? std::nullopt : remembered_links(h.gpus)) {
+  if (const auto links = h.gpus.empty() ? std::nullopt : remembered_links(h.gpu_names())) {
     if (links->sum)
       h.link_bytes_per_s = links->sum->bytes_per_second,
       h.link_latency_s = links->sum->latency_seconds;

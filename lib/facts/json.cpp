@@ -1,4 +1,5 @@
 #include "facts/facts.hpp"
+#include "facts/gpus.hpp"
 #include "spec/arch/custom_json.hpp"
 #include <nlohmann/json.hpp>
 
@@ -11,12 +12,13 @@ nlohmann::json to_json(const Facts& facts) {
                    {"cpu", h.cpu},
                    {"cpu_cores", h.cpu_cores},
                    {"memory_bytes", h.memory_bytes},
-                   {"gpus", h.gpus},
+                   {"gpus", nlohmann::json::array()},
                    {"local_ranks", h.local_ranks},
                    {"link_bytes_per_s", h.link_bytes_per_s},
                    {"link_latency_s", h.link_latency_s},
                    {"host_bytes_per_s", h.host_bytes_per_s},
                    {"host_update_bytes_per_s", h.host_update_bytes_per_s}};
+  for (const Gpu& gpu : h.gpus) j["hardware"]["gpus"].push_back(to_json(gpu));
   j["data"] = {{"train_present", d.train_present}, {"eval_present", d.eval_present},
                {"train_samples", d.train_samples}, {"eval_samples", d.eval_samples},
                {"vocab_size", d.vocab_size},       {"problem", d.problem},
@@ -44,7 +46,7 @@ Facts facts_from_json(const nlohmann::json& j) {
   h.at("cpu").get_to(facts.hardware.cpu);
   h.at("cpu_cores").get_to(facts.hardware.cpu_cores);
   h.at("memory_bytes").get_to(facts.hardware.memory_bytes);
-  h.at("gpus").get_to(facts.hardware.gpus);
+  facts.hardware.gpus = gpus_from_json(h.at("gpus")).value();
   h.at("local_ranks").get_to(facts.hardware.local_ranks);
   h.at("link_bytes_per_s").get_to(facts.hardware.link_bytes_per_s);
   h.at("link_latency_s").get_to(facts.hardware.link_latency_s);

@@ -1,10 +1,9 @@
 #pragma once
-#include <string>
-#include <vector>
+#include "facts/facts.hpp"
 
 namespace trainx::facts {
 
 /// Asks NVML; empty where there is none.
-std::vector<std::string> nvml_gpu_names();
+std::vector<Gpu> nvml_gpus();
 
 }  // namespace trainx::facts

@@ -13,10 +13,11 @@ using program::TensorSpec;
 namespace {
 
 TensorSpec batch_tensor(const std::string& name, std::int64_t B, std::int64_t T) {
-  static const std::map<std::string, std::pair<DType, bool>> known{  // true: one for each token
-      {"tokens", {DType::i32, true}},      {"targets", {DType::i32, true}},
-      {"positions", {DType::i64, false}},  {"token_types", {DType::i32, true}},
-      {"lengths", {DType::i32, false}},    {"labels", {DType::i32, false}},
+  static const std::map<std::string, std::pair<DType, bool>> known{
+      // true: one for each token
+      {"tokens", {DType::i32, true}},         {"targets", {DType::i32, true}},
+      {"positions", {DType::i64, false}},     {"token_types", {DType::i32, true}},
+      {"lengths", {DType::i32, false}},       {"labels", {DType::i32, false}},
       {"document_starts", {DType::i32, true}}};
   const auto found = known.find(name);
   if (found == known.end()) throw InternalError("no loader fills '" + name + "'");
@@ -53,7 +54,8 @@ ModelBuilder::ModelBuilder(const BuilderOptions& options, const std::vector<std:
   for (const std::string& name : batch) {
     const TensorSpec& spec =
         model_.batch.emplace_back(batch_tensor(name, options.batch_size, options.length));
-    model_.values.push_back({name, {spec.dtype, spec.dims}, static_cast<int>(model_.batch.size()) - 1});
+    model_.values.push_back(
+        {name, {spec.dtype, spec.dims}, static_cast<int>(model_.batch.size()) - 1});
   }
   model_.positions = this->batch("positions").id;
 }
@@ -65,7 +67,7 @@ Value ModelBuilder::batch(const std::string& name) const {
 }
 
 Node& ModelBuilder::add(Operation operation, std::vector<ValueId> inputs,
-                      std::vector<ParameterId> parameters) {
+                        std::vector<ParameterId> parameters) {
   Node& op = model_.blocks.back().ops.emplace_back(
       Node{std::move(operation), std::move(inputs), std::move(parameters), {}, {}});
   for (const OutputSpec& o : outputs_of(op.operation, model_.types_of(op))) {
@@ -120,8 +122,8 @@ Value ModelBuilder::embedding(const EmbeddingOptions& o) {
   for (const TensorSpec& b : model_.batch)
     if (b.name == "document_starts") inputs[Embedding::starts] = batch(b.name).id;
   if (op.dropout > 0) inputs[Embedding::positions] = model_.positions;
-  std::vector<ParameterId> parameters{table(o.token, C, o.tokens), table(o.position, C, o.positions),
-                                      {}};
+  std::vector<ParameterId> parameters{
+      table(o.token, C, o.tokens), table(o.position, C, o.positions), {}};
   if (!o.type.empty()) parameters[Embedding::type] = table(o.type, C, o.types);
   Value h = out(add(op, std::move(inputs), std::move(parameters)));
   if (norms) {
@@ -152,8 +154,8 @@ Value ModelBuilder::residual(int layer, const std::string& part, Value h, const 
   return sum(h, f(h));
 }
 
-Value ModelBuilder::residual_then_norm(int layer, const std::string& part, Value h,
-                                       const Branch& f, const std::string& norm) {
+Value ModelBuilder::residual_then_norm(int layer, const std::string& part, Value h, const Branch& f,
+                                       const std::string& norm) {
   return layer_norm(residual(layer, part, h, f), norm);
 }
 
@@ -181,7 +183,8 @@ Value ModelBuilder::linear(Value x, const std::string& name, const LinearOptions
                                      "", p > 0);
     if (p == 0) parameters[Linear::bias] = {id.index, static_cast<int>(count)};
   }
-  return out(add(Linear{.activation = o.activation}, {x.id, none}, std::move(parameters)), Linear::y);
+  return out(add(Linear{.activation = o.activation}, {x.id, none}, std::move(parameters)),
+             Linear::y);
 }
 
 Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
@@ -229,7 +232,8 @@ void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score sco
                                           .dims = {columns},
                                           .optional = o.optional,
                                           .saved_dims = {o.classes}});
-  const Value logits = out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
+  const Value logits =
+      out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
   model_.values[static_cast<std::size_t>(logits.id)].name = "logits_chunk";
   model_.head.classes = o.classes;
   add(CrossEntropy{.classes = o.classes, .score = score}, {logits.id, model_.head.targets}, {});

@@ -86,7 +86,7 @@ class ModelBuilder {
 
  private:
   Node& add(operations::Operation operation, std::vector<ValueId> inputs,
-          std::vector<ParameterId> parameters);
+            std::vector<ParameterId> parameters);
   Value out(const Node& op, int index = 0) const { return {op.outputs.at(index)}; }
   Block& begin(std::string name, BlockKind kind, int layer = none);
   Value sum(Value h, Value branch);

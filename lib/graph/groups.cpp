@@ -56,8 +56,8 @@ ParameterPlaces place_parameters(const Model& model) {
         if (is_new) placed.groups.push_back({.name = name});
         GroupSpec& group = placed.groups[static_cast<std::size_t>(at->second)];
         add(group, parameter.spec, parameter.continues);
-        placed.places[static_cast<std::size_t>(p)] = {at->second,
-                                                      static_cast<int>(group.parameters.size()) - 1};
+        placed.places[static_cast<std::size_t>(p)] = {
+            at->second, static_cast<int>(group.parameters.size()) - 1};
       }
   }
   return placed;

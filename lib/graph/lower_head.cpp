@@ -47,8 +47,8 @@ class HeadLowering {
     if (of_.model.scaled) b.loss_scale = slots_.scalar(scalar);
     b.logits = slots_.value(static_cast<int>(of_.graph.values.size()) - 1);
     if (!picks()) return;
-    const std::int64_t rows =
-        head_.rows == HeadRows::first ? of_.model.batch_size : of_.model.rows();
+    const std::int64_t rows = head_.rows == HeadRows::first ? of_.model.batch_size
+                                                            : of_.model.rows();
     b.row_index = slots_.scratch("rows", {DType::i64, {rows}});
     if (head_.rows == HeadRows::targets)
       b.row_targets = slots_.scratch("row_targets", {DType::i32, {rows}});
@@ -181,8 +181,8 @@ class HeadLowering {
     std::ranges::fill(none_kept.outputs, none);  // a head is never recomputed
     const auto add = [&](std::int64_t some, std::int64_t times) {
       if (some > 0 && times > 0)
-        add_cost(phase, op.operation, cost_of(op.operation, direction, types_of(op, some)), none_kept,
-                 times);
+        add_cost(phase, op.operation, cost_of(op.operation, direction, types_of(op, some)),
+                 none_kept, times);
     };
     add(R, rows / R);
     add(rows % R, 1);

@@ -13,8 +13,7 @@ namespace {
 
 class LayerLowering {
  public:
-  explicit LayerLowering(const Lowering& of)
-      : of_(of), block_(of.block()), slots_(of, out_.spec) {
+  explicit LayerLowering(const Lowering& of) : of_(of), block_(of.block()), slots_(of, out_.spec) {
     out_.spec.name = block_.name;
     out_.spec.layer = block_.layer;
     out_.bound.length = of.model.length;
@@ -45,7 +44,8 @@ class LayerLowering {
   bool keeps() const { return block_.kind == BlockKind::layer; }
 
   ValueId value_of(const Node& op, OperandId o) const {
-    return (o.kind == OperandId::Kind::input ? op.inputs : op.outputs)[static_cast<std::size_t>(o.index)];
+    return (o.kind == OperandId::Kind::input ? op.inputs
+                                             : op.outputs)[static_cast<std::size_t>(o.index)];
   }
 
   /// Values that backward reads.
@@ -70,8 +70,7 @@ class LayerLowering {
     Slot last = none;
     for (const Info& info : infos_)
       for (const ValueId v : info.op.outputs)
-        if (v != none && of_.crossing(v) != none)
-          at_.put(v, last = slots_.value(of_.crossing(v)));
+        if (v != none && of_.crossing(v) != none) at_.put(v, last = slots_.value(of_.crossing(v)));
     for (std::size_t k = 0; k < infos_.size(); ++k)
       for (std::size_t o = 0; o < infos_[k].op.outputs.size(); ++o) {
         const ValueId v = infos_[k].op.outputs[o];
@@ -101,10 +100,10 @@ class LayerLowering {
       const bool here = v != none && of_.value(v).batch == none && of_.is_made_here(v);
       bound.inputs.push_back(here ? at.of(v) : slot_of_input(v));
     }
-    for (const ValueId v : info.op.outputs)
-      bound.outputs.push_back(v == none ? none : at.of(v));
+    for (const ValueId v : info.op.outputs) bound.outputs.push_back(v == none ? none : at.of(v));
     for (const ParameterId& p : info.op.parameters)
-      bound.parameters.push_back(slots_.bind(p, direction == Direction::forward && reads(info, p), false));
+      bound.parameters.push_back(
+          slots_.bind(p, direction == Direction::forward && reads(info, p), false));
     bound.scratch = bind_scratch(cost, slots_, uses);
     return bound;
   }
@@ -177,7 +176,8 @@ class LayerLowering {
         continue;
       }
       for (std::size_t j = 0; j <= k; ++j)
-        if (const auto at = std::ranges::find(infos_[j].op.outputs, v); at != infos_[j].op.outputs.end())
+        if (const auto at = std::ranges::find(infos_[j].op.outputs, v);
+            at != infos_[j].op.outputs.end())
           add_origins(j, static_cast<std::size_t>(at - infos_[j].op.outputs.begin()), from);
     }
   }
@@ -197,11 +197,13 @@ class LayerLowering {
       for (const OperandId r : info.backward.reads) {
         if (r.kind == OperandId::Kind::parameter) {
           auto& p = bound.parameters[static_cast<std::size_t>(r.index)];
-          p.value = slots_.bind(info.op.parameters[static_cast<std::size_t>(r.index)], true, false).value;
+          p.value =
+              slots_.bind(info.op.parameters[static_cast<std::size_t>(r.index)], true, false).value;
           if (p.value != none) uses.read(p.value);
         } else if (const ValueId v = value_of(info.op, r); v != none) {
-          const Slot s = (r.kind == OperandId::Kind::input ? bound.inputs
-                                                           : bound.outputs)[static_cast<std::size_t>(r.index)];
+          const Slot s = (r.kind == OperandId::Kind::input
+                              ? bound.inputs
+                              : bound.outputs)[static_cast<std::size_t>(r.index)];
           uses.read(s);
         }
       }

@@ -16,9 +16,7 @@ struct Lowering {
 
   const Block& block() const { return model.blocks[static_cast<std::size_t>(number)]; }
   const ModelValue& value(ValueId v) const { return model.values[static_cast<std::size_t>(v)]; }
-  bool is_made_here(ValueId v) const {
-    return map.producer[static_cast<std::size_t>(v)] == number;
-  }
+  bool is_made_here(ValueId v) const { return map.producer[static_cast<std::size_t>(v)] == number; }
   int crossing(ValueId v) const { return map.index[static_cast<std::size_t>(v)]; }
 };
 

@@ -55,7 +55,7 @@ struct Head {
   std::int64_t expected_rows = 0;  // in a micro-batch
   std::int64_t chunk = 0;          // that many at a time
   ValueId targets = none;
-  std::int64_t classes = 0;        // of predict's logits
+  std::int64_t classes = 0;  // of predict's logits
   std::int64_t predicted_rows = 0;
 };
 

@@ -24,7 +24,7 @@ class Comparison {
 
   std::optional<Repetition> run() {
     const std::vector<Node>&then = of_.model.blocks[static_cast<std::size_t>(other_)].ops,
-         &now = of_.block().ops;
+          &now = of_.block().ops;
     if (then.size() != now.size()) return std::nullopt;
     for (std::size_t k = 0; k < now.size(); ++k)
       if (!alike(then[k], now[k])) return std::nullopt;
@@ -100,8 +100,8 @@ program::BlockSpec repeated(const Lowering& of, const Repetition& like,
   out.name = of.block().name;
   out.layer = of.block().layer;
   for (program::SlotSpec& slot : out.slots) {
-    const bool gradient =
-        slot.role == program::Role::value_gradient || slot.role == program::Role::gradient;
+    const bool gradient = slot.role == program::Role::value_gradient ||
+                          slot.role == program::Role::gradient;
     if (slot.role == program::Role::value || slot.role == program::Role::value_gradient)
       slot.name = of.graph.values[static_cast<std::size_t>(slot.index += like.values)].name;
     else if (slot.role == program::Role::parameter || slot.role == program::Role::gradient)

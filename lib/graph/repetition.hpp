@@ -7,8 +7,8 @@
 namespace trainx::graph {
 
 struct Repetition {
-  int block = none;               // the one that is alike
-  int values = 0, groups = 0;     // by how much crossing values and groups are numbered higher
+  int block = none;            // the one that is alike
+  int values = 0, groups = 0;  // by how much crossing values and groups are numbered higher
 };
 
 /// The block of the same part in the layer before, if its operations, the types of their operands

@@ -151,8 +151,7 @@ void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient
     return;
   }
   const auto out = static_cast<std::size_t>(g.over == program::none ? 0 : g.over);
-  const Slot before = at(v),
-             over = g.over == program::none ? none : bound.output_gradients[out];
+  const Slot before = at(v), over = g.over == program::none ? none : bound.output_gradients[out];
   const TensorType& type = types.inputs[static_cast<std::size_t>(g.input)];
   if (before != none) {
     to.addend = before;
@@ -174,7 +173,8 @@ void BackwardWalk::add(const Node& op, const Types& types, const BackwardSpec& s
     if (op.outputs[o] == none || at(op.outputs[o]) == none) continue;
     const Slot s = bound.output_gradients[o] = at(op.outputs[o]);
     if (scratch_.owns(s)) continue;
-    if (spec.changes == static_cast<int>(o) && of_.map.outside[static_cast<std::size_t>(op.outputs[o])])
+    if (spec.changes == static_cast<int>(o) &&
+        of_.map.outside[static_cast<std::size_t>(op.outputs[o])])
       throw InternalError("block " + of_.block().name + " would change the gradient of its output");
     if (std::ranges::find(written_, s) != written_.end())
       throw InternalError("block " + of_.block().name + " changes a gradient that it still reads");

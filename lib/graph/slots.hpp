@@ -43,7 +43,8 @@ class Slots {
   operations::BoundParameter bind(const ParameterId& p, bool value, bool gradient);
 
  private:
-  Slot find_or_add(std::string name, program::Role role, int index, const program::TensorSpec& like);
+  Slot find_or_add(std::string name, program::Role role, int index,
+                   const program::TensorSpec& like);
   Slot add(program::SlotSpec slot);
   std::string unused(std::string name) const;
 

@@ -23,8 +23,7 @@ void add_values(ModelGraph& graph, const Model& model, const ValueMap& map) {
     const ModelValue& value = model.values[static_cast<std::size_t>(v)];
     graph.values.push_back({value.name, value.type.dtype, value.type.dims});
   }
-  graph.values.push_back(
-      {"logits", DType::f32, {model.head.predicted_rows, model.head.classes}});
+  graph.values.push_back({"logits", DType::f32, {model.head.predicted_rows, model.head.classes}});
 }
 
 }  // namespace
@@ -47,12 +46,12 @@ ModelGraph to_blocks(const Model& model) {
   for (std::size_t b = 0; b < model.blocks.size(); ++b) {
     const Lowering of{model, map, graph, parameters.places, static_cast<int>(b)};
     if (const std::optional<Repetition> like = repetition_of(of)) {
-      graph.blocks.push_back(repeated(of, *like, graph.blocks[static_cast<std::size_t>(like->block)]));
+      graph.blocks.push_back(
+          repeated(of, *like, graph.blocks[static_cast<std::size_t>(like->block)]));
       composition->blocks.push_back(composition->blocks[static_cast<std::size_t>(like->block)]);
       continue;
     }
-    LoweredBlock block =
-        model.blocks[b].kind == BlockKind::head ? lower_head(of) : lower_layer(of);
+    LoweredBlock block = model.blocks[b].kind == BlockKind::head ? lower_head(of) : lower_layer(of);
     graph.blocks.push_back(std::move(block.spec));
     composition->blocks.push_back(
         std::make_shared<const operations::BoundBlock>(std::move(block.bound)));

@@ -15,14 +15,14 @@ struct ValueMap {
   explicit ValueMap(const Model& model);
 
   std::vector<std::vector<NodeFacts>> facts;  // by block and node
-  std::vector<int> producer;       // by value: the block that makes it; none: the batch's
-  std::vector<ValueId> crossing;   // values that later blocks read, as they are made
-  std::vector<int> index;          // by value: its place in `crossing`, or none
+  std::vector<int> producer;      // by value: the block that makes it; none: the batch's
+  std::vector<ValueId> crossing;  // values that later blocks read, as they are made
+  std::vector<int> index;         // by value: its place in `crossing`, or none
   /// By value: the crossing value whose gradient's buffer holds its gradient. A branch without
   /// dropout has its sum's, and so its residual's.
   std::vector<ValueId> home;
-  std::vector<int> last_writer;    // by home: the last block whose backward writes that buffer
-  std::vector<char> outside;       // by value: a later block brings a gradient of it
+  std::vector<int> last_writer;  // by home: the last block whose backward writes that buffer
+  std::vector<char> outside;     // by value: a later block brings a gradient of it
 };
 
 /// The value that the gradient of input `i` belongs to.

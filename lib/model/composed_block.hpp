@@ -50,9 +50,9 @@ Blocks composed_blocks(const program::ModelGraph& graph);
 
 /// What composed_blocks makes each block with. A worker that is to misbehave sets another before
 /// it starts.
-using BlockFactory = std::function<std::unique_ptr<Block>(
-    std::shared_ptr<const graph::Composition> composition, std::size_t index,
-    std::int64_t batch_size)>;
+using BlockFactory =
+    std::function<std::unique_ptr<Block>(std::shared_ptr<const graph::Composition> composition,
+                                         std::size_t index, std::int64_t batch_size)>;
 void set_block_factory(BlockFactory factory);
 
 }  // namespace trainx::model

@@ -78,10 +78,11 @@ std::span<const float> Decoder::append(std::span<const std::int32_t> tokens) {
                         std::to_string(vocab_size_));
   const at::NoGradGuard no_grad;
   prepare(length);
-  const auto tokens_slot = std::ranges::find(graph_.blocks.front().slots, "tokens",
-                                             &program::SlotSpec::name);
+  const auto tokens_slot =
+      std::ranges::find(graph_.blocks.front().slots, "tokens", &program::SlotSpec::name);
   operations::copy_in(
-      contexts_.front()[static_cast<program::Slot>(tokens_slot - graph_.blocks.front().slots.begin())],
+      contexts_
+          .front()[static_cast<program::Slot>(tokens_slot - graph_.blocks.front().slots.begin())],
       tokens.data());
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     contexts_[b].set_past(size_);

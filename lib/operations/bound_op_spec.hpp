@@ -36,17 +36,17 @@ enum class HeadRows : std::uint8_t { all, targets, first };
 /// A block of operations, in the order of forward.
 struct BoundBlock {
   std::vector<BoundOp> forward;
-  std::vector<BoundOp> remade;    // what backward computes anew before it begins
-  std::vector<BoundOp> backward;  // in the order of forward
+  std::vector<BoundOp> remade;     // what backward computes anew before it begins
+  std::vector<BoundOp> backward;   // in the order of forward
   std::vector<BoundOp> evaluated;  // of a head: its forward without dropout
-  std::int64_t length = 0;        // tokens of a sample
+  std::int64_t length = 0;         // tokens of a sample
   // of the last block, which goes through rows some at a time:
   HeadRows rows = HeadRows::all;
   std::int64_t chunk = 0;  // rows at a time; 0: this block is not the last
   Slot row_index = program::none, row_targets = program::none;  // of rows that are picked
   Slot targets = program::none, positions = program::none;
-  Slot logits = program::none;         // the value that predict leaves
-  Slot last_logits = program::none;    // of a chunk
+  Slot logits = program::none;       // the value that predict leaves
+  Slot last_logits = program::none;  // of a chunk
   Slot loss_sum = program::none, target_count = program::none, score = program::none,
        loss_scale = program::none;
 };

@@ -15,8 +15,7 @@ Tensor OpContext::operand(Slot s) const {
       // operands of the operation as a whole are of no row
       return t.dim() > 0 && t.size(0) == bound_.chunk ? t.narrow(0, rows_.at, rows_.count) : t;
     case Role::value:
-    case Role::value_gradient:
-      return picks_rows() ? t : t.narrow(0, rows_.first, rows_.count);
+    case Role::value_gradient: return picks_rows() ? t : t.narrow(0, rows_.first, rows_.count);
     case Role::batch:
       return s == bound_.targets ? t.view({-1}).narrow(0, rows_.first, rows_.count) : t;
     default: return t;
@@ -36,8 +35,7 @@ bool OpContext::accumulates(int parameter) const {
   return (bound_.chunk > 0 && !is_first_chunk()) || block_.accumulates(s);
 }
 
-Dropout OpContext::dropout(double probability, int positions, std::int64_t length,
-                           int site) const {
+Dropout OpContext::dropout(double probability, int positions, std::int64_t length, int site) const {
   if (!(probability > 0) || !block_.training()) return {};
   const Tensor at = whole(slot(op_.inputs, positions));
   return {probability, block_.random_key(site), at.as<const std::int64_t>(), length,

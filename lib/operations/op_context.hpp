@@ -26,7 +26,9 @@ class OpContext {
   Tensor input(int i) const { return operand(slot(op_.inputs, i)); }
   Tensor output(int i) const { return operand(slot(op_.outputs, i)); }
   /// Does the instruction write that output?
-  bool writes(int i) const { return is_used(slot(op_.outputs, i)) && block_.writes(op_.outputs[static_cast<std::size_t>(i)]); }
+  bool writes(int i) const {
+    return is_used(slot(op_.outputs, i)) && block_.writes(op_.outputs[static_cast<std::size_t>(i)]);
+  }
   Tensor scratch(int i) const { return operand(slot(op_.scratch, i)); }
   Tensor parameter(int i) const { return parameter_in(i, false); }
   Tensor parameter_gradient(int i) const { return parameter_in(i, true); }

@@ -41,7 +41,8 @@ struct Types {
   DType compute = DType::f32;
   bool gpu = false;
   bool has_input(int i) const {
-    return static_cast<std::size_t>(i) < inputs.size() && inputs[static_cast<std::size_t>(i)].defined();
+    return static_cast<std::size_t>(i) < inputs.size() &&
+           inputs[static_cast<std::size_t>(i)].defined();
   }
   bool has_parameter(int i) const {
     return static_cast<std::size_t>(i) < parameters.size() &&
@@ -108,7 +109,7 @@ struct Cost {
 };
 
 /// How an operation is cut over ranks along an axis of its own.
-enum class SplitAxis : std::uint8_t { column, row, heads, vocabulary };
+enum class SplitAxis : std::uint8_t { column, row, heads };
 struct Split {
   std::vector<std::optional<int>> parameters;  // the dimension that is cut; none: whole
   bool sums_outputs = false;  // outputs of the parts add up; else they are parts of the output

@@ -4,8 +4,8 @@
 #include "kernels/optimizer/stochastic_rounding.hpp"
 #include <cstdint>
 
-/// Compiled for three instruction sets, chosen when the program starts: before sanitizers are ready,
-/// which get one.
+/// Compiled for three instruction sets, chosen when the program starts: before sanitizers are
+/// ready, which get one.
 #ifdef __SANITIZE_ADDRESS__
 #define TRAINX_OPTIM_CLONES
 #else

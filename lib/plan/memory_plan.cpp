@@ -1,5 +1,6 @@
 #include "plan/memory_plan.hpp"
 #include "core/file_writer.hpp"
+#include "hardware/hardware.hpp"
 #include "plan/choose_offload.hpp"
 #include "plan/largest_block.hpp"
 #include "plan/limits.hpp"
@@ -13,23 +14,14 @@ using program::Role;
 
 namespace {
 
-// Measured on an H200: what the driver counts beyond what was allocated, 572 to 588 MB in all of
-// bench/results/h200/rows.
-constexpr std::int64_t context_bytes = 575'000'000;
-// Measured on an H200 beside that: what LibTorch's CUDA half loads for its attention, and with it
-// cuBLAS's products for math.
-constexpr std::int64_t torch_attention_bytes = 73'000'000, torch_math_bytes = 140'000'000;
-
 std::int64_t context_bytes_of(const RunPlan& plan) {
+  const hardware::ProcessBytes& of = hardware::process_bytes();
   const AttentionKind kind = plan.recipe.model.attention;
-  if (kind == AttentionKind::math) return context_bytes + torch_math_bytes;
-  return context_bytes + (kind == AttentionKind::flash || kind == AttentionKind::efficient
-                              ? torch_attention_bytes
-                              : 0);
+  if (kind == AttentionKind::math) return of.context + of.torch_math;
+  return of.context + (kind == AttentionKind::flash || kind == AttentionKind::efficient
+                           ? of.torch_attention
+                           : 0);
 }
-
-// Channels and buffers of a communicator of 16 CTAs, measured between two of them.
-constexpr std::int64_t nccl_bytes = 700'000'000;
 
 // Measured: a worker of a tiny model takes 131 MiB (LibTorch's libraries and thread stacks).
 std::int64_t process_bytes_of(const RunPlan& plan) {
@@ -101,7 +93,7 @@ std::int64_t snapshot_bytes_of(const RunPlan& plan) {
 std::int64_t between_gpus_bytes_of(const RunPlan& plan) {
   if (!plan.on_gpu || plan.batch.world_size <= 1) return 0;
   const bool in_groups = plan.zero_stage() > 0 && plan.shard_ranks < plan.batch.world_size;
-  return nccl_bytes * (in_groups ? 3 : 1);
+  return hardware::process_bytes().communicator * (in_groups ? 3 : 1);
 }
 
 /// What the host holds of a program where it is fullest; of that its residents.

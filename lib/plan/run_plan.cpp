@@ -14,7 +14,7 @@
 #include "plan/micro_steps.hpp"
 #include "plan/model_dims.hpp"
 #include "plan/precision.hpp"
-#include "plan/rates.hpp"
+#include "hardware/hardware.hpp"
 #include "plan/update_rates.hpp"
 #include "program/print.hpp"
 #include "program/shards.hpp"
@@ -66,7 +66,7 @@ std::string lacks_kernels(const recipe::Recipe& r) {
 }
 
 /// nullopt if they were not measured.
-std::optional<program::Rates> rates_of(const Device& device, recipe::Compute compute) {
+std::optional<program::Rates> rates_of(const hardware::Hardware& device, recipe::Compute compute) {
   const program::Rates& rates = size_of(dtype_of(compute)) == 2    ? device.bf16
                                 : compute == recipe::Compute::tf32 ? device.tf32
                                                                    : device.fp32;
@@ -400,14 +400,16 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   plan.update.sums =
       std::visit([](const auto& o) { return spec::tensor_sums_of(o); }, r.optimizer.options);
 
-  const Device* device = options.gpu.empty() ? nullptr : &device_named(options.gpu);
+  const hardware::Hardware* device = options.gpu.empty() ? nullptr
+                                                         : &hardware::hardware_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.release_cache_every can have no effect on a GPU: trainx allocates the "
                     "planned GPU memory once, and no library caches more; leave it out");
   if (plan.on_gpu && !device && !facts.hardware.gpus.empty())
-    device = device_called(facts.hardware.gpus.front());
+    device = hardware::find_hardware(facts.hardware.gpus.front().compute_capability,
+                                     facts.hardware.gpus.front().memory_bytes);
 
   const std::int64_t length = r.data.sequence_length;
   auto steps = [&](const Duration& d, const char* key) {

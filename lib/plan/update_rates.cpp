@@ -4,15 +4,16 @@ namespace trainx::plan {
 namespace {
 
 // Weights of bf16 alone were not measured: a word is read and one written, as of fp32.
-double element_s(const ElementTimes& times, DType compute, program::Master master) {
+double element_s(const hardware::ElementTimes& times, DType compute, program::Master master) {
   if (compute == DType::f32 || master == program::Master::absent) return times.fp32;
   return master == program::Master::split ? times.split : times.beside_fp32;
 }
 
 }  // namespace
 
-program::UpdateRates update_rates(const Device& device, const spec::OptimizerOptions& options,
-                                  DType compute, program::Master master) {
+program::UpdateRates update_rates(const hardware::Hardware& device,
+                                  const spec::OptimizerOptions& options, DType compute,
+                                  program::Master master) {
   program::UpdateRates rates;
   if (std::holds_alternative<spec::AdamW8bitOptions>(options))
     rates.element_s = element_s(device.adamw_8bit, compute, master);

@@ -1,12 +1,13 @@
 // How fast the optimizer's kernels are on a GPU.
 #pragma once
-#include "plan/rates.hpp"
+#include "hardware/hardware.hpp"
 #include "program/plain.hpp"
 #include "spec/optim/options.hpp"
 
 namespace trainx::plan {
 
-program::UpdateRates update_rates(const Device& device, const spec::OptimizerOptions& options,
-                                  DType compute, program::Master master);
+program::UpdateRates update_rates(const hardware::Hardware& device,
+                                  const spec::OptimizerOptions& options, DType compute,
+                                  program::Master master);
 
 }  // namespace trainx::plan

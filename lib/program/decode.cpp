@@ -44,7 +44,8 @@ class DecodeBuilder {
   BufferId operand(int block, Slot slot, bool head) {
     if (const auto known = by_slot_.find({block, slot}); known != by_slot_.end())
       return known->second;
-    const SlotSpec& s = graph_.blocks[static_cast<std::size_t>(block)].slots[static_cast<std::size_t>(slot)];
+    const SlotSpec& s =
+        graph_.blocks[static_cast<std::size_t>(block)].slots[static_cast<std::size_t>(slot)];
     if (s.role == Role::value || s.role == Role::batch) {
       const bool placed = s.role == Role::batch ? s.tensor.name == "tokens" : head_reads(s);
       if (!placed) return none;

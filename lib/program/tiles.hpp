@@ -3,12 +3,19 @@
 // reach over the result's edges.
 #pragma once
 #include <cstdint>
+#include <span>
 
 namespace trainx::program {
 
-/// Whose tiles and splits of k there are to choose from: cuBLASLt's kernels for Hopper (16 bits),
-/// or those that it computes fp32 and tf32 with.
-enum class TileKernels : std::uint8_t { hopper, fp32 };
+struct Tile {
+  int n, m;
+};
+/// What a library's kernels choose from.
+struct TileChoices {
+  std::span<const Tile> tiles;
+  std::span<const int> splits;     // of k
+  std::int64_t shortest_part = 0;  // of k
+};
 
 /// Measured; without multiprocessors nothing is known about tiles.
 struct TileRates {
@@ -22,7 +29,7 @@ struct TileRates {
   // older kind compute those
   double share_of_4 = 1, share_of_2 = 1;
   double memory_bytes_per_s = 0;  // where the sum is split, its parts go through memory
-  TileKernels kernels = TileKernels::hopper;
+  const TileChoices* choices = nullptr;
   // until all multiprocessors are busy, and while they no longer are: not in a product's seconds,
   // but time in which the power limit does not hold it down
   double kernel_s = 0;

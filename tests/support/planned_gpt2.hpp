@@ -3,10 +3,13 @@
 #include "plan/run_plan.hpp"
 #include <cstdint>
 
+/// As NVML tells of one.
+inline trainx::facts::Gpu h200_gpu() { return {"NVIDIA H200", 90, 150754820096}; }
+
 struct PlannedOn {
   std::int64_t host_bytes = std::int64_t{64} << 30;  // 0: the host does not say
   std::string gpu = "h200";                          // another machine's; empty: this one's
-  std::vector<std::string> gpus{};                   // of this machine
+  std::vector<trainx::facts::Gpu> gpus{};            // of this machine
   double disk_bytes_per_s = 0;                       // 0: not measured
 };
 

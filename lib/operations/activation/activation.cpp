@@ -30,8 +30,7 @@ void activate_backward(Activation f, const Tensor& dx, const Tensor& d_bias, con
 
 void linear_activation(Activation f, const Tensor& activated, const Tensor& preactivation,
                        const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (f == Activation::gelu_tanh)
-    return linear_gelu(activated, preactivation, x, weight, bias);
+  if (f == Activation::gelu_tanh) return linear_gelu(activated, preactivation, x, weight, bias);
   linear(preactivation, x, weight, bias);
   activate(f, activated, preactivation);
 }

@@ -36,7 +36,8 @@ Cost Attention::cost(Direction direction, const Types& t) const {
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
   const TensorType result{t.compute, {batch * length, query_heads, head_size}};
   // backward: both and their gradients
-  c.element_bytes = (t.inputs[qkv].bytes() + result.bytes()) * (direction == Direction::forward ? 1 : 2);
+  c.element_bytes = (t.inputs[qkv].bytes() + result.bytes()) *
+                    (direction == Direction::forward ? 1 : 2);
   return c;
 }
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Compiled for three instruction sets, chosen when the program starts: before sanitizers are ready,
-/// which get one.
+/// Compiled for three instruction sets, chosen when the program starts: before sanitizers are
+/// ready, which get one.
 #ifdef __SANITIZE_ADDRESS__
 #define TRAINX_CLONES
 #else

@@ -15,8 +15,9 @@ Cost CrossEntropy::cost(Direction direction, const Types& t) const {
   c.element_flops = static_cast<double>(t.inputs[logits].elements()) * flops;
   c.element_bytes = 2 * t.inputs[logits].bytes();
   const std::int64_t rows = t.inputs[logits].rows();
-  c.scratch = {{"row_loss", {DType::f32, {rows}}},
-               {"predictions", score == Score::none ? TensorType{} : TensorType{DType::i32, {rows}}}};
+  c.scratch = {
+      {"row_loss", {DType::f32, {rows}}},
+      {"predictions", score == Score::none ? TensorType{} : TensorType{DType::i32, {rows}}}};
   return c;
 }
 

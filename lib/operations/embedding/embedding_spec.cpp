@@ -3,9 +3,10 @@
 namespace trainx::operations {
 
 std::vector<OutputSpec> Embedding::outputs(const Types& t) const {
-  std::vector<OutputSpec> o{{"embedded",
-                             {t.compute, {t.inputs[tokens].elements(), t.parameters[token].columns()}},
-                             {input(tokens)}}};
+  std::vector<OutputSpec> o{
+      {"embedded",
+       {t.compute, {t.inputs[tokens].elements(), t.parameters[token].columns()}},
+       {input(tokens)}}};
   for (const int i : {static_cast<int>(token_types), static_cast<int>(starts)})
     if (t.has_input(i)) o[out].from.push_back(input(i));
   if (dropout > 0) o[out].from.push_back(input(positions));
@@ -37,19 +38,14 @@ Cost Embedding::cost(Direction direction, const Types& t) const {
   }
   // ids are sorted by radix, eight launches; so are positions inside documents
   c.kernels = {{KernelFamily::embedding, t.has_input(starts) ? 16 : 8}};
+  if (dropout > 0) c.kernels.push_back({KernelFamily::dropout});
   if (dropout > 0)
     c.scratch[masked] = {"d_embedding",
                          {t.compute, {t.inputs[tokens].elements(), t.parameters[token].columns()}}};
   return c;
 }
 
-std::optional<Split> Embedding::split(SplitAxis axis, const Types& t) const {
-  if (axis != SplitAxis::vocabulary) return std::nullopt;
-  Split s;
-  s.parameters.resize(t.parameters.size());
-  s.parameters[token] = 0;
-  s.sums_outputs = true;
-  return s;
-}
+// A part of the vocabulary would have to know which ids are its own.
+std::optional<Split> Embedding::split(SplitAxis, const Types&) const { return std::nullopt; }
 
 }  // namespace trainx::operations

@@ -17,7 +17,8 @@ Tensor rows_like(const Tensor& x, const Tensor& out, std::int64_t past) {
 }  // namespace
 
 void Linear::run_forward(const OpContext& c) const {
-  const bool multiplies = c.writes(is_in_place(activation) || activation == Activation::none ? y : preactivation),
+  const bool multiplies = c.writes(
+                 is_in_place(activation) || activation == Activation::none ? y : preactivation),
              activates = activation != Activation::none && c.writes(y);
   if (!multiplies && !activates) return;
   const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight), b = c.parameter(bias);
@@ -45,11 +46,12 @@ void Linear::run_backward(const OpContext& c) const {
   const bool accumulate = c.accumulates(weight);
   const bool differentiates = activation != Activation::none && !differentiated_behind;
   if (differentiates)
-    activate_backward(activation, dy, d_bias, dy, c.output(is_in_place(activation) ? y : preactivation),
-                      accumulate);
+    activate_backward(activation, dy, d_bias, dy,
+                      c.output(is_in_place(activation) ? y : preactivation), accumulate);
   Tensor rounded = dy, exact = x_rows;
   if (const Tensor low_dy = c.scratch(low); low_dy.defined()) {
-    rounded = low_dy, exact = c.scratch(cast).view({-1}).narrow(0, 0, x_rows.numel()).view(x_rows.dims);
+    rounded = low_dy,
+    exact = c.scratch(cast).view({-1}).narrow(0, 0, x_rows.numel()).view(x_rows.dims);
     operations::cast(rounded, dy);
     operations::cast(exact, x_rows);
   }

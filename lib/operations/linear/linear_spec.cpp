@@ -35,7 +35,8 @@ BackwardSpec Linear::backward(const Types& t) const {
 Cost Linear::cost(Direction direction, const Types& t) const {
   const std::int64_t N = t.inputs[x].rows(), in = t.parameters[weight].columns(),
                      out = t.parameters[weight].rows();
-  const bool activates = activation != Activation::none, keeps_sum = activates && !is_in_place(activation);
+  const bool activates = activation != Activation::none,
+             keeps_sum = activates && !is_in_place(activation);
   const TensorType low_type{t.compute, {N, out}};
   Cost c;
   c.scratch.resize(2);
@@ -50,8 +51,7 @@ Cost Linear::cost(Direction direction, const Types& t) const {
     }
     return c;
   }
-  if (t.host_16_bits())
-    c.scratch[cast] = {"cast", {DType::f32, {N * (logits ? in : in + out)}}};
+  if (t.host_16_bits()) c.scratch[cast] = {"cast", {DType::f32, {N * (logits ? in : in + out)}}};
   c.products = {{Gemm{N, in, out}}, {Gemm{.m = out, .n = in, .k = N, .a_transposed = true}}};
   if (input_activation != Activation::none) {
     c.kernels.push_back({KernelFamily::activation});
@@ -72,7 +72,7 @@ std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
   const bool biased = t.has_parameter(bias);
   Split s;
   s.parameters.resize(t.parameters.size());
-  if (axis == SplitAxis::column || axis == SplitAxis::vocabulary) {
+  if (axis == SplitAxis::column) {
     s.parameters[weight] = 0;
     if (biased) s.parameters[bias] = 0;
     s.sums_inputs = true;

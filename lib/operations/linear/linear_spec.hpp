@@ -19,8 +19,8 @@ struct Linear {
 
   Activation activation = Activation::none;
   Activation input_activation = Activation::none;  // of input_sum
-  bool differentiated_behind = false;  // its activation, by the operation that reads it
-  bool logits = false;  // on a CPU y is f32 whatever is computed in
+  bool differentiated_behind = false;              // its activation, by the operation that reads it
+  bool logits = false;                             // on a CPU y is f32 whatever is computed in
 
   bool operator==(const Linear&) const = default;
 

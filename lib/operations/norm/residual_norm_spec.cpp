@@ -11,7 +11,8 @@ std::vector<OutputSpec> ResidualNorm::outputs(const Types& t) const {
   const OperandId whole = adds ? output(sum) : input(residual);
   if (adds) {
     out[sum] = {"residual", like, {input(residual), input(branch)}};
-    for (const int p : {static_cast<int>(bias), static_cast<int>(before_weight), static_cast<int>(before_shift)})
+    for (const int p :
+         {static_cast<int>(bias), static_cast<int>(before_weight), static_cast<int>(before_shift)})
       if (t.has_parameter(p)) out[sum].from.push_back(parameter(p));
     if (dropout > 0) out[sum].from.push_back(input(positions));
   }
@@ -49,13 +50,17 @@ Cost ResidualNorm::cost(Direction direction, const Types& t) const {
   c.kernels = {{forward ? KernelFamily::norm_forward : KernelFamily::norm_backward}};
   const TensorType& x = t.inputs[residual];
   const std::int64_t n = t.has_input(rows) ? t.inputs[rows].rows() : x.rows();
-  c.element_flops = static_cast<double>(n * x.columns()) * (forward ? forward_flops : backward_flops);
+  c.element_flops = static_cast<double>(n * x.columns()) *
+                    (forward ? forward_flops : backward_flops);
   if (forward) c.element_output = norms ? normed : sum;
   const TensorType row{x.dtype, {n, x.columns()}};
   // forward: operands, the sum, its norm; backward: both gradients, the sum, the sum's gradient
   c.element_bytes = row.bytes() * (forward ? (adds ? 3 : 1) + norms : adds ? 4 : 3);
-  // rows that were picked send their gradients back, and a bias sees all rows
-  if (!forward && t.has_input(rows)) c.kernels.push_back({KernelFamily::rows});
+  if (forward || !t.has_input(rows)) return c;
+  // rows that were picked send their gradients back; then all rows are dropped out and summed
+  c.kernels.push_back({KernelFamily::rows});
+  if (dropout > 0) c.kernels.push_back({KernelFamily::dropout});
+  if (t.has_parameter(bias)) c.kernels.push_back({KernelFamily::column_sum});
   return c;
 }
 

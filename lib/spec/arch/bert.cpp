@@ -103,9 +103,9 @@ Value encoder(graph::ModelBuilder& m, const BertDims& d) {
     h = m.residual_then_norm(
         i, "mlp", h,
         [&](Value x) {
-          x = m.linear(x, layer + "intermediate.dense",
-                       {.features = d.intermediate_size,
-                        .activation = operations::Activation::gelu_erf});
+          x = m.linear(
+              x, layer + "intermediate.dense",
+              {.features = d.intermediate_size, .activation = operations::Activation::gelu_erf});
           return m.linear(x, layer + "output.dense", {.features = d.hidden_size});
         },
         layer + "output.LayerNorm");
@@ -116,10 +116,9 @@ Value encoder(graph::ModelBuilder& m, const BertDims& d) {
 /// Pooler on the first token (dense, tanh), dropout, linear.
 void classifier(graph::ModelBuilder& m, const BertDims& d, Value h, bool is_new) {
   m.begin_head(first_rows(m));
-  h = m.linear(h, "bert.pooler.dense",
-               {.features = d.hidden_size,
-                .activation = operations::Activation::tanh,
-                .optional = is_new});
+  h = m.linear(
+      h, "bert.pooler.dense",
+      {.features = d.hidden_size, .activation = operations::Activation::tanh, .optional = is_new});
   if (d.dropout > 0) h = m.dropout(h, 1, 1);
   m.loss(h, {.name = "classifier", .classes = d.num_labels, .bias = true, .optional = is_new},
          operations::CrossEntropy::Score::confusion);

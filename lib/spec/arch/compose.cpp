@@ -67,8 +67,8 @@ Head all_rows(const ModelBuilder& m, std::int64_t columns) {
 
 Head rows_with_targets(const ModelBuilder& m, std::int64_t columns, double probability) {
   const std::int64_t N = rows_of(m);
-  const std::int64_t drawn = std::clamp<std::int64_t>(
-      std::llround(static_cast<double>(N) * probability), 1, N);
+  const std::int64_t drawn =
+      std::clamp<std::int64_t>(std::llround(static_cast<double>(N) * probability), 1, N);
   Head head{.rows = operations::HeadRows::targets,
             .expected_rows = drawn,
             .chunk = logit_rows(columns, N),

@@ -62,8 +62,9 @@ program::ModelGraph gpt2_graph(const Gpt2Dims& d, std::int64_t micro_batch_size,
                       {.features = d.hidden_size, .initializer_range = closing});
     });
     h = m.residual(i, "mlp", h, [&](Value x) {
-      x = m.linear(m.layer_norm(x, layer + ".ln_2"), layer + ".mlp.c_fc",
-                   {.features = d.intermediate_size, .activation = operations::Activation::gelu_tanh});
+      x = m.linear(
+          m.layer_norm(x, layer + ".ln_2"), layer + ".mlp.c_fc",
+          {.features = d.intermediate_size, .activation = operations::Activation::gelu_tanh});
       return m.linear(x, layer + ".mlp.c_proj",
                       {.features = d.hidden_size, .initializer_range = closing});
     });

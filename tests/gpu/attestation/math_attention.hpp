@@ -1,5 +1,5 @@
-// A sabotage: attention with the same numbers by plain math. Scores exist as a whole: products and a
-// softmax of LibTorch instead of one fused kernel, on the stream of the step, so that a captured
+// A sabotage: attention with the same numbers by plain math. Scores exist as a whole: products and
+// a softmax of LibTorch instead of one fused kernel, on the stream of the step, so that a captured
 // graph holds them.
 #pragma once
 #include "model/composed_block.hpp"

@@ -61,8 +61,8 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
   const model::Decoder::GraphOf graph_of = [&](std::int64_t length) {
     return spec::gpt2_graph(t.dims, 1, length, DType::f32, spec::Machine::one_gpu(true));
   };
-  const DeviceMemory memory(model::Decoder::memory_bytes(graph_of, t.length)),
-      workspace(64 << 20), counters(kernels::fold_counters * 4, 0);
+  const DeviceMemory memory(model::Decoder::memory_bytes(graph_of, t.length)), workspace(64 << 20),
+      counters(kernels::fold_counters * 4, 0);
   gpu::Gemm gemm{""};
   gpu::Attention attention;
   operations::Gpu gpu;

@@ -3,6 +3,7 @@
 #include "bert_cases.hpp"
 #include "cases.hpp"
 #include "operations/common/issued_gemms.hpp"
+#include "operations/common/timed_work.hpp"
 #include "spec/arch/library_bytes.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "tensor/torch_view.hpp"
@@ -146,6 +147,40 @@ TEST_CASE("the matrix products of the spec are those that are issued") {
     CHECK(got == want);
     CHECK(!got.empty());
   }
+}
+
+TEST_CASE("the kernels of the spec are the operations that are computed") {
+  const int which = GENERATE(0, 1, 3, 103, 104);
+  const AnyCase t = which < 100 ? gpt2_case(cases().at(which))
+                                : bert_case(bert_cases().at(which - 100));
+  const auto* bert = std::get_if<spec::BertDims>(&t.dims);
+  if (bert && bert->task != spec::Task::classification) return;  // a batch decides how often
+  INFO(t.name);
+  PlainRun run = t.make(DType::f32, 1);
+  std::map<Work, std::int64_t> declared_of, computed;
+  const std::map<program::KernelFamily, Work> works{
+      {program::KernelFamily::norm_forward, Work::norm},
+      {program::KernelFamily::norm_backward, Work::norm},
+      {program::KernelFamily::activation, Work::activation},
+      {program::KernelFamily::column_sum, Work::sum},
+      {program::KernelFamily::dropout, Work::dropout},
+      {program::KernelFamily::cross_entropy, Work::loss}};
+  for (const auto& block : run.graph.blocks)
+    for (const Op op : {Op::forward, Op::loss, Op::backward})
+      if (const auto phase = block.phases.find(op); phase != block.phases.end())
+        for (const auto& k : phase->second.kernels)
+          if (const auto work = works.find(k.family); work != works.end())
+            declared_of[work->second] += k.count;
+  operations::WorkTimes times;
+  run.run();
+  for (const auto& span : times.spans)
+    if (std::ranges::any_of(works, [&](const auto& w) { return w.second == span.work; }))
+      ++computed[span.work];
+  for (const auto& [family, work] : works) {
+    INFO(name_of(work));
+    CHECK(computed[work] == declared_of[work]);
+  }
+  CHECK(computed[Work::norm] > 0);
 }
 
 TEST_CASE(

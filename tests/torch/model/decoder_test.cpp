@@ -29,7 +29,9 @@ struct DecoderOf {
 
   DecoderOf(PlainRun& r, const spec::Gpt2Dims& dims, std::int64_t capacity)
       : run(r),
-        bytes(static_cast<std::size_t>(Decoder::memory_bytes(graphs(dims), capacity)) / sizeof(double) + 64,
+        bytes(static_cast<std::size_t>(Decoder::memory_bytes(graphs(dims), capacity)) /
+                      sizeof(double) +
+                  64,
               std::numeric_limits<double>::quiet_NaN()),
         decoder(graphs(dims), dims.vocab_size, capacity, groups(), aligned()) {}
   std::vector<Tensor> groups() {

@@ -89,21 +89,23 @@ TEST_CASE(
   const std::string file = t.root / "cache/gpus.json";
   int asked = 0;
   auto ask = [&](const std::string& where, const std::string& key) {
-    return remembered(where, key,
-                      [&] { return ++asked, std::vector<std::string>{"GPU of " + key}; });
+    return remembered(where, key, [&] {
+      return ++asked, std::vector<Gpu>{{"GPU of " + key, 90, 1 << 30}};
+    });
   };
-  CHECK(ask(file, "a") == std::vector<std::string>{"GPU of a"});
-  CHECK(ask(file, "a") == std::vector<std::string>{"GPU of a"});
+  CHECK(ask(file, "a") == std::vector<Gpu>{{"GPU of a", 90, 1 << 30}});
+  CHECK(ask(file, "a") == std::vector<Gpu>{{"GPU of a", 90, 1 << 30}});
   CHECK(asked == 1);
-  CHECK(ask(file, "b") == std::vector<std::string>{"GPU of b"});
+  CHECK(ask(file, "b") == std::vector<Gpu>{{"GPU of b", 90, 1 << 30}});
   CHECK(asked == 2);
   for (const char* broken : {"", "{", "[1]", R"({"key": "b"})", R"({"key": "b", "gpus": [1]})",
-                             R"({"key": 1, "gpus": ["x"]})"}) {
+                             R"({"key": 1, "gpus": ["x"]})",
+                             R"({"key": "b", "gpus": [{"name": "x", "memory_bytes": 1}]})"}) {
     t.write("cache/gpus.json", broken);
-    CHECK(ask(file, "b") == std::vector<std::string>{"GPU of b"});
+    CHECK(ask(file, "b") == std::vector<Gpu>{{"GPU of b", 90, 1 << 30}});
   }
-  CHECK(asked == 8);
-  CHECK(ask("/proc/nowhere/gpus.json", "c") == std::vector<std::string>{"GPU of c"});
+  CHECK(asked == 9);
+  CHECK(ask("/proc/nowhere/gpus.json", "c") == std::vector<Gpu>{{"GPU of c", 90, 1 << 30}});
 }
 
 TEST_CASE("the machine has cores, memory and a name") {
@@ -117,7 +119,8 @@ TEST_CASE("the machine has cores, memory and a name") {
 
 TEST_CASE("facts survive JSON, every field of them") {
   Facts f;
-  f.hardware = {"host", "a CPU", 3, 12345678901, {"GPU a", "GPU b"}, 2, 4e11, 1e-5, 5e10, 1.4e11};
+  f.hardware = {"host", "a CPU", 3,    12345678901, {{"GPU a", 90, 5}, {"GPU b", 80, 7}},
+                2,      4e11,    1e-5, 5e10,        1.4e11};
   f.data = {true, false, 11, 7, 513, 1.0 / 3, "train is gone", "eval is gone"};
   const std::string config =
       R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 64, "n_inner": 200, "n_positions": 128, "vocab_size": 513, "layer_norm_epsilon": 1e-6})";

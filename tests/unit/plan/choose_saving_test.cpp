@@ -16,7 +16,7 @@ constexpr std::int64_t gibibyte = std::int64_t{1} << 30;
 
 /// On a machine with one GPU and so much memory; 0: it does not say.
 plan::RunPlan plan_on(std::int64_t memory_bytes, const recipe::Recipe& recipe) {
-  return planned(recipe, {memory_bytes, "", {"NVIDIA H200"}});
+  return planned(recipe, {memory_bytes, "", {h200_gpu()}});
 }
 plan::RunPlan plan_on(std::int64_t memory_bytes, const std::string& more = single) {
   return plan_on(memory_bytes, gpt2_recipe("precision: bf16\n" + more));

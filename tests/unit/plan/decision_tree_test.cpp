@@ -33,7 +33,8 @@ facts::Facts facts_of(const Machine& m) {
   f.hardware.cpu_cores = 8;
   f.hardware.memory_bytes = std::int64_t{512} << 30;
   f.hardware.local_ranks = m.ranks_of_a_node;
-  f.hardware.gpus.assign(static_cast<std::size_t>(m.ranks_of_a_node), "NVIDIA H200");
+  f.hardware.gpus.assign(static_cast<std::size_t>(m.ranks_of_a_node),
+                         facts::Gpu{"NVIDIA H200", 90, 150754820096});
   f.hardware.link_bytes_per_s = m.link_bytes_per_s;
   f.hardware.link_latency_s = m.link_bytes_per_s > 0 ? 1e-5 : 0;
   f.hardware.host_bytes_per_s = m.host_bytes_per_s;

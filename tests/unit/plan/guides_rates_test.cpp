@@ -1,7 +1,7 @@
 // Rates that come from steps which were measured operation by operation:
 // bench/results/h200/guides/rows.
 #include "core/files.hpp"
-#include "plan/rates.hpp"
+#include "hardware/hardware.hpp"
 #include "plan/update_rates.hpp"
 #include <algorithm>
 #include <cmath>
@@ -115,7 +115,7 @@ TEST_CASE("what the profiler adds to a kernel is the median over steps of many s
 }
 
 TEST_CASE("waves of tiles predict fp32's matrix products") {
-  const program::Rates& rates = plan::device_named("h200").fp32;
+  const program::Rates& rates = hardware::hardware_named("h200").fp32;
   const auto products = measured_products("f32");
   REQUIRE(products.size() > 70);
   program::Rates without = rates;
@@ -133,7 +133,7 @@ TEST_CASE("waves of tiles predict fp32's matrix products") {
 }
 
 TEST_CASE("waves of tiles predict the series of fp32 products that rates.json was measured with") {
-  const program::Rates& rates = plan::device_named("h200").fp32;
+  const program::Rates& rates = hardware::hardware_named("h200").fp32;
   const auto file =
       nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/rates.json"));
   constexpr std::int64_t rows = 65536, width = 768;  // bench/device/rates.py
@@ -151,7 +151,7 @@ TEST_CASE("waves of tiles predict the series of fp32 products that rates.json wa
 }
 
 TEST_CASE("waves of tiles predict tf32's matrix products, those of weight gradients slower") {
-  const program::Rates& rates = plan::device_named("h200").tf32;
+  const program::Rates& rates = hardware::hardware_named("h200").tf32;
   const auto products = measured_products("tf32");
   REQUIRE(products.size() == 12);
   program::Rates without = rates;
@@ -181,7 +181,7 @@ TEST_CASE("waves of tiles predict tf32's matrix products, those of weight gradie
 TEST_CASE("the kernels of adamw_8bit and adafactor take what was measured of them") {
   // of the norm, which is in the measured time
   constexpr double streamed_bytes_per_s = 3.69e12;
-  const plan::Device& device = plan::device_named("h200");
+  const hardware::Hardware& device = hardware::hardware_named("h200");
   const auto has = [](const nlohmann::json& step, const char* setting) {
     return std::ranges::count(step.at("command"), nlohmann::json(setting)) > 0;
   };

@@ -17,7 +17,7 @@ plan::RunPlan plan_of(const std::string& more, const std::string& memory = "opti
                       std::int64_t host_bytes = std::int64_t{16} << 30,
                       const std::string& gpu = "h200", double disk_bytes_per_s = 0) {
   return planned(gpt2_recipe("memory: {" + memory + "}\n" + more),
-                 {host_bytes, gpu, {"NVIDIA H200", "NVIDIA H200"}, disk_bytes_per_s});
+                 {host_bytes, gpu, {h200_gpu(), h200_gpu()}, disk_bytes_per_s});
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ TEST_CASE(
     facts::Facts f;
     f.hardware.cpu_cores = 8;
     f.hardware.memory_bytes = std::int64_t{64} << 30;
-    f.hardware.gpus.assign(static_cast<std::size_t>(ranks_here), "NVIDIA H200");
+    f.hardware.gpus.assign(static_cast<std::size_t>(ranks_here), h200_gpu());
     f.hardware.local_ranks = ranks_here;
     f.hardware.host_update_bytes_per_s = bytes_per_s;
     f.data = {true, true, 1000, 100, 0, {}, ""};

@@ -14,8 +14,7 @@ namespace {
 plan::RunPlan plan_of(const std::string& memory, const std::string& more = "precision: bf16\n",
                       std::int64_t host_bytes = std::int64_t{64} << 30,
                       const std::string& gpu = "h200") {
-  return planned(gpt2_recipe("memory: {" + memory + "}\n" + more),
-                 {host_bytes, gpu, {"NVIDIA H200"}});
+  return planned(gpt2_recipe("memory: {" + memory + "}\n" + more), {host_bytes, gpu, {h200_gpu()}});
 }
 
 std::int64_t category(const plan::RunPlan& plan, const std::string& name) {
@@ -131,7 +130,7 @@ TEST_CASE(
   CHECK(copies.disk.to == copies.out);
   const auto timed = [&](const std::string& memory) {
     return planned(gpt2_recipe("memory: {" + memory + "}\nprecision: bf16\n"),
-                   {std::int64_t{64} << 30, "", {"NVIDIA H200"}, 3e9});
+                   {std::int64_t{64} << 30, "", {h200_gpu()}, 3e9});
   };
   const auto slow = timed(on_disk + "1}");
   CHECK(slow.time->step_s > timed(away).time->step_s);

@@ -1,4 +1,4 @@
-#include "plan/rates.hpp"
+#include "hardware/hardware.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include <algorithm>
@@ -13,7 +13,7 @@ using namespace trainx;
 
 TEST_CASE("the rates that plan uses are the measured ones") {
   for (const char* name : {"h100", "h200"}) {
-    const plan::Device device = plan::device_named(name);
+    const hardware::Hardware device = hardware::hardware_named(name);
     const auto measured =
         nlohmann::json::parse(read_file(source_dir() + "/bench/results/" + name + "/rates.json"));
     CHECK(device.memory_bytes == measured.at("memory_bytes").get<std::int64_t>());
@@ -32,14 +32,14 @@ TEST_CASE("the rates that plan uses are the measured ones") {
   }
   const auto h200 =
       nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/rates.json"));
-  CHECK(std::abs(plan::device_named("h200").tf32.gemm_flops_per_s /
+  CHECK(std::abs(hardware::hardware_named("h200").tf32.gemm_flops_per_s /
                      h200.at("tf32").at("gemm_flops_per_s").get<double>() -
                  1) < 0.01);
   for (const program::Rates* rates :
-       {&plan::device_named("h200").bf16, &plan::device_named("h200").tf32,
-        &plan::device_named("h200").fp32})
+       {&hardware::hardware_named("h200").bf16, &hardware::hardware_named("h200").tf32,
+        &hardware::hardware_named("h200").fp32})
     CHECK(std::abs(rates->host_bytes_per_s / h200.at("host_bytes_per_s").get<double>() - 1) < 0.01);
-  CHECK_THROWS_AS(plan::device_named("h300"), UserError);
+  CHECK_THROWS_AS(hardware::hardware_named("h300"), UserError);
 }
 
 TEST_CASE(
@@ -60,8 +60,8 @@ TEST_CASE(
     both.attention_flops = 3.5 * 4 * static_cast<double>(both.attention_rows * length * head);
     both.attention_head = head;
     const program::Rates& rates = name.find("tf32") == std::string::npos
-                                      ? plan::device_named("h200").fp32
-                                      : plan::device_named("h200").tf32;
+                                      ? hardware::hardware_named("h200").fp32
+                                      : hardware::hardware_named("h200").tf32;
     const double seconds =
         (row.at("forward_ms").get<double>() + row.at("backward_ms").get<double>()) / 1e3;
     // there the rest of rows is passed over
@@ -120,7 +120,7 @@ Errors errors_of(const program::Rates& rates) {
 }  // namespace
 
 TEST_CASE("a sustained product is the median over the measured large ones") {
-  const auto device = plan::device_named("h200");
+  const auto device = hardware::hardware_named("h200");
   std::vector<double> rates;
   for (const MeasuredProduct& p : measured_products())
     if (p.seconds > 300e-6) rates.push_back(2 * p.m * p.n * p.k / p.seconds);
@@ -129,7 +129,7 @@ TEST_CASE("a sustained product is the median over the measured large ones") {
 }
 
 TEST_CASE("waves of tiles bring predicted matrix products closer to the measured ones") {
-  program::Rates with = plan::device_named("h200").bf16, without = with;
+  program::Rates with = hardware::hardware_named("h200").bf16, without = with;
   without.tiles = {};
   const Errors before = errors_of(without), after = errors_of(with);
   std::printf(
@@ -153,7 +153,7 @@ TEST_CASE("waves of tiles bring predicted matrix products closer to the measured
 
 TEST_CASE(
     "what a kernel takes beyond its work is the median over the measured small matrix products") {
-  const auto device = plan::device_named("h200");
+  const auto device = hardware::hardware_named("h200");
   const auto measured =
       nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/gemm.json"));
   std::vector<double> beyond;
@@ -176,7 +176,7 @@ TEST_CASE(
 TEST_CASE(
     "rows off 16 bytes, and heads that fused attention does not take, are the medians of measured "
     "ones") {
-  const auto device = plan::device_named("h200");
+  const auto device = hardware::hardware_named("h200");
   const auto file =
       nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/dimensions.json"));
   std::map<std::string, double> aligned;  // of 1024 columns, by the kind of product

@@ -168,8 +168,8 @@ TEST_CASE("the head's chunk keeps logits at 8 MiB") {
     dims.vocab_size = vocabulary;
     const auto graph = gpt2_graph(dims, 64, 10, DType::f32);
     const auto& slots = graph.blocks.back().slots;
-    const auto& chunk = slots.at(static_cast<std::size_t>(
-                                     graph.composition->blocks.back()->last_logits)).tensor;
+    const auto& chunk =
+        slots.at(static_cast<std::size_t>(graph.composition->blocks.back()->last_logits)).tensor;
     INFO(vocabulary);
     CHECK(chunk.dims[0] >= 1);
     CHECK(chunk.dims[0] <= 640);

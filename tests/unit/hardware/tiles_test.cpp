@@ -1,3 +1,4 @@
+#include "hardware/hopper.hpp"
 #include "program/tiles.hpp"
 #include "program/time.hpp"
 #include "support/catch.hpp"
@@ -9,7 +10,8 @@ using trainx::DType;
 namespace {
 
 /// 100 multiprocessors of 1e12 each, no limit of power, nothing lost at edges.
-constexpr TileRates even{100, 1e14, 0, 1e18, 0.5, 0.25, 1e18};
+const TileRates even{100, 1e14, 0,    1e18,
+                     0.5, 0.25, 1e18, trainx::hardware::hopper_tiles(1).choices};
 constexpr double tile_s(double m, double n, double k) { return 2 * m * n * k / 1e12; }
 
 bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * b; }
@@ -68,7 +70,7 @@ TEST_CASE("operands that lie transposed take longer, which no other size mends")
 
 TEST_CASE("kernels of fp32 have tiles and splits of their own") {
   TileRates rates = even;
-  rates.kernels = TileKernels::fp32;
+  rates.choices = trainx::hardware::hopper_fp32_tiles(1).choices;
   rates.multiprocessors = 3;
   const TiledProduct split = tiled_product(64, 64, 3 * 256, 16, rates);
   CHECK(split.splits == 3);  // which the others are not split into

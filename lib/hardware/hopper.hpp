@@ -1,0 +1,20 @@
+// What GPUs of compute capability 9.0 have in common.
+#pragma once
+#include "program/time.hpp"
+
+namespace trainx::hardware {
+
+/// Until all multiprocessors are busy, and while they no longer are: program::Rates::kernel_s.
+constexpr double hopper_kernel_s = 2.36e-6;
+/// NVLink 4: 900 GB/s in both directions together (NVIDIA's data sheets of H100 SXM and H200).
+constexpr double nvlink4_bytes_per_s = 450e9;
+/// Peaks of both data sheets, without sparsity.
+constexpr double hopper_bf16_flops = 989.4e12, hopper_tf32_flops = 494.7e12,
+                 hopper_fp32_flops = 66.9e12;
+
+/// Products in 16 bits, fp32 and tf32 on 132 multiprocessors, with memory of that speed.
+program::TileRates hopper_tiles(double memory_bytes_per_s);
+program::TileRates hopper_fp32_tiles(double memory_bytes_per_s);
+program::TileRates hopper_tf32_tiles(double memory_bytes_per_s);
+
+}  // namespace trainx::hardware
