@@ -86,10 +86,12 @@ layer(passes NEEDS program)
 # What operations say of themselves: the files *_spec of lib/operations, which link no LibTorch.
 layer(operation_specs SPECS operations NEEDS core program)
 layer(graph NEEDS operation_specs program)
-layer(spec NEEDS core program graph ALONE /arch/gpt2 /arch/bert /arch/custom)
-layer(recipe QUICK NEEDS spec yaml)
-layer(foreign QUICK NEEDS recipe)
-layer(data NEEDS spec)
+# What there is to choose, and how each choice is written.
+layer(options NEEDS core program)
+layer(architectures NEEDS core program graph options ALONE /gpt2 /bert /custom)
+layer(recipe QUICK NEEDS architectures options yaml)
+layer(imports QUICK NEEDS recipe)
+layer(data NEEDS architectures options)
 # Text to tokens: patterns by PCRE2, normal forms by utf8proc, Google's SentencePiece.
 layer(tokenizer NEEDS core yaml LIBRARIES system::pcre2-8 system::utf8proc system::sentencepiece
   ALONE /normalizer /pre_tokenizer /decoder /word_piece)
@@ -102,14 +104,14 @@ layer(facts NEEDS recipe data
 layer(plan NEEDS facts hardware recipe passes
   ALONE /advice /memory_anatomy /operations /choose_offload /limits /model_dims /needless)
 layer(checkpoint NEEDS core log)
-layer(dist NEEDS core
+layer(comm NEEDS core
   ALONE /tcp_communicator /part_control)
-layer(launch QUICK NEEDS plan dist
+layer(launch QUICK NEEDS plan comm
   ALONE /worker_models)
 layer(metrics QUICK NEEDS core log)
-layer(report QUICK NEEDS recipe checkpoint)
+layer(html_report QUICK NEEDS recipe checkpoint)
 # What has no room in memory: files by direct I/O, which liburing keeps many pieces of on their way.
-layer(offload NEEDS core LIBRARIES system::uring
+layer(disk NEEDS core LIBRARIES system::uring
   ALONE /thread_io)
 # The GPU's libraries over raw pointers: matrix products, attention. They are loaded when first needed, so that programs start where they are missing.
 layer(gpu CUDA NEEDS core LIBRARIES trainx_kernels CUDA::cudart
@@ -127,11 +129,11 @@ layer(operations TORCH NEEDS tensor gpu operation_specs
 if(TRAINX_CUDA)
   target_compile_definitions(trainx_operations PUBLIC TRAINX_CUDA)
 endif()
-layer(model TORCH NEEDS operations program spec graph)
-layer(optim TORCH NEEDS tensor spec LIBRARIES trainx_kernel_references
+layer(model TORCH NEEDS operations program architectures options graph)
+layer(optim TORCH NEEDS tensor options LIBRARIES trainx_kernel_references
   ALONE /lamb)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine
 # give the same bits. Without errno a square root is one vector instruction.
 target_compile_options(trainx_optim PRIVATE -ffp-contract=off -fno-math-errno)
-layer(train TORCH NEEDS model optim data checkpoint metrics offload plan launch dist
+layer(train TORCH NEEDS model optim data checkpoint metrics disk plan launch comm
   ALONE /device.cpp /release_observer)

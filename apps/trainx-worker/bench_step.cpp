@@ -122,7 +122,7 @@ class StepBench {
            {"machine", parts_.device->name()},
            {"versions", {{"trainx", version}}},
            {"commit", commit_}};
-    j["model"] = spec::architecture_name(plan_.dims);
+    j["model"] = architectures::architecture_name(plan_.dims);
     j["micro_batch_size"] = plan_.batch.micro_batch_size;
     j["sequence_length"] = plan_.recipe.data.sequence_length;
     j["world_size"] = plan_.batch.world_size;
@@ -142,7 +142,7 @@ class StepBench {
     j["predicted_device_memory_bytes"] = plan_.memory.total_bytes();
     j["host_bytes"] = plan_.memory.host_bytes;
     j["disk_bytes"] = plan_.memory.disk_bytes;
-    if (const offload::Disk* disk = parts_.device->disk()) j["disk"] = disk->describe();
+    if (const disk::Disk* disk = parts_.device->disk()) j["disk"] = disk->describe();
     j["device_waits_share"] = waits_share(timed);
     j["peak_memory_bytes"] = parts_.device->peak_bytes();
     j["device_memory_bytes"] = parts_.device->process_bytes();

@@ -15,10 +15,10 @@ struct DataTokenizer {
 };
 
 /// The tokenizer of all training data; nothing where a source does not say, or two differ.
-std::optional<DataTokenizer> tokenizer_of(const spec::DataOptions& data) {
+std::optional<DataTokenizer> tokenizer_of(const options::DataOptions& data) {
   std::optional<DataTokenizer> found;
   bool agree = true;
-  spec::for_each_source(data, [&](const auto& source) {
+  options::for_each_source(data, [&](const auto& source) {
     if constexpr (requires { source.train; }) {
       for (const std::string& file : data::expand(source.train)) {
         DataTokenizer one{file, corpus::read_about(file)};
@@ -51,10 +51,10 @@ std::map<std::string, std::string> carried_files(const std::string& began_from,
     return files;
   };
   if (!std::filesystem::is_regular_file(about.tokenizer)) return leave_out("which is not there");
-  if (about.vocab_size > spec::vocab_size(plan.dims))
+  if (about.vocab_size > architectures::vocab_size(plan.dims))
     return leave_out("which has " + std::to_string(about.vocab_size) +
                      " tokens, but model.options.vocab_size is " +
-                     std::to_string(spec::vocab_size(plan.dims)));
+                     std::to_string(architectures::vocab_size(plan.dims)));
   auto more = checkpoint::read_tokenizer_files(about.tokenizer);
   files.merge(more);
   return files;
@@ -64,7 +64,7 @@ std::string tokenizer_beside(const std::string& began_from, const plan::RunPlan&
   if (!began_from.empty() && tokenizer::has_tokenizer(began_from)) return began_from;
   const auto made_with = tokenizer_of(plan.recipe.data.source);
   const bool fits = made_with && std::filesystem::is_regular_file(made_with->about.tokenizer) &&
-                    made_with->about.vocab_size <= spec::vocab_size(plan.dims);
+                    made_with->about.vocab_size <= architectures::vocab_size(plan.dims);
   return fits ? made_with->about.tokenizer : "";
 }
 

@@ -53,7 +53,7 @@ std::string early_words(const plan::RunPlan& plan, const train::TrainState& stat
 std::string closing_words(const launch::Job& job, const plan::RunPlan& plan,
                           const train::RunFolder& folder, const train::TrainState& state,
                           const std::optional<double>& floor) {
-  const spec::ModelDims& dims = plan.dims;
+  const architectures::ModelDims& dims = plan.dims;
   const metrics::RunStatus rates = run_status(plan, state);
   std::string text = "trained " + std::to_string(state.step) + " steps in " +
                      human_seconds(state.seconds) + " (" + format("epoch %.2f, ", rates.epoch) +
@@ -62,8 +62,8 @@ std::string closing_words(const launch::Job& job, const plan::RunPlan& plan,
                      folder.file("metrics.jsonl") + "\n";
   if (const std::string early = early_words(plan, state); !early.empty()) text += early + "\n";
   text += best_words(job, plan, state, floor);
-  const bool generates = spec::task(dims) == spec::Task::causal_lm &&
-                         !std::holds_alternative<spec::CustomDims>(dims);
+  const bool generates = architectures::task(dims) == architectures::Task::causal_lm &&
+                         !std::holds_alternative<architectures::CustomDims>(dims);
   const std::string next = generates
                                ? "generate " + folder.path() + " --prompt " +
                                      (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"")

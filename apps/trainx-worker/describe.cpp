@@ -3,7 +3,7 @@
 #include "core/version.hpp"
 #include "model/custom/measure.hpp"
 #include "model/custom/registry.hpp"
-#include "spec/arch/custom_json.hpp"
+#include "architectures/custom_json.hpp"
 #include "train/threads.hpp"
 #include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
@@ -14,15 +14,16 @@ using nlohmann::json;
 
 std::string describe_models() {
   json models = json::array();
-  for (const auto& model : spec::described_models()) models.push_back(spec::to_json(model));
+  for (const auto& model : architectures::described_models())
+    models.push_back(architectures::to_json(model));
   return json{{"trainx", version}, {"models", std::move(models)}}.dump(
       -1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string describe_graph(const std::string& question) {
   const json asked = json::parse(question);
-  const auto dims =
-      spec::custom_dims_from_config(asked.at("config").get<std::string>(), "--describe-graph");
+  const auto dims = architectures::custom_dims_from_config(asked.at("config").get<std::string>(),
+                                                           "--describe-graph");
   if (!dims)
     throw UserError(ExitCode::usage,
                     "--describe-graph asks for a model that this worker does not have");
@@ -33,7 +34,7 @@ std::string describe_graph(const std::string& question) {
   json answer;
   try {
     for (const json& size : asked.at("sizes"))
-      answer["shapes"].push_back(spec::to_json(
+      answer["shapes"].push_back(architectures::to_json(
           model::custom::measure_model(*dims, size.at(0).get<std::int64_t>(),
                                        size.at(1).get<std::int64_t>(), compute, threads)));
   } catch (const UserError& e) {

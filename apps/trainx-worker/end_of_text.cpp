@@ -27,21 +27,23 @@ std::vector<std::int32_t> end_of_text_of(const std::string& folder, std::int64_t
 }
 
 std::map<std::string, std::string> with_end_of_text(std::map<std::string, std::string> files,
-                                                    const spec::DataOptions& options,
-                                                    const spec::ModelDims& dims) {
-  if (spec::task(dims) != spec::Task::causal_lm || files.contains("generation_config.json"))
+                                                    const options::DataOptions& options,
+                                                    const architectures::ModelDims& dims) {
+  if (architectures::task(dims) != architectures::Task::causal_lm ||
+      files.contains("generation_config.json"))
     return files;
   std::set<std::optional<std::int32_t>> ends;
   const auto look = [&](const std::string& file) {
     ends.insert(corpus::read_about(file).end_of_text);
   };
-  spec::for_each_source(options, [&](const auto& source) {
+  options::for_each_source(options, [&](const auto& source) {
     if constexpr (requires { source.train; })
       std::ranges::for_each(data::expand(source.train), look);
     else
       ends.insert(std::nullopt);
   });
-  if (ends.size() != 1 || !*ends.begin() || **ends.begin() >= spec::vocab_size(dims)) return files;
+  if (ends.size() != 1 || !*ends.begin() || **ends.begin() >= architectures::vocab_size(dims))
+    return files;
   files["generation_config.json"] =
       nlohmann::ordered_json{{"eos_token_id", **ends.begin()}}.dump(2) + "\n";
   return files;

@@ -1,6 +1,6 @@
 #pragma once
-#include "spec/arch/architecture.hpp"
-#include "spec/data/options.hpp"
+#include "architectures/architecture.hpp"
+#include "options/data/options.hpp"
 #include <map>
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ std::vector<std::int32_t> end_of_text_of(const std::string& folder, std::int64_t
 /// with the token that ends a document in all of its training data, unless one is among them:
 /// Hugging Face's generate then stops there.
 std::map<std::string, std::string> with_end_of_text(std::map<std::string, std::string> files,
-                                                    const spec::DataOptions& options,
-                                                    const spec::ModelDims& dims);
+                                                    const options::DataOptions& options,
+                                                    const architectures::ModelDims& dims);
 
 }  // namespace trainx::worker

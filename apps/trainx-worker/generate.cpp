@@ -13,23 +13,25 @@ namespace {
 
 using launch::GenerateOn;
 
-spec::Gpt2Dims dims_of(const std::string& folder) {
-  const spec::ModelDims dims = spec::read_config(folder);
-  if (spec::task(dims) != spec::Task::causal_lm)
-    throw UserError(ExitCode::usage, folder + ": a model for " +
-                                         std::string(spec::name_of(spec::task(dims))) +
-                                         " does not generate; `trainx eval` measures it");
-  if (std::holds_alternative<spec::CustomDims>(dims))
+architectures::Gpt2Dims dims_of(const std::string& folder) {
+  const architectures::ModelDims dims = architectures::read_config(folder);
+  if (architectures::task(dims) != architectures::Task::causal_lm)
+    throw UserError(ExitCode::usage,
+                    folder + ": a model for " +
+                        std::string(architectures::name_of(architectures::task(dims))) +
+                        " does not generate; `trainx eval` measures it");
+  if (std::holds_alternative<architectures::CustomDims>(dims))
     throw UserError(
         ExitCode::usage,
         folder + ": models of a worker of your own do not generate; `trainx eval` measures it");
-  if (const auto* gpt2 = std::get_if<spec::Gpt2Dims>(&dims)) return *gpt2;
-  throw UserError(ExitCode::usage, folder + ": " + std::string(spec::architecture_name(dims)) +
-                                       " does not generate");
+  if (const auto* gpt2 = std::get_if<architectures::Gpt2Dims>(&dims)) return *gpt2;
+  throw UserError(
+      ExitCode::usage,
+      folder + ": " + std::string(architectures::architecture_name(dims)) + " does not generate");
 }
 
 /// With `any` a GPU that is there but not to be had gives way to the CPU, which is said.
-train::Generator make_generator(const launch::Job& job, const spec::Gpt2Dims& dims,
+train::Generator make_generator(const launch::Job& job, const architectures::Gpt2Dims& dims,
                                 const std::string& folder, std::int64_t length,
                                 [[maybe_unused]] metrics::Console& console) {
   const GenerateOn device = job.generate.device;
@@ -85,7 +87,7 @@ nlohmann::ordered_json to_json(const train::Generation& g, const std::string& te
 int generate(const launch::Job& job, metrics::Console& console) {
   const launch::GenerateOptions& o = job.generate;
   const std::string folder = weights_folder(job);
-  const spec::Gpt2Dims dims = dims_of(folder);
+  const architectures::Gpt2Dims dims = dims_of(folder);
   std::unique_ptr<data::Vocabulary> vocabulary;
   std::int64_t length = dims.max_positions;
   if (!job.resolved_recipe.empty()) {

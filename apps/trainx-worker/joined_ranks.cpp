@@ -39,20 +39,20 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
     throw InternalError("the plan is for " + std::to_string(plan.batch.world_size) + " ranks and " +
                         std::to_string(job.membership.world_size) + " were started");
   if (job.membership.world_size == 1) return;
-  dist::ControlOptions options;
+  comm::ControlOptions options;
   options.equal_on_all = {{"trainx", build_of_this()}, {"plan", job.plan_fingerprint}};
   options.device = train::device_identity(plan, job.membership.local_rank);
   options.hang_seconds = plan.recipe.run.hang_limit.amount;
   options.describe = [this] { return whereabouts_.describe(); };
   options.on_failure = end_soon;
-  control_ = dist::Control::join(job.membership, std::move(options));
+  control_ = comm::Control::join(job.membership, std::move(options));
   log::debug("all " + std::to_string(job.membership.world_size) + " ranks have joined");
   // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
-  if (!plan.on_gpu || plan.zero_stage() > 0) communicator_ = dist::make_communicator(*control_);
+  if (!plan.on_gpu || plan.zero_stage() > 0) communicator_ = comm::make_communicator(*control_);
   if (const program::StepProgram& p = plan.train.front().program;
       communicator_ && p.shard_ranks > 1 && p.shard_ranks < p.world_size) {
     const auto part = [&](int group) {
-      return dist::make_part(*control_, program::ranks_among(p, group, control_->rank()),
+      return comm::make_part(*control_, program::ranks_among(p, group, control_->rank()),
                              communicator_->transport());
     };
     shards_ = part(program::Among::shards);

@@ -1,5 +1,5 @@
 #pragma once
-#include "dist/part_control.hpp"
+#include "comm/part_control.hpp"
 #include "launch/job.hpp"
 #include "metrics/console.hpp"
 #include "plan/run_plan.hpp"
@@ -31,9 +31,9 @@ class JoinedRanks {
 
  private:
   train::Whereabouts whereabouts_;
-  std::unique_ptr<dist::Control> control_;
-  std::unique_ptr<dist::Communicator> communicator_;
-  dist::Part shards_, replicas_;  // where several groups of ranks hold all shards each
+  std::unique_ptr<comm::Control> control_;
+  std::unique_ptr<comm::Communicator> communicator_;
+  comm::Part shards_, replicas_;  // where several groups of ranks hold all shards each
 };
 
 }  // namespace trainx::worker

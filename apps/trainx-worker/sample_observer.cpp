@@ -6,9 +6,10 @@
 namespace trainx::worker {
 namespace {
 
-const spec::Gpt2Dims& dims_of(const plan::RunPlan& plan) {
-  if (const auto* dims = std::get_if<spec::Gpt2Dims>(&plan.dims)) return *dims;
-  throw InternalError("generate.every with " + std::string(spec::architecture_name(plan.dims)));
+const architectures::Gpt2Dims& dims_of(const plan::RunPlan& plan) {
+  if (const auto* dims = std::get_if<architectures::Gpt2Dims>(&plan.dims)) return *dims;
+  throw InternalError("generate.every with " +
+                      std::string(architectures::architecture_name(plan.dims)));
 }
 
 std::int64_t context_length(const plan::RunPlan& plan) {

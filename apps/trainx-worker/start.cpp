@@ -17,9 +17,9 @@ checkpoint::Found newest(const std::string& folder, metrics::Console& console) {
 std::string states_of(const recipe::Recipe& r) {
   std::string names;
   for (const auto& s :
-       std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options))
+       std::visit([](const auto& o) { return options::states(o); }, r.optimizer.options))
     names += s.name + " " + std::string(name_of(s.dtype)) + " ";
-  if (const auto* o = std::get_if<spec::AdamW8bitOptions>(&r.optimizer.options))
+  if (const auto* o = std::get_if<options::AdamW8bitOptions>(&r.optimizer.options))
     names += std::to_string(o->min_8bit_size) + (o->embeddings_32bit ? " without embeddings" : "");
   return names;
 }

@@ -177,8 +177,8 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
     if (parts.ranks.is_first()) {
       if (const auto snapshot = hub_snapshot_of(from))
         console.message("weights: " + describe(*snapshot) + ": " + from);
-      for (const std::string& remark : spec::dropout_remarks(read_file(from + "/config.json"),
-                                                             from + "/config.json", plan.dims))
+      for (const std::string& remark : architectures::dropout_remarks(
+               read_file(from + "/config.json"), from + "/config.json", plan.dims))
         console.warning(remark);
     }
     const auto begun = parts.resident.load_weights(from, plan.dims, train::MissingHead::keep);
@@ -291,10 +291,11 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
                                  : "";
   auto rows = start_rows(plan, job);
   rows.insert(rows.begin(), {"device", others + parts.device->name()});
-  console.start("training " + std::string(spec::architecture_name(plan.dims)) + " into " + path,
-                path, rows, settings_of(plan, job),
-                {plan.total_steps, plan.total_seconds, state.seconds, plan.memory.total_bytes()});
-  if (const offload::Disk* disk = parts.device->disk())
+  console.start(
+      "training " + std::string(architectures::architecture_name(plan.dims)) + " into " + path,
+      path, rows, settings_of(plan, job),
+      {plan.total_steps, plan.total_seconds, state.seconds, plan.memory.total_bytes()});
+  if (const disk::Disk* disk = parts.device->disk())
     console.message(what_is_on_disk(plan) + " on the disk: " + disk->describe());
   if (!start.from.empty()) console.resume(state.step, start.from);
   metrics::MetricsLog log(path, state.step, plan.recipe.metrics.tensorboard);

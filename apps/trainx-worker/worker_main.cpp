@@ -8,7 +8,7 @@
 #include "log/crash_ring.hpp"
 #include "log/log.hpp"
 #include "model/custom/registry.hpp"
-#include "spec/arch/options.hpp"
+#include "architectures/options.hpp"
 #include "recipe/walk.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "train/device.hpp"
@@ -35,10 +35,10 @@ int run(const launch::Job& job, metrics::Console& console) {
 
 void make_models_known() {
   auto models = model::model_descriptions();
-  const std::string problem =
-      spec::check_description(models, recipe::alternative_names(spec::ModelOptions{}));
+  const std::string problem = architectures::check_description(
+      models, recipe::alternative_names(architectures::ModelOptions{}));
   if (!problem.empty()) throw UserError(ExitCode::usage, "this worker: " + problem);
-  spec::set_described_models(std::move(models));
+  architectures::set_described_models(std::move(models));
 }
 
 metrics::ConsoleOptions console_options(const launch::Job& job) {

@@ -15,7 +15,7 @@ std::string id_of(const std::string& init_from) {
 }
 
 /// True if the recipe left the dropout to the folder, and the run has one.
-bool keep_dropout(spec::ModelOptions& options, const spec::ModelOptions& begun) {
+bool keep_dropout(architectures::ModelOptions& options, const architectures::ModelOptions& begun) {
   return std::visit(
       [&](auto& o) {
         if constexpr (requires { o.dropout.is_auto(); }) {

@@ -5,7 +5,7 @@
 #include "core/process.hpp"
 #include "inputs.hpp"
 #include "launch/rank_environment.hpp"
-#include "report/range_test.hpp"
+#include "html_report/range_test.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
 #include <cstdio>
@@ -56,7 +56,7 @@ recipe::Recipe tested(recipe::Recipe r, const BenchLrArguments& a, const std::st
   r.run.duration = in_steps(a.steps);
   r.optimizer.lr = a.to;
   r.schedule = {};
-  r.schedule.course = spec::RangeTestSchedule{a.from / a.to};
+  r.schedule.course = options::RangeTestSchedule{a.from / a.to};
   r.checkpoint = {};
   r.checkpoint.every.value = in_steps(a.steps + 1);
   r.eval = {};
@@ -68,8 +68,8 @@ recipe::Recipe tested(recipe::Recipe r, const BenchLrArguments& a, const std::st
 }
 
 /// x learning rate, y loss, of the steps that are logged.
-report::Points points_in(const std::string& metrics) {
-  report::Points points;
+html_report::Points points_in(const std::string& metrics) {
+  html_report::Points points;
   if (!fs::exists(metrics)) return points;
   std::istringstream lines(read_file(metrics));
   for (std::string line; std::getline(lines, line);) {
@@ -83,7 +83,7 @@ report::Points points_in(const std::string& metrics) {
   return points;
 }
 
-void require_end(int code, const report::RangeTest& test, const ThrowAway& folder) {
+void require_end(int code, const html_report::RangeTest& test, const ThrowAway& folder) {
   const bool diverged = code == static_cast<int>(ExitCode::diverged) && test.diverged_at;
   if (code == 0 || diverged) return;
   std::string words = fs::exists(folder.file("output")) ? read_file(folder.file("output")) : "";
@@ -95,14 +95,15 @@ void require_end(int code, const report::RangeTest& test, const ThrowAway& folde
 }
 
 /// Trains until the last step or until the loss diverges; no checkpoint is written.
-report::RangeTest measure(const recipe::Recipe& r, const ThrowAway& folder, std::int64_t steps) {
+html_report::RangeTest measure(const recipe::Recipe& r, const ThrowAway& folder,
+                               std::int64_t steps) {
   write_file_atomic(folder.file("recipe.yaml"), recipe::dump(r));
   const HeldRequests held;
   ChildRun run({"train", folder.file("recipe.yaml"), "--quiet", "--no-color"},
                {folder.file("output"), true}, held);
   for (;;) {
     const std::optional<int> code = run.exit_code();  // before reading: then nothing is missed
-    const auto test = report::analyze_range_test(points_in(folder.file("run/metrics.jsonl")));
+    const auto test = html_report::analyze_range_test(points_in(folder.file("run/metrics.jsonl")));
     if (code) require_end(*code, test, folder);
     if (code || test.diverged_at || static_cast<std::int64_t>(test.points.size()) >= steps)
       return test;
@@ -117,7 +118,7 @@ nlohmann::ordered_json number(const std::optional<double>& x) {
   return x && std::isfinite(*x) ? nlohmann::ordered_json(*x) : nlohmann::ordered_json();
 }
 
-nlohmann::ordered_json to_json(const report::RangeTest& test, const std::string& name) {
+nlohmann::ordered_json to_json(const html_report::RangeTest& test, const std::string& name) {
   nlohmann::ordered_json j{{"name", name},
                            {"steepest", number(test.steepest)},
                            {"tenth_of_divergence", number(test.tenth())},
@@ -130,7 +131,7 @@ nlohmann::ordered_json to_json(const report::RangeTest& test, const std::string&
 }
 
 /// Some twenty of the steps, then both suggestions.
-std::string table_of(const report::RangeTest& test) {
+std::string table_of(const html_report::RangeTest& test) {
   std::string text = "learning rate        loss    smoothed\n";
   const std::size_t stride = std::max<std::size_t>(test.points.size() / 20, 1);
   for (std::size_t i = 0; i < test.points.size(); ++i) {
@@ -164,7 +165,7 @@ int run_bench_lr(const BenchLrArguments& a, const Context& context) {
   const std::string name = loaded.recipe.run.name,
                     out = a.out.empty() ? run_folder_of(loaded.recipe) + ".lr" : a.out;
   make_folders(out);
-  const report::RangeTest test = [&] {
+  const html_report::RangeTest test = [&] {
     const ThrowAway folder(out + "/run.unfinished");
     const recipe::Recipe r = tested(loaded.recipe, a, folder.path());
     const Prepared p = prepare(
@@ -176,7 +177,7 @@ int run_bench_lr(const BenchLrArguments& a, const Context& context) {
   }();
   const auto j = to_json(test, name);
   write_file_atomic(out + "/lr.json", j.dump(1) + "\n");
-  write_file_atomic(out + "/lr.html", report::range_test_page(test, name));
+  write_file_atomic(out + "/lr.html", html_report::range_test_page(test, name));
   if (context.output.json)
     print(j.dump());
   else

@@ -91,7 +91,7 @@ int run_export(const ExportArguments& a, const Context& context) {
   checkpoint::ModelFolder model;
   model.max_shard_bytes = shard_bytes_of(a.max_shard_size);
   const std::string source = find_weights(a.source, context).checkpoint;
-  spec::read_config(source);  // refuses what is no model of trainx
+  architectures::read_config(source);  // refuses what is no model of trainx
   const checkpoint::WeightsFolder weights(source);
   model.tensors = sources_of(weights, type.dtype);
   model.text_files = checkpoint::read_carried_files(source);

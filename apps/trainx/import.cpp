@@ -1,7 +1,7 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "foreign/import.hpp"
+#include "imports/import.hpp"
 #include "yaml/read.hpp"
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -41,11 +41,11 @@ std::string read_settings_file(const std::string& path) {
   return text;
 }
 
-nlohmann::json as_json(const foreign::Imported& imported) {
+nlohmann::json as_json(const imports::Imported& imported) {
   nlohmann::json j{{"recipe", imported.recipe},
                    {"not_mapped", nlohmann::json::array()},
                    {"missing", nlohmann::json::array()}};
-  for (const foreign::Leftover& l : imported.leftovers)
+  for (const imports::Leftover& l : imported.leftovers)
     j["not_mapped"].push_back({{"file", l.where.file},
                                {"line", l.where.line},
                                {"column", l.where.column},
@@ -62,11 +62,11 @@ int run_import(const ImportArguments& a, const Context& context) {
   if (a.files.empty())
     throw UserError(ExitCode::usage,
                     "import: which file? trainx import FILE [FILE ...]; see trainx import --help");
-  foreign::Choices choices;
+  imports::Choices choices;
   if (a.world > 0) choices.world = a.world;
   if (a.sequence_length > 0) choices.sequence_length = a.sequence_length;
-  if (!a.model.empty()) foreign::choose_model(choices, a.model);
-  if (!a.data.empty()) foreign::choose_data(choices, a.data);
+  if (!a.model.empty()) imports::choose_model(choices, a.model);
+  if (!a.data.empty()) imports::choose_data(choices, a.data);
   if (!a.eval_data.empty()) {
     if (!choices.train)
       throw UserError(ExitCode::usage, "import: --eval-data goes with --data FILE");
@@ -76,15 +76,15 @@ int run_import(const ImportArguments& a, const Context& context) {
     throw UserError(ExitCode::cannot_create,
                     a.out + " is there already; move it away, or name another file with --out");
 
-  std::vector<foreign::SourceFile> files;
+  std::vector<imports::SourceFile> files;
   for (const std::string& path : a.files) files.push_back({path, read_settings_file(path)});
-  const foreign::Imported imported = foreign::import_settings(files, choices);
+  const imports::Imported imported = imports::import_settings(files, choices);
   if (!a.out.empty()) write_file_atomic(a.out, imported.recipe);
   if (context.output.json)
     print(as_json(imported).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   else if (a.out.empty())
     print(imported.recipe);
-  for (const foreign::Leftover& leftover : imported.leftovers)
+  for (const imports::Leftover& leftover : imported.leftovers)
     say(context, (leftover.differs ? "NOT MAPPED, training differs: " : "not mapped: ") +
                      to_string(leftover));
   for (const auto& [key, what] : imported.asked) say(context, "missing: " + key + ": " + what);

@@ -41,7 +41,7 @@ void find_init_from(recipe::LoadedRecipe& loaded) {
 // Of model.options.dropout, which the recipe leaves to the folder.
 std::string origin_of_dropout(const Prepared& p) {
   const bool followed = p.loaded.recipe.model.init_from && p.facts.model_folder &&
-                        !std::holds_alternative<spec::CustomDims>(p.plan.dims);
+                        !std::holds_alternative<architectures::CustomDims>(p.plan.dims);
   return followed ? "config.json of " + p.facts.model_folder->path : "default";
 }
 

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     const metrics::Console console({o.json, o.quiet, o.verbose, o.color});  // shows debug lines
     // Its models are known before any recipe is read.
     if (context.asks_worker && !context.worker.empty())
-      spec::set_described_models(launch::ask_for_models(context.worker));
+      architectures::set_described_models(launch::ask_for_models(context.worker));
     return context.run();
   } catch (const recipe::RecipeError& error) {
     return fail(context, error);

@@ -1,6 +1,6 @@
 #include "commands.hpp"
 #include "core/files.hpp"
-#include "report/page.hpp"
+#include "html_report/page.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <memory>
@@ -13,9 +13,9 @@ struct ReportArguments {
 };
 
 int run_report(const ReportArguments& a, const Context& context) {
-  const report::RunRecord run = report::read_run(a.run);
+  const html_report::RunRecord run = html_report::read_run(a.run);
   const std::string path = a.out.empty() ? a.run + "/report.html" : a.out;
-  write_file_atomic(path, report::page(run));
+  write_file_atomic(path, html_report::page(run));
   if (context.output.json)
     print(nlohmann::json{{"report", path}}.dump());
   else

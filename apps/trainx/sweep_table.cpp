@@ -1,7 +1,7 @@
 #include "sweep_table.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "report/run_record.hpp"
+#include "html_report/run_record.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,13 +13,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Values of a series in order; what is not finite is kept for `last` alone.
-std::optional<double> last(const report::Points& points) {
+std::optional<double> last(const html_report::Points& points) {
   return points.empty() ? std::nullopt : std::optional(points.back().y);
 }
 
-std::vector<double> finite(const report::Points& points) {
+std::vector<double> finite(const html_report::Points& points) {
   std::vector<double> y;
-  for (const report::Point& p : points)
+  for (const html_report::Point& p : points)
     if (std::isfinite(p.y)) y.push_back(p.y);
   std::ranges::sort(y);
   return y;
@@ -65,8 +65,8 @@ SweepResult read_result(const std::string& folder, int exit_code) {
                        exit_code == static_cast<int>(ExitCode::cannot_create);
   if (refused || !std::filesystem::exists(folder + "/resolved.yaml"))
     return result;  // another run's
-  const report::RunRecord run = report::read_run(folder);
-  const report::Points& loss = run.of("loss");
+  const html_report::RunRecord run = html_report::read_run(folder);
+  const html_report::Points& loss = run.of("loss");
   if (!loss.empty()) result.step = static_cast<std::int64_t>(loss.back().x);
   result.train_loss = last(loss);
   result.eval_loss = last(run.of("eval_loss"));

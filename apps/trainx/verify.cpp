@@ -165,7 +165,7 @@ class Verification {
     r.run.output_dir = folder_;
     r.run.duration = {static_cast<double>(until), Duration::Unit::steps};
     r.schedule = {};
-    r.schedule.course = spec::ConstantSchedule{};
+    r.schedule.course = options::ConstantSchedule{};
     r.checkpoint = {};
     r.eval.every = once;
     r.checkpoint.every.value = once;

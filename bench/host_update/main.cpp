@@ -67,7 +67,7 @@ struct Row {
 
 struct Case {
   std::string name;
-  spec::OptimizerOptions options;
+  options::OptimizerOptions options;
   DType dtype;
   program::Master master;
   DType gradients = DType::f32;
@@ -75,17 +75,17 @@ struct Case {
 
 std::vector<Case> cases() {
   using program::Master;
-  spec::SgdOptions momentum;
+  options::SgdOptions momentum;
   momentum.momentum = 0.9;
-  return {{"adamw, fp32", spec::AdamWOptions{}, DType::f32, Master::absent},
-          {"adamw, bf16 and its low 16 bits", spec::AdamWOptions{}, DType::bf16, Master::split},
-          {"adamw, bf16 beside fp32", spec::AdamWOptions{}, DType::bf16, Master::fp32},
-          {"adamw, fp32; bf16 gradients", spec::AdamWOptions{}, DType::f32, Master::absent,
+  return {{"adamw, fp32", options::AdamWOptions{}, DType::f32, Master::absent},
+          {"adamw, bf16 and its low 16 bits", options::AdamWOptions{}, DType::bf16, Master::split},
+          {"adamw, bf16 beside fp32", options::AdamWOptions{}, DType::bf16, Master::fp32},
+          {"adamw, fp32; bf16 gradients", options::AdamWOptions{}, DType::f32, Master::absent,
            DType::bf16},
-          {"adamw, low 16 bits; bf16 gradients", spec::AdamWOptions{}, DType::bf16, Master::split,
-           DType::bf16},
+          {"adamw, low 16 bits; bf16 gradients", options::AdamWOptions{}, DType::bf16,
+           Master::split, DType::bf16},
           {"sgd with momentum, fp32", momentum, DType::f32, Master::absent},
-          {"lion, fp32", spec::LionOptions{}, DType::f32, Master::absent}};
+          {"lion, fp32", options::LionOptions{}, DType::f32, Master::absent}};
 }
 
 Row update_row(const Case& c, std::int64_t n) {
@@ -95,7 +95,7 @@ Row update_row(const Case& c, std::int64_t n) {
   p.dims = {n};
   p.decay = true;
   group.parameters.push_back(p);
-  const auto states = std::visit([](const auto& o) { return spec::states(o); }, c.options);
+  const auto states = std::visit([](const auto& o) { return options::states(o); }, c.options);
   const Floats gradient(n), weights(n), master(n);
   std::vector<std::unique_ptr<Floats>> kept;
   optim::GroupMemory memory;

@@ -1,7 +1,7 @@
 #pragma once
 #include "data/order.hpp"
 #include "data/source.hpp"
-#include "spec/arch/task.hpp"
+#include "architectures/task.hpp"
 #include <cstdint>
 #include <optional>
 
@@ -28,7 +28,7 @@ struct LoaderOptions {
   // batch
   std::vector<std::int64_t> row_lengths;
   // masked_lm: draws the targets of samples that come without
-  std::optional<spec::Masking> masking;
+  std::optional<architectures::Masking> masking;
   std::uint64_t seed = 0;                  // of masks
   std::int64_t workers = 1, prefetch = 4;  // threads; micro-batches prepared ahead at most
   std::int64_t first_step = 0;             // where preparing begins

@@ -8,7 +8,7 @@ namespace {
 
 class Masker {
  public:
-  Masker(const spec::Masking& masking, std::uint64_t seed, std::int64_t position)
+  Masker(const architectures::Masking& masking, std::uint64_t seed, std::int64_t position)
       : masking_(masking),
         random_(seed, stream, static_cast<std::uint64_t>(position)),
         special_(masking.special_tokens) {
@@ -52,7 +52,7 @@ class Masker {
   }
 
   static constexpr std::uint64_t stream = 0x6d61736bull;  // of masks
-  const spec::Masking& masking_;
+  const architectures::Masking& masking_;
   CounterRandom random_;
   std::vector<std::int64_t> special_;  // ascending, in the vocabulary
   std::int64_t ordinary_ = 0;          // ids that are not special
@@ -60,7 +60,7 @@ class Masker {
 
 }  // namespace
 
-void draw_masks(const spec::Masking& masking, std::uint64_t seed, std::int64_t position,
+void draw_masks(const architectures::Masking& masking, std::uint64_t seed, std::int64_t position,
                 SampleView sample) {
   Masker(masking, seed, position).draw(sample);
 }

@@ -16,10 +16,10 @@ namespace {
 struct Open {
   Split split;
   const SourceOptions& how;
-  std::unique_ptr<Source> operator()(const spec::StoriesOptions& o) const {
+  std::unique_ptr<Source> operator()(const options::StoriesOptions& o) const {
     return stories::open_stories(o, split, how);
   }
-  std::unique_ptr<Source> operator()(const spec::MixtureOptions& o) const {
+  std::unique_ptr<Source> operator()(const options::MixtureOptions& o) const {
     return open_mixture(o, split, how);
   }
   template <class Options>
@@ -34,23 +34,23 @@ struct Open {
   }
 
  private:
-  static std::unique_ptr<Source> open_files(const spec::TextOptions&,
+  static std::unique_ptr<Source> open_files(const options::TextOptions&,
                                             const std::vector<std::string>& paths,
                                             const SourceOptions& reading) {
     return text::open_text(paths, reading);
   }
-  static std::unique_ptr<Source> open_files(const spec::TokensOptions& o,
+  static std::unique_ptr<Source> open_files(const options::TokensOptions& o,
                                             const std::vector<std::string>& paths,
                                             const SourceOptions& reading) {
     return join_sources(tokens::open_tokens(o, paths, reading));
   }
-  static std::unique_ptr<Source> open_files(const spec::JsonlOptions& o,
+  static std::unique_ptr<Source> open_files(const options::JsonlOptions& o,
                                             const std::vector<std::string>& paths,
                                             const SourceOptions& reading) {
     return join_sources(each(
         paths, [&](const std::string& path) { return labelled::open_jsonl(o, path, reading); }));
   }
-  static std::unique_ptr<Source> open_files(const spec::CsvOptions& o,
+  static std::unique_ptr<Source> open_files(const options::CsvOptions& o,
                                             const std::vector<std::string>& paths,
                                             const SourceOptions& reading) {
     return join_sources(
@@ -66,10 +66,10 @@ struct Open {
 };
 
 struct MakeVocabulary {
-  std::unique_ptr<Vocabulary> operator()(const spec::StoriesOptions&) const {
+  std::unique_ptr<Vocabulary> operator()(const options::StoriesOptions&) const {
     return stories::make_stories_vocabulary();
   }
-  std::unique_ptr<Vocabulary> operator()(const spec::TextOptions&) const {
+  std::unique_ptr<Vocabulary> operator()(const options::TextOptions&) const {
     return text::make_byte_vocabulary();
   }
   std::unique_ptr<Vocabulary> operator()(const auto&) const { return nullptr; }
@@ -95,22 +95,22 @@ class WithoutTargets final : public Source {
 
 }  // namespace
 
-Targets targets_of(spec::Task task) {
+Targets targets_of(architectures::Task task) {
   switch (task) {
-    case spec::Task::causal_lm: return Targets::next_token;
-    case spec::Task::masked_lm: return Targets::own_token;
-    case spec::Task::classification: return Targets::label;
+    case architectures::Task::causal_lm: return Targets::next_token;
+    case architectures::Task::masked_lm: return Targets::own_token;
+    case architectures::Task::classification: return Targets::label;
   }
   throw InternalError("data: a task without targets");
 }
 
-std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split,
+std::unique_ptr<Source> open_source(const options::DataOptions& options, Split split,
                                     const SourceOptions& how) {
   if (how.sequence_length < 1)
     throw InternalError("data: sequence length " + std::to_string(how.sequence_length));
   auto source = std::visit(Open{split, how}, options);
-  const bool plain_text = !std::holds_alternative<spec::MixtureOptions>(options) &&
-                          spec::always_fills_rows(options);
+  const bool plain_text = !std::holds_alternative<options::MixtureOptions>(options) &&
+                          options::always_fills_rows(options);
   if (!source || !plain_text || how.targets == Targets::next_token) return source;
   if (how.targets == Targets::label)
     throw UserError(
@@ -119,17 +119,17 @@ std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split spli
   return std::make_unique<WithoutTargets>(std::move(source));
 }
 
-std::unique_ptr<Vocabulary> make_vocabulary(const spec::DataOptions& options) {
+std::unique_ptr<Vocabulary> make_vocabulary(const options::DataOptions& options) {
   std::unique_ptr<Vocabulary> vocabulary;  // of a mixture: that of its first source with one
-  spec::for_each_source(options, [&](const auto& o) {
+  options::for_each_source(options, [&](const auto& o) {
     if (!vocabulary) vocabulary = MakeVocabulary{}(o);
   });
   return vocabulary;
 }
 
-std::optional<double> entropy_floor_nats(const spec::DataOptions& options, Split split,
+std::optional<double> entropy_floor_nats(const options::DataOptions& options, Split split,
                                          const SourceOptions& how) {
-  const auto* stories = std::get_if<spec::StoriesOptions>(&options);
+  const auto* stories = std::get_if<options::StoriesOptions>(&options);
   if (stories == nullptr) return std::nullopt;
   return stories::entropy_floor(*stories, split, how);
 }

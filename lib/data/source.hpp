@@ -1,7 +1,7 @@
 // Where samples come from. Torch-free.
 #pragma once
-#include "spec/arch/task.hpp"
-#include "spec/data/options.hpp"
+#include "architectures/task.hpp"
+#include "options/data/options.hpp"
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -62,7 +62,7 @@ class Source {
 /// What a model learns from a sample: the next token, tokens in their own place (as given, or
 /// masked out later), the sample's class.
 enum class Targets : std::uint8_t { next_token, own_token, label };
-Targets targets_of(spec::Task task);
+Targets targets_of(architectures::Task task);
 
 struct SourceOptions {
   std::int64_t sequence_length = 0;
@@ -77,7 +77,7 @@ struct SourceOptions {
 };
 /// Throws UserError: 66 file missing, 65 malformed, truncated or too short, 78 too few samples for
 /// held_out. Null if the split has no data (neither eval nor held_out is given).
-std::unique_ptr<Source> open_source(const spec::DataOptions& options, Split split,
+std::unique_ptr<Source> open_source(const options::DataOptions& options, Split split,
                                     const SourceOptions& how);
 
 /// Text to ids and back, where the source has a vocabulary (stories: words, text: bytes); null for
@@ -90,12 +90,12 @@ class Vocabulary {
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 };
-std::unique_ptr<Vocabulary> make_vocabulary(const spec::DataOptions& options);
+std::unique_ptr<Vocabulary> make_vocabulary(const options::DataOptions& options);
 
 /// Nats per token that no model can go below on average: the mean of -ln p of the targets of a
 /// split's samples (train: the first up to 4096); nothing where it is not known (everything but
 /// stories).
-std::optional<double> entropy_floor_nats(const spec::DataOptions& options, Split split,
+std::optional<double> entropy_floor_nats(const options::DataOptions& options, Split split,
                                          const SourceOptions& how);
 
 }  // namespace trainx::data

@@ -2,7 +2,7 @@
 // a pure function of (Recipe, Facts).
 #pragma once
 #include "recipe/recipe.hpp"
-#include "spec/arch/architecture.hpp"
+#include "architectures/architecture.hpp"
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -49,7 +49,7 @@ struct DataFacts {
 struct ModelFolderFacts {
   std::string path;
   std::string config;  // its text, from which the worker reads the same dimensions
-  spec::ModelDims dims;
+  architectures::ModelDims dims;
 };
 
 /// Where memory.optimizer_offload puts its file.
@@ -65,7 +65,7 @@ struct Facts {
   std::optional<OffloadFolderFacts> offload_folder;  // of recipes that use one
   std::optional<ModelFolderFacts> model_folder;
   // of a model of the user's own: what its worker measured, for the sizes that the plan needs
-  std::vector<spec::CustomShape> model_shapes;
+  std::vector<architectures::CustomShape> model_shapes;
 };
 
 HardwareFacts detect_hardware();

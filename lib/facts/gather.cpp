@@ -17,7 +17,7 @@ DataFacts look_at_data(const recipe::Recipe& recipe) {
   how.sequence_length = recipe.data.sequence_length;
   how.seed = static_cast<std::uint64_t>(recipe.run.seed);
   how.scan = false;
-  how.targets = data::targets_of(spec::task(recipe.model.options));
+  how.targets = data::targets_of(architectures::task(recipe.model.options));
   // Opens a split without reading its samples. What is not there is noted; what is there and
   // malformed is thrown.
   auto look = [&](data::Split split, bool& present, std::int64_t& samples, std::string& problem) {
@@ -55,7 +55,7 @@ ModelFolderFacts look_at_model_folder(const std::string& path) {
                     "model.init_from: " + path + " holds no config.json" + why);
   }
   const std::string config = read_file(file);
-  return {path, config, spec::dims_from_config(config, file)};
+  return {path, config, architectures::dims_from_config(config, file)};
 }
 
 Facts gather_facts(const recipe::Recipe& recipe) {

@@ -1,6 +1,6 @@
 #include "facts/facts.hpp"
 #include "facts/gpus.hpp"
-#include "spec/arch/custom_json.hpp"
+#include "architectures/custom_json.hpp"
 #include <nlohmann/json.hpp>
 
 namespace trainx::facts {
@@ -35,7 +35,8 @@ nlohmann::json to_json(const Facts& facts) {
                                                           {"config", facts.model_folder->config}}
                                          : nlohmann::json();
   j["model_shapes"] = nlohmann::json::array();
-  for (const auto& shape : facts.model_shapes) j["model_shapes"].push_back(spec::to_json(shape));
+  for (const auto& shape : facts.model_shapes)
+    j["model_shapes"].push_back(architectures::to_json(shape));
   return j;
 }
 
@@ -71,11 +72,11 @@ Facts facts_from_json(const nlohmann::json& j) {
   if (const auto& folder = j.at("model_folder"); !folder.is_null()) {
     const auto path = folder.at("path").get<std::string>(),
                config = folder.at("config").get<std::string>();
-    facts.model_folder =
-        ModelFolderFacts{path, config, spec::dims_from_config(config, path + "/config.json")};
+    facts.model_folder = ModelFolderFacts{
+        path, config, architectures::dims_from_config(config, path + "/config.json")};
   }
   for (const auto& shape : j.at("model_shapes"))
-    facts.model_shapes.push_back(spec::custom_shape_from_json(shape));
+    facts.model_shapes.push_back(architectures::custom_shape_from_json(shape));
   return facts;
 }
 

@@ -57,7 +57,7 @@ int derived_port(const std::string& text) {
          static_cast<int>(std::stoul(hash_hex(text).substr(0, 8), nullptr, 16) % derived_ports);
 }
 
-void check_ranks(const dist::Membership& m, const std::string& names) {
+void check_ranks(const comm::Membership& m, const std::string& names) {
   const auto refuse = [&](const std::string& what) {
     throw UserError(ExitCode::usage,
                     names + " say " + what + "; let one launcher set all of them, or unset them");

@@ -1,6 +1,6 @@
 // Variables that another launcher sets, read with sentences about what is wrong with them.
 #pragma once
-#include "dist/membership.hpp"
+#include "comm/membership.hpp"
 #include <functional>
 #include <span>
 #include <string>
@@ -28,6 +28,6 @@ int port_of(const Environment& environment, const char* name);
 int derived_port(const std::string& text);
 /// Holds ranks against their sizes. `names`: of the variables that they were read from, for the
 /// sentence. Throws UserError 2.
-void check_ranks(const dist::Membership& membership, const std::string& names);
+void check_ranks(const comm::Membership& membership, const std::string& names);
 
 }  // namespace trainx::launch

@@ -4,7 +4,7 @@
 namespace trainx::launch {
 namespace {
 
-nlohmann::json to_json(const dist::Membership& m) {
+nlohmann::json to_json(const comm::Membership& m) {
   return {{"rank", m.rank},
           {"world_size", m.world_size},
           {"local_rank", m.local_rank},
@@ -16,8 +16,8 @@ nlohmann::json to_json(const dist::Membership& m) {
           {"launcher", m.launcher}};
 }
 
-dist::Membership membership_from_json(const nlohmann::json& j) {
-  dist::Membership m;
+comm::Membership membership_from_json(const nlohmann::json& j) {
+  comm::Membership m;
   j.at("rank").get_to(m.rank);
   j.at("world_size").get_to(m.world_size);
   j.at("local_rank").get_to(m.local_rank);

@@ -1,7 +1,7 @@
 // What `trainx` hands to `trainx-worker` through a pipe: everything decided, so that the worker
 // parses no command line and no recipe file of its own.
 #pragma once
-#include "dist/membership.hpp"
+#include "comm/membership.hpp"
 #include "facts/facts.hpp"
 #include "launch/sampling_options.hpp"
 #include <cstdint>
@@ -65,7 +65,7 @@ struct Job {
   BenchOptions bench;
   std::int64_t profile_steps = 0;  // train: how many are timed, instruction by instruction
   bool allow_degraded = false;     // train: goes on where what ran is not what was asked
-  dist::Membership membership;     // train: which of the run's processes this worker is
+  comm::Membership membership;     // train: which of the run's processes this worker is
   OutputOptions output;
 };
 nlohmann::json to_json(const Job& job);

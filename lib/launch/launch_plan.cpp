@@ -41,8 +41,8 @@ int workers_here(const LaunchFlags& flags, const LaunchWish& wish, int nodes) {
 
 }  // namespace
 
-dist::Membership LaunchPlan::membership(int i) const {
-  dist::Membership m = first;
+comm::Membership LaunchPlan::membership(int i) const {
+  comm::Membership m = first;
   m.rank += i;
   m.local_rank += i;
   return m;

@@ -14,7 +14,7 @@ struct LaunchWish {
 
 struct LaunchPlan {
   // of the first worker started here; the others' ranks follow it
-  dist::Membership first;
+  comm::Membership first;
   int workers = 1;  // started here
   int max_restarts = 0;
 
@@ -25,7 +25,7 @@ struct LaunchPlan {
     return first.launcher.empty() || first.launcher == "trainx" || first.launcher == "flags";
   }
   /// Of worker 0 <= i < workers.
-  dist::Membership membership(int i) const;
+  comm::Membership membership(int i) const;
 };
 
 /// Flags, else the environment, else the recipe, else one worker per visible GPU, one on a CPU.

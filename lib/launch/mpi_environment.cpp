@@ -26,12 +26,12 @@ std::string job_of(const Environment& environment) {
   return {};
 }
 
-dist::Membership read(const Environment& environment, const Kind& kind) {
+comm::Membership read(const Environment& environment, const Kind& kind) {
   const auto count = [&](const char* name) {
     return whole_number(environment, name, 1 << 20, kind.launcher);
   };
   const std::string how = std::string("pass it with `") + kind.launcher + " " + kind.pass + " ";
-  dist::Membership m;
+  comm::Membership m;
   m.rank = count(kind.names[0]), m.world_size = count(kind.names[1]),
   m.local_rank = count(kind.names[2]), m.local_world_size = count(kind.names[3]);
   check_ranks(m, std::string(kind.names[0]) + ", " + kind.names[1] + ", " + kind.names[2] +
@@ -61,7 +61,7 @@ dist::Membership read(const Environment& environment, const Kind& kind) {
 
 }  // namespace
 
-std::optional<dist::Membership> membership_of_mpi(const Environment& environment) {
+std::optional<comm::Membership> membership_of_mpi(const Environment& environment) {
   if (all_set(environment, open_mpi.names, open_mpi.launcher)) return read(environment, open_mpi);
   // Those of a host are not only PMI's: other programs set them too.
   const std::array<const char*, 2> ranks{pmi.names[0], pmi.names[1]};

@@ -3,7 +3,7 @@
 
 namespace trainx::launch {
 
-std::optional<dist::Membership> membership_from_environment(const Environment& environment,
+std::optional<comm::Membership> membership_from_environment(const Environment& environment,
                                                             const LaunchFlags& flags) {
   if (flags.ask_for_workers()) return std::nullopt;
   auto membership = membership_of_torchrun(environment);

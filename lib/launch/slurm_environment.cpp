@@ -66,7 +66,7 @@ bool is_of_another_job(const Environment& environment, const std::vector<int>& p
 
 }  // namespace
 
-std::optional<dist::Membership> membership_of_slurm(const Environment& environment) {
+std::optional<comm::Membership> membership_of_slurm(const Environment& environment) {
   const auto step = parse_integer(environment("SLURM_STEP_ID"));
   if (environment("SLURM_PROCID").empty() || environment("SLURM_STEP_ID").empty() ||
       (step && *step >= first_reserved_step))
@@ -94,7 +94,7 @@ std::optional<dist::Membership> membership_of_slurm(const Environment& environme
   if (node >= per_node.size())
     cannot_read(environment, "SLURM_NODEID",
                 "one of the " + std::to_string(per_node.size()) + " nodes of " + counts_name);
-  dist::Membership m;
+  comm::Membership m;
   m.rank = count("SLURM_PROCID"), m.world_size = tasks;
   m.local_rank = count("SLURM_LOCALID"), m.local_world_size = per_node[node];
   check_ranks(m, std::string("SLURM_PROCID, ") + size_name + ", SLURM_LOCALID and " + counts_name);

@@ -4,7 +4,7 @@
 
 namespace trainx::launch {
 
-std::optional<dist::Membership> membership_of_torchrun(const Environment& environment) {
+std::optional<comm::Membership> membership_of_torchrun(const Environment& environment) {
   // MASTER_ADDR and MASTER_PORT alone are no sign of torchrun: people set them for MPI and Slurm as
   // well.
   static constexpr std::array ranks{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
@@ -16,7 +16,7 @@ std::optional<dist::Membership> membership_of_torchrun(const Environment& enviro
   const auto count = [&](const char* name) {
     return whole_number(environment, name, 1 << 20, "torchrun");
   };
-  dist::Membership m;
+  comm::Membership m;
   m.rank = count("RANK"), m.world_size = count("WORLD_SIZE");
   m.local_rank = count("LOCAL_RANK"), m.local_world_size = count("LOCAL_WORLD_SIZE");
   check_ranks(m, "RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE");

@@ -5,7 +5,7 @@
 #include "plan/batch.hpp"
 #include "plan/model_dims.hpp"
 #include "recipe/walk.hpp"
-#include "spec/arch/custom_json.hpp"
+#include "architectures/custom_json.hpp"
 #include <nlohmann/json.hpp>
 
 namespace trainx::launch {
@@ -20,32 +20,32 @@ namespace {
 
 }  // namespace
 
-std::vector<spec::CustomOptions> ask_for_models(const std::string& worker) {
+std::vector<architectures::CustomOptions> ask_for_models(const std::string& worker) {
   const json said = json::parse(ask_worker(worker, "--describe", ""), nullptr, false);
   if (!said.is_object() || !said.contains("trainx") || !said.contains("models"))
     refuse(worker,
            "answers --describe otherwise than a worker of trainx does (trainx::worker_main)");
-  std::vector<spec::CustomOptions> models;
+  std::vector<architectures::CustomOptions> models;
   try {
     if (const auto its = said.at("trainx").get<std::string>(); its != version)
       refuse(worker,
              "is of trainx " + its + ", this is " + std::string(version) + "; build it again");
     for (const json& model : said.at("models"))
-      models.push_back(spec::custom_options_from_json(model));
+      models.push_back(architectures::custom_options_from_json(model));
   } catch (const json::exception& e) {
     refuse(worker,
            std::string("describes its models otherwise than this trainx reads; build it again: ") +
                e.what());
   }
-  if (const std::string problem =
-          spec::check_description(models, recipe::alternative_names(spec::ModelOptions{}));
+  if (const std::string problem = architectures::check_description(
+          models, recipe::alternative_names(architectures::ModelOptions{}));
       !problem.empty())
     refuse(worker, "cannot be used: " + problem);
   return models;
 }
 
 void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
-  if (!std::holds_alternative<spec::CustomOptions>(recipe.model.options)) return;
+  if (!std::holds_alternative<architectures::CustomOptions>(recipe.model.options)) return;
   recipe::Recipe copy = recipe;
   const auto dims = plan::plan_model_dims(copy, facts);
   const std::int64_t micro_batch_size = plan::plan_batch(copy.batch, 1).micro_batch_size;
@@ -56,7 +56,7 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
     sizes.push_back({micro_batch_size, length});
   }
   const bool low = copy.precision.compute == recipe::Compute::bf16;
-  const json question{{"config", spec::config_text(dims, DType::f32)},
+  const json question{{"config", architectures::config_text(dims, DType::f32)},
                       {"compute", name_of(low ? DType::bf16 : DType::f32)},
                       {"threads", facts.hardware.threads_of_rank()},
                       {"sizes", sizes}};
@@ -71,7 +71,7 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
   try {
     facts.model_shapes.clear();
     for (const json& shape : said.at("shapes"))
-      facts.model_shapes.push_back(spec::custom_shape_from_json(shape));
+      facts.model_shapes.push_back(architectures::custom_shape_from_json(shape));
   } catch (const json::exception& e) {
     refuse(worker,
            std::string("describes its model otherwise than this trainx reads; build it again: ") +

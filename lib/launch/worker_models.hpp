@@ -6,7 +6,7 @@ namespace trainx::launch {
 
 /// The models that `worker --describe` tells. Throws UserError 69: it cannot be started, is no
 /// worker of trainx, or of another version.
-std::vector<spec::CustomOptions> ask_for_models(const std::string& worker);
+std::vector<architectures::CustomOptions> ask_for_models(const std::string& worker);
 
 /// Where the recipe's model is one of those: lets the worker measure it in the sizes that the plan
 /// needs, and puts that into the facts. Throws UserError 78 for a model that cannot be trained, 69

@@ -5,8 +5,8 @@
 
 namespace trainx::model {
 
-Blocks build_blocks(const spec::ModelDims& dims, const program::ModelGraph& graph) {
-  const auto* custom = std::get_if<spec::CustomDims>(&dims);
+Blocks build_blocks(const architectures::ModelDims& dims, const program::ModelGraph& graph) {
+  const auto* custom = std::get_if<architectures::CustomDims>(&dims);
   Blocks blocks = custom ? custom::build_module_blocks(*custom, graph) : composed_blocks(graph);
   if (blocks.size() != graph.blocks.size())
     throw InternalError("build_blocks: the graph is of other dimensions");

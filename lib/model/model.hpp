@@ -1,20 +1,20 @@
 // A model made from its spec.
 #pragma once
 #include "model/block.hpp"
-#include "spec/arch/options.hpp"
+#include "architectures/options.hpp"
 #include <cstdint>
 #include <functional>
 
 namespace trainx::model {
 
 /// One block per BlockSpec of `graph`, which is model_graph of the same dimensions.
-Blocks build_blocks(const spec::ModelDims& dims, const program::ModelGraph& graph);
+Blocks build_blocks(const architectures::ModelDims& dims, const program::ModelGraph& graph);
 
 /// Fills the exact weights of a group ([group.elements], gaps zero).
 using WeightInitializer = std::function<void(const program::GroupSpec& group, float* exact)>;
 /// initialize_parameters; for a model of the user's own the weights that its modules' constructors
 /// give after torch::manual_seed(seed).
-WeightInitializer weight_initializer(const spec::ModelDims& dims, std::uint64_t seed);
+WeightInitializer weight_initializer(const architectures::ModelDims& dims, std::uint64_t seed);
 
 /// Fills the exact weights of a group ([group.elements], gaps zero) as its ParameterSpecs say.
 /// Normal ones are drawn with a key of (seed, name), so that they depend on nothing else; padded

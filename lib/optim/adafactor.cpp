@@ -22,8 +22,8 @@ struct Work {
   std::vector<double> weights2, directions2;
   kernels::AdafactorMemory sums;
 
-  Work(const GroupMemory& memory, const spec::AdafactorOptions& options)
-      : tensors(tensor_ranges(memory, spec::states(options), spec::tensor_sums(options))),
+  Work(const GroupMemory& memory, const options::AdafactorOptions& options)
+      : tensors(tensor_ranges(memory, options::states(options), options::tensor_sums(options))),
         cut(adafactor_shapes(tensors)),
         row_sums(static_cast<std::size_t>(cut.row_sums)),
         column_sums(static_cast<std::size_t>(cut.column_sums)),
@@ -57,7 +57,7 @@ struct Work {
 
 class Adafactor final : public Optimizer {
  public:
-  explicit Adafactor(const spec::AdafactorOptions& options) : options_(options) {}
+  explicit Adafactor(const options::AdafactorOptions& options) : options_(options) {}
 
   void update(const GroupMemory& memory, const StepScalars& step) const override {
     with_reference(memory, step, [](const kernels::AdafactorReference& run) {
@@ -101,12 +101,12 @@ class Adafactor final : public Optimizer {
     use(kernels::AdafactorReference{table, weight_kind(memory), scalars, settings, work.sums});
   }
 
-  spec::AdafactorOptions options_;
+  options::AdafactorOptions options_;
 };
 
 }  // namespace
 
-kernels::AdafactorSettings settings_of(const spec::AdafactorOptions& o) {
+kernels::AdafactorSettings settings_of(const options::AdafactorOptions& o) {
   return {o.eps1,
           o.eps2,
           o.clip_threshold,
@@ -140,7 +140,7 @@ std::vector<kernels::AdafactorShape> adafactor_shapes(const TensorRanges& tensor
   return shapes;
 }
 
-std::unique_ptr<Optimizer> make(const spec::AdafactorOptions& options) {
+std::unique_ptr<Optimizer> make(const options::AdafactorOptions& options) {
   return std::make_unique<Adafactor>(options);
 }
 

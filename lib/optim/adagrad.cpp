@@ -10,7 +10,7 @@ TRAINX_RULE_CHUNKS(AdagradRule)
 
 class Adagrad final : public Optimizer {
  public:
-  explicit Adagrad(const spec::AdagradOptions& options) : settings_(settings_of(options)) {}
+  explicit Adagrad(const options::AdagradOptions& options) : settings_(settings_of(options)) {}
   void update(const GroupMemory& memory, const StepScalars& step) const override {
     update_by_rule<AdagradRule>(memory, step, settings_,
                                 [](auto... of_chunk) { update_chunk(of_chunk...); });
@@ -22,10 +22,10 @@ class Adagrad final : public Optimizer {
 
 }  // namespace
 
-kernels::AdagradSettings settings_of(const spec::AdagradOptions& o) {
+kernels::AdagradSettings settings_of(const options::AdagradOptions& o) {
   return {o.lr_decay, o.eps, o.weight_decay, {}};
 }
-std::unique_ptr<Optimizer> make(const spec::AdagradOptions& options) {
+std::unique_ptr<Optimizer> make(const options::AdagradOptions& options) {
   return std::make_unique<Adagrad>(options);
 }
 

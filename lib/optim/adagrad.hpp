@@ -4,8 +4,8 @@
 
 namespace trainx::optim {
 
-kernels::AdagradSettings settings_of(const spec::AdagradOptions& options);
+kernels::AdagradSettings settings_of(const options::AdagradOptions& options);
 /// Adagrad in the order of operations of torch.optim.Adagrad, in fp32.
-std::unique_ptr<Optimizer> make(const spec::AdagradOptions& options);
+std::unique_ptr<Optimizer> make(const options::AdagradOptions& options);
 
 }  // namespace trainx::optim

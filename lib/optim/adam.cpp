@@ -10,7 +10,7 @@ TRAINX_RULE_CHUNKS(AdamRule)
 
 class Adam final : public Optimizer {
  public:
-  explicit Adam(const spec::AdamOptions& options) : settings_(settings_of(options)) {}
+  explicit Adam(const options::AdamOptions& options) : settings_(settings_of(options)) {}
   void update(const GroupMemory& memory, const StepScalars& step) const override {
     update_by_rule<AdamRule>(memory, step, settings_,
                              [](auto... of_chunk) { update_chunk(of_chunk...); });
@@ -22,10 +22,10 @@ class Adam final : public Optimizer {
 
 }  // namespace
 
-kernels::AdamSettings settings_of(const spec::AdamOptions& o) {
+kernels::AdamSettings settings_of(const options::AdamOptions& o) {
   return {o.beta1, o.beta2, o.eps, o.weight_decay, {}};
 }
-std::unique_ptr<Optimizer> make(const spec::AdamOptions& options) {
+std::unique_ptr<Optimizer> make(const options::AdamOptions& options) {
   return std::make_unique<Adam>(options);
 }
 

@@ -4,8 +4,8 @@
 
 namespace trainx::optim {
 
-kernels::AdamSettings settings_of(const spec::AdamOptions& options);
+kernels::AdamSettings settings_of(const options::AdamOptions& options);
 /// Adam in the order of operations of torch.optim.Adam, in fp32; bias corrections in double.
-std::unique_ptr<Optimizer> make(const spec::AdamOptions& options);
+std::unique_ptr<Optimizer> make(const options::AdamOptions& options);
 
 }  // namespace trainx::optim

@@ -7,8 +7,8 @@ namespace {
 
 class AdamW8bit final : public Optimizer {
  public:
-  explicit AdamW8bit(const spec::AdamW8bitOptions& options)
-      : states_(spec::states(options)), settings_(settings_of(options)) {}
+  explicit AdamW8bit(const options::AdamW8bitOptions& options)
+      : states_(options::states(options)), settings_(settings_of(options)) {}
 
   void update(const GroupMemory& memory, const StepScalars& step) const override {
     const GroupTable group(memory, states_);
@@ -29,10 +29,10 @@ class AdamW8bit final : public Optimizer {
 
 }  // namespace
 
-kernels::AdamW8bitSettings settings_of(const spec::AdamW8bitOptions& o) {
+kernels::AdamW8bitSettings settings_of(const options::AdamW8bitOptions& o) {
   return {{o.beta1, o.beta2, o.eps, o.weight_decay, {}}};
 }
-std::unique_ptr<Optimizer> make(const spec::AdamW8bitOptions& options) {
+std::unique_ptr<Optimizer> make(const options::AdamW8bitOptions& options) {
   return std::make_unique<AdamW8bit>(options);
 }
 

@@ -24,7 +24,7 @@ TRAINX_ANY_PRECISION(Bf16Bf16, Bf16, Bf16)
 
 class AdamWAnyPrecision final : public Optimizer {
  public:
-  explicit AdamWAnyPrecision(const spec::AdamWAnyPrecisionOptions& options)
+  explicit AdamWAnyPrecision(const options::AdamWAnyPrecisionOptions& options)
       : settings_(settings_of(options)) {}
 
   void update(const GroupMemory& memory, const StepScalars& step) const override {
@@ -53,8 +53,8 @@ class AdamWAnyPrecision final : public Optimizer {
 
 }  // namespace
 
-kernels::AnyPrecisionSettings settings_of(const spec::AdamWAnyPrecisionOptions& o) {
-  using spec::StateDtype;
+kernels::AnyPrecisionSettings settings_of(const options::AdamWAnyPrecisionOptions& o) {
+  using options::StateDtype;
   return {o.beta1,
           o.beta2,
           o.eps,
@@ -64,7 +64,7 @@ kernels::AnyPrecisionSettings settings_of(const spec::AdamWAnyPrecisionOptions& 
           o.use_kahan_summation,
           {}};
 }
-std::unique_ptr<Optimizer> make(const spec::AdamWAnyPrecisionOptions& options) {
+std::unique_ptr<Optimizer> make(const options::AdamWAnyPrecisionOptions& options) {
   return std::make_unique<AdamWAnyPrecision>(options);
 }
 

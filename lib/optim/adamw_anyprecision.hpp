@@ -4,8 +4,8 @@
 
 namespace trainx::optim {
 
-kernels::AnyPrecisionSettings settings_of(const spec::AdamWAnyPrecisionOptions& options);
+kernels::AnyPrecisionSettings settings_of(const options::AdamWAnyPrecisionOptions& options);
 /// AdamW with moments in fp32 or bf16, rounded where torchdistx' AnyPrecisionAdamW rounds them.
-std::unique_ptr<Optimizer> make(const spec::AdamWAnyPrecisionOptions& options);
+std::unique_ptr<Optimizer> make(const options::AdamWAnyPrecisionOptions& options);
 
 }  // namespace trainx::optim

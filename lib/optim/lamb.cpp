@@ -13,8 +13,8 @@ struct Work {
   std::vector<std::int64_t> first;
   kernels::LambMemory sums;
 
-  Work(const GroupMemory& memory, const spec::LambOptions& options)
-      : tensors(tensor_ranges(memory, spec::states(options), spec::tensor_sums(options))),
+  Work(const GroupMemory& memory, const options::LambOptions& options)
+      : tensors(tensor_ranges(memory, options::states(options), options::tensor_sums(options))),
         table(tensors.ranges, weight_kind(memory)),
         partial(2 * table.chunks.size()),
         ratios(table.ranges.size()),
@@ -26,7 +26,7 @@ struct Work {
 
 class Lamb final : public Optimizer {
  public:
-  explicit Lamb(const spec::LambOptions& options) : options_(options) {}
+  explicit Lamb(const options::LambOptions& options) : options_(options) {}
 
   void update(const GroupMemory& memory, const StepScalars& step) const override {
     const Work work(memory, options_);
@@ -61,15 +61,15 @@ class Lamb final : public Optimizer {
     });
   }
 
-  spec::LambOptions options_;
+  options::LambOptions options_;
 };
 
 }  // namespace
 
-kernels::LambSettings settings_of(const spec::LambOptions& o) {
+kernels::LambSettings settings_of(const options::LambOptions& o) {
   return {o.beta1, o.beta2, o.eps, o.weight_decay, {}};
 }
-std::unique_ptr<Optimizer> make(const spec::LambOptions& options) {
+std::unique_ptr<Optimizer> make(const options::LambOptions& options) {
   return std::make_unique<Lamb>(options);
 }
 

@@ -4,8 +4,8 @@
 
 namespace trainx::optim {
 
-kernels::LambSettings settings_of(const spec::LambOptions& options);
+kernels::LambSettings settings_of(const options::LambOptions& options);
 /// LAMB, in fp32; norms of tensors in double.
-std::unique_ptr<Optimizer> make(const spec::LambOptions& options);
+std::unique_ptr<Optimizer> make(const options::LambOptions& options);
 
 }  // namespace trainx::optim

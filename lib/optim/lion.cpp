@@ -10,7 +10,7 @@ TRAINX_RULE_CHUNKS(LionRule)
 
 class Lion final : public Optimizer {
  public:
-  explicit Lion(const spec::LionOptions& options) : settings_(settings_of(options)) {}
+  explicit Lion(const options::LionOptions& options) : settings_(settings_of(options)) {}
   void update(const GroupMemory& memory, const StepScalars& step) const override {
     update_by_rule<LionRule>(memory, step, settings_,
                              [](auto... of_chunk) { update_chunk(of_chunk...); });
@@ -22,10 +22,10 @@ class Lion final : public Optimizer {
 
 }  // namespace
 
-kernels::LionSettings settings_of(const spec::LionOptions& o) {
+kernels::LionSettings settings_of(const options::LionOptions& o) {
   return {o.beta1, o.beta2, o.weight_decay, {}};
 }
-std::unique_ptr<Optimizer> make(const spec::LionOptions& options) {
+std::unique_ptr<Optimizer> make(const options::LionOptions& options) {
   return std::make_unique<Lion>(options);
 }
 

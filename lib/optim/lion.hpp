@@ -4,8 +4,8 @@
 
 namespace trainx::optim {
 
-kernels::LionSettings settings_of(const spec::LionOptions& options);
+kernels::LionSettings settings_of(const options::LionOptions& options);
 /// Lion, in fp32.
-std::unique_ptr<Optimizer> make(const spec::LionOptions& options);
+std::unique_ptr<Optimizer> make(const options::LionOptions& options);
 
 }  // namespace trainx::optim

@@ -15,7 +15,7 @@ void Optimizer::measure(const GroupMemory&, const StepScalars&, int) const {
   throw InternalError("sums over tensors, of which the optimizer needs none");
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const spec::OptimizerOptions& options) {
+std::unique_ptr<Optimizer> make_optimizer(const options::OptimizerOptions& options) {
   return std::visit([](const auto& chosen) { return make(chosen); }, options);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include "program/plain.hpp"
-#include "spec/optim/options.hpp"
+#include "options/optim/options.hpp"
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,8 +26,8 @@ struct GroupMemory {
   std::optional<std::uint64_t> rounding_seed;
   // of the group in its graph, which those bits hang on as well
   std::int64_t index = 0;
-  // in the order of spec::states(options), as program::state_layout has them; null where the group
-  // has none
+  // in the order of options::states(options), as program::state_layout has them; null where the
+  // group has none
   std::vector<void*> states;
   // of shards, where the optimizer updates whole tensors: the group that they are of. States that
   // tensors have (program::Unit::tensor) lie as there
@@ -59,7 +59,7 @@ class Optimizer {
   /// update.
   virtual void measure(const GroupMemory& memory, const StepScalars& step, int round) const;
 };
-std::unique_ptr<Optimizer> make_optimizer(const spec::OptimizerOptions& options);
+std::unique_ptr<Optimizer> make_optimizer(const options::OptimizerOptions& options);
 
 /// Sum of squares over the group's tensors, gaps left out, in double. The same bits for any number
 /// of threads.

@@ -53,7 +53,7 @@ TRAINX_UPDATE(HalfWeights)
 
 }  // namespace
 
-Sgd::Sgd(const spec::SgdOptions& options) : options_(options) {
+Sgd::Sgd(const options::SgdOptions& options) : options_(options) {
   if (options.nesterov && !(options.momentum > 0))
     throw InternalError("nesterov without momentum passed the check of the recipe");
 }

@@ -6,14 +6,14 @@ namespace trainx::optim {
 /// SGD in the order of operations of torch.optim.SGD (dampening 0), in fp32.
 class Sgd final : public Optimizer {
  public:
-  explicit Sgd(const spec::SgdOptions& options);
+  explicit Sgd(const options::SgdOptions& options);
   void update(const GroupMemory& memory, const StepScalars& step) const override;
 
  private:
-  spec::SgdOptions options_;
+  options::SgdOptions options_;
 };
 
-inline std::unique_ptr<Optimizer> make(const spec::SgdOptions& options) {
+inline std::unique_ptr<Optimizer> make(const options::SgdOptions& options) {
   return std::make_unique<Sgd>(options);
 }
 

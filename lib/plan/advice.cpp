@@ -134,7 +134,8 @@ class Adviser {
     for (const std::int64_t multiple : {64, 128})
       for (const std::int64_t other :
            {now_.length / multiple * multiple, up(now_.length, multiple)}) {
-        if (other == now_.length || other == 0 || other > spec::max_positions(plan_.dims)) continue;
+        if (other == now_.length || other == 0 || other > architectures::max_positions(plan_.dims))
+          continue;
         Candidate& c = candidates.emplace_back(
             Candidate{now_, {{"data.sequence_length", now_.length, other}}, true});
         c.shape.length = other;
@@ -256,7 +257,8 @@ std::string signed_bytes(std::int64_t bytes) {
 }  // namespace
 
 std::vector<Advice> advise(const RunPlan& plan) {
-  if (!plan.rates || !plan.on_gpu || std::holds_alternative<spec::CustomDims>(plan.dims)) return {};
+  if (!plan.rates || !plan.on_gpu || std::holds_alternative<architectures::CustomDims>(plan.dims))
+    return {};
   if (layers_of(plan.dims) > most_advised_layers) return {};
   return Adviser(plan).all();
 }

@@ -67,7 +67,7 @@ RunPlan with_layers(RunPlan plan, std::int64_t layers) {
 
 void require_sound_programs(const RunPlan& plan) {
   const bool deep = layers_of(plan.dims) > most_layers_checked &&
-                    !std::holds_alternative<spec::CustomDims>(plan.dims);
+                    !std::holds_alternative<architectures::CustomDims>(plan.dims);
   if (deep) require_sound_programs(with_layers(plan, few_layers));
   RunPlan other;
   const bool two_roles = plan.mode == recipe::ParallelMode::dp;

@@ -16,8 +16,8 @@ namespace {
 constexpr double least_gain = 0.005;
 
 program::ModelGraph smallest_graph(const RunPlan& plan) {
-  return spec::model_graph(plan.dims, 1, plan.row_lengths.front(), plan.compute,
-                           spec::Machine(plan.threads));
+  return architectures::model_graph(plan.dims, 1, plan.row_lengths.front(), plan.compute,
+                                    architectures::Machine(plan.threads));
 }
 
 /// With so many groups on the device.

@@ -2,7 +2,7 @@
 #include "plan/choose_offload.hpp"
 #include "plan/precision.hpp"
 #include "recipe/value.hpp"
-#include "spec/arch/library_bytes.hpp"
+#include "architectures/library_bytes.hpp"
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,14 +14,14 @@ using recipe::ActivationCheckpoint;
 
 namespace {
 
-bool packed(const RunPlan& plan) { return spec::packs_documents(plan.recipe.data.source); }
+bool packed(const RunPlan& plan) { return options::packs_documents(plan.recipe.data.source); }
 
 std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& graph) {
   const std::int64_t micro = plan.batch.micro_batch_size;
   return std::visit(
       [&](const auto& d) -> std::int64_t {
         if constexpr (requires { d.num_heads; })
-          return spec::attention_backward_calls(
+          return architectures::attention_backward_calls(
               {micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads,
                plan.compute, d.attention, packed(plan)},
               plan.recipe.run.deterministic);
@@ -87,15 +87,15 @@ std::int64_t least_offloaded_bytes(const program::ModelGraph& graph,
 }
 
 // What the name of an optimizer's kernel holds.
-std::string kernel_of(const spec::AdamWOptions&) { return "adamw_kernel"; }
-std::string kernel_of(const spec::SgdOptions&) { return "SgdRule"; }
-std::string kernel_of(const spec::AdamOptions&) { return "AdamRule"; }
-std::string kernel_of(const spec::AdagradOptions&) { return "AdagradRule"; }
-std::string kernel_of(const spec::LionOptions&) { return "LionRule"; }
-std::string kernel_of(const spec::AdamWAnyPrecisionOptions&) { return "AnyPrecisionRule"; }
-std::string kernel_of(const spec::AdamW8bitOptions&) { return "adamw_8bit_kernel"; }
-std::string kernel_of(const spec::LambOptions&) { return "lamb_apply_kernel"; }
-std::string kernel_of(const spec::AdafactorOptions&) { return "adafactor_apply_kernel"; }
+std::string kernel_of(const options::AdamWOptions&) { return "adamw_kernel"; }
+std::string kernel_of(const options::SgdOptions&) { return "SgdRule"; }
+std::string kernel_of(const options::AdamOptions&) { return "AdamRule"; }
+std::string kernel_of(const options::AdagradOptions&) { return "AdagradRule"; }
+std::string kernel_of(const options::LionOptions&) { return "LionRule"; }
+std::string kernel_of(const options::AdamWAnyPrecisionOptions&) { return "AnyPrecisionRule"; }
+std::string kernel_of(const options::AdamW8bitOptions&) { return "adamw_8bit_kernel"; }
+std::string kernel_of(const options::LambOptions&) { return "lamb_apply_kernel"; }
+std::string kernel_of(const options::AdafactorOptions&) { return "adafactor_apply_kernel"; }
 
 std::string weights_of(DType compute, program::Master master, recipe::Rounding rounding) {
   if (compute == DType::f32) return "Fp32Weights";

@@ -24,7 +24,7 @@ std::string row(const std::string& name, const std::string& value) {
 }
 
 /// Rows of the embedding and columns of the logits, padded to whole tiles.
-std::int64_t padded_vocabulary(const spec::ModelDims& dims) {
+std::int64_t padded_vocabulary(const architectures::ModelDims& dims) {
   return std::visit(
       [](const auto& d) -> std::int64_t {
         if constexpr (requires { d.padded_vocab_size(); })
@@ -48,9 +48,9 @@ std::string describe_attention(const RunPlan& plan) {
   const bool fused = std::visit(
       [&](const auto& d) {
         if constexpr (requires { d.attention; })
-          return spec::unfit_attention(AttentionKind::cudnn, plan.compute,
-                                       d.hidden_size / d.num_heads, plan.row_lengths.back(),
-                                       spec::packs_documents(plan.recipe.data.source))
+          return architectures::unfit_attention(
+                     AttentionKind::cudnn, plan.compute, d.hidden_size / d.num_heads,
+                     plan.row_lengths.back(), options::packs_documents(plan.recipe.data.source))
               .empty();
         else
           return false;
@@ -148,9 +148,10 @@ std::string describe(const RunPlan& plan, bool with_program) {
   for (const auto& choice : plan.choices) out += "  " + choice + "\n";
   out += "model\n";
   out += row("parameters", human_count(parameter_count(plan)));
-  if (const auto padded = padded_vocabulary(plan.dims); padded != spec::vocab_size(plan.dims))
-    out += row("vocabulary", std::to_string(spec::vocab_size(plan.dims)) + ", computed as " +
-                                 std::to_string(padded) +
+  if (const auto padded = padded_vocabulary(plan.dims);
+      padded != architectures::vocab_size(plan.dims))
+    out += row("vocabulary", std::to_string(architectures::vocab_size(plan.dims)) +
+                                 ", computed as " + std::to_string(padded) +
                                  ": rows padded to whole tiles, nothing to change");
   out += row("compute", std::string(name_of(plan.compute)) +
                             (plan.master == program::Master::split
@@ -169,7 +170,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
                      ? ""
                      : " initially; halved after a step with non-finite gradients, doubled after " +
                            std::to_string(plan.loss_scale.window) + " finite steps"));
-  if (!std::holds_alternative<spec::CustomDims>(plan.dims))
+  if (!std::holds_alternative<architectures::CustomDims>(plan.dims))
     out += row("attention", describe_attention(plan));
   if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
     out += row("evaluation", std::string(name_of(evaluate.graph.compute)) +
@@ -387,7 +388,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["parameters"] = parameter_count(plan);
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
-  if (!std::holds_alternative<spec::CustomDims>(plan.dims))
+  if (!std::holds_alternative<architectures::CustomDims>(plan.dims))
     j["attention"] = describe_attention(plan);
   if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)
     j["evaluation"] = {{"compute", name_of(evaluate.graph.compute)},

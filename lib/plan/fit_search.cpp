@@ -1,7 +1,7 @@
 #include "plan/fit_search.hpp"
 #include "plan/fit.hpp"
 #include "plan/limits.hpp"
-#include "spec/arch/architecture.hpp"
+#include "architectures/architecture.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -35,9 +35,10 @@ void Depth::write(int depth, recipe::MemorySection& memory) const {
 FitSearch::FitSearch(const RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates)
     : plan_(plan), budget_(budget_bytes), rates_(rates) {
   samples_ = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
-  depth_.layers = std::max(1, spec::model_graph(plan.dims, 1, plan.row_lengths.back(), plan.compute,
-                                                spec::Machine(plan.threads))
-                                  .layers());
+  depth_.layers =
+      std::max(1, architectures::model_graph(plan.dims, 1, plan.row_lengths.back(), plan.compute,
+                                             architectures::Machine(plan.threads))
+                      .layers());
 }
 
 bool FitSearch::fits(const Candidate& c) const {

@@ -17,7 +17,7 @@ constexpr double most_step_bytes = 4611686018427387904.0;
 }
 
 /// An upper bound of what weights, states, activations, logits and attention's scores take.
-double bytes_of_rank(const spec::ModelDims& dims, double samples, double length) {
+double bytes_of_rank(const architectures::ModelDims& dims, double samples, double length) {
   return std::visit(
       [&](const auto& d) -> double {
         if constexpr (requires { d.num_layers; }) {
@@ -40,7 +40,7 @@ double bytes_of_rank(const spec::ModelDims& dims, double samples, double length)
 
 }  // namespace
 
-std::int64_t layers_of(const spec::ModelDims& dims) {
+std::int64_t layers_of(const architectures::ModelDims& dims) {
   return std::visit(
       [](const auto& d) -> std::int64_t {
         if constexpr (requires { d.num_layers; })
@@ -124,7 +124,7 @@ void require_plannable(const RunPlan& plan) {
   const bool may_shard = plan.batch.world_size > 1 &&
                          (mode.is_auto() || recipe::zero_stage(*mode.value) > 0);
   const auto states =
-      std::visit([](const auto& o) { return spec::states(o); }, plan.recipe.optimizer.options);
+      std::visit([](const auto& o) { return options::states(o); }, plan.recipe.optimizer.options);
   const bool by_rank =
       std::ranges::any_of(states, [](const auto& s) { return static_cast<bool>(s.dims); });
   const std::int64_t shards =

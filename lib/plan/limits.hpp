@@ -6,7 +6,7 @@
 namespace trainx::plan {
 
 /// Of a custom model: its modules.
-std::int64_t layers_of(const spec::ModelDims& dims);
+std::int64_t layers_of(const architectures::ModelDims& dims);
 
 /// With separators: "62,500,000".
 std::string with_commas(std::int64_t n);

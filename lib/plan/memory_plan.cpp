@@ -30,7 +30,7 @@ std::int64_t process_bytes_of(const RunPlan& plan) {
   std::int64_t largest_group = 0, batch = 0, constructed = 0, saved = 0;
   for (const auto& g : plan.train.back().graph.groups) {
     largest_group = std::max(largest_group, g.elements * 4);
-    if (std::holds_alternative<spec::CustomDims>(plan.dims)) constructed += g.elements * 4;
+    if (std::holds_alternative<architectures::CustomDims>(plan.dims)) constructed += g.elements * 4;
   }
   for (const auto& b : plan.train.back().graph.batch) batch += b.bytes();
   // while saving; shards are gathered first
@@ -50,7 +50,7 @@ std::int64_t process_bytes_of(const RunPlan& plan) {
 /// more, keys and values of a row, and the outputs of one layer at a time. At least what
 /// model::gpt2::Decoder takes.
 std::int64_t generation_bytes_of(const RunPlan& plan) {
-  const auto* dims = std::get_if<spec::Gpt2Dims>(&plan.dims);
+  const auto* dims = std::get_if<architectures::Gpt2Dims>(&plan.dims);
   if (!plan.recipe.generate.every || !dims) return 0;
   std::int64_t weights = 0;  // elements, as those below
   for (const auto& g : plan.train.back().graph.groups) weights += g.elements;
@@ -217,7 +217,7 @@ Levers levers_of(const RunPlan& plan) {
                 {plan.recipe.memory.activation_offload},
                 {*plan.recipe.memory.activation_checkpoint.value}};
   const bool in_backward = plan.recipe.optimizer.update_in_backward,
-             custom = std::holds_alternative<spec::CustomDims>(plan.dims);
+             custom = std::holds_alternative<architectures::CustomDims>(plan.dims);
   // shards and hosts do not go together with them
   const bool tensor_sums = plan.update.unit == program::Unit::tensor,
              on_host = levers.optimizers.front() != OptimizerOffload::none;

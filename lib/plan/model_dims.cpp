@@ -21,7 +21,7 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
   if (folder) {
     if (!std::holds_alternative<Dims>(folder->dims))
       refuse("model.type: the recipe says " + std::string(Options::name) + ", " + folder->path +
-             "/config.json is of a " + std::string(spec::architecture_name(folder->dims)));
+             "/config.json is of a " + std::string(architectures::architecture_name(folder->dims)));
     dims = std::get<Dims>(folder->dims);
   } else {
     if (o.hidden_size && !o.intermediate_size)
@@ -30,7 +30,7 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
     if (!o.max_positions && !recipe.model.size && recipe.data.sequence_length > dims.max_positions)
       dims.max_positions = recipe.data.sequence_length;
   }
-  for (const spec::Dimension& d : dimensions(o, dims)) {
+  for (const architectures::Dimension& d : dimensions(o, dims)) {
     if (folder && d.written && *d.written != d.decided)
       refuse(std::string("model.options.") + d.key + ": the recipe says " +
              std::to_string(*d.written) + ", " + folder->path + "/config.json says " +
@@ -45,7 +45,8 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
   }
   take_settings(o, dims);
   dims.attention = recipe.model.attention;
-  if constexpr (requires { dims.packed; }) dims.packed = spec::packs_documents(recipe.data.source);
+  if constexpr (requires { dims.packed; })
+    dims.packed = options::packs_documents(recipe.data.source);
   if (dims.hidden_size % dims.num_heads != 0)
     refuse("model.options.hidden_size (" + std::to_string(dims.hidden_size) +
            ") must be a multiple of num_heads (" + std::to_string(dims.num_heads) + ")");
@@ -59,16 +60,16 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
   return dims;
 }
 
-spec::CustomDims decide(spec::CustomOptions& o, const recipe::Recipe& recipe,
-                        const facts::Facts& facts) {
+architectures::CustomDims decide(architectures::CustomOptions& o, const recipe::Recipe& recipe,
+                                 const facts::Facts& facts) {
   return decide_custom(o, recipe, facts);
 }
 
 }  // namespace
 
-spec::ModelDims plan_model_dims(recipe::Recipe& recipe, const facts::Facts& facts) {
+architectures::ModelDims plan_model_dims(recipe::Recipe& recipe, const facts::Facts& facts) {
   return std::visit(
-      [&](auto& options) -> spec::ModelDims { return decide(options, recipe, facts); },
+      [&](auto& options) -> architectures::ModelDims { return decide(options, recipe, facts); },
       recipe.model.options);
 }
 

@@ -7,6 +7,6 @@ namespace trainx::plan {
 /// config.json where given (a differing one in the recipe is an error), else from model.options
 /// over model.size over the family's smallest published size; vocab_size from the data source where
 /// the recipe does not say. Throws UserError 78.
-spec::ModelDims plan_model_dims(recipe::Recipe& recipe, const facts::Facts& facts);
+architectures::ModelDims plan_model_dims(recipe::Recipe& recipe, const facts::Facts& facts);
 
 }  // namespace trainx::plan

@@ -43,7 +43,7 @@ std::vector<Lever> levers_of(const RunPlan& plan) {
     add("memory.checkpoint_segment", std::to_string(memory.checkpoint_segment), "1", false,
         [](RunPlan& p) { p.recipe.memory.checkpoint_segment = 1; })
         ->saves_nothing = true;
-  if (!plan.on_gpu || !plan.rates || std::holds_alternative<spec::CustomDims>(plan.dims))
+  if (!plan.on_gpu || !plan.rates || std::holds_alternative<architectures::CustomDims>(plan.dims))
     return out;
   const auto& levels = *memory.activation_checkpoint.value;
   if (std::ranges::any_of(levels,

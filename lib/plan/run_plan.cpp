@@ -60,7 +60,7 @@ PlacedProgram place(program::ModelGraph graph, program::StepProgram p, bool orde
 
 // Why the recipe cannot compute on a GPU; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r) {
-  if (std::holds_alternative<spec::CustomOptions>(r.model.options))
+  if (std::holds_alternative<architectures::CustomOptions>(r.model.options))
     return "a model of your own computes on CPUs so far";
   return "";
 }
@@ -89,10 +89,12 @@ void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardw
 }
 
 program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length, DType compute) {
-  spec::Machine machine = plan.on_gpu ? spec::Machine::one_gpu(plan.recipe.run.deterministic)
-                                      : spec::Machine(plan.threads);
+  architectures::Machine machine =
+      plan.on_gpu ? architectures::Machine::one_gpu(plan.recipe.run.deterministic)
+                  : architectures::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
-  auto graph = spec::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
+  auto graph =
+      architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
   return plan.zero_stage() > 0
              ? program::divisible(std::move(graph), plan.shard_ranks, plan.update.unit)
              : graph;
@@ -179,16 +181,16 @@ void note_folder(RunPlan& plan, const facts::ModelFolderFacts& folder) {
   if (const auto snapshot = hub_snapshot_of(folder.path))
     plan.notes.push_back("model.init_from is " + describe(*snapshot) + ": " + folder.path);
   for (std::string& remark :
-       spec::dropout_remarks(folder.config, folder.path + "/config.json", plan.dims))
+       architectures::dropout_remarks(folder.config, folder.path + "/config.json", plan.dims))
     plan.notes.push_back(std::move(remark));
 }
 
 /// Refuses a requested attention that cannot run here: no other one replaces it silently.
 void require_attention(const RunPlan& plan) {
   const AttentionKind kind = plan.recipe.model.attention;
-  const bool packed = spec::packs_documents(plan.recipe.data.source);
+  const bool packed = options::packs_documents(plan.recipe.data.source);
   const std::string asked = "model.attention: " + std::string(name_of(kind)) + " ";
-  if (!plan.on_gpu && spec::needs_gpu(kind))
+  if (!plan.on_gpu && architectures::needs_gpu(kind))
     throw UserError(
         ExitCode::invalid_recipe,
         asked + "is a GPU's, and this run computes on the CPU: write auto, flash or math");
@@ -197,9 +199,10 @@ void require_attention(const RunPlan& plan) {
         if constexpr (requires { d.attention; })
           for (const DType compute : {plan.compute, evaluation_dtype_of(plan.recipe)})
             if (const std::string why =
-                    plan.on_gpu ? spec::unfit_attention(kind, compute, d.hidden_size / d.num_heads,
-                                                        plan.row_lengths.front(), packed)
-                                : "";
+                    plan.on_gpu
+                        ? architectures::unfit_attention(kind, compute, d.hidden_size / d.num_heads,
+                                                         plan.row_lengths.front(), packed)
+                        : "";
                 !why.empty())
               throw UserError(
                   ExitCode::invalid_recipe,
@@ -393,12 +396,12 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (plan.mode == recipe::ParallelMode::dp && plan.compute != DType::f16) plan.loss_scale = {1, 0};
   plan.threads = facts.hardware.threads_of_rank();
   plan.update.states =
-      std::visit([](const auto& o) { return spec::states(o); }, r.optimizer.options);
+      std::visit([](const auto& o) { return options::states(o); }, r.optimizer.options);
   plan.update.master = plan.master;
   plan.update.unit =
-      std::visit([](const auto& o) { return spec::unit_of(o); }, r.optimizer.options);
+      std::visit([](const auto& o) { return options::unit_of(o); }, r.optimizer.options);
   plan.update.sums =
-      std::visit([](const auto& o) { return spec::tensor_sums_of(o); }, r.optimizer.options);
+      std::visit([](const auto& o) { return options::tensor_sums_of(o); }, r.optimizer.options);
 
   const hardware::Hardware* device = options.gpu.empty() ? nullptr
                                                          : &hardware::hardware_named(options.gpu);
@@ -423,13 +426,13 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
       plan_schedule(r.schedule, plan.total_steps,
                     [&](const Duration& d, const char* key) { return steps(d, key).value_or(0); });
   if (plan.schedule.warmup >= 0) require_plannable_table(plan.schedule.warmup, "schedule.warmup");
-  const bool constant = std::holds_alternative<spec::ConstantSchedule>(r.schedule.course);
-  const auto* adafactor = std::get_if<spec::AdafactorOptions>(&r.optimizer.options);
+  const bool constant = std::holds_alternative<options::ConstantSchedule>(r.schedule.course);
+  const auto* adafactor = std::get_if<options::AdafactorOptions>(&r.optimizer.options);
   const bool follows_steps = adafactor && adafactor->relative_step;
   if (!constant || follows_steps) require_plannable_table(plan.total_steps, "run.duration");
   if (follows_steps)
     for (std::int64_t t = 1; t <= std::max<std::int64_t>(plan.total_steps, 1); ++t)
-      plan.lr_table.push_back(spec::relative_step(*adafactor, static_cast<double>(t)));
+      plan.lr_table.push_back(options::relative_step(*adafactor, static_cast<double>(t)));
   else
     plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, plan.schedule);
   plan.update.lr_table_entries = static_cast<std::int64_t>(plan.lr_table.size());
@@ -446,7 +449,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     plan.release_cache_every =
         interval(*r.memory.release_cache_every, "memory.release_cache_every");
   plan.tokens_per_step = plan.batch.global_batch_size * length;
-  plan.nominal_targets = spec::nominal_targets(plan.dims, plan.batch.global_batch_size, length);
+  plan.nominal_targets =
+      architectures::nominal_targets(plan.dims, plan.batch.global_batch_size, length);
   plan.train_samples = facts.data.train_samples;
   if (r.generate.every) plan.generate_every = interval(*r.generate.every, "generate.every");
   if (facts.data.eval_present) {
@@ -500,7 +504,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   choose_offload(plan, budget, rates);
   plan_programs(plan);
 
-  if (!options.gpu.empty() && std::holds_alternative<spec::CustomDims>(plan.dims))
+  if (!options.gpu.empty() && std::holds_alternative<architectures::CustomDims>(plan.dims))
     throw UserError(ExitCode::usage,
                     "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out "
                     "to plan its memory");
@@ -527,7 +531,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
           r.model.attention == AttentionKind::efficient)
         plan.notes.push_back("attention by " + std::string(name_of(r.model.attention)) +
                              " was not measured: its time is predicted as that of auto");
-      if (spec::packs_documents(r.data.source))
+      if (options::packs_documents(r.data.source))
         plan.notes.push_back(
             "attention inside documents (data.packed) depends on their lengths: its time is "
             "predicted for one document per row");

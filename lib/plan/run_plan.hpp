@@ -59,7 +59,7 @@ struct MemoryPlan {
 
 struct RunPlan {
   recipe::Recipe recipe;  // resolved: what was auto or unset is filled in
-  spec::ModelDims dims;
+  architectures::ModelDims dims;
   BatchPlan batch;
   recipe::ParallelMode mode = recipe::ParallelMode::single;
   // programs hold all micro-steps; else long ones hold a few (micro_steps.hpp)

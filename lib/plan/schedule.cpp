@@ -22,30 +22,32 @@ struct Left {
   const ScheduleSteps& steps;
   double p() const { return progress(s, steps.warmup, steps.total); }
 
-  double operator()(const spec::ConstantSchedule&) const { return 1; }
-  double operator()(const spec::LinearSchedule&) const { return 1 - p(); }
-  double operator()(const spec::PolynomialSchedule& o) const { return std::pow(1 - p(), o.power); }
-  double operator()(const spec::CosineSchedule&) const { return half_cosine(p()); }
-  double operator()(const spec::CosineRestartsSchedule& o) const {
+  double operator()(const options::ConstantSchedule&) const { return 1; }
+  double operator()(const options::LinearSchedule&) const { return 1 - p(); }
+  double operator()(const options::PolynomialSchedule& o) const {
+    return std::pow(1 - p(), o.power);
+  }
+  double operator()(const options::CosineSchedule&) const { return half_cosine(p()); }
+  double operator()(const options::CosineRestartsSchedule& o) const {
     const double cycle = p() * static_cast<double>(o.cycles);
     return p() < 1 ? half_cosine(cycle - std::floor(cycle)) : 0;
   }
-  double operator()(const spec::WsdSchedule& o) const {
+  double operator()(const options::WsdSchedule& o) const {
     const std::int64_t begin = steps.total - steps.decay;
     if (s < begin) return 1;
     const double q = progress(s, begin, steps.total);
     switch (o.shape) {
-      case spec::DecayShape::linear: return 1 - q;
-      case spec::DecayShape::cosine: return half_cosine(q);
-      case spec::DecayShape::one_minus_sqrt: break;
+      case options::DecayShape::linear: return 1 - q;
+      case options::DecayShape::cosine: return half_cosine(q);
+      case options::DecayShape::one_minus_sqrt: break;
     }
     return 1 - std::sqrt(q);
   }
-  double operator()(const spec::InverseSqrtSchedule&) const {
+  double operator()(const options::InverseSqrtSchedule&) const {
     return std::sqrt(static_cast<double>(steps.timescale) /
                      static_cast<double>(s - steps.warmup + steps.timescale));
   }
-  double operator()(const spec::RangeTestSchedule& o) const {
+  double operator()(const options::RangeTestSchedule& o) const {
     return std::pow(o.initial_ratio, 1 - progress(s, steps.warmup, steps.total - 1));
   }
 };
@@ -71,7 +73,7 @@ ScheduleSteps plan_schedule(
   const std::string run = "run.duration (" + in_steps(total) + ")";
   if (total >= 0 && steps.warmup > total)
     refuse("schedule.warmup is " + in_steps(steps.warmup) + ", which is longer than " + run);
-  if (auto* wsd = std::get_if<spec::WsdSchedule>(&schedule.course)) {
+  if (auto* wsd = std::get_if<options::WsdSchedule>(&schedule.course)) {
     if (wsd->decay.is_auto())
       wsd->decay.value = Duration{static_cast<double>(
           std::clamp<std::int64_t>(std::llround(static_cast<double>(total) / 10), 1,
@@ -81,7 +83,7 @@ ScheduleSteps plan_schedule(
       refuse("schedule.warmup (" + in_steps(steps.warmup) + ") and schedule.decay (" +
              in_steps(steps.decay) + ") together are longer than " + run);
   }
-  if (auto* inverse = std::get_if<spec::InverseSqrtSchedule>(&schedule.course)) {
+  if (auto* inverse = std::get_if<options::InverseSqrtSchedule>(&schedule.course)) {
     if (inverse->timescale.is_auto())
       inverse->timescale.value =
           Duration{static_cast<double>(steps.warmup > 0 ? steps.warmup : 10000)};
@@ -100,7 +102,7 @@ double learning_rate(const recipe::ScheduleSection& schedule, double lr, std::in
 
 std::vector<double> learning_rate_table(const recipe::ScheduleSection& schedule, double lr,
                                         const ScheduleSteps& steps) {
-  const bool flat = std::holds_alternative<spec::ConstantSchedule>(schedule.course) ||
+  const bool flat = std::holds_alternative<options::ConstantSchedule>(schedule.course) ||
                     steps.total < 0;
   std::vector<double> table(
       static_cast<std::size_t>(std::max<std::int64_t>(flat ? steps.warmup + 1 : steps.total, 1)));

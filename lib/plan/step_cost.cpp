@@ -58,9 +58,9 @@ StepShape shape_of(const RunPlan& plan) {
 
 StepCost step_cost(const RunPlan& plan, const StepShape& shape) {
   if (!plan.rates) throw InternalError("step_cost: the rates of this machine are not known");
-  const auto graph = spec::model_graph(shape.dims, shape.micro_batch_size, shape.length,
-                                       plan.compute,
-                                       spec::Machine::one_gpu(plan.recipe.run.deterministic));
+  const auto graph =
+      architectures::model_graph(shape.dims, shape.micro_batch_size, shape.length, plan.compute,
+                                 architectures::Machine::one_gpu(plan.recipe.run.deterministic));
   program::ProductTimes products(*plan.rates);
   StepCost cost;
   cost.seconds = compute_seconds(plan, graph, 1, products);

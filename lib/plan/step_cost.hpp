@@ -7,7 +7,7 @@ namespace trainx::plan {
 
 /// Inputs of a step's time besides precision, optimizer and memory section.
 struct StepShape {
-  spec::ModelDims dims;
+  architectures::ModelDims dims;
   std::int64_t micro_batch_size = 0, grad_accum_steps = 0, length = 0;
   std::int64_t tokens() const { return micro_batch_size * grad_accum_steps * length; }
 };

@@ -32,7 +32,7 @@ std::string schedule_words(const RunPlan& plan) {
   out += recipe::alternative_name(schedule.course);
   if (plan.schedule.decay > 0) out += ", decay over the last " + steps(plan.schedule.decay);
   if (plan.schedule.timescale > 0) out += " over " + steps(plan.schedule.timescale);
-  if (const auto* restarts = std::get_if<spec::CosineRestartsSchedule>(&schedule.course))
+  if (const auto* restarts = std::get_if<options::CosineRestartsSchedule>(&schedule.course))
     out += ", " + std::to_string(restarts->cycles) + (restarts->cycles == 1 ? " cycle" : " cycles");
   return out + "; " + rate(plan.lr_table.front()) + " in the first step, " +
          rate(plan.lr_table.back()) + " in the last";

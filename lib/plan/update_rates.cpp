@@ -12,14 +12,14 @@ double element_s(const hardware::ElementTimes& times, DType compute, program::Ma
 }  // namespace
 
 program::UpdateRates update_rates(const hardware::Hardware& device,
-                                  const spec::OptimizerOptions& options, DType compute,
+                                  const options::OptimizerOptions& options, DType compute,
                                   program::Master master) {
   program::UpdateRates rates;
-  if (std::holds_alternative<spec::AdamW8bitOptions>(options))
+  if (std::holds_alternative<options::AdamW8bitOptions>(options))
     rates.element_s = element_s(device.adamw_8bit, compute, master);
-  if (std::holds_alternative<spec::AdafactorOptions>(options))
+  if (std::holds_alternative<options::AdafactorOptions>(options))
     rates.element_s = element_s(device.adafactor, compute, master), rates.kernels = 6;
-  if (std::holds_alternative<spec::LambOptions>(options))
+  if (std::holds_alternative<options::LambOptions>(options))
     rates.reads_twice = true, rates.kernels = 3;
   return rates;
 }

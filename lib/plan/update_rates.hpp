@@ -2,12 +2,12 @@
 #pragma once
 #include "hardware/hardware.hpp"
 #include "program/plain.hpp"
-#include "spec/optim/options.hpp"
+#include "options/optim/options.hpp"
 
 namespace trainx::plan {
 
 program::UpdateRates update_rates(const hardware::Hardware& device,
-                                  const spec::OptimizerOptions& options, DType compute,
+                                  const options::OptimizerOptions& options, DType compute,
                                   program::Master master);
 
 }  // namespace trainx::plan

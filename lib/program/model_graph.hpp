@@ -1,5 +1,5 @@
 // What a model looks like to the planner: groups of parameters, values, and blocks whose operands
-// are declared in bytes. lib/spec/arch makes one per (micro-batch, length, dtype); lib/model
+// are declared in bytes. lib/architectures makes one per (micro-batch, length, dtype); lib/model
 // implements the same blocks; a pass sees nothing else of a model.
 #pragma once
 #include "core/dtype.hpp"

@@ -58,10 +58,10 @@ class Writer {
   static std::string plain_text(const std::optional<std::string>& value) {
     return value.value_or("null");
   }
-  static std::string plain_text(const spec::FileList& value) {
+  static std::string plain_text(const options::FileList& value) {
     return value.names.size() == 1 ? value.names.front() : write_value(value);
   }
-  static std::string plain_text(const std::optional<spec::FileList>& value) {
+  static std::string plain_text(const std::optional<options::FileList>& value) {
     return value ? plain_text(*value) : "null";
   }
   template <class T>

@@ -165,7 +165,7 @@ class CommentedWriter {
       return "";
   }
   template <class T>
-  static std::string choices(const spec::Auto<T>& value) {
+  static std::string choices(const options::Auto<T>& value) {
     if constexpr (NamedEnum<T>)
       return " (" + type_text(value) + ")";
     else

@@ -102,14 +102,14 @@ Json forms(const std::vector<std::int64_t>&, const Limits& limits) {
   return out;
 }
 
-Json forms(const spec::FileList&, const Limits& limits) {
+Json forms(const options::FileList&, const Limits& limits) {
   Json out = forms(std::string(), limits);
   out.push_back({{"type", "array"},
                  {"minItems", 1},
                  {"items", {{"anyOf", forms(std::string(), limits)}, {"minLength", 1}}}});
   return out;
 }
-Json forms(const spec::HeldOut&, const Limits&) {
+Json forms(const options::HeldOut&, const Limits&) {
   return Json::array({pattern("^(" + number + " *%|[1-9][0-9]* *samples?) *$",
                               "a share such as 1 % or a number such as 500 samples")});
 }

@@ -24,8 +24,8 @@ Json forms(const Duration&, const Limits&);
 Json forms(const ByteSize&, const Limits&);
 Json forms(const std::vector<std::string>&, const Limits& limits);
 Json forms(const std::vector<std::int64_t>&, const Limits& limits);
-Json forms(const spec::FileList&, const Limits& limits);
-Json forms(const spec::HeldOut&, const Limits&);
+Json forms(const options::FileList&, const Limits& limits);
+Json forms(const options::HeldOut&, const Limits&);
 /// Any of them, or an interpolation.
 Json scalar_schema(Json scalar_forms);
 
@@ -46,7 +46,7 @@ Json forms(const std::optional<T>&, const Limits& limits) {
   return out;
 }
 template <class T>
-Json forms(const spec::Auto<T>&, const Limits& limits) {
+Json forms(const options::Auto<T>&, const Limits& limits) {
   Json out = Json::array({{{"const", "auto"}}});
   for (Json& form : forms(T{}, limits)) out.push_back(std::move(form));
   return out;
@@ -69,11 +69,11 @@ inline Json json_value(const Duration& value) { return to_string(value); }
 inline Json json_value(const ByteSize& value) { return to_string(value); }
 inline Json json_value(const std::vector<std::string>& value) { return value; }
 inline Json json_value(const std::vector<std::int64_t>& value) { return value; }
-inline Json json_value(const spec::FileList& value) {
+inline Json json_value(const options::FileList& value) {
   return value.names.size() > 1 ? Json(value.names)
                                 : Json(value.empty() ? "" : value.names.front());
 }
-inline Json json_value(const spec::HeldOut& value) { return write_value(value); }
+inline Json json_value(const options::HeldOut& value) { return write_value(value); }
 template <NamedEnum E>
 Json json_value(E value) {
   return write_value(value);
@@ -91,7 +91,7 @@ Json json_value(const std::optional<T>& value) {
   return value ? json_value(*value) : Json(nullptr);
 }
 template <class T>
-Json json_value(const spec::Auto<T>& value) {
+Json json_value(const options::Auto<T>& value) {
   return value.is_auto() ? Json("auto") : json_value(*value.value);
 }
 template <class T>

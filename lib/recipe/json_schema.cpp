@@ -3,7 +3,7 @@
 #include "recipe/json_forms.hpp"
 #include "recipe/short_forms.hpp"
 #include "recipe/walk.hpp"
-#include "spec/arch/architecture.hpp"
+#include "architectures/architecture.hpp"
 #include <algorithm>
 #include <utility>
 

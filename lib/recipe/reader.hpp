@@ -72,7 +72,8 @@ class Reader {
         const auto near = entry->value.is_scalar() ? name_meant(entry->value.text, names)
                                                    : std::nullopt;
         const bool unnamed_worker = can_be_described(variant) && !near &&
-                                    entry->value.is_scalar() && spec::described_models().empty();
+                                    entry->value.is_scalar() &&
+                                    architectures::described_models().empty();
         refuse(path, entry->value.where,
                *problem +
                    (unnamed_worker ? "; a model of your own needs its worker: --worker PATH" : ""));

@@ -3,7 +3,7 @@
 namespace trainx::recipe {
 
 std::vector<std::int64_t> row_lengths(const DataSection& data) {
-  if (spec::always_fills_rows(data.source)) return {data.sequence_length};
+  if (options::always_fills_rows(data.source)) return {data.sequence_length};
   if (!data.pad_to.is_auto()) return *data.pad_to.value;
   constexpr std::int64_t shortest = 32;
   std::vector<std::int64_t> lengths;

@@ -1,6 +1,6 @@
 #include "recipe/rules.hpp"
 #include "recipe/rules_evaluation.hpp"
-#include "spec/arch/architecture.hpp"
+#include "architectures/architecture.hpp"
 #include <algorithm>
 #include <map>
 #include <functional>
@@ -80,24 +80,24 @@ class Rules {
     std::visit([&](const auto& options) { dimensions(options); }, r_.model.options);
     const AttentionKind kind = r_.model.attention;
     refuse(kind != AttentionKind::automatic &&
-               std::holds_alternative<spec::CustomOptions>(r_.model.options),
+               std::holds_alternative<architectures::CustomOptions>(r_.model.options),
            "model.attention", {"model.type"},
            "can have no effect with " + alternative_name(r_.model.options) +
                ", whose modules compute their own: remove it");
     const bool on_cpu = !r_.run.device.is_auto() && *r_.run.device.value == DeviceKind::cpu;
-    refuse(on_cpu && spec::needs_gpu(kind), "model.attention", {"run.device"},
+    refuse(on_cpu && architectures::needs_gpu(kind), "model.attention", {"run.device"},
            std::string(name_of(kind)) +
                " is a GPU's, and run.device is cpu: write auto, flash or math");
     // What a GPU will compute, wherever this is read.
     const bool on_gpu = !r_.run.device.is_auto() || r_.precision.compute == Compute::tf32 ||
-                        spec::needs_gpu(kind);
+                        architectures::needs_gpu(kind);
     if (on_cpu || !on_gpu) return;
     const DType compute = r_.precision.compute == Compute::bf16   ? DType::bf16
                           : r_.precision.compute == Compute::fp16 ? DType::f16
                                                                   : DType::f32;
-    const std::string why = spec::unfit_attention(kind, compute, written_head_size(),
-                                                  r_.data.sequence_length,
-                                                  spec::packs_documents(r_.data.source));
+    const std::string why =
+        architectures::unfit_attention(kind, compute, written_head_size(), r_.data.sequence_length,
+                                       options::packs_documents(r_.data.source));
     refuse(!why.empty(), "model.attention",
            {"model.type", "model.size", "model.options", "precision.compute",
             "data.sequence_length", "data.packed", "run.device"},
@@ -117,7 +117,7 @@ class Rules {
         r_.model.options);
   }
 
-  void dimensions(const spec::CustomOptions& o) {
+  void dimensions(const architectures::CustomOptions& o) {
     refuse(r_.model.size.has_value(), "model.size", {"model.type"},
            "can have no effect: " + o.name + " has no published sizes, model.options says all");
     const auto& levels = r_.memory.activation_checkpoint.value;
@@ -203,11 +203,13 @@ class Rules {
             source.held_out && source.eval, prefix + "held_out", {prefix + "type", prefix + "eval"},
             "cannot go together with eval, which names held-out data already: remove one of them");
       }
-      refuse(source.fills_rows && spec::task(r_.model.options) == spec::Task::classification,
+      refuse(source.fills_rows &&
+                 architectures::task(r_.model.options) == architectures::Task::classification,
              prefix + "type", {"model.type", "model.options.task"},
              "gives no class to learn: classification takes type jsonl or csv");
     });
-    if (const auto* mixture = std::get_if<spec::MixtureOptions>(&r_.data.source)) shares(*mixture);
+    if (const auto* mixture = std::get_if<options::MixtureOptions>(&r_.data.source))
+      shares(*mixture);
     padding();
   }
 
@@ -216,14 +218,14 @@ class Rules {
   template <class F>
   void for_each_source(F&& f) {
     std::size_t i = 0;
-    const bool single = !std::holds_alternative<spec::MixtureOptions>(r_.data.source);
-    spec::for_each_source(r_.data.source, [&](const auto& source) {
+    const bool single = !std::holds_alternative<options::MixtureOptions>(r_.data.source);
+    options::for_each_source(r_.data.source, [&](const auto& source) {
       f(single ? std::string("data.") : "data.sources[" + std::to_string(i++) + "].", source);
     });
   }
 
-  void packed(const std::string& prefix, const spec::JsonlOptions& source) {
-    refuse(source.packed && !std::holds_alternative<spec::Gpt2Options>(r_.model.options),
+  void packed(const std::string& prefix, const options::JsonlOptions& source) {
+    refuse(source.packed && !std::holds_alternative<architectures::Gpt2Options>(r_.model.options),
            prefix + "packed", {prefix + "type", "model.type"},
            "keeps documents of a row apart, which gpt2 alone can: leave it out with " +
                alternative_name(r_.model.options) + ", and give a document a line");
@@ -234,8 +236,8 @@ class Rules {
   }
 
   /// As far as names tell: what globs match is looked up with the data.
-  void same_files(const std::string& prefix, const spec::FileList& train,
-                  const std::optional<spec::FileList>& eval,
+  void same_files(const std::string& prefix, const options::FileList& train,
+                  const std::optional<options::FileList>& eval,
                   const std::map<std::string, std::string>& trained_on) {
     const std::string key = prefix + "eval";
     if (!eval) return;
@@ -254,7 +256,7 @@ class Rules {
     }
   }
 
-  void shares(const spec::MixtureOptions& mixture) {
+  void shares(const options::MixtureOptions& mixture) {
     constexpr std::size_t most_sources = 256;
     // a block of a mixture has 1024 samples at most, one of each source at least
     constexpr double least_share = 1.0 / 1024;
@@ -265,10 +267,10 @@ class Rules {
     if (first_bad != reading_.bad.end() && first_bad->starts_with("data.sources")) return;
     double sum = 0;
     bool words = false, bytes = false;
-    for (const spec::MixtureEntry& entry : mixture.sources) {
+    for (const options::MixtureEntry& entry : mixture.sources) {
       sum += entry.weight;
-      words = words || std::holds_alternative<spec::StoriesOptions>(entry.source);
-      bytes = bytes || std::holds_alternative<spec::TextOptions>(entry.source);
+      words = words || std::holds_alternative<options::StoriesOptions>(entry.source);
+      bytes = bytes || std::holds_alternative<options::TextOptions>(entry.source);
     }
     refuse(words && bytes, "data.sources", {},
            "cannot be both stories and text: the same token id is a word of the one and a byte of "
@@ -284,7 +286,7 @@ class Rules {
   void padding() {
     const auto& pad_to = r_.data.pad_to.value;
     const std::int64_t longest = r_.data.sequence_length;
-    const bool padded = !spec::always_fills_rows(r_.data.source);
+    const bool padded = !options::always_fills_rows(r_.data.source);
     const std::initializer_list<std::string> also{"data.type", "data.sources",
                                                   "data.sequence_length"};
     const std::string no_effect = "can have no effect: samples of type " +
@@ -419,7 +421,7 @@ class Rules {
     refuse(stochastic && !alone, "precision.rounding", {"precision.compute", "precision.master"},
            "stochastic can have no effect without precision: {compute: bf16, master: none}: other "
            "weights are exact, rounding loses nothing of them");
-    const auto* any = std::get_if<spec::AdamWAnyPrecisionOptions>(&r_.optimizer.options);
+    const auto* any = std::get_if<options::AdamWAnyPrecisionOptions>(&r_.optimizer.options);
     refuse(stochastic && any && any->use_kahan_summation, "precision.rounding",
            {"optimizer.type", "optimizer.options.use_kahan_summation"},
            "stochastic cannot go together with optimizer.options.use_kahan_summation, which makes "
@@ -440,26 +442,26 @@ class Rules {
       refuse(!half && written, key, {"precision.compute"}, unscaled);
       refuse(half && !p.loss_scale.is_auto() && written, key, {"precision.loss_scale"}, fixed);
     }
-    refuse(half && std::holds_alternative<spec::CustomOptions>(r_.model.options),
+    refuse(half && std::holds_alternative<architectures::CustomOptions>(r_.model.options),
            "precision.compute", {"model.type"},
            "fp16 needs its loss scaled, which a model of your own does not do: write fp32 or bf16");
   }
 
   void optimizer() {
-    if (const auto* sgd = std::get_if<spec::SgdOptions>(&r_.optimizer.options))
+    if (const auto* sgd = std::get_if<options::SgdOptions>(&r_.optimizer.options))
       refuse(sgd->nesterov && sgd->momentum == 0, "optimizer.options.nesterov",
              {"optimizer.type", "optimizer.options.momentum"},
              "needs optimizer.options.momentum greater than 0");
-    if (const auto* adafactor = std::get_if<spec::AdafactorOptions>(&r_.optimizer.options))
+    if (const auto* adafactor = std::get_if<options::AdafactorOptions>(&r_.optimizer.options))
       of_adafactor(*adafactor);
-    if (const auto* bytes = std::get_if<spec::AdamW8bitOptions>(&r_.optimizer.options))
-      refuse(
-          bytes->embeddings_32bit && std::holds_alternative<spec::CustomOptions>(r_.model.options),
-          "optimizer.options.embeddings_32bit", {"optimizer.type", "model.type"},
-          "can have no effect with model.type " + alternative_name(r_.model.options) +
-              ": no tensor of a model of your own is known as an embedding; "
-              "optimizer.options.min_8bit_size tells tensors by size");
-    if (const auto* any = std::get_if<spec::AdamWAnyPrecisionOptions>(&r_.optimizer.options)) {
+    if (const auto* bytes = std::get_if<options::AdamW8bitOptions>(&r_.optimizer.options))
+      refuse(bytes->embeddings_32bit &&
+                 std::holds_alternative<architectures::CustomOptions>(r_.model.options),
+             "optimizer.options.embeddings_32bit", {"optimizer.type", "model.type"},
+             "can have no effect with model.type " + alternative_name(r_.model.options) +
+                 ": no tensor of a model of your own is known as an embedding; "
+                 "optimizer.options.min_8bit_size tells tensors by size");
+    if (const auto* any = std::get_if<options::AdamWAnyPrecisionOptions>(&r_.optimizer.options)) {
       const bool alone = r_.precision.compute == Compute::bf16 && !r_.precision.master.is_auto() &&
                          *r_.precision.master.value == MasterWeights::none;
       refuse(any->use_kahan_summation && !alone, "optimizer.options.use_kahan_summation",
@@ -499,15 +501,16 @@ class Rules {
                "early: write batch.grad_accum_steps: 1, or leave update_in_backward out");
   }
 
-  void of_adafactor(const spec::AdafactorOptions& o) {
+  void of_adafactor(const options::AdafactorOptions& o) {
     const std::string own =
         "can have no effect with optimizer.options.relative_step: true, by which Adafactor makes "
         "its own step sizes: leave it out, or write relative_step: false";
     const std::initializer_list<std::string> also{"optimizer.type",
                                                   "optimizer.options.relative_step"};
     refuse(o.relative_step && r_.optimizer.lr != OptimizerSection{}.lr, "optimizer.lr", also, own);
-    refuse(o.relative_step && !std::holds_alternative<spec::ConstantSchedule>(r_.schedule.course),
-           "schedule.type", also, own);
+    refuse(
+        o.relative_step && !std::holds_alternative<options::ConstantSchedule>(r_.schedule.course),
+        "schedule.type", also, own);
     refuse(o.relative_step && r_.schedule.warmup.amount > 0, "schedule.warmup", also, own);
     refuse(o.relative_step && r_.run.duration.unit == Duration::Unit::seconds, "run.duration", also,
            "cannot be in time with optimizer.options.relative_step: true, whose step sizes follow "
@@ -515,8 +518,8 @@ class Rules {
     refuse(o.warmup_init && !o.relative_step, "optimizer.options.warmup_init", also,
            "can have no effect with optimizer.options.relative_step: false: schedule.warmup is "
            "what there is then");
-    refuse(!o.scale_parameter && o.eps2 != spec::AdafactorOptions{}.eps2, "optimizer.options.eps2",
-           {"optimizer.type", "optimizer.options.scale_parameter"},
+    refuse(!o.scale_parameter && o.eps2 != options::AdafactorOptions{}.eps2,
+           "optimizer.options.eps2", {"optimizer.type", "optimizer.options.scale_parameter"},
            "can have no effect with optimizer.options.scale_parameter: false");
   }
 
@@ -528,17 +531,17 @@ class Rules {
            "can have no effect with type: " + type +
                ": remove it, or write type: " + types_with_final_ratio());
     refuse(
-        !std::holds_alternative<spec::ConstantSchedule>(schedule.course) &&
+        !std::holds_alternative<options::ConstantSchedule>(schedule.course) &&
             r_.run.duration.unit == Duration::Unit::seconds,
         "run.duration", {"schedule.type"},
         "cannot be in time with schedule.type: " + type +
             ", which needs the number of steps: give steps, epochs or tokens, or type: constant");
-    const bool flat = std::holds_alternative<spec::ConstantSchedule>(schedule.course);
+    const bool flat = std::holds_alternative<options::ConstantSchedule>(schedule.course);
     refuse(flat && schedule.resume == ScheduleResume::restart, "schedule.resume", {"schedule.type"},
            "can have no effect with type: constant, whose learning rate hangs on no duration: "
            "remove it");
     part_of_the_run("schedule.warmup", schedule.warmup);
-    if (const auto* wsd = std::get_if<spec::WsdSchedule>(&schedule.course);
+    if (const auto* wsd = std::get_if<options::WsdSchedule>(&schedule.course);
         wsd && !wsd->decay.is_auto()) {
       const Duration &decay = *wsd->decay.value, &warmup = schedule.warmup;
       refuse(decay.amount <= 0, "schedule.decay", {},
@@ -551,7 +554,7 @@ class Rules {
              "(" + to_string(decay) + ") and schedule.warmup (" + to_string(warmup) +
                  ") together are longer than run.duration (" + to_string(r_.run.duration) + ")");
     }
-    if (const auto* inverse = std::get_if<spec::InverseSqrtSchedule>(&schedule.course);
+    if (const auto* inverse = std::get_if<options::InverseSqrtSchedule>(&schedule.course);
         inverse && !inverse->timescale.is_auto()) {
       refuse(inverse->timescale.value->amount <= 0, "schedule.timescale", {},
              "must be greater than 0");
@@ -582,7 +585,7 @@ class Rules {
 
   static std::string types_with_final_ratio() {
     std::vector<std::string> names;
-    for_each_alternative(spec::ScheduleOptions{}, [&](const auto& o) {
+    for_each_alternative(options::ScheduleOptions{}, [&](const auto& o) {
       if (o.has_final_ratio) names.emplace_back(o.name);
     });
     const std::string last = names.back();
@@ -634,7 +637,7 @@ class Rules {
            {"precision.compute"},
            "can have no effect with precision.compute: " + std::string(half ? "fp16" : "bf16") +
                ", in which evaluations compute anyway: remove it, or write auto");
-    refuse(std::holds_alternative<spec::CustomOptions>(r_.model.options), "eval.precision",
+    refuse(std::holds_alternative<architectures::CustomOptions>(r_.model.options), "eval.precision",
            {"model.type"},
            "cannot be chosen with model.type " + alternative_name(r_.model.options) +
                ": the modules of a model of your own are built for precision.compute alone: write "
@@ -651,7 +654,7 @@ class Rules {
         (r_.precision.compute == Compute::bf16 || r_.precision.compute == Compute::fp16) &&
         !(!r_.precision.master.is_auto() && *r_.precision.master.value == MasterWeights::none);
     const bool keeps_states =
-        std::visit([](const auto& o) { return !spec::states(o).empty(); }, r_.optimizer.options);
+        std::visit([](const auto& o) { return !options::states(o).empty(); }, r_.optimizer.options);
     refuse(r_.memory.optimizer_offload.where != OptimizerOffload::none && !keeps_states &&
                !exact_elsewhere,
            "memory.optimizer_offload.where",

@@ -1,7 +1,7 @@
 #include "recipe/rules_evaluation.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
-#include "spec/arch/architecture.hpp"
+#include "architectures/architecture.hpp"
 
 namespace trainx::recipe {
 namespace {
@@ -9,13 +9,13 @@ namespace {
 const std::vector<std::string> of_model{"model.type", "model.options.task"};
 
 /// Which metrics evaluations of a model have, in words.
-std::string metrics_of(spec::Task task, bool sums_correct) {
-  if (task == spec::Task::classification) return "loss, accuracy or f1";
+std::string metrics_of(architectures::Task task, bool sums_correct) {
+  if (task == architectures::Task::classification) return "loss, accuracy or f1";
   return sums_correct ? "loss, perplexity or accuracy" : "loss or perplexity";
 }
 
-bool has_metric(BestMetric metric, spec::Task task, bool sums_correct) {
-  const bool classes = task == spec::Task::classification;
+bool has_metric(BestMetric metric, architectures::Task task, bool sums_correct) {
+  const bool classes = task == architectures::Task::classification;
   switch (metric) {
     case BestMetric::loss: return true;
     case BestMetric::perplexity: return !classes;
@@ -46,13 +46,13 @@ std::vector<BrokenRule> broken_evaluation_rules(const Recipe& r, bool held_out) 
         {"eval.early_stopping.min_delta",
          "can have no effect without eval.early_stopping.patience: give it, or remove min_delta",
          {"eval.early_stopping.patience"}});
-  const spec::Task task = spec::task(r.model.options);
-  const bool sums_correct = std::holds_alternative<spec::BertOptions>(r.model.options);
+  const architectures::Task task = architectures::task(r.model.options);
+  const bool sums_correct = std::holds_alternative<architectures::BertOptions>(r.model.options);
   if (!has_metric(best.metric, task, sums_correct))
     broken.push_back({"eval.best.metric",
                       "is " + write_value(best.metric) + ", which evaluations of " +
                           alternative_name(r.model.options) + " for " +
-                          std::string(spec::name_of(task)) + " do not have: write " +
+                          std::string(architectures::name_of(task)) + " do not have: write " +
                           metrics_of(task, sums_correct),
                       of_model});
   return broken;
@@ -74,12 +74,12 @@ std::vector<BrokenRule> broken_generation_rules(const Recipe& r) {
   refuse(g.every->amount <= 0, "must be greater than 0 (did you mean null?)", {});
   refuse(!g.prompt || g.prompt->empty(), "needs generate.prompt, the text to continue",
          {"generate.prompt"});
-  const spec::Task task = spec::task(r.model.options);
-  refuse(task != spec::Task::causal_lm,
-         "needs a model for causal_lm: one for " + std::string(spec::name_of(task)) +
+  const architectures::Task task = architectures::task(r.model.options);
+  refuse(task != architectures::Task::causal_lm,
+         "needs a model for causal_lm: one for " + std::string(architectures::name_of(task)) +
              " writes no text",
          of_model);
-  refuse(std::holds_alternative<spec::CustomOptions>(r.model.options),
+  refuse(std::holds_alternative<architectures::CustomOptions>(r.model.options),
          "can have no effect with " + alternative_name(r.model.options) +
              ": models of your own do not generate",
          of_model);

@@ -2,16 +2,16 @@
 // visit_fields.
 #pragma once
 #include "recipe/all_or.hpp"
-#include "spec/arch/options.hpp"
-#include "spec/data/options.hpp"
-#include "spec/optim/options.hpp"
-#include "spec/schedule/options.hpp"
+#include "architectures/options.hpp"
+#include "options/data/options.hpp"
+#include "options/optim/options.hpp"
+#include "options/schedule/options.hpp"
 #include <cstdint>
 
 namespace trainx::recipe {
 
-using spec::anything, spec::at_least, spec::Auto, spec::between, spec::EnumNames, spec::fraction,
-    spec::non_negative, spec::positive;
+using options::anything, options::at_least, options::Auto, options::between, options::EnumNames,
+    options::fraction, options::non_negative, options::positive;
 
 enum class DeviceKind : std::uint8_t { cpu, gpu };
 inline const EnumNames<DeviceKind>& enum_names(DeviceKind) {
@@ -58,7 +58,7 @@ struct ModelSection {
   std::optional<std::string> size;       // a published set of dimensions
   std::optional<std::string> init_from;  // Hugging Face folder, or an id of its cache
   AttentionKind attention = AttentionKind::automatic;
-  spec::ModelOptions options;  // `type` names the alternative, `options:` holds its fields
+  architectures::ModelOptions options;  // `type` names the alternative, `options:` holds its fields
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ModelSection& s) {
@@ -79,7 +79,7 @@ struct DataSection {
   Auto<std::vector<std::int64_t>> pad_to;
   bool group_by_length = false;
   // `type` names the alternative, whose fields stand beside these
-  spec::DataOptions source;
+  options::DataOptions source;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, DataSection& s) {
@@ -176,7 +176,7 @@ struct OptimizerSection {
   double lr = 1e-3;
   double max_grad_norm = 1.0;
   bool update_in_backward = false;
-  spec::OptimizerOptions options;  // `type` names the alternative, `options:` holds its fields
+  options::OptimizerOptions options;  // `type` names the alternative, `options:` holds its fields
 };
 template <class Visitor>
 void visit_fields(Visitor& field, OptimizerSection& s) {
@@ -199,7 +199,7 @@ struct ScheduleSection {
   Duration warmup{0, Duration::Unit::steps};
   double final_ratio = 0;
   // `type` names the alternative, whose fields stand beside these
-  spec::ScheduleOptions course;
+  options::ScheduleOptions course;
   ScheduleResume resume = ScheduleResume::extend;
 };
 template <class Visitor>

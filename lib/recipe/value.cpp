@@ -160,11 +160,11 @@ ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value
   return std::nullopt;
 }
 
-ValueProblem read_value(const yaml::Node& node, spec::FileList& value, const Limits& limits) {
+ValueProblem read_value(const yaml::Node& node, options::FileList& value, const Limits& limits) {
   if (node.kind != yaml::Node::Kind::sequence) {
     std::string single;
     if (auto problem = read_value(node, single, limits)) return problem;
-    value = spec::FileList(std::move(single));
+    value = options::FileList(std::move(single));
     return std::nullopt;
   }
   std::vector<std::string> names;
@@ -172,11 +172,11 @@ ValueProblem read_value(const yaml::Node& node, spec::FileList& value, const Lim
   if (names.empty()) return "must not be an empty list";
   if (const auto empty = std::ranges::find(names, ""); empty != names.end())
     return "item " + std::to_string(empty - names.begin() + 1) + " must not be empty";
-  value = spec::FileList(std::move(names));
+  value = options::FileList(std::move(names));
   return std::nullopt;
 }
 
-ValueProblem read_value(const yaml::Node& node, spec::HeldOut& value, const Limits&) {
+ValueProblem read_value(const yaml::Node& node, options::HeldOut& value, const Limits&) {
   const std::string wanted = "a share such as '1 %' or a number such as '500 samples'";
   if (auto problem = check_scalar(node, wanted, true)) return problem;
   const std::size_t digits =
@@ -254,11 +254,11 @@ std::string write_value(const std::vector<std::int64_t>& value) {
   return "[" + joined(items, ", ") + "]";
 }
 
-std::string write_value(const spec::FileList& value) {
+std::string write_value(const options::FileList& value) {
   return value.names.size() == 1 ? write_value(value.names.front()) : write_value(value.names);
 }
 
-std::string write_value(const spec::HeldOut& value) {
+std::string write_value(const options::HeldOut& value) {
   if (value.samples > 0)
     return std::to_string(value.samples) + (value.samples == 1 ? " sample" : " samples");
   return shortest(value.percent) + " %";

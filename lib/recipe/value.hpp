@@ -5,9 +5,9 @@
 #include "core/suggest.hpp"
 #include "core/units.hpp"
 #include "recipe/all_or.hpp"
-#include "spec/data/file_list.hpp"
-#include "spec/data/held_out.hpp"
-#include "spec/field.hpp"
+#include "options/data/file_list.hpp"
+#include "options/data/held_out.hpp"
+#include "options/field.hpp"
 #include "yaml/node.hpp"
 #include "yaml/scalar.hpp"
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace trainx::recipe {
 
-using spec::Limits;
+using options::Limits;
 /// What is wrong with a value, completing "key: ..."; nothing where it was read.
 using ValueProblem = std::optional<std::string>;
 
@@ -36,9 +36,9 @@ ValueProblem read_value(const yaml::Node& node, std::vector<std::string>& value,
 ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value,
                         const Limits& limits);
 /// A single name is a list of one.
-ValueProblem read_value(const yaml::Node& node, spec::FileList& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, options::FileList& value, const Limits& limits);
 /// `1 %` or `500 samples`.
-ValueProblem read_value(const yaml::Node& node, spec::HeldOut& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, options::HeldOut& value, const Limits& limits);
 /// The one of `names` that the node spells.
 ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names,
                        std::size_t& which);
@@ -49,7 +49,7 @@ ValueProblem check_null_spelling(const yaml::Node& node);
 
 /// Fields without a default: a recipe must give them.
 template <class T>
-concept Required = std::is_same_v<T, std::string> || std::is_same_v<T, spec::FileList>;
+concept Required = std::is_same_v<T, std::string> || std::is_same_v<T, options::FileList>;
 
 template <NamedEnum E>
 std::vector<std::string> names_of() {
@@ -95,7 +95,7 @@ ValueProblem read_value(const yaml::Node& node, std::optional<T>& value, const L
 }
 
 template <class T>
-ValueProblem read_value(const yaml::Node& node, spec::Auto<T>& value, const Limits& limits) {
+ValueProblem read_value(const yaml::Node& node, options::Auto<T>& value, const Limits& limits) {
   if (node.is_scalar() && node.text == "auto" && (!node.quoted || node.interpolated)) {
     value.value.reset();
     return std::nullopt;
@@ -138,8 +138,8 @@ inline std::string write_value(const ByteSize& value) { return to_string(value);
 std::string write_value(const std::vector<std::string>& value);
 std::string write_value(const std::vector<std::int64_t>& value);
 
-std::string write_value(const spec::FileList& value);
-std::string write_value(const spec::HeldOut& value);
+std::string write_value(const options::FileList& value);
+std::string write_value(const options::HeldOut& value);
 inline std::string write_value(const Choice& value) { return write_value(value.word); }
 template <NamedEnum E>
 std::string write_value(E value) {
@@ -159,7 +159,7 @@ std::string write_value(const std::optional<T>& value) {
   return value ? write_value(*value) : "null";
 }
 template <class T>
-std::string write_value(const spec::Auto<T>& value) {
+std::string write_value(const options::Auto<T>& value) {
   return value.is_auto() ? "auto" : write_value(*value.value);
 }
 template <class T>
@@ -176,8 +176,8 @@ inline std::string type_text(const Duration&) { return "duration"; }
 inline std::string type_text(const ByteSize&) { return "size"; }
 inline std::string type_text(const std::vector<std::string>&) { return "list of text"; }
 inline std::string type_text(const std::vector<std::int64_t>&) { return "list of integers"; }
-inline std::string type_text(const spec::FileList&) { return "path | glob | list of these"; }
-inline std::string type_text(const spec::HeldOut&) {
+inline std::string type_text(const options::FileList&) { return "path | glob | list of these"; }
+inline std::string type_text(const options::HeldOut&) {
   return "share (`1 %`) | number of samples (`500 samples`)";
 }
 std::string joined(const std::vector<std::string>& words, const std::string& separator);
@@ -196,7 +196,7 @@ std::string type_text(const std::optional<T>&) {
   return type_text(T{}) + " | null";
 }
 template <class T>
-std::string type_text(const spec::Auto<T>&) {
+std::string type_text(const options::Auto<T>&) {
   return type_text(T{}) + " | auto";
 }
 template <class T>
@@ -213,8 +213,8 @@ inline Words value_words(double) { return {}; }
 inline Words value_words(const std::string&) { return {}; }
 inline Words value_words(const Duration&) { return {}; }
 inline Words value_words(const ByteSize&) { return {}; }
-inline Words value_words(const spec::FileList&) { return {}; }
-inline Words value_words(const spec::HeldOut&) { return {}; }
+inline Words value_words(const options::FileList&) { return {}; }
+inline Words value_words(const options::HeldOut&) { return {}; }
 inline Words value_words(const Choice& value) { return value.words; }
 template <NamedEnum E>
 Words value_words(E) {
@@ -232,7 +232,7 @@ Words value_words(const std::optional<T>&) {
   return words;
 }
 template <class T>
-Words value_words(const spec::Auto<T>&) {
+Words value_words(const options::Auto<T>&) {
   Words words = value_words(T{});
   words.emplace_back("auto");
   return words;

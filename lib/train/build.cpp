@@ -7,15 +7,15 @@ namespace trainx::train {
 std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split) {
   data::SourceOptions how;
   how.sequence_length = plan.recipe.data.sequence_length;
-  how.vocab_limit = spec::vocab_size(plan.dims);
+  how.vocab_limit = architectures::vocab_size(plan.dims);
   how.seed = static_cast<std::uint64_t>(plan.recipe.run.seed);
-  how.targets = data::targets_of(spec::task(plan.dims));
-  how.num_labels = spec::num_labels(plan.dims);
-  how.token_type_limit = spec::token_types(plan.dims);
+  how.targets = data::targets_of(architectures::task(plan.dims));
+  how.num_labels = architectures::num_labels(plan.dims);
+  how.token_type_limit = architectures::token_types(plan.dims);
   return data::open_source(plan.recipe.data.source, split, how);
 }
 
-std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims,
+std::vector<model::Blocks> build_blocks(const architectures::ModelDims& dims,
                                         const std::vector<plan::PlacedProgram>& programs) {
   std::vector<model::Blocks> blocks;
   for (const plan::PlacedProgram& p : programs)
@@ -59,7 +59,7 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   options.global_batch_size = plan.batch.global_batch_size;
   options.micro_batch_size = plan.batch.micro_batch_size;
   options.row_lengths = plan.row_lengths;
-  options.masking = spec::masking(plan.dims);
+  options.masking = architectures::masking(plan.dims);
   options.seed = seed;
   options.workers = r.data.workers;
   options.prefetch = r.data.prefetch;

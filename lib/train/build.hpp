@@ -37,7 +37,7 @@ struct TrainingParts {
 };
 
 /// The blocks of each program.
-std::vector<model::Blocks> build_blocks(const spec::ModelDims& dims,
+std::vector<model::Blocks> build_blocks(const architectures::ModelDims& dims,
                                         const std::vector<plan::PlacedProgram>& programs);
 
 /// Opens a split as the plan needs it; null where it has no data. Throws UserError 65 or 66.

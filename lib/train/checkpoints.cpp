@@ -2,7 +2,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "recipe/value.hpp"
-#include "spec/arch/architecture.hpp"
+#include "architectures/architecture.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
 
@@ -64,7 +64,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const Reside
   c.text_files = carried;
   c.tensor_files["model.safetensors"] = resident.weights();
   c.tensor_files["optimizer.safetensors"] = resident.states();
-  c.text_files["config.json"] = spec::config_text(plan.dims, DType::f32);
+  c.text_files["config.json"] = architectures::config_text(plan.dims, DType::f32);
   json j{{"step", state.step},
          {"applied_steps", state.applied_steps},
          {"tokens_seen", state.tokens_seen},

@@ -1,23 +1,23 @@
 // Among which ranks this one makes collectives.
 #pragma once
-#include "dist/communicator.hpp"
+#include "comm/communicator.hpp"
 #include "program/program.hpp"
 
 namespace trainx::train {
 
 /// Null: there is one rank. References must outlive it.
 struct Communicators {
-  dist::Communicator* all = nullptr;
+  comm::Communicator* all = nullptr;
   // program::Among; null where one group of all ranks holds the shards
-  dist::Communicator *shards = nullptr, *replicas = nullptr;
+  comm::Communicator *shards = nullptr, *replicas = nullptr;
 
   Communicators() = default;
   // NOLINT(google-explicit-constructor): one communicator is that of all ranks
-  Communicators(dist::Communicator* of_all) : all(of_all) {}
-  Communicators(dist::Communicator* of_all, dist::Communicator* of_shards,
-                dist::Communicator* of_replicas)
+  Communicators(comm::Communicator* of_all) : all(of_all) {}
+  Communicators(comm::Communicator* of_all, comm::Communicator* of_shards,
+                comm::Communicator* of_replicas)
       : all(of_all), shards(of_shards), replicas(of_replicas) {}
-  dist::Communicator* among(int group) const {
+  comm::Communicator* among(int group) const {
     return group == program::Among::shards && shards ? shards
            : group == program::Among::replicas       ? replicas
                                                      : all;

@@ -14,7 +14,7 @@ namespace trainx::train {
 using namespace program;
 
 CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena,
-                         ExecutorParts parts, ExecutorHooks hooks, Arena* host, offload::Disk* disk)
+                         ExecutorParts parts, ExecutorHooks hooks, Arena* host, disk::Disk* disk)
     : arena_(arena), host_(host), disk_(disk), parts_(std::move(parts)), shapes_(programs.size()) {
   std::vector<LaneProgram> lanes;
   for (std::size_t k = 0; k < programs.size(); ++k) {
@@ -199,7 +199,7 @@ void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
   if (!parts_.communicators.among(i.among))
     throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
-  dist::Communicator& ranks = *parts_.communicators.among(i.among);
+  comm::Communicator& ranks = *parts_.communicators.among(i.among);
   const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
   const auto dtype = [&](const Use& u) {
     return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].dtype;

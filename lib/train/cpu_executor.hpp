@@ -1,6 +1,6 @@
 // On a CPU: a thread for each lane of the program.
 #pragma once
-#include "offload/disk.hpp"
+#include "disk/disk.hpp"
 #include "program/lanes.hpp"
 #include "train/arena.hpp"
 #include "train/executor.hpp"
@@ -17,7 +17,7 @@ class CpuExecutor final : public Executor {
   /// addresses. `host`, `disk`: where their buffers on the host and on a disk are, null where they
   /// have none.
   CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts,
-              ExecutorHooks hooks = {}, Arena* host = nullptr, offload::Disk* disk = nullptr);
+              ExecutorHooks hooks = {}, Arena* host = nullptr, disk::Disk* disk = nullptr);
 
   void submit_step() override;
   void wait_for_step(std::int64_t n) override { lanes_->wait_for_round(n); }
@@ -53,7 +53,7 @@ class CpuExecutor final : public Executor {
 
   Arena& arena_;
   Arena* host_;
-  offload::Disk* disk_;
+  disk::Disk* disk_;
   ExecutorParts parts_;
   std::vector<Shape> shapes_;
   std::int64_t submitted_ = 0;

@@ -20,7 +20,7 @@ class CpuDevice final : public Device {
   }
   Arena& residents() override { return arena_; }
   std::byte* host() const override { return host_ ? host_->data() : nullptr; }
-  offload::Disk* disk() const override { return disk_.get(); }
+  disk::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override { return true; }
   void upload(const std::vector<std::span<const std::byte>>&) override {}
   void download() override {}
@@ -42,16 +42,16 @@ class CpuDevice final : public Device {
   std::int64_t threads_;
   Arena arena_;
   std::optional<Arena> host_;
-  std::unique_ptr<offload::Disk> disk_;
+  std::unique_ptr<disk::Disk> disk_;
 };
 
 }  // namespace
 
-std::unique_ptr<offload::Disk> make_disk(const plan::RunPlan& plan) {
+std::unique_ptr<disk::Disk> make_disk(const plan::RunPlan& plan) {
   if (plan.memory.disk_bytes == 0) return nullptr;
   const std::string folder = facts::offload_folder_of(plan.recipe);
   make_folders(folder);
-  return std::make_unique<offload::Disk>(folder, plan.memory.disk_bytes);
+  return std::make_unique<disk::Disk>(folder, plan.memory.disk_bytes);
 }
 
 std::string device_identity([[maybe_unused]] const plan::RunPlan& plan,

@@ -3,7 +3,7 @@
 #include "train/arena.hpp"
 #include "core/link_rates.hpp"
 #include "core/power_reading.hpp"
-#include "offload/disk.hpp"
+#include "disk/disk.hpp"
 #include "train/ranks.hpp"
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ class Device {
   /// they keep nothing there.
   virtual std::byte* host() const = 0;
   /// What programs keep on a disk; null where they keep nothing there.
-  virtual offload::Disk* disk() const = 0;
+  virtual disk::Disk* disk() const = 0;
   /// Whether training writes to residents() or, to what is resident there, to host(), so that what
   /// is read beside it must be copied first.
   virtual bool steps_change_residents() const = 0;
@@ -62,7 +62,7 @@ std::string device_identity(const plan::RunPlan& plan, int local_rank);
 
 /// The file that the plan's programs have on a disk, in its folder; null where they have none.
 /// Throws UserError 71 or 73.
-std::unique_ptr<offload::Disk> make_disk(const plan::RunPlan& plan);
+std::unique_ptr<disk::Disk> make_disk(const plan::RunPlan& plan);
 
 /// Of the GPUs that this process sees. Throws UserError 69: no device, driver or library; 71 no
 /// memory for it.

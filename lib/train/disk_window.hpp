@@ -1,6 +1,6 @@
 // What lies on the disk, one part of it at a time in memory.
 #pragma once
-#include "offload/disk.hpp"
+#include "disk/disk.hpp"
 #include <cstdint>
 #include <span>
 
@@ -9,7 +9,7 @@ namespace trainx::train {
 class DiskWindow {
  public:
   /// `memory`: for the largest part; begins on a block of the disk.
-  DiskWindow(offload::Disk* disk = nullptr, std::span<std::byte> memory = {})
+  DiskWindow(disk::Disk* disk = nullptr, std::span<std::byte> memory = {})
       : disk_(disk), memory_(memory) {}
   /// The part as it is. What was seen before is gone, and stored where it was changed.
   const std::byte* view(std::int64_t offset, std::size_t bytes);
@@ -20,7 +20,7 @@ class DiskWindow {
   void forget() { offset_ = -1; }
 
  private:
-  offload::Disk* disk_;
+  disk::Disk* disk_;
   std::span<std::byte> memory_;
   std::int64_t offset_ = -1, bytes_ = 0;  // of the part that is here; none
   bool changed_ = false;

@@ -16,7 +16,7 @@ constexpr std::uint64_t mask_seed = 0, spread_key = 0;
 Evaluator::Evaluator(const plan::RunPlan& plan, Device& device,
                      const std::vector<model::Blocks>& blocks, const data::Source& source,
                      Ranks ranks)
-    : plan_(plan), source_(source), masking_(spec::masking(plan.dims)) {
+    : plan_(plan), source_(source), masking_(architectures::masking(plan.dims)) {
   ExecutorParts parts;
   parts.blocks = &blocks;
   parts.fetch = [this](std::int64_t, int, int, data::BatchView out) { fetch(out); };
@@ -88,7 +88,7 @@ EvalResult Evaluator::run(std::int64_t samples) {
                     "the held-out data has no target; give data.eval something to predict");
   EvalResult result{loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), count, all,
                     metrics_of(sums_, target_count_)};
-  if (spec::task(plan_.dims) != spec::Task::classification)
+  if (architectures::task(plan_.dims) != architectures::Task::classification)
     result.metrics["perplexity"] = std::exp(result.loss);
   return result;
 }

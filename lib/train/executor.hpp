@@ -54,7 +54,7 @@ struct ExecutorParts {
   // of several ranks: throws where the run has failed on another
   std::function<void()> throw_failure;
   // of several ranks: that this one moves, and that it waits for the others
-  dist::Progress* progress = nullptr;
+  comm::Progress* progress = nullptr;
   // hears of each, on the lane that makes it; may be empty
   std::function<void(const plan::PlacedProgram&, const program::Instruction&)> before_collective;
 };

@@ -22,20 +22,21 @@ namespace {
 
 using program::Role;
 
-model::Decoder::GraphOf graphs(const spec::Gpt2Dims& dims, const spec::Machine& machine) {
-  spec::Gpt2Dims evaluated = dims;
+model::Decoder::GraphOf graphs(const architectures::Gpt2Dims& dims,
+                               const architectures::Machine& machine) {
+  architectures::Gpt2Dims evaluated = dims;
   evaluated.dropout = 0;
   evaluated.packed = false;
   return [=](std::int64_t length) {
-    return spec::gpt2_graph(evaluated, 1, length, DType::f32, machine);
+    return architectures::gpt2_graph(evaluated, 1, length, DType::f32, machine);
   };
 }
 
-spec::Machine machine_of(std::int64_t threads, bool on_gpu) {
-  return on_gpu ? spec::Machine::one_gpu(true) : spec::Machine(threads);
+architectures::Machine machine_of(std::int64_t threads, bool on_gpu) {
+  return on_gpu ? architectures::Machine::one_gpu(true) : architectures::Machine(threads);
 }
 
-GeneratorLayout layout_of(const spec::Gpt2Dims& dims, std::int64_t context_length,
+GeneratorLayout layout_of(const architectures::Gpt2Dims& dims, std::int64_t context_length,
                           std::int64_t threads, bool on_gpu) {
   GeneratorLayout layout;
   plan::RunPlan& p = layout.plan;
@@ -86,7 +87,8 @@ class Stopwatch {
 }  // namespace
 
 struct Generator::State {
-  State(const spec::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads, bool on_gpu)
+  State(const architectures::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads,
+        bool on_gpu)
       : layout(layout_of(dims, context_length, threads, on_gpu)),
         device(open_device(layout.plan)) {}
 
@@ -96,7 +98,7 @@ struct Generator::State {
     load(resident);
     device->upload();
   }
-  void make_decoder(const spec::Gpt2Dims& dims, std::int64_t context_length) {
+  void make_decoder(const architectures::Gpt2Dims& dims, std::int64_t context_length) {
     decoder = std::make_unique<model::Decoder>(
         graphs(dims, machine_of(layout.plan.threads, layout.plan.on_gpu)), dims.vocab_size,
         context_length,
@@ -110,14 +112,15 @@ struct Generator::State {
   std::unique_ptr<model::Decoder> decoder;
 };
 
-Generator::Generator(const spec::Gpt2Dims& dims, const std::string& folder,
+Generator::Generator(const architectures::Gpt2Dims& dims, const std::string& folder,
                      std::int64_t context_length, std::int64_t threads, bool on_gpu)
     : state_(std::make_unique<State>(dims, context_length, threads, on_gpu)) {
   state_->take_weights([&](ResidentState& resident) { resident.load_weights(folder, dims); });
   state_->make_decoder(dims, context_length);
 }
 
-Generator::Generator(const spec::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads)
+Generator::Generator(const architectures::Gpt2Dims& dims, std::int64_t context_length,
+                     std::int64_t threads)
     : state_(std::make_unique<State>(dims, context_length, threads, false)) {
   state_->make_decoder(dims, context_length);
 }

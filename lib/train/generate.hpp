@@ -1,7 +1,7 @@
 #pragma once
 #include "checkpoint/checkpoint.hpp"
 #include "launch/sampling_options.hpp"
-#include "spec/arch/gpt2.hpp"
+#include "architectures/gpt2.hpp"
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,10 +36,10 @@ class Generator {
  public:
   /// `context_length`: from 1 to dims.max_positions. Throws UserError: 65 weights that do not fit
   /// their config.json, 69 no GPU that can be used, 71 out of memory.
-  Generator(const spec::Gpt2Dims& dims, const std::string& folder, std::int64_t context_length,
-            std::int64_t threads, bool on_gpu);
+  Generator(const architectures::Gpt2Dims& dims, const std::string& folder,
+            std::int64_t context_length, std::int64_t threads, bool on_gpu);
   /// On a CPU, without weights until `load`.
-  Generator(const spec::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads);
+  Generator(const architectures::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads);
   ~Generator();
   Generator(Generator&&) noexcept;
 

@@ -38,7 +38,7 @@ std::optional<RateChange> resume_schedule(const plan::RunPlan& plan, TrainState&
   const ScheduleSpan before = state.schedule;
   ScheduleSpan& span = state.schedule;
   span.until = plan.total_steps;
-  const bool flat = std::holds_alternative<spec::ConstantSchedule>(plan.recipe.schedule.course);
+  const bool flat = std::holds_alternative<options::ConstantSchedule>(plan.recipe.schedule.course);
   if (state.step == 0 || before.until < 0 || span.until < 0 || before.until == span.until || flat)
     return std::nullopt;
   if (plan.recipe.schedule.resume == recipe::ScheduleResume::restart && span.until > state.step) {

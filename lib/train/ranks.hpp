@@ -1,6 +1,6 @@
 // This process among those of a run.
 #pragma once
-#include "dist/communicator.hpp"
+#include "comm/communicator.hpp"
 #include "train/executor.hpp"
 #include "train/signals.hpp"
 #include <cstdint>
@@ -44,13 +44,13 @@ class Whereabouts {
 class Ranks {
  public:
   Ranks() = default;
-  Ranks(dist::Control* control, const Communicators& communicators, Whereabouts* whereabouts)
+  Ranks(comm::Control* control, const Communicators& communicators, Whereabouts* whereabouts)
       : control_(control), communicators_(communicators), whereabouts_(whereabouts) {}
   int rank() const { return control_ ? control_->rank() : 0; }
   int world_size() const { return control_ ? control_->world_size() : 1; }
   bool is_first() const { return rank() == 0; }
   int local_rank() const { return control_ ? control_->membership().local_rank : 0; }
-  dist::Communicator* communicator(int group = program::Among::all) const {
+  comm::Communicator* communicator(int group = program::Among::all) const {
     return communicators_.among(group);
   }
   /// All ranks call it after each step; `mine`: this rank's report, none where its program makes
@@ -79,12 +79,12 @@ class Ranks {
     Busy& operator=(const Busy&) = delete;
 
    private:
-    dist::Progress* progress_;
+    comm::Progress* progress_;
   };
 
  private:
   std::function<void()> failure_check() const;
-  dist::Control* control_ = nullptr;
+  comm::Control* control_ = nullptr;
   Communicators communicators_;
   Whereabouts* whereabouts_ = nullptr;
 };

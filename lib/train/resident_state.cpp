@@ -6,7 +6,7 @@
 #include "optim/optimizer.hpp"
 #include "plan/memory_plan.hpp"
 #include "program/shards.hpp"
-#include "spec/arch/saved_layout.hpp"
+#include "architectures/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
 #include "train/laid_out.hpp"
 #include "train/named_tensors.hpp"
@@ -27,7 +27,7 @@ std::span<std::byte> free_on_host(const plan::PlacedProgram& placed, std::byte* 
     if (const auto& buffer = placed.program.buffers[b];
         buffer.resident && buffer.space == program::Space::host)
       end = std::max(end, placed.placement.base[b] + buffer.bytes());
-  end = (end + offload::block_bytes - 1) / offload::block_bytes * offload::block_bytes;
+  end = (end + disk::block_bytes - 1) / disk::block_bytes * disk::block_bytes;
   const std::int64_t all = placed.placement.peak_of(program::Space::host);
   return host && all > end ? std::span<std::byte>(host + end, static_cast<std::size_t>(all - end))
                            : std::span<std::byte>();
@@ -228,12 +228,12 @@ void require_in_fp16(std::span<const float> weights, const std::string& what) {
 }  // namespace
 
 std::vector<std::string> ResidentState::load_weights(const std::string& folder,
-                                                     const spec::ModelDims& dims,
+                                                     const architectures::ModelDims& dims,
                                                      MissingHead missing_head) {
   const checkpoint::WeightsFolder weights(folder);
   NamedTensors saved(folder);
   for (const auto& [name, tensor] : weights.tensors())
-    if (const std::string parameter = spec::parameter_name(dims, name); !parameter.empty())
+    if (const std::string parameter = architectures::parameter_name(dims, name); !parameter.empty())
       saved.add(parameter, *tensor.entry, tensor.file);
   std::vector<std::string> kept;
   for (Group& group : groups_) {
@@ -268,7 +268,7 @@ void ResidentState::copy_weights(const std::vector<checkpoint::TensorSource>& fr
     all.assign(static_cast<std::size_t>(group.spec->elements), 0);
     for (const ParameterSpec& p : group.spec->parameters) {
       const checkpoint::TensorSource& tensor = *by_name.at(p.name);
-      saved.resize(static_cast<std::size_t>(spec::saved_elements(p)));
+      saved.resize(static_cast<std::size_t>(architectures::saved_elements(p)));
       if (tensor.prepare) tensor.prepare();
       tensor.fill(std::as_writable_bytes(std::span(saved)));
       unpack_saved(p, saved, all.data());

@@ -20,9 +20,9 @@ enum class MissingHead : std::uint8_t { refuse, keep };
 struct ResidentMemory {
   std::byte* base = nullptr;
   std::byte* host = nullptr;
-  offload::Disk* disk = nullptr;
+  disk::Disk* disk = nullptr;
   // NOLINT(google-explicit-constructor): most have one arena
-  ResidentMemory(const Arena& arena, std::byte* on_host = nullptr, offload::Disk* on_disk = nullptr)
+  ResidentMemory(const Arena& arena, std::byte* on_host = nullptr, disk::Disk* on_disk = nullptr)
       : base(arena.data()), host(on_host), disk(on_disk) {}
 };
 
@@ -51,7 +51,8 @@ class ResidentState {
   /// extra or misshapen tensor throws UserError 65 that names it. MissingHead::keep: a head that
   /// the folder was made without stays as it is; the names of its parameters are returned. With
   /// shards all ranks call it.
-  std::vector<std::string> load_weights(const std::string& folder, const spec::ModelDims& dims,
+  std::vector<std::string> load_weights(const std::string& folder,
+                                        const architectures::ModelDims& dims,
                                         MissingHead missing_head = MissingHead::refuse);
   /// The same from another state's weights(), of the same model.
   void copy_weights(const std::vector<checkpoint::TensorSource>& from);

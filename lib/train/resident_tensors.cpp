@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "core/half.hpp"
 #include "optim/optimizer.hpp"
-#include "spec/arch/saved_layout.hpp"
+#include "architectures/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
 #include "train/laid_out.hpp"
 #include "train/named_tensors.hpp"
@@ -60,7 +60,7 @@ void fill_from_folder_layout(const ParameterSpec& p, const std::byte* at, DType 
   if (dtype == DType::f32) return fill_saved(at_zero(p), reinterpret_cast<const float*>(at), out);
   const auto* bf16 = reinterpret_cast<const std::uint16_t*>(at);
   std::vector<float> elements(static_cast<std::size_t>(p.elements())),
-      saved(static_cast<std::size_t>(spec::saved_elements(p)));
+      saved(static_cast<std::size_t>(architectures::saved_elements(p)));
   std::transform(bf16, bf16 + elements.size(), elements.begin(), widen_bf16);
   pack_saved(at_zero(p), elements.data(), saved);
   std::transform(saved.begin(), saved.end(), reinterpret_cast<std::uint16_t*>(out.data()),

@@ -44,8 +44,8 @@ COVERED = {
     "apps/trainx/weights.cpp": {"ckpt verify": "damaged_checkpoints"},
     "lib/data/labelled/line_rules.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/facts/doctor/disk.cpp": {"ckpt prune": "named_in_prose"},
-    "lib/foreign/import.cpp": {"import": "settings_of_other_tools"},
-    "lib/foreign/reasons.hpp": {
+    "lib/imports/import.cpp": {"import": "settings_of_other_tools"},
+    "lib/imports/reasons.hpp": {
         "plan": "named_in_prose",
         "export": "named_in_prose",
         "eval": "named_in_prose",
@@ -53,25 +53,25 @@ COVERED = {
         "generate": "named_in_prose",
         "data pack": "data_named_in_prose",
     },
-    "lib/foreign/trainer.cpp": {"import": "settings_of_other_tools"},
-    "lib/foreign/training_arguments.cpp": {"train --overwrite": "named_in_prose"},
-    "lib/foreign/unmapped_accelerate.cpp": {"train": "named_in_prose"},
-    "lib/foreign/unmapped_axolotl.cpp": {
+    "lib/imports/trainer.cpp": {"import": "settings_of_other_tools"},
+    "lib/imports/training_arguments.cpp": {"train --overwrite": "named_in_prose"},
+    "lib/imports/unmapped_accelerate.cpp": {"train": "named_in_prose"},
+    "lib/imports/unmapped_axolotl.cpp": {
         "data tokenize": "data_named_in_prose",
         "train --profile": "named_in_prose",
         "export": "named_in_prose",
     },
-    "lib/foreign/unmapped_deepspeed.cpp": {
+    "lib/imports/unmapped_deepspeed.cpp": {
         "train --profile": "named_in_prose",
         "plan": "named_in_prose",
     },
-    "lib/foreign/unmapped_torchtune.cpp": {"train --profile": "named_in_prose"},
-    "lib/foreign/unmapped_training_arguments.cpp": {
+    "lib/imports/unmapped_torchtune.cpp": {"train --profile": "named_in_prose"},
+    "lib/imports/unmapped_training_arguments.cpp": {
         "generate": "named_in_prose",
         "eval": "named_in_prose",
         "export": "named_in_prose",
     },
-    "lib/foreign/write.cpp": {"validate": "settings_of_other_tools"},
+    "lib/imports/write.cpp": {"validate": "settings_of_other_tools"},
     "lib/metrics/loss_watch.cpp": {"data inspect": "data_named_in_prose"},
     "lib/plan/checkpoint_size.cpp": {"ckpt prune": "named_in_prose"},
     "lib/plan/choose_mode.cpp": {"doctor": "named_in_prose"},
@@ -82,14 +82,14 @@ COVERED = {
     "lib/recipe/load.cpp": {"init --list": "from_nothing"},
     "lib/recipe/rules.cpp": {"data pack": "rows_of_documents"},
     "lib/recipe/rules_evaluation.cpp": {"generate": "named_in_prose"},
-    "lib/report/page.cpp": {"train --profile": "report"},
-    "lib/spec/data/options.hpp": {"data pack": "rows_of_documents"},
-    "lib/spec/schedule/options.hpp": {"bench lr": "named_in_prose"},
+    "lib/html_report/page.cpp": {"train --profile": "report"},
+    "lib/options/data/options.hpp": {"data pack": "rows_of_documents"},
+    "lib/options/schedule/options.hpp": {"bench lr": "named_in_prose"},
     "lib/train/trainer.cpp": {"data inspect": "data_named_in_prose"},
 }
 # Literals that end with the program's name and recommend nothing.
 NO_COMMAND = {"apps/trainx/build_info.cpp", "apps/trainx/completion_fish.cpp", "lib/facts/doctor/installation.cpp", "lib/launch/worker_models.cpp",
-              "lib/report/page.cpp"}
+              "lib/html_report/page.cpp"}
 
 SMALL = "run.duration='3 steps' schedule.warmup='1 steps' eval.batches=1 checkpoint.every='3 steps' eval.every='3 steps'"
 SMALL_MODEL = SMALL + " model.size=null model.options.num_layers=1 model.options.num_heads=2 model.options.hidden_size=32 model.options.max_positions=64 " \

@@ -6,10 +6,10 @@ namespace trainx::fuzz {
 
 void fuzz_csv(Bytes bytes) {
   const MemoryFile file(bytes);
-  for (const spec::Delimiter delimiter : {spec::Delimiter::comma, spec::Delimiter::tab}) {
-    spec::CsvOptions options;
+  for (const options::Delimiter delimiter : {options::Delimiter::comma, options::Delimiter::tab}) {
+    options::CsvOptions options;
     options.train = file.path();
-    options.truncate = delimiter == spec::Delimiter::tab;
+    options.truncate = delimiter == options::Delimiter::tab;
     options.delimiter.value = delimiter;
     read_labelled([&](const data::SourceOptions& how) {
       return data::labelled::open_csv(options, options.train.names.front(), how);

@@ -1,4 +1,4 @@
-#include "foreign/import.hpp"
+#include "imports/import.hpp"
 #include "fuzz/expect.hpp"
 #include "fuzz/targets.hpp"
 #include "recipe/recipe.hpp"
@@ -8,13 +8,13 @@ namespace trainx::fuzz {
 
 void fuzz_import(Bytes bytes) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  foreign::Choices all;
+  imports::Choices all;
   all.model_type = "gpt2";
   all.data_type = "stories";
   all.sequence_length = 64;
-  for (const foreign::Choices& choices : {foreign::Choices{}, all}) {
-    std::optional<foreign::Imported> imported;
-    if (!accepted([&] { imported = foreign::import_settings({{"settings", text}}, choices); }))
+  for (const imports::Choices& choices : {imports::Choices{}, all}) {
+    std::optional<imports::Imported> imported;
+    if (!accepted([&] { imported = imports::import_settings({{"settings", text}}, choices); }))
       return;
     // Not inside accepted(): what trainx writes is YAML, and a recipe or the refusal of a value.
     yaml::Problems problems;

@@ -8,7 +8,7 @@ void fuzz_jsonl(Bytes bytes) {
   const MemoryFile file(bytes);
   for (const bool packed : {false, true})
     for (const bool truncate : {false, true}) {
-      spec::JsonlOptions options;
+      options::JsonlOptions options;
       options.train = file.path();
       options.truncate = truncate;
       options.packed = packed;

@@ -7,7 +7,7 @@ namespace trainx::fuzz {
 
 void fuzz_text(Bytes bytes) {
   const MemoryFile file(bytes);
-  spec::TextOptions options;
+  options::TextOptions options;
   options.train = file.path();
   read_all_ways([&](const data::SourceOptions& how) {
     return data::text::open_text(options.train.names, how);

@@ -7,10 +7,10 @@ namespace trainx::fuzz {
 
 void fuzz_tokens(Bytes bytes) {
   const MemoryFile file(bytes);
-  for (const std::optional<spec::TokenFileType> type :
-       {std::optional<spec::TokenFileType>(), std::optional(spec::TokenFileType::uint16),
-        std::optional(spec::TokenFileType::uint32)}) {
-    spec::TokensOptions options;
+  for (const std::optional<options::TokenFileType> type :
+       {std::optional<options::TokenFileType>(), std::optional(options::TokenFileType::uint16),
+        std::optional(options::TokenFileType::uint32)}) {
+    options::TokensOptions options;
     options.train = file.path();
     options.dtype.value = type;
     read_all_ways([&](const data::SourceOptions& how) {

@@ -140,7 +140,7 @@ int run(int argc, char** argv) {
   }
   if (!worker.empty()) {
     ::setenv("TRAINX_WORKER", worker.c_str(), 1);  // which measures the model's memory
-    spec::set_described_models(launch::ask_for_models(worker));
+    architectures::set_described_models(launch::ask_for_models(worker));
   }
   const recipe::Recipe recipe = recipe::load_recipe(config, load).recipe;
   facts::Facts facts = facts::gather_facts(recipe);

@@ -2,8 +2,8 @@
 // it; a time limit makes a hang a failure.
 #pragma once
 #include "core/error.hpp"
-#include "dist/control.hpp"
-#include "dist/socket.hpp"
+#include "comm/control.hpp"
+#include "comm/socket.hpp"
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -24,15 +24,15 @@ struct RankEnd {
 
 class ForkedRanks {
  public:
-  using Body = std::function<std::string(const trainx::dist::Membership&)>;
+  using Body = std::function<std::string(const trainx::comm::Membership&)>;
   /// `change`: of a rank's membership before it runs, e.g. a wrong token.
   ForkedRanks(int world_size, const Body& body,
-              const std::function<void(trainx::dist::Membership&)>& change = {})
+              const std::function<void(trainx::comm::Membership&)>& change = {})
       : start_(std::chrono::steady_clock::now()) {
-    auto listener = trainx::dist::listen_at("127.0.0.1", 0);
-    port_ = trainx::dist::port_of(listener);
+    auto listener = trainx::comm::listen_at("127.0.0.1", 0);
+    port_ = trainx::comm::port_of(listener);
     for (int r = 0; r < world_size; ++r) {
-      trainx::dist::Membership m{.rank = r,
+      trainx::comm::Membership m{.rank = r,
                                  .world_size = world_size,
                                  .local_rank = r,
                                  .local_world_size = world_size,
@@ -78,7 +78,7 @@ class ForkedRanks {
     pid_t pid = 0;
     int pipe = -1;
   };
-  void start(const trainx::dist::Membership& m, const Body& body,
+  void start(const trainx::comm::Membership& m, const Body& body,
              const trainx::Descriptor& listener) {
     int ends[2];
     if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
@@ -94,7 +94,7 @@ class ForkedRanks {
     ::close(ends[1]);
     ranks_.push_back({child, ends[0]});
   }
-  [[noreturn]] static void run(const trainx::dist::Membership& m, const Body& body, int out) {
+  [[noreturn]] static void run(const trainx::comm::Membership& m, const Body& body, int out) {
     std::string said;
     int code = 0;
     try {

@@ -43,7 +43,7 @@ std::vector<std::string> expand_one(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> expand(const spec::FileList& files) {
+std::vector<std::string> expand(const options::FileList& files) {
   std::vector<std::string> out;
   std::set<std::string> seen;
   for (const std::string& name : files.names) {
@@ -59,10 +59,10 @@ std::vector<std::string> expand(const spec::FileList& files) {
   return out;
 }
 
-void check_files(const spec::DataOptions& options) {
+void check_files(const options::DataOptions& options) {
   std::set<std::string> trained_on, split;  // split: partly held out
   std::vector<std::string> held_out;
-  spec::for_each_source(options, [&](const auto& source) {
+  options::for_each_source(options, [&](const auto& source) {
     if constexpr (requires { source.train; }) {
       for (const std::string& path : expand(source.train)) {
         const std::string id = identity(path);

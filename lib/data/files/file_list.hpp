@@ -1,6 +1,6 @@
 // Which files a source of data is made of.
 #pragma once
-#include "spec/data/options.hpp"
+#include "options/data/options.hpp"
 #include <string>
 #include <vector>
 
@@ -10,10 +10,10 @@ namespace trainx::data {
 /// name byte by byte. A path that is there is itself, whatever characters it has; one without such
 /// characters is itself also where it is missing. Throws UserError 66 for a glob that matches
 /// nothing, 78 for a file named twice.
-std::vector<std::string> expand(const spec::FileList& files);
+std::vector<std::string> expand(const options::FileList& files);
 
 /// Throws as `expand` does for the files of all sources, and UserError 78 for a file that is both
 /// trained on and held out.
-void check_files(const spec::DataOptions& options);
+void check_files(const options::DataOptions& options);
 
 }  // namespace trainx::data

@@ -63,7 +63,7 @@ class SplitSource final : public Source {
 
 }  // namespace
 
-std::int64_t held_out_samples(const spec::HeldOut& held_out, std::int64_t samples) {
+std::int64_t held_out_samples(const options::HeldOut& held_out, std::int64_t samples) {
   const std::int64_t count =
       held_out.samples > 0
           ? held_out.samples
@@ -78,7 +78,7 @@ std::int64_t held_out_samples(const spec::HeldOut& held_out, std::int64_t sample
 }
 
 std::unique_ptr<Source> split_source(std::unique_ptr<Source> source, Split split,
-                                     const spec::HeldOut& held_out) {
+                                     const options::HeldOut& held_out) {
   const std::int64_t count = held_out_samples(held_out, source->samples());
   return std::make_unique<SplitSource>(std::move(source), split, count);
 }

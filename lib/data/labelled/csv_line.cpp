@@ -78,9 +78,10 @@ class CsvParser final : public LineParser {
 }  // namespace
 
 std::unique_ptr<LineParser> make_csv_parser(std::string_view header, const LinePlace& place,
-                                            spec::Delimiter delimiter, const WantedFields& wanted) {
-  return std::make_unique<CsvParser>(header, place, delimiter == spec::Delimiter::tab ? '\t' : ',',
-                                     wanted);
+                                            options::Delimiter delimiter,
+                                            const WantedFields& wanted) {
+  return std::make_unique<CsvParser>(header, place,
+                                     delimiter == options::Delimiter::tab ? '\t' : ',', wanted);
 }
 
 }  // namespace trainx::data::labelled

@@ -1,6 +1,6 @@
 #pragma once
 #include "data/labelled/line.hpp"
-#include "spec/data/options.hpp"
+#include "options/data/options.hpp"
 #include <memory>
 
 namespace trainx::data::labelled {
@@ -9,6 +9,7 @@ namespace trainx::data::labelled {
 /// separated by blanks: `"101 7592 102",1`. An empty field is as good as none. `header` names the
 /// columns. Throws UserError 65.
 std::unique_ptr<LineParser> make_csv_parser(std::string_view header, const LinePlace& place,
-                                            spec::Delimiter delimiter, const WantedFields& wanted);
+                                            options::Delimiter delimiter,
+                                            const WantedFields& wanted);
 
 }  // namespace trainx::data::labelled

@@ -127,7 +127,7 @@ class LabelledLines final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, const std::string& path,
+std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, const std::string& path,
                                    const SourceOptions& how) {
   const LineRules rules(how, options.truncate, options.packed);
   MappedFile file(path);
@@ -137,7 +137,7 @@ std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, const std:
                                          make_json_parser(rules.wanted()), rules, how.scan);
 }
 
-std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, const std::string& path,
+std::unique_ptr<Source> open_csv(const options::CsvOptions& options, const std::string& path,
                                  const SourceOptions& how) {
   const LineRules rules(how, options.truncate);
   MappedFile file(path);
@@ -147,8 +147,8 @@ std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, const std::str
     throw UserError(ExitCode::bad_data,
                     file.path() + " is empty: the first line names the columns");
   const bool tabs = file.path().ends_with(".tsv") || file.path().ends_with(".tab");
-  const spec::Delimiter delimiter =
-      options.delimiter.value.value_or(tabs ? spec::Delimiter::tab : spec::Delimiter::comma);
+  const options::Delimiter delimiter =
+      options.delimiter.value.value_or(tabs ? options::Delimiter::tab : options::Delimiter::comma);
   auto parser = make_csv_parser(lines.line(0), {file.path(), 1}, delimiter, rules.wanted());
   return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 1, std::move(parser),
                                          rules, how.scan);

@@ -4,10 +4,10 @@
 namespace trainx::data::labelled {
 
 /// One file: each line, or each object of a JSON array, is a sample. `options` say how it is read.
-std::unique_ptr<Source> open_jsonl(const spec::JsonlOptions& options, const std::string& path,
+std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, const std::string& path,
                                    const SourceOptions& how);
 /// One file: each line after the first is a sample.
-std::unique_ptr<Source> open_csv(const spec::CsvOptions& options, const std::string& path,
+std::unique_ptr<Source> open_csv(const options::CsvOptions& options, const std::string& path,
                                  const SourceOptions& how);
 
 }  // namespace trainx::data::labelled

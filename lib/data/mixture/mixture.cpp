@@ -44,12 +44,12 @@ class MixtureSource final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_mixture(const spec::MixtureOptions& options, Split split,
+std::unique_ptr<Source> open_mixture(const options::MixtureOptions& options, Split split,
                                      const SourceOptions& how) {
   auto mixture = std::make_unique<MixtureSource>();
-  for (const spec::MixtureEntry& entry : options.sources) {
-    const spec::DataOptions source =
-        std::visit([](const auto& o) -> spec::DataOptions { return o; }, entry.source);
+  for (const options::MixtureEntry& entry : options.sources) {
+    const options::DataOptions source =
+        std::visit([](const auto& o) -> options::DataOptions { return o; }, entry.source);
     if (auto opened = open_source(source, split, how))
       mixture->add(std::move(opened), entry.weight);
   }

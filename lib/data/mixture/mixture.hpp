@@ -5,7 +5,7 @@ namespace trainx::data {
 
 /// The sources of a mixture that have the split, one after another; mixture_order gives each its
 /// share. Null where none has it.
-std::unique_ptr<Source> open_mixture(const spec::MixtureOptions& options, Split split,
+std::unique_ptr<Source> open_mixture(const options::MixtureOptions& options, Split split,
                                      const SourceOptions& how);
 
 }  // namespace trainx::data

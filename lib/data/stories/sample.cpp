@@ -33,7 +33,7 @@ class StoriesSource final : public Source {
   std::uint64_t seed_;
 };
 
-std::int64_t sample_count(const spec::StoriesOptions& options, Split split) {
+std::int64_t sample_count(const options::StoriesOptions& options, Split split) {
   return split == Split::train ? options.samples : options.eval_samples;
 }
 
@@ -58,7 +58,7 @@ void draw_sample(std::uint64_t seed, Split split, std::int64_t index,
   }
 }
 
-std::unique_ptr<Source> open_stories(const spec::StoriesOptions& options, Split split,
+std::unique_ptr<Source> open_stories(const options::StoriesOptions& options, Split split,
                                      const SourceOptions& how) {
   auto source = std::make_unique<StoriesSource>(sample_count(options, split), split, how.seed);
   if (how.vocab_limit > 0 && source->vocab_size() > how.vocab_limit) {
@@ -70,7 +70,8 @@ std::unique_ptr<Source> open_stories(const spec::StoriesOptions& options, Split 
   return source;
 }
 
-double entropy_floor(const spec::StoriesOptions& options, Split split, const SourceOptions& how) {
+double entropy_floor(const options::StoriesOptions& options, Split split,
+                     const SourceOptions& how) {
   constexpr std::int64_t most_tokens = 1 << 20;  // drawn in less than a tenth of a second
   const std::int64_t tokens_of_sample = std::min(how.sequence_length, most_tokens);
   std::int64_t samples = split == Split::train ? std::min<std::int64_t>(options.samples, 4096)

@@ -10,11 +10,11 @@ namespace trainx::data::stories {
 void draw_sample(std::uint64_t seed, Split split, std::int64_t index,
                  std::span<std::int32_t> tokens, std::span<double> nats = {});
 
-std::unique_ptr<Source> open_stories(const spec::StoriesOptions& options, Split split,
+std::unique_ptr<Source> open_stories(const options::StoriesOptions& options, Split split,
                                      const SourceOptions& how);
 std::unique_ptr<Vocabulary> make_stories_vocabulary();
 
 /// Mean -ln p of the targets over the split's samples (train: the first up to 4096).
-double entropy_floor(const spec::StoriesOptions& options, Split split, const SourceOptions& how);
+double entropy_floor(const options::StoriesOptions& options, Split split, const SourceOptions& how);
 
 }  // namespace trainx::data::stories

@@ -45,7 +45,7 @@ class TokenSource final : public Source {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Source>> open_tokens(const spec::TokensOptions& options,
+std::vector<std::unique_ptr<Source>> open_tokens(const options::TokensOptions& options,
                                                  const std::vector<std::string>& paths,
                                                  const SourceOptions& how) {
   std::vector<TokenReader> readers;

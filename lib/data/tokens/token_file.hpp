@@ -5,7 +5,7 @@ namespace trainx::data::tokens {
 
 /// Token files, each cut into samples by itself: sample i is tokens[i*T : i*T+T+1]. `options` say
 /// how they are read.
-std::vector<std::unique_ptr<Source>> open_tokens(const spec::TokensOptions& options,
+std::vector<std::unique_ptr<Source>> open_tokens(const options::TokensOptions& options,
                                                  const std::vector<std::string>& paths,
                                                  const SourceOptions& how);
 

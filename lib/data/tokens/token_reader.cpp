@@ -62,9 +62,9 @@ TokenLayout layout_with_header(const MappedFile& file) {
                           "uint32 where it has none");
 }
 
-TokenLayout layout_without_header(const MappedFile& file, spec::TokenFileType type) {
+TokenLayout layout_without_header(const MappedFile& file, options::TokenFileType type) {
   const auto size = static_cast<std::int64_t>(file.bytes().size());
-  const std::int64_t width = type == spec::TokenFileType::uint16 ? 2 : 4;
+  const std::int64_t width = type == options::TokenFileType::uint16 ? 2 : 4;
   const auto words = first_words(file.bytes());
   if (const auto found = foreign_format(file.bytes(), file.path());
       found && found->name == "a NumPy array")
@@ -96,7 +96,7 @@ bool has_known_magic(const MappedFile& file) {
   return std::ranges::any_of(flavours, [&](const Flavour& f) { return words[0] == f.magic; });
 }
 
-TokenLayout layout_of(const MappedFile& file, const spec::Auto<spec::TokenFileType>& type) {
+TokenLayout layout_of(const MappedFile& file, const options::Auto<options::TokenFileType>& type) {
   if (!type.is_auto()) return layout_without_header(file, *type.value);
   if (!has_known_magic(file) && std::filesystem::is_regular_file(index_path(file.path())))
     return layout_of_megatron(file, read_megatron_index(index_path(file.path())));
@@ -105,7 +105,7 @@ TokenLayout layout_of(const MappedFile& file, const spec::Auto<spec::TokenFileTy
 
 }  // namespace
 
-TokenReader::TokenReader(const std::string& path, const spec::Auto<spec::TokenFileType>& type,
+TokenReader::TokenReader(const std::string& path, const options::Auto<options::TokenFileType>& type,
                          std::int64_t limit)
     : file_(path), limit_(limit) {
   if (file_.bytes().empty()) refuse(file_.path(), "is empty");

@@ -1,6 +1,6 @@
 #pragma once
 #include "data/mapped_file.hpp"
-#include "spec/data/options.hpp"
+#include "options/data/options.hpp"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ struct TokenLayout {
 class TokenReader {
  public:
   /// `limit`: ids must be below, 0: no limit. Throws UserError: 66 missing, 65 malformed.
-  TokenReader(const std::string& path, const spec::Auto<spec::TokenFileType>& type,
+  TokenReader(const std::string& path, const options::Auto<options::TokenFileType>& type,
               std::int64_t limit);
   std::int64_t count() const { return layout_.count; }
   const TokenLayout& layout() const { return layout_; }

@@ -6,8 +6,8 @@
 
 namespace trainx::model {
 
-WeightInitializer weight_initializer(const spec::ModelDims& dims, std::uint64_t seed) {
-  const auto* custom = std::get_if<spec::CustomDims>(&dims);
+WeightInitializer weight_initializer(const architectures::ModelDims& dims, std::uint64_t seed) {
+  const auto* custom = std::get_if<architectures::CustomDims>(&dims);
   if (!custom)
     return [seed](const program::GroupSpec& group, float* exact) {
       initialize_parameters(group, seed, exact);

@@ -13,21 +13,22 @@
 
 namespace trainx::model::custom {
 
+using architectures::ModuleSlot;
 using program::BlockSpec;
 using program::Op;
 using program::Role;
-using spec::ModuleSlot;
 
 namespace {
 
-[[noreturn]] void refuse(const spec::CustomDims& dims, const std::string& sentence) {
+[[noreturn]] void refuse(const architectures::CustomDims& dims, const std::string& sentence) {
   throw UserError(ExitCode::invalid_recipe, "model " + dims.options.name + ": " + sentence);
 }
 
 /// Shapes of outputs and parameters, from one forward in training mode; what it changes beside its
 /// output is refused.
-spec::CustomShape trace_shapes(const spec::CustomDims& dims, std::int64_t B, std::int64_t T) {
-  spec::CustomShape shape{B, T};
+architectures::CustomShape trace_shapes(const architectures::CustomDims& dims, std::int64_t B,
+                                        std::int64_t T) {
+  architectures::CustomShape shape{B, T};
   const std::vector<Module> modules = build_modules(dims, 0);
   const at::NoGradGuard no_gradients;
   at::Tensor x = at::arange(B * T, at::kLong).remainder(dims.vocab_size).view({B, T});
@@ -52,13 +53,13 @@ spec::CustomShape trace_shapes(const spec::CustomDims& dims, std::int64_t B, std
       refuse(dims, "module '" + m.name + "' returns " + shape_of(out.sizes()) + " of " +
                        c10::toString(out.scalar_type()) +
                        "; values are floating and begin with the batch, " + std::to_string(B));
-    spec::CustomModule& made =
-        shape.modules.emplace_back(spec::CustomModule{m.name, {}, out.sizes().vec()});
+    architectures::CustomModule& made =
+        shape.modules.emplace_back(architectures::CustomModule{m.name, {}, out.sizes().vec()});
     for (const Module::NamedTensor& p : m.parameters)
       made.parameters.push_back({p.name, p.tensor.sizes().vec()});
     x = out;
   }
-  const bool classes = dims.task == spec::Task::classification;
+  const bool classes = dims.task == architectures::Task::classification;
   const std::vector<std::int64_t> wanted = classes ? std::vector{B, dims.num_labels}
                                                    : std::vector{B, T, dims.vocab_size};
   if (x.sizes() != at::IntArrayRef(wanted))
@@ -110,13 +111,13 @@ Allocated allocated_by(Compute compute) {
 
 }  // namespace
 
-spec::CustomShape measure_model(const spec::CustomDims& dims, std::int64_t B, std::int64_t T,
-                                DType compute, std::int64_t threads) {
-  spec::CustomShape shape = trace_shapes(dims, B, T);
+architectures::CustomShape measure_model(const architectures::CustomDims& dims, std::int64_t B,
+                                         std::int64_t T, DType compute, std::int64_t threads) {
+  architectures::CustomShape shape = trace_shapes(dims, B, T);
   shape.compute = compute;
-  spec::CustomDims described = dims;
+  architectures::CustomDims described = dims;
   described.shapes = {shape};
-  const program::ModelGraph graph = spec::custom_graph(described, B, T, compute);
+  const program::ModelGraph graph = architectures::custom_graph(described, B, T, compute);
   const at::NoGradGuard no_gradients;  // as the executor has it
   const Blocks blocks = build_module_blocks(dims, graph);
   Operands operands(graph);

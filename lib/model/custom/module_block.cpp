@@ -12,7 +12,7 @@
 
 namespace trainx::model::custom {
 
-using spec::ModuleSlot;
+using architectures::ModuleSlot;
 using tensor::torch_view;
 
 namespace {
@@ -167,7 +167,8 @@ void LossBlock::evaluate(BlockContext& c) {
                                predicted.const_data_ptr<std::int64_t>()[b]];
 }
 
-Blocks build_module_blocks(const spec::CustomDims& dims, const program::ModelGraph& graph) {
+Blocks build_module_blocks(const architectures::CustomDims& dims,
+                           const program::ModelGraph& graph) {
   std::vector<Module> modules = build_modules(dims, 0);
   Blocks blocks;
   for (Module& m : modules) {

@@ -1,5 +1,5 @@
 // A module of a user's chain as a block: forward under autograd, backward by its engine. Slots:
-// spec::ModuleSlot.
+// architectures::ModuleSlot.
 #pragma once
 #include "model/block.hpp"
 #include "model/custom/registry.hpp"
@@ -47,6 +47,6 @@ class LossBlock final : public ModuleBlock {
 };
 
 /// Blocks of custom_graph.
-Blocks build_module_blocks(const spec::CustomDims& dims, const program::ModelGraph& graph);
+Blocks build_module_blocks(const architectures::CustomDims& dims, const program::ModelGraph& graph);
 
 }  // namespace trainx::model::custom

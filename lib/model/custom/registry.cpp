@@ -14,11 +14,11 @@ std::vector<ModelDefinition>& definitions() {
   return all;
 }
 
-[[noreturn]] void refuse(const spec::CustomDims& dims, const std::string& sentence) {
+[[noreturn]] void refuse(const architectures::CustomDims& dims, const std::string& sentence) {
   throw UserError(ExitCode::invalid_recipe, "model " + dims.options.name + ": " + sentence);
 }
 
-void check_module(const spec::CustomDims& dims, const Module& m) {
+void check_module(const architectures::CustomDims& dims, const Module& m) {
   const std::string who = "module '" + m.name + "'";
   const bool named = !m.name.empty() && std::ranges::all_of(m.name, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
@@ -52,8 +52,8 @@ const ModelDefinition& model_definition(const std::string& name) {
   throw InternalError("this worker has no model " + name);
 }
 
-std::vector<spec::CustomOptions> model_descriptions() {
-  std::vector<spec::CustomOptions> out;
+std::vector<architectures::CustomOptions> model_descriptions() {
+  std::vector<architectures::CustomOptions> out;
   for (const ModelDefinition& d : definitions()) out.push_back({d.name, d.summary, d.options});
   return out;
 }
@@ -64,7 +64,7 @@ void seed_generator(std::uint64_t seed) {
   generator.set_current_seed(seed);
 }
 
-std::vector<Module> build_modules(const spec::CustomDims& dims, std::uint64_t seed) {
+std::vector<Module> build_modules(const architectures::CustomDims& dims, std::uint64_t seed) {
   const ModelDefinition& definition = model_definition(dims.options.name);
   seed_generator(seed);
   std::vector<Module> modules;

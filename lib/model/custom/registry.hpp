@@ -1,6 +1,6 @@
 // The models that the user's worker added (trainx::add_model).
 #pragma once
-#include "spec/arch/custom.hpp"
+#include "architectures/custom.hpp"
 #include "trainx/model_definition.hpp"
 #include <cstdint>
 
@@ -10,12 +10,12 @@ const std::vector<ModelDefinition>& model_definitions();
 /// InternalError where this worker has no such model.
 const ModelDefinition& model_definition(const std::string& name);
 /// As they are described, without what was measured.
-std::vector<spec::CustomOptions> model_descriptions();
+std::vector<architectures::CustomOptions> model_descriptions();
 
 /// The chain, built after the generator of random numbers was seeded with `seed`, as
 /// torch::manual_seed does. Throws UserError 78 with a sentence for what trainx cannot train, and
 /// for what the model's own code throws.
-std::vector<Module> build_modules(const spec::CustomDims& dims, std::uint64_t seed);
+std::vector<Module> build_modules(const architectures::CustomDims& dims, std::uint64_t seed);
 
 /// Seeds the generator that dropout and constructors of torch::nn draw from.
 void seed_generator(std::uint64_t seed);

@@ -2,7 +2,7 @@
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
 #include "plan/memory_plan.hpp"
-#include "spec/arch/library_bytes.hpp"
+#include "architectures/library_bytes.hpp"
 #include "operations/attention/torch_attention.hpp"
 #include "operations/common/gpu_scope.hpp"
 #include "tensor/torch_view.hpp"
@@ -179,7 +179,8 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   ops_.attention = attention_.get();
   ops_.torch = torch_.get();
   ops_.space = {stream_, workspace_, workspace_bytes_};
-  ops_.gemm_space = {stream_, workspace_, std::min(workspace_bytes_, spec::gemm_workspace_bytes)};
+  ops_.gemm_space = {stream_, workspace_,
+                     std::min(workspace_bytes_, architectures::gemm_workspace_bytes)};
   // one instruction at a time uses the workspace
   ops_.fold = {workspace_.as<float>(), counters_.as<std::uint32_t>()};
   ops_.sort = workspace_;

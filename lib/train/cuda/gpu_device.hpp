@@ -20,7 +20,7 @@ class GpuDevice final : public Device {
   ~GpuDevice() override;
   Arena& residents() override { return *residents_; }
   std::byte* host() const override { return host_.as<std::byte>(); }
-  offload::Disk* disk() const override { return disk_.get(); }
+  disk::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override;
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
@@ -68,7 +68,7 @@ class GpuDevice final : public Device {
   gpu::DeviceMemory arena_memory_, workspace_, counters_;
   std::byte* arena_ = nullptr;
   gpu::PinnedMemory host_;
-  std::unique_ptr<offload::Disk> disk_;
+  std::unique_ptr<disk::Disk> disk_;
   std::unique_ptr<Arena> residents_;
   std::unique_ptr<DownloadBeside> beside_;  // null: no downloads are expected
   std::unique_ptr<gpu::Gemm> gemm_;

@@ -1,5 +1,5 @@
 #include "train/cuda/gpu_executor.hpp"
-#include "dist/waits.hpp"
+#include "comm/waits.hpp"
 #include "kernels/step/copy_ranges.hpp"
 #include "gpu/gpu_error.hpp"
 #include "operations/cast/cast_on_stream.hpp"
@@ -261,7 +261,7 @@ void GpuExecutor::settle(std::int64_t step) {
 // moves, its beats tell.
 void GpuExecutor::wait_for(cudaEvent_t event, std::int64_t step) {
   if (!parts_.progress) return require_step(cudaEventSynchronize(event), step);
-  const dist::WaitsForPeers waits(*parts_.progress);
+  const comm::WaitsForPeers waits(*parts_.progress);
   cudaError_t error = cudaEventQuery(event);
   for (int round = 0; error == cudaErrorNotReady; ++round, error = cudaEventQuery(event)) {
     parts_.throw_failure();

@@ -45,27 +45,27 @@ class StartOf {
   StartOf(const Update& update, const std::vector<kernels::Chunk>& chunks, DeviceTables& tables)
       : u_(update), chunks_(chunks), tables_(tables) {}
 
-  Start operator()(const spec::AdamWOptions& o) const {
+  Start operator()(const options::AdamWOptions& o) const {
     return start_of(kernels::adamw, u_,
                     kernels::AdamWSettings{o.beta1, o.beta2, o.eps, o.weight_decay, {}});
   }
-  Start operator()(const spec::SgdOptions& o) const {
+  Start operator()(const options::SgdOptions& o) const {
     return start_of(kernels::sgd, u_,
                     kernels::SgdSettings{o.momentum, o.nesterov, o.weight_decay, {}});
   }
-  Start operator()(const spec::AdamOptions& o) const {
+  Start operator()(const options::AdamOptions& o) const {
     return start_of(kernels::adam, u_, optim::settings_of(o));
   }
-  Start operator()(const spec::AdagradOptions& o) const {
+  Start operator()(const options::AdagradOptions& o) const {
     return start_of(kernels::adagrad, u_, optim::settings_of(o));
   }
-  Start operator()(const spec::LionOptions& o) const {
+  Start operator()(const options::LionOptions& o) const {
     return start_of(kernels::lion, u_, optim::settings_of(o));
   }
-  Start operator()(const spec::AdamWAnyPrecisionOptions& o) const {
+  Start operator()(const options::AdamWAnyPrecisionOptions& o) const {
     return start_of(kernels::adamw_anyprecision, u_, optim::settings_of(o));
   }
-  Start operator()(const spec::AdamW8bitOptions& o) const {
+  Start operator()(const options::AdamW8bitOptions& o) const {
     const auto map = [&](bool is_signed) {
       return tables_.copy(std::vector<float>(kernels::dynamic_map(is_signed),
                                              kernels::dynamic_map(is_signed) + 256));
@@ -77,7 +77,7 @@ class StartOf {
       return kernels::adamw_8bit(u.table, u.kind, u.scalars, settings, maps, stream);
     };
   }
-  Start operator()(const spec::LambOptions& o) const {
+  Start operator()(const options::LambOptions& o) const {
     const std::size_t tensors = u_.tensors.ranges.size();
     const kernels::LambMemory memory{take<double>(2 * chunks_.size()), take<float>(tensors),
                                      tables_.copy(kernels::first_chunks(chunks_, tensors)),
@@ -92,7 +92,7 @@ class StartOf {
       return kernels::lamb(u.table, u.kind, u.scalars, settings, memory, stream);
     };
   }
-  Start operator()(const spec::AdafactorOptions& o) const {
+  Start operator()(const options::AdafactorOptions& o) const {
     const std::size_t tensors = u_.tensors.ranges.size();
     const kernels::AdafactorLayout cut(optim::adafactor_shapes(u_.tensors));
     kernels::AdafactorMemory memory;
@@ -147,10 +147,10 @@ class StartOf {
 UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
                            const std::vector<OwnGroup>& groups,
                            const std::vector<const Instruction*>& run,
-                           const spec::OptimizerOptions& options,
+                           const options::OptimizerOptions& options,
                            const kernels::ScaleSettings& scale,
                            std::optional<std::uint64_t> rounding_seed) {
-  const auto states = std::visit([](const auto& o) { return spec::states(o); }, options);
+  const auto states = std::visit([](const auto& o) { return options::states(o); }, options);
   const Instruction& first = *run.front();
   const Use& table = use_of(first, UpdateSlot::lr_table);
   Update update;
@@ -164,7 +164,7 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
       memory.find<double>(first, UpdateSlot::loss_scale)};
   update.only_measures = first.op == Op::measure;
   const auto sums_of_tensors =
-      std::visit([](const auto& o) { return spec::tensor_sums_of(o); }, options);
+      std::visit([](const auto& o) { return options::tensor_sums_of(o); }, options);
   for (const Instruction* i : run) {
     UpdateMemory operands = update_memory(
         memory.placed(), *i, groups[static_cast<std::size_t>(i->group)],

@@ -2,7 +2,7 @@
 #pragma once
 #include "kernels/optimizer/squared_norm.hpp"
 #include "kernels/optimizer/update.hpp"
-#include "spec/optim/options.hpp"
+#include "options/optim/options.hpp"
 #include "train/cuda/device_tables.hpp"
 #include "train/cuda/placed_memory.hpp"
 #include <cstdint>
@@ -19,7 +19,7 @@ struct UpdateLaunch {
 UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
                            const std::vector<OwnGroup>& groups,
                            const std::vector<const program::Instruction*>& run,
-                           const spec::OptimizerOptions& options,
+                           const options::OptimizerOptions& options,
                            const kernels::ScaleSettings& scale,
                            std::optional<std::uint64_t> rounding_seed);
 

@@ -12,7 +12,7 @@ class NeverCaptured final : public Device {
   explicit NeverCaptured(std::unique_ptr<Device> device) : device_(std::move(device)) {}
   Arena& residents() override { return device_->residents(); }
   std::byte* host() const override { return device_->host(); }
-  offload::Disk* disk() const override { return device_->disk(); }
+  disk::Disk* disk() const override { return device_->disk(); }
   bool steps_change_residents() const override { return device_->steps_change_residents(); }
   void upload(const std::vector<std::span<const std::byte>>& zeros) override {
     device_->upload(zeros);

@@ -13,7 +13,8 @@ using namespace trainx::model::test;
 
 namespace {
 
-const spec::Task mlm = spec::Task::masked_lm, cls = spec::Task::classification;
+const architectures::Task mlm = architectures::Task::masked_lm,
+                          cls = architectures::Task::classification;
 
 BertResult reference_of(PlainRun& run, const BertCase& t, at::ScalarType compute = at::kDouble) {
   return reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed,
@@ -21,21 +22,21 @@ BertResult reference_of(PlainRun& run, const BertCase& t, at::ScalarType compute
 }
 
 PlainRun gpu_run(const BertCase& t, DType compute) {
-  return make_run(t, compute, spec::Machine::one_gpu());
+  return make_run(t, compute, architectures::Machine::one_gpu());
 }
 
 /// Sizes that the libraries' kernels are made for.
 const std::vector<BertCase>& wide_cases() {
-  const auto dims = [](spec::Task task, double dropout) {
-    return spec::BertDims{.num_layers = 2,
-                          .num_heads = 4,
-                          .hidden_size = 256,
-                          .intermediate_size = 1024,
-                          .max_positions = 128,
-                          .vocab_size = 1000,
-                          .dropout = dropout,
-                          .task = task,
-                          .num_labels = task == cls ? 3 : 0};
+  const auto dims = [](architectures::Task task, double dropout) {
+    return architectures::BertDims{.num_layers = 2,
+                                   .num_heads = 4,
+                                   .hidden_size = 256,
+                                   .intermediate_size = 1024,
+                                   .max_positions = 128,
+                                   .vocab_size = 1000,
+                                   .dropout = dropout,
+                                   .task = task,
+                                   .num_labels = task == cls ? 3 : 0};
   };
   static const std::vector<BertCase> list{
       {"classifier", dims(cls, 0), 8, 128},

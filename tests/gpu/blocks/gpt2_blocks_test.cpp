@@ -21,8 +21,8 @@ ReferenceResult reference_of(PlainRun& run, const Case& t, at::ScalarType comput
 }
 
 PlainRun gpu_run(const Case& t, DType compute) {
-  return make_run(t,
-                  spec::gpt2_graph(t.dims, t.batch, t.length, compute, spec::Machine::one_gpu()));
+  return make_run(t, architectures::gpt2_graph(t.dims, t.batch, t.length, compute,
+                                               architectures::Machine::one_gpu()));
 }
 
 /// Sizes that the libraries' kernels are made for.

@@ -15,8 +15,9 @@ bool has(const std::string& text, const std::string& part) {
 
 /// A run that asks for one kind and computes another.
 plan::RunPlan computing(AttentionKind kind, const plan::RunPlan& asked) {
-  return replanned(
-      asked, [&](plan::RunPlan& plan) { std::get<spec::Gpt2Dims>(plan.dims).attention = kind; });
+  return replanned(asked, [&](plan::RunPlan& plan) {
+    std::get<architectures::Gpt2Dims>(plan.dims).attention = kind;
+  });
 }
 
 }  // namespace

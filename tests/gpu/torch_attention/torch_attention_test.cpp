@@ -4,8 +4,8 @@
 #include "operations/attention/torch_cuda.hpp"
 #include "operations/common/gpu_scope.hpp"
 #include "operations/common/gpu.hpp"
-#include "spec/arch/attention.hpp"
-#include "spec/arch/library_bytes.hpp"
+#include "architectures/attention.hpp"
+#include "architectures/library_bytes.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/core/grad_mode.h>
 #include "gpu/attention_case.hpp"
@@ -48,7 +48,7 @@ class Machine {
  public:
   Machine(const Problem& p, AttentionKind kind) {
     kernels::require_success(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-    const std::int64_t bytes = spec::gpu_library_bytes(
+    const std::int64_t bytes = architectures::gpu_library_bytes(
         {p.batch, p.tokens, p.heads * p.head_size, p.head_size, p.type, kind}, p.deterministic);
     kernels::require_success(cudaMalloc(&memory_, static_cast<std::size_t>(bytes)), "workspace");
     torch_ = std::make_unique<operations::cuda::TorchCuda>(
@@ -194,7 +194,8 @@ TEST_CASE(
              {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
           for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
             p.type = type;
-            if (!spec::unfit_attention(kind, type, s.head_size, s.tokens).empty()) continue;
+            if (!architectures::unfit_attention(kind, type, s.head_size, s.tokens).empty())
+              continue;
             if (type == DType::f32)
               compare<float>(p, kind, in, want, 1e-5);
             else if (type == DType::bf16)
@@ -213,7 +214,7 @@ TEST_CASE("large batches keep within what is planned for them", "[gpu]") {
       for (const bool deterministic : {false, true})
         for (const bool padded : {false, true}) {
           const Problem p{8, 1000, 12, 64, !padded, padded, type, deterministic};
-          if (!spec::unfit_attention(kind, type, 64, 1000).empty()) continue;
+          if (!architectures::unfit_attention(kind, type, 64, 1000).empty()) continue;
           INFO(describe(p, kind));
           const Inputs in = inputs_of(p);
           const Machine machine(p, kind);

@@ -6,7 +6,8 @@
 namespace trainx::model::test {
 
 const std::vector<BertCase>& bert_cases() {
-  const spec::Task mlm = spec::Task::masked_lm, cls = spec::Task::classification;
+  const architectures::Task mlm = architectures::Task::masked_lm,
+                            cls = architectures::Task::classification;
   static const std::vector<BertCase> list{
       {"classifier of two layers",
        {.num_layers = 2,
@@ -132,8 +133,8 @@ const std::vector<BertCase>& bert_cases() {
   return list;
 }
 
-PlainRun make_run(const BertCase& t, DType compute, spec::Machine machine) {
-  const auto graph = spec::bert_graph(t.dims, t.batch, t.length, compute, machine);
+PlainRun make_run(const BertCase& t, DType compute, architectures::Machine machine) {
+  const auto graph = architectures::bert_graph(t.dims, t.batch, t.length, compute, machine);
   PlainRun run(t.dims, graph, program::plain_program(graph, {}));
   run.fill_parameters(5);
   run.fill_batch(6, t.dims.vocab_size, 1);
@@ -158,7 +159,7 @@ PlainRun make_run(const BertCase& t, DType compute, spec::Machine machine) {
   std::shuffle(real.begin(), real.end(), random);
   const auto expected = static_cast<std::size_t>(std::clamp<std::int64_t>(
       std::llround(static_cast<double>(graph.tokens) * t.dims.mask_probability), 1, graph.tokens));
-  if (!t.without_targets && t.dims.task == spec::Task::masked_lm)
+  if (!t.without_targets && t.dims.task == architectures::Task::masked_lm)
     for (std::size_t k = 0; k < std::min(expected, real.size()); ++k)
       targets[real[k]] = static_cast<std::int32_t>(random() % t.dims.vocab_size);
   return run;
@@ -174,7 +175,8 @@ BertBatch batch_of(PlainRun& run, const BertCase& t) {
                   rows("token_types"),
                   run.buffer("lengths", DType::i32),
                   {}};
-  if (t.dims.task == spec::Task::classification) batch.labels = run.buffer("labels", DType::i32);
+  if (t.dims.task == architectures::Task::classification)
+    batch.labels = run.buffer("labels", DType::i32);
   return batch;
 }
 

@@ -8,7 +8,7 @@ namespace trainx::model::test {
 
 struct BertCase {
   const char* name;
-  spec::BertDims dims;
+  architectures::BertDims dims;
   std::int64_t batch, length;
   std::vector<int> lengths = {};  // of the samples; empty: no padding
   bool without_targets = false;
@@ -17,7 +17,7 @@ struct BertCase {
 const std::vector<BertCase>& bert_cases();
 /// With weights and batch filled in, ready to run. As many masked_lm targets as the graph expects,
 /// tokens 0 and no targets in padding.
-PlainRun make_run(const BertCase& t, DType compute, spec::Machine machine = 2);
+PlainRun make_run(const BertCase& t, DType compute, architectures::Machine machine = 2);
 BertBatch batch_of(PlainRun& run, const BertCase& t);
 
 }  // namespace trainx::model::test

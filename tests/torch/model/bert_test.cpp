@@ -181,7 +181,7 @@ TEST_CASE(
   BertCase without_dropout = t;
   without_dropout.dims.dropout = 0;
   const auto want = reference_of(train, without_dropout);
-  const bool classification = t.dims.task == spec::Task::classification;
+  const bool classification = t.dims.task == architectures::Task::classification;
   PlainRun evaluation = forward_run(train, t, program::Op::evaluate);
   evaluation.run();
   CHECK(std::abs(evaluation.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <=

@@ -7,7 +7,7 @@ namespace trainx::model::test {
 
 struct Case {
   const char* name;
-  spec::Gpt2Dims dims;
+  architectures::Gpt2Dims dims;
   std::int64_t batch, length;
   double without_target = 0.2;  // share of targets that are -100
 };

@@ -67,10 +67,10 @@ void define(const std::string& name, std::function<std::vector<Module>()> build)
        }});
 }
 
-spec::CustomDims dims_of(const std::string& name, bool classification = false) {
-  spec::CustomDims dims{{name, "", {}}};
+architectures::CustomDims dims_of(const std::string& name, bool classification = false) {
+  architectures::CustomDims dims{{name, "", {}}};
   dims.vocab_size = vocab, dims.max_positions = 16;
-  if (classification) dims.task = spec::Task::classification, dims.num_labels = classes;
+  if (classification) dims.task = architectures::Task::classification, dims.num_labels = classes;
   return dims;
 }
 
@@ -79,10 +79,10 @@ struct Run {
   model::Blocks blocks;
   std::map<std::pair<program::Role, int>, at::Tensor> memory;
 
-  Run(spec::CustomDims dims, std::int64_t B, std::int64_t T) {
+  Run(architectures::CustomDims dims, std::int64_t B, std::int64_t T) {
     tensor::install_allocator_meter();
     dims.shapes = {model::custom::measure_model(dims, B, T, DType::f32, 2)};
-    graph = spec::custom_graph(dims, B, T, DType::f32);
+    graph = architectures::custom_graph(dims, B, T, DType::f32);
     blocks = model::build_blocks(dims, graph);
     const auto fill = model::weight_initializer(dims, 5);
     for (std::size_t g = 0; g < graph.groups.size(); ++g) {
@@ -104,7 +104,7 @@ struct Run {
     std::vector<Tensor> operands(b.slots.size());
     std::vector<program::How> how(b.slots.size(), program::How::read);
     for (const auto& u : b.phases.at(op).uses) {
-      if (u.slot == spec::ModuleSlot::graph && !keeps) continue;
+      if (u.slot == architectures::ModuleSlot::graph && !keeps) continue;
       operands[u.slot] = of(b.slots[u.slot]);
       how[u.slot] = u.how;
     }
@@ -145,7 +145,8 @@ struct Run {
   }
 };
 
-std::map<std::string, at::Tensor> gradients_of_one_graph(Run& run, const spec::CustomDims& dims) {
+std::map<std::string, at::Tensor> gradients_of_one_graph(Run& run,
+                                                         const architectures::CustomDims& dims) {
   auto modules = model::build_modules(dims, 5);
   at::Tensor x = run.memory.at({program::Role::batch, 0}).to(at::kLong);
   for (auto& m : modules) x = m.forward(x);
@@ -218,7 +219,7 @@ TEST_CASE("what blocks allocate is what was measured") {
   const bool recompute = GENERATE(false, true);
   program::Bytes graphs = 0, largest = 0;
   for (const auto& b : run.graph.blocks) {
-    const auto& g = b.slots[spec::ModuleSlot::graph];
+    const auto& g = b.slots[architectures::ModuleSlot::graph];
     if (g.space != program::Space::library) continue;
     graphs += g.tensor.bytes(), largest = std::max(largest, g.tensor.bytes());
   }

@@ -4,7 +4,7 @@
 #include "cases.hpp"
 #include "operations/common/issued_gemms.hpp"
 #include "operations/common/timed_work.hpp"
-#include "spec/arch/library_bytes.hpp"
+#include "architectures/library_bytes.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/Parallel.h>
@@ -29,12 +29,13 @@ namespace {
 struct AnyCase {
   std::string name;
   std::function<PlainRun(DType compute, std::int64_t threads)> make;
-  spec::ModelDims dims;
+  architectures::ModelDims dims;
 };
 AnyCase gpt2_case(const model::test::Case& t) {
   return {t.name,
           [t](DType compute, std::int64_t threads) {
-            return make_run(t, spec::gpt2_graph(t.dims, t.batch, t.length, compute, threads));
+            return make_run(t,
+                            architectures::gpt2_graph(t.dims, t.batch, t.length, compute, threads));
           },
           t.dims};
 }
@@ -153,8 +154,9 @@ TEST_CASE("the kernels of the spec are the operations that are computed") {
   const int which = GENERATE(0, 1, 3, 103, 104);
   const AnyCase t = which < 100 ? gpt2_case(cases().at(which))
                                 : bert_case(bert_cases().at(which - 100));
-  const auto* bert = std::get_if<spec::BertDims>(&t.dims);
-  if (bert && bert->task != spec::Task::classification) return;  // a batch decides how often
+  const auto* bert = std::get_if<architectures::BertDims>(&t.dims);
+  if (bert && bert->task != architectures::Task::classification)
+    return;  // a batch decides how often
   INFO(t.name);
   PlainRun run = t.make(DType::f32, 1);
   std::map<Work, std::int64_t> declared_of, computed;
@@ -230,7 +232,7 @@ TEST_CASE(
   CHECK(peak <= run.graph.library_bytes);
   CHECK(run.graph.library_bytes <=
         2 * peak + threads * std::max<std::int64_t>(256 * 1024,
-                                                    spec::product_scratchpad_bytes(
+                                                    architectures::product_scratchpad_bytes(
                                                         compute, which == 98 || which == 198
                                                                      ? large_head.dims.vocab_size
                                                                      : 0)));

@@ -17,8 +17,9 @@ using model::Decoder;
 
 namespace {
 
-Decoder::GraphOf graphs(const spec::Gpt2Dims& dims) {
-  return [=](std::int64_t length) { return spec::gpt2_graph(dims, 1, length, DType::f32); };
+Decoder::GraphOf graphs(const architectures::Gpt2Dims& dims) {
+  return
+      [=](std::int64_t length) { return architectures::gpt2_graph(dims, 1, length, DType::f32); };
 }
 
 /// A decoder over a run's weights, in memory that holds NaN wherever nothing was written.
@@ -27,7 +28,7 @@ struct DecoderOf {
   std::vector<double> bytes;
   Decoder decoder;
 
-  DecoderOf(PlainRun& r, const spec::Gpt2Dims& dims, std::int64_t capacity)
+  DecoderOf(PlainRun& r, const architectures::Gpt2Dims& dims, std::int64_t capacity)
       : run(r),
         bytes(static_cast<std::size_t>(Decoder::memory_bytes(graphs(dims), capacity)) /
                       sizeof(double) +
@@ -54,7 +55,7 @@ struct DecoderOf {
   }
 };
 
-spec::Gpt2Dims without_dropout(spec::Gpt2Dims dims) {
+architectures::Gpt2Dims without_dropout(architectures::Gpt2Dims dims) {
   dims.dropout = 0;
   return dims;
 }

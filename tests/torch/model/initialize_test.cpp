@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
-#include "spec/arch/bert.hpp"
-#include "spec/arch/gpt2.hpp"
+#include "architectures/bert.hpp"
+#include "architectures/gpt2.hpp"
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <cmath>
@@ -12,12 +12,12 @@ using namespace trainx;
 
 namespace {
 
-const spec::Gpt2Dims dims{.num_layers = 3,
-                          .num_heads = 2,
-                          .hidden_size = 64,
-                          .intermediate_size = 256,
-                          .max_positions = 100,
-                          .vocab_size = 301};
+const architectures::Gpt2Dims dims{.num_layers = 3,
+                                   .num_heads = 2,
+                                   .hidden_size = 64,
+                                   .intermediate_size = 256,
+                                   .max_positions = 100,
+                                   .vocab_size = 301};
 
 std::map<std::string, std::vector<float>> initialized(const std::vector<program::GroupSpec>& groups,
                                                       std::uint64_t seed) {
@@ -32,8 +32,9 @@ std::map<std::string, std::vector<float>> initialized(const std::vector<program:
   return found;
 }
 
-std::map<std::string, std::vector<float>> initialized(const spec::Gpt2Dims& d, std::uint64_t seed) {
-  return initialized(spec::gpt2_graph(d, 1, 1, DType::f32).groups, seed);
+std::map<std::string, std::vector<float>> initialized(const architectures::Gpt2Dims& d,
+                                                      std::uint64_t seed) {
+  return initialized(architectures::gpt2_graph(d, 1, 1, DType::f32).groups, seed);
 }
 
 double deviation(const std::vector<float>& x, std::size_t n) {
@@ -64,13 +65,13 @@ TEST_CASE("initial weights are GPT-2's") {
 }
 
 TEST_CASE("initial weights are BERT's: the padding token's row is zero") {
-  const spec::BertDims bert{.num_layers = 2,
-                            .num_heads = 2,
-                            .hidden_size = 64,
-                            .intermediate_size = 256,
-                            .vocab_size = 301,
-                            .pad_token = 3};
-  const auto w = initialized(spec::bert_graph(bert, 1, 1, DType::f32).groups, 7);
+  const architectures::BertDims bert{.num_layers = 2,
+                                     .num_heads = 2,
+                                     .hidden_size = 64,
+                                     .intermediate_size = 256,
+                                     .vocab_size = 301,
+                                     .pad_token = 3};
+  const auto w = initialized(architectures::bert_graph(bert, 1, 1, DType::f32).groups, 7);
   const auto& word = w.at("bert.embeddings.word_embeddings.weight");
   CHECK(std::abs(deviation(word, 301 * 64) / (0.02 * std::sqrt(300.0 / 301)) - 1) < 0.03);
   for (std::size_t i = 0; i < word.size(); ++i)
@@ -86,7 +87,7 @@ TEST_CASE("an initial weight depends on the seed and its name alone") {
   const auto w = initialized(dims, 7);
   at::set_num_threads(1);
   CHECK(initialized(dims, 7) == w);
-  spec::Gpt2Dims deeper = dims;
+  architectures::Gpt2Dims deeper = dims;
   deeper.num_layers = 5;
   const auto other = initialized(deeper, 7);
   CHECK(other.at("h.1.mlp.c_fc.weight") == w.at("h.1.mlp.c_fc.weight"));
@@ -96,7 +97,7 @@ TEST_CASE("an initial weight depends on the seed and its name alone") {
 }
 
 TEST_CASE("a context refuses slots that its instruction does not use") {
-  const auto graph = spec::gpt2_graph(dims, 2, 5, DType::f32);
+  const auto graph = architectures::gpt2_graph(dims, 2, 5, DType::f32);
   const auto& block = graph.blocks[2];
   std::vector<Tensor> operands(block.slots.size());
   std::vector<program::How> how(block.slots.size(), program::How::read);

@@ -8,7 +8,8 @@ namespace trainx::model::test {
 
 using program::Op;
 
-PlainRun::PlainRun(const spec::ModelDims& dims, program::ModelGraph g, program::StepProgram p)
+PlainRun::PlainRun(const architectures::ModelDims& dims, program::ModelGraph g,
+                   program::StepProgram p)
     : graph(std::move(g)), program(std::move(p)), blocks(build_blocks(dims, graph)) {
   for (const program::Buffer& b : program.buffers) {
     at::Tensor bytes = at::empty({std::max<std::int64_t>(b.bytes(), 1)}, at::kByte);

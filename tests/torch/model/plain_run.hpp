@@ -22,7 +22,8 @@ struct PlainRun {
   double loss_scale() const { return graph.compute == DType::f16 ? 256 : 1; }
 
   /// Training step of `graph`, passes applied by the caller to `program`.
-  PlainRun(const spec::ModelDims& dims, program::ModelGraph graph, program::StepProgram program);
+  PlainRun(const architectures::ModelDims& dims, program::ModelGraph graph,
+           program::StepProgram program);
   /// The buffer as a tensor of its declared type; flat.
   at::Tensor buffer(const std::string& name, DType dtype);
   /// Weights, from initialize_parameters with larger biases so that no gradient is hidden.

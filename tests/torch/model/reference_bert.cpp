@@ -15,9 +15,9 @@
 
 namespace trainx::model::test {
 
-BertResult reference_bert(const spec::BertDims& d, const std::map<std::string, at::Tensor>& weights,
-                          const BertBatch& batch, std::uint64_t seed, double loss_seed,
-                          at::ScalarType compute) {
+BertResult reference_bert(const architectures::BertDims& d,
+                          const std::map<std::string, at::Tensor>& weights, const BertBatch& batch,
+                          std::uint64_t seed, double loss_seed, at::ScalarType compute) {
   const std::int64_t B = batch.tokens.size(0), T = batch.tokens.size(1), C = d.hidden_size,
                      H = d.num_heads;
   std::map<std::string, at::Tensor> w;
@@ -80,7 +80,7 @@ BertResult reference_bert(const spec::BertDims& d, const std::map<std::string, a
   BertResult result;
   result.hidden = x.detach();
   at::Tensor logits, targets;
-  if (d.task == spec::Task::classification) {
+  if (d.task == architectures::Task::classification) {
     at::Tensor pooled = at::tanh(linear(x.select(1, 0), "bert.pooler.dense"));
     if (d.dropout > 0)
       pooled = (pooled.to(at::kDouble) *

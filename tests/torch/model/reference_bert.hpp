@@ -2,7 +2,7 @@
 // held against.
 #pragma once
 #include "compare.hpp"
-#include "spec/arch/bert.hpp"
+#include "architectures/bert.hpp"
 #include <cstdint>
 #include <map>
 #include <string>
@@ -25,7 +25,7 @@ struct BertResult {
 /// Weights by Hugging Face name, [out, in]. With dims.dropout > 0 factors come from Philox, element
 /// by element. In another type than fp64 each operation is what torch does in that type (attention
 /// its own fused one), the loss in fp32: what that costs in accuracy.
-BertResult reference_bert(const spec::BertDims& dims,
+BertResult reference_bert(const architectures::BertDims& dims,
                           const std::map<std::string, at::Tensor>& weights, const BertBatch& batch,
                           std::uint64_t seed, double loss_seed,
                           at::ScalarType compute = at::kDouble);

@@ -16,7 +16,7 @@
 
 namespace trainx::model::test {
 
-ReferenceResult reference_gpt2(const spec::Gpt2Dims& d,
+ReferenceResult reference_gpt2(const architectures::Gpt2Dims& d,
                                const std::map<std::string, at::Tensor>& weights,
                                const ReferenceBatch& batch, std::uint64_t seed, double loss_seed,
                                at::ScalarType compute) {

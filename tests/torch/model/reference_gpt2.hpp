@@ -2,7 +2,7 @@
 // held against.
 #pragma once
 #include "compare.hpp"
-#include "spec/arch/gpt2.hpp"
+#include "architectures/gpt2.hpp"
 #include <ATen/core/Tensor.h>
 #include <cstdint>
 #include <map>
@@ -24,7 +24,7 @@ struct ReferenceResult {
 /// Weights by Hugging Face name, [out, in]. With dims.dropout > 0 factors come from Philox, element
 /// by element. In another type than fp64 each operation is what torch does in that type (attention
 /// its own fused one), the loss in fp32: what that costs in accuracy.
-ReferenceResult reference_gpt2(const spec::Gpt2Dims& dims,
+ReferenceResult reference_gpt2(const architectures::Gpt2Dims& dims,
                                const std::map<std::string, at::Tensor>& weights,
                                const ReferenceBatch& batch, std::uint64_t seed, double loss_seed,
                                at::ScalarType compute = at::kDouble);

@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "operations/attention/attention.hpp"
-#include "spec/arch/library_bytes.hpp"
+#include "architectures/library_bytes.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/Parallel.h>
@@ -171,7 +171,7 @@ TEST_CASE("math gives what flash gives, and takes no more memory than planned fo
   const Results math = computed(AttentionKind::math);
   const std::int64_t results = math.out.nbytes() + math.lse.nbytes() + math.d_qkv.nbytes(),
                      taken = tensor::allocator_bytes().peak - before - results;
-  const std::int64_t planned = spec::library_bytes(
+  const std::int64_t planned = architectures::library_bytes(
       {B, T, H * D, D, tensor::dtype(type), AttentionKind::math}, at::get_num_threads());
   CHECK(taken <= planned);
   CHECK(error(math.out, flash.out.to(at::kDouble)) <= tolerance);

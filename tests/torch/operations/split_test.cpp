@@ -8,6 +8,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <cmath>
+#include <stdexcept>
 #include "support/catch.hpp"
 
 using namespace trainx;

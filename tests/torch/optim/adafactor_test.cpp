@@ -9,8 +9,8 @@ using program::Master;
 
 namespace {
 
-std::vector<spec::AdafactorOptions> forms() {
-  spec::AdafactorOptions plain, fixed, momentum, all;
+std::vector<options::AdafactorOptions> forms() {
+  options::AdafactorOptions plain, fixed, momentum, all;
   fixed.relative_step = fixed.scale_parameter = false;
   fixed.clip_threshold = 0.5;
   momentum.beta1 = 0.9;
@@ -25,10 +25,10 @@ std::vector<spec::AdafactorOptions> forms() {
 }  // namespace
 
 TEST_CASE("adafactor equals its formula in double over 50 steps") {
-  const spec::AdafactorOptions o = forms()[GENERATE(0u, 1u, 2u, 3u)];
+  const options::AdafactorOptions o = forms()[GENERATE(0u, 1u, 2u, 3u)];
   const auto [rows, columns] = GENERATE(std::pair{1, 1}, std::pair{1, 257}, std::pair{257, 1},
                                         std::pair{64, 64}, std::pair{77, 301});
-  GroupFixture f(matrix_group(rows, columns), spec::states(o), DType::f32, Master::absent, 83);
+  GroupFixture f(matrix_group(rows, columns), options::states(o), DType::f32, Master::absent, 83);
   struct State {
     std::vector<double> row, column, second, first;
   };
@@ -85,9 +85,9 @@ TEST_CASE("adafactor equals its formula in double over 50 steps") {
 }
 
 TEST_CASE("adafactor: rows that pad a vocabulary change nothing") {
-  const spec::AdafactorOptions o = forms()[GENERATE(0u, 3u)];
-  GroupFixture padded(matrix_group(64, 33, 7), spec::states(o), DType::f32, Master::absent, 89),
-      plain(matrix_group(57, 33), spec::states(o), DType::f32, Master::absent, 89);
+  const options::AdafactorOptions o = forms()[GENERATE(0u, 3u)];
+  GroupFixture padded(matrix_group(64, 33, 7), options::states(o), DType::f32, Master::absent, 89),
+      plain(matrix_group(57, 33), options::states(o), DType::f32, Master::absent, 89);
   const auto matrix = [](std::vector<float>& x) { return std::span(x.data(), 57 * 33); };
   std::fill_n(padded.exact.begin(), 64 * 33, 0.0f);
   std::ranges::copy(matrix(plain.exact), padded.exact.begin());

@@ -9,9 +9,9 @@ using namespace trainx::optim;
 using program::Master;
 
 TEST_CASE("adagrad equals its formula in double over 50 steps") {
-  const spec::AdagradOptions o = GENERATE(spec::AdagradOptions{},
-                                          spec::AdagradOptions{0.1, 0, 1e-10, 0.1},
-                                          spec::AdagradOptions{0, 0.5, 1e-6, 0});
+  const options::AdagradOptions o = GENERATE(options::AdagradOptions{},
+                                             options::AdagradOptions{0.1, 0, 1e-10, 0.1},
+                                             options::AdagradOptions{0, 0.5, 1e-6, 0});
   const std::int64_t n = GENERATE(1, 127, 128, 129, 20003);
   GroupFixture f(n, o, DType::f32, Master::absent, 43);
   std::vector<double> sum(f.exact.size(), o.initial_accumulator_value);
@@ -30,7 +30,7 @@ TEST_CASE("adagrad equals its formula in double over 50 steps") {
 }
 
 TEST_CASE("adagrad equals LibTorch's fused step") {
-  const spec::AdagradOptions o{0.01, 0.1, 1e-10, 0.1};
+  const options::AdagradOptions o{0.01, 0.1, 1e-10, 0.1};
   GroupFixture f(5001, o, DType::f32, Master::absent, 7), reference = f;
   const auto adagrad = make_optimizer(o);
   for (unsigned step = 0; step < 50; ++step) {

@@ -9,7 +9,7 @@ using namespace trainx::optim;
 using program::Master;
 
 TEST_CASE("adam equals its formula in double over 50 steps") {
-  const spec::AdamOptions o{0.9, 0.95, 1e-8, GENERATE(0.0, 0.1)};
+  const options::AdamOptions o{0.9, 0.95, 1e-8, GENERATE(0.0, 0.1)};
   const std::int64_t n = GENERATE(1, 127, 128, 129, 20003);
   GroupFixture f(n, o, DType::f32, Master::absent, 41);
   std::vector<double> m(f.exact.size()), v(m);
@@ -30,7 +30,7 @@ TEST_CASE("adam equals its formula in double over 50 steps") {
 }
 
 TEST_CASE("adam equals LibTorch's fused step") {
-  const spec::AdamOptions o{0.9, 0.95, 1e-8, 0.1};
+  const options::AdamOptions o{0.9, 0.95, 1e-8, 0.1};
   GroupFixture f(5001, o, DType::f32, Master::absent, 7), reference = f;
   const auto adam = make_optimizer(o);
   for (unsigned step = 0; step < 50; ++step) {

@@ -96,7 +96,7 @@ TEST_CASE("codes found from where their exponents lead are the nearest ones") {
 }
 
 TEST_CASE("adamw_8bit equals its formula in double over 50 steps") {
-  const spec::AdamW8bitOptions o{0.9, 0.95, 1e-8, 0.1, 4096};
+  const options::AdamW8bitOptions o{0.9, 0.95, 1e-8, 0.1, 4096};
   const std::int64_t n = GENERATE(1, 4095, 4096, 4097, 20003);
   GroupFixture f(n, o, DType::f32, Master::absent, 67);
   std::vector<Quantised> m(3), v(3);
@@ -140,20 +140,20 @@ TEST_CASE("adamw_8bit equals its formula in double over 50 steps") {
 }
 
 TEST_CASE("small tensors, and embeddings where it is asked, have moments in fp32") {
-  spec::AdamW8bitOptions o;
+  options::AdamW8bitOptions o;
   program::ParameterSpec p{.name = "p", .dims = {64, 64}, .embedding = true};
-  const auto states = spec::states(o);
+  const auto states = options::states(o);
   CHECK(states[0].dims(p).empty());
   CHECK(states[2].dims(p) == p.dims);
   CHECK(states[3].dims(p) == std::vector<std::int64_t>{16});
   o.embeddings_32bit = true;
-  CHECK(spec::states(o)[0].dims(p) == p.dims);
-  CHECK(spec::states(o)[2].dims(p).empty());
+  CHECK(options::states(o)[0].dims(p) == p.dims);
+  CHECK(options::states(o)[2].dims(p).empty());
   p.embedding = false;
   p.dims = {63, 65};
-  CHECK(spec::states(o)[0].dims(p) == p.dims);
-  const spec::AdamW8bitOptions never{0.9, 0.999, 1e-8, 0.01, 1LL << 40};
-  const spec::AdamWOptions adamw;
+  CHECK(options::states(o)[0].dims(p) == p.dims);
+  const options::AdamW8bitOptions never{0.9, 0.999, 1e-8, 0.01, 1LL << 40};
+  const options::AdamWOptions adamw;
   GroupFixture f(20003, never, DType::bf16, Master::split, 71),
       same(20003, adamw, DType::bf16, Master::split, 71);
   for (std::int64_t step = 0; step < 5; ++step) {

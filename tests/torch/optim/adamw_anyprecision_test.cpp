@@ -8,10 +8,10 @@ using program::Master;
 
 namespace {
 
-using spec::StateDtype;
-spec::AdamWAnyPrecisionOptions options(StateDtype momentum, StateDtype variance, bool kahan,
-                                       double decay) {
-  spec::AdamWAnyPrecisionOptions o{0.9, 0.95, 1e-8, decay};
+using options::StateDtype;
+options::AdamWAnyPrecisionOptions with_options(StateDtype momentum, StateDtype variance, bool kahan,
+                                               double decay) {
+  options::AdamWAnyPrecisionOptions o{0.9, 0.95, 1e-8, decay};
   o.momentum_dtype = momentum;
   o.variance_dtype = variance;
   o.use_kahan_summation = kahan;
@@ -26,8 +26,8 @@ double kept_as(StateDtype type, double x) {
 TEST_CASE(
     "adamw_anyprecision equals its formula in double over 50 steps, states rounded where they are "
     "kept") {
-  const auto o = options(GENERATE(StateDtype::fp32, StateDtype::bf16),
-                         GENERATE(StateDtype::fp32, StateDtype::bf16), false, 0.1);
+  const auto o = with_options(GENERATE(StateDtype::fp32, StateDtype::bf16),
+                              GENERATE(StateDtype::fp32, StateDtype::bf16), false, 0.1);
   const std::int64_t n = GENERATE(1, 127, 129, 20003);
   GroupFixture f(n, o, DType::f32, Master::absent, 53);
   std::vector<double> m(f.exact.size()), v(m);
@@ -51,8 +51,8 @@ TEST_CASE(
 }
 
 TEST_CASE("adamw_anyprecision with fp32 states is adamw") {
-  const auto o = options(StateDtype::fp32, StateDtype::fp32, false, 0.1);
-  const spec::AdamWOptions same{o.beta1, o.beta2, o.eps, o.weight_decay};
+  const auto o = with_options(StateDtype::fp32, StateDtype::fp32, false, 0.1);
+  const options::AdamWOptions same{o.beta1, o.beta2, o.eps, o.weight_decay};
   GroupFixture f(5001, o, DType::bf16, Master::split, 59),
       adamw(5001, same, DType::bf16, Master::split, 59);
   for (std::int64_t step = 0; step < 50; ++step) {
@@ -66,8 +66,8 @@ TEST_CASE("adamw_anyprecision with fp32 states is adamw") {
 }
 
 TEST_CASE("Kahan summation in bf16 follows fp32 where bf16 alone stands still") {
-  const auto kahan = options(StateDtype::bf16, StateDtype::bf16, true, 0.1),
-             lossy = options(StateDtype::bf16, StateDtype::bf16, false, 0.1);
+  const auto kahan = with_options(StateDtype::bf16, StateDtype::bf16, true, 0.1),
+             lossy = with_options(StateDtype::bf16, StateDtype::bf16, false, 0.1);
   GroupFixture exact(5001, lossy, DType::f32, Master::absent, 61),
       compensated(5001, kahan, DType::bf16, Master::absent, 61),
       alone(5001, lossy, DType::bf16, Master::absent, 61);

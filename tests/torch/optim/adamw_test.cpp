@@ -10,7 +10,7 @@ using program::Master;
 
 namespace {
 
-const spec::AdamWOptions options{0.9, 0.95, 1e-8, 0.1};
+const options::AdamWOptions settings{0.9, 0.95, 1e-8, 0.1};
 
 // Loshchilov & Hutter 2019, Alg. 2, with the factors of clipping, in double.
 struct Formula {
@@ -25,12 +25,12 @@ struct Formula {
       for (auto i = static_cast<std::size_t>(p.offset);
            i < static_cast<std::size_t>(p.offset + p.dims[0]); ++i) {
         const double g = f.gradient[i] * factor;
-        m[i] = options.beta1 * m[i] + (1 - options.beta1) * g;
-        v[i] = options.beta2 * v[i] + (1 - options.beta2) * g * g;
-        const double m_hat = m[i] / (1 - std::pow(options.beta1, t)),
-                     v_hat = v[i] / (1 - std::pow(options.beta2, t));
-        w[i] -= s.lr * (m_hat / (std::sqrt(v_hat) + options.eps) +
-                        (p.decay ? options.weight_decay * w[i] : 0));
+        m[i] = settings.beta1 * m[i] + (1 - settings.beta1) * g;
+        v[i] = settings.beta2 * v[i] + (1 - settings.beta2) * g * g;
+        const double m_hat = m[i] / (1 - std::pow(settings.beta1, t)),
+                     v_hat = v[i] / (1 - std::pow(settings.beta2, t));
+        w[i] -= s.lr * (m_hat / (std::sqrt(v_hat) + settings.eps) +
+                        (p.decay ? settings.weight_decay * w[i] : 0));
       }
   }
 };
@@ -41,7 +41,7 @@ TEST_CASE("adamw equals its formula in double over 50 steps") {
   const std::int64_t n = GENERATE(1, 127, 128, 129, 100003);
   const unsigned seed = 20 + static_cast<unsigned>(n);
   GroupFixture f(n, 2, DType::f32, Master::absent, seed);
-  const auto adamw = make_optimizer(options);
+  const auto adamw = make_optimizer(settings);
   const std::vector<double> zeros(f.exact.size());
   Formula want{{f.exact.begin(), f.exact.end()}, zeros, zeros};
   for (unsigned step = 0; step < 50; ++step) {
@@ -62,7 +62,7 @@ TEST_CASE("adamw equals LibTorch's fused step") {
   const unsigned seed = 7;
   GroupFixture f(5001, 2, DType::f32, Master::absent, seed);
   GroupFixture reference = f;
-  const auto adamw = make_optimizer(options);
+  const auto adamw = make_optimizer(settings);
   for (unsigned step = 0; step < 50; ++step) {
     f.new_gradient(seed * 100 + step);
     reference.gradient = f.gradient;
@@ -80,8 +80,8 @@ TEST_CASE("adamw equals LibTorch's fused step") {
           count{at::full({}, static_cast<float>(step + 1), at::kFloat)};
       at::_fused_adamw_(view(reference.exact.data()), view(reference.gradient.data()),
                         view(reference.states[0].floats()), view(reference.states[1].floats()),
-                        none, count, s.lr, options.beta1, options.beta2,
-                        p.decay ? options.weight_decay : 0.0, options.eps, false, false);
+                        none, count, s.lr, settings.beta1, settings.beta2,
+                        p.decay ? settings.weight_decay : 0.0, settings.eps, false, false);
     }
   }
   double largest = 0;

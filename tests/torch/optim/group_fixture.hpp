@@ -88,8 +88,8 @@ struct StateMemory {
   }
 };
 
-inline std::vector<program::StateSpec> states_of(const spec::OptimizerOptions& o) {
-  return std::visit([](const auto& x) { return spec::states(x); }, o);
+inline std::vector<program::StateSpec> states_of(const options::OptimizerOptions& o) {
+  return std::visit([](const auto& x) { return options::states(x); }, o);
 }
 /// So many fp32 states, as adamw and sgd keep them.
 inline std::vector<program::StateSpec> fp32_states(std::size_t count) {
@@ -112,7 +112,7 @@ struct GroupFixture {
   GroupFixture(std::int64_t n, std::size_t state_count, DType parameter_dtype,
                program::Master master_kind, unsigned seed)
       : GroupFixture(group_of(n), fp32_states(state_count), parameter_dtype, master_kind, seed) {}
-  GroupFixture(std::int64_t n, const spec::OptimizerOptions& options, DType parameter_dtype,
+  GroupFixture(std::int64_t n, const options::OptimizerOptions& options, DType parameter_dtype,
                program::Master master_kind, unsigned seed)
       : GroupFixture(group_of(n), states_of(options), parameter_dtype, master_kind, seed) {}
   GroupFixture(program::GroupSpec parameters, const std::vector<program::StateSpec>& kept,

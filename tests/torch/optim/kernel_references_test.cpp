@@ -107,7 +107,7 @@ void check_reference(const Options& options, Reference run_reference, bool bf16_
 }  // namespace
 
 TEST_CASE("the adamw kernel's reference gives the bits of the CPU's optimizer") {
-  const spec::AdamWOptions o{0.9, 0.95, 1e-8, 0.1};
+  const options::AdamWOptions o{0.9, 0.95, 1e-8, 0.1};
   check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
     kernels::adamw_reference(table, kind, scalars,
                              {o.beta1, o.beta2, o.eps, o.weight_decay, scale});
@@ -115,8 +115,8 @@ TEST_CASE("the adamw kernel's reference gives the bits of the CPU's optimizer") 
 }
 
 TEST_CASE("the sgd kernel's reference gives the bits of the CPU's optimizer") {
-  const auto o = GENERATE(spec::SgdOptions{0, false, 0}, spec::SgdOptions{0, false, 0.1},
-                          spec::SgdOptions{0.9, false, 0.1}, spec::SgdOptions{0.9, true, 0});
+  const auto o = GENERATE(options::SgdOptions{0, false, 0}, options::SgdOptions{0, false, 0.1},
+                          options::SgdOptions{0.9, false, 0.1}, options::SgdOptions{0.9, true, 0});
   check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
     kernels::sgd_reference(table, kind, scalars, {o.momentum, o.nesterov, o.weight_decay, scale});
   });
@@ -134,26 +134,26 @@ Settings scaled(Settings settings, const kernels::ScaleSettings& scale) {
 
 TEST_CASE("the kernels' references of the other rules give the bits of the CPU's optimizers") {
   SECTION("adam") {
-    const spec::AdamOptions o{0.9, 0.95, 1e-8, 0.1};
+    const options::AdamOptions o{0.9, 0.95, 1e-8, 0.1};
     check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
       kernels::adam_reference(table, kind, scalars, scaled(settings_of(o), scale));
     });
   }
   SECTION("adagrad") {
-    const spec::AdagradOptions o{0.1, 0.5, 1e-10, 0.1};
+    const options::AdagradOptions o{0.1, 0.5, 1e-10, 0.1};
     check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
       kernels::adagrad_reference(table, kind, scalars, scaled(settings_of(o), scale));
     });
   }
   SECTION("lion") {
-    const spec::LionOptions o{0.9, 0.99, 0.1};
+    const options::LionOptions o{0.9, 0.99, 0.1};
     check_reference(o, [&](const auto& table, auto kind, const auto& scalars, const auto& scale) {
       kernels::lion_reference(table, kind, scalars, scaled(settings_of(o), scale));
     });
   }
   SECTION("adamw_anyprecision") {
-    using spec::StateDtype;
-    spec::AdamWAnyPrecisionOptions o{0.9, 0.95, 1e-8, 0.1};
+    using options::StateDtype;
+    options::AdamWAnyPrecisionOptions o{0.9, 0.95, 1e-8, 0.1};
     o.momentum_dtype = GENERATE(StateDtype::fp32, StateDtype::bf16);
     o.variance_dtype = GENERATE(StateDtype::fp32, StateDtype::bf16);
     o.use_kahan_summation = GENERATE(false, true);

@@ -6,7 +6,7 @@ using namespace trainx::optim;
 using program::Master;
 
 TEST_CASE("lamb equals its formula in double over 50 steps") {
-  const spec::LambOptions o{0.9, 0.95, 1e-6, GENERATE(0.0, 0.1)};
+  const options::LambOptions o{0.9, 0.95, 1e-6, GENERATE(0.0, 0.1)};
   const std::int64_t n = GENERATE(1, 127, 129, 4096, 20003);
   GroupFixture f(n, o, DType::f32, Master::absent, 73);
   std::vector<std::vector<double>> m(3), v(3);
@@ -38,7 +38,7 @@ TEST_CASE("lamb equals its formula in double over 50 steps") {
 }
 
 TEST_CASE("lamb takes a ratio of 1 where weights or direction are zero") {
-  const spec::LambOptions o{0.9, 0.999, 1e-6, 0};
+  const options::LambOptions o{0.9, 0.999, 1e-6, 0};
   GroupFixture f(10, o, DType::f32, Master::absent, 79);
   for (std::size_t i = 0; i < f.used.size(); ++i)
     if (f.used[i]) f.exact[i] = 0, f.gradient[i] = 0;

@@ -6,7 +6,7 @@ using namespace trainx::optim;
 using program::Master;
 
 TEST_CASE("lion equals its formula in double over 50 steps") {
-  const spec::LionOptions o{0.9, 0.99, GENERATE(0.0, 0.1)};
+  const options::LionOptions o{0.9, 0.99, GENERATE(0.0, 0.1)};
   const std::int64_t n = GENERATE(1, 127, 128, 129, 20003);
   GroupFixture f(n, o, DType::f32, Master::absent, 47);
   std::vector<double> m(f.exact.size()), unsure(m);
@@ -28,7 +28,7 @@ TEST_CASE("lion equals its formula in double over 50 steps") {
 }
 
 TEST_CASE("lion moves nothing where momentum and gradient are zero") {
-  const spec::LionOptions o;
+  const options::LionOptions o;
   GroupFixture f(100, o, DType::f32, Master::absent, 3);
   std::fill(f.gradient.begin(), f.gradient.end(), 0.0f);
   const auto before = f.exact;

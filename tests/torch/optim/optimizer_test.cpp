@@ -11,35 +11,35 @@ using program::Master;
 
 namespace {
 
-spec::AdamWAnyPrecisionOptions any_precision() {
-  spec::AdamWAnyPrecisionOptions o;
-  o.momentum_dtype = spec::StateDtype::bf16;
+options::AdamWAnyPrecisionOptions any_precision() {
+  options::AdamWAnyPrecisionOptions o;
+  o.momentum_dtype = options::StateDtype::bf16;
   o.weight_decay = 0.1;
   return o;
 }
-spec::AdafactorOptions adafactor(bool with_momentum) {
-  spec::AdafactorOptions o;
+options::AdafactorOptions adafactor(bool with_momentum) {
+  options::AdafactorOptions o;
   o.weight_decay = 0.1;
   if (with_momentum) o.beta1 = 0.9;
   return o;
 }
-const spec::OptimizerOptions optimizers[] = {spec::AdamWOptions{0.9, 0.99, 1e-8, 0.1},
-                                             spec::SgdOptions{},
-                                             spec::SgdOptions{0.9, false, 0.1},
-                                             spec::SgdOptions{0.9, true, 0.1},
-                                             spec::AdamOptions{0.9, 0.99, 1e-8, 0.1},
-                                             spec::AdagradOptions{0.1, 0.1, 1e-10, 0.1},
-                                             spec::LionOptions{0.9, 0.99, 0.1},
-                                             any_precision(),
-                                             spec::AdamW8bitOptions{},
-                                             adafactor(false),
-                                             adafactor(true),
-                                             spec::LambOptions{}};
+const options::OptimizerOptions optimizers[] = {options::AdamWOptions{0.9, 0.99, 1e-8, 0.1},
+                                                options::SgdOptions{},
+                                                options::SgdOptions{0.9, false, 0.1},
+                                                options::SgdOptions{0.9, true, 0.1},
+                                                options::AdamOptions{0.9, 0.99, 1e-8, 0.1},
+                                                options::AdagradOptions{0.1, 0.1, 1e-10, 0.1},
+                                                options::LionOptions{0.9, 0.99, 0.1},
+                                                any_precision(),
+                                                options::AdamW8bitOptions{},
+                                                adafactor(false),
+                                                adafactor(true),
+                                                options::LambOptions{}};
 constexpr int optimizer_count = static_cast<int>(std::size(optimizers));
 
 enum class Gradients { fp32, rounded, bf16 };  // rounded: what bf16 holds, in fp32
 
-void run(GroupFixture& f, const spec::OptimizerOptions& o, unsigned steps, unsigned seed,
+void run(GroupFixture& f, const options::OptimizerOptions& o, unsigned steps, unsigned seed,
          Gradients gradients = Gradients::fp32) {
   const auto optimizer = make_optimizer(o);
   for (unsigned step = 0; step < steps; ++step) {
@@ -174,7 +174,7 @@ TEST_CASE("clipping scales by max_norm / (norm + 1e-6), and only above it") {
   CHECK(s.norm2 == 25);
   s.lr = 1;
   s.gradient_scale = 2;
-  const auto sgd = make_optimizer(spec::SgdOptions{});
+  const auto sgd = make_optimizer(options::SgdOptions{});
   for (const double limit : {0.0, 20.0, 10.0 + 1e-6, 1.0}) {
     f.exact[0] = f.exact[1] = 0;
     s.max_grad_norm = limit;

@@ -13,10 +13,10 @@ namespace {
 /// same as a whole.
 class Shards {
  public:
-  Shards(const spec::OptimizerOptions& options, program::GroupSpec group, int count, DType dtype,
+  Shards(const options::OptimizerOptions& options, program::GroupSpec group, int count, DType dtype,
          Master master)
       : states_(states_of(options)),
-        sums_(std::visit([](const auto& o) { return spec::tensor_sums_of(o); }, options)),
+        sums_(std::visit([](const auto& o) { return options::tensor_sums_of(o); }, options)),
         optimizer_(make_optimizer(options)),
         count_(count),
         whole_(program::divisible(program::ModelGraph{{std::move(group)}}, count,
@@ -104,14 +104,14 @@ class Shards {
 }  // namespace
 
 TEST_CASE("parts of tensors, with the sums of all parts, are updated as whole tensors are") {
-  spec::AdafactorOptions plain, momentum, fixed;
+  options::AdafactorOptions plain, momentum, fixed;
   momentum.beta1 = 0.9;
   momentum.weight_decay = 0.1;
   fixed.relative_step = fixed.scale_parameter = false;
   fixed.clip_threshold = 0.5;
-  for (const spec::OptimizerOptions& options :
-       {spec::OptimizerOptions(spec::LambOptions{}), spec::OptimizerOptions(plain),
-        spec::OptimizerOptions(momentum), spec::OptimizerOptions(fixed)})
+  for (const options::OptimizerOptions& options :
+       {options::OptimizerOptions(options::LambOptions{}), options::OptimizerOptions(plain),
+        options::OptimizerOptions(momentum), options::OptimizerOptions(fixed)})
     for (const auto& [rows, columns, padding] :
          {std::tuple{1, 1, 0}, std::tuple{64, 64, 0}, std::tuple{300, 141, 0},
           std::tuple{77, 301, 5}, std::tuple{1, 900, 0}})

@@ -10,13 +10,13 @@ using program::Master;
 
 namespace {
 
-const spec::SgdOptions forms[] = {
+const options::SgdOptions forms[] = {
     {0, false, 0}, {0, false, 0.1}, {0.9, false, 0}, {0.9, false, 0.1}, {0.9, true, 0.1}};
 
 }  // namespace
 
 TEST_CASE("sgd equals its formula in double over 50 steps") {
-  const spec::SgdOptions o = forms[GENERATE(0, 1, 2, 3, 4)];
+  const options::SgdOptions o = forms[GENERATE(0, 1, 2, 3, 4)];
   const std::int64_t n = GENERATE(1, 127, 128, 129, 100003);
   const unsigned seed = 3 + static_cast<unsigned>(n);
   GroupFixture f(n, o.momentum > 0 ? 1 : 0, DType::f32, Master::absent, seed);
@@ -49,7 +49,7 @@ TEST_CASE("sgd equals its formula in double over 50 steps") {
 }
 
 TEST_CASE("sgd equals LibTorch's fused step") {
-  const spec::SgdOptions o = forms[GENERATE(0, 1, 2, 3, 4)];
+  const options::SgdOptions o = forms[GENERATE(0, 1, 2, 3, 4)];
   GroupFixture f(5001, o.momentum > 0 ? 1 : 0, DType::f32, Master::absent, 11);
   GroupFixture reference = f;
   const auto sgd = make_optimizer(o);
@@ -77,11 +77,11 @@ TEST_CASE("sgd equals LibTorch's fused step") {
 }
 
 TEST_CASE("nesterov without momentum and wrong numbers of states are broken promises") {
-  CHECK_THROWS_AS(make_optimizer(spec::SgdOptions{0, true, 0}), InternalError);
+  CHECK_THROWS_AS(make_optimizer(options::SgdOptions{0, true, 0}), InternalError);
   GroupFixture f(10, 2, DType::f32, Master::absent, 1);
-  CHECK_THROWS_AS(make_optimizer(spec::SgdOptions{})->update(f.memory(), StepScalars{}),
+  CHECK_THROWS_AS(make_optimizer(options::SgdOptions{})->update(f.memory(), StepScalars{}),
                   InternalError);
   GroupMemory odd = GroupFixture(10, 0, DType::bf16, Master::split, 1).memory();
   odd.master = nullptr;
-  CHECK_THROWS_AS(make_optimizer(spec::SgdOptions{})->update(odd, StepScalars{}), InternalError);
+  CHECK_THROWS_AS(make_optimizer(options::SgdOptions{})->update(odd, StepScalars{}), InternalError);
 }

@@ -12,17 +12,17 @@ using kernels::RoundingKey;
 
 namespace {
 
-const std::vector<spec::OptimizerOptions>& all_optimizers() {
-  static const std::vector<spec::OptimizerOptions> all{spec::AdamWOptions{},
-                                                       spec::SgdOptions{},
-                                                       spec::SgdOptions{0.9, true, 0},
-                                                       spec::AdamOptions{},
-                                                       spec::AdagradOptions{},
-                                                       spec::LionOptions{},
-                                                       spec::AdamWAnyPrecisionOptions{},
-                                                       spec::AdamW8bitOptions{},
-                                                       spec::LambOptions{},
-                                                       spec::AdafactorOptions{}};
+const std::vector<options::OptimizerOptions>& all_optimizers() {
+  static const std::vector<options::OptimizerOptions> all{options::AdamWOptions{},
+                                                          options::SgdOptions{},
+                                                          options::SgdOptions{0.9, true, 0},
+                                                          options::AdamOptions{},
+                                                          options::AdagradOptions{},
+                                                          options::LionOptions{},
+                                                          options::AdamWAnyPrecisionOptions{},
+                                                          options::AdamW8bitOptions{},
+                                                          options::LambOptions{},
+                                                          options::AdafactorOptions{}};
   return all;
 }
 
@@ -34,7 +34,7 @@ StepScalars scalars_of(std::int64_t step, double lr) {
   return s;
 }
 
-GroupFixture fixture(const spec::OptimizerOptions& o, std::optional<std::uint64_t> seed) {
+GroupFixture fixture(const options::OptimizerOptions& o, std::optional<std::uint64_t> seed) {
   GroupFixture f(3001, o, DType::bf16, program::Master::absent, 7);
   f.rounding_seed = seed;
   return f;
@@ -118,7 +118,7 @@ TEST_CASE(
 TEST_CASE(
     "updates that are too small for bf16 stand still when rounded to nearest, and add up when "
     "rounded stochastically") {
-  const spec::SgdOptions o{0, false, 0};
+  const options::SgdOptions o{0, false, 0};
   GroupFixture nearest = fixture(o, std::nullopt), stochastic = fixture(o, 42);
   for (GroupFixture* f : {&nearest, &stochastic})
     for (std::size_t i = 0; i < f->used.size(); ++i)
@@ -170,11 +170,11 @@ TEST_CASE(
 
 TEST_CASE(
     "weights that are exact are not rounded stochastically, and none beside Kahan summation") {
-  GroupFixture split(100, spec::SgdOptions{}, DType::bf16, program::Master::split, 1);
+  GroupFixture split(100, options::SgdOptions{}, DType::bf16, program::Master::split, 1);
   split.rounding_seed = 1;
-  CHECK_THROWS_AS(make_optimizer(spec::SgdOptions{})->update(split.memory(), scalars_of(0, 1)),
+  CHECK_THROWS_AS(make_optimizer(options::SgdOptions{})->update(split.memory(), scalars_of(0, 1)),
                   InternalError);
-  spec::AdamWAnyPrecisionOptions kahan;
+  options::AdamWAnyPrecisionOptions kahan;
   kahan.use_kahan_summation = true;
   GroupFixture f = fixture(kahan, 1);
   CHECK_THROWS_AS(make_optimizer(kahan)->update(f.memory(), scalars_of(0, 1)), InternalError);

@@ -2,7 +2,7 @@
 // workspace that is planned for it there.
 #include "gpu/first_fit.hpp"
 #include "operations/attention/attention.hpp"
-#include "spec/arch/library_bytes.hpp"
+#include "architectures/library_bytes.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/full.h>
@@ -48,8 +48,9 @@ void check_room(at::ScalarType type, bool causal, std::int64_t B, std::int64_t T
                    d_qkv = at::full({B, T, 3, H, D}, 7, type),
                    lengths = at::full({B}, T - 3, at::kInt);
   const std::int64_t planned =
-      spec::gpu_library_bytes({B, T, H * D, D, tensor::dtype(type), AttentionKind::math}, false) -
-      spec::kept_product_bytes;
+      architectures::gpu_library_bytes({B, T, H * D, D, tensor::dtype(type), AttentionKind::math},
+                                       false) -
+      architectures::kept_product_bytes;
   std::vector<std::byte> memory(static_cast<std::size_t>(planned) + 512);
   gpu::FirstFit workspace(
       reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 511) / 512 * 512),

@@ -12,7 +12,7 @@ class CountingDevice final : public Device {
       : device_(std::move(device)), steps_change_residents_(steps_change_residents) {}
   Arena& residents() override { return device_->residents(); }
   std::byte* host() const override { return device_->host(); }
-  offload::Disk* disk() const override { return device_->disk(); }
+  disk::Disk* disk() const override { return device_->disk(); }
   bool steps_change_residents() const override { return steps_change_residents_; }
   void upload(const std::vector<std::span<const std::byte>>& zeros) override {
     device_->upload(zeros);

@@ -18,10 +18,10 @@ using namespace trainx;
 namespace {
 
 /// A program that leaves residual<last> and branch<last> behind.
-plan::PlacedProgram forward_of(const spec::ModelDims& dims, std::int64_t batch,
+plan::PlacedProgram forward_of(const architectures::ModelDims& dims, std::int64_t batch,
                                std::int64_t length) {
   plan::PlacedProgram placed;
-  placed.graph = spec::model_graph(dims, batch, length, DType::f32, 2);
+  placed.graph = architectures::model_graph(dims, batch, length, DType::f32, 2);
   placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph,
                                             program::Op::predict);
   // nothing is overwritten: what blocks hand on can be read afterwards
@@ -43,8 +43,8 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
              *expected = std::getenv("TRAINX_TEST_HIDDEN");
   REQUIRE(folder);
   REQUIRE(expected);
-  auto dims = std::get<spec::BertDims>(spec::read_config(folder));
-  dims.task = spec::Task::classification;  // whose pooler such folders hold
+  auto dims = std::get<architectures::BertDims>(architectures::read_config(folder));
+  dims.task = architectures::Task::classification;  // whose pooler such folders hold
   dims.num_labels = 2;
   const checkpoint::SafetensorsReader file(expected);
   const std::int64_t C = dims.hidden_size, last = 2 * dims.num_layers - 1;

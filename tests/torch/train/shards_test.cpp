@@ -1,6 +1,6 @@
 #include "small_run.hpp"
 #include "checkpoint/weights_folder.hpp"
-#include "dist/part_control.hpp"
+#include "comm/part_control.hpp"
 #include "support/catch.hpp"
 #include "support/forked_ranks.hpp"
 #include "support/limited_file_size.hpp"
@@ -41,18 +41,18 @@ plan::RunPlan plan_of(const Cut& cut, const std::string& precision, const std::s
 /// One rank's memory, with the ranks that it belongs to.
 struct Rank {
   plan::RunPlan plan;
-  std::unique_ptr<dist::Control> control;
-  std::unique_ptr<dist::Communicator> communicator;
-  dist::Part shards, replicas;
+  std::unique_ptr<comm::Control> control;
+  std::unique_ptr<comm::Communicator> communicator;
+  comm::Part shards, replicas;
   train::Whereabouts whereabouts;
   train::Ranks ranks;
   std::unique_ptr<train::Device> device;
   ResidentState resident;
 
-  Rank(const dist::Membership& m, plan::RunPlan p)
+  Rank(const comm::Membership& m, plan::RunPlan p)
       : plan(std::move(p)),
-        control(m.world_size > 1 ? dist::Control::join(m, {}) : nullptr),
-        communicator(control ? dist::make_communicator(*control) : nullptr),
+        control(m.world_size > 1 ? comm::Control::join(m, {}) : nullptr),
+        communicator(control ? comm::make_communicator(*control) : nullptr),
         shards(part(program::Among::shards)),
         replicas(part(program::Among::replicas)),
         ranks(control ? train::Ranks(control.get(),
@@ -66,12 +66,12 @@ struct Rank {
                 static_cast<std::size_t>(device->residents().bytes()));
   }
 
-  dist::Part part(int group) const {
+  comm::Part part(int group) const {
     const program::StepProgram& p = plan.train.front().program;
     const bool in_groups = plan.zero_stage() > 0 && p.shard_ranks < p.world_size;
-    return in_groups ? dist::make_part(*control, program::ranks_among(p, group, control->rank()),
+    return in_groups ? comm::make_part(*control, program::ranks_among(p, group, control->rank()),
                                        communicator->transport())
-                     : dist::Part();
+                     : comm::Part();
   }
   checkpoint::Contents contents() const {
     checkpoint::Contents c = train::checkpoint_contents(plan, resident, {}, 1, {});
@@ -108,7 +108,7 @@ struct Rank {
 template <class Body>
 void among(const Cut& cut, const std::string& precision, const std::string& optimizer,
            const Body& body) {
-  ForkedRanks forked(cut.world_size, [&](const dist::Membership& m) {
+  ForkedRanks forked(cut.world_size, [&](const comm::Membership& m) {
     at::set_num_threads(1);
     Rank rank(m, plan_of(cut, precision, optimizer));
     const std::string said = body(rank);

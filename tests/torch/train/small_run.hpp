@@ -110,17 +110,17 @@ struct SmallRun {
   }
 
   /// Null where the program has nothing there.
-  static std::unique_ptr<offload::Disk> disk_for(const plan::PlacedProgram& placed) {
+  static std::unique_ptr<disk::Disk> disk_for(const plan::PlacedProgram& placed) {
     const std::int64_t bytes = placed.placement.peak_of(program::Space::disk);
     // the file outlives its folder
-    return bytes > 0 ? std::make_unique<offload::Disk>(TemporaryFolder().path(), bytes) : nullptr;
+    return bytes > 0 ? std::make_unique<disk::Disk>(TemporaryFolder().path(), bytes) : nullptr;
   }
 
   const plan::RunPlan& plan;
   std::vector<plan::PlacedProgram> programs;
   const plan::PlacedProgram& placed;
   Arena arena, host;
-  std::unique_ptr<offload::Disk> disk;
+  std::unique_ptr<disk::Disk> disk;
   ResidentState resident;
   std::vector<model::Blocks> blocks;
   std::unique_ptr<optim::Optimizer> optimizer;

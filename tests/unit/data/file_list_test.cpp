@@ -28,8 +28,8 @@ std::vector<std::uint16_t> counting(std::uint16_t first, std::size_t n) {
   return ids;
 }
 
-std::unique_ptr<Source> open_tokens(const spec::FileList& files, std::int64_t length) {
-  return open_source(spec::TokensOptions{.train = files}, Split::train, {length});
+std::unique_ptr<Source> open_tokens(const options::FileList& files, std::int64_t length) {
+  return open_source(options::TokensOptions{.train = files}, Split::train, {length});
 }
 
 /// Tokens and targets of all samples, one behind the other.
@@ -49,7 +49,7 @@ TEST_CASE("globs stand for what they match, sorted by name; a list keeps its ord
   for (const char* name :
        {"b.bin", "a.bin", "a10.bin", "a2.bin", "c.txt", "[x].bin", ".hidden.bin"})
     folder.write(name, "1");
-  const auto names = [&](const spec::FileList& files) {
+  const auto names = [&](const options::FileList& files) {
     std::vector<std::string> out;
     for (const std::string& path : expand(files)) out.push_back(path.substr(folder.path().size()));
     return out;
@@ -67,10 +67,11 @@ TEST_CASE("globs stand for what they match, sorted by name; a list keeps its ord
     expand(std::vector<std::string>{folder.path("a.bin"), folder.path("a*.bin")});
   });
   expect_user_error(ExitCode::invalid_recipe, {"b.bin"}, [&] {
-    check_files(spec::TokensOptions{.train = folder.path("*.bin"), .eval = folder.path("b.bin")});
+    check_files(
+        options::TokensOptions{.train = folder.path("*.bin"), .eval = folder.path("b.bin")});
   });
   CHECK_NOTHROW(check_files(
-      spec::TokensOptions{.train = folder.path("a*.bin"), .eval = folder.path("b.bin")}));
+      options::TokensOptions{.train = folder.path("a*.bin"), .eval = folder.path("b.bin")}));
 }
 
 TEST_CASE(
@@ -120,8 +121,8 @@ TEST_CASE("text files in a list are one stream, as those of a folder are") {
   const ScratchFolder folder;
   folder.write("in/a.txt", "the cat ");
   folder.write("in/b.txt", "sat on the mat");
-  const auto open = [](const spec::FileList& files) {
-    return open_source(spec::TextOptions{files, std::nullopt, std::nullopt}, Split::train, {4});
+  const auto open = [](const options::FileList& files) {
+    return open_source(options::TextOptions{files, std::nullopt, std::nullopt}, Split::train, {4});
   };
   const auto of_folder = open(folder.path("in")), of_glob = open(folder.path("in/*.txt"));
   CHECK(all_samples(*of_glob, 4) == all_samples(*of_folder, 4));
@@ -134,8 +135,8 @@ TEST_CASE("labelled files follow one another; a JSON array is as good as lines")
   const ScratchFolder folder;
   folder.write("a.jsonl", "{\"input_ids\": [1, 2]}\n{\"input_ids\": [3, 4, 5]}\n");
   folder.write("b.json", "[{\"input_ids\": [6, 7, 8, 9]},\n {\"input_ids\": [10, 11]}]");
-  const auto open = [](const spec::FileList& files) {
-    return open_source(spec::JsonlOptions{.train = files}, Split::train, {4});
+  const auto open = [](const options::FileList& files) {
+    return open_source(options::JsonlOptions{.train = files}, Split::train, {4});
   };
   const auto source = open(std::vector<std::string>{folder.path("b.json"), folder.path("a.jsonl")});
   REQUIRE(source->samples() == 4);
@@ -147,7 +148,7 @@ TEST_CASE("labelled files follow one another; a JSON array is as good as lines")
   expect_user_error(ExitCode::bad_data, {"bad.json:2:", "record 2"},
                     [&] { open(folder.path("bad.json")); });
   const auto columns = open_source(
-      spec::CsvOptions{
+      options::CsvOptions{
           .train = std::vector<std::string>{folder.write("x.csv", "input_ids\n1 2\n"),
                                             folder.write("y.tsv", "label\tinput_ids\n1\t3 4\n")}},
       Split::train, {4});
@@ -166,7 +167,7 @@ TEST_CASE("held-out samples and training samples share none, and are all there a
         folder.write("t.bin", token_file(counting(0, static_cast<std::size_t>(2 * samples + 1))));
     const std::int64_t count =
         1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(samples - 1));
-    const spec::TokensOptions options{.train = path, .held_out = spec::HeldOut{0, count}};
+    const options::TokensOptions options{.train = path, .held_out = options::HeldOut{0, count}};
     const auto train = open_source(options, Split::train, {2}),
                eval = open_source(options, Split::eval, {2});
     REQUIRE(eval->samples() == count);
@@ -192,7 +193,7 @@ TEST_CASE("which samples are held out hangs on neither the seed nor how the file
     how.seed = seed;
     how.scan = scan;
     return all_samples(
-        *open_source(spec::TokensOptions{.train = path, .held_out = spec::HeldOut{5, 0}},
+        *open_source(options::TokensOptions{.train = path, .held_out = options::HeldOut{5, 0}},
                      Split::eval, how),
         2);
   };
@@ -218,16 +219,16 @@ TEST_CASE("in a mixture each source holds out its own, and none trains on what a
   const ScratchFolder folder;
   const std::string a = folder.write("a.bin", token_file(counting(0, 41))),
                     b = folder.write("b.bin", token_file(counting(1000, 21)));
-  const spec::MixtureOptions mixture{
-      {{1, spec::TokensOptions{.train = a, .held_out = spec::HeldOut{10, 0}}},
-       {1, spec::TokensOptions{.train = b}}}};
+  const options::MixtureOptions mixture{
+      {{1, options::TokensOptions{.train = a, .held_out = options::HeldOut{10, 0}}},
+       {1, options::TokensOptions{.train = b}}}};
   CHECK(open_source(mixture, Split::train, {2})->samples() == 18 + 10);
   CHECK(open_source(mixture, Split::eval, {2})->samples() == 2);
   CHECK_NOTHROW(check_files(mixture));
   for (const bool first : {true, false}) {
-    const spec::TokensOptions split{.train = a, .held_out = spec::HeldOut{10, 0}},
+    const options::TokensOptions split{.train = a, .held_out = options::HeldOut{10, 0}},
         plain{.train = a};
-    const spec::MixtureOptions twice{{{1, first ? split : plain}, {1, first ? plain : split}}};
+    const options::MixtureOptions twice{{{1, first ? split : plain}, {1, first ? plain : split}}};
     expect_user_error(ExitCode::invalid_recipe, {"held_out", "a.bin"}, [&] { check_files(twice); });
   }
 }

@@ -21,14 +21,16 @@ TEST_CASE("files of other formats are named, in every kind of source") {
     INFO(name);
     const SourceOptions how{4};
     expect_user_error(ExitCode::bad_data, {path, name}, [&] {
-      open_source(spec::TextOptions{path, std::nullopt, std::nullopt}, Split::train, how);
+      open_source(options::TextOptions{path, std::nullopt, std::nullopt}, Split::train, how);
+    });
+    expect_user_error(ExitCode::bad_data, {path, name}, [&] {
+      open_source(options::TokensOptions{.train = path}, Split::train, how);
+    });
+    expect_user_error(ExitCode::bad_data, {path, name}, [&] {
+      open_source(options::JsonlOptions{.train = path}, Split::train, how);
     });
     expect_user_error(ExitCode::bad_data, {path, name},
-                      [&] { open_source(spec::TokensOptions{.train = path}, Split::train, how); });
-    expect_user_error(ExitCode::bad_data, {path, name},
-                      [&] { open_source(spec::JsonlOptions{.train = path}, Split::train, how); });
-    expect_user_error(ExitCode::bad_data, {path, name},
-                      [&] { open_source(spec::CsvOptions{.train = path}, Split::train, how); });
+                      [&] { open_source(options::CsvOptions{.train = path}, Split::train, how); });
   }
 }
 
@@ -37,12 +39,13 @@ TEST_CASE("text and headerless tokens that begin like other formats are left alo
   for (const std::string& text :
        {std::string("PAR1 is a word of four"), std::string("BZh9 is no archive"),
         std::string("PK and others"), std::string("ARROW1 points there")})
-    CHECK(open_source(spec::TextOptions{folder.write("a.txt", text), std::nullopt, std::nullopt},
+    CHECK(open_source(options::TextOptions{folder.write("a.txt", text), std::nullopt, std::nullopt},
                       Split::train, {4})
               ->samples() > 0);
   const std::string tokens = folder.write("a.bin", "\x1f\x8b\x08 as tokens, twelve of them at all");
-  CHECK(open_source(spec::TokensOptions{.train = tokens, .dtype = {spec::TokenFileType::uint16}},
-                    Split::train, {4})
+  CHECK(open_source(
+            options::TokensOptions{.train = tokens, .dtype = {options::TokenFileType::uint16}},
+            Split::train, {4})
             ->samples() > 0);
   // The stream format of Arrow is told by the file's name as well.
   CHECK(foreign_format(std::as_bytes(std::span("\xff\xff\xff\xff.")), "a.arrow"));

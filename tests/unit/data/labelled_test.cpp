@@ -21,8 +21,8 @@ SourceOptions how(Targets targets, std::int64_t length = 6) {
 std::unique_ptr<Source> open_lines(const std::string& path, const SourceOptions& options,
                                    bool truncate = false) {
   if (path.ends_with(".jsonl"))
-    return open_source(spec::JsonlOptions{path, std::nullopt, truncate}, Split::train, options);
-  return open_source(spec::CsvOptions{path, std::nullopt, truncate, {}}, Split::train, options);
+    return open_source(options::JsonlOptions{path, std::nullopt, truncate}, Split::train, options);
+  return open_source(options::CsvOptions{path, std::nullopt, truncate, {}}, Split::train, options);
 }
 
 /// The same samples in each notation, with all columns.
@@ -47,8 +47,8 @@ TEST_CASE("a packed line is several documents, each of which predicts itself alo
       "p.jsonl",
       "{\"input_ids\": [1, 2, 3, 4, 5], \"document_lengths\": [2, 3]}\n{\"input_ids\": [6, 7]}\n"
       "{\"input_ids\": [8, 9, 8], \"labels\": [8, 9, -100], \"document_lengths\": [3]}\n");
-  const auto source = open_source(spec::JsonlOptions{path, std::nullopt, false, true}, Split::train,
-                                  how(Targets::next_token));
+  const auto source = open_source(options::JsonlOptions{path, std::nullopt, false, true},
+                                  Split::train, how(Targets::next_token));
   const auto row = [&](std::int64_t index) {
     Ids tokens(6), targets(6, no), starts(6, 0);
     source->read(index, {.tokens = tokens, .targets = targets, .document_starts = starts});
@@ -70,7 +70,7 @@ TEST_CASE("a packed line is several documents, each of which predicts itself alo
         "bad.jsonl",
         std::string("{\"input_ids\": [1, 2, 3, 4, 5], \"document_lengths\": ") + lengths + "}\n");
     expect_user_error(ExitCode::bad_data, {"bad.jsonl:1", says}, [&] {
-      open_source(spec::JsonlOptions{bad, std::nullopt, false, true}, Split::train,
+      open_source(options::JsonlOptions{bad, std::nullopt, false, true}, Split::train,
                   how(Targets::next_token));
     });
   }
@@ -317,8 +317,8 @@ TEST_CASE("the delimiter is the extension's, or as it is said") {
   expect_user_error(ExitCode::bad_data, {"data.delimiter"},
                     [&] { open_lines(path, how(Targets::label)); });
   const auto source =
-      open_source(spec::CsvOptions{path, std::nullopt, false, {spec::Delimiter::tab}}, Split::train,
-                  how(Targets::label));
+      open_source(options::CsvOptions{path, std::nullopt, false, {options::Delimiter::tab}},
+                  Split::train, how(Targets::label));
   CHECK(read_sample(*source, 0, 2).tokens == Ids{1, 2});
 }
 
@@ -333,15 +333,15 @@ TEST_CASE("files without samples and files that are not there") {
                     [&] { open_lines(folder.path("none.jsonl"), how(Targets::next_token)); });
   expect_user_error(ExitCode::input_missing, {"none.csv", "missing"},
                     [&] { open_lines(folder.path("none.csv"), how(Targets::next_token)); });
-  CHECK(open_source(spec::JsonlOptions{"x", std::nullopt, false}, Split::eval,
+  CHECK(open_source(options::JsonlOptions{"x", std::nullopt, false}, Split::eval,
                     how(Targets::label)) == nullptr);
-  CHECK(open_source(spec::CsvOptions{"x", std::nullopt, false, {}}, Split::eval,
+  CHECK(open_source(options::CsvOptions{"x", std::nullopt, false, {}}, Split::eval,
                     how(Targets::label)) == nullptr);
 }
 
 TEST_CASE("text, tokens and stories have no targets in their own place and no classes") {
   const ScratchFolder folder;
-  const spec::TextOptions text{folder.write("a.txt", "abcdefghijkl"), std::nullopt};
+  const options::TextOptions text{folder.write("a.txt", "abcdefghijkl"), std::nullopt};
   auto options = how(Targets::own_token, 4);
   options.vocab_limit = 256;
   const auto own = open_source(text, Split::train, options);

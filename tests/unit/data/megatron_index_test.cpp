@@ -38,7 +38,8 @@ TEST_CASE("Megatron's token files are read with the index beside them") {
   for (std::size_t i = 0; i < ids.size(); ++i)
     CHECK(reader.token(static_cast<std::int64_t>(i)) == ids[i]);
   CHECK(reader.layout().documents == std::vector<std::int64_t>{0, 5});
-  CHECK(open_source(spec::TokensOptions{bin, std::nullopt, {}}, Split::train, {4})->samples() == 2);
+  CHECK(open_source(options::TokensOptions{bin, std::nullopt, {}}, Split::train, {4})->samples() ==
+        2);
   expect_user_error(ExitCode::bad_data, {"65000", "byte 16"},
                     [&] { tokens::TokenReader(bin, {}, 60000).token(8); });
 

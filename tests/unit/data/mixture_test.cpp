@@ -126,14 +126,14 @@ TEST_CASE("shuffled mixtures differ by block and by seed, and sources do not com
 
 TEST_CASE("a mixture is its sources one after another; eval has the eval sets that there are") {
   const ScratchFolder folder;
-  const spec::MixtureOptions options{
-      {{3, spec::JsonlOptions{folder.write("a.jsonl", lines(10, 4)),
-                              folder.write("a_eval.jsonl", lines(30, 2)), false}},
+  const options::MixtureOptions options{
+      {{3, options::JsonlOptions{folder.write("a.jsonl", lines(10, 4)),
+                                 folder.write("a_eval.jsonl", lines(30, 2)), false}},
        {1,
-        spec::CsvOptions{
+        options::CsvOptions{
             folder.write("b.csv", "input_ids\n20 1 1\n21 1\n"), std::nullopt, false, {}}},
-       {1, spec::TextOptions{folder.write("c.txt", "abcdefghijk"),
-                             folder.write("c_eval.txt", "xyzxyzxyz")}}}};
+       {1, options::TextOptions{folder.write("c.txt", "abcdefghijk"),
+                                folder.write("c_eval.txt", "xyzxyzxyz")}}}};
   SourceOptions how;
   how.sequence_length = 5;
   const auto train = open_source(options, Split::train, how),
@@ -161,7 +161,7 @@ TEST_CASE("a mixture is its sources one after another; eval has the eval sets th
   for (std::int64_t p = 0; p < 5100; ++p) of_first += order.sample_at(p) < 4;
   CHECK(of_first == 3060);  // five blocks of 1020
 
-  spec::MixtureOptions no_eval = options;
+  options::MixtureOptions no_eval = options;
   no_eval.sources = {options.sources[1]};
   CHECK(open_source(no_eval, Split::eval, how) == nullptr);
   CHECK(make_vocabulary(options) != nullptr);

@@ -122,7 +122,7 @@ TEST_CASE("recorded probabilities are the frequencies of what follows the same b
 
 TEST_CASE(
     "the floor is the mean of what was recorded, and unigram entropy is at least twice as high") {
-  const spec::StoriesOptions options;
+  const options::StoriesOptions options;
   const SourceOptions how{128, 0, 42};
   const auto floor = entropy_floor_nats(options, Split::eval, how);
   REQUIRE(floor.has_value());
@@ -143,7 +143,7 @@ TEST_CASE(
   CHECK(unigram >= 2 * *floor);
   CHECK(*floor > 0.5);
   CHECK(std::abs(*entropy_floor_nats(options, Split::train, how) - *floor) < 0.02 * *floor);
-  CHECK(*entropy_floor_nats(spec::StoriesOptions{1, 1}, Split::train, {1, 0, 42}) >= 0);
+  CHECK(*entropy_floor_nats(options::StoriesOptions{1, 1}, Split::train, {1, 0, 42}) >= 0);
 }
 
 TEST_CASE("samples depend on seed, split and index alone") {
@@ -161,8 +161,8 @@ TEST_CASE("samples depend on seed, split and index alone") {
 }
 
 TEST_CASE("the source gives tokens and, shifted by one, targets") {
-  const auto train = open_source(spec::StoriesOptions{100, 7}, Split::train, {40, 0, 9});
-  const auto eval = open_source(spec::StoriesOptions{100, 7}, Split::eval, {40, 0, 9});
+  const auto train = open_source(options::StoriesOptions{100, 7}, Split::train, {40, 0, 9});
+  const auto eval = open_source(options::StoriesOptions{100, 7}, Split::eval, {40, 0, 9});
   CHECK(train->samples() == 100);
   CHECK(eval->samples() == 7);
   CHECK(train->vocab_size() == static_cast<std::int64_t>(Grammar::english().words().size()));
@@ -174,7 +174,7 @@ TEST_CASE("the source gives tokens and, shifted by one, targets") {
   CHECK_THROWS_AS(train->read(100, {tokens, targets}), InternalError);
   CHECK_THROWS_AS(eval->read(7, {tokens, targets}), InternalError);
   expect_user_error(ExitCode::bad_data, {"vocabulary only 100"}, [] {
-    open_source(spec::StoriesOptions{}, Split::train, {40, 100});
+    open_source(options::StoriesOptions{}, Split::train, {40, 100});
   });
 }
 

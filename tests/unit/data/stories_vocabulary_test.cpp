@@ -5,7 +5,7 @@
 namespace trainx::data {
 
 TEST_CASE("stories decode to English and encode back") {
-  const auto vocabulary = make_vocabulary(spec::StoriesOptions{});
+  const auto vocabulary = make_vocabulary(options::StoriesOptions{});
   CHECK(vocabulary->decode(vocabulary->encode("Once upon a time there was a")) ==
         "Once upon a time there was a");
   CHECK(vocabulary->decode(vocabulary->encode("  One day he ate milk ,pie and\n corn .")) ==
@@ -26,7 +26,7 @@ TEST_CASE("stories decode to English and encode back") {
 }
 
 TEST_CASE("a line break is a space, a blank line the end of a story") {
-  const auto vocabulary = make_vocabulary(spec::StoriesOptions{});
+  const auto vocabulary = make_vocabulary(options::StoriesOptions{});
   const auto line = vocabulary->encode("coins.\nOnce"),
              blank = vocabulary->encode("coins.\n\nOnce"),
              spaced = vocabulary->encode("coins. \r\n \n\n Once");
@@ -37,7 +37,7 @@ TEST_CASE("a line break is a space, a blank line the end of a story") {
 }
 
 TEST_CASE("a word that is not in the vocabulary is named with the nearest one") {
-  const auto vocabulary = make_vocabulary(spec::StoriesOptions{});
+  const auto vocabulary = make_vocabulary(options::StoriesOptions{});
   expect_user_error(ExitCode::bad_data, {"'once'", "'Once'"},
                     [&] { vocabulary->encode("once upon"); });
   expect_user_error(ExitCode::bad_data, {"'castel'", "'castle'"},

@@ -8,12 +8,12 @@ namespace trainx::data {
 namespace {
 
 std::unique_ptr<Source> open(const std::string& path, SourceOptions how) {
-  return open_source(spec::TextOptions{path, std::nullopt}, Split::train, how);
+  return open_source(options::TextOptions{path, std::nullopt}, Split::train, how);
 }
 
 /// All bytes that the samples cover, as text: tokens, and the last target.
 std::string all_text(const Source& source, std::size_t length) {
-  const auto vocabulary = make_vocabulary(spec::TextOptions{});
+  const auto vocabulary = make_vocabulary(options::TextOptions{});
   std::vector<std::int32_t> tokens(length), targets(length);
   std::string text;
   for (std::int64_t i = 0; i < source.samples(); ++i) {
@@ -54,7 +54,7 @@ TEST_CASE("bytes beyond ASCII are tokens from 0 to 255 and come back") {
   const ScratchFolder folder;
   const std::string text = "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x98\x80";
   CHECK(all_text(*open(folder.write("a.txt", text), {1}), 1) == text);
-  const auto vocabulary = make_vocabulary(spec::TextOptions{});
+  const auto vocabulary = make_vocabulary(options::TextOptions{});
   CHECK(vocabulary->size() == 256);
   CHECK(vocabulary->encode("\xc3\xaf") == std::vector<std::int32_t>{0xc3, 0xaf});
   CHECK(vocabulary->decode(vocabulary->encode(text)) == text);
@@ -114,9 +114,9 @@ TEST_CASE("held-out text is there where it is given") {
   const ScratchFolder folder;
   const std::string train = folder.write("a.txt", "train"),
                     eval = folder.write("b.txt", "held out");
-  CHECK(open_source(spec::TextOptions{train, std::nullopt}, Split::eval, {2}) == nullptr);
-  CHECK(open_source(spec::TextOptions{train, eval}, Split::eval, {2})->samples() == 3);
-  CHECK_FALSE(entropy_floor_nats(spec::TextOptions{train, eval}, Split::eval, {2}).has_value());
+  CHECK(open_source(options::TextOptions{train, std::nullopt}, Split::eval, {2}) == nullptr);
+  CHECK(open_source(options::TextOptions{train, eval}, Split::eval, {2})->samples() == 3);
+  CHECK_FALSE(entropy_floor_nats(options::TextOptions{train, eval}, Split::eval, {2}).has_value());
 }
 
 }  // namespace trainx::data

@@ -29,8 +29,8 @@ std::vector<T> counting(std::size_t n) {
 }
 
 std::unique_ptr<Source> open(const std::string& path, SourceOptions how,
-                             spec::Auto<spec::TokenFileType> dtype = {}) {
-  return open_source(spec::TokensOptions{path, std::nullopt, dtype}, Split::train, how);
+                             options::Auto<options::TokenFileType> dtype = {}) {
+  return open_source(options::TokensOptions{path, std::nullopt, dtype}, Split::train, how);
 }
 
 struct Sample {
@@ -42,8 +42,8 @@ Sample read(const Source& source, std::int64_t index, std::size_t length) {
   return s;
 }
 
-const spec::Auto<spec::TokenFileType> uint16{spec::TokenFileType::uint16},
-    uint32{spec::TokenFileType::uint32};
+const options::Auto<options::TokenFileType> uint16{options::TokenFileType::uint16},
+    uint32{options::TokenFileType::uint32};
 
 }  // namespace
 
@@ -145,7 +145,7 @@ TEST_CASE("missing, truncated and malformed token files are refused with a sente
 
 TEST_CASE("a token file not given to a split is no source") {
   const ScratchFolder folder;
-  const spec::TokensOptions options{
+  const options::TokensOptions options{
       folder.write("train.bin", bytes_of(counting<std::uint16_t>(100))), std::nullopt, uint16};
   CHECK(open_source(options, Split::eval, {4}) == nullptr);
   CHECK(make_vocabulary(options) == nullptr);

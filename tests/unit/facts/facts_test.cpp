@@ -125,7 +125,7 @@ TEST_CASE("facts survive JSON, every field of them") {
   const std::string config =
       R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 64, "n_inner": 200, "n_positions": 128, "vocab_size": 513, "layer_norm_epsilon": 1e-6})";
   f.model_folder =
-      ModelFolderFacts{"models/x", config, spec::dims_from_config(config, "config.json")};
+      ModelFolderFacts{"models/x", config, architectures::dims_from_config(config, "config.json")};
   const auto j = to_json(f);
   const Facts g = facts_from_json(nlohmann::json::parse(j.dump()));
   CHECK(to_json(g) == j);
@@ -133,7 +133,7 @@ TEST_CASE("facts survive JSON, every field of them") {
   CHECK(g.hardware.gpus == f.hardware.gpus);
   CHECK(g.hardware.host_update_bytes_per_s == 1.4e11);
   REQUIRE(g.model_folder);
-  const auto& dims = std::get<spec::Gpt2Dims>(g.model_folder->dims);
+  const auto& dims = std::get<architectures::Gpt2Dims>(g.model_folder->dims);
   CHECK(dims.intermediate_size == 200);
   CHECK(dims.layer_norm_epsilon == 1e-6);
   const auto plain = to_json(facts_from_json(to_json(Facts{})));
@@ -143,7 +143,7 @@ TEST_CASE("facts survive JSON, every field of them") {
 
 TEST_CASE("stories: both splits are there, with the vocabulary and the floor") {
   recipe::Recipe r;
-  r.data.source = spec::StoriesOptions{1000, 16};
+  r.data.source = options::StoriesOptions{1000, 16};
   const Facts f = gather_facts(r);
   CHECK(f.data.train_present);
   CHECK(f.data.eval_present);
@@ -158,7 +158,7 @@ TEST_CASE("missing data is noted, split by split; malformed data is thrown; text
   const Tree t;
   recipe::Recipe r;
   r.data.sequence_length = 8;
-  r.data.source = spec::TextOptions{(t.root / "absent.txt").string(), std::nullopt};
+  r.data.source = options::TextOptions{(t.root / "absent.txt").string(), std::nullopt};
   const Facts absent = gather_facts(r);
   CHECK_FALSE(absent.data.train_present);
   CHECK(absent.data.problem.find("absent.txt") != std::string::npos);
@@ -166,7 +166,7 @@ TEST_CASE("missing data is noted, split by split; malformed data is thrown; text
 
   t.write("train.txt", std::string(100, 'a'));
   r.data.source =
-      spec::TextOptions{(t.root / "train.txt").string(), (t.root / "absent.txt").string()};
+      options::TextOptions{(t.root / "train.txt").string(), (t.root / "absent.txt").string()};
   const Facts half = gather_facts(r);
   CHECK(half.data.train_present);
   CHECK(half.data.problem.empty());
@@ -174,7 +174,7 @@ TEST_CASE("missing data is noted, split by split; malformed data is thrown; text
   CHECK(half.data.eval_problem.find("absent.txt") != std::string::npos);
 
   t.write("odd.bin", "not a token file");
-  r.data.source = spec::TokensOptions{(t.root / "odd.bin").string(), std::nullopt, {}};
+  r.data.source = options::TokensOptions{(t.root / "odd.bin").string(), std::nullopt, {}};
   CHECK(code_of_gather(r) == ExitCode::bad_data);
 }
 
@@ -183,17 +183,17 @@ TEST_CASE("lines are counted, not read; a mixture has the samples of all its sou
   recipe::Recipe r;
   t.write("train.jsonl", "{\"input_ids\": [1, 2]}\nnot JSON\n{}\n\n");
   t.write("eval.csv", "input_ids,label\n1 2,0\n3,1\n");
-  r.data.source = spec::JsonlOptions{(t.root / "train.jsonl").string(),
-                                     (t.root / "absent.jsonl").string(), false};
+  r.data.source = options::JsonlOptions{(t.root / "train.jsonl").string(),
+                                        (t.root / "absent.jsonl").string(), false};
   const Facts lines = gather_facts(r);
   CHECK(lines.data.train_samples == 3);
   CHECK(lines.data.vocab_size == 0);
   CHECK_FALSE(lines.data.eval_present);
   CHECK(lines.data.eval_problem.find("absent.jsonl") != std::string::npos);
   t.write("train.csv", "input_ids,label\n4 5,0\n6,1\n");
-  r.data.source = spec::MixtureOptions{
-      {{1, spec::JsonlOptions{(t.root / "train.jsonl").string(), std::nullopt, false}},
-       {2, spec::CsvOptions{
+  r.data.source = options::MixtureOptions{
+      {{1, options::JsonlOptions{(t.root / "train.jsonl").string(), std::nullopt, false}},
+       {2, options::CsvOptions{
                (t.root / "train.csv").string(), (t.root / "eval.csv").string(), false, {}}}}};
   const Facts mixture = gather_facts(r);
   CHECK(mixture.data.train_samples == 5);
@@ -211,6 +211,6 @@ TEST_CASE("a model folder's dimensions are facts; a missing one is input missing
       R"({"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 32, "n_positions": 64, "vocab_size": 300})");
   const Facts f = gather_facts(r);
   REQUIRE(f.model_folder);
-  CHECK(std::get<spec::Gpt2Dims>(f.model_folder->dims).num_layers == 2);
-  CHECK(spec::vocab_size(f.model_folder->dims) == 300);
+  CHECK(std::get<architectures::Gpt2Dims>(f.model_folder->dims).num_layers == 2);
+  CHECK(architectures::vocab_size(f.model_folder->dims) == 300);
 }

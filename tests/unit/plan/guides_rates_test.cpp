@@ -195,8 +195,8 @@ TEST_CASE("the kernels of adamw_8bit and adafactor take what was measured of the
     const auto master = fp16   ? program::Master::fp32
                         : bf16 ? program::Master::split
                                : program::Master::absent;
-    const auto options = of_8bit ? spec::OptimizerOptions{spec::AdamW8bitOptions{}}
-                                 : spec::OptimizerOptions{spec::AdafactorOptions{}};
+    const auto options = of_8bit ? options::OptimizerOptions{options::AdamW8bitOptions{}}
+                                 : options::OptimizerOptions{options::AdafactorOptions{}};
     const auto rates = plan::update_rates(device, options,
                                           fp16   ? DType::f16
                                           : bf16 ? DType::bf16

@@ -82,7 +82,7 @@ TEST_CASE("sizes beyond the limits are refused with the number") {
 TEST_CASE("what is at a limit is planned, and one more is not") {
   const auto most = [](std::int64_t layers) {
     plan::RunPlan p;
-    spec::Gpt2Dims dims;
+    architectures::Gpt2Dims dims;
     dims.num_layers = layers;
     p.dims = dims;
     return plan::most_micro_steps_of(p);
@@ -92,7 +92,7 @@ TEST_CASE("what is at a limit is planned, and one more is not") {
   CHECK(most(plan::most_layers) > 128);
   const std::int64_t at_12 = most(12);
   plan::RunPlan p;
-  p.dims = spec::Gpt2Dims{};
+  p.dims = architectures::Gpt2Dims{};
   CHECK_NOTHROW(plan::require_plannable_micro_steps(p, at_12));
   CHECK_THROWS_AS(plan::require_plannable_micro_steps(p, at_12 + 1), UserError);
 }

@@ -8,8 +8,8 @@ namespace {
 LoadedRecipe tokens(const std::string& keys, const std::vector<std::string>& overrides = {}) {
   return parse(good_batch + "data: {type: tokens, " + keys + "}\n", overrides);
 }
-const spec::TokensOptions& source_of(const LoadedRecipe& loaded) {
-  return std::get<spec::TokensOptions>(loaded.recipe.data.source);
+const options::TokensOptions& source_of(const LoadedRecipe& loaded) {
+  return std::get<options::TokensOptions>(loaded.recipe.data.source);
 }
 std::vector<std::string> problems_of_tokens(const std::string& keys) {
   return problems_of(good_batch + "data: {type: tokens, " + keys + "}\n");

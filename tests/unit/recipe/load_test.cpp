@@ -136,7 +136,7 @@ TEST_CASE("an override may change a type; the options of the other type are then
                  {"t.yaml:2:34: optimizer.options.momentum:"});
   const LoadedRecipe loaded = parse(good_batch + "optimizer: {type: adamw}\n",
                                     {"optimizer.type=sgd", "optimizer.options.momentum=0.5"});
-  CHECK(std::get<spec::SgdOptions>(loaded.recipe.optimizer.options).momentum == 0.5);
+  CHECK(std::get<options::SgdOptions>(loaded.recipe.optimizer.options).momentum == 0.5);
 }
 
 TEST_CASE("TRAINX_SET keeps quotes, brackets and units together") {

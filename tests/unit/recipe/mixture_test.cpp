@@ -21,12 +21,12 @@ std::vector<std::int64_t> lengths_of(const std::string& data) {
 
 TEST_CASE("the entries of a mixture are read, written and say where they came from") {
   const LoadedRecipe loaded = parse(mixture);
-  const auto& sources = std::get<spec::MixtureOptions>(loaded.recipe.data.source).sources;
+  const auto& sources = std::get<options::MixtureOptions>(loaded.recipe.data.source).sources;
   REQUIRE(sources.size() == 2);
   CHECK(sources[0].weight == 0.7);
-  CHECK(std::get<spec::JsonlOptions>(sources[0].source).train == "a.jsonl");
+  CHECK(std::get<options::JsonlOptions>(sources[0].source).train == "a.jsonl");
   CHECK(sources[1].weight == 1);
-  CHECK(std::get<spec::StoriesOptions>(sources[1].source).samples == 10);
+  CHECK(std::get<options::StoriesOptions>(sources[1].source).samples == 10);
   const std::string text = dump(loaded.recipe);
   CHECK(text.find("data:\n  type: mixture\n  sources:\n"
                   "    - weight: 0.7\n      type: jsonl\n      train: a.jsonl\n      eval: null\n  "
@@ -47,7 +47,7 @@ TEST_CASE(
     "settings replace a mixture's list as a whole, and defaults of its entries are no "
     "interpolations") {
   const Recipe recipe = parse(mixture, {"data.sources=[{type: csv, train: b.csv}]"}).recipe;
-  CHECK(std::get<spec::MixtureOptions>(recipe.data.source).sources.size() == 1);
+  CHECK(std::get<options::MixtureOptions>(recipe.data.source).sources.size() == 1);
   CHECK(problems_of(mixture, {"data.sources[0].weight=2"}).size() == 1);
   check_problems("recipe.mixture/data_sources_train_environment_variable",
                  problems_of(mixture, {"data.sources=[{type: csv, train: '${env:NOWHERE}'}]"}),

@@ -40,10 +40,10 @@ TEST_CASE(
     CHECK(again == value);
   }
   CHECK(write_value(Integers{32, 64}) == "[32, 64]");
-  CHECK(type_text(spec::Auto<Integers>{}) == "list of integers | auto");
+  CHECK(type_text(options::Auto<Integers>{}) == "list of integers | auto");
   check_sentence("recipe.value/item_must_least_not",
-                 problem_of<Integers>("[1, 0]", spec::at_least(1)));
-  check_sentence("recipe.value/must_least_not", problem_of<Integers>("0", spec::at_least(1)));
+                 problem_of<Integers>("[1, 0]", options::at_least(1)));
+  check_sentence("recipe.value/must_least_not", problem_of<Integers>("0", options::at_least(1)));
   check_sentence("recipe.value/item_must_whole_number_not", problem_of<Integers>("[1, 010]"));
   check_sentence("recipe.value/item_must_whole_number_not_2", problem_of<Integers>("[1, [2]]"));
   check_sentence("recipe.value/must_list_not_map", problem_of<Integers>("{a: 1}"));
@@ -57,13 +57,13 @@ TEST_CASE("a list that failed to be read leaves the value as it was") {
 }
 
 TEST_CASE("auto or a list of integers") {
-  spec::Auto<Integers> value;
+  options::Auto<Integers> value;
   REQUIRE_FALSE(read_value(node_of("[16, 32]"), value, {}));
   CHECK(*value.value == Integers{16, 32});
   REQUIRE_FALSE(read_value(node_of("auto"), value, {}));
   CHECK(value.is_auto());
   check_sentence("recipe.value/must_whole_number_not_auto",
-                 problem_of<spec::Auto<Integers>>("long"));
+                 problem_of<options::Auto<Integers>>("long"));
 }
 
 }  // namespace trainx::recipe

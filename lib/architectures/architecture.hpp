@@ -1,0 +1,40 @@
+// A model whichever architecture it is of: the lists' entries behind one set of names.
+#pragma once
+#include "architectures/options.hpp"
+#include <cstdint>
+
+namespace trainx::architectures {
+
+std::string_view architecture_name(const ModelDims& dims);
+std::int64_t vocab_size(const ModelDims& dims);
+std::int64_t max_positions(const ModelDims& dims);
+Task task(const ModelDims& dims);
+Task task(const ModelOptions& options);
+std::int64_t num_labels(const ModelDims& dims);  // classification: classes; else 0
+// segments that a token may belong to; 0: the model knows none
+std::int64_t token_types(const ModelDims& dims);
+// masked_lm: how targets are drawn where the data gives none
+std::optional<Masking> masking(const ModelDims& dims);
+/// Targets of `samples` rows of `length` tokens without padding, as expected: what the loss
+/// gradient is seeded with (1 / this); the true count is divided out.
+double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t length);
+
+/// The blocks for a micro-batch of `micro_batch_size` samples of `length` tokens; `machine`: what
+/// computes them.
+program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size,
+                                std::int64_t length, DType compute, Machine machine);
+
+/// config.json of a Hugging Face folder, by its model_type. Throws UserError 65 naming the key, 66
+/// when there is none.
+ModelDims dims_from_config(const std::string& text, const std::string& path);
+ModelDims read_config(const std::string& folder);
+/// What the config.json `text` asks of dropout that `dims` do not train with, a sentence each.
+std::vector<std::string> dropout_remarks(const std::string& text, const std::string& path,
+                                         const ModelDims& dims);
+/// What transformers loads; weights are saved in `saved` (torch_dtype).
+std::string config_text(const ModelDims& dims, DType saved);
+/// The parameter (ParameterSpec::name) that a tensor of a Hugging Face file is; empty for what such
+/// files hold besides: constant buffers, copies of tied tensors, heads of other tasks.
+std::string parameter_name(const ModelDims& dims, std::string_view saved_name);
+
+}  // namespace trainx::architectures

@@ -1,0 +1,89 @@
+#include "architectures/config_reader.hpp"
+#include "core/error.hpp"
+
+namespace trainx::architectures {
+
+using nlohmann::json;
+
+std::string shown(const json& value) {
+  constexpr std::size_t longest = 60;
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  const std::string text = value.dump(-1, ' ', true);
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
+std::string no_attention_dropout(const std::string& path, double probability) {
+  return path + " asks for attention dropout " + json(probability).dump() +
+         ", which trainx does not have; training goes on without it";
+}
+
+ConfigReader::ConfigReader(const std::string& text, const std::string& path) : path_(path) {
+  try {
+    config_ = json::parse(text);
+  } catch (const json::parse_error& e) {
+    throw UserError(ExitCode::bad_data,
+                    path + " is not JSON (byte " + std::to_string(e.byte) +
+                        "); it must be the config.json of a Hugging Face model");
+  } catch (const json::out_of_range&) {  // 1e999
+    throw UserError(
+        ExitCode::bad_data,
+        path +
+            " has a number that is too large; it must be the config.json of a Hugging Face model");
+  }
+  if (!config_.is_object()) fail("it must be a JSON object");
+}
+
+void ConfigReader::fail(const std::string& what) const {
+  throw UserError(ExitCode::bad_data, path_ + ": " + what);
+}
+
+const json* ConfigReader::find(const char* key) const {
+  const auto it = config_.find(key);
+  return it == config_.end() || it->is_null() ? nullptr : &*it;
+}
+
+bool ConfigReader::is_null(const char* key) const {
+  const auto it = config_.find(key);
+  return it != config_.end() && it->is_null();
+}
+
+std::int64_t ConfigReader::dimension(const char* key, std::optional<std::int64_t> otherwise) const {
+  const json* j = find(key);
+  if (!j && otherwise) return *otherwise;
+  if (!j) fail(std::string(key) + " is missing");
+  if (!j->is_number_integer() || j->get<std::int64_t>() < 1 ||
+      j->get<std::int64_t>() > (std::int64_t{1} << 31))
+    fail(std::string(key) + " is " + shown(*j) + "; it must be a whole number of at least 1");
+  return j->get<std::int64_t>();
+}
+
+double ConfigReader::number(const char* key, double otherwise, const Limits& limits) const {
+  const json* j = find(key);
+  if (!j) return otherwise;
+  if (!j->is_number() || !limits.contains(j->get<double>()))
+    fail(std::string(key) + " is " + shown(*j) + "; it must be " + limits.says);
+  return j->get<double>();
+}
+
+void ConfigReader::require(const char* key, const std::vector<json>& supported) const {
+  const json* j = find(key);
+  if (!j) return;
+  for (const json& value : supported)
+    if (*j == value) return;
+  std::string list;
+  for (const json& value : supported) list += (list.empty() ? "" : " or ") + value.dump();
+  fail(std::string(key) + " is " + shown(*j) + ", which trainx does not compute; only " + list);
+}
+
+std::size_t ConfigReader::model_type(const std::vector<std::string>& known) const {
+  const json* j = find("model_type");
+  std::string list;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (j && *j == known[i]) return i;
+    list += (list.empty() ? "\"" : " or \"") + known[i] + "\"";
+  }
+  if (!j) fail("model_type is missing; it must be " + list);
+  fail("model_type is " + shown(*j) + ", which trainx does not compute; only " + list);
+}
+
+}  // namespace trainx::architectures

@@ -1,0 +1,80 @@
+#include "architectures/custom.hpp"
+#include <algorithm>
+#include <set>
+
+namespace trainx::architectures {
+
+const OptionField* CustomOptions::find(std::string_view key) const {
+  const auto found = std::ranges::find(fields, key, &OptionField::key);
+  return found == fields.end() ? nullptr : &*found;
+}
+OptionField* CustomOptions::find(std::string_view key) {
+  return const_cast<OptionField*>(std::as_const(*this).find(key));
+}
+
+namespace {
+
+std::vector<CustomOptions>& models() {
+  static std::vector<CustomOptions> all;
+  return all;
+}
+
+bool is_name(const std::string& s, std::string_view more) {
+  return !s.empty() && std::ranges::all_of(s, [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           more.find(c) != std::string_view::npos;
+  });
+}
+
+std::string check_field(const OptionField& f) {
+  if (!is_name(f.key, "_"))
+    return "has an option '" + f.key + "': keys are of letters, digits and '_'";
+  if (f.key == "vocab_size" || f.key == "max_positions" || f.key == "num_labels")
+    if (!std::holds_alternative<std::int64_t>(f.value))
+      return "has an option '" + f.key + "' that is no std::int64_t";
+  if (f.key != "task") return {};
+  const auto known = [](const std::string& word) {
+    return std::ranges::any_of(enum_names(Task{}),
+                               [&](const auto& named) { return named.second == word; });
+  };
+  const auto* choice = std::get_if<Choice>(&f.value);
+  const auto* word = std::get_if<std::string>(&f.value);
+  if (choice ? !std::ranges::all_of(choice->words, known) : !word || !known(*word))
+    return "has an option 'task' of other values than causal_lm, masked_lm and classification";
+  return {};
+}
+
+}  // namespace
+
+const std::vector<CustomOptions>& described_models() { return models(); }
+void set_described_models(std::vector<CustomOptions> described) { models() = std::move(described); }
+
+std::string check_description(const std::vector<CustomOptions>& described,
+                              const std::vector<std::string>& taken) {
+  std::set<std::string> names(taken.begin(), taken.end());
+  for (const CustomOptions& m : described) {
+    if (!is_name(m.name, "_-."))
+      return "a model is called '" + m.name + "': names are of letters, digits, '_', '-' and '.'";
+    if (!names.insert(m.name).second) return "there are two models '" + m.name + "'";
+    std::set<std::string> keys;
+    for (const OptionField& f : m.fields) {
+      if (!keys.insert(f.key).second)
+        return "model " + m.name + " has the option '" + f.key + "' twice";
+      if (const std::string problem = check_field(f); !problem.empty())
+        return "model " + m.name + " " + problem;
+    }
+  }
+  return {};
+}
+
+Task task(const CustomOptions& o) {
+  const OptionField* f = o.find("task");
+  if (!f) return Task::causal_lm;
+  const auto* choice = std::get_if<Choice>(&f->value);
+  const std::string& word = choice ? choice->word : std::get<std::string>(f->value);
+  for (const auto& [value, name] : enum_names(Task{}))
+    if (name == word) return value;
+  return Task::causal_lm;
+}
+
+}  // namespace trainx::architectures

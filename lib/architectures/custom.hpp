@@ -1,0 +1,120 @@
+// Models of a user's own worker: known when the program runs, from what the worker says of them
+// (`--describe`, `--describe-graph`) or, in the worker itself, from what was added to it.
+#pragma once
+#include "program/model_graph.hpp"
+#include "architectures/task.hpp"
+#include <cstdint>
+
+namespace trainx::architectures {
+
+using namespace options;
+
+struct CustomOptions;
+/// The models that there are, in the order of the description. Set once, before the first recipe is
+/// read; none where no worker was named.
+const std::vector<CustomOptions>& described_models();
+void set_described_models(std::vector<CustomOptions> models);
+
+/// A model's options: in a description with defaults, in a recipe as written.
+struct CustomOptions {
+  std::string name, summary;
+  std::vector<OptionField> fields;
+
+  static const std::vector<CustomOptions>& described() { return described_models(); }
+  const OptionField* find(std::string_view key) const;
+  OptionField* find(std::string_view key);
+};
+
+template <class Visitor>
+void visit_fields(Visitor& field, CustomOptions& o) {
+  for (OptionField& f : o.fields)
+    std::visit([&](auto& value) { field(f.key, value, f.limits, f.doc); }, f.value);
+}
+
+/// What forbids a description, as a sentence; empty: nothing. Names of trainx's own models are
+/// taken.
+std::string check_description(const std::vector<CustomOptions>& models,
+                              const std::vector<std::string>& taken);
+
+// in the order of the module
+struct CustomParameter {
+  std::string name;
+  std::vector<std::int64_t> dims;
+};
+
+/// A module of the chain for one micro-batch.
+struct CustomModule {
+  std::string name;
+  std::vector<CustomParameter> parameters;
+  std::vector<std::int64_t> output;  // its first dimension is micro_batch_size
+  // that autograd keeps between its forward and backward, beside operands
+  program::Bytes graph_bytes = 0;
+};
+
+/// What a worker measured of a model.
+struct CustomShape {
+  std::int64_t micro_batch_size = 0, length = 0;
+  DType compute = DType::f32;
+  std::vector<CustomModule> modules;
+  // most that one instruction allocates beside operands and graph
+  program::Bytes library_bytes = 0;
+};
+
+/// Decided; the graphs of the sizes that the worker was asked about.
+struct CustomDims {
+  CustomOptions options;
+  Task task = Task::causal_lm;
+  std::int64_t vocab_size = 0, max_positions = 0, num_labels = 0;
+  std::vector<CustomShape> shapes;
+};
+
+/// graph.batch and graph.scalars.
+// i32 [B, T], i64 [B] in the endless stream, i32 [B, T]; classification: labels i32 [B]
+struct CustomBatch {
+  enum : int { tokens, positions, targets };
+};
+// f64 [1]; classification: of evaluate, row the label, column the prediction
+struct CustomScalars {
+  enum : int { loss_sum, target_count, confusion };
+};
+
+/// A module's block. The last one has the loss: it reads targets, and has no value_out and no
+/// graph.
+struct ModuleSlot {
+  enum : program::Slot {
+    input,  // tokens, or the value of the module before
+    positions,
+    parameters,
+    value_out,
+    graph,  // saved, in Space::library: what autograd keeps
+    // the first has no d_input; without parameters neither is there
+    d_input,
+    d_value_out,
+    d_parameters,
+    targets,
+    loss_sum,
+    target_count,
+    confusion,
+    count,
+  };
+};
+
+/// Blocks module by module, each a layer of its own: full activation checkpointing keeps what is
+/// between modules and recomputes the rest. A micro-batch between two described ones has bytes
+/// between theirs. InternalError where no description covers it.
+program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t micro_batch_size,
+                                 std::int64_t length, DType compute);
+
+/// config.json: model_type, the options, the shape.
+std::string custom_config_text(const CustomDims& dims, DType saved);
+/// Of a described model; nothing where model_type is another. UserError 65 for options that the
+/// model does not have or that have another type.
+std::optional<CustomDims> custom_dims_from_config(const std::string& text, const std::string& path);
+
+// What every architecture answers (spec/arch/architecture.hpp).
+Task task(const CustomOptions& o);
+inline Task task(const CustomDims& d) { return d.task; }
+inline std::int64_t num_labels(const CustomDims& d) { return d.num_labels; }
+inline std::optional<Masking> masking(const CustomDims&) { return std::nullopt; }
+
+}  // namespace trainx::architectures

@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+#include <thread>
+
+namespace trainx::architectures {
+
+/// What blocks are computed on, as far as their sizes follow from it.
+struct Machine {
+  // implicit: a number of threads is a CPU
+  Machine(std::int64_t cpu_threads = std::thread::hardware_concurrency()) : threads(cpu_threads) {}
+  static Machine one_gpu(bool deterministic = false) {
+    Machine m(0);
+    m.gpu = true;
+    m.deterministic = deterministic;
+    return m;
+  }
+  std::int64_t threads = 1;  // of the CPU's library: they bound what it allocates
+  bool gpu = false;
+  bool deterministic = false;  // on a GPU: attention's backward then takes more memory
+  // losses are multiplied by the scalar loss_scale whatever is computed in: a replica of dp is
+  // given it
+  bool seeded = false;
+  bool operator==(const Machine&) const = default;
+};
+
+}  // namespace trainx::architectures

@@ -1,0 +1,75 @@
+#include "architectures/saved_layout.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+
+namespace trainx::architectures {
+
+using program::ParameterSpec;
+
+namespace {
+
+/// rows x columns inside trainx; a vector is one row.
+struct Matrix {
+  std::int64_t rows, columns;
+};
+Matrix matrix(const std::vector<std::int64_t>& dims) {
+  return dims.size() == 1 ? Matrix{1, dims[0]} : Matrix{dims.at(0), dims.at(1)};
+}
+
+/// What is saved of the parameter, as it lies inside.
+Matrix saved_matrix(const ParameterSpec& p) {
+  const Matrix inside = matrix(p.dims);
+  Matrix saved = matrix(p.saved_dims);
+  if (p.saved_transposed) std::swap(saved.rows, saved.columns);
+  if (saved.rows > inside.rows || saved.columns > inside.columns)
+    throw InternalError(p.name + ": saved dims exceed dims");
+  return saved;
+}
+
+/// Calls copy(element inside the parameter, element in the file) for each saved element of these
+/// rows. What is transposed goes by squares, whose rows and columns stay in the cache.
+template <class Copy>
+void for_each_saved(const ParameterSpec& p, std::size_t saved_size, Rows rows, Copy copy) {
+  if (saved_size != static_cast<std::size_t>(saved_elements(p)))
+    throw InternalError(p.name + ": wrong number of saved elements");
+  const Matrix inside = matrix(p.dims), saved = saved_matrix(p);
+  if (!p.saved_transposed) {
+    for (std::int64_t r = rows.begin; r < rows.end; ++r)
+      for (std::int64_t c = 0; c < saved.columns; ++c)
+        copy(r * inside.columns + c, r * saved.columns + c);
+    return;
+  }
+  constexpr std::int64_t side = 32;
+  for (std::int64_t r0 = rows.begin; r0 < rows.end; r0 += side)
+    for (std::int64_t c0 = 0; c0 < saved.columns; c0 += side)
+      for (std::int64_t c = c0; c < std::min(c0 + side, saved.columns); ++c)
+        for (std::int64_t r = r0; r < std::min(r0 + side, rows.end); ++r)
+          copy(r * inside.columns + c, c * saved.rows + r);
+}
+
+}  // namespace
+
+std::int64_t saved_elements(const ParameterSpec& p) {
+  std::int64_t n = 1;
+  for (std::int64_t d : p.saved_dims) n *= d;
+  return n;
+}
+
+Rows saved_rows(const ParameterSpec& p) { return {0, saved_matrix(p).rows}; }
+std::int64_t saved_columns(const ParameterSpec& p) { return saved_matrix(p).columns; }
+
+void unpack_saved(const ParameterSpec& p, std::span<const float> saved, float* group_memory,
+                  Rows rows) {
+  float* inside = group_memory + p.offset;
+  for_each_saved(p, saved.size(), rows,
+                 [&](std::int64_t to, std::int64_t from) { inside[to] = saved[from]; });
+}
+
+void pack_saved(const ParameterSpec& p, const float* group_memory, std::span<float> saved,
+                Rows rows) {
+  const float* inside = group_memory + p.offset;
+  for_each_saved(p, saved.size(), rows,
+                 [&](std::int64_t from, std::int64_t to) { saved[to] = inside[from]; });
+}
+
+}  // namespace trainx::architectures

@@ -1,0 +1,31 @@
+#pragma once
+#include "options/field.hpp"
+#include <cstdint>
+
+namespace trainx::architectures {
+
+using namespace options;
+
+/// What a model is trained for: the next token, masked tokens in their own place, the class of a
+/// sample.
+enum class Task : std::uint8_t { causal_lm, masked_lm, classification };
+inline const EnumNames<Task>& enum_names(Task) {
+  static const EnumNames<Task> names{{Task::causal_lm, "causal_lm"},
+                                     {Task::masked_lm, "masked_lm"},
+                                     {Task::classification, "classification"}};
+  return names;
+}
+
+inline std::string_view name_of(Task task) {
+  return enum_names(task)[static_cast<std::size_t>(task)].second;
+}
+
+/// How masked_lm picks its targets (Devlin et al. 2018, section 3.1): each token that is not
+/// special with `probability`; of those 80 % become the mask token, 10 % a random token, 10 % stay.
+struct Masking {
+  double probability = 0.15;
+  std::int64_t mask_token = 0, vocab_size = 0;
+  std::vector<std::int64_t> special_tokens;  // never masked, never put in
+};
+
+}  // namespace trainx::architectures

@@ -1,9 +1,0 @@
-#pragma once
-#include "yaml/node.hpp"
-
-namespace trainx::foreign {
-
-/// Replaces ${a.b} in scalars by the scalar at that key, as OmegaConf does; an unknown one stays.
-void interpolate(yaml::Node& root);
-
-}  // namespace trainx::foreign

@@ -1,0 +1,75 @@
+// What the config.json of a Hugging Face folder says of training, in the keys of recipes.
+#include "core/files.hpp"
+#include "core/number.hpp"
+#include "imports/import.hpp"
+#include "imports/registry.hpp"
+#include "architectures/architecture.hpp"
+#include "architectures/config_reader.hpp"
+
+namespace trainx::imports {
+namespace {
+
+class Folder {
+ public:
+  Folder(Choices& choices, const std::string& path)
+      : choices_(choices), path_(path), config_(read_file(path), path) {}
+
+  void read_dropouts() {
+    if (*choices_.model_type == "gpt2") {
+      dropout("dropout", "resid_pdrop");
+      same_as("embd_pdrop", "resid_pdrop");
+      dropout("attention_dropout", "attn_pdrop");
+    } else if (*choices_.model_type == "bert") {
+      dropout("dropout", "hidden_dropout_prob");
+      if (config_.find("classifier_dropout")) same_as("classifier_dropout", "hidden_dropout_prob");
+      dropout("attention_dropout", "attention_probs_dropout_prob");
+    }
+  }
+
+  void read_classes(const architectures::ModelDims& dims) {
+    if (architectures::task(dims) != architectures::Task::classification) return;
+    set("task", "classification", "architectures");
+    set("num_labels", std::to_string(architectures::num_labels(dims)), "num_labels");
+  }
+
+ private:
+  static constexpr double usual = 0.1;  // transformers', of a key that is missing
+
+  double rate(const char* key) const { return config_.number(key, usual, options::fraction()); }
+
+  void set(const std::string& option, std::string yaml, const std::string& key) {
+    Value value{std::move(yaml), {}, path_ + ": " + key, Weight::assumed};
+    choices_.folder_values.emplace_back("model.options." + option, std::move(value));
+  }
+
+  void dropout(const std::string& option, const char* key) {
+    const std::string suffix = config_.find(key) ? "" : " (default of transformers)";
+    if (has_model_option(*choices_.model_type, option))
+      set(option, shortest(rate(key)), key + suffix);
+    else if (rate(key) > 0)
+      leave(key, "trainx has no dropout of attention weights" + suffix);
+  }
+
+  void same_as(const char* key, const char* other) {
+    if (rate(key) != rate(other))
+      leave(key, "model.options.dropout is that of " + std::string(other));
+  }
+
+  void leave(const char* key, const std::string& why) {
+    choices_.folder_leftovers.push_back({{path_}, key, shortest(rate(key)), why, true});
+  }
+
+  Choices& choices_;
+  std::string path_;
+  architectures::ConfigReader config_;
+};
+
+}  // namespace
+
+void read_folder(Choices& choices, const std::string& folder) {
+  Folder reader(choices, folder + (folder.ends_with('/') ? "" : "/") + "config.json");
+  reader.read_dropouts();
+  reader.read_classes(architectures::read_config(folder));
+}
+
+}  // namespace trainx::imports
