@@ -110,7 +110,7 @@ class Doctor(Trainx):
         self.assertEqual((gpus["driver"], gpus["cuda"]), ("580.65.06", 13000))
         first, second = gpus["gpus"]
         self.assertEqual((first["address"], second["address"]), ("0000:17:00.0", "0000:b3:00.0"))
-        self.assertEqual((first["memory_bytes"], first["memory_used_bytes"]), (150 << 30, 1 << 30))
+        self.assertEqual((first["memory_bytes"], first["memory_used_bytes"]), (143771 << 20, 1 << 30))
         self.assertEqual((first["clock_mhz"], first["most_clock_mhz"], first["watts"], first["most_watts"], first["celsius"]), (1500, 1980, 120.5, 700, 40))
         self.assertEqual((first["clock_limits"], second["clock_limits"]), (["temperature"], []))
         self.assertEqual((first["ecc"], first["ecc_corrected"], first["ecc_uncorrected"]), (True, 5, 0))

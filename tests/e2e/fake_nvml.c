@@ -84,7 +84,8 @@ int nvmlDeviceGetPciInfo_v3(Device* d, Pci* p) {
 }
 int nvmlDeviceGetMemoryInfo(Device* d, unsigned long long* m) {
   (void)d;
-  m[0] = 150ULL << 30, m[1] = 149ULL << 30, m[2] = 1ULL << 30;
+  /* as an H200 has it */
+  m[0] = 143771ULL << 20, m[1] = m[0] - (1ULL << 30), m[2] = 1ULL << 30;
   return 0;
 }
 int nvmlDeviceGetClockInfo(Device* d, unsigned kind, unsigned* mhz) {
