@@ -5,7 +5,7 @@
     python3 bench/device/rates.py OUT.json --host   adds copies to and from pinned host memory
 
 GPT-2 124M's shapes with 64 x 1024 tokens, random data, each measured for seconds on end, so that the power limit acts as in training.
-Attention counts multiply-adds under the causal mask only, forward 2 and backward 5 products, as lib/architectures/gpt2.cpp does.
+Attention counts multiply-adds under the causal mask only, forward 2 and backward 5 products, as lib/operations/attention does.
 """
 import json
 import platform
