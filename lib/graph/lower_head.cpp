@@ -1,5 +1,6 @@
 #include "core/error.hpp"
-#include "graph/slots.hpp"
+#include "graph/backward_walk.hpp"
+#include "graph/costs.hpp"
 #include <algorithm>
 
 namespace trainx::graph {
@@ -193,7 +194,7 @@ class HeadLowering {
   const Head& head_;
   LoweredBlock out_;
   Slots slots_;
-  Places at_;
+  ValueSlots at_;
 };
 
 }  // namespace

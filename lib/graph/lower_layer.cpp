@@ -1,5 +1,6 @@
 #include "core/error.hpp"
-#include "graph/slots.hpp"
+#include "graph/backward_walk.hpp"
+#include "graph/costs.hpp"
 #include <algorithm>
 
 namespace trainx::graph {
@@ -93,7 +94,7 @@ class LayerLowering {
           slots_[s].cached = true;
   }
 
-  BoundOp bind(const Info& info, Uses& uses, const Places& at, Direction direction,
+  BoundOp bind(const Info& info, Uses& uses, const ValueSlots& at, Direction direction,
                const Cost& cost) {
     BoundOp bound{.operation = info.op.operation};
     for (const ValueId v : info.op.inputs) {
@@ -185,7 +186,7 @@ class LayerLowering {
   void backward() {
     Phase& phase = out_.spec.phases[Op::backward];
     Uses uses;
-    Places at = at_;
+    ValueSlots at = at_;
     if (!keeps()) remake(phase, uses, at);
     BackwardWalk walk(of_, slots_, uses);
     walk.begin();
@@ -216,7 +217,7 @@ class LayerLowering {
   }
 
   /// Values that backward reads and forward did not keep, as scratch.
-  void remake(Phase& phase, Uses& uses, Places& at) {
+  void remake(Phase& phase, Uses& uses, ValueSlots& at) {
     for (const Info& info : infos_) {
       bool any = false;
       for (std::size_t o = 0; o < info.op.outputs.size(); ++o) {
@@ -241,7 +242,7 @@ class LayerLowering {
   Slots slots_;
   std::vector<Info> infos_;
   std::vector<ValueId> needed_;
-  Places at_;
+  ValueSlots at_;
 };
 
 }  // namespace

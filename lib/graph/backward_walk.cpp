@@ -1,0 +1,75 @@
+#include "graph/backward_walk.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+
+namespace trainx::graph {
+
+using namespace operations;
+using program::How;
+
+void BackwardWalk::begin() {
+  for (const Node& op : of_.block().ops)
+    for (const ValueId v : op.outputs)
+      if (v != none && of_.map.outside[static_cast<std::size_t>(v)])
+        place(v, slots_.value(of_.crossing(of_.map.home[static_cast<std::size_t>(v)]), true));
+}
+
+void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient& g,
+                         BoundOp& bound) {
+  const ValueId v = op.inputs[static_cast<std::size_t>(g.input)];
+  if (v == none || of_.value(v).batch != none || g.same_as != program::none) return;
+  BoundGradient& to = bound.input_gradients[static_cast<std::size_t>(g.input)];
+  if (!of_.is_made_here(v)) {
+    const ValueId home = of_.map.home[static_cast<std::size_t>(target_of(op, g.input))];
+    to.to = slots_.value(of_.crossing(home), true);
+    const bool again = std::ranges::find(written_, to.to) != written_.end(),
+               later = of_.map.last_writer[static_cast<std::size_t>(home)] > of_.number;
+    if (again || later) to.addend = to.to;
+    if (!again) uses_.write(to.to, later ? How::modify : How::overwrite);
+    written_.push_back(to.to);
+    return;
+  }
+  const auto out = static_cast<std::size_t>(g.over == program::none ? 0 : g.over);
+  const Slot before = at(v), over = g.over == program::none ? none : bound.output_gradients[out];
+  const TensorType& type = types.inputs[static_cast<std::size_t>(g.input)];
+  if (before != none) {
+    to.addend = before;
+    if (!scratch_.owns(before)) uses_.read(before);
+    to.to = scratch_.owns(before) ? before : scratch_.take(of_.value(v).name, type);
+  } else if (over != none && scratch_.owns(over)) {
+    to.to = over;
+  } else {
+    to.to = scratch_.take(of_.value(v).name, type);
+  }
+  uses_.write(to.to, How::overwrite);
+  place(v, to.to);
+}
+
+void BackwardWalk::add(const Node& op, const Types& types, const BackwardSpec& spec,
+                       BoundOp& bound) {
+  bound.output_gradients.assign(op.outputs.size(), none);
+  for (std::size_t o = 0; o < op.outputs.size(); ++o) {
+    if (op.outputs[o] == none || at(op.outputs[o]) == none) continue;
+    const Slot s = bound.output_gradients[o] = at(op.outputs[o]);
+    if (scratch_.owns(s)) continue;
+    if (spec.changes == static_cast<int>(o) &&
+        of_.map.outside[static_cast<std::size_t>(op.outputs[o])])
+      throw InternalError("block " + of_.block().name + " would change the gradient of its output");
+    if (std::ranges::find(written_, s) != written_.end())
+      throw InternalError("block " + of_.block().name + " changes a gradient that it still reads");
+    uses_.read(s);
+  }
+  bound.input_gradients.assign(op.inputs.size(), {});
+  for (const InputGradient& g : spec.inputs) bring(op, types, g, bound);
+  for (const int p : spec.parameters) {
+    BoundParameter& to = bound.parameters[static_cast<std::size_t>(p)];
+    to.gradient = slots_.bind(op.parameters[static_cast<std::size_t>(p)], false, true).gradient;
+    uses_.write(to.gradient, How::accumulate);
+  }
+  for (const Slot s : bound.output_gradients)
+    if (s != none && std::ranges::none_of(bound.input_gradients,
+                                          [&](const BoundGradient& g) { return g.to == s; }))
+      scratch_.give_back(s);
+}
+
+}  // namespace trainx::graph
