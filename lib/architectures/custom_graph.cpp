@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "architectures/custom.hpp"
-#include "architectures/group_builder.hpp"
+#include "graph/group_builder.hpp"
 #include <cmath>
 
 namespace trainx::architectures {
@@ -55,10 +55,10 @@ program::GroupSpec group_of(const CustomModule& m) {
   for (const bool decay : {true, false})
     for (const CustomParameter& p : m.parameters)
       if ((p.dims.size() >= 2) == decay)
-        add(group, {.name = m.name + "." + p.name,
-                    .dims = p.dims,
-                    .decay = decay,
-                    .initializer = program::Initializer::constructed});
+        graph::add(group, {.name = m.name + "." + p.name,
+                           .dims = p.dims,
+                           .decay = decay,
+                           .initializer = program::Initializer::constructed});
   return group;
 }
 

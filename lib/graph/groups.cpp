@@ -1,27 +1,13 @@
 #include "graph/groups.hpp"
+#include "graph/group_builder.hpp"
 #include <algorithm>
 #include <map>
 
 namespace trainx::graph {
 
 using program::GroupSpec;
-using program::ParameterSpec;
 
 namespace {
-
-std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
-
-/// `continues`: it begins where the last one ends.
-void add(GroupSpec& group, ParameterSpec p, bool continues) {
-  p.offset = continues ? group.parameters.back().offset + group.parameters.back().elements()
-                       : round_up(group.elements, program::group_alignment);
-  if (p.saved_dims.empty()) {
-    p.saved_dims = p.dims;
-    if (p.saved_transposed) std::ranges::reverse(p.saved_dims);
-  }
-  group.elements = round_up(p.offset + p.elements(), program::group_alignment);
-  group.parameters.push_back(std::move(p));
-}
 
 /// Parameters that the block's operations are the first to use, as they are used.
 std::vector<int> introduced(const Block& block, std::vector<char>& seen) {

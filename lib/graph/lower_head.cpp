@@ -40,7 +40,6 @@ class HeadLowering {
     b.rows = head_.rows;
     b.chunk = head_.chunk;
     b.targets = slots_.batch(of_.value(head_.targets).batch);
-    b.positions = slots_.batch(of_.value(of_.model.positions).batch);
     int scalar = 0;
     b.loss_sum = slots_.scalar(scalar++);
     b.target_count = slots_.scalar(scalar++);

@@ -44,7 +44,7 @@ struct BoundBlock {
   HeadRows rows = HeadRows::all;
   std::int64_t chunk = 0;  // rows at a time; 0: this block is not the last
   Slot row_index = program::none, row_targets = program::none;  // of rows that are picked
-  Slot targets = program::none, positions = program::none;
+  Slot targets = program::none;
   Slot logits = program::none;       // the value that predict leaves
   Slot last_logits = program::none;  // of a chunk
   Slot loss_sum = program::none, target_count = program::none, score = program::none,
