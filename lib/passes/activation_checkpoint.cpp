@@ -201,9 +201,9 @@ class Checkpointer {
     std::vector<std::int64_t> out;
     std::vector<BufferId> seen;
     const auto number = [&](BufferId b) {
-      const auto found = std::find(seen.begin(), seen.end(), b);
-      if (found == seen.end()) seen.push_back(b);
-      return found - seen.begin();
+      const auto index = std::find(seen.begin(), seen.end(), b) - seen.begin();
+      if (index == std::ssize(seen)) seen.push_back(b);
+      return index;
     };
     for (std::size_t m = 0; m < segment_.members.size(); ++m) {
       for (const SlotSpec& s : spec(m).slots) {

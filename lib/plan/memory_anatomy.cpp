@@ -11,7 +11,7 @@ namespace {
 
 constexpr double gigabyte = 1e9;
 
-bool alive(const std::vector<program::Interval>& intervals, int position) {
+bool alive(std::span<const program::Interval> intervals, int position) {
   return std::ranges::any_of(intervals, [&](const program::Interval& i) {
     return i.first <= position && position <= i.last;
   });

@@ -1,5 +1,6 @@
 #include "program/memory.hpp"
 #include <algorithm>
+#include <numeric>
 
 namespace trainx::program {
 namespace {
@@ -51,33 +52,68 @@ struct Touch {
   bool reads;
 };
 
+/// What instructions do to buffers that do not live throughout, by buffer and position.
+class Touches {
+ public:
+  explicit Touches(const StepProgram& p) : ends_(p.buffers.size()) {
+    const auto each = [&p](const auto& visit) {
+      int position = 0;
+      for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+        for (const Instruction& i : *list) {
+          for (const Use& u : i.uses)
+            if (!p.buffers[u.buffer].resident) visit(position, u);
+          ++position;
+        }
+    };
+    std::size_t all = 0;
+    each([&](int, const Use& u) { ++ends_[u.buffer], ++all; });
+    std::exclusive_scan(ends_.begin(), ends_.end(), ends_.begin(), std::size_t{0});
+    touches_.resize(all);
+    each([&](int position, const Use& u) {
+      touches_[ends_[u.buffer]++] = {position, u.range, reads(u.how)};
+    });
+  }
+  std::span<const Touch> operator[](std::size_t b) const {
+    const std::size_t begin = b == 0 ? 0 : ends_[b - 1];
+    return std::span(touches_).subspan(begin, ends_[b] - begin);
+  }
+
+ private:
+  std::vector<Touch> touches_;
+  std::vector<std::size_t> ends_;
+};
+
+/// Ascending, each once.
+void cuts_of(std::span<const Touch> touches, std::vector<Bytes>& cuts) {
+  cuts.clear();
+  for (const Touch& t : touches) {
+    const std::size_t n = cuts.size();  // mostly of the whole buffer, like the touch before
+    if (n >= 2 && cuts[n - 2] == t.range.begin && cuts[n - 1] == t.range.end) continue;
+    cuts.push_back(t.range.begin), cuts.push_back(t.range.end);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+}
+
 }  // namespace
 
-std::vector<std::vector<Interval>> lifetimes(const StepProgram& p) {
+Lifetimes lifetimes(const StepProgram& p) {
   const int first_steady = static_cast<int>(p.prologue.size()),
             first_drain = first_steady + static_cast<int>(p.steady.size());
   const int end = first_drain + static_cast<int>(p.drain.size());
-  std::vector<std::vector<Touch>> touches(p.buffers.size());
-  int position = 0;
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
-    for (const Instruction& i : *list) {
-      for (const Use& u : i.uses)
-        if (!p.buffers[u.buffer].resident)
-          touches[u.buffer].push_back({position, u.range, reads(u.how)});
-      ++position;
-    }
-  std::vector<std::vector<Interval>> out(p.buffers.size());
+  const Touches touches(p);
+  Lifetimes out;
   std::vector<Bytes> cuts;
   std::vector<Event> events;
+  std::vector<Interval> of_buffer;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    of_buffer.clear();
     if (p.buffers[b].resident) {  // alive throughout
-      if (end > 0) out[b].push_back({0, end - 1});
+      if (end > 0) of_buffer.push_back({0, end - 1});
+      out.add(of_buffer);
       continue;
     }
-    cuts.clear();
-    for (const Touch& t : touches[b]) cuts.push_back(t.range.begin), cuts.push_back(t.range.end);
-    std::sort(cuts.begin(), cuts.end());
-    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    cuts_of(touches[b], cuts);
     for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
       events.clear();
       for (const Touch& t : touches[b]) {
@@ -97,12 +133,13 @@ std::vector<std::vector<Interval>> lifetimes(const StepProgram& p) {
       const Part prologue = part(0, first_steady), steady = part(first_steady, first_drain),
                  drain = part(first_drain, end);
       // The end of steady leads to its beginning and to drain; steady may run no time at all.
-      const bool in_drain = walk(drain, false, &out[b]);
+      const bool in_drain = walk(drain, false, &of_buffer);
       const bool after_steady = in_drain || walk(steady, in_drain, nullptr);
-      const bool in_steady = walk(steady, after_steady, &out[b]);
-      walk(prologue, in_steady || in_drain, &out[b]);
+      const bool in_steady = walk(steady, after_steady, &of_buffer);
+      walk(prologue, in_steady || in_drain, &of_buffer);
     }
-    merge(out[b]);
+    merge(of_buffer);
+    out.add(of_buffer);
   }
   return out;
 }

@@ -10,8 +10,8 @@ Bytes round_up(Bytes n, Bytes alignment) { return (n + alignment - 1) / alignmen
 
 /// Lifetimes, longer where a lane other than compute touched the bytes; on the host updates count
 /// as compute instructions do, since they take turns with the copies there.
-std::vector<std::vector<Interval>> occupied(const StepProgram& p, int overlap) {
-  auto lives = lifetimes(p);
+Lifetimes occupied(const StepProgram& p, int overlap) {
+  std::vector<std::pair<BufferId, Interval>> longer;
   int first = 0;
   for (const auto* list : {&p.prologue, &p.steady, &p.drain}) {
     const int n = static_cast<int>(list->size());
@@ -27,13 +27,26 @@ std::vector<std::vector<Interval>> occupied(const StepProgram& p, int overlap) {
       }
       if (until_on_host == none) until_on_host = until;
       for (const Use& u : i.uses)
-        lives[u.buffer].push_back(
-            {first + k,
-             first + (p.buffers[u.buffer].space == Space::host ? until_on_host : until)});
+        longer.push_back(
+            {u.buffer,
+             {first + k,
+              first + (p.buffers[u.buffer].space == Space::host ? until_on_host : until)}});
     }
     first += n;
   }
-  return lives;
+  const Lifetimes lives = lifetimes(p);
+  if (longer.empty()) return lives;
+  std::ranges::stable_sort(longer, {}, &std::pair<BufferId, Interval>::first);
+  Lifetimes out;
+  std::vector<Interval> of_buffer;
+  auto next = longer.begin();
+  for (std::size_t b = 0; b < lives.size(); ++b) {
+    of_buffer.assign(lives[b].begin(), lives[b].end());
+    for (; next != longer.end() && next->first == static_cast<BufferId>(b); ++next)
+      of_buffer.push_back(next->second);
+    out.add(of_buffer);
+  }
+  return out;
 }
 
 /// Direct transfers move whole blocks of the disk, to and from memory that begins on one.

@@ -2,6 +2,7 @@
 #pragma once
 #include "program/program.hpp"
 #include <array>
+#include <span>
 
 namespace trainx::program {
 
@@ -34,7 +35,25 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options = {}
 struct Interval {
   int first, last;
 };
-std::vector<std::vector<Interval>> lifetimes(const StepProgram& p);
+/// By buffer, ascending and apart.
+class Lifetimes {
+ public:
+  std::size_t size() const { return ends_.size(); }
+  std::span<const Interval> operator[](std::size_t buffer) const {
+    const std::size_t begin = buffer == 0 ? 0 : ends_[buffer - 1];
+    return std::span(intervals_).subspan(begin, ends_[buffer] - begin);
+  }
+  /// Of the next buffer.
+  void add(std::span<const Interval> intervals) {
+    intervals_.insert(intervals_.end(), intervals.begin(), intervals.end());
+    ends_.push_back(intervals_.size());
+  }
+
+ private:
+  std::vector<Interval> intervals_;
+  std::vector<std::size_t> ends_;
+};
+Lifetimes lifetimes(const StepProgram& p);
 
 /// Bytes alive at the position where the sum is largest, by role: what `plan` prints.
 struct PeakUse {

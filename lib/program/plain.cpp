@@ -26,9 +26,14 @@ class Builder {
     const auto it = ids_.find({role, index, item});
     return it == ids_.end() ? none : it->second;
   }
-  BufferId find_or_add(Buffer buffer) {
+  /// A new one is called as `name()` says.
+  template <class Name>
+  BufferId find_or_add(Buffer buffer, const Name& name) {
     const auto [it, is_new] = ids_.try_emplace(key_of(buffer), none);
-    if (is_new) it->second = add_buffer(p_, std::move(buffer));
+    if (is_new) {
+      buffer.name = name();
+      it->second = add_buffer(p_, std::move(buffer));
+    }
     return it->second;
   }
 
@@ -36,32 +41,35 @@ class Builder {
     const BlockSpec& b = graph_.blocks[block];
     const SlotSpec& s = b.slots[slot];
     const auto k = static_cast<std::size_t>(s.index);
-    const auto like = [&](const TensorSpec& tensor, std::string name, int micro) {
-      return find_or_add({.name = std::move(name),
-                          .role = s.role,
+    const auto like = [&](DType dtype, std::int64_t elements, int micro, const auto& name) {
+      return find_or_add({.role = s.role,
                           .index = s.index,
                           .micro = micro,
-                          .dtype = tensor.dtype,
-                          .elements = tensor.elements()});
+                          .dtype = dtype,
+                          .elements = elements},
+                         name);
     };
-    if (is_scalar(s.role)) return like(graph_.scalars[k], graph_.scalars[k].name, none);
+    const auto tensor = [&](const TensorSpec& t, int micro, const char* before = "") {
+      return like(t.dtype, t.elements(), micro, [&] { return before + t.name; });
+    };
+    if (is_scalar(s.role)) return tensor(graph_.scalars[k], none);
     switch (s.role) {
-      case Role::value: return like(graph_.values[k], graph_.values[k].name, 0);
-      case Role::value_gradient: return like(graph_.values[k], "d" + graph_.values[k].name, 0);
-      case Role::batch: return like(graph_.batch[k], graph_.batch[k].name, 0);
+      case Role::value: return tensor(graph_.values[k], 0);
+      case Role::value_gradient: return tensor(graph_.values[k], 0, "d");
+      case Role::batch: return tensor(graph_.batch[k], 0);
       case Role::parameter: return graph_.stored ? cast_of(s.index) : find(s.role, s.index);
       case Role::gradient:
-        return like({"", DType::f32, {graph_.groups[k].elements}},
-                    name_of_gradient(graph_.groups[k]), none);
+        return like(DType::f32, graph_.groups[k].elements, none,
+                    [&] { return name_of_gradient(graph_.groups[k]); });
       case Role::saved:
-        return find_or_add({.name = b.name + "." + s.name,
-                            .role = keep_saved ? Role::saved : Role::scratch,
+        return find_or_add({.role = keep_saved ? Role::saved : Role::scratch,
                             .index = block,
                             .item = slot,
                             .micro = 0,
                             .dtype = s.tensor.dtype,
                             .elements = s.tensor.elements(),
-                            .space = s.space});
+                            .space = s.space},
+                           [&] { return b.name + "." + s.name; });
       case Role::scratch: return scratch(block, s);
       default: break;
     }
@@ -75,6 +83,7 @@ class Builder {
     const auto phase = phases.find(op);
     if (phase == phases.end()) return;
     Instruction i{op, block, 0};
+    i.uses.reserve(phase->second.uses.size());
     for (const SlotUse& u : phase->second.uses)
       i.uses.push_back(whole(p_, operand(block, u.slot, keep_saved), u.how, u.slot));
     p_.steady.push_back(std::move(i));
@@ -104,12 +113,12 @@ class Builder {
     Instruction i{Op::fetch_batch, none, 0};
     i.uses.push_back(whole(p_, find(Role::step), How::read, FetchSlot::step));
     for (std::size_t k = 0; k < graph_.batch.size(); ++k) {
-      const BufferId b = find_or_add({.name = graph_.batch[k].name,
-                                      .role = Role::batch,
+      const BufferId b = find_or_add({.role = Role::batch,
                                       .index = static_cast<int>(k),
                                       .micro = 0,
                                       .dtype = graph_.batch[k].dtype,
-                                      .elements = graph_.batch[k].elements()});
+                                      .elements = graph_.batch[k].elements()},
+                                     [&] { return graph_.batch[k].name; });
       i.uses.push_back(whole(p_, b, How::overwrite, FetchSlot::first_batch + static_cast<Slot>(k)));
     }
     p_.steady.push_back(std::move(i));
@@ -247,7 +256,7 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
                       Lane::compute,
                       {whole(p, builder.find(Role::step), How::modify, AdvanceSlot::counter)}});
   const BufferId norm2 = builder.find_or_add(
-      {.name = "norm2", .role = Role::squared_norm, .dtype = DType::f64, .elements = 1});
+      {.role = Role::squared_norm, .dtype = DType::f64, .elements = 1}, [] { return "norm2"; });
   Instruction norm{Op::grad_norm};
   for (int k = 0; k < groups; ++k)
     builder.use_if_any(norm, builder.find(Role::gradient, k), How::read,

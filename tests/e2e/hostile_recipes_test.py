@@ -1,4 +1,8 @@
-"""Whatever a recipe says, `validate` and `plan` answer within a second of CPU time and 500 MB, and never crash."""
+"""Whatever a recipe says, `validate` and `plan` end within bounded CPU time and 500 MB, and never crash.
+
+Time is bounded by what the largest plain model takes on the same machine: what grows without bounds is found, a slow
+machine is not. Speed itself is for bench/.
+"""
 import concurrent.futures
 import json
 import os
@@ -9,9 +13,8 @@ import tempfile
 
 from support import TRAINX, Trainx, main
 
-ALONE = "bounds processor time"
 DRAWN = 300
-CPU_SECONDS = 1
+MOST_TIMES = 10         # as long as planning 1,000 plain layers, which is 0.4 to 1 s; the slowest answer takes two to three times as long
 MOST_BYTES = 500_000_000
 ANSWERS = {0, 2, 65, 66, 69, 71, 78}    # never 1 (a bug), never a signal
 
@@ -88,21 +91,22 @@ def sections(schema):
 
 
 class HostileRecipes(Trainx):
+    most_seconds = 60
+
+    def setUp(self):
+        super().setUp()
+        self.env = self.environment(XDG_CACHE_HOME=str(self.folder))
+        plain = [self.answer("plan", self.base(), "model.options.num_layers=1000")[1] for _ in range(2)]
+        self.most_seconds = MOST_TIMES * max(plain)
+
     def limited(self):
-        resource.setrlimit(resource.RLIMIT_CPU, (3 * CPU_SECONDS, 3 * CPU_SECONDS + 1))
+        most = int(self.most_seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (2 * most, 2 * most + 1))
         resource.setrlimit(resource.RLIMIT_AS, (4 * MOST_BYTES, 4 * MOST_BYTES))    # the machine is safe whatever happens; resident memory is checked
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     def answer(self, command, recipe, *settings):
-        """What is wrong with an answer or "", its CPU seconds, resident bytes and exit code. Beside other work the same
-        instructions take longer (two threads of one core: nearly twice as long): the fastest of three runs counts."""
-        for _ in range(3):
-            answer = self.one_answer(command, recipe, *settings)
-            if answer[1] <= CPU_SECONDS:
-                break
-        return answer
-
-    def one_answer(self, command, recipe, *settings):
+        """What is wrong with an answer or "", its CPU seconds, resident bytes and exit code."""
         with open(os.devnull, "wb") as nowhere, tempfile.TemporaryFile() as errors:
             process = subprocess.Popen([TRAINX, command, recipe, *settings], cwd=self.folder, stdout=nowhere, stderr=errors, env=self.env, preexec_fn=self.limited)
             _, status, used = os.wait4(process.pid, 0)
@@ -113,7 +117,7 @@ class HostileRecipes(Trainx):
         problem = ""
         if code not in ANSWERS:
             problem = f"exit {code}"
-        elif seconds > CPU_SECONDS:
+        elif seconds > self.most_seconds:
             problem = f"{seconds:.2f} s"
         elif taken > MOST_BYTES:
             problem = f"{taken / 1e6:.0f} MB"
@@ -124,15 +128,12 @@ class HostileRecipes(Trainx):
 
     def hold(self, cases):
         """All cases, two at a time."""
-        self.env = self.environment(XDG_CACHE_HOME=str(self.folder))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(lambda case: self.one_answer(*case), cases))
-        # What took too long is asked again with nothing beside it.
-        results = [self.answer(*case) if result[1] > CPU_SECONDS else result for case, result in zip(cases, results)]
+            results = list(pool.map(lambda case: self.answer(*case), cases))
         codes = {}
         for _, _, _, code in results:
             codes[code] = codes.get(code, 0) + 1
-        print(f"  {len(results)} answers by exit code {codes}; at most {max(r[1] for r in results):.2f} s and {max(r[2] for r in results) / 1e6:.0f} MB")
+        print(f"  {len(results)} answers by exit code {codes}, bound {self.most_seconds:.1f} s; at most {max(r[1] for r in results):.2f} s and {max(r[2] for r in results) / 1e6:.0f} MB")
         problems = [r[0] for r in results if r[0]]
         self.assertFalse(problems, f"{len(problems)} of {len(results)}:\n" + "\n".join(problems[:20]))
         return codes

@@ -82,7 +82,7 @@ class Machine {
     struct Cursor {
       std::vector<std::pair<const Instruction*, int>> todo;
       std::size_t next = 0;
-      std::vector<std::vector<Interval>> lives;
+      Lifetimes lives;
     };
     std::vector<Cursor> cursors;
     for (const RankProgram& r : ranks_) {
@@ -367,7 +367,7 @@ class Machine {
     }
   }
 
-  static void poison(const RankProgram& r, const std::vector<std::vector<Interval>>& lives,
+  static void poison(const RankProgram& r, const Lifetimes& lives,
                      const Instruction& i, int position) {
     const int steady = static_cast<int>(r.program->prologue.size()),
               drain = steady + static_cast<int>(r.program->steady.size());

@@ -8,18 +8,19 @@ using namespace trainx::program;
 TEST_CASE(
     "the lowest place is below, between or behind what is taken at the same time; other times do "
     "not matter") {
+  using at = std::vector<Interval>;
   TakenRanges taken(200, 256);
-  CHECK(taken.lowest_free(512, 100, {{0, 199}}) == 512);
-  taken.take({512, 700}, {{0, 63}});
-  taken.take({1024, 1100}, {{63, 64}, {130, 199}});
-  CHECK(taken.lowest_free(512, 256, {{64, 64}}) == 512);
-  CHECK(taken.lowest_free(512, 256, {{63, 63}}) == 768);
-  CHECK(taken.lowest_free(512, 257, {{63, 63}}) == 1280);
-  CHECK(taken.lowest_free(512, 1000, {{65, 129}}) == 512);
-  CHECK(taken.lowest_free(512, 1000, {{65, 130}}) == 1280);
-  CHECK(taken.lowest_free(512, 1000, {}) == 512);
-  taken.take({512, 700}, {{129, 129}});  // the same bytes at another time
-  CHECK(taken.lowest_free(512, 256, {{65, 129}}) == 768);
+  CHECK(taken.lowest_free(512, 100, at({{0, 199}})) == 512);
+  taken.take({512, 700}, at({{0, 63}}));
+  taken.take({1024, 1100}, at({{63, 64}, {130, 199}}));
+  CHECK(taken.lowest_free(512, 256, at({{64, 64}})) == 512);
+  CHECK(taken.lowest_free(512, 256, at({{63, 63}})) == 768);
+  CHECK(taken.lowest_free(512, 257, at({{63, 63}})) == 1280);
+  CHECK(taken.lowest_free(512, 1000, at({{65, 129}})) == 512);
+  CHECK(taken.lowest_free(512, 1000, at({{65, 130}})) == 1280);
+  CHECK(taken.lowest_free(512, 1000, at({})) == 512);
+  taken.take({512, 700}, at({{129, 129}}));  // the same bytes at another time
+  CHECK(taken.lowest_free(512, 256, at({{65, 129}})) == 768);
 }
 
 TEST_CASE("a place is the lowest of all, by trying each") {
