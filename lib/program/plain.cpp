@@ -42,12 +42,9 @@ class Builder {
     const SlotSpec& s = b.slots[slot];
     const auto k = static_cast<std::size_t>(s.index);
     const auto like = [&](DType dtype, std::int64_t elements, int micro, const auto& name) {
-      return find_or_add({.role = s.role,
-                          .index = s.index,
-                          .micro = micro,
-                          .dtype = dtype,
-                          .elements = elements},
-                         name);
+      return find_or_add(
+          {.role = s.role, .index = s.index, .micro = micro, .dtype = dtype, .elements = elements},
+          name);
     };
     const auto tensor = [&](const TensorSpec& t, int micro, const char* before = "") {
       return like(t.dtype, t.elements(), micro, [&] { return before + t.name; });

@@ -35,7 +35,7 @@ class TakenRanges {
   Bytes alignment_;
   // spans are many, small and die together
   std::unique_ptr<std::pmr::monotonic_buffer_resource> memory_;
-  std::vector<Node> nodes_;  // node k has the children 2k and 2k + 1; 1 is the root
+  std::vector<Node> nodes_;               // node k has the children 2k and 2k + 1; 1 is the root
   std::vector<const Spans*> in_the_way_;  // of one query
 };
 

@@ -367,8 +367,8 @@ class Machine {
     }
   }
 
-  static void poison(const RankProgram& r, const Lifetimes& lives,
-                     const Instruction& i, int position) {
+  static void poison(const RankProgram& r, const Lifetimes& lives, const Instruction& i,
+                     int position) {
     const int steady = static_cast<int>(r.program->prologue.size()),
               drain = steady + static_cast<int>(r.program->steady.size());
     auto alive_at = [&](BufferId b, int at) {
